@@ -1,0 +1,208 @@
+import type { Clock } from '../clock.js';
+import type { ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
+import type { TaskState } from '../wire/states.js';
+
+/*
+ * The contract between asynq's state machine and everything above it. Two implementations exist (redis/, memory/), and
+ * one suite (test/contract) holds both to it. Batches are the native form: a single task is a batch of one.
+ * Every call concerns one queue, because one queue is one slot of a Redis Cluster.
+ * A call that rejects (BrokerUnavailableError) may or may not have happened; a call that resolves has happened whole.
+ */
+
+/** Seconds a lease lasts, and the further seconds a recoverer waits (clock skew) before it takes an expired one. */
+export const LEASE_SECONDS = 30;
+export const RECOVERY_GRACE_SECONDS = 30;
+
+/** One task to create. Which state it enters follows from the request: scheduled before group before pending. */
+export interface EnqueueRequest {
+  readonly message: TaskMessage;
+  /** Unix seconds, rounded up; given = the task is scheduled, even when it has a group. */
+  readonly processAt?: number;
+  /** Seconds (at least 1) the lock `message.uniqueKey` lives; given exactly when that key is not empty. */
+  readonly uniqueTtl?: number;
+}
+
+/** `duplicate`: another task holds the lock (tested first). `conflict`: a task with this id exists. */
+export type EnqueueStatus = 'enqueued' | 'duplicate' | 'conflict';
+
+export interface ProducerBroker {
+  /** Creates tasks in one atomic step per call, in order. The result has one status per request. */
+  enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]>;
+}
+
+/**
+ * The right to finish a task: the score this process wrote to the lease set last. Every write about the task is fenced
+ * by it; another dequeue wrote another score. `renewing` is the score of an extension whose reply has not (yet) been
+ * seen: either value then proves the lease.
+ */
+export interface Lease {
+  readonly queue: string;
+  readonly id: string;
+  /** Unix seconds. */
+  expiresAt: number;
+  renewing?: number;
+}
+
+export interface LeasedTask {
+  readonly lease: Lease;
+  readonly message: TaskMessage;
+}
+
+/** A task whose `msg` is not a task message. It is leased like any other, so that it can be archived as it is. */
+export interface DamagedTask {
+  readonly lease: Lease;
+  readonly raw: Buffer;
+  readonly error: Error;
+}
+
+/** What becomes of a leased task. Messages are the rewritten ones; times are Unix seconds. */
+export type Settlement =
+  /** Success without retention, or a revoked task: the task is deleted. Counted as processed. */
+  | { readonly kind: 'done'; readonly lease: Lease; readonly uniqueKey: string }
+  /** Success with retention: kept until `expiresAt`, with `result` when given. Counted as processed. */
+  | {
+      readonly kind: 'complete';
+      readonly lease: Lease;
+      readonly message: TaskMessage;
+      readonly expiresAt: number;
+      readonly result?: Buffer;
+    }
+  /** Failed, to run again at `retryAt`. Counted as processed and failed only when `countAsFailure`. */
+  | {
+      readonly kind: 'retry';
+      readonly lease: Lease;
+      readonly message: TaskMessage;
+      readonly retryAt: number;
+      readonly countAsFailure: boolean;
+    }
+  /** Given up. Without a message the stored bytes stay as they are (damaged tasks). Counted as processed and failed. */
+  | { readonly kind: 'archive'; readonly lease: Lease; readonly message: TaskMessage | undefined }
+  /** Back to the front of its queue, the attempt not counted (shutdown). */
+  | { readonly kind: 'requeue'; readonly lease: Lease };
+
+/** `lost`: the lease is not ours (any more), nothing was written for this item. Final: do not try again. */
+export type SettleStatus = 'settled' | 'lost';
+
+export interface ExchangeRequest {
+  readonly settle: readonly Settlement[];
+  /** How many tasks to take at most; 0 only settles and counts. */
+  readonly take: number;
+}
+
+export interface ExchangeReply {
+  /** One per settlement, in order. */
+  readonly settled: SettleStatus[];
+  /** In the order they are to run. Leased until now + LEASE_SECONDS (rounded down). */
+  readonly tasks: LeasedTask[];
+  readonly damaged: DamagedTask[];
+  /** Tasks left in `pending` after the call; 0 when the queue is paused. */
+  readonly backlog: number;
+}
+
+export interface ConsumerBroker {
+  /**
+   * One atomic round trip: settles what has finished, then takes up to `take` pending tasks, unless the queue is paused.
+   * Ids without a message are cleared away and never fill the batch. Is never sent twice by the connection.
+   */
+  exchange(queue: string, request: ExchangeRequest): Promise<ExchangeReply>;
+  /**
+   * Extends leases to `expiresAt` (Unix seconds); answers per lease whether it is still ours. Before sending, sets
+   * `lease.renewing`; after the reply moves it to `lease.expiresAt`.
+   */
+  extendLeases(queue: string, leases: readonly Lease[], expiresAt: number): Promise<boolean[]>;
+  /** Stores a result on an active task that is still ours; `false` when it is not, and nothing was written. */
+  writeResult(lease: Lease, result: Buffer): Promise<boolean>;
+}
+
+export interface ExpiredLeases {
+  readonly tasks: LeasedTask[];
+  readonly damaged: DamagedTask[];
+  /** Ids that had no message; they have been removed. */
+  readonly ghosts: number;
+}
+
+export interface MaintenanceBroker {
+  /**
+   * Moves due tasks (score ≤ now) from `scheduled` and `retry` to `pending`, or to their group when the hash names one.
+   * Works in chunks until nothing is due. `nextDue`: the lowest score left, in Unix seconds.
+   */
+  forward(queue: string): Promise<{ moved: number; nextDue: number | undefined }>;
+  /** Up to `limit` tasks whose lease ended at or before `cutoff` (Unix seconds), oldest first, to settle by their old lease. */
+  listExpiredLeases(queue: string, cutoff: number, limit: number): Promise<ExpiredLeases>;
+  /** Gives ids in `active` that have no lease one that ends at now + LEASE_SECONDS; answers how many. */
+  repairActive(queue: string): Promise<number>;
+  /** Deletes up to `limit` completed tasks whose retention is over; answers how many. */
+  deleteExpiredCompleted(queue: string, limit: number): Promise<number>;
+  /** Deletes up to `limit` archived tasks older than 90 days or beyond the newest 9,999, releasing their locks; answers how many. */
+  trimArchived(queue: string, limit: number): Promise<number>;
+}
+
+export interface MonitoringBroker {
+  /** Publishes a server and its running tasks for `ttl` seconds. */
+  writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void>;
+  clearServerState(info: Pick<ServerInfo, 'host' | 'pid' | 'serverId'>): Promise<void>;
+  /** Asks whichever server runs the task to cancel it; best effort, not acknowledged. */
+  publishCancellation(id: string): Promise<void>;
+  /**
+   * Calls `onCancel` for every cancelled id from when the promise resolves; it rejects when subscribing failed.
+   * A lost connection is renewed by the broker. The returned function ends the subscription.
+   */
+  subscribeCancellations(onCancel: (id: string) => void): Promise<() => Promise<void>>;
+  ping(): Promise<void>;
+}
+
+/** Wake-up notices: what lets an idle server start a task at once without polling faster. */
+export interface WakeSource {
+  /**
+   * Arms one notice per queue for the next change of `pending` or `paused`, and reads the backlog in the same step, so that
+   * nothing falls between. Answers the runnable backlog by queue (0 when paused). Rejects when notices are not to be had.
+   */
+  armPending(queues: readonly string[]): Promise<Map<string, number>>;
+  /** The same for `scheduled` and `retry`; answers the lowest score of all queues (Unix seconds). */
+  armDelayed(queues: readonly string[]): Promise<number | undefined>;
+  close(): Promise<void>;
+}
+
+export interface WakeListener {
+  /** `pending` or `paused` of the queue has changed since it was armed; arm again to hear of it again. */
+  onPending(queue: string): void;
+  onDelayed(queue: string): void;
+  /** Everything armed is forgotten (connection lost, notices forbidden): poll, and arm again at the next occasion. */
+  onLost(): void;
+}
+
+export interface WakeBroker {
+  /** A source of wake-ups on connections of its own, made lazily; each server has one. */
+  watch(listener: WakeListener): WakeSource;
+}
+
+/** A task as an inspector sees it. */
+export interface StoredTask {
+  readonly message: TaskMessage;
+  readonly state: TaskState;
+  /** Unix seconds: the score in `scheduled` or `retry`, else `undefined`. */
+  readonly nextProcessAt: number | undefined;
+  readonly result: Buffer | undefined;
+}
+
+/** The administrative side: begun with what clients and tests need. */
+export interface InspectorBroker {
+  queues(): Promise<string[]>;
+  /** `undefined` when there is no such task. */
+  getTask(queue: string, id: string): Promise<StoredTask | undefined>;
+  /** Answers whether this call changed anything. */
+  pauseQueue(queue: string): Promise<boolean>;
+  resumeQueue(queue: string): Promise<boolean>;
+}
+
+export interface Broker
+  extends ProducerBroker, ConsumerBroker, MaintenanceBroker, MonitoringBroker, WakeBroker, InspectorBroker {
+  /** The time everything above this broker lives by. */
+  readonly clock: Clock;
+  /** Key prefix, default `asynq`; unique-lock names are built with it. */
+  readonly keyPrefix: string;
+  /** Driven by hand (testing): the module does not start servers on it. */
+  readonly manual: boolean;
+  /** Closes every connection the broker opened itself, after the commands under way. Idempotent. */
+  close(): Promise<void>;
+}

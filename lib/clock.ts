@@ -1,0 +1,105 @@
+/** A pending timer of a {@link Clock}; `cancel` is idempotent. */
+export interface ClockTimer {
+  cancel(): void;
+}
+
+/**
+ * The only source of time in this library. It is injected, so that tests move time instead of waiting for it.
+ * Time enters Redis scripts as an argument taken from here; Redis' own clock is never asked.
+ */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  now(): number;
+  /**
+   * Calls back once after `delay` milliseconds (negative counts as 0, `Infinity` never fires).
+   * Delays beyond 24.8 days are honoured. A timer does not keep the process alive.
+   */
+  after(delay: number, callback: () => void): ClockTimer;
+}
+
+/** The longest delay `setTimeout` takes before it overflows and fires at once. */
+const LONGEST_TIMEOUT = 2 ** 31 - 1;
+
+/** Wall-clock time and the timers of Node. */
+export class SystemClock implements Clock {
+  now(): number {
+    return Date.now();
+  }
+
+  after(delay: number, callback: () => void): ClockTimer {
+    let handle: NodeJS.Timeout | undefined;
+    const wait = (left: number): void => {
+      const step = Math.min(Math.max(left, 0), LONGEST_TIMEOUT);
+      handle = setTimeout(() => (left > step ? wait(left - step) : callback()), step);
+      handle.unref();
+    };
+    if (delay !== Infinity) wait(delay);
+    return { cancel: () => clearTimeout(handle) };
+  }
+}
+
+interface ManualTimer {
+  due: number;
+  order: number;
+  callback: () => void;
+}
+
+/** A clock that stands still until it is moved. Due timers fire in the order of their time, then of their creation. */
+export class ManualClock implements Clock {
+  private time: number;
+  private created = 0;
+  private readonly timers = new Set<ManualTimer>();
+
+  /** @param start milliseconds since the epoch, or a date; default: the real time of the call */
+  constructor(start: number | Date = Date.now()) {
+    this.time = Number(start);
+  }
+
+  now(): number {
+    return this.time;
+  }
+
+  after(delay: number, callback: () => void): ClockTimer {
+    const timer: ManualTimer = { due: this.time + Math.max(delay, 0), order: this.created++, callback };
+    if (delay !== Infinity) this.timers.add(timer);
+    return { cancel: () => void this.timers.delete(timer) };
+  }
+
+  /** When the next timer is due (milliseconds since the epoch), `undefined` when there is none. */
+  nextDue(): number | undefined {
+    let next: number | undefined;
+    for (const timer of this.timers) if (next === undefined || timer.due < next) next = timer.due;
+    return next;
+  }
+
+  /** Moves to `time` (never back) and fires every timer due until then, each at its own time. */
+  moveTo(time: number | Date): void {
+    const target = Number(time);
+    for (let timer = this.takeDue(target); timer; timer = this.takeDue(target)) {
+      this.time = Math.max(this.time, timer.due);
+      timer.callback();
+    }
+    this.time = Math.max(this.time, target);
+  }
+
+  /** Moves ahead by `milliseconds`. */
+  advance(milliseconds: number): void {
+    this.moveTo(this.time + milliseconds);
+  }
+
+  private takeDue(until: number): ManualTimer | undefined {
+    let first: ManualTimer | undefined;
+    for (const timer of this.timers) {
+      if (timer.due > until) continue;
+      if (!first || timer.due < first.due || (timer.due === first.due && timer.order < first.order)) first = timer;
+    }
+    if (first) this.timers.delete(first);
+    return first;
+  }
+}
+
+/** Whole seconds since the epoch, rounded down: what asynq calls "now" in scores, counters and message fields. */
+export const floorSeconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
+
+/** Whole seconds, rounded up: for every time before which something must not happen. */
+export const ceilSeconds = (milliseconds: number): number => Math.ceil(milliseconds / 1000);

@@ -1,0 +1,125 @@
+/**
+ * Every error this library throws. Each class has a stable `code`; a message names the thing, the value and the remedy.
+ * Texts that asynq stores or shows are kept word for word (wire-protocol appendix B, section 5.6).
+ */
+export abstract class AsynqError extends Error {
+  /** Stable, machine-readable: compare this, not the message. */
+  abstract readonly code: string;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+  }
+}
+
+/** A module, server or connection option is wrong. Thrown at boot, before anything is connected. */
+export class InvalidOptionError extends AsynqError {
+  readonly code = 'ASYNQ_INVALID_OPTION';
+}
+
+/** A task, or an option of one enqueue call, is wrong. Thrown before anything is written. */
+export class InvalidTaskError extends AsynqError {
+  readonly code = 'ASYNQ_INVALID_TASK';
+}
+
+/** Another task holds the unique lock (asynq's ErrDuplicateTask). */
+export class DuplicateTaskError extends AsynqError {
+  readonly code = 'ASYNQ_DUPLICATE_TASK';
+  constructor(options?: ErrorOptions) {
+    super('task already exists', options);
+  }
+}
+
+/** A task with this id exists in the queue, in whatever state (asynq's ErrTaskIDConflict). */
+export class TaskIdConflictError extends AsynqError {
+  readonly code = 'ASYNQ_TASK_ID_CONFLICT';
+  constructor(options?: ErrorOptions) {
+    super('task ID conflicts with another task', options);
+  }
+}
+
+/** Redis could not be reached, or refused. `cause` is the driver's error. */
+export class BrokerUnavailableError extends AsynqError {
+  readonly code = 'ASYNQ_BROKER_UNAVAILABLE';
+}
+
+/** The client, server or broker was already closed. */
+export class ClosedError extends AsynqError {
+  readonly code = 'ASYNQ_CLOSED';
+}
+
+/** The server was asked for something its state does not allow (asynq's texts, section 5.12). */
+export class ServerStateError extends AsynqError {
+  readonly code = 'ASYNQ_SERVER_STATE';
+}
+
+/** A handler declaration is wrong: two for one pattern, a blank pattern, a handler on nothing. Thrown at boot. */
+export class InvalidHandlerError extends AsynqError {
+  readonly code = 'ASYNQ_INVALID_HANDLER';
+}
+
+/** No handler's pattern matches the task's type (asynq's ErrHandlerNotFound). An ordinary failure: it is retried. */
+export class HandlerNotFoundError extends AsynqError {
+  readonly code = 'ASYNQ_HANDLER_NOT_FOUND';
+  constructor(type: string) {
+    super(`handler not found for task "${type}"`);
+  }
+}
+
+/** Bytes from Redis that are not the protobuf message they should be. */
+export class UndecodableMessageError extends AsynqError {
+  readonly code = 'ASYNQ_UNDECODABLE_MESSAGE';
+}
+
+/** The payload does not fit the handler: not decodable, or refused by a pipe. The task is archived at once by default. */
+export class InvalidPayloadError extends AsynqError {
+  readonly code = 'ASYNQ_INVALID_PAYLOAD';
+}
+
+/** The task's timeout or deadline has passed (Go's context.DeadlineExceeded). */
+export class DeadlineExceededError extends AsynqError {
+  readonly code = 'ASYNQ_DEADLINE_EXCEEDED';
+  constructor() {
+    super('context deadline exceeded');
+  }
+}
+
+/** The task was cancelled over `asynq:cancel` (Go's context.Canceled). An ordinary failure: it is retried. */
+export class TaskCanceledError extends AsynqError {
+  readonly code = 'ASYNQ_TASK_CANCELED';
+  constructor() {
+    super('context canceled');
+  }
+}
+
+/** The task is no longer leased by this server; whatever its handler returns changes nothing (asynq's ErrLeaseExpired). */
+export class LeaseExpiredError extends AsynqError {
+  readonly code = 'ASYNQ_LEASE_EXPIRED';
+  constructor() {
+    super('asynq: task lease expired');
+  }
+}
+
+/** The server is shutting down and its shutdown timeout has passed; the task goes back to the front of its queue. */
+export class ShutdownError extends AsynqError {
+  readonly code = 'ASYNQ_SHUTDOWN';
+  constructor() {
+    super('server is shutting down');
+  }
+}
+
+/** Throw it (or an error whose `cause` chain holds it) from a handler: the task is archived, not retried. */
+export class SkipRetry extends AsynqError {
+  readonly code = 'ASYNQ_SKIP_RETRY';
+  constructor(message = 'skip retry for the task', options?: ErrorOptions) {
+    super(message, options);
+  }
+}
+
+/** Throw it (or an error whose `cause` chain holds it) from a handler: the task is dropped, neither retried nor archived. */
+export class RevokeTask extends AsynqError {
+  readonly code = 'ASYNQ_REVOKE_TASK';
+  constructor(message = 'revoke task', options?: ErrorOptions) {
+    super(message, options);
+  }
+}

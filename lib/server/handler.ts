@@ -1,0 +1,11 @@
+import type { IsFailure, RetryDelay, TaskContext } from '../task/context.js';
+
+/** One handler as the server sees it: a pattern, what to call, and what it decides about failures. */
+export interface TaskHandlerEntry {
+  /** Exact type, or a prefix of types. */
+  readonly pattern: string;
+  /** Runs the task. The value (or what it resolves to) is the task's result; `undefined` is none. */
+  readonly handle: (task: TaskContext) => unknown;
+  readonly retryDelay?: RetryDelay;
+  readonly isFailure?: IsFailure;
+}

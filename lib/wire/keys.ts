@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+
+/** asynq's own key prefix. Any other is a namespace of ours that Go does not see. */
+export const DEFAULT_KEY_PREFIX = 'asynq';
+
+/** Names of the keys of one queue (wire-protocol section 1.2). All share the hash tag `{queue}`. */
+export class QueueKeys {
+  /** `asynq:{queue}:` */
+  readonly base: string;
+  readonly taskPrefix: string;
+  readonly groupPrefix: string;
+  readonly pending: string;
+  readonly active: string;
+  readonly lease: string;
+  readonly scheduled: string;
+  readonly retry: string;
+  readonly archived: string;
+  readonly completed: string;
+  readonly groups: string;
+  readonly aggregationSets: string;
+  readonly paused: string;
+  readonly processed: string;
+  readonly failed: string;
+
+  constructor(prefix: string, queue: string) {
+    this.base = `${prefix}:{${queue}}:`;
+    this.taskPrefix = `${this.base}t:`;
+    this.groupPrefix = `${this.base}g:`;
+    this.pending = `${this.base}pending`;
+    this.active = `${this.base}active`;
+    this.lease = `${this.base}lease`;
+    this.scheduled = `${this.base}scheduled`;
+    this.retry = `${this.base}retry`;
+    this.archived = `${this.base}archived`;
+    this.completed = `${this.base}completed`;
+    this.groups = `${this.base}groups`;
+    this.aggregationSets = `${this.base}aggregation_sets`;
+    this.paused = `${this.base}paused`;
+    this.processed = `${this.base}processed`;
+    this.failed = `${this.base}failed`;
+  }
+
+  task(id: string): string {
+    return this.taskPrefix + id;
+  }
+
+  group(name: string): string {
+    return this.groupPrefix + name;
+  }
+
+  processedOn(day: string): string {
+    return `${this.processed}:${day}`;
+  }
+
+  failedOn(day: string): string {
+    return `${this.failed}:${day}`;
+  }
+
+  /** The lock of a unique task. `undefined` is Go's nil payload, which differs from an empty one here and nowhere else. */
+  unique(type: string, payload: Uint8Array | undefined): string {
+    const hash = payload === undefined ? '' : createHash('md5').update(payload).digest('hex');
+    return `${this.base}unique:${type}:${hash}`;
+  }
+}
+
+/** Names of the global keys and the pub/sub channel (section 1.1). */
+export class Keyspace {
+  readonly queues: string;
+  readonly servers: string;
+  readonly workers: string;
+  readonly schedulers: string;
+  readonly cancel: string;
+  private readonly byQueue = new Map<string, QueueKeys>();
+
+  constructor(readonly prefix: string = DEFAULT_KEY_PREFIX) {
+    this.queues = `${prefix}:queues`;
+    this.servers = `${prefix}:servers`;
+    this.workers = `${prefix}:workers`;
+    this.schedulers = `${prefix}:schedulers`;
+    this.cancel = `${prefix}:cancel`;
+  }
+
+  queue(name: string): QueueKeys {
+    let keys = this.byQueue.get(name);
+    if (!keys) this.byQueue.set(name, (keys = new QueueKeys(this.prefix, name)));
+    return keys;
+  }
+
+  server(host: string, pid: number, serverId: string): string {
+    return `${this.servers}:{${host}:${pid}:${serverId}}`;
+  }
+
+  serverWorkers(host: string, pid: number, serverId: string): string {
+    return `${this.workers}:{${host}:${pid}:${serverId}}`;
+  }
+}
+
+/** The UTC date that names the daily counters. */
+export const utcDay = (milliseconds: number): string => new Date(milliseconds).toISOString().slice(0, 10);
