@@ -12,6 +12,9 @@ export abstract class AsynqError extends Error {
   }
 }
 
+/** A class of error a check is told to throw. */
+export type ErrorClass = new (message: string) => Error;
+
 /** A module, server or connection option is wrong. Thrown at boot, before anything is connected. */
 export class InvalidOptionError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_OPTION';

@@ -1,0 +1,109 @@
+import type { ErrorClass } from './errors.js';
+
+/** Go's white space (Unicode White_Space: with U+0085 and U+00A0, without U+FEFF), which is not that of `trim()`. */
+const BLANK = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
+
+/** Whether a text is empty or white space only, by Go's notion of white space (wire-protocol 3.1). */
+export function isBlank(text: string): boolean {
+  const first = text.charCodeAt(0);
+  if (first > 0x20 && first < 0x7f) return false; // nearly every name
+  return BLANK.test(text);
+}
+
+/** A value as an error message shows it: short, on one line, never throwing. */
+export function describe(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+  if (typeof value === 'bigint') return `${value}n`;
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'an invalid Date' : value.toISOString();
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'object' && value !== null) return 'an object';
+  return String(value);
+}
+
+/**
+ * The known name a mistaken one most likely meant: equal but for case, `_` and `-`, or few edits away.
+ * `undefined` when none is near.
+ */
+export function nearest(name: string, known: Iterable<string>): string | undefined {
+  const wanted = simplify(name);
+  let best: string | undefined;
+  let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1;
+  for (const candidate of known) {
+    const distance = editDistance(wanted, simplify(candidate));
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+const simplify = (name: string): string => name.replaceAll(/[_-]/g, '').toLowerCase();
+
+/** Insertions, deletions, replacements and swaps of neighbours between two names. */
+function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const replaced = last[column - 1]! + (a[row - 1] === b[column - 1] ? 0 : 1);
+      let cost = Math.min(replaced, last[column]! + 1, current[column - 1]! + 1);
+      if (row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]) {
+        cost = Math.min(cost, beforeLast[column - 2]! + 1);
+      }
+      current.push(cost);
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return last[b.length]!;
+}
+
+/**
+ * Refuses option names nobody knows, with the nearest known one.
+ *
+ * @param what what the options are of, as in `unknown task option "…"`
+ */
+export function rejectUnknownKeys(options: object, known: readonly string[], what: string, Failure: ErrorClass): void {
+  for (const key of Object.keys(options)) {
+    if (known.includes(key)) continue;
+    const near = nearest(key, known);
+    const remedy = near ? `did you mean "${near}"?` : `known are ${known.join(', ')}`;
+    throw new Failure(`unknown ${what} "${key}"; ${remedy}`);
+  }
+}
+
+/** @throws `Failure` unless the value is an object that can hold named options */
+export function requireObject(value: unknown, name: string, Failure: ErrorClass): object {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new Failure(`${name} must be an object, not ${describe(value)}`);
+}
+
+/** @throws `Failure` unless the value is a whole number from `least` on (up to `most`) */
+export function requireInteger(
+  value: unknown,
+  name: string,
+  Failure: ErrorClass,
+  { least = Number.MIN_SAFE_INTEGER, most = Number.MAX_SAFE_INTEGER } = {},
+): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
+  const range = most === Number.MAX_SAFE_INTEGER ? ` of at least ${least}` : ` from ${least} to ${most}`;
+  const bounds = least === Number.MIN_SAFE_INTEGER && most === Number.MAX_SAFE_INTEGER ? '' : range;
+  throw new Failure(`${name} must be a whole number${bounds}, not ${describe(value)}`);
+}
+
+/** @throws `Failure` unless the value is a whole number of at least 1 */
+export function requirePositiveInteger(value: unknown, name: string, Failure: ErrorClass): number {
+  return requireInteger(value, name, Failure, { least: 1 });
+}
+
+/** @throws `Failure` unless the value is text with something in it that is not white space (Go's notion) */
+export function requireNonBlank(value: unknown, name: string, Failure: ErrorClass): string {
+  if (typeof value !== 'string') throw new Failure(`${name} must be a string, not ${describe(value)}`);
+  if (isBlank(value)) throw new Failure(`${name} must contain one or more characters that are not white space`);
+  return value;
+}
+
+/** @throws `Failure` unless the value is a function */
+export function requireFunction(value: unknown, name: string, Failure: ErrorClass): void {
+  if (typeof value !== 'function') throw new Failure(`${name} must be a function, not ${describe(value)}`);
+}
