@@ -28,7 +28,7 @@ export function describe(value: unknown): string {
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   const wanted = simplify(name);
   let best: string | undefined;
-  let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1;
+  let bestDistance = Math.ceil(wanted.length / 3) + 1;
   for (const candidate of known) {
     const distance = editDistance(wanted, simplify(candidate));
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
