@@ -1,7 +1,16 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+/** A set of specs that `npm run test:<name>` runs alone. Groups run one after the other. */
+const project = (name: string, groupOrder: number, include: string[], exclude: string[] = []) => ({
+  extends: true as const,
+  test: { name, include, exclude: ['**/node_modules/**', ...exclude], sequence: { groupOrder } },
+});
+
+const suites = ['contract', 'interop', 'e2e', 'package'];
 
 export default defineConfig({
   resolve: {
@@ -11,9 +20,18 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.spec.ts'],
-    exclude: ['**/node_modules/**', 'test/package/**'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // A suite starts servers and workers of its own: more suites at once than this only wait for each other.
+    maxWorkers: Math.max(2, Math.floor(availableParallelism() / 2)),
+    projects: [
+      project(
+        'unit',
+        0,
+        ['test/**/*.spec.ts'],
+        suites.map((suite) => `test/${suite}/**`),
+      ),
+      ...suites.map((suite, index) => project(suite, index + 1, [`test/${suite}/**/*.spec.ts`])),
+    ],
   },
 });

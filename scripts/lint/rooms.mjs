@@ -1,0 +1,60 @@
+// Which room of lib may import which: the walls of ARCHITECTURE.md as data. Deny by default: a new room needs a line here.
+
+/** The files directly under lib that belong to no room and import nothing but each other. */
+const LEAVES = ['errors', 'clock', 'logger', 'duration', 'validation'];
+
+const core = ['leaf', 'wire', 'task'];
+const entry = ['leaf', 'wire', 'task', 'events', 'broker', 'client', 'server', 'scheduler', 'inspector', 'telemetry'];
+
+/** Room → the rooms it may import, besides itself. */
+export const ROOMS = {
+  leaf: [],
+  wire: ['leaf'],
+  task: ['leaf', 'wire'],
+  events: core,
+  broker: core,
+  'broker/redis': [...core, 'broker'],
+  'broker/memory': [...core, 'broker'],
+  client: [...core, 'events', 'broker'],
+  server: [...core, 'events', 'broker'],
+  scheduler: [...core, 'events', 'broker', 'client'],
+  inspector: [...core, 'broker'],
+  telemetry: [...core, 'events'],
+  nest: [...entry, 'broker/redis', 'broker/memory'],
+  testing: [...entry, 'broker/memory', 'nest'],
+  dashboard: ['leaf', 'inspector', 'nest'],
+  cli: [...core, 'broker', 'broker/redis', 'inspector', 'client'],
+  index: [...entry, 'broker/redis', 'broker/memory', 'nest'],
+};
+
+/** Packages that only some rooms may import; what is not named here is open to every room. */
+export const PACKAGES = [
+  {
+    match: /^@nestjs\/testing$/,
+    rooms: [],
+    why: 'it is not a dependency of this package; take INestApplicationContext',
+  },
+  {
+    match: /^(@nestjs\/|rxjs(\/|$)|reflect-metadata)/,
+    rooms: ['nest', 'testing', 'dashboard'],
+    why: 'the core knows no Nest',
+  },
+  { match: /^ioredis(\/|$)/, rooms: ['broker/redis', 'nest', 'cli'], why: 'only the Redis broker talks to Redis' },
+  {
+    match: /^class-(validator|transformer)(\/|$)/,
+    rooms: [],
+    why: 'it is an optional peer; an app without it must boot',
+  },
+];
+
+/**
+ * The room of a path relative to lib (`server/loop.ts`), or undefined when no room has it.
+ * The longest room name wins, so `broker/redis/x.ts` is in `broker/redis` and `broker/broker.ts` in `broker`.
+ */
+export function roomOf(path) {
+  const parts = path.replace(/\.[cm]?[jt]s$/, '').split('/');
+  if (parts.length === 1) return LEAVES.includes(parts[0]) ? 'leaf' : ROOMS[parts[0]] ? parts[0] : undefined;
+  const nested = parts.slice(0, 2).join('/');
+  if (parts.length > 2 && ROOMS[nested]) return nested;
+  return ROOMS[parts[0]] ? parts[0] : undefined;
+}

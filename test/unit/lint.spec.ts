@@ -1,0 +1,194 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+const oxlint = join(repository, 'node_modules', 'oxlint', 'bin', 'oxlint');
+
+/** What a file of each room may import, and what the linter must refuse: the arrows of ARCHITECTURE.md. */
+const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
+  'lib/clock.ts': {
+    allowed: ['./errors.js'],
+    forbidden: [
+      './wire/keys.js',
+      './task/context.js',
+      './broker/broker.js',
+      '@nestjs/common',
+      '../test/support/redis.js',
+    ],
+  },
+  'lib/wire/codec.ts': {
+    allowed: ['../errors.js', './keys.js'],
+    forbidden: ['../task/context.js', '../broker/broker.js', 'ioredis'],
+  },
+  'lib/task/options.ts': {
+    allowed: ['../wire/message.js', '../duration.js'],
+    forbidden: ['../events/events.js', '../broker/broker.js', '../client/client.js'],
+  },
+  'lib/events/events.ts': {
+    allowed: ['../task/context.js'],
+    forbidden: ['../broker/broker.js', '../telemetry/task-log.js'],
+  },
+  'lib/broker/broker.ts': {
+    allowed: ['../wire/message.js', '../clock.js'],
+    forbidden: ['./redis/redis-broker.js', './memory/memory-broker.js', '../client/client.js', 'ioredis'],
+  },
+  'lib/broker/redis/producer.ts': {
+    allowed: ['../broker.js', '../../wire/keys.js', '../../errors.js', './scripts.js', 'ioredis', 'node:fs'],
+    forbidden: [
+      '../memory/memory-broker.js',
+      '../../client/client.js',
+      '../../server/server.js',
+      '../../nest/module.js',
+      '@nestjs/common',
+    ],
+  },
+  'lib/broker/memory/memory-broker.ts': {
+    allowed: ['../broker.js', '../../clock.js'],
+    forbidden: ['../redis/redis-broker.js', '../../server/server.js', '../../nest/module.js', 'ioredis'],
+  },
+  'lib/client/client.ts': {
+    allowed: ['../broker/broker.js', '../task/options.js'],
+    forbidden: [
+      '../broker/redis/redis-broker.js',
+      '../broker/memory/memory-broker.js',
+      '../server/server.js',
+      '../nest/module.js',
+      '@nestjs/common',
+      'ioredis',
+    ],
+  },
+  'lib/server/server.ts': {
+    allowed: ['../broker/broker.js', '../events/events.js', './loop.js'],
+    forbidden: [
+      '../broker/redis/redis-broker.js',
+      '../broker/memory/memory-broker.js',
+      '../client/client.js',
+      '../telemetry/task-log.js',
+      '../nest/module.js',
+      '@nestjs/core',
+      'rxjs',
+      'ioredis',
+    ],
+  },
+  'lib/telemetry/task-log.ts': {
+    allowed: ['../events/events.js', '../logger.js'],
+    forbidden: ['../server/server.js', '../broker/broker.js', '@nestjs/common'],
+  },
+  'lib/nest/module.ts': {
+    allowed: [
+      '../broker/redis/redis-broker.js',
+      '../broker/memory/memory-broker.js',
+      '../server/server.js',
+      '@nestjs/core',
+    ],
+    forbidden: [
+      '../testing/tester.js',
+      '@nestjs/testing',
+      'class-validator',
+      'class-transformer',
+      'vitest',
+      'left-pad',
+      'fs',
+      '../attic/stray.js',
+    ],
+  },
+  'lib/testing/tester.ts': {
+    allowed: ['../broker/memory/memory-broker.js', '../nest/module.js', '@nestjs/common'],
+    forbidden: ['../broker/redis/redis-broker.js', '@nestjs/testing', 'ioredis'],
+  },
+  'lib/index.ts': { allowed: ['./nest/module.js', './errors.js'], forbidden: ['./testing/tester.js'] },
+  'sample/01/main.ts': {
+    allowed: ['nestjs-asynq', './tasks.js', '@nestjs/core'],
+    forbidden: ['../../lib/index.js', '../../lib/nest/module.js'],
+  },
+};
+
+const test = (statement: string) =>
+  `import { describe, expect, it } from 'vitest';\n${statement}\nexport { describe, expect, it };`;
+
+/** `path → [text, rule]`: every other rule, each broken once. */
+const violations: Record<string, [text: string, rule: string]> = {
+  'lib/attic/stray.ts': ['export const stray = 1;', 'house(rooms)'],
+  'lib/server/type-only.ts': ["export type { X } from '../client/client.js';", 'house(rooms)'],
+  'lib/server/import-type.ts': ["export type Y = import('../client/client.js').X;", 'house(rooms)'],
+  'lib/server/dynamic.ts': ["export const load = () => import('../client/client.js');", 'house(rooms)'],
+  'lib/server/re-export.ts': ["export { x } from '../client/client.js';", 'house(rooms)'],
+  'lib/server/cycle-a.ts': ["import { b } from './cycle-b.js';\nexport const a = () => b;", 'import(no-cycle)'],
+  'lib/server/cycle-b.ts': ["import { a } from './cycle-a.js';\nexport const b = () => a;", 'import(no-cycle)'],
+  'lib/server/types-a.ts': ["import type { B } from './types-b.js';\nexport type A = B[];", 'import(no-cycle)'],
+  'lib/server/types-b.ts': ["import type { A } from './types-a.js';\nexport type B = A[];", 'import(no-cycle)'],
+  'lib/server/key.ts': ["export const key = 'asynq:queues';", 'house(keys-in-wire)'],
+  'lib/server/template.ts': ['export const key = (q: string) => `asynq:{${q}}:pending`;', 'house(keys-in-wire)'],
+  'lib/server/now.ts': ['export const time = () => Date.now();', 'eslint(no-restricted-properties)'],
+  'lib/server/timer.ts': ['export const timer = () => setTimeout(() => {}, 1);', 'eslint(no-restricted-globals)'],
+  'lib/server/default.ts': ['export default 1;', 'import(no-default-export)'],
+  'lib/server/any.ts': ['export const x: any = 1;', 'typescript(no-explicit-any)'],
+  'lib/server/console.ts': ["console.log('hello');", 'eslint(no-console)'],
+  'lib/server/ignore.ts': ['// @ts-ignore\nexport const x: number = 1;', 'typescript(ban-ts-comment)'],
+  'lib/server/unused.ts': ["import { x } from './loop.js';\nexport const y = 1;", 'eslint(no-unused-vars)'],
+  'test/unit/only.spec.ts': [test("it.only('x', () => {});"), 'vitest(no-focused-tests)'],
+  'test/unit/only-suite.spec.ts': [test("describe.only('x', () => {});"), 'vitest(no-focused-tests)'],
+  'test/unit/skip.spec.ts': [test("it.skip('x', () => {});"), 'vitest(no-disabled-tests)'],
+  'test/unit/skip-suite.spec.ts': [test("describe.skip('x', () => {});"), 'vitest(no-disabled-tests)'],
+  'test/unit/todo.spec.ts': [test("it.todo('x');"), 'vitest(warn-todo)'],
+  'test/unit/floating.spec.ts': [test("it('x', () => { expect(1); });"), 'vitest(valid-expect)'],
+  'test/unit/asserts-nothing.spec.ts': [test("it('x', () => {});"), 'vitest(expect-expect)'],
+};
+
+interface Diagnostic {
+  readonly code: string;
+  readonly filename: string;
+  readonly labels: { readonly span: { readonly line: number } }[];
+}
+
+describe('the linter', () => {
+  const root = mkdtempSync(join(tmpdir(), 'asynq-lint-'));
+  let status: number | null;
+  let diagnostics: Diagnostic[];
+  const of = (path: string) => diagnostics.filter(({ filename }) => filename === path);
+
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), `${text}\n`);
+  };
+
+  beforeAll(() => {
+    for (const path of ['.oxlintrc.json', 'package.json', 'scripts/lint'])
+      cpSync(join(repository, path), join(root, path), { recursive: true });
+    for (const [path, { allowed, forbidden }] of Object.entries(arrows))
+      write(path, [...allowed, ...forbidden].map((source) => `export * from '${source}';`).join('\n'));
+    for (const [path, [text]] of Object.entries(violations)) write(path, text);
+    const run = spawnSync(process.execPath, [oxlint, '--format=json'], { cwd: root, encoding: 'utf8' });
+    status = run.status;
+    diagnostics = JSON.parse(run.stdout).diagnostics;
+  });
+  afterAll(() => rmSync(root, { recursive: true }));
+
+  it('fails', () => expect(status).toBe(1));
+
+  it.each(Object.entries(arrows))('holds the walls around %s', (path, { allowed, forbidden }) => {
+    const walls = of(path).filter(({ code }) => code === 'house(rooms)' || code === 'house(package-name)');
+    const refused = walls.map(({ labels }) => [...allowed, ...forbidden][labels[0]!.span.line - 1]);
+    expect(refused.toSorted()).toEqual(forbidden.toSorted());
+  });
+
+  it.each(Object.entries(violations))('refuses %s', (path, [, rule]) => {
+    expect(of(path).map(({ code }) => code)).toContain(rule);
+  });
+});
+
+describe('the linter on a project that obeys', () => {
+  it('passes', () => {
+    const root = mkdtempSync(join(tmpdir(), 'asynq-lint-'));
+    for (const path of ['.oxlintrc.json', 'package.json', 'scripts/lint', 'lib/errors.ts', 'lib/clock.ts'])
+      cpSync(join(repository, path), join(root, path), { recursive: true });
+    const run = spawnSync(process.execPath, [oxlint], { cwd: root, encoding: 'utf8' });
+    rmSync(root, { recursive: true });
+    expect(run.stdout).toMatch(/Found 0 warnings and 0 errors/);
+    expect(run.status).toBe(0);
+  });
+});
