@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hibiken/asynq"
+)
+
+// step is what one attempt of a task does.
+type step struct {
+	// ok, fail, skipRetry, revoke, panic, hold (until released, then ok) or hang (until the context is over)
+	Do string `json:"do"`
+	// Text of the failure, of what skipRetry and revoke wrap, or of the panic.
+	Error string `json:"error"`
+	// Written by the result writer before the attempt ends well.
+	Result []byte `json:"result"`
+}
+
+type serveArgs struct {
+	Name        string         `json:"name"`
+	Queues      map[string]int `json:"queues"`
+	Concurrency int            `json:"concurrency"`
+	Strict      bool           `json:"strictPriority"`
+	// Poll interval of an idle server and of the forwarder; 0 is asynq's default.
+	TaskCheckMs    int64 `json:"taskCheckInterval"`
+	DelayedCheckMs int64 `json:"delayedTaskCheckInterval"`
+	RetryDelayMs   int64 `json:"retryDelay"`
+	ShutdownMs     int64 `json:"shutdownTimeout"`
+	// By pattern of the task type. The attempt after n failures does step n, or the last one.
+	Behaviours map[string][]step `json:"behaviours"`
+}
+
+type nameArgs struct {
+	Name string `json:"name"`
+}
+
+// servers are the asynq servers of this process, by the name the driver gave them, and the attempts they hold.
+type servers struct {
+	redis   asynq.RedisConnOpt
+	out     *output
+	mu      sync.Mutex
+	running map[string]*asynq.Server
+	held    map[string]chan struct{}
+}
+
+func newServers(redis asynq.RedisConnOpt, out *output) *servers {
+	return &servers{redis: redis, out: out, running: map[string]*asynq.Server{}, held: map[string]chan struct{}{}}
+}
+
+func addServerOperations(ops operations, s *servers) {
+	ops["serve"] = action(s.start)
+	ops["stop"] = action(s.named(func(server *asynq.Server) { server.Stop() }))
+	ops["shutdown"] = action(s.named(func(server *asynq.Server) { server.Shutdown() }))
+	ops["release"] = action(func(args taskArgs) error {
+		gate := s.gate(args.ID)
+		select {
+		case <-gate:
+		default:
+			close(gate)
+		}
+		return nil
+	})
+}
+
+func (s *servers) start(args serveArgs) error {
+	mux := asynq.NewServeMux()
+	for pattern, steps := range args.Behaviours {
+		mux.HandleFunc(pattern, s.handler(args.Name, steps))
+	}
+	server := asynq.NewServer(s.redis, asynq.Config{
+		Concurrency:              args.Concurrency,
+		Queues:                   args.Queues,
+		StrictPriority:           args.Strict,
+		TaskCheckInterval:        milliseconds(args.TaskCheckMs),
+		DelayedTaskCheckInterval: milliseconds(args.DelayedCheckMs),
+		ShutdownTimeout:          milliseconds(args.ShutdownMs),
+		RetryDelayFunc:           func(int, error, *asynq.Task) time.Duration { return milliseconds(args.RetryDelayMs) },
+		ErrorHandler:             asynq.ErrorHandlerFunc(s.reportError(args.Name)),
+		LogLevel:                 asynq.ErrorLevel,
+	})
+	if err := server.Start(mux); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running[args.Name] = server
+	return nil
+}
+
+func (s *servers) named(do func(*asynq.Server)) func(nameArgs) error {
+	return func(args nameArgs) error {
+		s.mu.Lock()
+		server, known := s.running[args.Name]
+		s.mu.Unlock()
+		if !known {
+			return fmt.Errorf("no server is called %q", args.Name)
+		}
+		do(server)
+		return nil
+	}
+}
+
+// gate is what a held attempt of the task waits for; it may be opened before the attempt begins.
+func (s *servers) gate(id string) chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gate, known := s.held[id]
+	if !known {
+		gate = make(chan struct{})
+		s.held[id] = gate
+	}
+	return gate
+}
+
+func (s *servers) handler(server string, steps []step) func(context.Context, *asynq.Task) error {
+	return func(ctx context.Context, task *asynq.Task) error {
+		event := describeAttempt(ctx, server, task)
+		s.out.event("start", event)
+		retried, _ := asynq.GetRetryCount(ctx)
+		err := s.perform(ctx, task, event["id"].(string), steps[min(retried, len(steps)-1)])
+		end := map[string]any{"server": server, "id": event["id"], "at": time.Now().UnixMilli()}
+		if err != nil {
+			end["error"] = err.Error()
+		}
+		s.out.event("end", end)
+		return err
+	}
+}
+
+func describeAttempt(ctx context.Context, server string, task *asynq.Task) map[string]any {
+	id, _ := asynq.GetTaskID(ctx)
+	queue, _ := asynq.GetQueueName(ctx)
+	retried, _ := asynq.GetRetryCount(ctx)
+	maxRetry, _ := asynq.GetMaxRetry(ctx)
+	deadline, _ := ctx.Deadline()
+	return map[string]any{
+		"server": server, "id": id, "type": task.Type(), "queue": queue, "payload": task.Payload(), "headers": task.Headers(),
+		"retried": retried, "maxRetry": maxRetry, "deadline": unixMilli(deadline), "at": time.Now().UnixMilli(),
+	}
+}
+
+func (s *servers) perform(ctx context.Context, task *asynq.Task, id string, what step) error {
+	switch what.Do {
+	case "ok":
+		return writeResult(task, what.Result)
+	case "hold":
+		select {
+		case <-s.gate(id):
+			return writeResult(task, what.Result)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	case "hang":
+		<-ctx.Done()
+		return ctx.Err()
+	case "fail":
+		return errors.New(what.Error)
+	case "skipRetry":
+		return fmt.Errorf("%s: %w", what.Error, asynq.SkipRetry)
+	case "revoke":
+		return fmt.Errorf("%s: %w", what.Error, asynq.RevokeTask)
+	case "panic":
+		panic(what.Error)
+	default:
+		return fmt.Errorf("unknown step %q: %w", what.Do, asynq.SkipRetry)
+	}
+}
+
+func writeResult(task *asynq.Task, result []byte) error {
+	if result == nil {
+		return nil
+	}
+	_, err := task.ResultWriter().Write(result)
+	return err
+}
+
+// reportError tells of every failed attempt, those included that never reached a handler or outlived their context.
+func (s *servers) reportError(server string) func(context.Context, *asynq.Task, error) {
+	return func(ctx context.Context, _ *asynq.Task, err error) {
+		id, _ := asynq.GetTaskID(ctx)
+		s.out.event("error", map[string]any{"server": server, "id": id, "error": err.Error()})
+	}
+}

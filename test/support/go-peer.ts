@@ -1,0 +1,103 @@
+import { buildPeer } from './go.js';
+import { Peer } from './peer.js';
+
+export type GoState = 'active' | 'pending' | 'scheduled' | 'retry' | 'archived' | 'completed' | 'aggregating';
+
+/** asynq.TaskInfo; bytes in base64, durations and times in milliseconds. */
+export interface GoTask {
+  id: string;
+  queue: string;
+  type: string;
+  payload: string | null;
+  headers: Record<string, string> | null;
+  state: GoState;
+  maxRetry: number;
+  retried: number;
+  lastErr: string;
+  lastFailedAt: number | null;
+  timeout: number;
+  deadline: number | null;
+  group: string;
+  nextProcessAt: number | null;
+  isOrphaned: boolean;
+  retention: number;
+  completedAt: number | null;
+  result: string | null;
+}
+
+/** asynq.QueueInfo. */
+export interface GoQueue extends Record<GoState, number> {
+  size: number;
+  memoryUsage: number;
+  latency: number;
+  groups: number;
+  processed: number;
+  failed: number;
+  processedTotal: number;
+  failedTotal: number;
+  paused: boolean;
+}
+
+/** asynq.ServerInfo. */
+export interface GoServer {
+  id: string;
+  host: string;
+  pid: number;
+  concurrency: number;
+  queues: Record<string, number>;
+  strictPriority: boolean;
+  status: string;
+  started: number;
+  workers: GoWorker[];
+}
+
+export interface GoWorker {
+  taskId: string;
+  taskType: string;
+  taskPayload: string;
+  queue: string;
+  started: number;
+  deadline: number;
+}
+
+/** The Go peer: also asynq's Inspector. */
+export class GoPeer extends Peer {
+  queueInfo(queue: string): Promise<GoQueue> {
+    return this.call('queueInfo', { queue });
+  }
+
+  taskInfo(queue: string, id: string): Promise<GoTask> {
+    return this.call('taskInfo', { queue, id });
+  }
+
+  list(queue: string, state: GoState, group?: string): Promise<GoTask[]> {
+    return this.call('list', { queue, state, group });
+  }
+
+  servers(): Promise<GoServer[]> {
+    return this.call('servers');
+  }
+
+  history(queue: string, days: number): Promise<{ date: string; processed: number; failed: number }[]> {
+    return this.call('history', { queue, days });
+  }
+
+  runTask(queue: string, id: string): Promise<void> {
+    return this.call('runTask', { queue, id });
+  }
+
+  archiveTask(queue: string, id: string): Promise<void> {
+    return this.call('archiveTask', { queue, id });
+  }
+
+  deleteTask(queue: string, id: string): Promise<void> {
+    return this.call('deleteTask', { queue, id });
+  }
+}
+
+/** Builds the program when needed and starts it against a Redis server. */
+export const startGoPeer = async (redis: { host: string; port: number }): Promise<GoPeer> => {
+  const peer = new GoPeer(await buildPeer(), ['-redis', `${redis.host}:${redis.port}`]);
+  await peer.event('ready');
+  return peer;
+};
