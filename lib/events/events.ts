@@ -1,0 +1,95 @@
+/** What a finished attempt came to. `done`: deleted after success; `completed`: retained; `lost`: no longer ours, nothing written. */
+export type TaskOutcomeKind = 'done' | 'completed' | 'retry' | 'archived' | 'revoked' | 'requeued' | 'lost';
+
+/** What events tell of a task. */
+export interface TaskRef {
+  readonly id: string;
+  readonly type: string;
+  readonly queue: string;
+}
+
+/** One attempt, after its outcome was committed. */
+export interface TaskOutcome {
+  readonly outcome: TaskOutcomeKind;
+  readonly task: TaskRef;
+  /** Failures before this attempt. */
+  readonly retried: number;
+  /** What the handler returned. */
+  readonly result?: unknown;
+  /** What the handler threw, or why it was stopped. */
+  readonly error?: unknown;
+  /** When the task will run again, for `retry`. */
+  readonly retryAt?: Date;
+  /** Milliseconds from the start of the handler to its end. */
+  readonly duration: number;
+}
+
+/** The events of a server, by name. Listeners run synchronously; what they throw is reported as `listenerFailed`. */
+export interface AsynqEventMap {
+  /** A handler is about to be called. */
+  taskStarted: { readonly task: TaskRef; readonly retried: number };
+  /** The outcome of an attempt is stored (or is `lost`). */
+  taskFinished: TaskOutcome;
+  /** A handler has not settled some time after its attempt was ended; it keeps its slot. */
+  handlerStuck: { readonly task: TaskRef; readonly reason: unknown; readonly seconds: number };
+  /** A stored message could not be decoded; the task was archived as it is. */
+  taskDamaged: { readonly task: Pick<TaskRef, 'id' | 'queue'>; readonly error: Error };
+  /** A handler's result could not be encoded; the task succeeded without it. */
+  resultDropped: { readonly task: TaskRef; readonly error: unknown };
+  /** A user's hook (onError, retryDelay, isFailure, healthCheck) threw; its default applies. */
+  hookFailed: { readonly hook: string; readonly error: unknown };
+  listenerFailed: { readonly event: string; readonly error: unknown };
+  /** Tasks of a crashed or stalled server were taken over. */
+  tasksRecovered: { readonly queue: string; readonly retried: number; readonly archived: number };
+  /** Ids without a message, or active ids without a lease, were repaired. */
+  queueRepaired: { readonly queue: string; readonly ghosts: number; readonly leases: number };
+  /** Redis does not answer for a queue; `unsettled` finished tasks wait for it. */
+  queueUnreachable: { readonly queue: string; readonly error: unknown; readonly unsettled: number };
+  queueReachable: { readonly queue: string };
+  /** A background loop failed; it goes on with back-off. */
+  loopFailed: { readonly loop: string; readonly error: unknown };
+  /** Wake-up notices are not to be had; the server polls. */
+  wakeUnavailable: { readonly error: unknown };
+  serverStarted: { readonly concurrency: number; readonly queues: Readonly<Record<string, number>> };
+  /** Fetching has ended for good; running tasks go on. */
+  serverStopped: { readonly active: number };
+  /** The shutdown timeout passed with tasks still running; they were told to stop. */
+  shutdownTimedOut: { readonly active: number };
+  serverClosed: { readonly requeued: number };
+}
+
+export type AsynqEventName = keyof AsynqEventMap;
+type Listener<E extends AsynqEventName> = (event: AsynqEventMap[E]) => void;
+
+/** A small typed emitter: a listener that throws never reaches the code that emits. */
+export class AsynqEvents {
+  private readonly listeners = new Map<AsynqEventName, Set<Listener<never>>>();
+
+  /** @returns a function that ends the subscription */
+  on<E extends AsynqEventName>(event: E, listener: Listener<E>): () => void {
+    let set = this.listeners.get(event);
+    if (!set) this.listeners.set(event, (set = new Set()));
+    set.add(listener);
+    return () => {
+      set.delete(listener);
+      if (set.size === 0 && this.listeners.get(event) === set) this.listeners.delete(event);
+    };
+  }
+
+  /** Whether anybody listens: lets the hot path skip building an event nobody wants. */
+  wants(event: AsynqEventName): boolean {
+    return this.listeners.has(event);
+  }
+
+  emit<E extends AsynqEventName>(event: E, payload: AsynqEventMap[E]): void {
+    const set = this.listeners.get(event) as Set<Listener<E>> | undefined;
+    if (!set) return;
+    for (const listener of set) {
+      try {
+        listener(payload);
+      } catch (error) {
+        if (event !== 'listenerFailed') this.emit('listenerFailed', { event, error });
+      }
+    }
+  }
+}

@@ -1,0 +1,72 @@
+/** What the allotment needs to know of a queue. */
+export interface Share {
+  readonly priority: number;
+  /** Tasks believed to wait; `Infinity` when there may be some. */
+  readonly backlog: number;
+}
+
+/**
+ * Divides free slots among queues so that batches give the long-run shares of asynq's one-by-one polling.
+ *
+ * asynq shuffles the weighted list of queues for each task and takes from the first that has one: each non-empty queue is
+ * first with probability weight ÷ sum of the non-empty weights. So each slot here is one such draw. Strict: the highest
+ * priority first, until its backlog is covered; equals are drawn evenly.
+ *
+ * @returns slots per share, in order
+ */
+export function allot(free: number, shares: readonly Share[], strict: boolean, random = Math.random): number[] {
+  const taken = shares.map(() => 0);
+  if (!strict) {
+    draw(free, shares, [...shares.keys()], taken, random);
+    return taken;
+  }
+  let left = free;
+  const levels = [...new Set(shares.map(({ priority }) => priority))].sort((a, b) => b - a);
+  for (const level of levels) {
+    const equals = [...shares.keys()].filter((index) => shares[index]!.priority === level);
+    left -= draw(
+      left,
+      shares.map((share) => ({ ...share, priority: 1 })),
+      equals,
+      taken,
+      random,
+    );
+  }
+  return taken;
+}
+
+/** Draws slot by slot among `candidates`; a queue drops out when its backlog is covered. */
+function draw(
+  slots: number,
+  shares: readonly Share[],
+  candidates: readonly number[],
+  taken: number[],
+  random: () => number,
+): number {
+  let open = candidates.filter((index) => shares[index]!.backlog > 0);
+  let drawn = 0;
+  while (drawn < slots && open.length > 0) {
+    if (open.length === 1) {
+      const only = open[0]!;
+      const rest = Math.min(slots - drawn, shares[only]!.backlog - taken[only]!);
+      taken[only]! += rest;
+      return drawn + rest;
+    }
+    const index = pick(open, shares, random);
+    taken[index]! += 1;
+    drawn += 1;
+    if (taken[index]! >= shares[index]!.backlog) open = open.filter((other) => other !== index);
+  }
+  return drawn;
+}
+
+function pick(open: readonly number[], shares: readonly Share[], random: () => number): number {
+  let sum = 0;
+  for (const index of open) sum += shares[index]!.priority;
+  let point = random() * sum;
+  for (const index of open) {
+    point -= shares[index]!.priority;
+    if (point < 0) return index;
+  }
+  return open[open.length - 1]!;
+}

@@ -1,0 +1,62 @@
+import type { MaintenanceBroker, WakeSource } from '../broker/broker.js';
+import type { Clock } from '../clock.js';
+import type { Lanes } from './lanes.js';
+
+/** Milliseconds between two passes at least, however often queues tell of changes. */
+const SHORTEST_INTERVAL = 50;
+
+export interface ForwarderOptions {
+  readonly broker: MaintenanceBroker;
+  readonly source: WakeSource;
+  readonly clock: Clock;
+  readonly lanes: Lanes;
+  /** Milliseconds between two passes at most. */
+  readonly interval: number;
+}
+
+/**
+ * Moves scheduled and retried tasks to their queue when they are due. Sleeps until the next score is due, and hears of
+ * earlier ones by a notice; the interval is the safety net. A failing queue does not hold up the others.
+ */
+export class Forwarder {
+  private lastRun = 0;
+
+  constructor(private readonly options: ForwarderOptions) {}
+
+  async runOnce(): Promise<number> {
+    this.lastRun = this.options.clock.now();
+    const queues = this.options.lanes.queues();
+    const passes = await Promise.allSettled(queues.map((queue) => this.options.broker.forward(queue)));
+    let next: number | undefined;
+    let failure: PromiseRejectedResult | undefined;
+    for (const pass of passes) {
+      if (pass.status === 'rejected') failure = pass;
+      else next = earlier(next, pass.value.nextDue);
+    }
+    if (failure) throw failure.reason;
+    next = earlier(next, await this.arm(queues));
+    return this.delayUntil(next);
+  }
+
+  /** Milliseconds a pass asked for by a notice must wait. */
+  get cooldown(): number {
+    return Math.max(0, this.lastRun + SHORTEST_INTERVAL - this.options.clock.now());
+  }
+
+  private async arm(queues: readonly string[]): Promise<number | undefined> {
+    try {
+      return await this.options.source.armDelayed(queues);
+    } catch {
+      return undefined; // the waker reports it; here the interval does
+    }
+  }
+
+  private delayUntil(next: number | undefined): number {
+    const { interval, clock } = this.options;
+    if (next === undefined) return interval;
+    return Math.min(interval, Math.max(1, next * 1000 - clock.now()));
+  }
+}
+
+const earlier = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || (b !== undefined && b < a) ? b : a;

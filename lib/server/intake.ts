@@ -1,0 +1,105 @@
+import type { ConsumerBroker, DamagedTask, ExchangeReply, LeasedTask } from '../broker/broker.js';
+import type { Clock } from '../clock.js';
+import type { AsynqEvents, TaskOutcomeKind } from '../events/events.js';
+import { ActiveTask } from './active-task.js';
+import type { Lane } from './lane.js';
+import type { Lanes } from './lanes.js';
+import type { Runner } from './runner.js';
+import type { Verdicts } from './verdict.js';
+
+export interface IntakeOptions {
+  readonly broker: ConsumerBroker;
+  readonly clock: Clock;
+  readonly events: AsynqEvents;
+  readonly lanes: Lanes;
+  readonly runner: Runner;
+  readonly verdicts: Verdicts;
+  readonly encodeResult: (result: unknown) => Buffer | undefined;
+}
+
+/** The border between exchanges and attempts: makes attempts of what was taken, and ends those that were settled. */
+export class Intake {
+  constructor(private readonly options: IntakeOptions) {}
+
+  /** Ends the attempts of a batch with what the broker made of them. */
+  settled(batch: readonly ActiveTask[], statuses: ExchangeReply['settled']): void {
+    for (let index = 0; index < batch.length; index++) {
+      const task = batch[index]!;
+      this.forget(task);
+      this.report(task, statuses[index] === 'settled' ? task.verdict!.outcome : 'lost');
+    }
+  }
+
+  /** Starts the handlers of what an exchange took; or gives it back untouched when the server has stopped meanwhile. */
+  taken(lane: Lane, reply: ExchangeReply, run: boolean): void {
+    const now = this.options.clock.now();
+    const tasks = reply.tasks.map((leased) => this.admit(lane, leased, now));
+    for (const damaged of reply.damaged) this.setAside(lane, damaged, now);
+    for (const task of tasks) {
+      if (run) this.options.runner.start(task);
+      else this.options.runner.conclude(task, this.options.verdicts.requeue(task));
+    }
+  }
+
+  /** Makes an attempt of a leased task; its lease is kept alive from here on. */
+  admit(lane: Lane, { lease, message }: LeasedTask, now = this.options.clock.now()): ActiveTask {
+    const { broker, encodeResult } = this.options;
+    const task = new ActiveTask(broker, encodeResult, lease, message, now);
+    lane.held.add(task);
+    return task;
+  }
+
+  /** The lease is another's: forget the task; its handler, if it still runs, keeps its slot. */
+  lost(task: ActiveTask): void {
+    if (task.lost) return;
+    this.options.runner.leaseLost(task);
+    this.forget(task);
+    this.report(task, 'lost');
+  }
+
+  /** Archives a task nobody can decode as it is, so that it blocks nothing. */
+  private setAside(lane: Lane, { lease, error }: DamagedTask, now: number): void {
+    const task = this.admit(lane, { lease, message: unreadableMessage(lease.id, lease.queue) }, now);
+    task.handlerSettled = true;
+    this.options.events.emit('taskDamaged', { task: { id: lease.id, queue: lease.queue }, error });
+    const settlement = { kind: 'archive', lease, message: undefined } as const;
+    this.options.runner.conclude(task, { outcome: 'archived', settlement, error });
+  }
+
+  private forget(task: ActiveTask): void {
+    this.options.lanes.get(task.queue)?.held.delete(task);
+  }
+
+  private report(task: ActiveTask, outcome: TaskOutcomeKind): void {
+    if (!this.options.events.wants('taskFinished')) return;
+    const { verdict, retried } = task;
+    const settlement = verdict?.settlement;
+    this.options.events.emit('taskFinished', {
+      outcome,
+      task,
+      retried,
+      result: verdict?.result,
+      error: verdict?.error ?? task.aborted,
+      retryAt: settlement?.kind === 'retry' ? new Date(settlement.retryAt * 1000) : undefined,
+      duration: Math.max(0, (task.endedAt || this.options.clock.now()) - task.startedAt),
+    });
+  }
+}
+
+const unreadableMessage = (id: string, queue: string): LeasedTask['message'] => ({
+  type: '',
+  payload: Buffer.alloc(0),
+  id,
+  queue,
+  maxRetry: 0,
+  retried: 0,
+  errorMsg: '',
+  timeout: 0,
+  deadline: 0,
+  uniqueKey: '',
+  lastFailedAt: 0,
+  retention: 0,
+  completedAt: 0,
+  groupKey: '',
+  headers: undefined,
+});

@@ -1,0 +1,34 @@
+import type { ClockTimer } from '../clock.js';
+import type { ActiveTask } from './active-task.js';
+
+/** Everything the server keeps about one queue. */
+export class Lane {
+  /** Tasks believed to be in `pending`: what the last reply said, `Infinity` when it may have changed. */
+  backlog = Infinity;
+  /** When Redis last told the backlog, in milliseconds since the epoch. */
+  seenAt = 0;
+  /** Slots promised to the exchange under way. */
+  reserved = 0;
+  /** An exchange is under way. */
+  busy = false;
+  /** The last exchange failed; the syncer, not the processor, speaks to Redis about this queue until it answers. */
+  failed = false;
+  /** A wake-up notice is armed. */
+  armed = false;
+  /** Milliseconds this lane rests before it arms again, because others were faster at the last wake-ups. */
+  rest = 0;
+  restTimer: ClockTimer | undefined;
+  /** A wake-up told of tasks; the next exchange shows whether there were any left for us. */
+  woken = false;
+  /** Taken from the server; what runs is settled, nothing new is fetched. */
+  removed = false;
+  /** Tasks of this queue whose lease this server holds: running, or finished and not yet settled. */
+  readonly held = new Set<ActiveTask>();
+  /** Finished, to be settled with the next exchange. */
+  finished: ActiveTask[] = [];
+
+  constructor(
+    readonly queue: string,
+    public priority: number,
+  ) {}
+}

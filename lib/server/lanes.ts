@@ -1,0 +1,71 @@
+import type { ActiveTask } from './active-task.js';
+import { Lane } from './lane.js';
+
+/** The queues of one server. A removed queue stays until its tasks are settled. */
+export class Lanes {
+  private readonly byQueue = new Map<string, Lane>();
+
+  constructor(queues: Readonly<Record<string, number>>) {
+    for (const [queue, priority] of Object.entries(queues)) this.add(queue, priority);
+  }
+
+  get(queue: string): Lane | undefined {
+    return this.byQueue.get(queue);
+  }
+
+  /** Every queue with something to do here, the removed ones that still hold tasks included. */
+  all(): Iterable<Lane> {
+    return this.byQueue.values();
+  }
+
+  /** The queues this server works on. */
+  served(): Lane[] {
+    return [...this.byQueue.values()].filter((lane) => !lane.removed);
+  }
+
+  queues(): string[] {
+    return this.served().map(({ queue }) => queue);
+  }
+
+  priorities(): Record<string, number> {
+    return Object.fromEntries(this.served().map(({ queue, priority }) => [queue, priority]));
+  }
+
+  /** Adds a queue, or changes its priority. */
+  add(queue: string, priority: number): Lane {
+    const known = this.byQueue.get(queue);
+    if (known) {
+      known.priority = priority;
+      known.removed = false;
+      return known;
+    }
+    const lane = new Lane(queue, priority);
+    this.byQueue.set(queue, lane);
+    return lane;
+  }
+
+  /** @returns whether the queue was served */
+  remove(queue: string): boolean {
+    const lane = this.byQueue.get(queue);
+    if (!lane || lane.removed) return false;
+    lane.removed = true;
+    this.forgetIfDone(lane);
+    return true;
+  }
+
+  /** Lets a removed queue go once nothing of it is held. */
+  forgetIfDone(lane: Lane): void {
+    if (lane.removed && !lane.busy && lane.held.size === 0) this.byQueue.delete(lane.queue);
+  }
+
+  /** Every task whose lease is held, finished ones that wait for Redis included. */
+  *held(): Iterable<ActiveTask> {
+    for (const lane of this.byQueue.values()) yield* lane.held;
+  }
+
+  heldCount(): number {
+    let count = 0;
+    for (const lane of this.byQueue.values()) count += lane.held.size;
+    return count;
+  }
+}

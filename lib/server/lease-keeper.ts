@@ -1,0 +1,63 @@
+import { LEASE_SECONDS, RECOVERY_GRACE_SECONDS, type ConsumerBroker } from '../broker/broker.js';
+import { floorSeconds, type Clock } from '../clock.js';
+import type { ActiveTask } from './active-task.js';
+import type { Lane } from './lane.js';
+import type { Lanes } from './lanes.js';
+
+/** Milliseconds between two passes, as asynq's heartbeat. */
+const EVERY = 5_000;
+/** A lease with more than this left (milliseconds) is not yet extended: short tasks never cost a call. */
+const FRESH = 20_000;
+/** Margin for skewed clocks, in seconds, before the moment another server may take the task. */
+const SAFETY_SECONDS = 10;
+
+export interface LeaseKeeperOptions {
+  readonly broker: ConsumerBroker;
+  readonly clock: Clock;
+  readonly lanes: Lanes;
+  /** The lease is another's, beyond doubt. */
+  readonly onLost: (task: ActiveTask) => void;
+  /** Redis has been away so long that another server may take the task any moment. */
+  readonly onExpired: (task: ActiveTask) => void;
+}
+
+/**
+ * Keeps the leases of held tasks alive, those included that are finished and wait for Redis to be told. Runs on its own timer,
+ * so that slow monitoring writes cannot cost a lease. A lease is given up when Redis says it is another's, or when it could
+ * not be extended until shortly before recoverers (which wait a grace of 30 s) may take the task.
+ */
+export class LeaseKeeper {
+  constructor(private readonly options: LeaseKeeperOptions) {}
+
+  async runOnce(): Promise<number> {
+    const lanes = [...this.options.lanes.all()];
+    const results = await Promise.allSettled(lanes.map((lane) => this.extend(lane)));
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure) throw failure.reason;
+    return EVERY;
+  }
+
+  /** Extends what is due in one queue. Rejects when Redis does not answer, after giving up what is past saving. */
+  async extend(lane: Lane, evenFresh = false): Promise<void> {
+    const now = this.options.clock.now();
+    const due = [...lane.held].filter((task) => evenFresh || task.lease.expiresAt * 1000 - now < FRESH);
+    if (due.length === 0) return;
+    try {
+      const leases = due.map((task) => task.lease);
+      const kept = await this.options.broker.extendLeases(lane.queue, leases, floorSeconds(now) + LEASE_SECONDS);
+      due.forEach((task, index) => {
+        if (!kept[index] && !task.settling && lane.held.has(task)) this.options.onLost(task);
+      });
+    } catch (error) {
+      this.giveUpExpired(due);
+      throw error;
+    }
+  }
+
+  private giveUpExpired(tasks: readonly ActiveTask[]): void {
+    const now = floorSeconds(this.options.clock.now());
+    for (const task of tasks) {
+      if (now > task.lease.expiresAt + RECOVERY_GRACE_SECONDS - SAFETY_SECONDS) this.options.onExpired(task);
+    }
+  }
+}

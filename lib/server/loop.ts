@@ -1,0 +1,72 @@
+import type { Clock, ClockTimer } from '../clock.js';
+
+/** Milliseconds until the next pass. */
+export type NextDelay = number;
+
+export interface LoopOptions {
+  readonly name: string;
+  readonly clock: Clock;
+  /** One pass; answers when the next one is to come. */
+  readonly runOnce: () => Promise<NextDelay>;
+  readonly onError: (loop: string, error: unknown) => void;
+  /** Longest back-off after failures in a row, in milliseconds. Default 5,000. */
+  readonly longestBackoff?: number;
+}
+
+/** Exponential from 100 ms with full jitter in its upper half: 50–100, 100–200 … up to `longest` milliseconds. */
+export function backoff(failures: number, longest = 5_000, random: () => number = Math.random): number {
+  const full = Math.min(longest, 100 * 2 ** Math.min(failures - 1, 20));
+  return full / 2 + (full / 2) * random();
+}
+
+/** Runs a pass again and again, one at a time: after the delay it asked for, or at once when triggered. */
+export class Loop {
+  private timer: ClockTimer | undefined;
+  private current: Promise<void> | undefined;
+  private triggered = false;
+  private running = false;
+  private failures = 0;
+
+  constructor(private readonly options: LoopOptions) {}
+
+  /** @param delay milliseconds until the first pass */
+  start(delay = 0): void {
+    this.running = true;
+    this.schedule(delay);
+  }
+
+  /** Runs a pass as soon as the one under way (if any) is over. */
+  trigger(): void {
+    if (!this.running) return;
+    if (this.current) this.triggered = true;
+    else this.schedule(0);
+  }
+
+  /** No pass begins after this; resolves when the one under way is over. */
+  async stop(): Promise<void> {
+    this.running = false;
+    this.timer?.cancel();
+    await this.current;
+  }
+
+  private schedule(delay: number): void {
+    this.timer?.cancel();
+    this.timer = this.options.clock.after(delay, () => {
+      this.current = this.pass();
+    });
+  }
+
+  private async pass(): Promise<void> {
+    this.triggered = false;
+    let delay: number;
+    try {
+      delay = await this.options.runOnce();
+      this.failures = 0;
+    } catch (error) {
+      delay = backoff(++this.failures, this.options.longestBackoff);
+      this.options.onError(this.options.name, error);
+    }
+    this.current = undefined;
+    if (this.running) this.schedule(this.triggered && this.failures === 0 ? 0 : delay);
+  }
+}

@@ -1,0 +1,155 @@
+import { parseDuration, type Duration } from '../duration.js';
+import { InvalidOptionError } from '../errors.js';
+import type { IsFailure, RetryDelay, TaskContext } from '../task/context.js';
+import { describe, isBlank, rejectUnknownKeys, requireObject } from '../validation.js';
+import type { HealthCheckHook } from './health-check.js';
+
+/** Options of a server. Names and meanings are asynq's Config (wire-protocol 5.1) unless said otherwise. */
+export interface ServerOptions {
+  /** Handlers that run at the same time. Default 10 (asynq: the number of CPUs; handlers here mostly wait). */
+  concurrency?: number;
+  /** Queue names and their priorities (positive whole numbers), or names of equal priority. Default `{ default: 1 }`. */
+  queues?: Readonly<Record<string, number>> | readonly string[];
+  /** Always the highest priority first, instead of shares by priority. Default false. */
+  strictPriority?: boolean;
+  /** Average time between two polls of an idle server. A notice wakes it at once; this is the safety net. Default 1 s. */
+  taskCheckInterval?: Duration;
+  /** Longest time between two looks for due scheduled and retried tasks. A timer wakes it when due. Default 5 s. */
+  delayedTaskCheckInterval?: Duration;
+  /** How long running tasks may go on at shutdown before they are told to stop. Default 8 s. */
+  shutdownTimeout?: Duration;
+  /** Milliseconds until the next attempt. Default: asynq's `n⁴ + 15 + rand(30)·(n+1)` seconds. */
+  retryDelay?: RetryDelay;
+  /** Whether an error counts against the retries. Default: every error does. */
+  isFailure?: IsFailure;
+  /** Called for every failed attempt, before its outcome is stored (asynq's ErrorHandler). Must not throw. */
+  onError?: (error: unknown, task: TaskContext) => void;
+  /** Told regularly whether Redis answers (asynq's HealthCheckFunc). */
+  healthCheck?: HealthCheckHook;
+  /** Default 15 s. */
+  healthCheckInterval?: Duration;
+  /** Time between two clean-ups of completed and archived tasks. Default 8 s. */
+  janitorInterval?: Duration;
+  /** Tasks deleted in one step of a clean-up. Default 100, at most 1,000. */
+  janitorBatchSize?: number;
+}
+
+/** Options with every default applied; times in milliseconds. */
+export interface ResolvedServerOptions {
+  readonly concurrency: number;
+  readonly queues: Readonly<Record<string, number>>;
+  readonly strictPriority: boolean;
+  readonly taskCheckInterval: number;
+  readonly delayedTaskCheckInterval: number;
+  readonly shutdownTimeout: number;
+  readonly retryDelay: RetryDelay | undefined;
+  readonly isFailure: IsFailure | undefined;
+  readonly onError: ((error: unknown, task: TaskContext) => void) | undefined;
+  readonly healthCheck: HealthCheckHook | undefined;
+  readonly healthCheckInterval: number;
+  readonly janitorInterval: number;
+  readonly janitorBatchSize: number;
+}
+
+const DEFAULTS = {
+  concurrency: 10,
+  queues: { default: 1 } as Readonly<Record<string, number>>,
+  taskCheckInterval: 1_000,
+  delayedTaskCheckInterval: 5_000,
+  shutdownTimeout: 8_000,
+  healthCheckInterval: 15_000,
+  janitorInterval: 8_000,
+  janitorBatchSize: 100,
+} as const;
+
+const KNOWN: readonly (keyof ServerOptions)[] = [
+  'concurrency',
+  'queues',
+  'strictPriority',
+  'taskCheckInterval',
+  'delayedTaskCheckInterval',
+  'shutdownTimeout',
+  'retryDelay',
+  'isFailure',
+  'onError',
+  'healthCheck',
+  'healthCheckInterval',
+  'janitorInterval',
+  'janitorBatchSize',
+];
+
+const LARGEST_CONCURRENCY = 100_000;
+const LARGEST_JANITOR_BATCH = 1_000;
+
+/** Applies the defaults. @throws InvalidOptionError that names the option, its value and the remedy */
+export function resolveServerOptions(options: ServerOptions = {}): ResolvedServerOptions {
+  requireObject(options, 'server options', InvalidOptionError);
+  rejectUnknownKeys(options, KNOWN, 'server option', InvalidOptionError);
+  return {
+    concurrency: checkConcurrency(options.concurrency ?? DEFAULTS.concurrency),
+    queues: checkQueues(options.queues ?? DEFAULTS.queues),
+    strictPriority: checkBoolean(options.strictPriority ?? false, 'strictPriority'),
+    taskCheckInterval: checkInterval(options, 'taskCheckInterval'),
+    delayedTaskCheckInterval: checkInterval(options, 'delayedTaskCheckInterval'),
+    shutdownTimeout: checkInterval(options, 'shutdownTimeout', true),
+    retryDelay: checkFunction(options.retryDelay, 'retryDelay'),
+    isFailure: checkFunction(options.isFailure, 'isFailure'),
+    onError: checkFunction(options.onError, 'onError'),
+    healthCheck: checkFunction(options.healthCheck, 'healthCheck'),
+    healthCheckInterval: checkInterval(options, 'healthCheckInterval'),
+    janitorInterval: checkInterval(options, 'janitorInterval'),
+    janitorBatchSize: checkCount(
+      options.janitorBatchSize ?? DEFAULTS.janitorBatchSize,
+      'janitorBatchSize',
+      LARGEST_JANITOR_BATCH,
+    ),
+  };
+}
+
+export const checkConcurrency = (value: unknown): number => checkCount(value, 'concurrency', LARGEST_CONCURRENCY);
+
+export const checkPriority = (queue: string, value: unknown): number => {
+  checkQueueName(queue);
+  return checkCount(value, `priority of queue "${queue}"`, 2 ** 31 - 1);
+};
+
+function checkQueues(queues: unknown): Readonly<Record<string, number>> {
+  const entries = Array.isArray(queues)
+    ? queues.map((name: unknown): [string, unknown] => [name as string, 1])
+    : Object.entries(requireObject(queues, 'queues', InvalidOptionError) as Record<string, unknown>);
+  if (entries.length === 0) {
+    throw new InvalidOptionError('queues is empty; name at least one queue, or leave it out for "default"');
+  }
+  const checked: [string, number][] = [];
+  for (const [name, priority] of entries) checked.push([name, checkPriority(name, priority)]);
+  return Object.fromEntries(checked);
+}
+
+function checkQueueName(name: unknown): void {
+  if (typeof name === 'string' && !isBlank(name)) return;
+  throw new InvalidOptionError(`queue name must contain one or more characters, not ${describe(name)}`);
+}
+
+function checkCount(value: unknown, name: string, largest: number): number {
+  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= largest) return value as number;
+  throw new InvalidOptionError(`${name} must be a whole number from 1 to ${largest}, not ${describe(value)}`);
+}
+
+function checkBoolean(value: unknown, name: string): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new InvalidOptionError(`${name} must be true or false, not ${describe(value)}`);
+}
+
+type IntervalName =
+  'taskCheckInterval' | 'delayedTaskCheckInterval' | 'shutdownTimeout' | 'healthCheckInterval' | 'janitorInterval';
+
+function checkInterval(options: ServerOptions, name: IntervalName, orZero = false): number {
+  const milliseconds = parseDuration(options[name] ?? DEFAULTS[name], name);
+  if (milliseconds > 0 || (orZero && milliseconds === 0)) return milliseconds;
+  throw new InvalidOptionError(`${name} must be ${orZero ? 'zero or more' : 'more than zero'}, not ${options[name]}`);
+}
+
+function checkFunction<F>(value: F | undefined, name: string): F | undefined {
+  if (value === undefined || typeof value === 'function') return value;
+  throw new InvalidOptionError(`${name} must be a function, not ${describe(value)}`);
+}

@@ -1,0 +1,215 @@
+import type { ConsumerBroker } from '../broker/broker.js';
+import type { Clock } from '../clock.js';
+import type { ActiveTask } from './active-task.js';
+import { allot } from './allot.js';
+import type { Intake } from './intake.js';
+import type { Lane } from './lane.js';
+import type { Lanes } from './lanes.js';
+import type { Runner } from './runner.js';
+
+/** The most tasks one exchange settles, and the most it takes: bounds the time one script holds Redis. */
+const LARGEST_BATCH = 256;
+/** Milliseconds after which a round no longer waits for a queue that does not answer (one node of a cluster away). */
+const STRAGGLER_AFTER = 1_000;
+/** Milliseconds between two looks at an empty queue for which no wake-up notice is armed. */
+const PROBE_EVERY = 20;
+
+export interface ProcessorOptions {
+  readonly broker: ConsumerBroker;
+  readonly clock: Clock;
+  readonly lanes: Lanes;
+  readonly runner: Runner;
+  readonly intake: Intake;
+  readonly strictPriority: boolean;
+  readonly concurrency: number;
+  /** A queue answered an exchange that asked for `asked` tasks with `got`. */
+  readonly onAnswer: (lane: Lane, asked: number, got: number) => void;
+  /** A queue did not answer. */
+  readonly onFailure: (lane: Lane, error: unknown) => void;
+  /** A round is over; `idle` when slots stay free because nothing is known to wait. */
+  readonly onRound: (idle: boolean) => void;
+}
+
+/**
+ * Fetches tasks and settles finished ones, in rounds. A round is at most one exchange per queue, all at once: each settles
+ * whatever has finished in its queue and fills the free slots allotted to it. While a round is under way tasks finish and
+ * gather for the next; so there is one round trip per batch, whatever its size, and one per task at concurrency 1.
+ */
+export class Processor {
+  concurrency: number;
+  private fetching = false;
+  private byHand = false;
+  private roundScheduled = false;
+  private roundUnderWay = false;
+  private readonly waiters = new Set<{ done: () => boolean; resolve: () => void }>();
+
+  constructor(private readonly options: ProcessorOptions) {
+    this.concurrency = options.concurrency;
+  }
+
+  /** Slots neither taken by a handler nor promised to an exchange. */
+  get free(): number {
+    let reserved = 0;
+    for (const lane of this.options.lanes.all()) reserved += lane.reserved;
+    return Math.max(0, this.concurrency - this.options.runner.running - reserved);
+  }
+
+  startFetching(): void {
+    this.fetching = true;
+    this.lookEverywhere();
+  }
+
+  /** Nothing more is taken; what an exchange under way still brings goes back to its queue. */
+  stopFetching(): void {
+    this.fetching = false;
+  }
+
+  /** Forgets that queues were empty and looks again: a poll. */
+  lookEverywhere(): void {
+    for (const lane of this.options.lanes.all()) if (lane.backlog === 0) lane.backlog = Infinity;
+    this.pump();
+  }
+
+  /** Starts a round once everything that runs now has had its turn: tasks that finish meanwhile share it. */
+  pump(): void {
+    if (this.roundScheduled || this.roundUnderWay) return;
+    this.roundScheduled = true;
+    setImmediate(() => {
+      this.roundScheduled = false;
+      void this.round(this.fetching);
+    });
+  }
+
+  /** An attempt has its verdict: it is settled with the next exchange of its queue. */
+  finished(task: ActiveTask): void {
+    this.options.lanes.get(task.queue)?.finished.push(task);
+    this.pump();
+  }
+
+  /** One round by hand; resolves when everything it took has run and is settled. */
+  async runOnce(): Promise<void> {
+    this.byHand = true;
+    for (const lane of this.options.lanes.all()) lane.backlog = Infinity;
+    await this.round(true);
+    await this.whenQuiet();
+  }
+
+  /** Resolves when no handler runs and nothing waits to be settled. */
+  whenQuiet(): Promise<void> {
+    return this.when(() => this.options.runner.running === 0 && this.isSettled());
+  }
+
+  /** Resolves when no task is held any more; handlers that were given up may still run. */
+  whenSettled(): Promise<void> {
+    return this.when(() => this.isSettled());
+  }
+
+  /** Settles what has finished in a queue and takes up to `take` tasks. Never rejects; answers whether Redis did answer. */
+  async exchange(lane: Lane, take: number): Promise<boolean> {
+    const batch = lane.finished.splice(0, LARGEST_BATCH);
+    for (const task of batch) task.settling = true;
+    lane.busy = true;
+    lane.reserved = take;
+    try {
+      const settle = batch.map((task) => task.verdict!.settlement);
+      const reply = await this.options.broker.exchange(lane.queue, { settle, take });
+      lane.reserved = 0;
+      const got = reply.tasks.length + reply.damaged.length;
+      lane.backlog = take > 0 && got === 0 ? 0 : reply.backlog;
+      lane.seenAt = this.options.clock.now();
+      this.options.intake.settled(batch, reply.settled);
+      this.options.intake.taken(lane, reply, this.fetching || this.byHand);
+      this.options.onAnswer(lane, take, got);
+      return true;
+    } catch (error) {
+      for (const task of batch) task.settling = false;
+      lane.finished.unshift(...batch);
+      this.options.onFailure(lane, error);
+      return false;
+    } finally {
+      lane.reserved = 0;
+      lane.busy = false;
+      this.options.lanes.forgetIfDone(lane);
+      this.pump(); // for an exchange that outlived its round, or was the syncer's; within a round it does nothing
+    }
+  }
+
+  private async round(fetch: boolean): Promise<void> {
+    if (this.roundUnderWay) return;
+    this.roundUnderWay = true;
+    const exchanges = this.plan(fetch);
+    if (exchanges.length === 1) await exchanges[0];
+    else if (exchanges.length > 1) await this.withoutStragglers(exchanges);
+    this.roundUnderWay = false;
+    const more = this.hasWork();
+    this.options.onRound(!more && this.fetching && this.free > 0);
+    if (more) this.pump();
+    this.tellWaiters();
+  }
+
+  /** Decides the exchanges of a round and starts them. */
+  private plan(fetch: boolean): Promise<boolean>[] {
+    const open = [...this.options.lanes.all()].filter((lane) => !lane.busy && !lane.failed);
+    const free = fetch ? this.free : 0;
+    const shares = open.map(({ priority, backlog, removed }) => ({
+      priority,
+      backlog: removed ? 0 : Math.min(backlog, LARGEST_BATCH),
+    }));
+    const takes = allot(free, shares, this.options.strictPriority);
+    const exchanges: Promise<boolean>[] = [];
+    open.forEach((lane, index) => {
+      const take = takes[index]!;
+      if (take > 0 || lane.finished.length > 0 || (free > 0 && this.wantsLook(lane))) {
+        exchanges.push(this.exchange(lane, take));
+      }
+    });
+    return exchanges;
+  }
+
+  /** Whether a queue that was allotted nothing is asked for its backlog, so that the next round can count on it. */
+  private wantsLook(lane: Lane): boolean {
+    if (lane.removed) return false;
+    if (lane.backlog === Infinity) return true;
+    return lane.backlog === 0 && !lane.armed && this.options.clock.now() - lane.seenAt >= PROBE_EVERY;
+  }
+
+  private hasWork(): boolean {
+    const mayTake = this.fetching && this.free > 0;
+    for (const lane of this.options.lanes.all()) {
+      if (lane.busy || lane.failed) continue;
+      if (lane.finished.length > 0 || (mayTake && !lane.removed && lane.backlog > 0)) return true;
+    }
+    return false;
+  }
+
+  /** Waits for all, but not for long: a queue that hangs keeps its slots and must not hold up the others. */
+  private withoutStragglers(exchanges: Promise<boolean>[]): Promise<unknown> {
+    return new Promise<void>((resolve) => {
+      const timer = this.options.clock.after(STRAGGLER_AFTER, resolve);
+      void Promise.all(exchanges).then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+
+  private isSettled(): boolean {
+    if (this.roundUnderWay) return false;
+    for (const lane of this.options.lanes.all()) if (lane.busy || lane.held.size > 0) return false;
+    return true;
+  }
+
+  private when(done: () => boolean): Promise<void> {
+    if (done()) return Promise.resolve();
+    this.pump();
+    return new Promise((resolve) => this.waiters.add({ done, resolve }));
+  }
+
+  private tellWaiters(): void {
+    for (const waiter of this.waiters) {
+      if (!waiter.done()) continue;
+      this.waiters.delete(waiter);
+      waiter.resolve();
+    }
+  }
+}

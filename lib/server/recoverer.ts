@@ -1,0 +1,88 @@
+import {
+  RECOVERY_GRACE_SECONDS,
+  type Broker,
+  type ConsumerBroker,
+  type LeasedTask,
+  type MaintenanceBroker,
+  type Settlement,
+} from '../broker/broker.js';
+import { floorSeconds, type Clock } from '../clock.js';
+import type { AsynqEvents } from '../events/events.js';
+import { ActiveTask } from './active-task.js';
+import type { Lanes } from './lanes.js';
+import type { Mux } from './mux.js';
+import type { Verdicts } from './verdict.js';
+
+/** Milliseconds between two passes; asynq looks once a minute. */
+const EVERY = 5_000;
+/** Tasks taken over in one step. */
+const BATCH = 100;
+/** Passes between two searches for active tasks without a lease. */
+const REPAIR_EVERY = 12;
+
+export interface RecovererOptions {
+  readonly broker: ConsumerBroker & MaintenanceBroker & Pick<Broker, 'clock'>;
+  readonly clock: Clock;
+  readonly events: AsynqEvents;
+  readonly lanes: Lanes;
+  readonly mux: Mux;
+  readonly verdicts: Verdicts;
+}
+
+/**
+ * Takes over tasks whose server went away: those whose lease ended more than the grace ago are retried or archived, each fenced
+ * by the old lease, so that of many recoverers exactly one succeeds. Damaged messages are archived as they are.
+ */
+export class Recoverer {
+  private passes = 0;
+
+  constructor(private readonly options: RecovererOptions) {}
+
+  async runOnce(): Promise<number> {
+    const repair = this.passes++ % REPAIR_EVERY === 0;
+    const queues = this.options.lanes.queues();
+    const results = await Promise.allSettled(queues.map((queue) => this.recover(queue, repair)));
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure) throw failure.reason;
+    return EVERY * (0.75 + Math.random() / 2);
+  }
+
+  private async recover(queue: string, repair: boolean): Promise<void> {
+    const { broker, events, clock } = this.options;
+    const cutoff = floorSeconds(clock.now()) - RECOVERY_GRACE_SECONDS;
+    for (;;) {
+      const expired = await broker.listExpiredLeases(queue, cutoff, BATCH);
+      if (expired.ghosts > 0) events.emit('queueRepaired', { queue, ghosts: expired.ghosts, leases: 0 });
+      const settle = [
+        ...expired.tasks.map((task) => this.verdict(task)),
+        ...expired.damaged.map(({ lease }): Settlement => ({ kind: 'archive', lease, message: undefined })),
+      ];
+      if (settle.length === 0) break;
+      const { settled } = await broker.exchange(queue, { settle, take: 0 });
+      const done = settle.filter((_, index) => settled[index] === 'settled');
+      this.report(queue, done, expired.damaged);
+      if (done.length === 0 || settle.length + expired.ghosts < BATCH) break;
+    }
+    const leases = repair ? await broker.repairActive(queue) : 0;
+    if (leases > 0) events.emit('queueRepaired', { queue, ghosts: 0, leases });
+  }
+
+  private verdict({ lease, message }: LeasedTask): Settlement {
+    const task = new ActiveTask(this.options.broker, () => undefined, lease, message, this.options.clock.now());
+    return this.options.verdicts.leaseExpired(task, this.options.mux.find(message.type)).settlement;
+  }
+
+  private report(
+    queue: string,
+    settled: readonly Settlement[],
+    damaged: readonly { lease: object; error: Error }[],
+  ): void {
+    const { events } = this.options;
+    for (const { lease, error } of damaged) {
+      const own = settled.find((settlement) => settlement.lease === lease);
+      if (own) events.emit('taskDamaged', { task: { id: own.lease.id, queue }, error });
+    }
+    const retried = settled.filter(({ kind }) => kind === 'retry').length;
+    if (settled.length > 0) events.emit('tasksRecovered', { queue, retried, archived: settled.length - retried });
+  }
+}

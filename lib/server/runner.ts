@@ -1,0 +1,124 @@
+import type { Clock } from '../clock.js';
+import type { AsynqError } from '../errors.js';
+import { DeadlineExceededError, HandlerNotFoundError, LeaseExpiredError, ShutdownError } from '../errors.js';
+import type { AsynqEvents } from '../events/events.js';
+import type { ActiveTask, Verdict } from './active-task.js';
+import { Deadlines } from './deadlines.js';
+import type { Mux } from './mux.js';
+import type { Verdicts } from './verdict.js';
+
+/** Milliseconds after which a handler that ignores its abort signal is reported. */
+const STUCK_AFTER = 10_000;
+
+export interface RunnerOptions {
+  readonly clock: Clock;
+  readonly events: AsynqEvents;
+  readonly mux: Mux;
+  readonly verdicts: Verdicts;
+  /** Every task whose lease is held. */
+  readonly held: () => Iterable<ActiveTask>;
+  /** The attempt has its verdict: settle it. */
+  readonly onVerdict: (task: ActiveTask) => void;
+  /** The handler's slot is free. */
+  readonly onSlotFree: (task: ActiveTask) => void;
+}
+
+/**
+ * Runs handlers. An attempt ends with the first of: the handler settles, its deadline passes, it is cancelled, its lease is
+ * lost. What comes first is the verdict; a handler that goes on after that keeps its slot, and its result changes nothing.
+ */
+export class Runner {
+  /** Handlers that have not settled. */
+  running = 0;
+  private readonly deadlines: Deadlines;
+
+  constructor(private readonly options: RunnerOptions) {
+    this.deadlines = new Deadlines(options.clock, options.held, (task) => this.fail(task, new DeadlineExceededError()));
+  }
+
+  /** Starts the task's handler; never throws. */
+  start(task: ActiveTask): void {
+    const { mux, events } = this.options;
+    this.running += 1;
+    const entry = mux.find(task.type);
+    if (!entry) return this.settled(task, false, new HandlerNotFoundError(task.type));
+    if (task.deadlineAt <= task.startedAt) return this.settled(task, false, new DeadlineExceededError());
+    if (events.wants('taskStarted')) events.emit('taskStarted', { task, retried: task.retried });
+    this.deadlines.watch(task);
+    this.call(task, entry.handle);
+  }
+
+  /** Ends the attempt as a failure for a reason from outside, while the handler may still run. */
+  fail(task: ActiveTask, reason: AsynqError): void {
+    if (task.verdict || task.lost || task.handlerSettled) return;
+    task.abort(reason);
+    this.watchStuck(task, reason);
+    this.conclude(task, this.options.verdicts.failure(task, reason, this.options.mux.find(task.type)));
+  }
+
+  /** The lease is another's: nothing may be written any more. */
+  leaseLost(task: ActiveTask): void {
+    task.lost = true;
+    if (task.handlerSettled) return;
+    const reason = new LeaseExpiredError();
+    task.abort(reason);
+    this.watchStuck(task, reason);
+  }
+
+  /** Asks the handler to stop; what it makes of that is still the verdict. */
+  interrupt(task: ActiveTask, reason: AsynqError): void {
+    if (task.handlerSettled) return;
+    task.abort(reason);
+  }
+
+  /** Gives the attempt a verdict from outside, unless it has one. */
+  conclude(task: ActiveTask, verdict: Verdict): void {
+    if (task.verdict || task.lost) return;
+    task.verdict = verdict;
+    task.endedAt = this.options.clock.now();
+    this.options.onVerdict(task);
+  }
+
+  close(): void {
+    this.deadlines.close();
+  }
+
+  private call(task: ActiveTask, handle: (task: ActiveTask) => unknown): void {
+    let returned: unknown;
+    try {
+      returned = handle(task);
+    } catch (error) {
+      return this.settled(task, false, error);
+    }
+    if (!isThenable(returned)) return this.settled(task, true, returned);
+    returned.then(
+      (result) => this.settled(task, true, result),
+      (error: unknown) => this.settled(task, false, error),
+    );
+  }
+
+  private settled(task: ActiveTask, succeeded: boolean, value: unknown): void {
+    if (task.handlerSettled) return; // a thenable that calls back twice
+    task.handlerSettled = true;
+    this.running -= 1;
+    if (!task.verdict && !task.lost) this.conclude(task, this.judge(task, succeeded, value));
+    this.options.onSlotFree(task);
+  }
+
+  private judge(task: ActiveTask, succeeded: boolean, value: unknown): Verdict {
+    const { verdicts, mux } = this.options;
+    if (succeeded) return verdicts.success(task, value);
+    if (task.aborted instanceof ShutdownError) return verdicts.requeue(task);
+    return verdicts.failure(task, value, mux.find(task.type));
+  }
+
+  private watchStuck(task: ActiveTask, reason: AsynqError): void {
+    this.options.clock.after(STUCK_AFTER, () => {
+      if (task.handlerSettled) return;
+      this.options.events.emit('handlerStuck', { task, reason, seconds: STUCK_AFTER / 1000 });
+    });
+  }
+}
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';

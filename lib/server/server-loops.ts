@@ -1,0 +1,117 @@
+import type { Broker } from '../broker/broker.js';
+import type { AsynqEvents } from '../events/events.js';
+import type { Core } from './core.js';
+import type { Forwarder } from './forwarder.js';
+import { HealthCheck } from './health-check.js';
+import type { Heartbeater } from './heartbeater.js';
+import { Janitor } from './janitor.js';
+import { Loop } from './loop.js';
+import type { Mux } from './mux.js';
+import type { ResolvedServerOptions } from './options.js';
+import { Recoverer } from './recoverer.js';
+import type { Subscriber } from './subscriber.js';
+
+export interface ServerLoopsDeps {
+  readonly broker: Broker;
+  readonly mux: Mux;
+  readonly events: AsynqEvents;
+  readonly options: ResolvedServerOptions;
+  readonly core: Core;
+  readonly heartbeater: Heartbeater;
+  readonly subscriber: Subscriber;
+  readonly forwarder: Forwarder;
+  readonly onError: (loop: string, error: unknown) => void;
+}
+
+/** The loops around the processor: what they are, when each first runs, and the order in which they start and stop. */
+export class ServerLoops {
+  private readonly heartbeat: Loop;
+  private readonly leases: Loop;
+  private readonly cancellation: Loop;
+  private readonly sync: Loop;
+  private readonly recovery: Loop;
+  private readonly forwarding: Loop;
+  private readonly cleaning: Loop;
+  private readonly health: Loop | undefined;
+  private delayedChange = false;
+
+  constructor(private readonly deps: ServerLoopsDeps) {
+    const { broker, mux, events, options, core, heartbeater, subscriber, forwarder } = deps;
+    const { clock } = broker;
+    const { lanes, verdicts } = core;
+    const recoverer = new Recoverer({ broker, clock, events, lanes, mux, verdicts });
+    const { janitorInterval: interval, janitorBatchSize: batchSize } = options;
+    const janitor = new Janitor({ broker, lanes, interval, batchSize });
+    this.heartbeat = this.loop('heartbeater', heartbeater);
+    this.leases = this.loop('lease keeper', core.leases);
+    this.cancellation = this.loop('subscriber', subscriber);
+    this.sync = this.loop('syncer', core.syncer);
+    this.recovery = this.loop('recoverer', recoverer);
+    this.forwarding = this.loop('forwarder', forwarder);
+    this.cleaning = this.loop('janitor', janitor);
+    const hook = options.healthCheck;
+    if (hook) {
+      const check = new HealthCheck({ broker, events, hook, interval: options.healthCheckInterval });
+      this.health = this.loop('health check', check);
+    }
+  }
+
+  start(): void {
+    const { janitorInterval, healthCheckInterval } = this.deps.options;
+    this.heartbeat.start(); // visible at once
+    this.leases.start(); // before the first task is taken
+    this.cancellation.start();
+    this.sync.start(Infinity); // runs when an exchange fails
+    this.recovery.start(); // a crashed predecessor's tasks first
+    this.forwarding.start();
+    this.cleaning.start(janitorInterval);
+    this.health?.start(healthCheckInterval);
+  }
+
+  /** Due tasks are left to other servers from here on. */
+  async stopForwarding(): Promise<void> {
+    await this.forwarding.stop();
+  }
+
+  async stop(): Promise<void> {
+    await this.sync.stop(); // nothing is left to settle, or Redis is away
+    await Promise.all([this.recovery.stop(), this.cleaning.stop(), this.health?.stop()]);
+    await this.cancellation.stop(); // no handler is left to cancel
+    await this.deps.subscriber.close().catch((error: unknown) => this.deps.onError('subscriber', error));
+    await this.leases.stop(); // nothing is held
+    await this.heartbeat.stop();
+    await this.deps.heartbeater.clear().catch((error: unknown) => this.deps.onError('heartbeater', error));
+  }
+
+  /** A queue's scheduled or retry set has changed: look soon, but not more often than the forwarder's cooldown. */
+  delayedChanged(): void {
+    if (this.delayedChange) return;
+    this.delayedChange = true;
+    this.deps.broker.clock.after(this.deps.forwarder.cooldown, () => {
+      this.delayedChange = false;
+      this.forwarding.trigger();
+    });
+  }
+
+  /** An exchange failed. */
+  settleFailed(): void {
+    this.sync.trigger();
+  }
+
+  /** Shows a changed status, concurrency or set of queues without waiting for the next beat. */
+  publish(): void {
+    this.heartbeat.trigger();
+  }
+
+  /** A queue was added: its due and abandoned tasks are looked for at once. */
+  queuesChanged(): void {
+    this.publish();
+    this.forwarding.trigger();
+    this.recovery.trigger();
+  }
+
+  private loop(name: string, component: { runOnce(): Promise<number> }): Loop {
+    const { broker, onError } = this.deps;
+    return new Loop({ name, clock: broker.clock, runOnce: () => component.runOnce(), onError });
+  }
+}

@@ -1,0 +1,280 @@
+import type { Broker, LeasedTask, WakeSource } from '../broker/broker.js';
+import { InvalidOptionError, ServerStateError, ShutdownError } from '../errors.js';
+import { AsynqEvents, type TaskOutcome } from '../events/events.js';
+import { jsonCodec } from '../task/codec.js';
+import type { ServerInfo } from '../wire/message.js';
+import { buildCore, type Core } from './core.js';
+import { Forwarder } from './forwarder.js';
+import type { TaskHandlerEntry } from './handler.js';
+import { Heartbeater } from './heartbeater.js';
+import { Mux } from './mux.js';
+import {
+  checkConcurrency,
+  checkPriority,
+  resolveServerOptions,
+  type ResolvedServerOptions,
+  type ServerOptions,
+} from './options.js';
+import { ServerLoops } from './server-loops.js';
+import { Subscriber } from './subscriber.js';
+import { Waker } from './waker.js';
+
+export type ServerStatus = 'new' | 'active' | 'stopped' | 'closed';
+
+export interface ServerDeps {
+  readonly broker: Broker;
+  readonly handlers: Iterable<TaskHandlerEntry>;
+  readonly options?: ServerOptions;
+  readonly events?: AsynqEvents;
+  /** Turns what a handler returned into the bytes of its result. Default: bytes as they are, anything else as JSON. */
+  readonly encodeResult?: (result: unknown) => Buffer | undefined;
+}
+
+/** Milliseconds handlers have, once told to stop, before their tasks go back to the queue without them. */
+const ABORT_GRACE = 2_000;
+/** Milliseconds the last settlements may take at shutdown. */
+const LAST_SETTLE = 2_000;
+
+/** Runs the tasks of some queues. It never closes the broker. */
+export class Server {
+  readonly events: AsynqEvents;
+  private state: ServerStatus = 'new';
+  private readonly broker: Broker;
+  private readonly options: ResolvedServerOptions;
+  private readonly mux: Mux;
+  private readonly core: Core;
+  private readonly source: WakeSource;
+  private readonly waker: Waker;
+  private readonly loops: ServerLoops;
+  private closing: Promise<void> | undefined;
+  /** A running server keeps the process alive, with or without sockets. */
+  private keepAlive: NodeJS.Timeout | undefined;
+
+  /** @throws InvalidOptionError, InvalidHandlerError */
+  constructor(deps: ServerDeps) {
+    this.broker = deps.broker;
+    this.events = deps.events ?? new AsynqEvents();
+    this.options = resolveServerOptions(deps.options);
+    this.mux = new Mux(deps.handlers);
+    this.core = this.wireCore(deps.encodeResult ?? encodeJsonResult);
+    this.source = this.broker.watch({
+      onPending: (queue) => this.waker.onPending(queue),
+      onDelayed: () => this.loops.delayedChanged(),
+      onLost: () => this.waker.onLost(),
+    });
+    this.waker = this.makeWaker();
+    this.loops = this.makeLoops();
+  }
+
+  get status(): ServerStatus {
+    return this.state;
+  }
+
+  /** Tasks whose handlers have not settled. */
+  get active(): number {
+    return this.core.runner.running;
+  }
+
+  /** Starts fetching and every loop. Redis need not be there yet. @throws ServerStateError with asynq's texts */
+  async start(): Promise<void> {
+    if (this.state === 'active') throw new ServerStateError('asynq: the server is already running');
+    if (this.state === 'stopped') {
+      throw new ServerStateError('asynq: the server is in the stopped state. Waiting for shutdown.');
+    }
+    if (this.state === 'closed') throw new ServerStateError('asynq: Server closed');
+    if (this.mux.size === 0) throw new ServerStateError('asynq: server cannot run with nil handler');
+    this.state = 'active';
+    this.keepAlive = setInterval(() => {}, 2 ** 30);
+    this.loops.start();
+    this.core.processor.startFetching();
+    this.events.emit('serverStarted', {
+      concurrency: this.core.processor.concurrency,
+      queues: this.core.lanes.priorities(),
+    });
+  }
+
+  /** Stops fetching for good; running tasks and all other loops go on until `shutdown`. */
+  stop(): void {
+    if (this.state !== 'active') return;
+    this.state = 'stopped';
+    this.core.processor.stopFetching();
+    this.loops.publish();
+    this.events.emit('serverStopped', { active: this.active });
+  }
+
+  /**
+   * Stops fetching, lets running tasks end for up to `shutdownTimeout`, tells the rest to stop, waits for them a little, puts
+   * what is left back at the front of its queue, and withdraws from the list of servers. Idempotent, never rejects.
+   */
+  shutdown(): Promise<void> {
+    if (this.state === 'new') {
+      this.state = 'closed';
+      this.closing = this.source.close();
+    }
+    this.closing ??= this.shutdownInOrder();
+    return this.closing;
+  }
+
+  /** Takes no new tasks until `resumeFetching`; what runs goes on. */
+  pauseFetching(): void {
+    this.requireActive('pause fetching');
+    this.core.processor.stopFetching();
+  }
+
+  resumeFetching(): void {
+    this.requireActive('resume fetching');
+    this.core.processor.startFetching();
+  }
+
+  /** Serves one more queue, or changes the priority of one. @throws InvalidOptionError */
+  addQueue(name: string, priority = 1): void {
+    this.core.lanes.add(name, checkPriority(name, priority));
+    this.loops.queuesChanged();
+    this.core.processor.lookEverywhere();
+  }
+
+  /** Stops serving a queue; its running tasks end normally. @throws InvalidOptionError when it is not served */
+  removeQueue(name: string): void {
+    if (!this.core.lanes.remove(name)) {
+      const served = this.core.lanes.queues().join(', ') || 'none';
+      throw new InvalidOptionError(`cannot remove queue "${name}": this server does not serve it; it serves ${served}`);
+    }
+    this.loops.publish();
+  }
+
+  /** Changes how many handlers run at the same time; running ones are never interrupted. @throws InvalidOptionError */
+  setConcurrency(concurrency: number): void {
+    this.core.processor.concurrency = checkConcurrency(concurrency);
+    this.core.processor.pump();
+    this.loops.publish();
+  }
+
+  /**
+   * One pass by hand, for a server that was not started: moves due tasks to their queues, takes up to `concurrency` of them,
+   * runs and settles them.
+   */
+  async runOnce(): Promise<TaskOutcome[]> {
+    return this.collect(async () => {
+      for (const queue of this.core.lanes.queues()) await this.broker.forward(queue);
+      await this.core.processor.runOnce();
+    });
+  }
+
+  /** Runs one task, leased by the caller, through the whole pipeline. */
+  async work(leased: LeasedTask): Promise<TaskOutcome> {
+    const { lanes, intake, runner, processor } = this.core;
+    const lane = lanes.get(leased.lease.queue) ?? lanes.add(leased.lease.queue, 1);
+    const outcomes = await this.collect(async () => {
+      runner.start(intake.admit(lane, leased));
+      await processor.whenQuiet();
+    });
+    return outcomes.find(({ task }) => task.id === leased.lease.id)!;
+  }
+
+  private async collect(work: () => Promise<void>): Promise<TaskOutcome[]> {
+    const outcomes: TaskOutcome[] = [];
+    const off = this.events.on('taskFinished', (outcome) => outcomes.push(outcome));
+    await work().finally(off);
+    return outcomes;
+  }
+
+  /** The order matters: each step needs what the later ones take away. */
+  private async shutdownInOrder(): Promise<void> {
+    this.stop();
+    this.state = 'closed';
+    const { processor, runner, verdicts, lanes } = this.core;
+    this.waker.stop(); // nothing is taken any more
+    await this.loops.stopForwarding(); // what becomes due belongs to other servers now
+    // Leases, cancellation and the syncer go on while tasks end and are settled.
+    if (!(await this.within(this.options.shutdownTimeout, processor.whenQuiet()))) {
+      this.events.emit('shutdownTimedOut', { active: this.active });
+      for (const task of [...lanes.held()]) runner.interrupt(task, new ShutdownError());
+      await this.within(ABORT_GRACE, processor.whenQuiet());
+    }
+    let requeued = 0;
+    for (const task of [...lanes.held()]) {
+      if (task.verdict) continue;
+      runner.conclude(task, verdicts.requeue(task));
+      requeued += 1;
+    }
+    await this.within(LAST_SETTLE, processor.whenSettled());
+    runner.close();
+    await this.loops.stop(); // clears the published state last, so that readers see the server until it is gone
+    await this.source.close();
+    clearInterval(this.keepAlive);
+    this.events.emit('serverClosed', { requeued });
+  }
+
+  /** Whether the promise resolved in time. */
+  private within(milliseconds: number, promise: Promise<void>): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = this.broker.clock.after(milliseconds, () => resolve(false));
+      void promise.then(() => {
+        timer.cancel();
+        resolve(true);
+      });
+    });
+  }
+
+  private requireActive(what: string): void {
+    if (this.state === 'active') return;
+    throw new ServerStateError(`cannot ${what}: the server is ${this.state}; it must be active`);
+  }
+
+  private wireCore(encodeResult: (result: unknown) => Buffer | undefined): Core {
+    const { broker, mux, options, events } = this;
+    return buildCore(
+      { broker, mux, options, events, encodeResult },
+      {
+        onAnswer: (lane, asked, got) => this.waker.answered(lane, asked, got),
+        onRound: (idle) => this.state === 'active' && this.waker.afterRound(idle),
+        onFailure: () => this.loops.settleFailed(),
+      },
+    );
+  }
+
+  private makeWaker(): Waker {
+    const { processor, lanes } = this.core;
+    return new Waker({
+      clock: this.broker.clock,
+      events: this.events,
+      lanes,
+      source: this.source,
+      pollInterval: this.options.taskCheckInterval,
+      pump: () => processor.pump(),
+      poll: () => processor.lookEverywhere(),
+    });
+  }
+
+  private makeLoops(): ServerLoops {
+    const { broker, events, options, mux, core, source } = this;
+    const { clock } = broker;
+    const onError = (loop: string, error: unknown): void => events.emit('loopFailed', { loop, error });
+    const heartbeater = new Heartbeater({
+      broker,
+      clock,
+      lanes: core.lanes,
+      strictPriority: options.strictPriority,
+      concurrency: () => core.processor.concurrency,
+      status: () => this.state as ServerInfo['status'],
+    });
+    const subscriber = new Subscriber({
+      broker,
+      lanes: core.lanes,
+      cancel: (task, reason) => core.runner.fail(task, reason),
+    });
+    const forwarder = new Forwarder({
+      broker,
+      source,
+      clock,
+      lanes: core.lanes,
+      interval: options.delayedTaskCheckInterval,
+    });
+    return new ServerLoops({ broker, mux, events, options, core, heartbeater, subscriber, forwarder, onError });
+  }
+}
+
+function encodeJsonResult(result: unknown): Buffer | undefined {
+  const bytes = jsonCodec.encode(result);
+  return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

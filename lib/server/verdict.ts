@@ -1,0 +1,115 @@
+import { ceilSeconds, floorSeconds, type Clock } from '../clock.js';
+import { LeaseExpiredError } from '../errors.js';
+import type { AsynqEvents } from '../events/events.js';
+import type { IsFailure, RetryDelay } from '../task/context.js';
+import { defaultRetryDelay } from '../task/retry-delay.js';
+import type { ActiveTask, Verdict } from './active-task.js';
+import { errorText, hasCode } from './error-text.js';
+import type { TaskHandlerEntry } from './handler.js';
+
+/** Called for every failed attempt, before its outcome is stored (asynq's ErrorHandler). Synchronous. */
+export type OnError = (error: unknown, task: ActiveTask) => void;
+
+export interface VerdictOptions {
+  readonly clock: Clock;
+  readonly events: AsynqEvents;
+  readonly encodeResult: (result: unknown) => Buffer | undefined;
+  readonly retryDelay?: RetryDelay;
+  readonly isFailure?: IsFailure;
+  readonly onError?: OnError;
+}
+
+/** Decides what becomes of an attempt: asynq's success and failure paths (section 5.5). Writes nothing. */
+export class Verdicts {
+  constructor(private readonly options: VerdictOptions) {}
+
+  success(task: ActiveTask, result: unknown): Verdict {
+    const { lease, message } = task;
+    if (message.retention <= 0) {
+      return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey: message.uniqueKey }, result };
+    }
+    const completedAt = floorSeconds(this.options.clock.now());
+    const settlement = {
+      kind: 'complete',
+      lease,
+      message: { ...message, completedAt },
+      expiresAt: completedAt + message.retention,
+      result: this.resultBytes(task, result),
+    } as const;
+    return { outcome: 'completed', settlement, result };
+  }
+
+  failure(task: ActiveTask, error: unknown, entry: TaskHandlerEntry | undefined): Verdict {
+    const { onError } = this.options;
+    if (onError) this.guard('onError', () => onError(error, task), undefined);
+    const { lease, message } = task;
+    if (hasCode(error, 'ASYNQ_REVOKE_TASK')) {
+      return { outcome: 'revoked', settlement: { kind: 'done', lease, uniqueKey: message.uniqueKey }, error };
+    }
+    return this.retryOrArchive(task, error, entry);
+  }
+
+  /** The server goes away before the handler is done: another server starts the task anew, nothing is counted. */
+  requeue(task: ActiveTask): Verdict {
+    return { outcome: 'requeued', settlement: { kind: 'requeue', lease: task.lease } };
+  }
+
+  /** The recoverer's view of a task whose server went away: asynq's failure path without the error hook. */
+  leaseExpired(task: ActiveTask, entry: TaskHandlerEntry | undefined): Verdict {
+    return this.retryOrArchive(task, new LeaseExpiredError(), entry);
+  }
+
+  private retryOrArchive(task: ActiveTask, error: unknown, entry: TaskHandlerEntry | undefined): Verdict {
+    const { lease, message } = task;
+    const now = this.options.clock.now();
+    const failed = { ...message, errorMsg: errorText(error), lastFailedAt: floorSeconds(now) };
+    if (message.retried >= message.maxRetry || hasCode(error, 'ASYNQ_SKIP_RETRY')) {
+      return { outcome: 'archived', settlement: { kind: 'archive', lease, message: failed }, error };
+    }
+    const countAsFailure = this.isFailure(error, entry);
+    const settlement = {
+      kind: 'retry',
+      lease,
+      message: countAsFailure ? { ...failed, retried: message.retried + 1 } : failed,
+      retryAt: ceilSeconds(now + this.delay(task, error, entry)),
+      countAsFailure,
+    } as const;
+    return { outcome: 'retry', settlement, error };
+  }
+
+  private isFailure(error: unknown, entry: TaskHandlerEntry | undefined): boolean {
+    const isFailure = entry?.isFailure ?? this.options.isFailure;
+    return isFailure ? this.guard('isFailure', () => Boolean(isFailure(error)), true) : true;
+  }
+
+  private delay(task: ActiveTask, error: unknown, entry: TaskHandlerEntry | undefined): number {
+    const retryDelay = entry?.retryDelay ?? this.options.retryDelay;
+    if (!retryDelay) return defaultRetryDelay(task.retried);
+    const checked = (): number => {
+      const delay = retryDelay(task.retried, error, task);
+      if (typeof delay === 'number' && Number.isFinite(delay)) return Math.max(0, delay);
+      throw new TypeError(`retryDelay answered ${String(delay)}; it must answer a number of milliseconds`);
+    };
+    return this.guard('retryDelay', checked, undefined) ?? defaultRetryDelay(task.retried);
+  }
+
+  private resultBytes(task: ActiveTask, result: unknown): Buffer | undefined {
+    if (result === undefined) return undefined;
+    try {
+      return this.options.encodeResult(result);
+    } catch (error) {
+      this.options.events.emit('resultDropped', { task, error });
+      return undefined;
+    }
+  }
+
+  /** A user's hook must not decide over a task by throwing. */
+  private guard<T>(hook: string, call: () => T, fallback: T): T {
+    try {
+      return call();
+    } catch (error) {
+      this.options.events.emit('hookFailed', { hook, error });
+      return fallback;
+    }
+  }
+}
