@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { RevokeTask, SkipRetry } from '../../../lib/errors.js';
+import { errorText, hasCode } from '../../../lib/server/error-text.js';
+
+describe('errorText', () => {
+  const hostile = {
+    get message(): string {
+      throw new Error('no');
+    },
+  };
+
+  it.each([
+    ['an error', new Error('boom'), 'boom'],
+    ['an error without a message', new TypeError(), 'TypeError'],
+    ['a string', 'plain', 'plain'],
+    ['an empty string', '', 'an empty string was thrown'],
+    ['undefined', undefined, 'undefined'],
+    ['null', null, 'null'],
+    ['an object', { a: 1 }, '{ a: 1 }'],
+    ['a number', 42, '42'],
+  ])('says what was thrown: %s', (_, thrown, text) => expect(errorText(thrown)).toBe(text));
+
+  it('survives an error that cannot be shown', () => {
+    const error = Object.defineProperty(
+      new Error('x'),
+      'message',
+      Object.getOwnPropertyDescriptor(hostile, 'message')!,
+    );
+    expect(errorText(error)).toBe('an error that cannot be shown');
+  });
+
+  it('bounds megabytes of text and says how long it was', () => {
+    const text = errorText(new Error('x'.repeat(3_000_000)));
+    expect(text.length).toBeLessThan(4_200);
+    expect(text).toMatch(/… \(3000000 characters\)$/);
+  });
+});
+
+describe('hasCode', () => {
+  it('looks through the cause chain, and works for another copy of the class', () => {
+    expect(hasCode(new SkipRetry(), 'ASYNQ_SKIP_RETRY')).toBe(true);
+    expect(hasCode(new Error('x', { cause: new RevokeTask('gone') }), 'ASYNQ_REVOKE_TASK')).toBe(true);
+    expect(hasCode({ code: 'ASYNQ_SKIP_RETRY' }, 'ASYNQ_SKIP_RETRY')).toBe(true);
+    expect(hasCode(new Error('x'), 'ASYNQ_SKIP_RETRY')).toBe(false);
+    expect(hasCode(undefined, 'ASYNQ_SKIP_RETRY')).toBe(false);
+  });
+
+  it('ends on a chain that bites its tail', () => {
+    const error: { cause?: unknown } = {};
+    error.cause = error;
+    expect(hasCode(error, 'ASYNQ_SKIP_RETRY')).toBe(false);
+  });
+});

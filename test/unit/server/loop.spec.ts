@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { ManualClock } from '../../../lib/clock.js';
+import { backoff, Loop } from '../../../lib/server/loop.js';
+
+/** Lets promise callbacks run; no time passes. */
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('Loop', () => {
+  it('runs after the delay the last pass asked for', async () => {
+    const clock = new ManualClock(0);
+    const at: number[] = [];
+    const loop = new Loop({ name: 'x', clock, onError: () => {}, runOnce: async () => (at.push(clock.now()), 100) });
+    loop.start(50);
+    for (let step = 0; step < 25; step++) {
+      clock.advance(10);
+      await settle();
+    }
+    expect(at).toEqual([50, 150, 250]);
+    await loop.stop();
+    clock.advance(1_000);
+    expect(at).toHaveLength(3);
+  });
+
+  it('runs at once when triggered, and once more when triggered during a pass', async () => {
+    const clock = new ManualClock(0);
+    let passes = 0;
+    let release = (): void => {};
+    const loop = new Loop({
+      name: 'x',
+      clock,
+      onError: () => {},
+      runOnce: () => {
+        passes += 1;
+        return new Promise((resolve) => (release = () => resolve(Infinity)));
+      },
+    });
+    loop.start(Infinity);
+    loop.trigger();
+    clock.advance(0);
+    expect(passes).toBe(1);
+    loop.trigger();
+    loop.trigger();
+    release();
+    await settle();
+    clock.advance(0);
+    expect(passes).toBe(2);
+    release();
+    await loop.stop();
+  });
+
+  it('backs off after failures, tells of each, and recovers', async () => {
+    const clock = new ManualClock(0);
+    const failures: unknown[] = [];
+    let healthy = false;
+    const at: number[] = [];
+    const loop = new Loop({
+      name: 'flaky',
+      clock,
+      onError: (name, error) => failures.push([name, (error as Error).message]),
+      runOnce: async () => {
+        at.push(clock.now());
+        if (!healthy) throw new Error('away');
+        return 1_000;
+      },
+    });
+    loop.start();
+    clock.advance(0);
+    await settle();
+    clock.advance(100);
+    await settle();
+    expect(failures).toEqual([
+      ['flaky', 'away'],
+      ['flaky', 'away'],
+    ]);
+    healthy = true;
+    clock.advance(200);
+    await settle();
+    const passes = at.length;
+    const recovered = clock.now();
+    clock.moveTo(recovered + 999);
+    await settle();
+    expect(at).toHaveLength(passes);
+    clock.moveTo(recovered + 1_000);
+    expect(at.at(-1)).toBe(recovered + 1_000);
+    await loop.stop();
+  });
+
+  it('stop waits for the pass under way', async () => {
+    const clock = new ManualClock(0);
+    let release = (): void => {};
+    const loop = new Loop({
+      name: 'x',
+      clock,
+      onError: () => {},
+      runOnce: () => new Promise((resolve) => (release = () => resolve(1))),
+    });
+    loop.start();
+    clock.advance(0);
+    let stopped = false;
+    const stopping = loop.stop().then(() => (stopped = true));
+    await settle();
+    expect(stopped).toBe(false);
+    release();
+    await stopping;
+    expect(stopped).toBe(true);
+    expect(clock.nextDue()).toBeUndefined();
+  });
+});
+
+describe('backoff', () => {
+  it('doubles from 100 ms with jitter in the upper half, up to the longest', () => {
+    expect(backoff(1, 5_000, () => 0)).toBe(50);
+    expect(backoff(1, 5_000, () => 1)).toBe(100);
+    expect(backoff(3, 5_000, () => 1)).toBe(400);
+    expect(backoff(1_000, 5_000, () => 1)).toBe(5_000);
+  });
+});
