@@ -1,0 +1,48 @@
+interface Lock {
+  readonly owner: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+/** The locks of unique tasks by key (wire-protocol section 3.3). Times are milliseconds since the epoch. */
+export class Locks {
+  private readonly locks = new Map<string, Lock>();
+  private sweepAt = 1024;
+
+  isHeld(key: string, now: number): boolean {
+    return this.living(key, now) !== undefined;
+  }
+
+  /** @param ttl seconds */
+  take(key: string, owner: string, ttl: number, now: number): void {
+    if (this.locks.size >= this.sweepAt) this.sweep(now);
+    this.locks.set(key, { owner, expiresAt: now + ttl * 1000 });
+  }
+
+  /** Gives the lock back, if this task is still the one that holds it. */
+  release(key: string, owner: string, now: number): void {
+    if (this.living(key, now)?.owner === owner) this.locks.delete(key);
+  }
+
+  /** Every lock that is held, in the order of the keys; `expiresIn` in milliseconds. */
+  held(now: number): Record<string, { owner: string; expiresIn: number }> {
+    const keys = [...this.locks.keys()].sort().filter((key) => this.isHeld(key, now));
+    return Object.fromEntries(
+      keys.map((key) => {
+        const { owner = '', expiresAt = now } = this.locks.get(key) ?? {};
+        return [key, { owner, expiresIn: expiresAt - now }];
+      }),
+    );
+  }
+
+  private living(key: string, now: number): Lock | undefined {
+    const lock = this.locks.get(key);
+    return lock && lock.expiresAt > now ? lock : undefined;
+  }
+
+  /** Expired locks nobody asks for again would pile up; the threshold doubles, so that this costs nothing on average. */
+  private sweep(now: number): void {
+    for (const [key, lock] of this.locks) if (lock.expiresAt <= now) this.locks.delete(key);
+    this.sweepAt = Math.max(1024, this.locks.size * 2);
+  }
+}

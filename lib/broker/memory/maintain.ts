@@ -1,0 +1,63 @@
+import { floorSeconds } from '../../clock.js';
+import type { ExpiredLeases, LeasedTask } from '../broker.js';
+import { type QueueStore, type TaskRecord, readMessage } from './queue-store.js';
+import type { SortedSet } from './sorted-set.js';
+
+/** Go keeps one less than the 10,000 it names (wire-protocol section 4.12). */
+const MAX_ARCHIVED = 9_999;
+const ARCHIVE_SECONDS = 90 * 86_400;
+
+/** Moves what is due from `scheduled`, then from `retry`. */
+export function forward(store: QueueStore, now: number): { moved: number; nextDue: number | undefined } {
+  const moved = forwardFrom(store, store.scheduled, now) + forwardFrom(store, store.retry, now);
+  return { moved, nextDue: store.nextDue };
+}
+
+function forwardFrom(store: QueueStore, source: SortedSet, now: number): number {
+  const due = source.upTo(floorSeconds(now));
+  for (const { id } of due) {
+    source.delete(id);
+    const record = store.tasks.get(id);
+    if (record?.group) store.addToGroup(id, record, record.group, floorSeconds(now));
+    else if (record) store.addPending(id, record, now);
+  }
+  return due.length;
+}
+
+export function listExpiredLeases(store: QueueStore, queue: string, cutoff: number, limit: number): ExpiredLeases {
+  const tasks = store.lease.upTo(cutoff, limit).flatMap(({ id, score }): LeasedTask[] => {
+    const record = store.tasks.get(id);
+    return record ? [{ lease: { queue, id, expiresAt: score }, message: readMessage(record) }] : [];
+  });
+  return { tasks, damaged: [], ghosts: 0 };
+}
+
+export function deleteExpiredCompleted(store: QueueStore, limit: number, now: number): number {
+  const expired = store.completed.upTo(floorSeconds(now), limit);
+  for (const { id } of expired) {
+    store.completed.delete(id);
+    store.tasks.delete(id);
+  }
+  return expired.length;
+}
+
+/** Deletes the oldest archived tasks: those past their time, and those beyond the greatest number. Never one of `spared`. */
+export function trimArchived(store: QueueStore, limit: number, now: number, spared?: ReadonlySet<string>): number {
+  const cutoff = floorSeconds(now) - ARCHIVE_SECONDS;
+  const surplus = store.archived.size - MAX_ARCHIVED;
+  const doomed: string[] = [];
+  let rank = 0;
+  for (const { id, score } of store.archived) {
+    if ((rank >= surplus && score > cutoff) || doomed.length >= limit) break;
+    if (!spared?.has(id)) doomed.push(id);
+    rank++;
+  }
+  for (const id of doomed) deleteArchived(store, id, store.tasks.get(id), now);
+  return doomed.length;
+}
+
+function deleteArchived(store: QueueStore, id: string, record: TaskRecord | undefined, now: number): void {
+  store.archived.delete(id);
+  store.tasks.delete(id);
+  if (record?.uniqueKey) store.locks.release(record.uniqueKey, id, now);
+}

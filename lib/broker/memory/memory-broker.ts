@@ -1,0 +1,204 @@
+import { type Clock, floorSeconds, SystemClock } from '../../clock.js';
+import { ClosedError } from '../../errors.js';
+import { DEFAULT_KEY_PREFIX } from '../../wire/keys.js';
+import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
+import type {
+  Broker,
+  EnqueueRequest,
+  EnqueueStatus,
+  ExchangeReply,
+  ExchangeRequest,
+  ExpiredLeases,
+  Lease,
+  LeasedTask,
+  StoredTask,
+  WakeListener,
+  WakeSource,
+} from '../broker.js';
+import * as consume from './consume.js';
+import * as maintain from './maintain.js';
+import { MemoryWakeSource } from './memory-wake.js';
+import { MemoryMonitor, type PublishedServer } from './monitor.js';
+import { enqueueAll } from './produce.js';
+import { QueueStore, wellFormed } from './queue-store.js';
+import { type Snapshot, describeQueue } from './snapshot.js';
+
+export interface MemoryBrokerOptions {
+  /** Default `asynq`. Only names the unique locks: every memory broker is a world of its own. */
+  readonly keyPrefix?: string;
+  /** Driven by hand (testing): no server is started on it. Default false. */
+  readonly manual?: boolean;
+}
+
+/**
+ * The broker in process: what `connection: 'memory'` and tests use. It holds to the same contract as the one on Redis, and
+ * one suite tests both. Nothing survives the process. Every call does its work at once and resolves afterwards.
+ */
+export class MemoryBroker implements Broker {
+  readonly keyPrefix: string;
+  readonly manual: boolean;
+  private readonly stores = new Map<string, QueueStore>();
+  private readonly sources = new Set<MemoryWakeSource>();
+  private readonly monitor = new MemoryMonitor();
+  private closed = false;
+
+  constructor(
+    readonly clock: Clock = new SystemClock(),
+    options: MemoryBrokerOptions = {},
+  ) {
+    this.keyPrefix = options.keyPrefix ?? DEFAULT_KEY_PREFIX;
+    this.manual = options.manual ?? false;
+  }
+
+  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
+    return this.change(queue, (store, now) => enqueueAll(store, requests, now));
+  }
+
+  async exchange(queue: string, request: ExchangeRequest): Promise<ExchangeReply> {
+    return this.change(queue, (store, now) => consume.exchange(store, queue, request, now));
+  }
+
+  async extendLeases(queue: string, leases: readonly Lease[], expiresAt: number): Promise<boolean[]> {
+    return this.change(queue, (store) => consume.extendLeases(store, leases, expiresAt));
+  }
+
+  async writeResult(lease: Lease, result: Buffer): Promise<boolean> {
+    return this.change(lease.queue, (store) => consume.writeResult(store, lease, result));
+  }
+
+  async forward(queue: string): Promise<{ moved: number; nextDue: number | undefined }> {
+    return this.change(queue, (store, now) => maintain.forward(store, now));
+  }
+
+  async listExpiredLeases(queue: string, cutoff: number, limit: number): Promise<ExpiredLeases> {
+    return this.change(queue, (store) => maintain.listExpiredLeases(store, queue, cutoff, limit));
+  }
+
+  /** There is nothing to repair: here a task is active exactly when it is leased. */
+  async repairActive(queue: string): Promise<number> {
+    return this.change(queue, () => 0);
+  }
+
+  async deleteExpiredCompleted(queue: string, limit: number): Promise<number> {
+    return this.change(queue, (store, now) => maintain.deleteExpiredCompleted(store, limit, now));
+  }
+
+  async trimArchived(queue: string, limit: number): Promise<number> {
+    return this.change(queue, (store, now) => maintain.trimArchived(store, limit, now));
+  }
+
+  async writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void> {
+    this.assertOpen();
+    this.monitor.publish(info, workers, ttl, this.clock.now());
+  }
+
+  async clearServerState(info: Pick<ServerInfo, 'host' | 'pid' | 'serverId'>): Promise<void> {
+    this.assertOpen();
+    this.monitor.clear(info);
+  }
+
+  async publishCancellation(id: string): Promise<void> {
+    this.assertOpen();
+    this.monitor.cancel(wellFormed(id));
+  }
+
+  async subscribeCancellations(onCancel: (id: string) => void): Promise<() => Promise<void>> {
+    this.assertOpen();
+    const end = this.monitor.onCancel(onCancel);
+    return async () => end();
+  }
+
+  async ping(): Promise<void> {
+    this.assertOpen();
+  }
+
+  watch(listener: WakeListener): WakeSource {
+    const source = new MemoryWakeSource(
+      listener,
+      (queue) => this.store(queue),
+      (ended) => void this.sources.delete(ended),
+    );
+    if (this.closed) source.end();
+    else this.sources.add(source);
+    return source;
+  }
+
+  async queues(): Promise<string[]> {
+    this.assertOpen();
+    return [...this.stores].flatMap(([queue, store]) => (store.announced ? [queue] : []));
+  }
+
+  async getTask(queue: string, id: string): Promise<StoredTask | undefined> {
+    return this.change(queue, (store) => store.describe(wellFormed(id)));
+  }
+
+  async pauseQueue(queue: string): Promise<boolean> {
+    return this.change(queue, (store, now) => {
+      if (store.pausedAt !== undefined) return false;
+      store.pausedAt = floorSeconds(now);
+      return true;
+    });
+  }
+
+  async resumeQueue(queue: string): Promise<boolean> {
+    return this.change(queue, (store) => {
+      if (store.pausedAt === undefined) return false;
+      store.pausedAt = undefined;
+      return true;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const source of this.sources) source.end();
+    this.sources.clear();
+    this.monitor.end();
+  }
+
+  /** Leases one given pending task, paused or not; `undefined` when it is not pending. */
+  take(queue: string, id: string): LeasedTask | undefined {
+    return this.change(queue, (store, now) => consume.takeOne(store, queue, wellFormed(id), now));
+  }
+
+  /** Every task of the queue, or of all queues, in the order in which they were enqueued. */
+  tasks(queue?: string): StoredTask[] {
+    const stores = queue === undefined ? [...this.stores.values()] : [this.store(queue)];
+    return stores.flatMap((store) => [...store.tasks.keys()].flatMap((id) => store.describe(id) ?? []));
+  }
+
+  /** The servers that have published themselves and have not expired. */
+  servers(): PublishedServer[] {
+    return this.monitor.living(this.clock.now());
+  }
+
+  /** All that can be observed of all queues that hold, or ever held, anything. Still works after `close`. */
+  snapshot(): Snapshot {
+    const known = [...this.stores].filter(([, store]) => store.announced || store.pausedAt !== undefined);
+    return Object.fromEntries(known.map(([queue, store]) => [queue, describeQueue(store, this.clock.now())]));
+  }
+
+  /** The bare data of a queue, for tests that bring about what no call can. */
+  store(queue: string): QueueStore {
+    const name = wellFormed(queue);
+    let store = this.stores.get(name);
+    if (!store) this.stores.set(name, (store = new QueueStore()));
+    return store;
+  }
+
+  /** Does the work in one go, as a script does, and notices what it changed. */
+  private change<T>(queue: string, work: (store: QueueStore, now: number) => T): T {
+    this.assertOpen();
+    const store = this.store(queue);
+    const { pendingChanges, delayedChanges } = store;
+    const result = work(store, this.clock.now());
+    if (store.pendingChanges !== pendingChanges)
+      for (const source of this.sources) source.notePending(wellFormed(queue));
+    if (store.delayedChanges !== delayedChanges)
+      for (const source of this.sources) source.noteDelayed(wellFormed(queue));
+    return result;
+  }
+
+  private assertOpen(): void {
+    if (this.closed) throw new ClosedError('the in-memory broker is closed: nothing can be done with it any more');
+  }
+}

@@ -1,0 +1,44 @@
+import { floorSeconds } from '../../clock.js';
+import type { EnqueueRequest, EnqueueStatus } from '../broker.js';
+import { type QueueStore, type TaskRecord, storedMessage, wellFormed } from './queue-store.js';
+
+/** Enqueues in order. Everything is encoded, and so checked, before the first task is created. */
+export function enqueueAll(store: QueueStore, requests: readonly EnqueueRequest[], now: number): EnqueueStatus[] {
+  const messages = requests.map(({ message }) => storedMessage(message));
+  if (requests.length > 0) store.announced = true;
+  return requests.map((request, index) => enqueueOne(store, request, messages[index] ?? Buffer.alloc(0), now));
+}
+
+function enqueueOne(store: QueueStore, request: EnqueueRequest, msg: Buffer, now: number): EnqueueStatus {
+  const { message, uniqueTtl } = request;
+  const id = wellFormed(message.id);
+  const lock = uniqueTtl === undefined ? undefined : wellFormed(message.uniqueKey);
+  if (lock !== undefined && store.locks.isHeld(lock, now)) return 'duplicate';
+  if (store.tasks.has(id)) return 'conflict';
+  if (lock !== undefined) store.locks.take(lock, id, uniqueTtl ?? 1, now);
+  const record: TaskRecord = {
+    msg,
+    state: 'pending',
+    pendingSince: undefined,
+    uniqueKey: lock,
+    group: undefined,
+    result: undefined,
+  };
+  store.tasks.set(id, record);
+  route(store, request, id, record, now);
+  return 'enqueued';
+}
+
+/** A time wins over a group, and only a task that goes to its group at once belongs to it later, too (W6). */
+function route(store: QueueStore, request: EnqueueRequest, id: string, record: TaskRecord, now: number): void {
+  const group = wellFormed(request.message.groupKey);
+  if (request.processAt !== undefined) {
+    record.state = 'scheduled';
+    store.scheduled.set(id, request.processAt);
+  } else if (group !== '') {
+    record.group = group;
+    store.addToGroup(id, record, group, floorSeconds(now));
+  } else {
+    store.addPending(id, record, now);
+  }
+}

@@ -1,0 +1,125 @@
+import { decodeTaskMessage, encodeTaskMessage } from '../../wire/codec.js';
+import type { TaskMessage } from '../../wire/message.js';
+import type { TaskState } from '../../wire/states.js';
+import type { Lease, LeasedTask, StoredTask } from '../broker.js';
+import { Counter } from './counters.js';
+import { LinkedQueue } from './linked-queue.js';
+import { Locks } from './locks.js';
+import { SortedSet } from './sorted-set.js';
+
+/** The task hash. The message is kept encoded: what comes back is then exactly what Redis would give back. */
+export interface TaskRecord {
+  msg: Buffer;
+  state: TaskState;
+  /** Milliseconds since the epoch. */
+  pendingSince: number | undefined;
+  /** Full name of the lock, when the task was created with one. */
+  readonly uniqueKey: string | undefined;
+  /** The hash field that sends a forwarded task to its group; the message's own group does not (W6). */
+  group: string | undefined;
+  result: Buffer | undefined;
+}
+
+/** All that is stored for one queue: the data structures of wire-protocol section 1.2, in process. */
+export class QueueStore {
+  readonly tasks = new Map<string, TaskRecord>();
+  readonly pending = new LinkedQueue();
+  /** The active tasks and the ends of their leases: without ghosts the two sets of Redis are one. */
+  readonly lease = new SortedSet();
+  readonly scheduled = new SortedSet();
+  readonly retry = new SortedSet();
+  readonly archived = new SortedSet();
+  readonly completed = new SortedSet();
+  readonly groups = new Map<string, SortedSet>();
+  readonly locks = new Locks();
+  readonly processed = new Counter();
+  readonly failed = new Counter();
+  /** Whether something was ever enqueued: only then the queue is listed. */
+  announced = false;
+  private pauseTime: number | undefined;
+  private pauseChanges = 0;
+
+  /** Unix seconds of the pause; `undefined` = not paused. */
+  get pausedAt(): number | undefined {
+    return this.pauseTime;
+  }
+
+  set pausedAt(time: number | undefined) {
+    this.pauseTime = time;
+    this.pauseChanges++;
+  }
+
+  /** Tasks a consumer could take now. */
+  get backlog(): number {
+    return this.pauseTime === undefined ? this.pending.size : 0;
+  }
+
+  /** Unix seconds of the next scheduled or retried task. */
+  get nextDue(): number | undefined {
+    const next = Math.min(this.scheduled.first()?.score ?? Infinity, this.retry.first()?.score ?? Infinity);
+    return next === Infinity ? undefined : next;
+  }
+
+  /** Two equal readings mean that `pending` and `paused` did not change in between. */
+  get pendingChanges(): number {
+    return this.pending.changes + this.pauseChanges;
+  }
+
+  get delayedChanges(): number {
+    return this.scheduled.changes + this.retry.changes;
+  }
+
+  addPending(id: string, record: TaskRecord, now: number): void {
+    record.state = 'pending';
+    record.pendingSince = now;
+    this.pending.pushBack(id);
+  }
+
+  /** @param joinedAt Unix seconds */
+  addToGroup(id: string, record: TaskRecord, group: string, joinedAt: number): void {
+    record.state = 'aggregating';
+    let members = this.groups.get(group);
+    if (!members) this.groups.set(group, (members = new SortedSet()));
+    members.set(id, joinedAt);
+  }
+
+  /** Makes a pending task active; it must have left the line already. */
+  lend(queue: string, id: string, expiresAt: number): LeasedTask | undefined {
+    const record = this.tasks.get(id);
+    if (!record) return undefined;
+    record.state = 'active';
+    record.pendingSince = undefined;
+    this.lease.set(id, expiresAt);
+    return { lease: { queue, id, expiresAt }, message: readMessage(record) };
+  }
+
+  /** The task, if this lease still is the one that was given out last. */
+  leased(lease: Lease): TaskRecord | undefined {
+    const score = this.lease.score(wellFormed(lease.id));
+    if (score === undefined || (score !== lease.expiresAt && score !== lease.renewing)) return undefined;
+    return this.tasks.get(wellFormed(lease.id));
+  }
+
+  describe(id: string): StoredTask | undefined {
+    const record = this.tasks.get(id);
+    return (
+      record && {
+        message: readMessage(record),
+        state: record.state,
+        nextProcessAt: this.scheduled.score(id) ?? this.retry.score(id),
+        result: record.result && Buffer.from(record.result),
+      }
+    );
+  }
+}
+
+/** A new object with bytes of its own: what the reader does to it does not reach the stored task. */
+export const readMessage = (record: TaskRecord): TaskMessage => decodeTaskMessage(Buffer.from(record.msg));
+
+/** Bytes of the store's own: what the writer does to the message later does not reach the stored task. */
+export const storedMessage = (message: TaskMessage): Buffer => Buffer.from(encodeTaskMessage(message));
+
+const SURROGATE = /[\ud800-\udfff]/;
+
+/** The text as it would come back from Redis: half a surrogate pair has no UTF-8 form and becomes U+FFFD. */
+export const wellFormed = (text: string): string => (SURROGATE.test(text) ? Buffer.from(text).toString() : text);
