@@ -16,39 +16,43 @@ export function exchange(store: QueueStore, queue: string, request: ExchangeRequ
   const messages = request.settle.map((item) =>
     'message' in item && item.message ? storedMessage(item.message) : undefined,
   );
-  const archived = new Set<string>();
   const settled = request.settle.map((item, index): SettleStatus => {
-    const id = wellFormed(item.lease.id);
     const record = store.leased(item.lease);
     if (!record) return 'lost';
     record.msg = messages[index] ?? record.msg;
-    store.lease.delete(id);
-    settle(store, item, id, record, now);
-    if (item.kind === 'archive') archived.add(id);
+    settle(store, item, wellFormed(item.lease.id), record, now);
     return 'settled';
   });
-  if (archived.size > 0) trimArchived(store, Infinity, now, archived);
+  const written = request.settle.filter((_, index) => settled[index] === 'settled');
+  store.processed.add(written.filter(countsAsProcessed).length, now);
+  store.failed.add(written.filter(countsAsFailed).length, now);
+  trimAfter(store, written, now);
   return { settled, tasks: takeFront(store, queue, request.take, now), damaged: [], backlog: store.backlog };
 }
 
+const countsAsFailed = (item: Settlement): boolean =>
+  item.kind === 'archive' || (item.kind === 'retry' && item.countAsFailure);
+
+const countsAsProcessed = (item: Settlement): boolean =>
+  item.kind === 'done' || item.kind === 'complete' || countsAsFailed(item);
+
 function settle(store: QueueStore, item: Settlement, id: string, record: TaskRecord, now: number): void {
+  store.lease.delete(id);
   switch (item.kind) {
     case 'done':
       store.tasks.delete(id);
-      return succeed(store, id, item.uniqueKey, now);
+      return store.locks.release(wellFormed(item.uniqueKey), id, now);
     case 'complete':
       record.state = 'completed';
       if (item.result) record.result = Buffer.from(item.result);
       store.completed.set(id, item.expiresAt);
-      return succeed(store, id, item.message.uniqueKey, now);
+      return store.locks.release(wellFormed(item.message.uniqueKey), id, now);
     case 'retry':
       record.state = 'retry';
-      store.retry.set(id, item.retryAt);
-      return item.countAsFailure ? countFailure(store, now) : undefined;
+      return store.retry.set(id, item.retryAt);
     case 'archive':
       record.state = 'archived';
-      store.archived.set(id, floorSeconds(now));
-      return countFailure(store, now);
+      return store.archived.set(id, floorSeconds(now));
     case 'requeue':
       record.state = 'pending';
       record.pendingSince = now;
@@ -56,14 +60,10 @@ function settle(store: QueueStore, item: Settlement, id: string, record: TaskRec
   }
 }
 
-function succeed(store: QueueStore, id: string, uniqueKey: string, now: number): void {
-  store.processed.increment(now);
-  if (uniqueKey !== '') store.locks.release(wellFormed(uniqueKey), id, now);
-}
-
-function countFailure(store: QueueStore, now: number): void {
-  store.processed.increment(now);
-  store.failed.increment(now);
+/** Each archiving trims the archive, but not what has just come in. */
+function trimAfter(store: QueueStore, written: readonly Settlement[], now: number): void {
+  const fresh = written.flatMap(({ kind, lease }) => (kind === 'archive' ? [wellFormed(lease.id)] : []));
+  if (fresh.length > 0) trimArchived(store, Infinity, now, new Set(fresh));
 }
 
 function takeFront(store: QueueStore, queue: string, count: number, now: number): LeasedTask[] {

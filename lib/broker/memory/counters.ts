@@ -16,12 +16,13 @@ export class Counter {
   private readonly days = new Map<string, Daily>();
 
   /** @param now milliseconds since the epoch */
-  increment(now: number): void {
-    this.total++;
+  add(count: number, now: number): void {
+    if (count === 0) return;
+    this.total += count;
     const day = utcDay(now);
     const daily = this.living(day, now);
-    if (daily) daily.count++;
-    else this.days.set(day, { count: 1, expiresAt: floorSeconds(now) + COUNTER_DAYS * DAY_SECONDS });
+    if (daily) daily.count += count;
+    else this.days.set(day, { count, expiresAt: floorSeconds(now) + COUNTER_DAYS * DAY_SECONDS });
   }
 
   /** The counts that have not expired, by day. */

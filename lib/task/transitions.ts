@@ -1,0 +1,51 @@
+import type { TaskState } from '../wire/states.js';
+
+/**
+ * What can happen to a task: the three routes of an enqueue, being taken by a consumer, the five settlements, and what
+ * maintenance does. Named as in the broker contract.
+ */
+export type TaskOperation =
+  | 'enqueue'
+  | 'schedule'
+  | 'addToGroup'
+  | 'take'
+  | 'done'
+  | 'complete'
+  | 'retry'
+  | 'archive'
+  | 'requeue'
+  | 'forward'
+  | 'deleteExpiredCompleted'
+  | 'trimArchived';
+
+export interface Transition {
+  /** `undefined`: there is no task of this id yet. */
+  readonly from: TaskState | undefined;
+  readonly operation: TaskOperation;
+  /** `undefined`: the task is deleted. */
+  readonly to: TaskState | undefined;
+  /** When this row holds, and where in its new state the task arrives. */
+  readonly note: string;
+}
+
+/**
+ * Every change of state a client or a server can bring about (wire-protocol section D without the inspector's and the
+ * aggregator's rows, which come with them). What is not in here changes no state. The contract tests walk through every row.
+ */
+export const TRANSITIONS: readonly Transition[] = [
+  { from: undefined, operation: 'enqueue', to: 'pending', note: 'no time and no group; last in line' },
+  { from: undefined, operation: 'schedule', to: 'scheduled', note: 'with a time, also when it has a group' },
+  { from: undefined, operation: 'addToGroup', to: 'aggregating', note: 'with a group and no time' },
+  { from: 'pending', operation: 'take', to: 'active', note: 'first in line, queue not paused; leased' },
+  { from: 'active', operation: 'done', to: undefined, note: 'success without retention, or revoked; lock released' },
+  { from: 'active', operation: 'complete', to: 'completed', note: 'success with retention; lock released' },
+  { from: 'active', operation: 'retry', to: 'retry', note: 'failed with retries left, or not a failure' },
+  { from: 'active', operation: 'archive', to: 'archived', note: 'given up; the archive is trimmed' },
+  { from: 'active', operation: 'requeue', to: 'pending', note: 'shutdown; first in line' },
+  { from: 'scheduled', operation: 'forward', to: 'pending', note: 'due; last in line' },
+  { from: 'retry', operation: 'forward', to: 'pending', note: 'due; last in line' },
+  { from: 'scheduled', operation: 'forward', to: 'aggregating', note: 'due, and the hash names a group' },
+  { from: 'retry', operation: 'forward', to: 'aggregating', note: 'due, and the hash names a group' },
+  { from: 'completed', operation: 'deleteExpiredCompleted', to: undefined, note: 'retention over' },
+  { from: 'archived', operation: 'trimArchived', to: undefined, note: 'older than 90 days, or beyond the newest 9,999' },
+];
