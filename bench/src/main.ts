@@ -1,0 +1,174 @@
+/* Runs every system in turn, several times over, on a Redis of its own, and prints one table of medians and ratios. */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
+import type { Measurement } from './run.js';
+
+interface Scenario {
+  readonly title: string;
+  readonly kind: 'enqueue' | 'process' | 'slow' | 'latency';
+  readonly count: number;
+  /** Tasks at once for enqueue, handlers at once otherwise. */
+  readonly atOnce: number;
+  readonly systems: readonly string[];
+}
+
+const smoke = process.argv.includes('--smoke');
+const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice('--only='.length);
+const rounds = smoke ? 1 : Number(process.argv.find((argument) => argument.startsWith('--rounds='))?.slice(9) ?? 3);
+const n = (count: number): number => (smoke ? Math.max(20, Math.floor(count / 50)) : count);
+
+const peers = ['bullmq', 'bee-queue', 'go asynq'];
+const everybody = ['ours', ...peers];
+const scenarios: Scenario[] = [
+  { title: 'enqueue one by one', kind: 'enqueue', count: n(10_000), atOnce: 1, systems: everybody },
+  { title: 'enqueue 100 at a time', kind: 'enqueue', count: n(50_000), atOnce: 100, systems: everybody },
+  {
+    title: 'enqueue in bulk of 1000',
+    kind: 'enqueue',
+    count: Math.max(1000, n(50_000)),
+    atOnce: 1000,
+    systems: everybody,
+  },
+  { title: 'process, c=1', kind: 'process', count: n(20_000), atOnce: 1, systems: everybody },
+  { title: 'process, c=10', kind: 'process', count: n(50_000), atOnce: 10, systems: everybody },
+  { title: 'process, c=100', kind: 'process', count: n(50_000), atOnce: 100, systems: ['ours', 'ours+nest', ...peers] },
+  {
+    title: 'process 1-5 ms, c=100',
+    kind: 'slow',
+    count: n(50_000),
+    atOnce: 100,
+    systems: ['ours', 'ours+nest', ...peers],
+  },
+  { title: 'idle latency ms', kind: 'latency', count: smoke ? 10 : 100, atOnce: 10, systems: everybody },
+].filter(({ title }) => !only || title.includes(only)) as Scenario[];
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function startRedis(port: number, dir: string): Promise<ChildProcess> {
+  const server = spawn('redis-server', ['--port', `${port}`, '--save', '', '--dir', dir], { stdio: 'ignore' });
+  server.on('error', (error) => {
+    console.error(`redis-server does not start (${error.message}); install it: apt-get install redis-server`);
+    process.exit(1);
+  });
+  const redis = new Redis(port, { maxRetriesPerRequest: 100, retryStrategy: () => 50 });
+  redis.on('error', () => {});
+  await redis.ping();
+  redis.disconnect();
+  return server;
+}
+
+/** Builds the Go program; without Go its column is missing, and the table says so. */
+function buildGo(dir: string): string | undefined {
+  const source = join(here, '..', 'go');
+  const program = join(dir, 'bench-go');
+  for (const go of ['go', '/usr/local/go/bin/go']) {
+    const built = spawnSync(go, ['build', '-o', program, '.'], { cwd: source, stdio: ['ignore', 'ignore', 'inherit'] });
+    if (built.status === 0) return program;
+  }
+  return undefined;
+}
+
+function measure(system: string, scenario: Scenario, port: number, go: string | undefined): Promise<Measurement> {
+  const { kind, count, atOnce } = scenario;
+  const numbers = [`${port}`, `${count}`, `${atOnce}`];
+  const [command, args] =
+    system === 'go asynq'
+      ? [go!, [kind, ...numbers]]
+      : [process.execPath, [join(here, 'run.js'), system, kind, ...numbers]];
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    child.stdout.on('data', (chunk) => (output += chunk));
+    child.on('error', reject);
+    child.on('close', (code) => {
+      const line = output.trim().split('\n').at(-1) ?? '';
+      if (code === 0 && line.startsWith('{')) resolve(JSON.parse(line) as Measurement);
+      else reject(new Error(`${system}, ${scenario.title}: exit code ${code}\n${output}`));
+    });
+  });
+}
+
+const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
+const figure = (value: number, latency: boolean): string =>
+  latency ? value.toFixed(2) : value >= 1000 ? `${(value / 1000).toFixed(1)}k` : value.toFixed(0);
+
+function row(system: string, scenario: Scenario, runs: readonly Measurement[], reference: number): string[] {
+  const latency = scenario.kind === 'latency';
+  const value = median(runs.map((run) => run.value));
+  const one = (key: 'cpu' | 'rss' | 'bytes' | 'p95', digits = 0): string => {
+    const values = runs.map((run) => run[key]).filter((entry) => entry !== undefined);
+    return values.length > 0 ? median(values).toFixed(digits) : '';
+  };
+  const spread = `${figure(Math.min(...runs.map((run) => run.value)), latency)}-${figure(Math.max(...runs.map((run) => run.value)), latency)}`;
+  const ratio = (value / reference).toFixed(2);
+  return [
+    scenario.title,
+    system,
+    figure(value, latency),
+    spread,
+    ratio,
+    one('p95', 2),
+    one('cpu', 1),
+    one('rss'),
+    one('bytes'),
+  ];
+}
+
+function print(rows: readonly string[][]): void {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((cells) => cells[column]!.length)));
+  for (const cells of rows) {
+    console.log(
+      cells
+        .map((cell, column) => (column < 2 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
+        .join('  '),
+    );
+  }
+}
+
+async function main(): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), 'asynq-bench-'));
+  const port = await freePort();
+  const server = await startRedis(port, dir);
+  const go = buildGo(dir);
+  if (!go) console.log('Go asynq is NOT in this table: no Go toolchain was found, or its program did not build.');
+  const redis = new Redis(port);
+  const rows = [
+    ['scenario', 'system', 'per second', 'min-max', 'to bullmq', 'p95', 'cpu ms/1000', 'rss MB', 'bytes/task'],
+  ];
+  try {
+    for (const scenario of scenarios) {
+      const systems = scenario.systems.filter((system) => go || system !== 'go asynq');
+      const runs = new Map<string, Measurement[]>(systems.map((system) => [system, []]));
+      for (let round = 0; round < rounds; round++) {
+        for (const system of systems) {
+          await redis.flushall();
+          runs.get(system)!.push(await measure(system, scenario, port, go));
+        }
+      }
+      const reference = median(runs.get('bullmq')!.map((run) => run.value));
+      for (const [system, measured] of runs) rows.push(row(system, scenario, measured, reference));
+      console.error(`measured: ${scenario.title}`);
+    }
+  } finally {
+    redis.disconnect();
+    server.kill('SIGKILL');
+    rmSync(dir, { recursive: true, force: true });
+  }
+  console.log(`Node ${process.version}, ${availableParallelism()} cores, ${rounds} interleaved runs, medians`);
+  print(rows);
+}
+
+await main();

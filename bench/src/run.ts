@@ -1,0 +1,112 @@
+/* One measurement in a process of its own: node run.js SYSTEM SCENARIO PORT COUNT CONCURRENCY. Prints one JSON line. */
+import { Redis } from 'ioredis';
+import { makePayload, type Handle, type System } from './system.js';
+
+export interface Measurement {
+  /** Tasks per second, or milliseconds for latencies. */
+  readonly value: number;
+  /** Milliseconds of CPU per 1,000 tasks, of the measured process. */
+  readonly cpu?: number;
+  /** Resident megabytes of the measured process at the end. */
+  readonly rss?: number;
+  /** Bytes in Redis per waiting task. */
+  readonly bytes?: number;
+  /** 95th percentile, for latencies. */
+  readonly p95?: number;
+}
+
+const systems: Record<string, (port: number) => Promise<System>> = {
+  ours: async (port) => (await import('./ours.js')).ours(port),
+  'ours+nest': async (port) => (await import('./ours.js')).ours(port, true),
+  bullmq: async (port) => (await import('./bullmq.js')).bullmq(port),
+  'bee-queue': async (port) => (await import('./bee-queue.js')).beeQueue(port),
+};
+
+const payloads = (count: number) => Array.from({ length: count }, (_, n) => makePayload(n));
+const rss = (): number => process.memoryUsage.rss() / 2 ** 20;
+const usedMemory = async (redis: Redis): Promise<number> =>
+  Number(/used_memory_dataset:(\d+)/.exec(await redis.info('memory'))?.[1]);
+
+async function timed(count: number, work: () => Promise<void>): Promise<Measurement> {
+  const cpu = process.cpuUsage();
+  const start = performance.now();
+  await work();
+  const seconds = (performance.now() - start) / 1000;
+  const used = process.cpuUsage(cpu);
+  return { value: count / seconds, cpu: (used.user + used.system) / count, rss: rss() };
+}
+
+async function enqueue(system: System, count: number, atOnce: number, port: number): Promise<Measurement> {
+  const items = payloads(count);
+  const redis = new Redis(port);
+  for (const item of payloads(200)) await system.enqueue(item); // warm
+  await redis.flushall();
+  const before = await usedMemory(redis);
+  const measured = await timed(count, async () => {
+    if (atOnce === 1) for (const item of items) await system.enqueue(item);
+    else if (atOnce < 1000) {
+      for (let from = 0; from < count; from += atOnce) {
+        await Promise.all(items.slice(from, from + atOnce).map((item) => system.enqueue(item)));
+      }
+    } else {
+      for (let from = 0; from < count; from += atOnce) await system.enqueueMany(items.slice(from, from + atOnce));
+    }
+  });
+  if ((await system.unfinished()) !== count) throw new Error(`expected ${count} waiting tasks`);
+  const bytes = ((await usedMemory(redis)) - before) / count;
+  redis.disconnect();
+  return { ...measured, bytes };
+}
+
+async function processAll(system: System, count: number, concurrency: number, handle: Handle): Promise<Measurement> {
+  const items = payloads(count);
+  for (let from = 0; from < count; from += 1000) await system.enqueueMany(items.slice(from, from + 1000));
+  const measured = await timed(count, async () => {
+    let handled = 0;
+    let allHandled = (): void => {};
+    const done = new Promise<void>((resolve) => (allHandled = resolve));
+    await system.work(concurrency, (payload) => {
+      if (++handled === count) allHandled();
+      return handle(payload);
+    });
+    await done;
+    while ((await system.unfinished()) > 0) await new Promise((resolve) => setImmediate(resolve));
+  });
+  return measured;
+}
+
+/** Time from before the enqueue call to the start of the handler, one task at a time, in an otherwise idle system. */
+async function idleLatency(system: System, count: number): Promise<Measurement> {
+  let started: (time: number) => void = () => {};
+  await system.work(10, () => started(performance.now()));
+  const times: number[] = [];
+  for (let n = 0; n < count; n++) {
+    await new Promise((resolve) => setTimeout(resolve, 15 + Math.random() * 30)); // the pause is part of the load
+    const sent = performance.now();
+    const start = new Promise<number>((resolve) => (started = resolve));
+    await system.enqueue(makePayload(n));
+    times.push((await start) - sent);
+  }
+  const sorted = times.slice(Math.floor(count / 10)).sort((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.floor(sorted.length * share)]!;
+  return { value: at(0.5), p95: at(0.95) };
+}
+
+const someMilliseconds: Handle = () => new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 4));
+
+async function main(): Promise<void> {
+  const [name, scenario, ...numbers] = process.argv.slice(2) as [string, string, string, string, string];
+  const [port, count, concurrency] = numbers.map(Number) as [number, number, number];
+  const system = await systems[name]!(port);
+  const measured =
+    scenario === 'enqueue'
+      ? await enqueue(system, count, concurrency, port)
+      : scenario === 'latency'
+        ? await idleLatency(system, count)
+        : await processAll(system, count, concurrency, scenario === 'slow' ? someMilliseconds : () => undefined);
+  console.log(JSON.stringify(measured));
+  await system.close();
+  process.exit(0);
+}
+
+await main();
