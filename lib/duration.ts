@@ -46,7 +46,21 @@ export function parseDuration(value: unknown, name: string, Failure: ErrorClass 
   return milliseconds;
 }
 
+/** Texts read so far: programs write the same few again and again, and reading one takes longer than preparing a task. */
+const known = new Map<string, number>();
+const MOST_KNOWN = 1000;
+
 function parseText(text: string, name: string, Failure: ErrorClass): number {
+  let milliseconds = known.get(text);
+  if (milliseconds === undefined) {
+    milliseconds = readText(text, name, Failure);
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(text, milliseconds);
+  }
+  return milliseconds;
+}
+
+function readText(text: string, name: string, Failure: ErrorClass): number {
   if (/^[+-]?0$/.test(text)) return 0;
   if (NUMBER_ALONE.test(text)) throw new Failure(`${name}: duration "${text}" has no unit; ${REMEDY}`);
   if (!WHOLE.test(text)) throw new Failure(`${name}: "${text}" is not a duration; ${REMEDY}`);

@@ -1,0 +1,90 @@
+import type { ProducerBroker } from '../broker/broker.js';
+import { Batch, type BatchLimits } from './batch.js';
+import { statusError } from './outcome.js';
+import { infoOf, type PreparedTask } from './preparer.js';
+import type { EnqueueResult } from './types.js';
+
+/** Calls under way at once: enough to keep Redis busy while the next batch is prepared. */
+const CALLS_IN_FLIGHT = 4;
+
+interface Place {
+  readonly index: number;
+  readonly task: PreparedTask;
+}
+
+/**
+ * One `enqueueMany`: tasks are prepared as they are needed, gathered by queue, and sent a batch at a time. The batches of one
+ * queue are sent in order; an error concerns the tasks it is about and no other.
+ */
+export class Bulk {
+  private readonly open = new Map<string, Batch<Place>>();
+  /** Oldest first. None rejects. */
+  private readonly calls: Promise<void>[] = [];
+  private readonly results: EnqueueResult[];
+
+  /**
+   * @param prepare makes task `index`; what it throws is that task's result
+   * @param beforeSend called with a queue right before a batch is sent to it
+   */
+  constructor(
+    private readonly broker: ProducerBroker,
+    private readonly limits: BatchLimits,
+    private readonly count: number,
+    private readonly prepare: (index: number) => PreparedTask,
+    private readonly beforeSend: (queue: string) => void,
+  ) {
+    this.results = Array.from({ length: count });
+  }
+
+  /** One result per task, in order. Never rejects. */
+  async run(): Promise<EnqueueResult[]> {
+    for (let index = 0; index < this.count; index++) {
+      const task = this.tryPrepare(index);
+      if (!task) continue;
+      const { queue } = task.request.message;
+      const batch = this.open.get(queue);
+      if (batch && !batch.hasRoomFor(task.request)) await this.send(queue);
+      this.place(queue, { index, task });
+    }
+    for (const queue of [...this.open.keys()]) await this.send(queue);
+    await Promise.all(this.calls);
+    return this.results;
+  }
+
+  private tryPrepare(index: number): PreparedTask | undefined {
+    try {
+      return this.prepare(index);
+    } catch (error) {
+      this.results[index] = { ok: false, error: error as Error };
+      return undefined;
+    }
+  }
+
+  private place(queue: string, place: Place): void {
+    let batch = this.open.get(queue);
+    if (!batch) this.open.set(queue, (batch = new Batch(this.limits)));
+    batch.add(place.task.request, place);
+  }
+
+  /** Resolves when the call is under way, not when it is answered. */
+  private async send(queue: string): Promise<void> {
+    const batch = this.open.get(queue)!;
+    this.open.delete(queue);
+    if (this.calls.length >= CALLS_IN_FLIGHT) await this.calls.shift();
+    this.beforeSend(queue);
+    this.calls.push(this.call(queue, batch));
+  }
+
+  private async call(queue: string, { requests, owners }: Batch<Place>): Promise<void> {
+    try {
+      const statuses = await this.broker.enqueue(queue, requests);
+      for (let at = 0; at < owners.length; at++) {
+        const { index, task } = owners[at]!;
+        const error = statusError(statuses[at]!);
+        this.results[index] = error ? { ok: false, error } : { ok: true, info: infoOf(task) };
+      }
+    } catch (error) {
+      for (const { index } of owners) this.results[index] = { ok: false, error: error as Error };
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import { randomUUID } from 'node:crypto';
+import type { EnqueueRequest } from '../broker/broker.js';
+import { ceilSeconds } from '../clock.js';
+import { InvalidTaskError } from '../errors.js';
+import { jsonCodec, type PayloadCodec } from '../task/codec.js';
+import { requireCodec, type TaskDefinition } from '../task/definition.js';
+import { toTaskInfo, type TaskInfo } from '../task/info.js';
+import type { TaskOptions } from '../task/options.js';
+import { applyOptions, DEFAULT_SETTINGS, name, type TaskSettings } from '../task/settings.js';
+import { describe } from '../validation.js';
+import { Keyspace } from '../wire/keys.js';
+import type { TaskState } from '../wire/states.js';
+
+/** asynq's timeout for a task that was given neither timeout nor deadline, in seconds. */
+const DEFAULT_TIMEOUT = 1800;
+
+const NO_PAYLOAD = Buffer.alloc(0);
+
+/** A task that passed every check, and the state its request leads to. */
+export interface PreparedTask {
+  readonly request: EnqueueRequest;
+  readonly state: TaskState;
+  /** Milliseconds since the epoch. */
+  readonly nextProcessAt: number | undefined;
+}
+
+/** What tasks of one type and the same options have in common, checked and merged. */
+export interface TaskKind {
+  readonly type: string;
+  readonly settings: TaskSettings;
+  readonly codec: PayloadCodec;
+}
+
+/** Turns what a caller gives into a request: merges options, checks everything, encodes the payload. Writes nothing. */
+export class Preparer {
+  private readonly keyspace: Keyspace;
+  private readonly codec: PayloadCodec;
+  private readonly defaults: TaskSettings;
+  private readonly kinds = new WeakMap<TaskDefinition, TaskKind>();
+
+  /** @throws InvalidTaskError when the codec or a default is wrong */
+  constructor(keyPrefix: string, codec: PayloadCodec = jsonCodec, defaults: TaskOptions = {}) {
+    requireCodec(codec, 'client codec');
+    this.keyspace = new Keyspace(keyPrefix);
+    this.codec = codec;
+    this.defaults = applyOptions(DEFAULT_SETTINGS, defaults);
+  }
+
+  /** Defaults of the client, then of the definition, then the options of the call: the last wins. @throws InvalidTaskError */
+  kindOf(task: string | TaskDefinition, options: TaskOptions | undefined): TaskKind {
+    const kind = typeof task === 'string' ? this.kindOfType(task) : this.kindOfDefinition(task);
+    if (options === undefined) return kind;
+    return { type: kind.type, settings: applyOptions(kind.settings, options), codec: kind.codec };
+  }
+
+  /** @param now milliseconds since the epoch. @throws InvalidTaskError when the payload cannot be encoded */
+  prepare(kind: TaskKind, payload: unknown, now: number): PreparedTask {
+    const { settings } = kind;
+    const startAt = settings.processIn === undefined ? settings.processAt : now + settings.processIn;
+    const delayedTo = startAt !== undefined && startAt > now ? startAt : undefined;
+    const request = this.request(kind, encodePayload(kind, payload), delayedTo, now);
+    if (delayedTo !== undefined) return { request, state: 'scheduled', nextProcessAt: delayedTo };
+    if (settings.group !== '') return { request, state: 'aggregating', nextProcessAt: undefined };
+    return { request, state: 'pending', nextProcessAt: now };
+  }
+
+  private kindOfType(type: string): TaskKind {
+    return { type: checkedType(type), settings: this.defaults, codec: this.codec };
+  }
+
+  private kindOfDefinition(task: TaskDefinition): TaskKind {
+    if (typeof task !== 'object' || task === null) {
+      throw new InvalidTaskError(`a task must be a type name or a task definition, not ${describe(task)}`);
+    }
+    let kind = this.kinds.get(task);
+    if (!kind) this.kinds.set(task, (kind = this.readDefinition(task)));
+    return kind;
+  }
+
+  private readDefinition({ type, options, codec = this.codec }: TaskDefinition): TaskKind {
+    const settings = options === undefined ? this.defaults : applyOptions(this.defaults, options);
+    requireCodec(codec, `codec of task ${describe(type)}`);
+    return { type: checkedType(type), settings, codec };
+  }
+
+  private request(
+    { type, settings }: TaskKind,
+    bytes: Buffer | undefined,
+    delayedTo: number | undefined,
+    now: number,
+  ): EnqueueRequest {
+    const { queue, timeout, deadline, unique } = settings;
+    const message = {
+      type,
+      payload: bytes ?? NO_PAYLOAD,
+      id: settings.taskId ?? randomUUID(),
+      queue,
+      maxRetry: settings.maxRetry,
+      retried: 0,
+      errorMsg: '',
+      timeout: timeout === 0 && deadline === 0 ? DEFAULT_TIMEOUT : timeout,
+      deadline,
+      uniqueKey: unique === 0 ? '' : this.keyspace.queue(queue).unique(type, bytes),
+      lastFailedAt: 0,
+      retention: settings.retention,
+      completedAt: 0,
+      groupKey: settings.group,
+      headers: settings.headers,
+    };
+    return {
+      message,
+      processAt: delayedTo === undefined ? undefined : ceilSeconds(delayedTo),
+      uniqueTtl: unique === 0 ? undefined : ceilSeconds((delayedTo ?? now) + unique - now),
+    };
+  }
+}
+
+/** What the caller is told about a task once it is enqueued. */
+export const infoOf = (prepared: PreparedTask): TaskInfo => toTaskInfo(prepared.request.message, prepared);
+
+const checkedType = (type: unknown): string => name(type, 'task typename', 'task typename cannot be empty');
+
+function encodePayload({ type, codec }: TaskKind, payload: unknown): Buffer | undefined {
+  let bytes: Uint8Array | undefined;
+  try {
+    bytes = codec.encode(payload);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new InvalidTaskError(`payload of task "${type}" cannot be encoded: ${reason}`, { cause: error });
+  }
+  if (bytes === undefined || Buffer.isBuffer(bytes)) return bytes;
+  if (ArrayBuffer.isView(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  throw new InvalidTaskError(
+    `codec of task "${type}" answered ${describe(bytes)}; encode() must answer bytes or undefined`,
+  );
+}

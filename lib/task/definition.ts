@@ -1,0 +1,66 @@
+import { InvalidTaskError } from '../errors.js';
+import { rejectUnknownKeys, requireFunction, requireObject } from '../validation.js';
+import type { PayloadCodec } from './codec.js';
+import type { IsFailure, RetryDelay } from './context.js';
+import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
+import { applyOptions, DEFAULT_SETTINGS, name } from './settings.js';
+
+/** What a definition can say besides the defaults of its tasks; it holds where the tasks are handled. */
+export interface TaskHandling {
+  /** Milliseconds until the next attempt. Default: the server's, which is asynq's formula. */
+  retryDelay?: RetryDelay;
+  /** Whether an error counts as a failure. Default: the server's, which is "yes". */
+  isFailure?: IsFailure;
+  /** How the payload becomes bytes and back, on both sides. Default: the client's and the server's, which is JSON. */
+  codec?: PayloadCodec;
+}
+
+/** A type of task with the types of its payload `P` and result `R`: made once by {@link defineTask}, used on both sides. */
+export interface TaskDefinition<P = unknown, R = unknown> extends Readonly<TaskHandling> {
+  readonly type: string;
+  /** Defaults of its tasks. */
+  readonly options: Readonly<TaskOptions>;
+  /** Never there: it only carries the types. */
+  readonly __types?: { readonly payload: P; readonly result: R };
+}
+
+/** The payload type of a definition. */
+export type PayloadOf<D> = D extends TaskDefinition<infer P, unknown> ? P : never;
+/** The result type of a definition. */
+export type ResultOf<D> = D extends TaskDefinition<unknown, infer R> ? R : never;
+
+const HANDLING_NAMES = ['retryDelay', 'isFailure', 'codec'] as const satisfies readonly (keyof TaskHandling)[];
+const KNOWN = [...TASK_OPTION_NAMES, ...HANDLING_NAMES];
+
+/**
+ * Defines a type of task once, for those who enqueue it and those who handle it.
+ *
+ * @example
+ * export const WelcomeEmail = defineTask<WelcomeDto>('email:welcome', { queue: 'critical', timeout: '30s' });
+ * await asynq.enqueue(WelcomeEmail, { userId: 42 });
+ *
+ * @param type the type name, not blank
+ * @param options defaults of its tasks (see TaskOptions), and how they are handled (see TaskHandling)
+ * @throws InvalidTaskError when the type or an option is wrong
+ */
+export function defineTask<P = unknown, R = unknown>(
+  type: string,
+  options: TaskOptions & TaskHandling = {},
+): TaskDefinition<P, R> {
+  name(type, 'task typename', 'task typename cannot be empty');
+  requireObject(options, `options of task "${type}"`, InvalidTaskError);
+  rejectUnknownKeys(options, KNOWN, `option of task "${type}"`, InvalidTaskError);
+  const { retryDelay, isFailure, codec, ...defaults } = options;
+  applyOptions(DEFAULT_SETTINGS, defaults);
+  if (retryDelay !== undefined) requireFunction(retryDelay, `retryDelay of task "${type}"`, InvalidTaskError);
+  if (isFailure !== undefined) requireFunction(isFailure, `isFailure of task "${type}"`, InvalidTaskError);
+  if (codec !== undefined) requireCodec(codec, `codec of task "${type}"`);
+  return Object.freeze({ type, options: Object.freeze(defaults), retryDelay, isFailure, codec });
+}
+
+/** @throws InvalidTaskError unless the value has the two functions of a codec */
+export function requireCodec(codec: PayloadCodec, what: string): void {
+  requireObject(codec, what, InvalidTaskError);
+  requireFunction(codec.encode, `${what}: encode`, InvalidTaskError);
+  requireFunction(codec.decode, `${what}: decode`, InvalidTaskError);
+}

@@ -1,0 +1,164 @@
+import { types } from 'node:util';
+import { ceilSeconds, floorSeconds } from '../clock.js';
+import { parseDuration } from '../duration.js';
+import { InvalidTaskError } from '../errors.js';
+import { describe, isBlank, rejectUnknownKeys, requireObject } from '../validation.js';
+import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
+
+/** Options after all checks, in the units they are stored in. */
+export interface TaskSettings {
+  readonly queue: string;
+  readonly maxRetry: number;
+  /** Seconds; 0 = not given. */
+  readonly timeout: number;
+  /** Unix seconds; 0 = not given. */
+  readonly deadline: number;
+  /** Milliseconds; 0 = not unique. */
+  readonly unique: number;
+  /** Milliseconds since the epoch. At most one of `processAt` and `processIn` is given. */
+  readonly processAt: number | undefined;
+  /** Milliseconds from the call on. */
+  readonly processIn: number | undefined;
+  readonly taskId: string | undefined;
+  /** Seconds. */
+  readonly retention: number;
+  /** Empty = none. */
+  readonly group: string;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+}
+
+/** asynq's defaults. The timeout of 30 minutes is none of them: it applies only when no deadline is given either. */
+export const DEFAULT_SETTINGS: TaskSettings = Object.freeze({
+  queue: 'default',
+  maxRetry: 25,
+  timeout: 0,
+  deadline: 0,
+  unique: 0,
+  processAt: undefined,
+  processIn: undefined,
+  taskId: undefined,
+  retention: 0,
+  group: '',
+  headers: undefined,
+});
+
+type Draft = { -readonly [K in keyof TaskSettings]: TaskSettings[K] };
+
+/** One way from an option to the settings, per option. */
+const APPLY = new Map<string, (draft: Draft, value: never) => void>(
+  Object.entries({
+    queue: (draft, value: unknown) => {
+      draft.queue = name(value, 'queue', 'queue name must contain one or more characters');
+    },
+    maxRetry: (draft, value: unknown) => {
+      draft.maxRetry = retries(value);
+    },
+    timeout: (draft, value: unknown) => {
+      draft.timeout = ceilSeconds(nonNegative(value, 'timeout'));
+    },
+    deadline: (draft, value: unknown) => {
+      draft.deadline = deadline(value);
+    },
+    unique: (draft, value: unknown) => {
+      draft.unique = lockTime(value);
+    },
+    processAt: (draft, value: unknown) => {
+      draft.processAt = time(value, 'processAt');
+      draft.processIn = undefined;
+    },
+    processIn: (draft, value: unknown) => {
+      draft.processIn = parseDuration(value, 'processIn', InvalidTaskError);
+      draft.processAt = undefined;
+    },
+    taskId: (draft, value: unknown) => {
+      draft.taskId = name(value, 'taskId', 'task ID cannot be empty');
+    },
+    retention: (draft, value: unknown) => {
+      draft.retention = ceilSeconds(nonNegative(value, 'retention'));
+    },
+    group: (draft, value: unknown) => {
+      draft.group = name(value, 'group', 'group key cannot be empty');
+    },
+    headers: (draft, value: unknown) => {
+      draft.headers = mergeHeaders(draft.headers, value);
+    },
+  } satisfies Record<keyof TaskOptions, (draft: Draft, value: unknown) => void>),
+);
+
+/**
+ * The settings of `base` with options laid over them.
+ *
+ * @throws InvalidTaskError naming the first option that is wrong, in asynq's words where asynq refuses it too
+ */
+export function applyOptions(base: TaskSettings, options: TaskOptions): TaskSettings {
+  requireObject(options, 'task options', InvalidTaskError);
+  if (options.processAt !== undefined && options.processIn !== undefined) {
+    throw new InvalidTaskError('processAt and processIn exclude each other; give one of them');
+  }
+  const draft: Draft = { ...base };
+  for (const key of Object.keys(options) as (keyof TaskOptions)[]) {
+    const apply = APPLY.get(key);
+    if (!apply) rejectUnknownKeys(options, TASK_OPTION_NAMES, 'task option', InvalidTaskError);
+    else if (options[key] !== undefined) apply(draft, options[key] as never);
+  }
+  return draft;
+}
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** A name that becomes part of a key: text, not blank (`blank` is asynq's wording), and with a UTF-8 form. */
+export function name(value: unknown, option: string, blank: string): string {
+  if (typeof value !== 'string') throw new InvalidTaskError(`${option} must be a string, not ${describe(value)}`);
+  if (isBlank(value)) throw new InvalidTaskError(blank);
+  if (LONE_SURROGATE.test(value)) {
+    throw new InvalidTaskError(
+      `${option} ${describe(value)} holds half a character (a lone surrogate); give valid Unicode`,
+    );
+  }
+  return value;
+}
+
+/** asynq stores an int32 and takes a negative number for 0. */
+function retries(value: unknown): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value > 2 ** 31 - 1) {
+    throw new InvalidTaskError(`maxRetry must be a whole number from 0 to 2147483647, not ${describe(value)}`);
+  }
+  return Math.max(0, value);
+}
+
+function nonNegative(value: unknown, option: string): number {
+  const milliseconds = parseDuration(value, option, InvalidTaskError);
+  if (milliseconds >= 0) return milliseconds;
+  throw new InvalidTaskError(`${option} must not be negative, as ${describe(value)} is; give 0 for none`);
+}
+
+function lockTime(value: unknown): number {
+  const milliseconds = parseDuration(value, 'unique', InvalidTaskError);
+  if (milliseconds < 1000) throw new InvalidTaskError('Unique TTL cannot be less than 1s');
+  return milliseconds;
+}
+
+function time(value: unknown, option: string): number {
+  if (!types.isDate(value) || Number.isNaN(value.getTime())) {
+    throw new InvalidTaskError(`${option} must be a valid Date, not ${describe(value)}`);
+  }
+  return value.getTime();
+}
+
+/** 0 means "none" on the wire, so that the first second of 1970 and what lies before cannot be a deadline. */
+function deadline(value: unknown): number {
+  const seconds = floorSeconds(time(value, 'deadline'));
+  if (seconds > 0) return seconds;
+  throw new InvalidTaskError(`deadline must be later than 1970-01-01T00:00:01Z, not ${describe(value)}`);
+}
+
+function mergeHeaders(base: TaskSettings['headers'], value: unknown): TaskSettings['headers'] {
+  const headers = requireObject(value, 'headers', InvalidTaskError);
+  for (const [key, text] of Object.entries(headers)) {
+    if (typeof text !== 'string') {
+      throw new InvalidTaskError(`header "${key}" must be a string, not ${describe(text)}; encode it, or leave it out`);
+    }
+  }
+  const merged = { ...base, ...(headers as Record<string, string>) };
+  return Object.keys(merged).length === 0 ? undefined : merged;
+}
