@@ -46,6 +46,11 @@ export class BrokerUnavailableError extends AsynqError {
   readonly code = 'ASYNQ_BROKER_UNAVAILABLE';
 }
 
+/** Redis, or what stands before it, does not allow CLIENT TRACKING: idle servers poll instead. `cause` is its answer. */
+export class WakeUpRefusedError extends AsynqError {
+  readonly code = 'ASYNQ_WAKE_UP_REFUSED';
+}
+
 /** The client, server or broker was already closed. */
 export class ClosedError extends AsynqError {
   readonly code = 'ASYNQ_CLOSED';

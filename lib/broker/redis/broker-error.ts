@@ -1,0 +1,57 @@
+import { AsynqError, BrokerUnavailableError } from '../../errors.js';
+
+/** Errors of calls that were given up before anything was written to a socket. */
+const neverSent = new WeakSet<Error>();
+
+/** Errors that are not Redis' doing but a fault in a program; they are passed on as they are. */
+const FAULTS = [TypeError, RangeError, ReferenceError, SyntaxError];
+
+/** What ioredis says when it refuses a command by itself. */
+const UNSENT = /^(Stream isn't writeable|Cluster isn't ready|Cluster is ended|Too many Cluster redirections)/;
+
+/** Marks a call as never sent: {@link wasSent} will say so. */
+export function markUnsent<T extends Error>(error: T): T {
+  neverSent.add(error);
+  return error;
+}
+
+/**
+ * The border between the driver and everything above: its errors (network, timeout, closed connection, and whatever Redis
+ * answers instead of doing it: LOADING, READONLY, CLUSTERDOWN, OOM, NOAUTH …) become BrokerUnavailableError with the
+ * original as `cause`. Errors of this library, and faults such as a TypeError, stay what they are.
+ *
+ * @param what what was to be done, as in `enqueue`
+ */
+export function toBrokerError(error: unknown, what: string): Error {
+  if (error instanceof AsynqError) return error;
+  if (FAULTS.some((Fault) => error instanceof Fault)) return error as Error;
+  const cause = error instanceof Error ? withoutArguments(error) : error;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const wrapped = new BrokerUnavailableError(`${what}: Redis is unavailable: ${reason}`, { cause });
+  return cause instanceof Error && isUnsent(cause) ? markUnsent(wrapped) : wrapped;
+}
+
+/**
+ * Whether a failed call may nevertheless have happened: it was written to a socket and no answer came. `false` when it
+ * was certainly never sent, or when Redis answered with an error, before which our scripts write nothing.
+ */
+export function wasSent(error: unknown): boolean {
+  return error instanceof Error && !isUnsent(error) && !(error.cause instanceof Error && isUnsent(error.cause));
+}
+
+const isUnsent = (error: Error): boolean => neverSent.has(error) || isReply(error) || UNSENT.test(error.message);
+
+/** Whether it is an error reply of Redis; by name, for there may be two copies of ioredis. */
+export const isReply = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';
+
+/**
+ * ioredis keeps the arguments of a refused command with its error: passwords (AUTH, HELLO) and whole payloads, which
+ * would end in logs. Only the name of the command stays.
+ */
+export function withoutArguments<T extends Error>(error: T): T {
+  const { command } = error as { command?: { name?: unknown; args?: unknown } };
+  if (command?.args !== undefined) Object.assign(error, { command: { name: command.name } });
+  const { lastNodeError } = error as { lastNodeError?: unknown };
+  if (lastNodeError instanceof Error) withoutArguments(lastNodeError);
+  return error;
+}

@@ -1,0 +1,73 @@
+import { type Clock, type ClockTimer, SystemClock } from '../../clock.js';
+import { ClosedError } from '../../errors.js';
+import { toBrokerError } from './broker-error.js';
+import { backoff } from './client-settings.js';
+import type { RedisConnections } from './connections.js';
+import type { PassingConnection } from './passing-connection.js';
+
+/**
+ * Subscribes to a pub/sub channel on a connection of its own and stays subscribed: a lost connection is replaced, after
+ * pauses that grow. What is published in between is lost, as ever with pub/sub. In a cluster any node will do.
+ *
+ * @param onMessage gets the text; bytes that are not UTF-8 arrive as U+FFFD
+ * @returns ends the subscription
+ * @throws BrokerUnavailableError when the first attempt fails; nothing goes on in the background then
+ */
+export async function subscribe(
+  connections: RedisConnections,
+  channel: string,
+  onMessage: (message: string) => void,
+  clock: Clock = new SystemClock(),
+): Promise<() => Promise<void>> {
+  const subscription = new Subscription(connections, channel, onMessage, clock);
+  await subscription.open();
+  return () => subscription.stop();
+}
+
+class Subscription {
+  private connection: PassingConnection | undefined;
+  private retry: ClockTimer | undefined;
+  private attempts = 0;
+  private stopped = false;
+
+  constructor(
+    private readonly connections: RedisConnections,
+    private readonly channel: string,
+    private readonly onMessage: (message: string) => void,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Connects and subscribes; what fails is closed again. */
+  async open(): Promise<void> {
+    const connection = await this.connections.open('subscribe', () => this.connection && this.reopenLater());
+    try {
+      const { client } = connection;
+      client.on('messageBuffer', (_channel: Buffer, message: Buffer) => this.onMessage(message.toString()));
+      await client.subscribe(this.channel);
+      if (!connection.isOpen) throw new Error('Connection is closed.');
+    } catch (error) {
+      await connection.close();
+      throw toBrokerError(error, 'SUBSCRIBE');
+    }
+    if (this.stopped) return connection.close();
+    this.connection = connection;
+    this.attempts = 0;
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.retry?.cancel();
+    await this.connection?.close();
+  }
+
+  private reopenLater(): void {
+    this.connection = undefined;
+    if (this.stopped) return;
+    this.retry?.cancel();
+    this.retry = this.clock.after(backoff(++this.attempts), () => {
+      this.open().catch((error: unknown) => {
+        if (!(error instanceof ClosedError)) this.reopenLater();
+      });
+    });
+  }
+}

@@ -1,0 +1,93 @@
+import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
+import { withoutArguments } from './broker-error.js';
+import { clusterSettings, lastingSettings, passingSettings } from './client-settings.js';
+import type { ConnectionPlan, ExistingClient } from './connection-options.js';
+
+export type RedisClient = Redis | Cluster;
+
+type Duplicable<T> = { duplicate(...overrides: unknown[]): T };
+
+/** Makes the ioredis clients of one plan. None connects before it is told to, and none can bring the process down. */
+export class ClientFactory {
+  readonly isCluster: boolean;
+  /** Where Redis is, for messages; without credentials. */
+  readonly target: string;
+
+  constructor(private readonly plan: ConnectionPlan) {
+    this.isCluster = plan.kind === 'cluster' || plan.kind === 'clusterClient';
+    this.target = describeTarget(plan);
+  }
+
+  /** A client that renews its connection for ever. */
+  lasting(name: string): RedisClient {
+    const client = this.makeLasting(name);
+    client.on('error', ignore);
+    if (client.isCluster) keepAskingQuiet(client);
+    return client;
+  }
+
+  /** A client of one connection that is not renewed: of the one server, or of this node of the cluster. */
+  passing(name: string, node?: Redis): Redis {
+    const client = node ? this.duplicateNode(node, name) : this.makePassing(name);
+    client.on('error', ignore);
+    return client;
+  }
+
+  private makeLasting(name: string): RedisClient {
+    const { plan } = this;
+    switch (plan.kind) {
+      case 'options':
+        return new Redis(lastingSettings(plan.options, name));
+      case 'cluster':
+        return new Cluster([...plan.nodes], clusterSettings(plan.options, name));
+      case 'client':
+        return duplicate(plan.client, lastingSettings(plan.client.options, name));
+      case 'clusterClient':
+        return (plan.client as unknown as Duplicable<Cluster>).duplicate(
+          [],
+          clusterSettings(plan.client.options as ClusterOptions, name),
+        );
+    }
+  }
+
+  private makePassing(name: string): Redis {
+    const { plan } = this;
+    if (plan.kind === 'client') return duplicate(plan.client, passingSettings(plan.client.options, name));
+    if (plan.kind === 'options') return new Redis(passingSettings(plan.options, name));
+    throw new TypeError(`a passing connection to ${this.target} needs a node`);
+  }
+
+  private duplicateNode(node: Redis, name: string): Redis {
+    const { plan } = this;
+    const options: ClusterOptions = 'client' in plan ? plan.client.options : plan.options;
+    const { connectionName }: RedisOptions = options.redisOptions ?? {};
+    return node.duplicate(passingSettings({ ...node.options, connectionName }, name));
+  }
+}
+
+const duplicate = (client: ExistingClient, settings: RedisOptions): Redis =>
+  (client as unknown as Duplicable<Redis>).duplicate(settings);
+
+/** Every client has a listener of `error`, or Node would throw it, and ioredis print it; who wants to know adds another. */
+const ignore = (error: Error): void => void withoutArguments(error);
+
+/** ioredis sends ASKING without looking at its promise; a node that goes away just then would be an unhandled rejection. */
+function keepAskingQuiet(cluster: RedisClient): void {
+  cluster.on('+node', (node: Redis) => {
+    const asking = node.asking.bind(node) as () => Promise<'OK'>;
+    node.asking = (): Promise<'OK'> => {
+      const reply = asking();
+      reply.catch(() => undefined);
+      return reply;
+    };
+  });
+}
+
+function describeTarget(plan: ConnectionPlan): string {
+  if (plan.kind === 'cluster')
+    return `the cluster of ${plan.nodes.map(({ host, port }) => `${host}:${port}`).join(', ')}`;
+  if (plan.kind === 'clusterClient') return 'the cluster of the given client';
+  const options = (plan.kind === 'client' ? plan.client.options : plan.options) as RedisOptions;
+  if (options.sentinels) return `the master "${options.name}" of the sentinels`;
+  return options.path ?? `${options.host ?? 'localhost'}:${options.port ?? 6379}`;
+}

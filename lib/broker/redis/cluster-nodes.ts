@@ -1,0 +1,18 @@
+import type { Cluster } from 'ioredis';
+import { BrokerUnavailableError } from '../../errors.js';
+import { slotOf } from './slot.js';
+
+/** `host:port` of the master that holds the key, as far as this client knows. @throws BrokerUnavailableError: none does */
+export function masterOf(cluster: Cluster, key: string): string {
+  const slot = slotOf(key);
+  const master = cluster.slots[slot]?.[0];
+  if (master !== undefined) return master;
+  throw new BrokerUnavailableError(`Redis is unavailable: no node of the cluster is known to hold slot ${slot}`);
+}
+
+/** Asks the cluster which node holds which slots. Resolves in any case: what is not learnt now is learnt later. */
+export function refreshSlots(cluster: Cluster): Promise<void> {
+  return new Promise((resolve) => {
+    cluster.refreshSlotsCache(() => resolve());
+  });
+}

@@ -1,0 +1,147 @@
+import type { Cluster, Redis } from 'ioredis';
+import { type Clock, SystemClock } from '../../clock.js';
+import { BrokerUnavailableError, ClosedError } from '../../errors.js';
+import { toBrokerError } from './broker-error.js';
+import { ClientFactory, type RedisClient } from './client-factory.js';
+import { type ConnectionInput, planConnection } from './connection-options.js';
+import { PassingConnection } from './passing-connection.js';
+import { RoleConnection, disconnect } from './role-connection.js';
+
+/**
+ * `consume` takes, settles and extends leases; `produce` enqueues; `monitor` is everything else. A connection of its own
+ * each, so that a bulk of one kind does not delay the others.
+ */
+export type ConnectionRole = 'produce' | 'consume' | 'monitor';
+
+/**
+ * How a role waits for Redis: the first connection up to `patience` ms; a lost one as long again, or not at all. A
+ * server that cannot fetch has to know at once, an enqueue had better wait for the end of a short failover.
+ */
+const WAITING: Readonly<Record<ConnectionRole, { patience: number; failFast: boolean }>> = {
+  produce: { patience: 5_000, failFast: false },
+  consume: { patience: 5_000, failFast: true },
+  monitor: { patience: 5_000, failFast: false },
+};
+
+/** `lost` is told once per outage, also when the first attempt to connect failed; `ready` at every (re)connection. */
+export type StateListener = (role: ConnectionRole, state: 'ready' | 'lost', error?: Error) => void;
+
+/**
+ * Every connection of one broker to Redis. Nothing is connected before its first use. Nothing is ever sent twice: a call that
+ * rejects was sent at most once, and `wasSent(error)` says whether it may have happened.
+ */
+export class RedisConnections {
+  readonly isCluster: boolean;
+  private readonly factory: ClientFactory;
+  private readonly roles = new Map<ConnectionRole, RoleConnection>();
+  private readonly passing = new Set<Redis>();
+  private readonly listeners = new Set<StateListener>();
+  private closing: Promise<void> | undefined;
+
+  /**
+   * @param clock for timeouts of the network only; real time even where tasks live by a clock that is moved by hand
+   * @throws InvalidOptionError
+   */
+  constructor(
+    input: ConnectionInput,
+    private readonly clock: Clock = new SystemClock(),
+  ) {
+    this.factory = new ClientFactory(planConnection(input));
+    this.isCluster = this.factory.isCluster;
+  }
+
+  /** The driver's client of this role, not (yet) connected: for {@link run}, or after {@link ready}. */
+  command(role: ConnectionRole): RedisClient {
+    return this.role(role).client;
+  }
+
+  /** The client when it is connected. @throws BrokerUnavailableError, ClosedError: nothing was sent */
+  async ready(role: ConnectionRole): Promise<RedisClient> {
+    await this.role(role).whenReady();
+    return this.role(role).client;
+  }
+
+  /**
+   * Waits until the role is connected, calls `send`, and brings errors of the driver into ours.
+   *
+   * @param what for messages, as in `enqueue`
+   * @throws BrokerUnavailableError; ask `wasSent(error)` whether it may have happened
+   */
+  async run<T>(role: ConnectionRole, what: string, send: (client: RedisClient) => Promise<T>): Promise<T> {
+    const connection = this.role(role);
+    if (!connection.isReady) await connection.whenReady();
+    try {
+      return await send(connection.client);
+    } catch (error) {
+      throw toBrokerError(error, what);
+    }
+  }
+
+  /** Tells of connections that come and go, until the returned function is called. */
+  onStateChange(listener: StateListener): () => void {
+    this.listeners.add(listener);
+    return () => void this.listeners.delete(listener);
+  }
+
+  /** As Redis says it, `7.2.4`; in a cluster that of some node. */
+  async serverVersion(): Promise<string> {
+    const info = await this.run('monitor', 'INFO', (client) => client.info('server'));
+    return /^redis_version:(\S+)/m.exec(info)?.[1] ?? '';
+  }
+
+  /**
+   * A connection of its own for what belongs to one socket: to the server, to the node of the cluster named, or to any of
+   * its masters.
+   *
+   * @param onGone called once when it is lost later on
+   * @throws BrokerUnavailableError, ClosedError
+   */
+  async open(name: string, onGone: (error: Error) => void, node?: string): Promise<PassingConnection> {
+    const template = this.isCluster ? await this.findNode(node) : undefined;
+    if (this.closing) throw new ClosedError('the connections to Redis are closed');
+    const client = this.factory.passing(name, template);
+    this.passing.add(client);
+    client.once('end', () => this.passing.delete(client));
+    return PassingConnection.open(client, this.clock, onGone);
+  }
+
+  /** The cluster's client whose slot table is kept right by the traffic of the consumer. @throws TypeError outside a cluster */
+  async cluster(): Promise<Cluster> {
+    if (!this.isCluster) throw new TypeError('there is no cluster');
+    return (await this.ready('consume')) as Cluster;
+  }
+
+  /** After the commands under way, within a few seconds, in whatever state. Idempotent; a client handed in stays open. */
+  close(): Promise<void> {
+    return (this.closing ??= this.closeAll());
+  }
+
+  private async closeAll(): Promise<void> {
+    const passing = [...this.passing].map((client) => disconnect(client, this.clock));
+    await Promise.all([...passing, ...[...this.roles.values()].map((connection) => connection.close())]);
+  }
+
+  private role(role: ConnectionRole): RoleConnection {
+    const known = this.roles.get(role);
+    if (known) return known;
+    if (this.closing) throw new ClosedError('the connections to Redis are closed');
+    const connection = new RoleConnection({
+      create: () => this.factory.lasting(role),
+      target: this.factory.target,
+      clock: this.clock,
+      ...WAITING[role],
+      onStateChange: (state, error) => this.listeners.forEach((listener) => listener(role, state, error)),
+    });
+    this.roles.set(role, connection);
+    return connection;
+  }
+
+  private async findNode(key: string | undefined): Promise<Redis> {
+    const masters = (await this.cluster()).nodes('master');
+    const node = key === undefined ? masters[Math.floor(Math.random() * masters.length)] : masters.find(isNode(key));
+    if (node) return node;
+    throw new BrokerUnavailableError(`Redis is unavailable: ${key ?? 'a master'} is not a known node of the cluster`);
+  }
+}
+
+const isNode = (key: string) => (node: Redis) => `${node.options.host}:${node.options.port}` === key;

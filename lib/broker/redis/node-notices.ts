@@ -1,0 +1,76 @@
+import type { Keyspace } from '../../wire/keys.js';
+import type { WakeListener } from '../broker.js';
+import { type Command, TrackingConnection, type TrackingHooks } from './tracking-connection.js';
+
+/** What one arming concerns: `pending` and `paused`, or `scheduled` and `retry`. */
+export type NoticeKind = 'pending' | 'delayed';
+
+/** The queues of one Redis node that are armed, on a pair of connections made at the first arming. */
+export class NodeNotices {
+  private connection: Promise<TrackingConnection> | undefined;
+  private opened: TrackingConnection | undefined;
+  private readonly armed = new Set<string>();
+  /** Key name → what it stands for. */
+  private readonly meanings = new Map<string, { kind: NoticeKind; queue: string }>();
+
+  constructor(
+    private readonly open: (hooks: TrackingHooks) => Promise<TrackingConnection>,
+    private readonly keyspace: Keyspace,
+    private readonly listener: Pick<WakeListener, 'onPending' | 'onDelayed'>,
+    /** Called when a loss has made anything forgotten that was armed. */
+    private readonly onLost: () => void,
+  ) {}
+
+  /** Runs `commands` (reads of keys that {@link watch} was told of) and arms the queues with it. */
+  async arm(kind: NoticeKind, queues: readonly string[], commands: readonly Command[]): Promise<unknown[]> {
+    const connection = await this.connect();
+    // Armed before it is read: a notice may overtake the reply on its own connection.
+    for (const queue of queues) this.remember(kind, queue);
+    return connection.read(commands);
+  }
+
+  /** Forgets what is armed, without a word. */
+  disarm(): void {
+    this.armed.clear();
+  }
+
+  /** Does not wait for a connection that is still being made; it closes as soon as it is there. */
+  async close(): Promise<void> {
+    this.disarm();
+    this.connection?.then((late) => late.close()).catch(() => undefined);
+    await this.opened?.close();
+  }
+
+  private connect(): Promise<TrackingConnection> {
+    if (this.connection) return this.connection;
+    const opening = this.open({ onChanged: (keys) => this.notice(keys), onLost: () => this.lose() });
+    this.connection = opening;
+    opening.then(
+      (connection) => (this.opened = connection),
+      () => (this.connection = undefined),
+    );
+    return opening;
+  }
+
+  private lose(): void {
+    this.connection = undefined;
+    this.opened = undefined;
+    if (this.armed.size > 0) this.onLost();
+  }
+
+  private remember(kind: NoticeKind, queue: string): void {
+    this.armed.add(`${kind} ${queue}`);
+    const keys = this.keyspace.queue(queue);
+    const names = kind === 'pending' ? [keys.pending, keys.paused] : [keys.scheduled, keys.retry];
+    for (const name of names) this.meanings.set(name, { kind, queue });
+  }
+
+  private notice(keys: readonly string[] | undefined): void {
+    for (const key of keys ?? [...this.meanings.keys()]) {
+      const meaning = this.meanings.get(key);
+      if (!meaning || !this.armed.delete(`${meaning.kind} ${meaning.queue}`)) continue;
+      if (meaning.kind === 'pending') this.listener.onPending(meaning.queue);
+      else this.listener.onDelayed(meaning.queue);
+    }
+  }
+}

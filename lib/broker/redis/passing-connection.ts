@@ -1,0 +1,71 @@
+import type { Redis } from 'ioredis';
+import type { Clock, ClockTimer } from '../../clock.js';
+import { toBrokerError, withoutArguments } from './broker-error.js';
+import { disconnect, forgetSocketTimeout } from './role-connection.js';
+
+/** Milliseconds between two PINGs: a subscriber has nothing to say, so nothing else shows that its peer is gone. */
+const PING_EVERY = 10_000;
+
+/**
+ * A connection for what belongs to one socket: a subscription, the keys Redis tracks for it. It is not renewed, for with
+ * the socket all of that is gone; whoever holds it is told once and opens another.
+ */
+export class PassingConnection {
+  private state: 'opening' | 'open' | 'gone' = 'opening';
+  private lastError: Error | undefined;
+  private ping: ClockTimer | undefined;
+
+  private constructor(
+    readonly client: Redis,
+    private readonly clock: Clock,
+    private readonly onGone: (error: Error) => void,
+  ) {
+    client.on('error', (error: Error) => (this.lastError = withoutArguments(error)));
+    client.on('close', () => this.leave());
+    client.on('end', () => this.leave());
+  }
+
+  /**
+   * @param onGone called once when the open connection is lost; not when it was never opened, nor after {@link close}
+   * @throws BrokerUnavailableError
+   */
+  static async open(client: Redis, clock: Clock, onGone: (error: Error) => void): Promise<PassingConnection> {
+    const connection = new PassingConnection(client, clock, onGone);
+    try {
+      await client.connect();
+    } catch (error) {
+      await connection.close();
+      throw toBrokerError(connection.lastError ?? error, 'connect');
+    }
+    if (connection.state === 'gone') throw toBrokerError(new Error('Connection is closed.'), 'connect');
+    connection.state = 'open';
+    connection.schedulePing();
+    return connection;
+  }
+
+  get isOpen(): boolean {
+    return this.state === 'open';
+  }
+
+  async close(): Promise<void> {
+    this.state = 'gone';
+    this.ping?.cancel();
+    await disconnect(this.client, this.clock);
+  }
+
+  private leave(): void {
+    this.ping?.cancel();
+    forgetSocketTimeout(this.client);
+    const wasOpen = this.state === 'open';
+    this.state = 'gone';
+    if (wasOpen) this.onGone(toBrokerError(this.lastError ?? new Error('Connection is closed.'), 'connection'));
+  }
+
+  /** No answer within `socketTimeout` closes the connection. */
+  private schedulePing(): void {
+    this.ping = this.clock.after(PING_EVERY, () => {
+      this.client.ping().catch(() => undefined);
+      this.schedulePing();
+    });
+  }
+}

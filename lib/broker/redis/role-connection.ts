@@ -1,0 +1,174 @@
+import type { Clock, ClockTimer } from '../../clock.js';
+import { BrokerUnavailableError, ClosedError } from '../../errors.js';
+import { markUnsent, withoutArguments } from './broker-error.js';
+import type { RedisClient } from './client-factory.js';
+import { backoff } from './client-settings.js';
+
+/** How long a close waits for the commands under way, and then for the sockets, in milliseconds. */
+const QUIT_TIMEOUT = 3_000;
+const DISCONNECT_TIMEOUT = 1_000;
+
+interface Waiter {
+  resolve(): void;
+  reject(error: Error): void;
+  timer: ClockTimer;
+}
+
+export interface RoleConnectionOptions {
+  /** Makes the client; it must not connect before it is told to. */
+  readonly create: () => RedisClient;
+  readonly target: string;
+  readonly clock: Clock;
+  /** Milliseconds a call waits for Redis before it is rejected unsent. */
+  readonly patience: number;
+  /** After a connection was lost, or the first attempt failed: reject at once instead. */
+  readonly failFast: boolean;
+  readonly onStateChange: (state: 'ready' | 'lost', error?: Error) => void;
+}
+
+/**
+ * One lasting connection, and the gate before it: a command goes to the driver only while the connection is ready, so what
+ * the gate rejects was certainly never sent, and the driver has nothing to keep and send later.
+ */
+export class RoleConnection {
+  private made: RedisClient | undefined;
+  private state: 'unused' | 'connecting' | 'ready' | 'lost' | 'closed' = 'unused';
+  private lastError: Error | undefined;
+  private closing: Promise<void> | undefined;
+  private revival: ClockTimer | undefined;
+  private revivals = 0;
+  private readonly waiters = new Set<Waiter>();
+
+  constructor(private readonly options: RoleConnectionOptions) {}
+
+  /** The driver's client. Use it when `isReady` says so, or after {@link whenReady}. */
+  get client(): RedisClient {
+    return (this.made ??= this.create());
+  }
+
+  get isReady(): boolean {
+    return this.state !== 'closed' && this.made?.status === 'ready';
+  }
+
+  /** Connects at the first call. @throws BrokerUnavailableError (unsent) when Redis is not there; ClosedError after close */
+  async whenReady(): Promise<void> {
+    if (this.state === 'closed') throw closed();
+    if (this.isReady) return;
+    if (this.state === 'unused') this.connect();
+    if (this.state === 'lost' && this.options.failFast) throw this.unavailable();
+    await new Promise<void>((resolve, reject) => {
+      const timer = this.options.clock.after(this.options.patience, () => this.settle(waiter, this.unavailable()));
+      const waiter: Waiter = { resolve, reject, timer };
+      this.waiters.add(waiter);
+    });
+  }
+
+  /** After the commands under way, but bounded. Idempotent. */
+  close(): Promise<void> {
+    return (this.closing ??= this.end());
+  }
+
+  private create(): RedisClient {
+    const client = this.options.create();
+    client.on('ready', () => this.becomeReady());
+    client.on('close', () => this.becomeLost());
+    client.on('end', () => this.revive());
+    client.on('error', (error: Error) => (this.lastError = rootOf(error)));
+    client.on('node error', (error: Error) => (this.lastError = rootOf(error)));
+    client.on('reconnecting', () => rejectRedirected(client));
+    return client;
+  }
+
+  private connect(): void {
+    if (this.state === 'unused') this.state = 'connecting';
+    this.client.connect().catch(() => undefined); // events tell
+  }
+
+  private becomeReady(): void {
+    if (this.state === 'closed') return;
+    this.state = 'ready';
+    this.lastError = undefined;
+    this.revivals = 0;
+    for (const waiter of this.waiters) this.settle(waiter);
+    this.options.onStateChange('ready');
+  }
+
+  private becomeLost(): void {
+    forgetSocketTimeout(this.client);
+    if (this.state === 'closed' || this.state === 'lost') return;
+    this.state = 'lost';
+    if (this.options.failFast) for (const waiter of this.waiters) this.settle(waiter, this.unavailable());
+    this.options.onStateChange('lost', this.lastError);
+  }
+
+  /** Our clients never give up by themselves; where ioredis does (it could not even begin to connect), begin again. */
+  private revive(): void {
+    this.becomeLost();
+    if (this.state === 'closed') return;
+    this.revival = this.options.clock.after(backoff(++this.revivals), () => this.connect());
+  }
+
+  private settle(waiter: Waiter, error?: Error): void {
+    this.waiters.delete(waiter);
+    waiter.timer.cancel();
+    if (error) waiter.reject(error);
+    else waiter.resolve();
+  }
+
+  private unavailable(): BrokerUnavailableError {
+    const reason = this.lastError ? `: ${this.lastError.message}` : '';
+    const message = `Redis is unavailable: no connection to ${this.options.target}${reason}`;
+    return markUnsent(new BrokerUnavailableError(message, { cause: this.lastError }));
+  }
+
+  private async end(): Promise<void> {
+    const wasReady = this.isReady;
+    this.state = 'closed';
+    this.revival?.cancel();
+    for (const waiter of this.waiters) this.settle(waiter, closed());
+    if (!this.made) return;
+    const client = this.made;
+    const { clock } = this.options;
+    const quit = wasReady ? client.quit().catch(() => undefined) : undefined; // answered after all that was sent before
+    if (quit) await within(QUIT_TIMEOUT, quit, clock);
+    await disconnect(client, clock);
+  }
+}
+
+const closed = (): ClosedError => markUnsent(new ClosedError('the connections to Redis are closed'));
+
+/** Resolves when the client has ended, within a second. */
+export async function disconnect(client: RedisClient, clock: Clock): Promise<void> {
+  if (client.status === 'end') return;
+  const stopsSilently = client.status === 'reconnecting'; // it has no socket, and will not say `end`
+  const ended = new Promise<void>((resolve) => client.once('end', resolve));
+  client.disconnect();
+  forgetSocketTimeout(client);
+  if (!stopsSilently) await within(DISCONNECT_TIMEOUT, ended, clock);
+}
+
+async function within(milliseconds: number, work: Promise<unknown>, clock: Clock): Promise<void> {
+  let timer: ClockTimer | undefined;
+  const timeout = new Promise<void>((resolve) => (timer = clock.after(milliseconds, resolve)));
+  await Promise.race([work, timeout]);
+  timer?.cancel();
+}
+
+/** A cluster client says only that all its nodes failed; the reason is in the last one's error. */
+function rootOf(error: Error): Error {
+  const { lastNodeError } = error as { lastNodeError?: unknown };
+  return withoutArguments(lastNodeError instanceof Error ? lastNodeError : error);
+}
+
+/** ioredis 5 leaves this timer running when a connection closes; it would then destroy the next connection. */
+export function forgetSocketTimeout(client: RedisClient): void {
+  const state = client as unknown as { socketTimeoutTimer?: NodeJS.Timeout | undefined };
+  clearTimeout(state.socketTimeoutTimer);
+  state.socketTimeoutTimer = undefined;
+}
+
+/** When a whole cluster is lost, its client would keep a command that was being redirected, and send it some time later. */
+function rejectRedirected(client: RedisClient): void {
+  const cluster = client as unknown as { isCluster: boolean; flushQueue?(error: Error): void };
+  if (cluster.isCluster) cluster.flushQueue?.(new Error('Connection is closed.'));
+}

@@ -1,0 +1,91 @@
+import type { Redis } from 'ioredis';
+import { WakeUpRefusedError } from '../../errors.js';
+import { isReply, toBrokerError } from './broker-error.js';
+import type { PassingConnection } from './passing-connection.js';
+
+/** Where Redis publishes the names of changed keys to a RESP2 connection. */
+const INVALIDATIONS = '__redis__:invalidate';
+
+export type Command = [name: string, ...args: (string | number)[]];
+
+export interface TrackingHooks {
+  /** These keys have changed since they were read; `undefined`: all of them (the database was flushed). */
+  onChanged(keys: string[] | undefined): void;
+  /** Once, when either connection is lost: nothing is tracked any more. */
+  onLost(error: Error): void;
+}
+
+/**
+ * Notices from one Redis node: what is read here is remembered by the server, which tells once when it changes. A pair
+ * of connections, because over RESP2 the notices must go to another one than that which reads.
+ */
+export class TrackingConnection {
+  private ended = false;
+
+  private constructor(
+    private readonly reader: PassingConnection,
+    private readonly notices: PassingConnection,
+  ) {}
+
+  /**
+   * @param connect opens one connection to the node, given a name and what to call when it is lost
+   * @throws BrokerUnavailableError, WakeUpRefusedError
+   */
+  static async open(
+    connect: (name: string, onGone: (error: Error) => void) => Promise<PassingConnection>,
+    hooks: TrackingHooks,
+  ): Promise<TrackingConnection> {
+    let tracking: TrackingConnection | undefined;
+    const onGone = (error: Error): void => tracking?.lose(error, hooks);
+    const opened = await Promise.allSettled([connect('track', onGone), connect('notices', onGone)]);
+    const connections = opened.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+    try {
+      const [reader, notices] = connections;
+      if (!reader || !notices) throw opened.find((result) => result.status === 'rejected')?.reason;
+      await listen(reader.client, notices.client, hooks);
+      if (!reader.isOpen || !notices.isOpen) throw new Error('Connection is closed.');
+      return (tracking = new TrackingConnection(reader, notices));
+    } catch (error) {
+      const refused = isReply(error) && connections.every((connection) => connection.isOpen);
+      await Promise.all(connections.map((connection) => connection.close()));
+      throw refused ? refusal(error as Error) : toBrokerError(error, 'CLIENT TRACKING');
+    }
+  }
+
+  /** Reads in one go, in order; whatever is read is tracked from then on. @throws the first error of any command */
+  async read(commands: readonly Command[]): Promise<unknown[]> {
+    const replies = await this.reader.client.pipeline(commands.map((command) => [...command])).exec();
+    return (replies ?? []).map(([error, reply]) => {
+      if (error) throw error;
+      return reply;
+    });
+  }
+
+  async close(): Promise<void> {
+    this.ended = true;
+    await Promise.all([this.reader.close(), this.notices.close()]);
+  }
+
+  private lose(error: Error, hooks: TrackingHooks): void {
+    if (this.ended) return;
+    void this.close();
+    hooks.onLost(error);
+  }
+}
+
+/** CLIENT ID comes before SUBSCRIBE, after which a RESP2 connection takes no other command. */
+async function listen(reader: Redis, notices: Redis, hooks: TrackingHooks): Promise<void> {
+  const id = (await notices.call('CLIENT', 'ID')) as number;
+  notices.on('messageBuffer', (_channel: Buffer, keys: Buffer[] | null) =>
+    hooks.onChanged(keys?.map((key) => key.toString())),
+  );
+  await notices.subscribe(INVALIDATIONS);
+  await reader.call('CLIENT', 'TRACKING', 'ON', 'REDIRECT', id);
+}
+
+const refusal = (cause: Error): WakeUpRefusedError =>
+  new WakeUpRefusedError(
+    `Redis does not give notice of changed keys: ${cause.message}. Allow CLIENT ID, CLIENT TRACKING and SUBSCRIBE ` +
+      `${INVALIDATIONS} to this user, or let idle servers poll`,
+    { cause },
+  );

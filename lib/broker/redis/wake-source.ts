@@ -1,0 +1,151 @@
+import { type Clock, SystemClock } from '../../clock.js';
+import { ClosedError, WakeUpRefusedError } from '../../errors.js';
+import type { Keyspace } from '../../wire/keys.js';
+import type { WakeListener, WakeSource } from '../broker.js';
+import { isReply, toBrokerError } from './broker-error.js';
+import { masterOf, refreshSlots } from './cluster-nodes.js';
+import type { RedisConnections } from './connections.js';
+import { NodeNotices, type NoticeKind } from './node-notices.js';
+import { type Command, TrackingConnection } from './tracking-connection.js';
+
+/** How long CLIENT TRACKING is not tried again after Redis has refused it, in milliseconds. */
+const REFUSAL_HOLDS = 60_000;
+
+/** The name of the only node there is outside a cluster. */
+const SERVER = '';
+
+/**
+ * Wake-ups by one-shot `CLIENT TRACKING`, whoever changes a queue. A pair of connections per Redis node that holds armed
+ * queues, opened when first needed and again at the next arming after they were lost.
+ *
+ * A notice may come before the arming that asked for it has resolved.
+ */
+export class RedisWakeSource implements WakeSource {
+  private readonly nodes = new Map<string, NodeNotices>();
+  private refusal: { error: WakeUpRefusedError; until: number } | undefined;
+  private closed = false;
+
+  constructor(
+    private readonly connections: RedisConnections,
+    private readonly keyspace: Keyspace,
+    private readonly listener: WakeListener,
+    private readonly clock: Clock = new SystemClock(),
+  ) {}
+
+  /** @throws WakeUpRefusedError (at once, for a minute after each refusal), BrokerUnavailableError, ClosedError */
+  async armPending(queues: readonly string[]): Promise<Map<string, number>> {
+    const replies = await this.arm('pending', queues, (queue) => {
+      const { pending, paused } = this.keyspace.queue(queue);
+      return [
+        ['LLEN', pending],
+        ['EXISTS', paused],
+      ];
+    });
+    const backlog = (queue: string): number => (replies.get(queue)?.[1] === 0 ? Number(replies.get(queue)?.[0]) : 0);
+    return new Map(queues.map((queue) => [queue, backlog(queue)]));
+  }
+
+  /** @throws as {@link armPending} */
+  async armDelayed(queues: readonly string[]): Promise<number | undefined> {
+    const replies = await this.arm('delayed', queues, (queue) => {
+      const { scheduled, retry } = this.keyspace.queue(queue);
+      return [scheduled, retry].map((key): Command => ['ZRANGE', key, 0, 0, 'WITHSCORES']);
+    });
+    const scores = [...replies.values()].flatMap((sets) =>
+      sets.flatMap((set) => (set as string[]).slice(1).map(Number)),
+    );
+    return scores.length > 0 ? Math.min(...scores) : undefined;
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    const nodes = [...this.nodes.values()];
+    this.nodes.clear();
+    await Promise.all(nodes.map((node) => node.close()));
+  }
+
+  /** Two reads per queue, all at once; the replies by queue. */
+  private async arm(
+    kind: NoticeKind,
+    queues: readonly string[],
+    commandsOf: (queue: string) => Command[],
+  ): Promise<Map<string, unknown[]>> {
+    this.checkUsable();
+    try {
+      return await this.armByNode(kind, queues, commandsOf);
+    } catch (error) {
+      if (isRedirection(error)) {
+        await refreshSlots(await this.connections.cluster());
+        return await this.armByNode(kind, queues, commandsOf).catch((again: unknown) => this.fail(again));
+      }
+      return this.fail(error);
+    }
+  }
+
+  private async armByNode(
+    kind: NoticeKind,
+    queues: readonly string[],
+    commandsOf: (queue: string) => Command[],
+  ): Promise<Map<string, unknown[]>> {
+    const replies = new Map<string, unknown[]>();
+    const armNode = async ([node, members]: [string, string[]]): Promise<void> => {
+      const results = await this.node(node).arm(kind, members, members.flatMap(commandsOf));
+      members.forEach((queue, index) => replies.set(queue, results.slice(2 * index, 2 * index + 2)));
+    };
+    await Promise.all([...(await this.groupByNode(queues))].map(armNode));
+    return replies;
+  }
+
+  private async groupByNode(queues: readonly string[]): Promise<Map<string, string[]>> {
+    if (!this.connections.isCluster) return new Map([[SERVER, [...queues]]]);
+    const cluster = await this.connections.cluster();
+    const groups = new Map<string, string[]>();
+    for (const queue of queues) {
+      const node = masterOf(cluster, this.keyspace.queue(queue).pending);
+      groups.set(node, [...(groups.get(node) ?? []), queue]);
+    }
+    return groups;
+  }
+
+  private node(name: string): NodeNotices {
+    this.checkUsable();
+    const known = this.nodes.get(name);
+    if (known) return known;
+    const target = name === SERVER ? undefined : name;
+    const node = new NodeNotices(
+      (hooks) => TrackingConnection.open((purpose, onGone) => this.connections.open(purpose, onGone, target), hooks),
+      this.keyspace,
+      this.listener,
+      () => this.lose(),
+    );
+    this.nodes.set(name, node);
+    return node;
+  }
+
+  /** The contract knows one loss for all nodes: told once, however many connections a failure takes. */
+  private lose(): void {
+    for (const node of this.nodes.values()) node.disarm();
+    if (this.connections.isCluster) this.learnNodes();
+    this.listener.onLost();
+  }
+
+  private learnNodes(): void {
+    this.connections
+      .cluster()
+      .then(refreshSlots)
+      .catch(() => undefined);
+  }
+
+  private checkUsable(): void {
+    if (this.closed) throw new ClosedError('the wake-up source is closed');
+    if (this.refusal && this.clock.now() < this.refusal.until) throw this.refusal.error;
+  }
+
+  private fail(error: unknown): never {
+    if (error instanceof WakeUpRefusedError) this.refusal = { error, until: this.clock.now() + REFUSAL_HOLDS };
+    else if (this.connections.isCluster) this.learnNodes(); // perhaps a node has gone that our table still names
+    throw toBrokerError(error, 'CLIENT TRACKING');
+  }
+}
+
+const isRedirection = (error: unknown): boolean => isReply(error) && /^(MOVED|ASK) /.test((error as Error).message);
