@@ -31,7 +31,7 @@ export default defineConfig({
         ['test/**/*.spec.ts'],
         suites.map((suite) => `test/${suite}/**`),
       ),
-      ...suites.map((suite, index) => project(suite, index + 1, [`test/${suite}/**/*.spec.ts`])),
+      ...suites.map((suite, index) => project(suite, index + 1, [`test/${suite}/*.spec.ts`])),
     ],
   },
 });

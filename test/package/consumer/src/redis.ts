@@ -1,0 +1,3 @@
+import { sendOneLetter } from './app.js';
+
+void sendOneLetter(process.env['REDIS_URL']!);

@@ -1,0 +1,129 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startRedis, type RedisProcess } from '../support/redis.js';
+import { Workshop, must, repository, run } from './consumer.js';
+
+/*
+ * The package as its users get it: packed, installed elsewhere beside Nest 11 or 12, compiled and run from an ESM and
+ * from a CommonJS app. class-validator and class-transformer are not installed in any of them.
+ */
+
+const workshop = new Workshop();
+let tarball: string;
+let redis: RedisProcess;
+
+beforeAll(async () => {
+  [tarball, redis] = await Promise.all([workshop.pack(), startRedis()]);
+}, 120_000);
+afterAll(async () => {
+  await redis?.stop();
+  workshop.remove();
+});
+
+describe('the tarball', () => {
+  let files: string[];
+  const text = (path: string) => must(workshop.root, 'tar', ['-xzOf', tarball, `package/${path}`]);
+
+  beforeAll(async () => {
+    const list = await must(workshop.root, 'tar', ['-tzf', tarball]);
+    files = list
+      .trim()
+      .split('\n')
+      .map((path) => path.replace(/^package\//, ''));
+  });
+
+  it('holds compiled code, Lua and the documents, nothing else', () => {
+    const known =
+      /^(dist\/[\w./-]+\.(js|cjs|d\.ts|d\.cts)|lua\/[\w./-]+\.lua|package\.json|LICENSE|(README|CHANGELOG|ARCHITECTURE)\.md)$/;
+    expect(files.filter((path) => !known.test(path))).toEqual([]);
+    expect(files.filter((path) => /spec|\.map$|test\//.test(path))).toEqual([]);
+  });
+
+  it('holds every Lua script', () => {
+    const scripts = readdirSync(join(repository, 'lua'), { recursive: true, encoding: 'utf8' });
+    const wanted = scripts.filter((path) => path.endsWith('.lua')).map((path) => `lua/${path}`);
+    expect(wanted.length).toBeGreaterThan(0);
+    expect(files.filter((path) => path.startsWith('lua/')).toSorted()).toEqual(wanted.toSorted());
+  });
+
+  it('holds what package.json points to', async () => {
+    const manifest = JSON.parse(await text('package.json'));
+    const paths = JSON.stringify([
+      manifest.main,
+      manifest.types,
+      manifest.exports,
+      manifest.bin,
+      manifest.typesVersions,
+    ]);
+    for (const [, path] of paths.matchAll(/"(?:\.\/)?(dist\/[^"]+)"/g)) expect(files).toContain(path);
+    expect(manifest).not.toHaveProperty('scripts.postinstall');
+  });
+
+  it('refers to no source map and no file of this machine', async () => {
+    for (const path of files.filter((file) => /\.c?js$/.test(file))) {
+      const code = await text(path);
+      expect(code, path).not.toContain('sourceMappingURL');
+      expect(code, path).not.toContain(repository);
+    }
+  });
+});
+
+describe.each(['nest12', 'nest11'])('beside %s', (nest) => {
+  let folder: string;
+  const bin = (name: string) => join(folder, 'node_modules', '.bin', name);
+  const node = (app: string, program: string, env: NodeJS.ProcessEnv = {}) =>
+    run(join(folder, app), process.execPath, [join('dist', `${program}.js`)], env, 20);
+  const compile = (app: string, ...flags: string[]) => run(join(folder, app), bin('tsc'), flags);
+
+  beforeAll(async () => {
+    folder = await workshop.install(nest);
+  }, 180_000);
+
+  it('installs without a conflict, and without its optional peers', async () => {
+    await must(folder, 'npm', ['ls', '--all']);
+    expect(existsSync(join(folder, 'node_modules', 'class-validator'))).toBe(false);
+    expect(existsSync(join(folder, 'node_modules', 'class-transformer'))).toBe(false);
+  });
+
+  describe.each(['esm', 'cjs'])('an app that is %s', (app) => {
+    it('compiles, every declaration checked', async () => {
+      expect(await compile(app)).toMatchObject({ stdout: '', status: 0 });
+      const code = readFileSync(join(folder, app, 'dist', 'memory.js'), 'utf8');
+      expect(code.includes('require(')).toBe(app === 'cjs');
+    });
+
+    it('finds the types with the module resolution of bundlers', async () => {
+      const outcome = await compile(app, '--noEmit', '--module', 'preserve', '--moduleResolution', 'bundler');
+      expect(outcome).toMatchObject({ stdout: '', status: 0 });
+    });
+
+    it('does not compile with a wrong payload', async () => {
+      const outcome = await compile(app, '-p', 'tsconfig.wrong.json');
+      expect(outcome.stdout).toMatch(/wrong-payload\.ts\(6,\d+\): error TS/);
+      expect(outcome.status).not.toBe(0);
+    });
+
+    it('runs a task in memory, and ends by itself', async () => {
+      const outcome = await node(app, 'memory');
+      expect(outcome).toEqual({ stdout: '["letter:send to memory after 0 retries"]\n', stderr: '', status: 0 });
+    });
+
+    it('runs a task on Redis, and ends by itself', async () => {
+      const outcome = await node(app, 'redis', { REDIS_URL: redis.url });
+      expect(outcome).toEqual({ stdout: '["letter:send to redis after 0 retries"]\n', stderr: '', status: 0 });
+    });
+
+    it('is tested with the testing kit', async () => {
+      const outcome = await node(app, 'testing');
+      expect(outcome).toEqual({ stdout: '[1,"letter:send to nobody after 2 retries"]\n', stderr: '', status: 0 });
+    });
+  });
+
+  it('is tested in Jest, with ES modules', async () => {
+    const env = { NODE_OPTIONS: '--experimental-vm-modules' };
+    const outcome = await run(join(folder, 'esm'), bin('jest'), ['--config', 'jest.esm.json'], env);
+    expect(outcome.stderr).toMatch(/Tests: +1 passed, 1 total/);
+    expect(outcome.status).toBe(0);
+  });
+});

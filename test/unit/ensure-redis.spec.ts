@@ -1,0 +1,90 @@
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+const script = fileURLToPath(new URL('../../scripts/ensure-redis.mjs', import.meta.url));
+const isRoot = process.getuid?.() === 0;
+
+describe('scripts/ensure-redis.mjs', () => {
+  let folder: string;
+  const bin = () => join(folder, 'bin');
+  const program = (name: string, body: string) =>
+    writeFileSync(join(bin(), name), `#!/bin/sh\n${body}\n`, { mode: 0o755 });
+  const redis = (version: string) => `echo "Redis server v=${version} sha=00000000:0 malloc=libc bits=64 build=1"`;
+  /** An apt-get that notes its arguments; `onInstall` is what installing does. */
+  const aptGet = (onInstall: string) =>
+    program(
+      'apt-get',
+      `[ "$1" = --version ] && exit 0
+      echo "$*" >> "${folder}/apt.log"
+      case "$*" in *install*) ${onInstall} ;; esac`,
+    );
+  const installed = () => (existsSync(join(folder, 'apt.log')) ? readFileSync(join(folder, 'apt.log'), 'utf8') : '');
+  const ensure = (uid?: number) =>
+    spawnSync(process.execPath, [join(folder, 'ensure.mjs')], { env: { PATH: bin() }, encoding: 'utf8', uid });
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'asynq-ensure-'));
+    chmodSync(folder, 0o755);
+    mkdirSync(bin());
+    copyFileSync(script, join(folder, 'ensure.mjs'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it.each(['6.2.0', '7.0.15', '10.0.1'])('is content with redis-server %s', (version) => {
+    aptGet('exit 0');
+    program('redis-server', redis(version));
+    expect(ensure()).toMatchObject({ status: 0, stdout: '', stderr: '' });
+    expect(installed()).toBe('');
+  });
+
+  it.each(['6.0.16', '5.9.9'])('refuses redis-server %s, and says which it needs', (version) => {
+    program('redis-server', redis(version));
+    const { status, stderr } = ensure();
+    expect(status).toBe(1);
+    expect(stderr).toContain(`redis-server ${version} is too old`);
+    expect(stderr).toContain('need 6.2 or later');
+  });
+
+  it('says how to install it where it cannot', () => {
+    const { status, stderr } = ensure();
+    expect(status).toBe(1);
+    expect(stderr).toContain('No redis-server was found in PATH');
+    expect(stderr).toContain('sudo apt-get install redis-server');
+  });
+
+  it.runIf(isRoot)('installs it as root on Debian, without starting it', () => {
+    aptGet(
+      `[ "$RUNLEVEL" = 1 ] && printf '#!/bin/sh\\n${redis('7.0.15')}\\n' > "${bin()}/redis-server" && /bin/chmod 755 "${bin()}/redis-server"`,
+    );
+    expect(ensure()).toMatchObject({ status: 0, stderr: '' });
+    expect(installed()).toBe('-y -q update\n-y -q install --no-install-recommends redis-server\n');
+  });
+
+  it.runIf(isRoot)('says how to install it when apt-get fails', () => {
+    aptGet('exit 100');
+    const { status, stderr } = ensure();
+    expect(status).toBe(1);
+    expect(stderr).toContain('sudo apt-get install redis-server');
+  });
+
+  it('installs nothing when it is not root', () => {
+    aptGet('exit 0');
+    const { status, stdout, stderr } = ensure(isRoot ? 65534 : undefined);
+    expect(status).toBe(1);
+    expect(stdout).toBe('');
+    expect(stderr).toContain('sudo apt-get install redis-server');
+  });
+});
