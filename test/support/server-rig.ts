@@ -1,0 +1,113 @@
+import { ManualClock, SystemClock, type Clock } from '../../lib/clock.js';
+import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
+import type { Broker, EnqueueRequest } from '../../lib/broker/broker.js';
+import type { AsynqEventMap, AsynqEventName, TaskOutcome } from '../../lib/events/events.js';
+import type { TaskHandlerEntry } from '../../lib/server/handler.js';
+import { Server } from '../../lib/server/server.js';
+import type { ServerOptions } from '../../lib/server/options.js';
+import type { TaskContext } from '../../lib/task/context.js';
+import type { TaskMessage } from '../../lib/wire/message.js';
+import { request } from './messages.js';
+import { failingBroker } from './failing-broker.js';
+
+type Handle = TaskHandlerEntry['handle'];
+
+export interface Rig {
+  readonly memory: MemoryBroker;
+  readonly faults: ReturnType<typeof failingBroker>['faults'];
+  readonly calls: ReturnType<typeof failingBroker>['calls'];
+  readonly server: Server;
+  readonly outcomes: TaskOutcome[];
+  readonly events: { name: AsynqEventName; event: unknown }[];
+  add(partial?: Partial<TaskMessage>, options?: Omit<EnqueueRequest, 'message'>): Promise<TaskMessage>;
+  /** The next event of that name, from now on. */
+  next<E extends AsynqEventName>(name: E): Promise<AsynqEventMap[E]>;
+  /** Resolves when this many attempts are finished in all. */
+  finished(count: number): Promise<void>;
+}
+
+const WATCHED: AsynqEventName[] = [
+  'handlerStuck',
+  'taskDamaged',
+  'resultDropped',
+  'hookFailed',
+  'tasksRecovered',
+  'queueRepaired',
+  'queueUnreachable',
+  'queueReachable',
+  'loopFailed',
+  'wakeUnavailable',
+  'shutdownTimedOut',
+  'serverClosed',
+];
+
+/** A server on a memory broker behind a broker that fails on command. */
+export function rig(
+  handlers: Record<string, Handle | TaskHandlerEntry>,
+  options: ServerOptions = {},
+  clock: Clock = new SystemClock(),
+): Rig {
+  const memory = new MemoryBroker(clock);
+  const { broker, faults, calls } = failingBroker<Broker>(memory);
+  const entries = Object.entries(handlers).map(([pattern, handler]) =>
+    typeof handler === 'function' ? { pattern, handle: handler } : handler,
+  );
+  const server = new Server({ broker, handlers: entries, options });
+  const outcomes: TaskOutcome[] = [];
+  const events: Rig['events'] = [];
+  server.events.on('taskFinished', (outcome) => outcomes.push(outcome));
+  for (const name of WATCHED) server.events.on(name, (event) => events.push({ name, event }));
+  return {
+    memory,
+    faults,
+    calls,
+    server,
+    outcomes,
+    events,
+    add: async (partial = {}, requestOptions = {}) => {
+      const made = request(partial, requestOptions);
+      await memory.enqueue(made.message.queue, [made]);
+      return made.message;
+    },
+    next: (name) =>
+      new Promise((resolve) => {
+        const off = server.events.on(name, (event) => {
+          off();
+          resolve(event);
+        });
+      }),
+    finished: (count) =>
+      new Promise((resolve) => {
+        if (outcomes.length >= count) return resolve();
+        const off = server.events.on('taskFinished', () => {
+          if (outcomes.length < count) return;
+          off();
+          resolve();
+        });
+      }),
+  };
+}
+
+/** A manual clock at a whole second. */
+export const manualClock = (): ManualClock => new ManualClock(1_700_000_000_000);
+
+/** Lets everything that is ready run; no time passes. */
+export const turn = async (times = 5): Promise<void> => {
+  for (let count = 0; count < times; count++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** A handler that waits until it is released or told to stop. */
+export function gate(): { handle: Handle; open: (value?: unknown) => void; entered: Promise<TaskContext> } {
+  let open = (_?: unknown): void => {};
+  let enter = (_: TaskContext): void => {};
+  const opened = new Promise<unknown>((resolve) => (open = resolve));
+  const entered = new Promise<TaskContext>((resolve) => (enter = resolve));
+  return {
+    open: (value) => open(value),
+    entered,
+    handle: (task) => {
+      enter(task);
+      return opened;
+    },
+  };
+}

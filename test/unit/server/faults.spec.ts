@@ -1,0 +1,188 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { LeaseExpiredError } from '../../../lib/errors.js';
+import { gate, manualClock, rig, turn, type Rig } from '../../support/server-rig.js';
+
+let current: Rig | undefined;
+
+afterEach(async () => {
+  current?.faults.clear();
+  const stopping = current?.server.shutdown();
+  const clock = current?.memory.clock as { advance?: (milliseconds: number) => void } | undefined;
+  for (let step = 0; clock?.advance && step < 30; step++) {
+    clock.advance(500);
+    await turn(2);
+  }
+  await stopping;
+  current = undefined;
+});
+
+describe('Redis away', () => {
+  it('holds finished tasks and settles them when it is back, leases first', async () => {
+    const clock = manualClock();
+    const held = gate();
+    current = rig({ t: held.handle }, {}, clock);
+    const { add, server, faults, calls, memory, outcomes, events } = current;
+    await server.start();
+    clock.advance(0);
+    const { id } = await add({ type: 't', retention: 60 });
+    await held.entered;
+    faults.set('exchange', 'before').set('extendLeases', 'before');
+    held.open('kept');
+    for (let second = 0; second < 45; second++) {
+      clock.advance(1_000); // longer than a lease
+      await turn(3);
+    }
+    expect(outcomes).toHaveLength(0);
+    expect(events.filter(({ name }) => name === 'queueUnreachable')).toHaveLength(1);
+    const tries = calls.filter((call) => call === 'extendLeases').length;
+    expect(tries).toBeGreaterThan(20);
+    expect(tries).toBeLessThan(120); // no busy loop
+    faults.clear();
+    calls.length = 0;
+    for (let step = 0; step < 3; step++) {
+      clock.advance(1_000);
+      await turn(3);
+    }
+    expect(calls.filter((call) => call === 'extendLeases' || call === 'exchange').slice(0, 2)).toEqual([
+      'extendLeases',
+      'exchange',
+    ]);
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['completed']);
+    expect(await memory.getTask('default', id)).toMatchObject({ state: 'completed' });
+    expect(events.map(({ name }) => name)).toContain('queueReachable');
+  });
+
+  it('takes an acknowledgement whose reply was lost for final, and runs nothing twice', async () => {
+    let runs = 0;
+    current = rig({ t: () => void runs++ });
+    const { add, server, faults, finished, outcomes, next, memory } = current;
+    await server.start();
+    await turn();
+    const began = next('taskStarted');
+    await add({ type: 't' });
+    await began;
+    faults.set('exchange', 'after');
+    await next('queueUnreachable');
+    faults.clear();
+    await finished(1);
+    expect(runs).toBe(1);
+    expect(outcomes[0]?.outcome).toBe('lost'); // it was settled by the call whose reply was lost
+    expect(memory.tasks()).toHaveLength(0);
+  });
+
+  it('gives a lease up before other servers may take the task', async () => {
+    const clock = manualClock();
+    const held = gate();
+    current = rig({ t: held.handle }, {}, clock);
+    const { add, server, faults } = current;
+    await server.start();
+    clock.advance(0);
+    await add({ type: 't' });
+    const task = await held.entered;
+    const taken = clock.now();
+    faults.set('exchange', 'before').set('extendLeases', 'before');
+    let lostAt: number | undefined;
+    task.signal.addEventListener('abort', () => (lostAt = clock.now()));
+    for (let second = 0; second < 70; second++) {
+      clock.advance(1_000);
+      await turn(3);
+    }
+    expect(task.signal.reason).toBeInstanceOf(LeaseExpiredError);
+    expect(lostAt! - taken).toBeGreaterThan(40_000); // an outage of half a minute costs nothing
+    expect(lostAt! - taken).toBeLessThan(60_000); // from then on a recoverer may run it elsewhere
+    held.open();
+  });
+
+  it('goes on with other queues while one does not answer', async () => {
+    current = rig({ t: () => undefined }, { queues: ['good', 'bad'], taskCheckInterval: 5 });
+    const { memory, server, add, finished, outcomes } = current;
+    const exchange = memory.exchange.bind(memory);
+    memory.exchange = (queue, request) =>
+      queue === 'bad' ? Promise.reject(new Error('node away')) : exchange(queue, request);
+    await server.start();
+    for (let count = 0; count < 20; count++) await add({ type: 't', queue: 'good' });
+    await add({ type: 't', queue: 'bad' });
+    await finished(20);
+    expect(outcomes.every(({ task }) => task.queue === 'good')).toBe(true);
+    memory.exchange = exchange;
+    await finished(21);
+  });
+
+  it('polls when wake-ups are not to be had, and says so once', async () => {
+    current = rig({ t: () => undefined }, { taskCheckInterval: 5 });
+    const { memory, server, add, finished, events } = current;
+    const source = memory.watch.bind(memory);
+    memory.watch = (listener) => ({
+      ...source(listener),
+      armPending: () => Promise.reject(new Error('tracking is forbidden')),
+      armDelayed: () => Promise.reject(new Error('tracking is forbidden')),
+      close: async () => {},
+    });
+    const { Server } = await import('../../../lib/server/server.js');
+    const other = new Server({
+      broker: memory,
+      handlers: [{ pattern: 't', handle: () => undefined }],
+      options: { taskCheckInterval: 5 },
+      events: server.events,
+    });
+    await other.start();
+    await turn();
+    await add({ type: 't' });
+    await finished(1);
+    await add({ type: 't' });
+    await finished(2);
+    expect(events.filter(({ name }) => name === 'wakeUnavailable')).toHaveLength(1);
+    await other.shutdown();
+  });
+});
+
+describe('the recoverer', () => {
+  it('takes over tasks of a crashed server after the grace: retried, or archived when exhausted', async () => {
+    const clock = manualClock();
+    current = rig({ t: () => undefined }, { retryDelay: () => 3_600_000 }, clock);
+    const { add, server, memory, events } = current;
+    const again = await add({ type: 't', maxRetry: 3 });
+    const last = await add({ type: 't', maxRetry: 0 });
+    await memory.exchange('default', { settle: [], take: 2 }); // a server that crashes now
+    await server.start();
+    clock.advance(59_000);
+    await turn();
+    expect((await memory.getTask('default', again.id))?.state).toBe('active');
+    for (let second = 0; second < 10; second++) {
+      clock.advance(1_000);
+      await turn(3);
+    }
+    expect(await memory.getTask('default', again.id)).toMatchObject({
+      state: 'retry',
+      message: { retried: 1, errorMsg: 'asynq: task lease expired' },
+    });
+    expect((await memory.getTask('default', last.id))?.state).toBe('archived');
+    expect(events).toContainEqual({
+      name: 'tasksRecovered',
+      event: { queue: 'default', retried: 1, archived: 1 },
+    });
+  });
+
+  it('settles each task once, however many recoverers look', async () => {
+    const clock = manualClock();
+    current = rig({ t: () => undefined }, { retryDelay: () => 3_600_000 }, clock);
+    const { add, memory, server } = current;
+    const { Server } = await import('../../../lib/server/server.js');
+    const { id } = await add({ type: 't' });
+    await memory.exchange('default', { settle: [], take: 1 });
+    clock.advance(61_000);
+    const others = Array.from(
+      { length: 3 },
+      () => new Server({ broker: memory, handlers: [{ pattern: 't', handle: () => undefined }] }),
+    );
+    await Promise.all([server.start(), ...others.map((other) => other.start())]);
+    clock.advance(0);
+    await turn(10);
+    expect((await memory.getTask('default', id))?.message.retried).toBe(1);
+    for (const other of others) {
+      const closing = other.shutdown();
+      clock.advance(0);
+      await closing;
+    }
+  });
+});

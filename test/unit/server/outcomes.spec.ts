@@ -1,0 +1,179 @@
+import { describe, expect, it, vi } from 'vitest';
+import { RevokeTask, SkipRetry } from '../../../lib/errors.js';
+import { manualClock, rig } from '../../support/server-rig.js';
+
+const START = 1_700_000_000;
+
+describe('outcomes', () => {
+  it('deletes a task that succeeded, and keeps one with a retention together with its result', async () => {
+    const { server, memory, add, outcomes } = rig({ t: () => ({ ok: true }) }, {}, manualClock());
+    const gone = await add({ type: 't' });
+    const kept = await add({ type: 't', retention: 60 });
+    await server.runOnce();
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['done', 'completed']);
+    expect(await memory.getTask('default', gone.id)).toBeUndefined();
+    const stored = await memory.getTask('default', kept.id);
+    expect(stored?.state).toBe('completed');
+    expect(stored?.result?.toString()).toBe('{"ok":true}');
+    expect(stored?.message.completedAt).toBe(START);
+  });
+
+  it('retries a failure with its text, after the delay, counting it', async () => {
+    const clock = manualClock();
+    const { server, memory, add } = rig(
+      {
+        t: () => {
+          throw new Error('boom');
+        },
+      },
+      { retryDelay: (retried) => (retried + 1) * 1_500 },
+      clock,
+    );
+    const { id } = await add({ type: 't', maxRetry: 2 });
+    await server.runOnce();
+    const first = await memory.getTask('default', id);
+    expect(first).toMatchObject({ state: 'retry', nextProcessAt: START + 2 }); // 1.5 s, rounded up
+    expect(first?.message).toMatchObject({ retried: 1, errorMsg: 'boom', lastFailedAt: START });
+    clock.moveTo((START + 2) * 1000);
+    await server.runOnce();
+    clock.moveTo((START + 5) * 1000);
+    const [last] = await server.runOnce();
+    expect(last).toMatchObject({ outcome: 'archived', retried: 2 });
+    expect((await memory.getTask('default', id))?.state).toBe('archived');
+  });
+
+  it('does not count what is no failure, however often', async () => {
+    const clock = manualClock();
+    const { server, memory, add } = rig(
+      {
+        t: async () => {
+          throw new Error('busy');
+        },
+      },
+      { retryDelay: () => 0, isFailure: (error) => (error as Error).message !== 'busy' },
+      clock,
+    );
+    const { id } = await add({ type: 't', maxRetry: 1 });
+    for (let attempt = 0; attempt < 5; attempt++) {
+      await server.runOnce();
+      clock.advance(1_000);
+    }
+    expect((await memory.getTask('default', id))?.message).toMatchObject({ retried: 0, errorMsg: 'busy' });
+  });
+
+  it('archives on SkipRetry and drops on RevokeTask, also when wrapped', async () => {
+    const failures: Record<string, unknown> = {
+      skip: new SkipRetry('bad input'),
+      wrapped: new Error('outer', { cause: new SkipRetry() }),
+      revoke: new Error('outer', { cause: new RevokeTask() }),
+    };
+    const onError = vi.fn();
+    const fail = (task: { type: string }): never => {
+      throw failures[task.type];
+    };
+    const { server, memory, add } = rig({ skip: fail, wrapped: fail, revoke: fail }, { onError });
+    const skipped = await add({ type: 'skip' });
+    const wrapped = await add({ type: 'wrapped' });
+    const revoked = await add({ type: 'revoke', retention: 60 });
+    const outcomes = await server.runOnce();
+    expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(['archived', 'archived', 'revoked']);
+    expect((await memory.getTask('default', skipped.id))?.message.errorMsg).toBe('bad input');
+    expect((await memory.getTask('default', wrapped.id))?.state).toBe('archived');
+    expect(await memory.getTask('default', revoked.id)).toBeUndefined();
+    expect(onError).toHaveBeenCalledTimes(3);
+  });
+
+  it("retries a type nobody handles with asynq's text", async () => {
+    const { server, memory, add } = rig({ t: () => undefined });
+    const { id } = await add({ type: 'other' });
+    await server.runOnce();
+    expect((await memory.getTask('default', id))?.message.errorMsg).toBe('handler not found for task "other"');
+  });
+
+  it('does not call the handler when the deadline has passed, and consumes an attempt', async () => {
+    const handle = vi.fn();
+    const { server, memory, add } = rig({ t: handle }, {}, manualClock());
+    const { id } = await add({ type: 't', deadline: START - 5, timeout: 0 });
+    await server.runOnce();
+    expect(handle).not.toHaveBeenCalled();
+    expect((await memory.getTask('default', id))?.message).toMatchObject({
+      retried: 1,
+      errorMsg: 'context deadline exceeded',
+    });
+  });
+
+  it.each([
+    ['a string', 'plain text', 'plain text'],
+    ['undefined', undefined, 'undefined'],
+    ['a lone surrogate', new Error('a\ud800b'), 'a\ufffdb'],
+  ])('stores what was thrown: %s', async (_, thrown, text) => {
+    const { server, memory, add } = rig({
+      t: () => {
+        throw thrown;
+      },
+    });
+    const { id } = await add({ type: 't' });
+    await server.runOnce();
+    expect((await memory.getTask('default', id))?.message.errorMsg).toBe(text);
+  });
+
+  it('lets no hook decide by throwing', async () => {
+    const broken = (): never => {
+      throw new Error('hook');
+    };
+    const { server, add, events, outcomes } = rig(
+      {
+        t: () => {
+          throw new Error('x');
+        },
+      },
+      { onError: broken, retryDelay: broken, isFailure: broken },
+    );
+    await add({ type: 't' });
+    await server.runOnce();
+    expect(outcomes[0]).toMatchObject({ outcome: 'retry' });
+    expect(events.map(({ event }) => (event as { hook: string }).hook).sort()).toEqual([
+      'isFailure',
+      'onError',
+      'retryDelay',
+    ]);
+  });
+
+  it('succeeds without a result that cannot be encoded, and says so', async () => {
+    const loop: { self?: unknown } = {};
+    loop.self = loop;
+    const { server, memory, add, events } = rig({ t: () => loop });
+    const { id } = await add({ type: 't', retention: 60 });
+    await server.runOnce();
+    expect((await memory.getTask('default', id))?.state).toBe('completed');
+    expect(events[0]?.name).toBe('resultDropped');
+  });
+
+  it("prefers the handler's own retry delay and notion of failure", async () => {
+    const handle = (): never => {
+      throw new Error('x');
+    };
+    const own = { pattern: 't', handle, retryDelay: () => 7_000, isFailure: () => false };
+    const { server, memory, add } = rig({ t: own }, { retryDelay: () => 1_000 }, manualClock());
+    const { id } = await add({ type: 't' });
+    await server.runOnce();
+    const stored = await memory.getTask('default', id);
+    expect(stored).toMatchObject({ nextProcessAt: START + 7 });
+    expect(stored?.message.retried).toBe(0);
+  });
+
+  it('writes a result while it runs, and refuses afterwards', async () => {
+    let late: (() => Promise<void>) | undefined;
+    const { server, memory, add } = rig({
+      t: async (task) => {
+        await task.writeResult({ half: true });
+        await task.writeResult(Buffer.from([0, 255]));
+        late = () => task.writeResult('late');
+      },
+    });
+    const { id } = await add({ type: 't', retention: 60 });
+    await server.runOnce();
+    expect((await memory.getTask('default', id))?.result).toEqual(Buffer.from([0, 255]));
+    await expect(late!()).rejects.toThrow('failed to write task result: the handler has returned');
+  });
+});

@@ -1,0 +1,309 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { DeadlineExceededError, LeaseExpiredError, ShutdownError, TaskCanceledError } from '../../../lib/errors.js';
+import { gate, manualClock, rig, turn, type Rig } from '../../support/server-rig.js';
+
+let current: Rig | undefined;
+const start = async (...args: Parameters<typeof rig>): Promise<Rig> => {
+  current = rig(...args);
+  await current.server.start();
+  return current;
+};
+
+afterEach(async () => {
+  const stopping = current?.server.shutdown();
+  const clock = current?.memory.clock as { advance?: (milliseconds: number) => void } | undefined;
+  for (let step = 0; clock?.advance && step < 30; step++) {
+    clock.advance(500);
+    await turn(2);
+  }
+  await stopping;
+  current = undefined;
+});
+
+describe('a running server', () => {
+  it('wakes at once when a task arrives, without polling', async () => {
+    const { add, finished, outcomes } = await start({ t: () => 'ok' }, { taskCheckInterval: '1h' });
+    await turn();
+    await add({ type: 't' });
+    await finished(1);
+    expect(outcomes[0]?.outcome).toBe('done');
+  });
+
+  it('runs every task of a burst once, with at most `concurrency` at a time', async () => {
+    let running = 0;
+    let most = 0;
+    const seen = new Set<string>();
+    const { add, finished } = await start(
+      {
+        t: async (task) => {
+          most = Math.max(most, ++running);
+          seen.add(task.id);
+          await turn(1);
+          running -= 1;
+        },
+      },
+      { concurrency: 7, queues: { a: 5, b: 1 } },
+    );
+    await Promise.all(Array.from({ length: 500 }, (_, n) => add({ type: 't', queue: n % 2 ? 'a' : 'b' })));
+    await finished(500);
+    expect(seen.size).toBe(500);
+    expect(most).toBe(7);
+  });
+
+  it('starts scheduled and retried tasks when they are due, not at the next interval', async () => {
+    const clock = manualClock();
+    const { add, outcomes } = await start({ t: () => undefined }, { delayedTaskCheckInterval: '1h' }, clock);
+    clock.advance(0);
+    await turn();
+    await add({ type: 't' }, { processAt: clock.now() / 1000 + 3 });
+    await turn();
+    clock.advance(100); // the forwarder hears of the new score
+    await turn();
+    clock.advance(2_899);
+    await turn();
+    expect(outcomes).toHaveLength(0);
+    clock.advance(1);
+    await turn();
+    expect(outcomes).toHaveLength(1);
+  });
+
+  it('stops for a pause and goes on at the resume, without polling', async () => {
+    const { add, memory, finished, outcomes } = await start({ t: () => undefined }, { taskCheckInterval: '1h' });
+    await memory.pauseQueue('default');
+    await add({ type: 't' });
+    await turn(20);
+    expect(outcomes).toHaveLength(0);
+    await memory.resumeQueue('default');
+    await finished(1);
+  });
+
+  it('ends an attempt at its deadline, writes the retry at once, and keeps the slot until the handler settles', async () => {
+    const clock = manualClock();
+    const held = gate();
+    const { add, server, memory, outcomes, events } = await start({ t: held.handle }, { concurrency: 1 }, clock);
+    clock.advance(0);
+    const { id } = await add({ type: 't', timeout: 30 });
+    const task = await held.entered;
+    let reason: unknown;
+    task.signal.addEventListener('abort', () => (reason = task.signal.reason));
+    clock.advance(30_000);
+    await turn();
+    expect(reason).toBeInstanceOf(DeadlineExceededError);
+    expect(outcomes[0]).toMatchObject({ outcome: 'retry' });
+    expect((await memory.getTask('default', id))?.message.errorMsg).toBe('context deadline exceeded');
+    expect(server.active).toBe(1);
+    clock.advance(10_000);
+    expect(events.filter(({ name }) => name === 'handlerStuck')).toHaveLength(1);
+    held.open('too late');
+    await turn();
+    expect(server.active).toBe(0);
+    expect(outcomes).toHaveLength(1);
+  });
+
+  it('honours a timeout beyond the 24.8 days a Node timer can take', async () => {
+    const clock = manualClock();
+    const held = gate();
+    const { add, outcomes } = await start({ t: held.handle }, {}, clock);
+    clock.advance(0);
+    await add({ type: 't', timeout: 40 * 86_400 });
+    const task = await held.entered;
+    expect(task.deadline.getTime()).toBe(clock.now() + 40 * 86_400_000);
+    expect(task.signal.aborted).toBe(false);
+    held.open();
+    await turn();
+    expect(outcomes[0]?.outcome).toBe('done');
+  });
+
+  it('cancels by id: an ordinary failure', async () => {
+    const held = gate();
+    const clock = manualClock();
+    const { add, memory, finished, outcomes } = await start({ t: held.handle }, {}, clock);
+    clock.advance(0);
+    await turn();
+    const { id } = await add({ type: 't' });
+    const task = await held.entered;
+    await memory.publishCancellation(id);
+    await finished(1);
+    expect(task.signal.reason).toBeInstanceOf(TaskCanceledError);
+    expect(outcomes[0]).toMatchObject({ outcome: 'retry' });
+    expect((await memory.getTask('default', id))?.message).toMatchObject({ retried: 1, errorMsg: 'context canceled' });
+    held.open();
+  });
+
+  it('keeps the lease of a long task, and its late result changes nothing once the lease is lost', async () => {
+    const clock = manualClock();
+    const held = gate();
+    const { add, memory, outcomes } = await start({ t: held.handle }, {}, clock);
+    clock.advance(0);
+    const { id } = await add({ type: 't', retention: 60 });
+    const task = await held.entered;
+    for (let second = 0; second < 180; second += 5) {
+      clock.advance(5_000);
+      await turn(3);
+    }
+    expect((await memory.getTask('default', id))?.state).toBe('active');
+    expect(outcomes).toHaveLength(0);
+    const lease = (await memory.listExpiredLeases('default', clock.now() / 1000 + 3_600, 10)).tasks[0]!.lease;
+    await memory.exchange('default', { settle: [{ kind: 'requeue', lease }], take: 0 }); // another server took it
+    await memory.pauseQueue('default');
+    for (let second = 0; second < 30; second += 5) {
+      clock.advance(5_000);
+      await turn(3);
+    }
+    expect(task.signal.reason).toBeInstanceOf(LeaseExpiredError);
+    expect(outcomes.at(-1)?.outcome).toBe('lost');
+    held.open('late');
+    await turn();
+    expect(await memory.getTask('default', id)).toMatchObject({ state: 'pending', result: undefined });
+  });
+
+  it('changes concurrency and queues while it runs', async () => {
+    let running = 0;
+    let most = 0;
+    const { add, server, finished } = await start(
+      {
+        t: async () => {
+          most = Math.max(most, ++running);
+          await turn(2);
+          running -= 1;
+        },
+      },
+      { concurrency: 1 },
+    );
+    server.setConcurrency(4);
+    await Promise.all(Array.from({ length: 40 }, () => add({ type: 't' })));
+    await finished(40);
+    expect(most).toBe(4);
+    await add({ type: 't', queue: 'late' });
+    server.addQueue('late', 3);
+    await finished(41);
+    server.removeQueue('late');
+    expect(() => server.removeQueue('late')).toThrow(/cannot remove queue "late".*it serves default/);
+    await add({ type: 't', queue: 'late' });
+    await add({ type: 't' });
+    await finished(42);
+    expect(() => server.setConcurrency(0)).toThrow(/concurrency must be a whole number/);
+    expect(() => server.addQueue(' ')).toThrow(/queue name/);
+  });
+
+  it('pauses and resumes fetching; what runs goes on', async () => {
+    const held = gate();
+    const { add, server, finished, outcomes } = await start({ t: held.handle, u: () => undefined });
+    await add({ type: 't' });
+    await held.entered;
+    server.pauseFetching();
+    await add({ type: 'u' });
+    held.open();
+    await finished(1);
+    await turn(20);
+    expect(outcomes).toHaveLength(1);
+    server.resumeFetching();
+    await finished(2);
+  });
+
+  it('publishes itself and what it runs, and withdraws at shutdown', async () => {
+    const held = gate();
+    const clock = manualClock();
+    const options = { concurrency: 3, queues: { default: 2 } };
+    const { add, server, memory } = await start({ t: held.handle }, options, clock);
+    clock.advance(0);
+    await add({ type: 't' });
+    await held.entered;
+    server.setConcurrency(5); // publishes
+    clock.advance(0);
+    await turn();
+    const [published] = memory.servers();
+    expect(published?.info).toMatchObject({
+      concurrency: 5,
+      queues: { default: 2 },
+      status: 'active',
+      activeWorkerCount: 1,
+    });
+    expect(published?.workers[0]).toMatchObject({ taskType: 't', queue: 'default' });
+    held.open();
+    await turn();
+    await server.shutdown();
+    expect(memory.servers()).toHaveLength(0);
+  });
+});
+
+describe('shutdown', () => {
+  it('waits for running tasks and settles them', async () => {
+    const held = gate();
+    const { add, server, finished, outcomes } = await start({ t: held.handle });
+    await add({ type: 't' });
+    await held.entered;
+    const closing = server.shutdown();
+    held.open();
+    await closing;
+    await finished(1);
+    expect(outcomes[0]?.outcome).toBe('done');
+    expect(server.status).toBe('closed');
+  });
+
+  it('tells the rest to stop after the timeout, and puts them back at the front, the attempt not counted', async () => {
+    const { add, server, memory, outcomes, events, next } = await start(
+      {
+        t: (task) =>
+          new Promise((_, reject) =>
+            task.signal.addEventListener('abort', () => reject(task.signal.reason as ShutdownError)),
+          ),
+      },
+      { concurrency: 1, shutdownTimeout: 30 },
+    );
+    const begun = next('taskStarted');
+    const { id } = await add({ type: 't' });
+    const second = await add({ type: 't' });
+    await begun;
+    await server.shutdown();
+    expect(events.map(({ name }) => name)).toContain('shutdownTimedOut');
+    expect(outcomes).toHaveLength(1);
+    expect(outcomes[0]).toMatchObject({ outcome: 'requeued', task: { id } });
+    const left = await memory.exchange('default', { settle: [], take: 2 });
+    expect(left.tasks.map(({ message }) => message.id)).toEqual([id, second.id]);
+    expect(left.tasks[0]?.message.retried).toBe(0);
+  });
+
+  it('keeps the success of a handler that still finishes when told to stop', async () => {
+    const { add, server, outcomes, next } = await start(
+      { t: (task) => new Promise((resolve) => task.signal.addEventListener('abort', () => resolve('saved'))) },
+      { shutdownTimeout: 20 },
+    );
+    const begun = next('taskStarted');
+    await add({ type: 't' });
+    await begun;
+    await server.shutdown();
+    expect(outcomes[0]?.outcome).toBe('done');
+  });
+
+  it('gives a handler that ignores everything back without waiting for ever', async () => {
+    const clock = manualClock();
+    const held = gate();
+    const { add, server, memory, events } = await start({ t: held.handle }, { shutdownTimeout: 1_000 }, clock);
+    clock.advance(0);
+    const { id } = await add({ type: 't' });
+    await held.entered;
+    const closing = server.shutdown();
+    for (let step = 0; step < 10; step++) {
+      clock.advance(500);
+      await turn(2);
+    }
+    await closing;
+    expect((await memory.getTask('default', id))?.state).toBe('pending');
+    expect(events.find(({ name }) => name === 'serverClosed')?.event).toEqual({ requeued: 1 });
+    held.open();
+  });
+
+  it('is idempotent, and a closed server does not start', async () => {
+    const { server } = await start({ t: () => undefined });
+    await expect(server.start()).rejects.toThrow('asynq: the server is already running');
+    server.stop();
+    await expect(server.start()).rejects.toThrow('asynq: the server is in the stopped state. Waiting for shutdown.');
+    await Promise.all([server.shutdown(), server.shutdown()]);
+    await expect(server.start()).rejects.toThrow('asynq: Server closed');
+    const fresh = rig({ t: () => undefined });
+    await fresh.server.shutdown();
+    await expect(fresh.server.start()).rejects.toThrow('asynq: Server closed');
+    await expect(rig({}).server.start()).rejects.toThrow('asynq: server cannot run with nil handler');
+  });
+});
