@@ -28,6 +28,9 @@ export interface TaskMessage {
   readonly unknownFields?: Buffer;
 }
 
+/** What a server says of itself. `new` exists in Go but is never published. */
+export type ServerStatus = 'active' | 'stopped' | 'closed';
+
 /** `asynq.ServerInfo` (section 2.2). `startTime` in milliseconds. */
 export interface ServerInfo {
   readonly host: string;
@@ -36,7 +39,8 @@ export interface ServerInfo {
   readonly concurrency: number;
   readonly queues: Readonly<Record<string, number>>;
   readonly strictPriority: boolean;
-  readonly status: 'active' | 'stopped' | 'closed';
+  /** As published by servers: see {@link ServerStatus}; what another version may write is kept as it is. */
+  readonly status: ServerStatus | (string & {});
   readonly startTime: number;
   readonly activeWorkerCount: number;
 }

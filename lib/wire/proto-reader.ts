@@ -1,0 +1,217 @@
+import { UndecodableMessageError } from '../errors.js';
+
+/** The part of a tag that says how the value is laid out; 6 and 7 do not exist. */
+const VARINT = 0;
+const FIXED64 = 1;
+const LENGTH_DELIMITED = 2;
+const GROUP_START = 3;
+const GROUP_END = 4;
+const FIXED32 = 5;
+
+const HIGHEST_FIELD_NUMBER = 2 ** 29 - 1;
+const TWO_TO_32 = 2 ** 32;
+
+/** Shared by everything that is empty: a payload that is not there costs no allocation. */
+export const NO_BYTES: Buffer = Buffer.alloc(0);
+
+/**
+ * Names that come again and again (task types, queues, header keys) by a cheap hash of their bytes. Comparing bytes
+ * with a string at hand is several times cheaper than having Node build a new one. Bounded: a newcomer evicts.
+ */
+const RECURRING: string[] = new Array<string>(256).fill('');
+const LONGEST_RECURRING = 48;
+
+/** The bytes are exactly the characters of `text`. Never true of bytes above 0x7f, as no cached text holds their like. */
+function spells(bytes: Buffer, start: number, text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    if (text.charCodeAt(i) !== bytes[start + i]) return false;
+  }
+  return true;
+}
+
+/**
+ * Reads the protobuf wire format, forward only, never past `end`, whatever lengths the bytes claim. Structure is checked as
+ * Go does it; text is read leniently (invalid UTF-8 becomes U+FFFD), as a task with bad text must still be movable.
+ *
+ * Own code rather than a library's: it is the hot path of every task; bench/codec measures it beside the libraries.
+ */
+export class ProtoReader {
+  private position = 0;
+  private end: number;
+  /** Halves of the last varint, both as int32. */
+  private low = 0;
+  private high = 0;
+
+  /** @param message name of the message, for errors */
+  constructor(
+    private readonly bytes: Buffer,
+    private readonly message: string,
+  ) {
+    this.end = bytes.length;
+  }
+
+  get offset(): number {
+    return this.position;
+  }
+
+  /** Whether the message, or the nested one that was entered, goes on. */
+  more(): boolean {
+    return this.position < this.end;
+  }
+
+  /** Field number × 8 + wire type; the number is valid, the type need not be. */
+  tag(): number {
+    const start = this.position;
+    this.varint();
+    const tag = this.low >>> 0;
+    if (this.high !== 0 || tag < 8 || tag >>> 3 > HIGHEST_FIELD_NUMBER) this.fail('has an invalid field number', start);
+    return tag;
+  }
+
+  int32(): number {
+    this.varint();
+    return this.low;
+  }
+
+  bool(): boolean {
+    this.varint();
+    return (this.low | this.high) !== 0;
+  }
+
+  /** The nearest double: exact when it is a safe integer. */
+  int64(): number {
+    this.varint();
+    return this.high * TWO_TO_32 + (this.low >>> 0);
+  }
+
+  /** A view of the bytes, not a copy. */
+  view(): Buffer {
+    const end = this.lengthDelimited();
+    const start = this.position;
+    this.position = end;
+    return start === end ? NO_BYTES : this.bytes.subarray(start, end);
+  }
+
+  string(): string {
+    const end = this.lengthDelimited();
+    const start = this.position;
+    this.position = end;
+    return start === end ? '' : this.bytes.toString('utf8', start, end);
+  }
+
+  /** The same, for text that many messages have in common. */
+  recurringString(): string {
+    const end = this.lengthDelimited();
+    const start = this.position;
+    this.position = end;
+    const length = end - start;
+    if (length === 0) return '';
+    if (length > LONGEST_RECURRING) return this.bytes.toString('utf8', start, end);
+    const slot =
+      (length * 31 + this.bytes[start]! * 7 + this.bytes[end - 1]! * 17 + this.bytes[start + (length >> 1)]!) & 255;
+    const known = RECURRING[slot]!;
+    if (known.length === length && spells(this.bytes, start, known)) return known;
+    return (RECURRING[slot] = this.bytes.toString('utf8', start, end));
+  }
+
+  /** Narrows the reader to the nested message that comes next; hand the result to {@link leave} when it has been read. */
+  enter(): number {
+    const outer = this.end;
+    this.end = this.lengthDelimited();
+    return outer;
+  }
+
+  leave(outer: number): void {
+    this.end = outer;
+  }
+
+  /** Steps over the value of a field that is not known. */
+  skip(tag: number): void {
+    if ((tag & 7) === GROUP_START) this.skipGroup(tag >>> 3);
+    else this.skipValue(tag);
+  }
+
+  /** The bytes from an earlier {@link offset} to here; a view. */
+  since(offset: number): Buffer {
+    return this.bytes.subarray(offset, this.position);
+  }
+
+  private skipValue(tag: number): void {
+    switch (tag & 7) {
+      case VARINT:
+        return this.varint();
+      case FIXED64:
+        return this.advance(8);
+      case LENGTH_DELIMITED:
+        this.position = this.lengthDelimited();
+        return;
+      case FIXED32:
+        return this.advance(4);
+      default:
+        this.fail(`has field ${tag >>> 3} with the impossible wire type ${tag & 7}`, this.position);
+    }
+  }
+
+  /** Groups are history, but legal; they nest, and a list in place of recursion cannot overflow. */
+  private skipGroup(field: number): void {
+    const open = [field];
+    while (open.length > 0) {
+      const tag = this.tag();
+      if ((tag & 7) === GROUP_START) open.push(tag >>> 3);
+      else if ((tag & 7) !== GROUP_END) this.skipValue(tag);
+      else if (open.pop() !== tag >>> 3) this.fail(`closes group ${tag >>> 3}, which is not open`, this.position);
+    }
+  }
+
+  private advance(count: number): void {
+    if (count > this.end - this.position) this.fail(`ends within a value of ${count} bytes`, this.position);
+    this.position += count;
+  }
+
+  /** Reads a length and answers where the value ends. */
+  private lengthDelimited(): number {
+    const start = this.position;
+    this.varint();
+    const length = this.low >>> 0;
+    if (this.high !== 0 || length > this.end - this.position) this.fail('claims more bytes than there are', start);
+    return this.position + length;
+  }
+
+  private varint(): void {
+    this.high = 0;
+    const first = this.byte();
+    this.low = first;
+    if (first > 127) this.longVarint(first & 127);
+  }
+
+  private longVarint(first: number): void {
+    let low = first;
+    let high = 0;
+    let shift = 7;
+    for (; shift < 70; shift += 7) {
+      const next = this.byte();
+      const bits = next & 127;
+      if (shift < 32) low |= bits << shift;
+      if (shift === 28) high = bits >> 4;
+      else if (shift > 28) high |= bits << (shift - 32);
+      if (shift === 63 && next > 1) this.fail('has a number of more than 64 bits', this.position);
+      if (next < 128) break;
+    }
+    this.low = low;
+    this.high = high;
+  }
+
+  private byte(): number {
+    if (this.position >= this.end) this.fail('ends within a number', this.position);
+    return this.bytes[this.position++]!;
+  }
+
+  private fail(reason: string, offset: number): never {
+    const { length } = this.bytes;
+    const shown = this.bytes.toString('hex', 0, Math.min(length, 24)) + (length > 24 ? '…' : '');
+    throw new UndecodableMessageError(
+      `not a protobuf ${this.message}: it ${reason} (byte ${offset} of ${length}: ${shown || 'none'}); ` +
+        'see what else writes to this key',
+    );
+  }
+}

@@ -1,0 +1,217 @@
+import type { TaskMessage } from './message.js';
+import { NO_BYTES, ProtoReader } from './proto-reader.js';
+import { bytesBound, clampInteger, NESTED_BOUND, NUMBER_BOUND, ProtoWriter, textBound } from './proto-writer.js';
+
+/** The tags: field number × 8 + wire type (wire-protocol section 2.1). */
+const TYPE = 10;
+const PAYLOAD = 18;
+const ID = 26;
+const QUEUE = 34;
+const RETRY = 40;
+const RETRIED = 48;
+const ERROR_MSG = 58;
+const TIMEOUT = 64;
+const DEADLINE = 72;
+const UNIQUE_KEY = 82;
+const LAST_FAILED_AT = 88;
+const RETENTION = 96;
+const COMPLETED_AT = 104;
+const GROUP_KEY = 114;
+const HEADERS = 122;
+const HEADER_KEY = 10;
+const HEADER_VALUE = 18;
+
+const NUMBER_FIELDS = 7;
+
+type Draft = { -readonly [K in keyof TaskMessage]: TaskMessage[K] };
+type Header = readonly [key: string, value: string];
+
+const NO_HEADERS: readonly Header[] = [];
+
+/**
+ * The bytes of the hash field `msg`. Fields in ascending order, zero values absent, then the unknown fields that the message
+ * was read with. The result is a view of memory shared with other messages: never write to it.
+ */
+export function encodeTaskMessage(message: TaskMessage): Buffer {
+  const headers = message.headers ? Object.entries(message.headers) : NO_HEADERS;
+  const kept = message.unknownFields ? keptFields(message, message.unknownFields) : NO_BYTES;
+  const writer = new ProtoWriter(upperBound(message, headers) + kept.length);
+  writer.string(TYPE, message.type);
+  writer.bytes(PAYLOAD, message.payload);
+  writer.string(ID, message.id);
+  writer.string(QUEUE, message.queue);
+  writer.int32(RETRY, message.maxRetry);
+  writer.int32(RETRIED, message.retried);
+  writer.string(ERROR_MSG, message.errorMsg);
+  writer.int64(TIMEOUT, message.timeout);
+  writer.int64(DEADLINE, message.deadline);
+  writer.string(UNIQUE_KEY, message.uniqueKey);
+  writer.int64(LAST_FAILED_AT, message.lastFailedAt);
+  writer.int64(RETENTION, message.retention);
+  writer.int64(COMPLETED_AT, message.completedAt);
+  writer.string(GROUP_KEY, message.groupKey);
+  for (const header of headers) writeHeader(writer, header);
+  writer.raw(kept);
+  return writer.finish();
+}
+
+/**
+ * Reads the hash field `msg`. Text is read leniently (invalid UTF-8 becomes U+FFFD); a number beyond ±(2^53 − 1) reads as
+ * that bound, and its exact bytes stay in `unknownFields`. `payload` is a view of `bytes`, not a copy: it keeps them alive.
+ *
+ * @throws UndecodableMessageError when the bytes are not a protobuf message, or not all of one
+ */
+export function decodeTaskMessage(bytes: Buffer): TaskMessage {
+  const reader = new ProtoReader(bytes, 'asynq.TaskMessage');
+  const draft = emptyMessage();
+  let kept: Buffer[] | undefined;
+  while (reader.more()) {
+    const start = reader.offset;
+    if (!readField(reader, draft)) (kept ??= []).push(reader.since(start));
+  }
+  if (kept) draft.unknownFields = Buffer.concat(kept);
+  return draft;
+}
+
+const emptyMessage = (): Draft => ({
+  type: '',
+  payload: NO_BYTES,
+  id: '',
+  queue: '',
+  maxRetry: 0,
+  retried: 0,
+  errorMsg: '',
+  timeout: 0,
+  deadline: 0,
+  uniqueKey: '',
+  lastFailedAt: 0,
+  retention: 0,
+  completedAt: 0,
+  groupKey: '',
+  headers: undefined,
+  unknownFields: undefined,
+});
+
+/** Reads one field and answers whether the draft holds all of it. One flat switch, as every field of every task comes by. */
+function readField(reader: ProtoReader, draft: Draft): boolean {
+  const tag = reader.tag();
+  switch (tag) {
+    case TYPE:
+      draft.type = reader.recurringString();
+      return true;
+    case PAYLOAD:
+      draft.payload = reader.view();
+      return true;
+    case ID:
+      draft.id = reader.string();
+      return true;
+    case QUEUE:
+      draft.queue = reader.recurringString();
+      return true;
+    case RETRY:
+      draft.maxRetry = reader.int32();
+      return true;
+    case RETRIED:
+      draft.retried = reader.int32();
+      return true;
+    case ERROR_MSG:
+      draft.errorMsg = reader.string();
+      return true;
+    case TIMEOUT:
+      return isExact((draft.timeout = clampInteger(reader.int64())));
+    case DEADLINE:
+      return isExact((draft.deadline = clampInteger(reader.int64())));
+    case UNIQUE_KEY:
+      draft.uniqueKey = reader.string();
+      return true;
+    case LAST_FAILED_AT:
+      return isExact((draft.lastFailedAt = clampInteger(reader.int64())));
+    case RETENTION:
+      return isExact((draft.retention = clampInteger(reader.int64())));
+    case COMPLETED_AT:
+      return isExact((draft.completedAt = clampInteger(reader.int64())));
+    case GROUP_KEY:
+      draft.groupKey = reader.recurringString();
+      return true;
+    case HEADERS:
+      readHeader(reader, (draft.headers ??= Object.create(null) as Record<string, string>));
+      return true;
+    default:
+      reader.skip(tag);
+      return false;
+  }
+}
+
+/** The bounds themselves may stand for anything beyond them. */
+const isExact = (value: number): boolean => value < Number.MAX_SAFE_INTEGER && value > Number.MIN_SAFE_INTEGER;
+
+/** Either part may be missing; what a newer asynq adds to an entry is lost, as it is in Go. */
+function readHeader(reader: ProtoReader, into: Readonly<Record<string, string>>): void {
+  const outer = reader.enter();
+  let key = '';
+  let value = '';
+  while (reader.more()) {
+    const tag = reader.tag();
+    if (tag === HEADER_KEY) key = reader.recurringString();
+    else if (tag === HEADER_VALUE) value = reader.string();
+    else reader.skip(tag);
+  }
+  reader.leave(outer);
+  (into as Record<string, string>)[key] = value;
+}
+
+function writeHeader(writer: ProtoWriter, [key, value]: Header): void {
+  const mark = writer.open(HEADERS);
+  writer.entryString(HEADER_KEY, key);
+  writer.entryString(HEADER_VALUE, value);
+  writer.close(mark);
+}
+
+/**
+ * The raw fields to write back. A number that was too large for JavaScript comes last and so wins over its clamped form;
+ * when it has been given another value since, it must not.
+ */
+function keptFields(message: TaskMessage, unknownFields: Buffer): Buffer {
+  const reader = new ProtoReader(unknownFields, 'asynq.TaskMessage (unknownFields)');
+  const kept: Buffer[] = [];
+  while (reader.more()) {
+    const start = reader.offset;
+    const tag = reader.tag();
+    const current = secondsField(message, tag);
+    if (current === undefined) reader.skip(tag);
+    else if (clampInteger(reader.int64()) !== current) continue;
+    kept.push(reader.since(start));
+  }
+  return Buffer.concat(kept);
+}
+
+function secondsField(message: TaskMessage, tag: number): number | undefined {
+  switch (tag) {
+    case TIMEOUT:
+      return message.timeout;
+    case DEADLINE:
+      return message.deadline;
+    case LAST_FAILED_AT:
+      return message.lastFailedAt;
+    case RETENTION:
+      return message.retention;
+    case COMPLETED_AT:
+      return message.completedAt;
+    default:
+      return undefined;
+  }
+}
+
+function upperBound(message: TaskMessage, headers: readonly Header[]): number {
+  let bound =
+    NUMBER_FIELDS * NUMBER_BOUND +
+    textBound(message.type) +
+    bytesBound(message.payload) +
+    textBound(message.id) +
+    textBound(message.queue) +
+    textBound(message.errorMsg) +
+    textBound(message.uniqueKey) +
+    textBound(message.groupKey);
+  for (const [key, value] of headers) bound += NESTED_BOUND + textBound(key) + textBound(value);
+  return bound;
+}
