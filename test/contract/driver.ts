@@ -1,0 +1,180 @@
+import { expect } from 'vitest';
+import type {
+  Broker,
+  EnqueueRequest,
+  EnqueueStatus,
+  ExchangeReply,
+  LeasedTask,
+  Settlement,
+  SettleStatus,
+} from '../../lib/broker/broker.js';
+import type { QueueSnapshot, Snapshot } from '../../lib/broker/memory/snapshot.js';
+import { ManualClock, floorSeconds } from '../../lib/clock.js';
+import type { TaskMessage } from '../../lib/wire/message.js';
+import type { TaskState } from '../../lib/wire/states.js';
+import { request } from '../support/messages.js';
+
+/** A broker under test, and what a test must be able to do behind its back. */
+export interface World {
+  readonly broker: Broker;
+  /** Closes the broker and empties what it worked on. */
+  cleanup(): Promise<void>;
+  /** All that can be observed, read without the broker's help. */
+  dump(): Promise<Snapshot>;
+  /** Sets the hash field `group` of a task, as RunTask on a group's task leaves it behind. */
+  nameGroup(queue: string, id: string, group: string): Promise<void>;
+  /** Ends a lock as though its time were over. */
+  expireLock(queue: string, key: string): Promise<void>;
+}
+
+export type MakeWorld = (clock: ManualClock) => Promise<World>;
+
+const NOTHING: QueueSnapshot = {
+  pending: [],
+  active: [],
+  lease: [],
+  scheduled: [],
+  retry: [],
+  archived: [],
+  completed: [],
+  groups: {},
+  groupNames: [],
+  tasks: {},
+  locks: {},
+  pausedAt: undefined,
+  processed: 0,
+  failed: 0,
+  processedOn: {},
+  failedOn: {},
+};
+
+/** Drives one broker through a test. Everything concerns the queue `default` unless another one is named. */
+export class Driver {
+  constructor(
+    readonly world: World,
+    readonly clock: ManualClock,
+  ) {}
+
+  get broker(): Broker {
+    return this.world.broker;
+  }
+
+  /** Unix seconds of the standing clock, rounded down. */
+  get now(): number {
+    return floorSeconds(this.clock.now());
+  }
+
+  async enqueue(requests: EnqueueRequest[], queue = 'default'): Promise<EnqueueStatus[]> {
+    return this.broker.enqueue(queue, requests);
+  }
+
+  /** Enqueues a task that has these message fields and options; answers its id. */
+  async add(partial: Partial<TaskMessage> = {}, options: Omit<EnqueueRequest, 'message'> = {}): Promise<string> {
+    const one = request(partial, options);
+    expect(await this.enqueue([one], one.message.queue)).toEqual(['enqueued']);
+    return one.message.id;
+  }
+
+  async exchange(settle: Settlement[], take: number, queue = 'default'): Promise<ExchangeReply> {
+    return this.broker.exchange(queue, { settle, take });
+  }
+
+  async take(count = 1, queue = 'default'): Promise<LeasedTask[]> {
+    const reply = await this.exchange([], count, queue);
+    expect(reply.damaged).toEqual([]);
+    return reply.tasks;
+  }
+
+  /** Takes the next task, which must be there. */
+  async takeOne(queue = 'default'): Promise<LeasedTask> {
+    const [task] = await this.take(1, queue);
+    if (!task) throw new Error(`no task was pending in "${queue}"`);
+    return task;
+  }
+
+  /** Enqueues a task and takes it; nothing else may be pending. */
+  async lend(partial: Partial<TaskMessage> = {}, options: Omit<EnqueueRequest, 'message'> = {}): Promise<LeasedTask> {
+    const id = await this.add(partial, options);
+    const task = await this.takeOne(partial.queue);
+    expect(task.lease.id).toBe(id);
+    return task;
+  }
+
+  async settle(...settlements: Settlement[]): Promise<SettleStatus[]> {
+    const queue = settlements[0]?.lease.queue ?? 'default';
+    return (await this.exchange(settlements, 0, queue)).settled;
+  }
+
+  async queue(name = 'default'): Promise<QueueSnapshot> {
+    return (await this.world.dump())[name] ?? NOTHING;
+  }
+
+  async stateOf(id: string, queue = 'default'): Promise<TaskState | undefined> {
+    return (await this.broker.getTask(queue, id))?.state;
+  }
+
+  /** A task in the given state; answers its id. */
+  async arrange(state: TaskState): Promise<string> {
+    if (state === 'pending') return this.add();
+    if (state === 'scheduled') return this.add({}, { processAt: this.now + 60 });
+    if (state === 'aggregating') return this.add({ groupKey: 'g' });
+    const task = await this.lend();
+    if (state === 'completed') expect(await this.settle(completion(task, this.now + 60))).toEqual(['settled']);
+    if (state === 'retry') expect(await this.settle(retrial(task, this.now + 60))).toEqual(['settled']);
+    if (state === 'archived') expect(await this.settle(archival(task))).toEqual(['settled']);
+    return task.lease.id;
+  }
+}
+
+type Kind<K extends Settlement['kind']> = Extract<Settlement, { kind: K }>;
+
+export const done = ({ lease, message }: LeasedTask): Kind<'done'> => ({
+  kind: 'done',
+  lease,
+  uniqueKey: message.uniqueKey,
+});
+
+export const completion = ({ lease, message }: LeasedTask, expiresAt: number, result?: Buffer): Kind<'complete'> => ({
+  kind: 'complete',
+  lease,
+  message,
+  expiresAt,
+  result,
+});
+
+export const retrial = ({ lease, message }: LeasedTask, retryAt: number, countAsFailure = true): Kind<'retry'> => ({
+  kind: 'retry',
+  lease,
+  message,
+  retryAt,
+  countAsFailure,
+});
+
+export const archival = ({ lease, message }: LeasedTask): Kind<'archive'> => ({ kind: 'archive', lease, message });
+
+export const requeueing = ({ lease }: LeasedTask): Kind<'requeue'> => ({ kind: 'requeue', lease });
+
+/** Every kind of settlement of one task. */
+export const allSettlements = (task: LeasedTask, now: number): Settlement[] => [
+  done(task),
+  completion(task, now + 60, Buffer.from('late')),
+  retrial(task, now + 60),
+  archival(task),
+  requeueing(task),
+];
+
+/** Locks die by the real time of Redis while the clock of the test stands still: seconds are enough. */
+export const withRoundedLocks = (snapshot: Snapshot): unknown =>
+  Object.fromEntries(
+    Object.entries(snapshot).map(([name, queue]) => {
+      const locks = Object.entries(queue.locks).map(([key, { owner }]) => [key, owner]);
+      return [name, { ...queue, locks: Object.fromEntries(locks) }];
+    }),
+  );
+
+/** Runs `work` and expects that nothing observable has changed by it. */
+export async function expectUntouched(driver: Driver, work: () => Promise<void>): Promise<void> {
+  const before = withRoundedLocks(await driver.world.dump());
+  await work();
+  expect(withRoundedLocks(await driver.world.dump())).toEqual(before);
+}

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import type { LeasedTask } from '../../../lib/broker/broker.js';
+import { Keyspace } from '../../../lib/wire/keys.js';
+import { request } from '../../support/messages.js';
+import { type Driver, archival } from '../driver.js';
+
+const DAY = 86_400_000;
+const MAX_ARCHIVED = 9999;
+
+const archive = async (driver: Driver, id: string): Promise<void> => {
+  expect(await driver.settle(archival(await driver.lend({ id })))).toEqual(['settled']);
+};
+
+/** Archives so many tasks named by their number, a thousand a second. */
+async function fill(driver: Driver, count: number): Promise<void> {
+  await driver.enqueue(
+    Array.from({ length: count }, (_, index) => request({ id: `n${index}`, payload: Buffer.alloc(0) })),
+  );
+  for (let tasks = await driver.take(1000); tasks.length > 0; tasks = await driver.take(1000)) {
+    await driver.settle(...tasks.map((task: LeasedTask) => archival(task)));
+    driver.clock.advance(1000);
+  }
+}
+
+const ids = async (driver: Driver): Promise<string[]> => (await driver.queue()).archived.map(([id]) => id);
+
+export function exerciseArchive(current: () => Driver): void {
+  describe('the archive', () => {
+    it('drops tasks after 90 days, up to the limit, oldest first', async () => {
+      const driver = current();
+      for (const id of ['a', 'b', 'c']) {
+        await archive(driver, id);
+        driver.clock.advance(1000);
+      }
+      driver.clock.advance(90 * DAY - 2000);
+      expect(await driver.broker.trimArchived('default', 1)).toBe(1);
+      expect(await ids(driver)).toEqual(['b', 'c']);
+      expect(await driver.broker.trimArchived('default', 10)).toBe(1);
+      expect(await driver.broker.trimArchived('default', 10)).toBe(0);
+      expect(Object.keys((await driver.queue()).tasks)).toEqual(['c']);
+      expect(await driver.enqueue([request({ id: 'a' })])).toEqual(['enqueued']);
+    });
+
+    it('is trimmed by each archiving', async () => {
+      const driver = current();
+      await archive(driver, 'old');
+      driver.clock.advance(90 * DAY);
+      await archive(driver, 'new');
+      expect(await ids(driver)).toEqual(['new']);
+      expect(Object.keys((await driver.queue()).tasks)).toEqual(['new']);
+    });
+
+    it('never drops the task that is just being archived, even when its clock is far behind', async () => {
+      const driver = current();
+      await fill(driver, MAX_ARCHIVED);
+      const behind = await driver.lend({ id: 'behind' });
+      await driver.settle(archival(behind));
+      expect((await driver.queue()).tasks['behind']).toMatchObject({ state: 'archived' });
+      expect(await ids(driver)).toContain('behind');
+    });
+
+    it('keeps the newest 9,999', async () => {
+      const driver = current();
+      await fill(driver, MAX_ARCHIVED + 2001);
+      for (let deleted = 1; deleted > 0;) {
+        deleted = await driver.broker.trimArchived('default', 500);
+        expect(deleted).toBeLessThanOrEqual(500);
+      }
+      const queue = await driver.queue();
+      expect(queue.archived).toHaveLength(MAX_ARCHIVED);
+      expect(Object.keys(queue.tasks)).toHaveLength(MAX_ARCHIVED);
+      expect(queue.tasks['n1999']).toBeUndefined();
+      expect(queue.tasks['n2999']).toBeDefined();
+      await archive(driver, 'one more');
+      expect(await ids(driver)).toHaveLength(MAX_ARCHIVED);
+      expect(await ids(driver)).toContain('one more');
+    });
+
+    it('gives back the locks of the tasks it drops, and no others', async () => {
+      const driver = current();
+      const lock = (name: string): string =>
+        new Keyspace(driver.broker.keyPrefix).queue('default').unique(name, undefined);
+      for (const id of ['a', 'b']) {
+        const task = await driver.lend({ id, uniqueKey: lock(id) }, { uniqueTtl: 200 * 86_400 });
+        await driver.settle(archival(task));
+      }
+      await driver.world.expireLock('default', lock('b'));
+      await driver.add({ id: 'next', uniqueKey: lock('b') }, { uniqueTtl: 200 * 86_400 });
+      driver.clock.advance(90 * DAY);
+      expect(await driver.broker.trimArchived('default', 10)).toBe(2);
+      const { locks } = await driver.queue();
+      expect(Object.entries(locks).map(([key, { owner }]) => [key, owner])).toEqual([[lock('b'), 'next']]);
+    });
+  });
+}

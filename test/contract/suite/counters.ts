@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { utcDay } from '../../../lib/wire/keys.js';
+import { type Driver, archival, completion, done, requeueing, retrial } from '../driver.js';
+
+export function exerciseCounters(current: () => Driver): void {
+  describe('counters', () => {
+    it('count done and complete as processed', async () => {
+      const driver = current();
+      await driver.settle(done(await driver.lend()), completion(await driver.lend(), driver.now + 9));
+      const day = utcDay(driver.clock.now());
+      const expected = { processed: 2, failed: 0, processedOn: { [day]: 2 }, failedOn: {} };
+      expect(await driver.queue()).toMatchObject(expected);
+    });
+
+    it('count a failure and an archiving as processed and failed', async () => {
+      const driver = current();
+      await driver.settle(retrial(await driver.lend(), driver.now + 9), archival(await driver.lend()));
+      const day = utcDay(driver.clock.now());
+      const expected = { processed: 2, failed: 2, processedOn: { [day]: 2 }, failedOn: { [day]: 2 } };
+      expect(await driver.queue()).toMatchObject(expected);
+    });
+
+    it('count neither a retry without failure, nor a requeue, nor what was lost', async () => {
+      const driver = current();
+      const lost = await driver.lend();
+      await driver.settle(done(lost));
+      await driver.settle(
+        retrial(await driver.lend(), driver.now + 9, false),
+        requeueing(await driver.lend()),
+        done(lost),
+      );
+      const day = utcDay(driver.clock.now());
+      const expected = { processed: 1, failed: 0, processedOn: { [day]: 1 }, failedOn: {} };
+      expect(await driver.queue()).toMatchObject(expected);
+    });
+
+    it('count by the UTC day of the clock', async () => {
+      const driver = current();
+      const day = 86_400_000;
+      const midnight = Math.ceil((driver.clock.now() + 1000) / day) * day;
+      driver.clock.moveTo(midnight - 1);
+      await driver.settle(done(await driver.lend()));
+      driver.clock.moveTo(midnight);
+      await driver.settle(archival(await driver.lend()), archival(await driver.lend()));
+      expect(await driver.queue()).toMatchObject({
+        processed: 3,
+        failed: 2,
+        processedOn: { [utcDay(midnight - 1)]: 1, [utcDay(midnight)]: 2 },
+        failedOn: { [utcDay(midnight)]: 2 },
+      });
+    });
+
+    it('keep a day for 90 days from its first task', async () => {
+      const driver = current();
+      const day = utcDay(driver.clock.now());
+      await driver.settle(done(await driver.lend()));
+      driver.clock.advance(90 * 86_400_000 - 1000);
+      expect((await driver.queue()).processedOn).toEqual({ [day]: 1 });
+      driver.clock.advance(1000);
+      expect(await driver.queue()).toMatchObject({ processed: 1, processedOn: {} });
+    });
+  });
+}

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import { LEASE_SECONDS } from '../../../lib/broker/broker.js';
+import { request } from '../../support/messages.js';
+import { type Driver, done, expectUntouched, retrial } from '../driver.js';
+
+export function exerciseLeases(current: () => Driver): void {
+  describe('extendLeases', () => {
+    it('moves the lease here and there', async () => {
+      const driver = current();
+      const { lease } = await driver.lend();
+      expect(await driver.broker.extendLeases('default', [lease], driver.now + 77)).toEqual([true]);
+      expect(lease).toEqual({ queue: 'default', id: lease.id, expiresAt: driver.now + 77 });
+      expect((await driver.queue()).lease).toEqual([[lease.id, driver.now + 77]]);
+    });
+
+    it('answers for each lease, and leaves what is not ours', async () => {
+      const driver = current();
+      const [mine, gone, foreign] = [await driver.lend(), await driver.lend(), await driver.lend()];
+      await driver.settle(done(gone));
+      const stolen = { ...foreign.lease, expiresAt: foreign.lease.expiresAt - 3 };
+      const answers = await driver.broker.extendLeases('default', [gone.lease, mine.lease, stolen], driver.now + 50);
+      expect(answers).toEqual([false, true, false]);
+      expect(stolen.expiresAt).toBe(foreign.lease.expiresAt - 3);
+      expect((await driver.queue()).lease).toEqual([
+        [foreign.lease.id, foreign.lease.expiresAt],
+        [mine.lease.id, driver.now + 50],
+      ]);
+    });
+
+    it('leaves the lease provable while the extension is under way', async () => {
+      const driver = current();
+      const task = await driver.lend();
+      const extension = driver.broker.extendLeases('default', [task.lease], driver.now + 60);
+      expect(await driver.settle(done(task))).toEqual(['settled']);
+      expect([[true], [false]]).toContainEqual(await extension);
+    });
+
+    it('accepts a lease by the end of an extension that was not seen to arrive', async () => {
+      const driver = current();
+      const { lease } = await driver.lend();
+      const before = lease.expiresAt;
+      await driver.broker.extendLeases('default', [lease], before + 5);
+      const unseen = { ...lease, expiresAt: before, renewing: before + 5 };
+      expect(await driver.broker.extendLeases('default', [unseen], before + 9)).toEqual([true]);
+      expect(unseen.expiresAt).toBe(before + 9);
+      expect(unseen.renewing).toBeUndefined();
+    });
+
+    it('does nothing for no leases', async () => {
+      const driver = current();
+      await driver.lend();
+      await expectUntouched(driver, async () => {
+        expect(await driver.broker.extendLeases('default', [], driver.now + 99)).toEqual([]);
+      });
+    });
+
+    it('extends 5,000 leases in one call', async () => {
+      const driver = current();
+      await driver.enqueue(Array.from({ length: 5000 }, () => request()));
+      const leases = (await driver.take(5000)).map(({ lease }) => lease);
+      const answers = await driver.broker.extendLeases('default', leases, driver.now + 90);
+      expect(answers).toEqual(leases.map(() => true));
+      expect(new Set((await driver.queue()).lease.map(([, score]) => score))).toEqual(new Set([driver.now + 90]));
+    });
+  });
+
+  describe('writeResult', () => {
+    it('replaces what was there', async () => {
+      const driver = current();
+      const { lease } = await driver.lend();
+      expect(await driver.broker.writeResult(lease, Buffer.from('1'))).toBe(true);
+      expect(await driver.broker.writeResult(lease, Buffer.from('2'))).toBe(true);
+      expect((await driver.queue()).tasks[lease.id]?.result).toEqual(Buffer.from('2'));
+    });
+
+    it('survives a retry and the next run', async () => {
+      const driver = current();
+      const task = await driver.lend();
+      await driver.broker.writeResult(task.lease, Buffer.from('kept'));
+      await driver.settle(retrial(task, driver.now));
+      await driver.broker.forward('default');
+      await driver.takeOne();
+      expect((await driver.broker.getTask('default', task.lease.id))?.result).toEqual(Buffer.from('kept'));
+    });
+
+    it('writes nothing about a task that is over, never was, or is not ours', async () => {
+      const driver = current();
+      const over = await driver.lend();
+      await driver.settle(done(over));
+      const { lease } = await driver.lend();
+      await expectUntouched(driver, async () => {
+        expect(await driver.broker.writeResult(over.lease, Buffer.from('x'))).toBe(false);
+        expect(await driver.broker.writeResult({ ...lease, id: 'nobody' }, Buffer.from('x'))).toBe(false);
+        expect(await driver.broker.writeResult({ ...lease, expiresAt: 1 }, Buffer.from('x'))).toBe(false);
+      });
+    });
+  });
+
+  describe('listExpiredLeases', () => {
+    it('lists what ended at or before the cutoff, oldest first, up to the limit, and changes nothing', async () => {
+      const driver = current();
+      const tasks = [];
+      for (const id of ['b', 'a', 'c', 'd']) {
+        tasks.push(await driver.lend({ id }));
+        if (id !== 'b') driver.clock.advance(1000);
+      }
+      const last = tasks.at(-1)?.lease.expiresAt ?? 0;
+      await expectUntouched(driver, async () => {
+        const some = await driver.broker.listExpiredLeases('default', last - 1, 10);
+        expect(some.tasks.map(({ lease }) => lease.id)).toEqual(['a', 'b', 'c']);
+        expect(some).toMatchObject({ damaged: [], ghosts: 0 });
+        const two = await driver.broker.listExpiredLeases('default', last, 2);
+        expect(two.tasks.map(({ lease }) => lease.id)).toEqual(['a', 'b']);
+        expect((await driver.broker.listExpiredLeases('default', last - 3, 10)).tasks).toEqual([]);
+      });
+    });
+
+    it('gives the old lease, by which one recoverer of several settles the task', async () => {
+      const driver = current();
+      const { lease, message } = await driver.lend();
+      const cutoff = driver.now + LEASE_SECONDS;
+      const [mine] = (await driver.broker.listExpiredLeases('default', cutoff, 9)).tasks;
+      const [other] = (await driver.broker.listExpiredLeases('default', cutoff, 9)).tasks;
+      if (!mine || !other) throw new Error('the lease was not listed');
+      expect(mine).toEqual({ lease, message });
+      expect(await driver.settle(retrial(mine, driver.now + 5))).toEqual(['settled']);
+      expect(await driver.settle(retrial(other, driver.now + 9))).toEqual(['lost']);
+      expect((await driver.queue()).retry).toEqual([[lease.id, driver.now + 5]]);
+    });
+
+    it('no longer lists a lease that was extended', async () => {
+      const driver = current();
+      const { lease } = await driver.lend();
+      const cutoff = lease.expiresAt;
+      await driver.broker.extendLeases('default', [lease], cutoff + 1);
+      expect((await driver.broker.listExpiredLeases('default', cutoff, 9)).tasks).toEqual([]);
+    });
+  });
+
+  describe('repairActive', () => {
+    it('finds nothing to repair where every active task is leased', async () => {
+      const driver = current();
+      await driver.lend();
+      await expectUntouched(driver, async () => expect(await driver.broker.repairActive('default')).toBe(0));
+    });
+  });
+}

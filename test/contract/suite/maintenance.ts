@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import { request } from '../../support/messages.js';
+import { type Driver, completion, expectUntouched, retrial } from '../driver.js';
+
+export function exerciseMaintenance(current: () => Driver): void {
+  describe('forward', () => {
+    it('moves what is due to the end of pending, earliest first, and tells when the next is', async () => {
+      const driver = current();
+      await driver.add({ id: 'waiting' });
+      for (const [id, seconds] of Object.entries({ c: 3, a: 1, b: 2, late: 9 })) {
+        await driver.add({ id }, { processAt: driver.now + seconds });
+      }
+      driver.clock.advance(3999);
+      expect(await driver.broker.forward('default')).toEqual({ moved: 3, nextDue: driver.now + 6 });
+      const queue = await driver.queue();
+      expect(queue.pending).toEqual(['waiting', 'a', 'b', 'c']);
+      expect(queue.scheduled).toEqual([['late', driver.now + 6]]);
+      expect(queue.tasks['a']).toMatchObject({ state: 'pending', pendingSince: driver.clock.now() });
+    });
+
+    it('moves retries, too, after scheduled tasks, and the next time is the lower of both', async () => {
+      const driver = current();
+      const [first, second] = [await driver.lend({ id: 'r1' }), await driver.lend({ id: 'r2' })];
+      await driver.settle(retrial(first, driver.now), retrial(second, driver.now + 5));
+      await driver.add({ id: 's1' }, { processAt: driver.now });
+      await driver.add({ id: 's2' }, { processAt: driver.now + 8 });
+      expect(await driver.broker.forward('default')).toEqual({ moved: 2, nextDue: driver.now + 5 });
+      expect((await driver.queue()).pending).toEqual(['s1', 'r1']);
+      driver.clock.advance(8000);
+      expect(await driver.broker.forward('default')).toEqual({ moved: 2, nextDue: undefined });
+    });
+
+    it('starts nothing early', async () => {
+      const driver = current();
+      await driver.add({}, { processAt: driver.now + 1 });
+      driver.clock.advance(999);
+      await expectUntouched(driver, async () => {
+        const { moved } = await driver.broker.forward('default');
+        expect(moved).toBe(0);
+      });
+    });
+
+    it('has nothing to do in an empty queue', async () => {
+      const driver = current();
+      expect(await driver.broker.forward('default')).toEqual({ moved: 0, nextDue: undefined });
+    });
+
+    it('takes a task whose hash names a group there, and names the group', async () => {
+      const driver = current();
+      await driver.add({ id: 's' }, { processAt: driver.now });
+      await driver.settle(retrial(await driver.lend({ id: 'r' }), driver.now));
+      for (const id of ['s', 'r']) await driver.world.nameGroup('default', id, 'g 1');
+      driver.clock.advance(2000);
+      expect((await driver.broker.forward('default')).moved).toBe(2);
+      const queue = await driver.queue();
+      expect(queue.groups).toEqual({
+        'g 1': [
+          ['r', driver.now],
+          ['s', driver.now],
+        ],
+      });
+      expect(queue.groupNames).toEqual(['g 1']);
+      expect(queue.tasks['s']).toMatchObject({ state: 'aggregating', group: 'g 1', pendingSince: undefined });
+      expect(queue).toMatchObject({ pending: [], scheduled: [], retry: [] });
+    });
+
+    it('moves 2,500 due tasks in one call, in order', async () => {
+      const driver = current();
+      const id = (index: number): string => `n${String(index).padStart(4, '0')}`;
+      const batch = Array.from({ length: 2500 }, (_, index) => request({ id: id(index) }, { processAt: driver.now }));
+      await driver.enqueue(batch);
+      expect(await driver.broker.forward('default')).toEqual({ moved: 2500, nextDue: undefined });
+      expect((await driver.queue()).pending).toEqual(batch.map(({ message }) => message.id));
+    });
+  });
+
+  describe('deleteExpiredCompleted', () => {
+    const complete = async (driver: Driver, id: string, seconds: number): Promise<void> => {
+      await driver.settle(completion(await driver.lend({ id }), driver.now + seconds, Buffer.from('r')));
+    };
+
+    it('deletes tasks whose retention is over, earliest first, up to the limit', async () => {
+      const driver = current();
+      for (const [id, seconds] of Object.entries({ a: 1, b: 2, c: 3, d: 4 })) await complete(driver, id, seconds);
+      driver.clock.advance(3999);
+      expect(await driver.broker.deleteExpiredCompleted('default', 2)).toBe(2);
+      expect(Object.keys((await driver.queue()).tasks)).toEqual(['c', 'd']);
+      expect(await driver.broker.deleteExpiredCompleted('default', 2)).toBe(1);
+      expect(await driver.broker.deleteExpiredCompleted('default', 2)).toBe(0);
+      expect((await driver.queue()).completed).toEqual([['d', driver.now + 1]]);
+    });
+
+    it('frees the ids', async () => {
+      const driver = current();
+      await complete(driver, 'a', 1);
+      driver.clock.advance(1000);
+      await driver.broker.deleteExpiredCompleted('default', 10);
+      expect(await driver.enqueue([request({ id: 'a' })])).toEqual(['enqueued']);
+    });
+  });
+}

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { LEASE_SECONDS } from '../../../lib/broker/broker.js';
+import { request } from '../../support/messages.js';
+import { type Driver, done, expectUntouched, requeueing } from '../driver.js';
+
+const batch = (count: number) => Array.from({ length: count }, (_, index) => request({ id: `n${index}` }));
+
+export function exerciseTake(current: () => Driver): void {
+  describe('take', () => {
+    it('takes up to the limit in order and says what is left', async () => {
+      const driver = current();
+      await driver.enqueue(batch(5));
+      const first = await driver.exchange([], 3);
+      expect(first.tasks.map(({ lease }) => lease.id)).toEqual(['n0', 'n1', 'n2']);
+      expect(first.backlog).toBe(2);
+      const second = await driver.exchange([], 3);
+      expect(second.tasks.map(({ message }) => message.id)).toEqual(['n3', 'n4']);
+      expect(second.backlog).toBe(0);
+      expect((await driver.exchange([], 3)).tasks).toEqual([]);
+    });
+
+    it('leases what it takes from the standing second on', async () => {
+      const driver = current();
+      const id = await driver.add();
+      driver.clock.advance(1999);
+      const { lease } = await driver.takeOne();
+      expect(lease).toEqual({ queue: 'default', id, expiresAt: driver.now + LEASE_SECONDS });
+      const queue = await driver.queue();
+      expect(queue.lease).toEqual([[id, driver.now + LEASE_SECONDS]]);
+      expect(queue.active).toEqual([id]);
+      expect(queue.pending).toEqual([]);
+      expect(queue.tasks[id]).toMatchObject({ state: 'active', pendingSince: undefined });
+    });
+
+    it('takes nothing when nothing is asked for, but counts', async () => {
+      const driver = current();
+      await driver.enqueue(batch(2));
+      await expectUntouched(driver, async () => {
+        expect(await driver.exchange([], 0)).toEqual({ settled: [], tasks: [], damaged: [], backlog: 2 });
+      });
+    });
+
+    it('finds nothing in a queue that nobody has heard of, and does not create it', async () => {
+      const driver = current();
+      expect(await driver.exchange([], 10, 'unheard')).toEqual({ settled: [], tasks: [], damaged: [], backlog: 0 });
+      expect(await driver.broker.queues()).toEqual([]);
+    });
+
+    it('takes nothing of a paused queue and calls its backlog 0, but settles', async () => {
+      const driver = current();
+      await driver.enqueue(batch(3));
+      const task = await driver.takeOne();
+      expect(await driver.broker.pauseQueue('default')).toBe(true);
+      const reply = await driver.exchange([done(task)], 2);
+      expect(reply).toEqual({ settled: ['settled'], tasks: [], damaged: [], backlog: 0 });
+      expect(await driver.broker.resumeQueue('default')).toBe(true);
+      expect((await driver.exchange([], 1)).backlog).toBe(1);
+    });
+
+    it('hands each task to one taker only', async () => {
+      const driver = current();
+      await driver.enqueue(batch(100));
+      const replies = await Promise.all(Array.from({ length: 20 }, () => driver.take(7)));
+      const ids = replies.flat().map(({ lease }) => lease.id);
+      expect(ids).toHaveLength(100);
+      expect(new Set(ids).size).toBe(100);
+    });
+
+    it('gives the slot of a task it settles to another one in the same call', async () => {
+      const driver = current();
+      await driver.enqueue(batch(2));
+      const task = await driver.takeOne();
+      const reply = await driver.exchange([done(task)], 1);
+      expect(reply.settled).toEqual(['settled']);
+      expect(reply.tasks.map(({ lease }) => lease.id)).toEqual(['n1']);
+      expect((await driver.queue()).active).toEqual(['n1']);
+    });
+
+    it('can take again at once what it puts back', async () => {
+      const driver = current();
+      await driver.enqueue(batch(2));
+      const [first] = await driver.take();
+      if (!first) throw new Error('nothing was taken');
+      const reply = await driver.exchange([requeueing(first)], 2);
+      expect(reply.tasks.map(({ lease }) => lease.id)).toEqual(['n0', 'n1']);
+    });
+
+    it('takes 5,000 at once and settles them at once', async () => {
+      const driver = current();
+      await driver.enqueue(batch(5000));
+      const tasks = await driver.take(6000);
+      expect(tasks.map(({ lease }) => lease.id)).toEqual(batch(5000).map(({ message }) => message.id));
+      const settled = await driver.settle(...tasks.map(done));
+      expect(settled.filter((status) => status === 'settled')).toHaveLength(5000);
+      expect(await driver.queue()).toMatchObject({ active: [], lease: [], tasks: {}, processed: 5000 });
+    });
+  });
+}

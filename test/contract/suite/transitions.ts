@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import type { Settlement } from '../../../lib/broker/broker.js';
+import { TRANSITIONS, type TaskOperation, type Transition } from '../../../lib/task/transitions.js';
+import { request } from '../../support/messages.js';
+import { type Driver, allSettlements } from '../driver.js';
+
+type Operate = (driver: Driver, id: string) => Promise<unknown>;
+
+const settle =
+  (kind: Settlement['kind']): Operate =>
+  async (driver, id) => {
+    const [score] = (await driver.queue()).lease.flatMap(([other, expiresAt]) => (other === id ? [expiresAt] : []));
+    const stored = await driver.broker.getTask('default', id);
+    if (score === undefined || !stored) throw new Error(`"${id}" is not leased`);
+    const task = { lease: { queue: 'default', id, expiresAt: score }, message: stored.message };
+    return driver.settle(...allSettlements(task, driver.now).filter((item) => item.kind === kind));
+  };
+
+/** How each operation is carried out on a task that `Driver.arrange` has made. */
+const OPERATIONS: Record<TaskOperation, Operate> = {
+  enqueue: (driver, id) => driver.enqueue([request({ id })]),
+  schedule: (driver, id) => driver.enqueue([request({ id, groupKey: 'g' }, { processAt: driver.now + 5 })]),
+  addToGroup: (driver, id) => driver.enqueue([request({ id, groupKey: 'g' })]),
+  take: (driver) => driver.take(1),
+  done: settle('done'),
+  complete: settle('complete'),
+  retry: settle('retry'),
+  archive: settle('archive'),
+  requeue: settle('requeue'),
+  forward: async (driver) => {
+    driver.clock.advance(60_000);
+    return driver.broker.forward('default');
+  },
+  deleteExpiredCompleted: async (driver) => {
+    driver.clock.advance(60_000);
+    return driver.broker.deleteExpiredCompleted('default', 10);
+  },
+  trimArchived: async (driver) => {
+    driver.clock.advance(90 * 86_400_000);
+    return driver.broker.trimArchived('default', 10);
+  },
+};
+
+const title = ({ from, operation, to, note }: Transition): string =>
+  `${from ?? '(none)'} --${operation}--> ${to ?? '(gone)'}: ${note}`;
+
+export function exerciseTransitions(current: () => Driver): void {
+  describe('the transition table', () => {
+    it.each(TRANSITIONS.map((row) => [title(row), row] as const))('%s', async (_, { from, operation, to }) => {
+      const driver = current();
+      const id = from === undefined ? 'new' : await driver.arrange(from);
+      if (to === 'aggregating' && from !== undefined) await driver.world.nameGroup('default', id, 'g');
+      expect(await driver.stateOf(id)).toBe(from);
+      await OPERATIONS[operation](driver, id);
+      expect(await driver.stateOf(id)).toBe(to);
+    });
+  });
+}

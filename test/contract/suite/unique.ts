@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import type { EnqueueRequest } from '../../../lib/broker/broker.js';
+import { Keyspace } from '../../../lib/wire/keys.js';
+import { request } from '../../support/messages.js';
+import { type Driver, archival, completion, done, retrial } from '../driver.js';
+
+const lockKey = (driver: Driver, name: string): string =>
+  new Keyspace(driver.broker.keyPrefix).queue('default').unique('t', Buffer.from(name));
+
+const unique = (driver: Driver, id: string, ttl = 60, options: Partial<EnqueueRequest> = {}): EnqueueRequest => ({
+  ...request({ id, uniqueKey: lockKey(driver, 'one') }, { uniqueTtl: ttl }),
+  ...options,
+});
+
+export function exerciseUnique(current: () => Driver): void {
+  describe('a unique task', () => {
+    it('takes the lock under its id for the given time, and is known by it', async () => {
+      const driver = current();
+      expect(await driver.enqueue([unique(driver, 'a', 60)])).toEqual(['enqueued']);
+      const queue = await driver.queue();
+      const lock = queue.locks[lockKey(driver, 'one')];
+      expect(lock?.owner).toBe('a');
+      expect(lock?.expiresIn).toBeGreaterThan(50_000);
+      expect(lock?.expiresIn).toBeLessThanOrEqual(60_000);
+      expect(queue.tasks['a']?.uniqueKey).toBe(lockKey(driver, 'one'));
+    });
+
+    it('takes its lock by every route', async () => {
+      const driver = current();
+      const scheduled = request(
+        { id: 's', uniqueKey: lockKey(driver, 's') },
+        { uniqueTtl: 9, processAt: driver.now + 5 },
+      );
+      const grouped = request({ id: 'g', uniqueKey: lockKey(driver, 'g'), groupKey: 'x' }, { uniqueTtl: 9 });
+      await driver.enqueue([scheduled, grouped]);
+      const queue = await driver.queue();
+      expect(queue.locks[lockKey(driver, 's')]?.owner).toBe('s');
+      expect(queue.locks[lockKey(driver, 'g')]?.owner).toBe('g');
+      expect(queue.tasks['s']?.uniqueKey).toBe(lockKey(driver, 's'));
+      expect(queue.tasks['g']?.uniqueKey).toBe(lockKey(driver, 'g'));
+    });
+
+    it('is a duplicate while the lock is held, in the same batch and in a later one, by every route', async () => {
+      const driver = current();
+      expect(await driver.enqueue([unique(driver, 'a'), unique(driver, 'b')])).toEqual(['enqueued', 'duplicate']);
+      const again = [
+        unique(driver, 'c'),
+        unique(driver, 'd', 60, { processAt: driver.now + 1 }),
+        request({ id: 'e', groupKey: 'g', uniqueKey: lockKey(driver, 'one') }, { uniqueTtl: 60 }),
+      ];
+      expect(await driver.enqueue(again)).toEqual(['duplicate', 'duplicate', 'duplicate']);
+      expect(Object.keys((await driver.queue()).tasks)).toEqual(['a']);
+    });
+
+    it('is a duplicate rather than a conflict when it is both', async () => {
+      const driver = current();
+      await driver.enqueue([unique(driver, 'a')]);
+      expect(await driver.enqueue([unique(driver, 'a')])).toEqual(['duplicate']);
+    });
+
+    it('leaves the lock free when its id is taken', async () => {
+      const driver = current();
+      await driver.add({ id: 'a' });
+      expect(await driver.enqueue([unique(driver, 'a')])).toEqual(['conflict']);
+      expect((await driver.queue()).locks).toEqual({});
+      expect(await driver.enqueue([unique(driver, 'a'), unique(driver, 'b')])).toEqual(['conflict', 'enqueued']);
+    });
+
+    it('can be enqueued again when the lock has expired', async () => {
+      const driver = current();
+      await driver.enqueue([unique(driver, 'a', 5)]);
+      await driver.world.expireLock('default', lockKey(driver, 'one'));
+      expect(await driver.enqueue([unique(driver, 'b')])).toEqual(['enqueued']);
+      expect((await driver.queue()).locks[lockKey(driver, 'one')]?.owner).toBe('b');
+    });
+
+    it('gives its lock back when it is done, and when it is complete', async () => {
+      const driver = current();
+      await driver.enqueue([unique(driver, 'a')]);
+      expect(await driver.settle(done(await driver.takeOne()))).toEqual(['settled']);
+      expect(await driver.enqueue([unique(driver, 'b')])).toEqual(['enqueued']);
+      expect(await driver.settle(completion(await driver.takeOne(), driver.now + 60))).toEqual(['settled']);
+      expect((await driver.queue()).locks).toEqual({});
+    });
+
+    it('keeps its lock over retry and archive, where only time ends it', async () => {
+      const driver = current();
+      await driver.enqueue([unique(driver, 'a')]);
+      await driver.settle(retrial(await driver.takeOne(), driver.now));
+      expect(await driver.enqueue([unique(driver, 'b')])).toEqual(['duplicate']);
+      await driver.broker.forward('default');
+      await driver.settle(archival(await driver.takeOne()));
+      expect(await driver.enqueue([unique(driver, 'c')])).toEqual(['duplicate']);
+    });
+
+    it('leaves a lock alone that has become the lock of another task', async () => {
+      const driver = current();
+      await driver.enqueue([unique(driver, 'a')]);
+      const task = await driver.takeOne();
+      await driver.world.expireLock('default', lockKey(driver, 'one'));
+      await driver.enqueue([unique(driver, 'b')]);
+      expect(await driver.settle(done(task))).toEqual(['settled']);
+      expect((await driver.queue()).locks[lockKey(driver, 'one')]?.owner).toBe('b');
+    });
+
+    it('keeps its lock when the settlement is lost', async () => {
+      const driver = current();
+      await driver.enqueue([unique(driver, 'a')]);
+      const task = await driver.takeOne();
+      const stale = { ...task, lease: { ...task.lease, expiresAt: task.lease.expiresAt - 1 } };
+      expect(await driver.settle(done(stale), completion(stale, driver.now))).toEqual(['lost', 'lost']);
+      expect((await driver.queue()).locks[lockKey(driver, 'one')]?.owner).toBe('a');
+    });
+  });
+}

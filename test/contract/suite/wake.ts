@@ -1,0 +1,138 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { WakeSource } from '../../../lib/broker/broker.js';
+import { ClosedError } from '../../../lib/errors.js';
+import { request } from '../../support/messages.js';
+import { type Driver, done, retrial } from '../driver.js';
+
+interface Notices {
+  readonly source: WakeSource;
+  readonly pending: string[];
+  readonly delayed: string[];
+  lost: number;
+}
+
+const watch = (driver: Driver): Notices => {
+  const pending: string[] = [];
+  const delayed: string[] = [];
+  const source = driver.broker.watch({
+    onPending: (queue) => void pending.push(queue),
+    onDelayed: (queue) => void delayed.push(queue),
+    onLost: () => void notices.lost++,
+  });
+  const notices: Notices = { source, pending, delayed, lost: 0 };
+  onTestFinished(() => source.close());
+  return notices;
+};
+
+/** Notices come in the order of the changes: once this one is here, none before it is still under way. */
+async function flush(driver: Driver, notices: Notices): Promise<void> {
+  const { length } = notices.pending;
+  await notices.source.armPending(['flush']);
+  await driver.add({ queue: 'flush' });
+  await vi.waitFor(() => expect(notices.pending.slice(length)).toContain('flush'));
+  notices.pending.splice(notices.pending.indexOf('flush'), 1);
+}
+
+export function exerciseWake(current: () => Driver): void {
+  describe('wake', () => {
+    it('tells the runnable backlog of each queue when it arms', async () => {
+      const driver = current();
+      const { source } = watch(driver);
+      await driver.enqueue([request(), request()]);
+      await driver.add({ queue: 'paused' });
+      await driver.broker.pauseQueue('paused');
+      const backlog = await source.armPending(['default', 'paused', 'empty']);
+      expect([...backlog]).toEqual([
+        ['default', 2],
+        ['paused', 0],
+        ['empty', 0],
+      ]);
+    });
+
+    it('notices an enqueue, once per arming', async () => {
+      const driver = current();
+      const notices = watch(driver);
+      await notices.source.armPending(['default', 'other']);
+      await driver.add();
+      await vi.waitFor(() => expect(notices.pending).toEqual(['default']));
+      await driver.add();
+      await flush(driver, notices);
+      expect(notices.pending).toEqual(['default']);
+      await notices.source.armPending(['default']);
+      await driver.add();
+      await vi.waitFor(() => expect(notices.pending).toEqual(['default', 'default']));
+      expect(notices.lost).toBe(0);
+    });
+
+    it('notices a pause, a resume and a forwarded task', async () => {
+      const driver = current();
+      await driver.add({}, { processAt: driver.now });
+      const notices = watch(driver);
+      const steps = [
+        () => driver.broker.pauseQueue('default'),
+        () => driver.broker.resumeQueue('default'),
+        () => driver.broker.forward('default'),
+      ];
+      for (const [index, step] of steps.entries()) {
+        await notices.source.armPending(['default']);
+        await step();
+        await vi.waitFor(() => expect(notices.pending).toHaveLength(index + 1));
+      }
+      expect(new Set(notices.pending)).toEqual(new Set(['default']));
+    });
+
+    it('does not notice what changes neither pending nor paused', async () => {
+      const driver = current();
+      const task = await driver.lend();
+      const notices = watch(driver);
+      await notices.source.armPending(['default']);
+      await driver.add({}, { processAt: driver.now + 5 });
+      await driver.add({ groupKey: 'g' });
+      await driver.broker.extendLeases('default', [task.lease], driver.now + 60);
+      await driver.settle(done(task));
+      await flush(driver, notices);
+      expect(notices.pending).toEqual([]);
+    });
+
+    it('tells the next due time of all queues and notices scheduled and retried tasks', async () => {
+      const driver = current();
+      const task = await driver.lend();
+      const notices = watch(driver);
+      expect(await notices.source.armDelayed(['default', 'other'])).toBeUndefined();
+      await driver.settle(retrial(task, driver.now + 50));
+      await vi.waitFor(() => expect(notices.delayed).toEqual(['default']));
+      expect(await notices.source.armDelayed(['default', 'other'])).toBe(driver.now + 50);
+      await driver.add({ queue: 'other' }, { processAt: driver.now + 20 });
+      await vi.waitFor(() => expect(notices.delayed).toEqual(['default', 'other']));
+      expect(await notices.source.armDelayed(['default', 'other'])).toBe(driver.now + 20);
+      expect(notices.pending).toEqual([]);
+    });
+
+    it('serves several sources', async () => {
+      const driver = current();
+      const both = [watch(driver), watch(driver)];
+      for (const { source } of both) await source.armPending(['default']);
+      await driver.add();
+      for (const notices of both) await vi.waitFor(() => expect(notices.pending).toEqual(['default']));
+    });
+
+    it('is silent after it was closed, and cannot be armed again', async () => {
+      const driver = current();
+      const [closed, open] = [watch(driver), watch(driver)];
+      for (const { source } of [closed, open]) await source.armPending(['default']);
+      await closed.source.close();
+      await closed.source.close();
+      await driver.add();
+      await vi.waitFor(() => expect(open.pending).toEqual(['default']));
+      expect(closed.pending).toEqual([]);
+      await expect(closed.source.armPending(['default'])).rejects.toBeInstanceOf(ClosedError);
+      await expect(closed.source.armDelayed(['default'])).rejects.toBeInstanceOf(ClosedError);
+    });
+
+    it('has nothing to arm for no queues', async () => {
+      const { source } = watch(current());
+      expect([...(await source.armPending([]))]).toEqual([]);
+      expect(await source.armDelayed([])).toBeUndefined();
+    });
+  });
+}
