@@ -86,9 +86,13 @@ export class AsynqClient {
    * @throws InvalidTaskError when the task or the options that all payloads share are wrong; nothing was written
    * @throws ClosedError after `close`
    */
-  enqueueMany<P>(task: TaskDefinition<P>, payloads: readonly P[], options?: TaskOptions): Promise<EnqueueResult[]>;
+  enqueueMany<P>(
+    task: TaskDefinition<P>,
+    payloads: readonly NoInfer<P>[],
+    options?: TaskOptions,
+  ): Promise<EnqueueResult[]>;
   enqueueMany(type: string, payloads: readonly unknown[], options?: TaskOptions): Promise<EnqueueResult[]>;
-  enqueueMany<const T extends readonly unknown[]>(items: {
+  enqueueMany<T extends readonly unknown[]>(items: {
     [K in keyof T]: DefinedItem<T[K]> | NamedItem;
   }): Promise<EnqueueResult[]>;
   async enqueueMany(first: unknown, payloads?: readonly unknown[], options?: TaskOptions): Promise<EnqueueResult[]> {

@@ -9,8 +9,8 @@ export type PayloadArguments<P> = [undefined] extends [P]
 
 /** A task for `enqueueMany`, by its definition. */
 export type DefinedItem<P = unknown> = { task: TaskDefinition<P>; options?: TaskOptions } & ([undefined] extends [P]
-  ? { payload?: P }
-  : { payload: P });
+  ? { payload?: NoInfer<P> }
+  : { payload: NoInfer<P> });
 
 /** A task for `enqueueMany`, by its type name. */
 export interface NamedItem {

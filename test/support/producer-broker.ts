@@ -1,0 +1,59 @@
+import type { EnqueueRequest, EnqueueStatus, ProducerBroker } from '../../lib/broker/broker.js';
+import { ManualClock } from '../../lib/clock.js';
+
+/** One `enqueue` call as the broker saw it. */
+export interface ProducerCall {
+  readonly queue: string;
+  readonly requests: readonly EnqueueRequest[];
+}
+
+/** A broker that stores nothing: it records what it is asked, and answers, fails or waits as it is told. */
+export class FakeProducerBroker implements ProducerBroker {
+  readonly clock: ManualClock;
+  readonly keyPrefix: string;
+  readonly calls: ProducerCall[] = [];
+  /** Calls that have not been answered. */
+  underWay = 0;
+  mostUnderWay = 0;
+  /** Decides the status of each request; may throw to fail the whole call. */
+  answer: (request: EnqueueRequest, queue: string) => EnqueueStatus = () => 'enqueued';
+  private readonly held: (() => void)[] = [];
+  private holding = false;
+
+  constructor({ now = 1_700_000_000_000, keyPrefix = 'asynq' } = {}) {
+    this.clock = new ManualClock(now);
+    this.keyPrefix = keyPrefix;
+  }
+
+  /** The requests of all calls, in order. */
+  get requests(): EnqueueRequest[] {
+    return this.calls.flatMap((call) => call.requests);
+  }
+
+  /** From now on calls are recorded but not answered. */
+  hold(): void {
+    this.holding = true;
+  }
+
+  /** Answers the oldest call that is held. */
+  releaseOne(): void {
+    this.held.shift()?.();
+  }
+
+  /** Answers every held call, and later ones at once. */
+  release(): void {
+    this.holding = false;
+    for (const go of this.held.splice(0)) go();
+  }
+
+  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
+    this.calls.push({ queue, requests });
+    this.mostUnderWay = Math.max(this.mostUnderWay, ++this.underWay);
+    try {
+      if (this.holding) await new Promise<void>((go) => this.held.push(go));
+      return requests.map((request) => this.answer(request, queue));
+    } finally {
+      this.underWay--;
+    }
+  }
+}
