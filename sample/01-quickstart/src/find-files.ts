@@ -1,0 +1,29 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const PASSED_OVER = new Set(['node_modules', 'dist', 'coverage']);
+
+/** The files named, and those below the folders named; hidden and generated folders are passed over. */
+export async function findFiles(names: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of names) {
+    // A name that does not exist stays in: its task shows what becomes of a hopeless one.
+    const folder = await stat(name).then(
+      (entry) => entry.isDirectory(),
+      () => false,
+    );
+    found.push(...(folder ? await below(name) : [name]));
+  }
+  return found;
+}
+
+async function below(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (entry.name.startsWith('.') || PASSED_OVER.has(entry.name)) continue;
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) found.push(...(await below(path)));
+    else if (entry.isFile()) found.push(path);
+  }
+  return found.sort();
+}

@@ -1,0 +1,14 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { Injectable, Logger } from '@nestjs/common';
+
+/** Stands for a mail service: takes a moment, and stops when told to. */
+@Injectable()
+export class Mailer {
+  private readonly logger = new Logger('Mailer');
+
+  async send(to: string, subject: string, signal: AbortSignal): Promise<string> {
+    await wait(20, undefined, { signal });
+    this.logger.log(`to ${to}: ${subject}`);
+    return `sent to ${to}`;
+  }
+}

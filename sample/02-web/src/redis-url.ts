@@ -1,0 +1,1 @@
+export const redisUrl = process.env.REDIS_URL ?? 'redis://127.0.0.1:6379';

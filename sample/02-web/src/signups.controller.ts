@@ -1,0 +1,40 @@
+import {
+  Body,
+  Controller,
+  Get,
+  Headers,
+  HttpCode,
+  NotFoundException,
+  Param,
+  Post,
+  ValidationPipe,
+} from '@nestjs/common';
+import { AsynqClient, AsynqInspector } from 'nestjs-asynq';
+import { SignupDto } from './signup.dto.js';
+import { MAIL_QUEUE, WelcomeEmail } from './tasks.js';
+
+@Controller('signups')
+export class SignupsController {
+  constructor(
+    private readonly client: AsynqClient,
+    private readonly inspector: AsynqInspector,
+  ) {}
+
+  /** Answers as soon as the task is stored; the mail is sent by a worker. */
+  @Post()
+  @HttpCode(202)
+  async signUp(
+    @Body(new ValidationPipe({ whitelist: true })) signup: SignupDto,
+    @Headers('x-tenant') tenant = 'public',
+  ): Promise<{ taskId: string }> {
+    const { id } = await this.client.enqueue(WelcomeEmail, signup, { headers: { tenant } });
+    return { taskId: id };
+  }
+
+  @Get(':taskId')
+  async status(@Param('taskId') taskId: string): Promise<{ state: string; result: unknown; error: string }> {
+    const info = await this.inspector.getTaskInfo(MAIL_QUEUE, taskId);
+    if (!info) throw new NotFoundException(`no such signup: ${taskId}`);
+    return { state: info.state, result: info.result && JSON.parse(info.result.toString()), error: info.lastErr };
+  }
+}
