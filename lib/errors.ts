@@ -51,6 +51,11 @@ export class WakeUpRefusedError extends AsynqError {
   readonly code = 'ASYNQ_WAKE_UP_REFUSED';
 }
 
+/** A Redis key holds something else than asynq keeps there. Nothing was written. `cause` is the driver's error. */
+export class WrongKeyTypeError extends AsynqError {
+  readonly code = 'ASYNQ_WRONG_KEY_TYPE';
+}
+
 /** The client, server or broker was already closed. */
 export class ClosedError extends AsynqError {
   readonly code = 'ASYNQ_CLOSED';
@@ -114,6 +119,11 @@ export class ShutdownError extends AsynqError {
   constructor() {
     super('server is shutting down');
   }
+}
+
+/** The testing kit cannot do what a test asks of it, or a test ran into one of its limits. */
+export class TestingError extends AsynqError {
+  readonly code = 'ASYNQ_TESTING';
 }
 
 /** Throw it (or an error whose `cause` chain holds it) from a handler: the task is archived, not retried. */

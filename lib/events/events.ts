@@ -50,6 +50,8 @@ export interface AsynqEventMap {
   loopFailed: { readonly loop: string; readonly error: unknown };
   /** Wake-up notices are not to be had; the server polls. */
   wakeUnavailable: { readonly error: unknown };
+  /** The application declares handlers for a connection that only produces (`server: false`): they are not run here. */
+  handlersIdle: { readonly handlers: number };
   serverStarted: { readonly concurrency: number; readonly queues: Readonly<Record<string, number>> };
   /** Fetching has ended for good; running tasks go on. */
   serverStopped: { readonly active: number };

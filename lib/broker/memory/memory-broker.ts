@@ -177,6 +177,11 @@ export class MemoryBroker implements Broker {
     return Object.fromEntries(known.map(([queue, store]) => [queue, describeQueue(store, this.clock.now())]));
   }
 
+  /** Forgets every queue and task, as FLUSHDB would. */
+  clear(): void {
+    this.stores.clear();
+  }
+
   /** The bare data of a queue, for tests that bring about what no call can. */
   store(queue: string): QueueStore {
     const name = wellFormed(queue);

@@ -1,0 +1,71 @@
+// The module and what it provides
+export { AsynqModule } from './nest/asynq.module.js';
+export type { AsynqModuleExtras, AsynqModuleOptions, AsynqOptionsFactory } from './nest/asynq-module.options.js';
+export { AsynqServer } from './nest/asynq-server.js';
+export { AsynqClient, type AsynqClientOptions } from './client/client.js';
+export type { DefinedItem, EnqueueResult, NamedItem } from './client/types.js';
+export { ASYNQ_BROKER, getAsynqBrokerToken, getAsynqClientToken, getAsynqServerToken } from './nest/nest.tokens.js';
+export { InjectAsynqClient } from './nest/decorators/inject-asynq-client.decorator.js';
+
+// Handlers
+export { Payload } from './nest/decorators/payload.decorator.js';
+export { TaskCtx } from './nest/decorators/task-ctx.decorator.js';
+export { TaskHandler, type TaskHandlerOptions } from './nest/decorators/task-handler.decorator.js';
+export { getTaskContext, getTaskPayload, isAsynqContext } from './nest/execution/asynq-context.js';
+export type { InvalidPayloadPolicy } from './nest/execution/invalid-payload.js';
+
+// Tasks
+export {
+  defineTask,
+  type PayloadOf,
+  type ResultOf,
+  type TaskDefinition,
+  type TaskHandling,
+} from './task/definition.js';
+export { bytesCodec, jsonCodec, type PayloadCodec } from './task/codec.js';
+export type { IsFailure, RetryDelay, TaskContext } from './task/context.js';
+export type { TaskInfo } from './task/info.js';
+export type { TaskOptions } from './task/options.js';
+export { defaultRetryDelay } from './task/retry-delay.js';
+export type { Duration } from './duration.js';
+export type { TaskState } from './wire/states.js';
+
+// The server and its events
+export type { ServerOptions } from './server/options.js';
+export type { ServerStatus } from './server/server.js';
+export type {
+  AsynqEventMap,
+  AsynqEventName,
+  AsynqEvents,
+  TaskOutcome,
+  TaskOutcomeKind,
+  TaskRef,
+} from './events/events.js';
+
+// Connections and brokers
+export type { ConnectionInput } from './broker/redis/connection-options.js';
+export type { Broker } from './broker/broker.js';
+export { ManualClock, SystemClock, type Clock, type ClockTimer } from './clock.js';
+
+// Errors
+export {
+  AsynqError,
+  BrokerUnavailableError,
+  ClosedError,
+  DeadlineExceededError,
+  DuplicateTaskError,
+  HandlerNotFoundError,
+  InvalidHandlerError,
+  InvalidOptionError,
+  InvalidPayloadError,
+  InvalidTaskError,
+  LeaseExpiredError,
+  RevokeTask,
+  ServerStateError,
+  ShutdownError,
+  SkipRetry,
+  TaskCanceledError,
+  TaskIdConflictError,
+  TestingError,
+  UndecodableMessageError,
+} from './errors.js';

@@ -1,0 +1,28 @@
+import { Module } from '@nestjs/common';
+import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
+import { ConnectionRegistry } from './connection.registry.js';
+import { Enhancers } from './execution/enhancers.js';
+import { TaskHandlerFactory } from './execution/task-handler.factory.js';
+import { moveInHookOrder } from './hook-order.js';
+import { ServerOrchestrator } from './server.orchestrator.js';
+import { TaskHandlerExplorer } from './task-handler.explorer.js';
+import { TaskHandlerMetadataAccessor } from './task-handler.metadata-accessor.js';
+
+/** What all connections of an application share. Imported by every AsynqModule; Nest makes it once. */
+@Module({
+  imports: [DiscoveryModule],
+  providers: [
+    ConnectionRegistry,
+    Enhancers,
+    TaskHandlerMetadataAccessor,
+    TaskHandlerExplorer,
+    TaskHandlerFactory,
+    ServerOrchestrator,
+  ],
+  exports: [ConnectionRegistry, ServerOrchestrator],
+})
+export class AsynqCoreModule {
+  constructor(modules: ModulesContainer) {
+    moveInHookOrder(modules, AsynqCoreModule, 'starts last, stops first');
+  }
+}

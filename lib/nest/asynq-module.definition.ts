@@ -1,0 +1,28 @@
+import { ConfigurableModuleBuilder, type DynamicModule } from '@nestjs/common';
+import type { AsynqModuleExtras, AsynqModuleOptions } from './asynq-module.options.js';
+import { connectionProviders } from './connection.providers.js';
+import { AsynqCoreModule } from './asynq-core.module.js';
+import { RAW_MODULE_OPTIONS } from './connection.tokens.js';
+import { DEFAULT_CONNECTION } from './nest.constants.js';
+import { getAsynqBrokerToken, getAsynqClientToken, getAsynqServerToken } from './nest.tokens.js';
+
+const NO_EXTRAS: AsynqModuleExtras = { name: undefined, isGlobal: false, extraProviders: undefined };
+
+export const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
+  new ConfigurableModuleBuilder<AsynqModuleOptions>({ optionsInjectionToken: RAW_MODULE_OPTIONS })
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName('createAsynqOptions')
+    .setExtras(NO_EXTRAS, withConnection)
+    .build();
+
+/** Adds the providers of one connection to what Nest's builder made of the options. */
+function withConnection(definition: DynamicModule, extras: AsynqModuleExtras): DynamicModule {
+  const name = extras.name ?? DEFAULT_CONNECTION;
+  return {
+    ...definition,
+    global: extras.isGlobal ?? false,
+    imports: [...(definition.imports ?? []), AsynqCoreModule],
+    providers: [...(definition.providers ?? []), ...(extras.extraProviders ?? []), ...connectionProviders(name)],
+    exports: [getAsynqBrokerToken(name), getAsynqClientToken(name), getAsynqServerToken(name)],
+  };
+}

@@ -1,0 +1,96 @@
+import type { Provider } from '@nestjs/common';
+import type { ConnectionInput } from '../broker/redis/connection-options.js';
+import { InvalidOptionError } from '../errors.js';
+import type { ServerOptions } from '../server/options.js';
+import type { PayloadCodec } from '../task/codec.js';
+import type { TaskOptions } from '../task/options.js';
+import { DEFAULT_KEY_PREFIX } from '../wire/keys.js';
+import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
+import type { InvalidPayloadPolicy } from './execution/invalid-payload.js';
+import { misplacedExtra } from './nest.messages.js';
+
+export interface AsynqModuleOptions {
+  /**
+   * Where Redis is: ioredis options, a URL, a cluster, a sentinel group, or an ioredis client; `'memory'` keeps everything in
+   * this process. Nothing connects before it is needed.
+   */
+  connection: ConnectionInput | 'memory';
+  /** Options of the server that runs this application's handlers; `false`: this process only produces. Default `{}`. */
+  server?: ServerOptions | false;
+  /** Whether the server starts with the application, when there are handlers; else call `AsynqServer.start()`. Default true. */
+  autoStart?: boolean;
+  /**
+   * What becomes of a task whose payload cannot be decoded or is refused by a pipe: `'archive'` at once, since the same bytes will
+   * fail again, or `'retry'` like any failure. Default `'archive'`.
+   */
+  invalidPayload?: InvalidPayloadPolicy;
+  /** How payloads become bytes and back, unless a definition says. Default JSON, and bytes as they are. */
+  codec?: PayloadCodec;
+  /** Options of every task enqueued here, under those of its definition and of the call. */
+  defaults?: TaskOptions;
+  /**
+   * Begin of every key in Redis, for several tenants on one. Default `asynq`. Go servers and tools see only the default: a
+   * task under another prefix is invisible to them.
+   */
+  keyPrefix?: string;
+}
+
+/** What Nest must know before any factory runs. In `forRootAsync` these stand beside `useFactory`. */
+export interface AsynqModuleExtras {
+  /** The name of this connection when an application has several. Default: it has none. */
+  name?: string;
+  /** Whether modules need not import this one to inject the client. Default false. Handlers are found in every module anyway. */
+  isGlobal?: boolean;
+  /** Further providers that the options factory can inject. */
+  extraProviders?: Provider[];
+}
+
+/** What a class given to `useClass` or `useExisting` implements. */
+export interface AsynqOptionsFactory {
+  createAsynqOptions(): Promise<AsynqModuleOptions> | AsynqModuleOptions;
+}
+
+/** Module options after validation. The connection is judged when the broker is made, so not at all when it is overridden. */
+export interface ResolvedModuleOptions extends AsynqModuleOptions {
+  readonly server: ServerOptions | false;
+  readonly autoStart: boolean;
+  readonly invalidPayload: InvalidPayloadPolicy;
+  readonly keyPrefix: string;
+}
+
+const KNOWN: readonly (keyof AsynqModuleOptions)[] = [
+  'connection',
+  'server',
+  'autoStart',
+  'invalidPayload',
+  'codec',
+  'defaults',
+  'keyPrefix',
+];
+
+export const EXTRAS: readonly (keyof AsynqModuleExtras)[] = ['name', 'isGlobal', 'extraProviders'];
+
+const POLICIES: readonly InvalidPayloadPolicy[] = ['archive', 'retry'];
+
+/** @throws InvalidOptionError naming the option, its value and the remedy */
+export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModuleOptions {
+  requireObject(options, 'AsynqModule options', InvalidOptionError);
+  const extra = EXTRAS.find((key) => key in options);
+  if (extra) throw new InvalidOptionError(misplacedExtra(extra));
+  rejectUnknownKeys(options, KNOWN, 'AsynqModule option', InvalidOptionError);
+  const { server = {}, autoStart = true, invalidPayload = 'archive', keyPrefix = DEFAULT_KEY_PREFIX } = options;
+  if (server !== false) requireObject(server, 'AsynqModule option server (options, or false)', InvalidOptionError);
+  if (typeof autoStart !== 'boolean') throw wrong('autoStart', autoStart, 'true or false');
+  if (!POLICIES.includes(invalidPayload)) throw wrong('invalidPayload', invalidPayload, '"archive" or "retry"');
+  return { ...options, server, autoStart, invalidPayload, keyPrefix: checkKeyPrefix(keyPrefix) };
+}
+
+/** Braces would become the hash tag of a Redis Cluster, and tear a queue's keys apart. */
+function checkKeyPrefix(prefix: unknown): string {
+  const text = requireNonBlank(prefix, 'AsynqModule option keyPrefix', InvalidOptionError);
+  if (/[{}]/.test(text)) throw wrong('keyPrefix', text, 'without braces, which are special in a Redis Cluster');
+  return text;
+}
+
+const wrong = (name: string, value: unknown, expected: string): InvalidOptionError =>
+  new InvalidOptionError(`AsynqModule option ${name} must be ${expected}, not ${describe(value)}`);

@@ -1,0 +1,53 @@
+import type { AsynqEvents } from '../events/events.js';
+import type { Server, ServerStatus } from '../server/server.js';
+
+/**
+ * The handle on the server of a connection: starts it by hand (`autoStart: false`) and changes it at run time. With
+ * `server: false` everything but `events` throws ServerStateError.
+ */
+export class AsynqServer {
+  /** @param server makes the server at the first call, when the handlers are known */
+  constructor(
+    private readonly server: () => Server,
+    /** What happens to tasks and to the server, after it has happened. */
+    readonly events: AsynqEvents,
+  ) {}
+
+  get status(): ServerStatus {
+    return this.server().status;
+  }
+
+  /** Handlers that have not settled. */
+  get active(): number {
+    return this.server().active;
+  }
+
+  /** Needed only with `autoStart: false`. @throws ServerStateError when it runs, has ended, or has no handlers */
+  start(): Promise<void> {
+    return this.server().start();
+  }
+
+  /** Takes no new tasks until `resumeFetching`; what runs goes on. */
+  pauseFetching(): void {
+    this.server().pauseFetching();
+  }
+
+  resumeFetching(): void {
+    this.server().resumeFetching();
+  }
+
+  /** Serves one more queue, or changes the priority of one. @throws InvalidOptionError */
+  addQueue(name: string, priority?: number): void {
+    this.server().addQueue(name, priority);
+  }
+
+  /** Stops serving a queue; its running tasks end normally. @throws InvalidOptionError when it is not served */
+  removeQueue(name: string): void {
+    this.server().removeQueue(name);
+  }
+
+  /** Changes how many handlers run at the same time; running ones are never interrupted. @throws InvalidOptionError */
+  setConcurrency(concurrency: number): void {
+    this.server().setConcurrency(concurrency);
+  }
+}

@@ -1,0 +1,59 @@
+import { Inject, Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { InvalidOptionError } from '../errors.js';
+import { logEvents } from '../telemetry/log.js';
+import { nestLogger } from './nest-logger.js';
+import { rejectUnknownKeys, requireNonBlank } from '../validation.js';
+import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './asynq-module.definition.js';
+import { EXTRAS } from './asynq-module.options.js';
+import type { Connection } from './connection.registry.js';
+import { CONNECTION } from './connection.tokens.js';
+import { moveInHookOrder } from './hook-order.js';
+import { noOptionsSource, optionsMissing } from './nest.messages.js';
+import { closeConnection } from './server.orchestrator.js';
+
+const SOURCES = ['useFactory', 'useClass', 'useExisting'];
+const ASYNC_KEYS = [...SOURCES, 'imports', 'inject', 'provideInjectionTokensFrom', ...EXTRAS];
+
+/**
+ * One connection to a Redis with asynq tasks: its client, and the server that runs the application's `@TaskHandler` methods.
+ *
+ * The server starts in `onApplicationBootstrap`, after that of every other module, when there are handlers. It is shut down
+ * in `onModuleDestroy`, before that of every other module: it stops fetching, lets running handlers end up to `shutdownTimeout`,
+ * tells the rest to stop and puts their tasks back. Handlers and shutdown hooks can enqueue until the very end: client and
+ * connections close in `onApplicationShutdown`, after that of every other module.
+ */
+@Module({})
+export class AsynqModule extends ConfigurableModuleClass implements OnApplicationShutdown {
+  constructor(
+    @Inject(CONNECTION) private readonly connection: Connection,
+    modules: ModulesContainer,
+  ) {
+    super();
+    logEvents(connection.events, nestLogger(connection.name));
+    moveInHookOrder(modules, AsynqModule, 'starts first, stops last');
+  }
+
+  /** @throws InvalidOptionError at once for a wrong name, at boot for every other wrong option */
+  static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
+    requireOptions(options, 'forRoot');
+    return super.forRoot(options);
+  }
+
+  /** The options from a factory or a class; `name` and `isGlobal` beside it. @throws InvalidOptionError */
+  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    requireOptions(options, 'forRootAsync');
+    rejectUnknownKeys(options, ASYNC_KEYS, 'AsynqModule.forRootAsync option', InvalidOptionError);
+    if (!SOURCES.some((source) => source in options)) throw new InvalidOptionError(noOptionsSource);
+    return super.forRootAsync(options);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await closeConnection(this.connection);
+  }
+}
+
+function requireOptions(options: { name?: string } | undefined, method: string): void {
+  if (typeof options !== 'object' || options === null) throw new InvalidOptionError(optionsMissing(method));
+  if (options.name !== undefined) requireNonBlank(options.name, 'AsynqModule option name', InvalidOptionError);
+}

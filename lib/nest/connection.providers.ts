@@ -1,0 +1,67 @@
+import type { Provider } from '@nestjs/common';
+import type { Broker } from '../broker/broker.js';
+import { MemoryBroker } from '../broker/memory/memory-broker.js';
+import { RedisConnections } from '../broker/redis/connections.js';
+import { RedisBroker } from '../broker/redis/redis-broker.js';
+import { AsynqClient } from '../client/client.js';
+import { SystemClock } from '../clock.js';
+import { InvalidOptionError } from '../errors.js';
+import { AsynqEvents } from '../events/events.js';
+import { resolveModuleOptions, type ResolvedModuleOptions } from './asynq-module.options.js';
+import { AsynqServer } from './asynq-server.js';
+import { ConnectionRegistry, type Connection } from './connection.registry.js';
+import { CONNECTION, RAW_MODULE_OPTIONS, RESOLVED_MODULE_OPTIONS } from './connection.tokens.js';
+import { missingConnection } from './nest.messages.js';
+import { getAsynqBrokerToken, getAsynqClientToken, getAsynqServerToken } from './nest.tokens.js';
+import { ServerOrchestrator } from './server.orchestrator.js';
+
+/** The providers of one connection; the broker and the client can be overridden by their tokens. */
+export function connectionProviders(name: string): Provider[] {
+  const broker = getAsynqBrokerToken(name);
+  const client = getAsynqClientToken(name);
+  return [
+    { provide: RESOLVED_MODULE_OPTIONS, useFactory: resolveModuleOptions, inject: [RAW_MODULE_OPTIONS] },
+    {
+      provide: broker,
+      useFactory: (options: ResolvedModuleOptions) => createBroker(name, options),
+      inject: [RESOLVED_MODULE_OPTIONS],
+    },
+    {
+      provide: client,
+      useFactory: (made: Broker, { codec, defaults }: ResolvedModuleOptions) =>
+        new AsynqClient(made, { codec, defaults }),
+      inject: [broker, RESOLVED_MODULE_OPTIONS],
+    },
+    {
+      provide: CONNECTION,
+      useFactory: (registry: ConnectionRegistry, ...made: [ResolvedModuleOptions, Broker, AsynqClient]) =>
+        register(registry, name, ...made),
+      inject: [ConnectionRegistry, RESOLVED_MODULE_OPTIONS, broker, client],
+    },
+    {
+      provide: getAsynqServerToken(name),
+      useFactory: (orchestrator: ServerOrchestrator, connection: Connection) =>
+        new AsynqServer(() => orchestrator.serverOf(connection), connection.events),
+      inject: [ServerOrchestrator, CONNECTION],
+    },
+  ];
+}
+
+function createBroker(name: string, { connection, keyPrefix }: ResolvedModuleOptions): Broker {
+  if (connection === undefined || connection === null) throw new InvalidOptionError(missingConnection(name));
+  const clock = new SystemClock();
+  if (connection === 'memory') return new MemoryBroker(clock, { keyPrefix });
+  return new RedisBroker(new RedisConnections(connection), { clock, keyPrefix });
+}
+
+function register(
+  registry: ConnectionRegistry,
+  name: string,
+  options: ResolvedModuleOptions,
+  broker: Broker,
+  client: AsynqClient,
+): Connection {
+  const connection = { name, options, broker, client, events: new AsynqEvents() };
+  registry.add(connection);
+  return connection;
+}

@@ -1,0 +1,28 @@
+import 'reflect-metadata';
+import type { PipeTransform, Type } from '@nestjs/common';
+import { InvalidHandlerError } from '../../errors.js';
+import { NEST_METADATA } from '../nest.constants.js';
+import { notAParameter } from '../nest.messages.js';
+
+/** A pipe, or a class of pipes that Nest makes one of. */
+export type PipeLike = PipeTransform | Type<PipeTransform>;
+
+/**
+ * Stores a parameter where Nest keeps those of `createParamDecorator`, so that an application's own parameter decorators work
+ * on handlers beside ours.
+ */
+export function handlerParameter(
+  decorator: string,
+  paramType: number,
+  data: string | undefined,
+  pipes: PipeLike[],
+): ParameterDecorator {
+  return (target, key, index) => {
+    if (key === undefined)
+      throw new InvalidHandlerError(notAParameter(decorator, (target as { name?: string }).name ?? ''));
+    // Own metadata only: a method that overrides another declares its own parameters.
+    const others = Reflect.getOwnMetadata(NEST_METADATA.routeArguments, target.constructor, key) as object | undefined;
+    const all = { ...others, [`${paramType}:${index}`]: { index, data, pipes } };
+    Reflect.defineMetadata(NEST_METADATA.routeArguments, all, target.constructor, key);
+  };
+}

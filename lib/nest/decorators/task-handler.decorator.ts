@@ -1,0 +1,88 @@
+import 'reflect-metadata';
+import { InvalidHandlerError } from '../../errors.js';
+import type { PayloadCodec } from '../../task/codec.js';
+import type { IsFailure, RetryDelay } from '../../task/context.js';
+import { requireCodec, type TaskDefinition } from '../../task/definition.js';
+import { describe, isBlank, rejectUnknownKeys, requireFunction, requireNonBlank } from '../../validation.js';
+import { DEFAULT_CONNECTION, NEST_METADATA, TASK_HANDLER_METADATA } from '../nest.constants.js';
+import { blankPattern, notAMethod, notATask, onStaticMethod, unnamedMethod } from '../nest.messages.js';
+
+export interface TaskHandlerOptions {
+  /** The `name` of the AsynqModule whose tasks these are. Default: the unnamed one. */
+  connection?: string;
+  /** Milliseconds until the next attempt. Default: the definition's, else the server's. */
+  retryDelay?: RetryDelay;
+  /** Whether an error counts as a failure. Default: the definition's, else the server's. */
+  isFailure?: IsFailure;
+  /** How the payload is decoded. Default: the definition's, else the module's, which is JSON. */
+  codec?: PayloadCodec;
+}
+
+/** What one `@TaskHandler` says. */
+export interface TaskHandlerMetadata {
+  readonly pattern: string;
+  readonly connection: string;
+  readonly retryDelay?: RetryDelay;
+  readonly isFailure?: IsFailure;
+  readonly codec?: PayloadCodec;
+}
+
+const KNOWN: readonly (keyof TaskHandlerOptions)[] = ['connection', 'retryDelay', 'isFailure', 'codec'];
+
+/**
+ * Makes a method of a provider or controller the handler of a task type, or of all types with a prefix: the exact type wins, then
+ * the longest prefix, as in asynq's mux. A method may carry several. The value it returns is the task's result; any
+ * error retries, `SkipRetry` archives, `RevokeTask` drops.
+ *
+ * Without parameter decorators it is called with `(payload, context)`; else see `@Payload()` and `@TaskCtx()`.
+ *
+ * @param task a task type, a prefix of types, or what `defineTask` answers
+ * @throws InvalidHandlerError for a blank type, an unknown option, or on anything but an instance method
+ */
+export function TaskHandler(task: string | TaskDefinition, options: TaskHandlerOptions = {}): MethodDecorator {
+  return (target: object, key: string | symbol | undefined, descriptor?: PropertyDescriptor) => {
+    const method = requireMethod(target, key, descriptor);
+    const metadata = toMetadata(task, options, nameOf(target, key));
+    const others = (Reflect.getOwnMetadata(TASK_HANDLER_METADATA, method) ?? []) as TaskHandlerMetadata[];
+    Reflect.defineMetadata(TASK_HANDLER_METADATA, [metadata, ...others], method);
+    // Request-scoped global guards and the like then apply to the handlers of this class as they do to controllers.
+    Reflect.defineMetadata(NEST_METADATA.entryProvider, true, target.constructor);
+  };
+}
+
+const nameOf = (target: object, key: string | symbol | undefined): string => {
+  const owner = typeof target === 'function' ? target.name : target.constructor.name;
+  return key === undefined ? owner : `${owner}.${String(key)}`;
+};
+
+function requireMethod(target: object, key: string | symbol | undefined, descriptor?: PropertyDescriptor): object {
+  const what = nameOf(target, key);
+  if (typeof descriptor?.value !== 'function') throw new InvalidHandlerError(notAMethod(what));
+  if (typeof target === 'function') throw new InvalidHandlerError(onStaticMethod(what));
+  if (typeof key !== 'string') throw new InvalidHandlerError(unnamedMethod(what));
+  return descriptor.value as object;
+}
+
+function toMetadata(task: string | TaskDefinition, options: TaskHandlerOptions, what: string): TaskHandlerMetadata {
+  const definition: Partial<TaskDefinition> | null = typeof task === 'string' ? { type: task } : task;
+  if (typeof definition !== 'object' || typeof definition?.type !== 'string') {
+    throw new InvalidHandlerError(notATask(what, describe(task)));
+  }
+  if (isBlank(definition.type)) throw new InvalidHandlerError(blankPattern(what));
+  checkOptions(options, what);
+  return {
+    pattern: definition.type,
+    connection: options.connection ?? DEFAULT_CONNECTION,
+    retryDelay: options.retryDelay ?? definition.retryDelay,
+    isFailure: options.isFailure ?? definition.isFailure,
+    codec: options.codec ?? definition.codec,
+  };
+}
+
+function checkOptions({ connection, retryDelay, isFailure, codec, ...rest }: TaskHandlerOptions, what: string): void {
+  rejectUnknownKeys(rest, KNOWN, `@TaskHandler option of ${what}`, InvalidHandlerError);
+  if (connection !== undefined) requireNonBlank(connection, `${what}: connection`, InvalidHandlerError);
+  if (retryDelay !== undefined) requireFunction(retryDelay, `${what}: retryDelay`, InvalidHandlerError);
+  if (isFailure !== undefined) requireFunction(isFailure, `${what}: isFailure`, InvalidHandlerError);
+  if (codec !== undefined) requireCodec(codec, `${what}: codec`);
+}

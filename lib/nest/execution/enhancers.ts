@@ -1,0 +1,63 @@
+import 'reflect-metadata';
+import { Injectable, type Type } from '@nestjs/common';
+import { ApplicationConfig } from '@nestjs/core';
+import { InvalidHandlerError } from '../../errors.js';
+import { NEST_METADATA } from '../nest.constants.js';
+import { unreachableEnhancer } from '../nest.messages.js';
+import type { DiscoveredHandler } from '../task-handler.explorer.js';
+import type { ParamPlan } from './param-plan.js';
+
+/** An instance, or a class that Nest makes one of. */
+export type EnhancerRef = object | Type;
+
+const KINDS = ['guards', 'interceptors', 'pipes', 'filters'] as const;
+type Kind = (typeof KINDS)[number];
+
+/** What is bound to a method and its class, in the order Nest applies it. */
+export function boundEnhancers({ owner, instanceClass, method }: DiscoveredHandler, kind: Kind): EnhancerRef[] {
+  const onClass = (Reflect.getMetadata(NEST_METADATA[kind], instanceClass ?? owner.constructor) ?? []) as EnhancerRef[];
+  const onMethod = (Reflect.getMetadata(NEST_METADATA[kind], method) ?? []) as EnhancerRef[];
+  return [...onClass, ...onMethod];
+}
+
+/** Tells which handlers have guards, pipes, interceptors or filters; the others are called without Nest's pipeline. */
+@Injectable()
+export class Enhancers {
+  constructor(private readonly config: ApplicationConfig) {}
+
+  /** Whether anything wraps this handler, from the parameter to the application. */
+  wrap(handler: DiscoveredHandler, plan: ParamPlan): boolean {
+    if (plan.custom || plan.pipes.length > 0 || this.anyGlobal()) return true;
+    return KINDS.some((kind) => boundEnhancers(handler, kind).length > 0);
+  }
+
+  /**
+   * Nest makes instances of bound classes only for providers it has the class of. For values and what factories answer it leaves
+   * them out without a word, which must not happen to a guard.
+   */
+  requireReachable(handler: DiscoveredHandler, plan: ParamPlan): void {
+    const { wrapper, label } = handler;
+    if (!wrapper.isNotMetatype) return;
+    for (const kind of KINDS) {
+      const refs = [...boundEnhancers(handler, kind), ...(kind === 'pipes' ? plan.pipes : [])];
+      const lost = refs.find((ref) => typeof ref === 'function' && !wrapper.host?.injectables.has(ref as Type));
+      if (!lost) continue;
+      throw new InvalidHandlerError(unreachableEnhancer(label, kind.slice(0, -1), (lost as Type).name));
+    }
+  }
+
+  private anyGlobal(): boolean {
+    const { config } = this;
+    const global: (readonly unknown[])[] = [
+      config.getGlobalGuards(),
+      config.getGlobalInterceptors(),
+      config.getGlobalPipes(),
+      config.getGlobalFilters(),
+      config.getGlobalRequestGuards(),
+      config.getGlobalRequestInterceptors(),
+      config.getGlobalRequestPipes(),
+      config.getGlobalRequestFilters(),
+    ];
+    return global.some((enhancers) => enhancers.length > 0);
+  }
+}

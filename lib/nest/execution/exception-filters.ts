@@ -1,0 +1,90 @@
+import 'reflect-metadata';
+import type { ExceptionFilter, Type } from '@nestjs/common';
+import { ModuleRef, type ApplicationConfig, type ContextId } from '@nestjs/core';
+import { isObservable, lastValueFrom } from 'rxjs';
+import type { AsynqEvents } from '../../events/events.js';
+import { hasCode } from '../../server/error-text.js';
+import { NEST_METADATA } from '../nest.constants.js';
+import type { DiscoveredHandler } from '../task-handler.explorer.js';
+import { boundEnhancers } from './enhancers.js';
+import type { TaskExecutionContext } from './task-execution-context.js';
+
+/** A filter, and how to come by its instance. */
+interface Candidate {
+  readonly catches: (error: unknown) => boolean;
+  readonly instance: (contextId: ContextId) => Promise<ExceptionFilter> | ExceptionFilter;
+}
+
+/**
+ * Runs the exception filter of a failed task, found as Nest finds it: method before class before application, the last declared
+ * first, one at most. Nest's own runner is not used because it takes what an asynchronous filter answers for the handler's
+ * result, which would turn a failure into a success.
+ */
+export class ExceptionFilters {
+  private readonly candidates: readonly Candidate[];
+
+  constructor(
+    private readonly handler: DiscoveredHandler,
+    config: ApplicationConfig,
+    private readonly events: AsynqEvents,
+  ) {
+    const globals = config.getGlobalFilters().map((filter) => boundCandidate(handler, filter));
+    const scoped = config.getGlobalRequestFilters().map((wrapper) => ({
+      catches: catcher(wrapper.metatype as Type),
+      instance: (contextId: ContextId) => resolveIn(wrapper.host!, wrapper.token as Type, contextId),
+    }));
+    const bound = boundEnhancers(handler, 'filters').map((filter) => boundCandidate(handler, filter));
+    this.candidates = [...globals, ...scoped, ...bound].reverse();
+  }
+
+  /**
+   * What the task fails with. A filter observes: its answer changes nothing. An error it throws counts when it decides about
+   * the task (SkipRetry, RevokeTask) or carries the original as its cause; any other is a filter that broke (an HTTP-only one,
+   * say) and is reported, while the task keeps its own error.
+   */
+  async apply(error: unknown, context: TaskExecutionContext, contextId: ContextId): Promise<unknown> {
+    const filter = this.candidates.find((candidate) => candidate.catches(error));
+    if (!filter) return error;
+    try {
+      const instance = await filter.instance(contextId);
+      const run = instance.catch.bind(instance);
+      const answer: unknown = run(error, context);
+      await (isObservable(answer) ? lastValueFrom(answer, { defaultValue: undefined }) : answer);
+    } catch (thrown) {
+      if (thrown === error || decides(thrown) || carries(thrown, error)) return thrown;
+      this.events.emit('hookFailed', { hook: `exception filter of ${this.handler.label}`, error: thrown });
+    }
+    return error;
+  }
+}
+
+function boundCandidate({ wrapper }: DiscoveredHandler, filter: object | Type): Candidate {
+  if (typeof filter !== 'function') {
+    return { catches: catcher(filter.constructor as Type), instance: () => filter as ExceptionFilter };
+  }
+  return {
+    catches: catcher(filter as Type),
+    instance: (contextId) => resolveIn(wrapper.host!, filter as Type, contextId),
+  };
+}
+
+type HostModule = NonNullable<DiscoveredHandler['wrapper']['host']>;
+
+const resolveIn = (host: HostModule, token: Type, contextId: ContextId): Promise<ExceptionFilter> =>
+  host.getProviderByKey<ModuleRef>(ModuleRef).instance.resolve(token, contextId, { strict: true });
+
+function catcher(filter: Type): Candidate['catches'] {
+  const types = (Reflect.getMetadata(NEST_METADATA.caughtTypes, filter) ?? []) as Type[];
+  return (error) => types.length === 0 || types.some((type) => error instanceof type);
+}
+
+const decides = (error: unknown): boolean => hasCode(error, 'ASYNQ_SKIP_RETRY') || hasCode(error, 'ASYNQ_REVOKE_TASK');
+
+function carries(error: unknown, original: unknown): boolean {
+  const seen = new Set<unknown>();
+  for (let current = error; current instanceof Error && !seen.has(current); current = current.cause) {
+    if (current.cause === original) return true;
+    seen.add(current);
+  }
+  return false;
+}

@@ -1,0 +1,86 @@
+import 'reflect-metadata';
+import type { ParamsFactory } from '@nestjs/core';
+import type { TaskContext } from '../../task/context.js';
+import type { PipeLike } from '../decorators/handler-parameter.js';
+import { NEST_METADATA, PARAM_TYPE, TASK_PARAMS_METADATA } from '../nest.constants.js';
+
+/** What Nest stores per parameter, under `type:index`. */
+interface ParamMetadata {
+  readonly index: number;
+  readonly data?: unknown;
+  readonly pipes?: readonly PipeLike[];
+}
+
+/** What a handler's arguments are, without and with Nest's pipeline. */
+export interface ParamPlan {
+  /** Whether the payload is to be decoded: not for handlers that want its bytes, or only the context. */
+  readonly decodes: boolean;
+  /** The pipes bound to parameters. */
+  readonly pipes: readonly PipeLike[];
+  /** Whether parameters come from decorators of the application, which need an execution context. */
+  readonly custom: boolean;
+  /** Builds the arguments without any pipeline. */
+  readonly bind: (payload: unknown, task: TaskContext) => unknown[];
+}
+
+type Extract = (payload: unknown, task: TaskContext) => unknown;
+
+/** Answers a parameter's value from the arguments `[payload, context]` of a running task. Shared: Nest 11 keeps the first one it sees. */
+export const taskParamsFactory: ParamsFactory = {
+  exchangeKeyForValue(type, data, args) {
+    const [payload, task] = args as [unknown, TaskContext];
+    return extractor(type, data)(payload, task);
+  },
+};
+
+function extractor(type: number, data: unknown): Extract {
+  if (type === PARAM_TYPE.task) return (_, task) => task;
+  if (type === PARAM_TYPE.bytes) return (_, task) => task.payload;
+  if (type !== PARAM_TYPE.payload) return () => undefined;
+  if (typeof data !== 'string') return (payload) => payload;
+  return (payload) => (payload as Record<string, unknown> | null | undefined)?.[data];
+}
+
+/**
+ * Reads the parameters of a method and stores them in the form Nest's pipeline reads, under a key of our own: without
+ * decorators as `(payload, context)`, and with payloads typed as bytes marked as such.
+ *
+ * @param owner the prototype that declares the method
+ */
+export function planParams(owner: object, methodName: string): ParamPlan {
+  const declared = Reflect.getOwnMetadata(NEST_METADATA.routeArguments, owner.constructor, methodName) as
+    Record<string, ParamMetadata> | undefined;
+  const types = (Reflect.getMetadata(NEST_METADATA.parameterTypes, owner, methodName) ?? []) as unknown[];
+  const params = Object.fromEntries(Object.entries(declared ?? UNDECORATED).map((entry) => markBytes(entry, types)));
+  Reflect.defineMetadata(TASK_PARAMS_METADATA, params, owner.constructor, methodName);
+  const keys = Object.keys(params);
+  return {
+    decodes: keys.some((key) => typeOf(key) === PARAM_TYPE.payload),
+    pipes: Object.values(params).flatMap(({ pipes }) => pipes ?? []),
+    custom: keys.some((key) => key.includes(NEST_METADATA.customRouteArgument)),
+    bind: binder(params),
+  };
+}
+
+const UNDECORATED: Readonly<Record<string, ParamMetadata>> = {
+  [`${PARAM_TYPE.payload}:0`]: { index: 0, pipes: [] },
+  [`${PARAM_TYPE.task}:1`]: { index: 1, pipes: [] },
+};
+
+const typeOf = (key: string): number => Number(key.split(':')[0]);
+
+function markBytes([key, param]: [string, ParamMetadata], types: readonly unknown[]): [string, ParamMetadata] {
+  const wanted = types[param.index];
+  if (typeOf(key) !== PARAM_TYPE.payload || param.data !== undefined || !isBytesType(wanted)) return [key, param];
+  return [`${PARAM_TYPE.bytes}:${param.index}`, param];
+}
+
+const isBytesType = (type: unknown): boolean =>
+  type === Uint8Array || (typeof type === 'function' && type.prototype instanceof Uint8Array);
+
+function binder(params: Readonly<Record<string, ParamMetadata>>): ParamPlan['bind'] {
+  const extracts: Extract[] = [];
+  for (const [key, { index, data }] of Object.entries(params)) extracts[index] = extractor(typeOf(key), data);
+  const all = Array.from(extracts, (extract) => extract ?? (() => undefined));
+  return (payload, task) => all.map((extract) => extract(payload, task));
+}

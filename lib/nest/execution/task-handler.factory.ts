@@ -1,0 +1,145 @@
+import { Injectable } from '@nestjs/common';
+import { ApplicationConfig, ContextIdFactory, ExternalContextCreator, type ContextId } from '@nestjs/core';
+import { isObservable, lastValueFrom } from 'rxjs';
+import type { AsynqEvents } from '../../events/events.js';
+import type { TaskHandlerEntry } from '../../server/handler.js';
+import type { PayloadCodec } from '../../task/codec.js';
+import type { TaskContext } from '../../task/context.js';
+import { ASYNQ_CONTEXT_TYPE, TASK_PARAMS_METADATA } from '../nest.constants.js';
+import type { DiscoveredHandler, HandlerMethod } from '../task-handler.explorer.js';
+import { Enhancers } from './enhancers.js';
+import { ExceptionFilters } from './exception-filters.js';
+import { judgeFailure, notePipeFailures, undecodable, type InvalidPayloadPolicy } from './invalid-payload.js';
+import { planParams, taskParamsFactory, type ParamPlan } from './param-plan.js';
+import { ScopedInstances } from './scoped-instances.js';
+import { TaskExecutionContext } from './task-execution-context.js';
+
+/** What handlers of one connection have in common. */
+export interface HandlerSettings {
+  readonly codec: PayloadCodec;
+  readonly invalidPayload: InvalidPayloadPolicy;
+  readonly events: AsynqEvents;
+}
+
+type Invoke = (payload: unknown, task: TaskContext) => unknown;
+type Handle = TaskHandlerEntry['handle'];
+
+/** Turns discovered methods into what the server calls: plainly when nothing wraps them, else through Nest's pipeline. */
+@Injectable()
+export class TaskHandlerFactory {
+  private readonly creator: ExternalContextCreator;
+
+  constructor(
+    creator: ExternalContextCreator,
+    private readonly config: ApplicationConfig,
+    private readonly enhancers: Enhancers,
+  ) {
+    this.creator = notePipeFailures(creator);
+  }
+
+  create(handler: DiscoveredHandler, settings: HandlerSettings): TaskHandlerEntry {
+    const plan = planParams(handler.owner, handler.methodName);
+    this.enhancers.requireReachable(handler, plan);
+    const { pattern, retryDelay, isFailure, codec = settings.codec } = handler.metadata;
+    const read = plan.decodes ? decoder(codec) : (task: TaskContext) => task.payload;
+    const wrapped = this.enhancers.wrap(handler, plan);
+    const make =
+      !wrapped && !handler.scoped ? direct : (...args: Parameters<typeof direct>) => this.piped(...args, wrapped);
+    return { pattern, retryDelay, isFailure, handle: make(handler, plan, read, settings) };
+  }
+
+  /** The way through guards, interceptors, pipes and filters, and the one of scoped handlers. */
+  private piped(
+    handler: DiscoveredHandler,
+    plan: ParamPlan,
+    read: (task: TaskContext) => unknown,
+    settings: HandlerSettings,
+    wrapped: boolean,
+  ): Handle {
+    const filters = new ExceptionFilters(handler, this.config, settings.events);
+    const invoker = this.invoker(handler, plan, wrapped);
+    return async (task) => {
+      let payload: unknown = task.payload;
+      const { contextId, invoke } = invoker(task);
+      try {
+        payload = read(task);
+        return await settled(invoke(payload, task));
+      } catch (error) {
+        const context = new TaskExecutionContext([payload, task], handler.instanceClass, handler.method);
+        throw judgeFailure(await filters.apply(error, context, contextId), task.type, settings.invalidPayload);
+      }
+    };
+  }
+
+  /** What to call for a task, and in which of Nest's contexts. */
+  private invoker(
+    handler: DiscoveredHandler,
+    plan: ParamPlan,
+    wrapped: boolean,
+  ): (task: TaskContext) => { contextId: ContextId; invoke: Invoke } {
+    const invokeOn = (instance: object, contextId?: ContextId): Invoke =>
+      wrapped ? this.throughNest(handler, instance, contextId) : plainly(instance, handler.methodName, plan);
+    if (!handler.scoped) {
+      const shared = { contextId: ContextIdFactory.create(), invoke: invokeOn(handler.wrapper.instance as object) };
+      return () => shared;
+    }
+    const scoped = new ScopedInstances(handler);
+    return (task) => {
+      const contextId = scoped.contextOf(task);
+      const invoke: Invoke = async (payload) => invokeOn(await scoped.resolve(contextId), contextId)(payload, task);
+      return { contextId, invoke };
+    };
+  }
+
+  private throughNest(handler: DiscoveredHandler, instance: object, contextId?: ContextId): Invoke {
+    return this.creator.create(
+      instance,
+      handler.method as (...args: unknown[]) => unknown,
+      handler.methodName,
+      TASK_PARAMS_METADATA,
+      taskParamsFactory,
+      contextId,
+      handler.wrapper.id,
+      { guards: true, interceptors: true, filters: false },
+      ASYNQ_CONTEXT_TYPE,
+    );
+  }
+}
+
+/** The way without a pipeline: the payload is decoded, the method called, nothing else. */
+function direct(
+  handler: DiscoveredHandler,
+  plan: ParamPlan,
+  read: (task: TaskContext) => unknown,
+  { invalidPayload }: HandlerSettings,
+): Handle {
+  const invoke = plainly(handler.wrapper.instance as object, handler.methodName, plan);
+  return async (task) => {
+    try {
+      return await settled(invoke(read(task), task));
+    } catch (error) {
+      throw judgeFailure(error, task.type, invalidPayload);
+    }
+  };
+}
+
+function plainly(instance: object, methodName: string, plan: ParamPlan): Invoke {
+  const method = (instance as Record<string, HandlerMethod>)[methodName]!;
+  return (payload, task) => Reflect.apply(method, instance, plan.bind(payload, task)) as unknown;
+}
+
+const decoder =
+  (codec: PayloadCodec) =>
+  (task: TaskContext): unknown => {
+    try {
+      return codec.decode(task.payload);
+    } catch (error) {
+      throw undecodable(task.type, error);
+    }
+  };
+
+/** What a handler answered, once it is there. An Observable counts as its last value, as everywhere in Nest. */
+async function settled(answer: unknown): Promise<unknown> {
+  const result = await answer;
+  return isObservable(result) ? lastValueFrom(result) : result;
+}

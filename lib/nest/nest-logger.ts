@@ -1,0 +1,7 @@
+import { Logger } from '@nestjs/common';
+import type { AsynqLogger } from '../logger.js';
+import { DEFAULT_CONNECTION } from './nest.constants.js';
+
+/** Nest's logger with the context `Asynq`, and the name of the connection when it has one. */
+export const nestLogger = (connection: string): AsynqLogger =>
+  new Logger(connection === DEFAULT_CONNECTION ? 'Asynq' : `Asynq(${connection})`);

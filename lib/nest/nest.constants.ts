@@ -1,0 +1,32 @@
+/** Fixed texts, not symbols or random ids: two copies of this package in one process see each other's decorators. */
+export const TASK_HANDLER_METADATA = 'nestjs-asynq:task-handlers';
+export const TASK_PARAMS_METADATA = 'nestjs-asynq:task-params';
+
+/** The name of the connection that has no name. */
+export const DEFAULT_CONNECTION = 'default';
+
+/** Answer of `getType()` in guards, interceptors, filters and parameter decorators while a task runs. */
+export const ASYNQ_CONTEXT_TYPE = 'asynq';
+
+/**
+ * Nest's own metadata keys. They have been the same since Nest 6, but Nest 11 and 12 export them from different places,
+ * and a static import of something only one of them has would fail on the other.
+ */
+export const NEST_METADATA = {
+  guards: '__guards__',
+  interceptors: '__interceptors__',
+  pipes: '__pipes__',
+  filters: '__exceptionFilters__',
+  caughtTypes: '__filterCatchExceptions__',
+  routeArguments: '__routeArguments__',
+  customRouteArgument: '__customRouteArgs__',
+  parameterTypes: 'design:paramtypes',
+  /** Marks classes that Nest gives request-scoped global enhancers to, as it does to controllers. */
+  entryProvider: '__entryProvider__',
+} as const;
+
+/**
+ * Kinds of parameters, by Nest's numbers (RouteParamtypes), so that pipes see a payload as they see an HTTP body: a
+ * ValidationPipe validates `body`, and leaves alone what Nest's pipes call `custom` (every other number used here).
+ */
+export const PARAM_TYPE = { task: 0, payload: 3, bytes: 12 } as const;

@@ -1,0 +1,57 @@
+/** The texts of errors this room raises. Each names the thing, the value and the remedy. */
+
+export const CONNECTION_FORMS =
+  "{ host, port } or other ioredis options, a URL such as 'redis://localhost:6379', { cluster: [...] }, " +
+  "{ sentinels: [...], name }, an ioredis client, or 'memory' for tests and trials";
+
+const connectionCall = (name: string): string => (name === 'default' ? 'AsynqModule' : `AsynqModule "${name}"`);
+
+export const missingConnection = (name: string): string =>
+  `${connectionCall(name)}: the option connection is missing; give ${CONNECTION_FORMS}`;
+
+export const optionsMissing = (method: string): string =>
+  `AsynqModule.${method} needs an object of options, at least the connection: ${CONNECTION_FORMS}`;
+
+export const noOptionsSource =
+  'AsynqModule.forRootAsync needs one of useFactory, useClass or useExisting to get the options from';
+
+export const misplacedExtra = (key: string): string =>
+  `the module option "${key}" cannot come from a factory: Nest needs it before the factory runs; ` +
+  `put it beside useFactory (or useClass, useExisting) in AsynqModule.forRootAsync`;
+
+export const connectionTwice = (name: string): string =>
+  `AsynqModule is registered twice for the connection "${name}"; call forRoot once (isGlobal: true shares it), ` +
+  'or give the second one another name';
+
+export const unknownConnection = (what: string, name: string, known: string, near: string | undefined): string =>
+  `${what} is for the connection "${name}", which no AsynqModule.forRoot names; ` +
+  (near ? `did you mean "${near}"? (known: ${known})` : `known are ${known || 'none'}`);
+
+export const blankPattern = (what: string): string =>
+  `${what}: @TaskHandler needs a task type (or a prefix of types) with characters in it that are not white space`;
+
+export const notATask = (what: string, value: string): string =>
+  `${what}: @TaskHandler takes a task type or what defineTask answers, not ${value}`;
+
+export const notAMethod = (what: string): string =>
+  `${what}: @TaskHandler belongs on a method of a provider or controller, not on a class, a property or an accessor`;
+
+export const onStaticMethod = (what: string): string =>
+  `${what}: @TaskHandler cannot be on a static method, which has no provider to run on; make it an instance method`;
+
+export const unnamedMethod = (what: string): string =>
+  `${what}: @TaskHandler needs a method with a text name, not a symbol`;
+
+export const notAParameter = (decorator: string, what: string): string =>
+  `@${decorator}() belongs on a parameter of a handler method, not on the constructor of ${what}`;
+
+export const twoHandlers = (pattern: string, connection: string, first: string, second: string): string =>
+  `two handlers for the task type "${pattern}" of the connection "${connection}": ${first} and ${second}; ` +
+  (first === second ? 'the class is provided twice: export it from one module instead' : 'keep one of them');
+
+export const unreachableEnhancer = (handler: string, kind: string, enhancer: string): string =>
+  `${handler}: Nest makes no ${kind} ${enhancer} for it, because its provider is a value or made by a factory; ` +
+  `give an instance (new ${enhancer}(...)), or provide the handler as a class`;
+
+export const noServer = (name: string): string =>
+  `the connection "${name}" has no server: its option server is false, so this process only produces tasks`;

@@ -1,0 +1,21 @@
+import type { InjectionToken } from '@nestjs/common';
+import { AsynqClient } from '../client/client.js';
+import { AsynqServer } from './asynq-server.js';
+import { DEFAULT_CONNECTION } from './nest.constants.js';
+
+/** The broker of the unnamed connection: override it with InMemoryBroker in tests, and no connection to Redis is made. */
+export const ASYNQ_BROKER = 'ASYNQ_BROKER';
+
+const isDefault = (name: string | undefined): boolean => name === undefined || name === DEFAULT_CONNECTION;
+
+/** The token of a connection's broker; {@link ASYNQ_BROKER} for the unnamed one. */
+export const getAsynqBrokerToken = (name?: string): string =>
+  isDefault(name) ? ASYNQ_BROKER : `${ASYNQ_BROKER}:${name}`;
+
+/** The token of a connection's client; the class AsynqClient for the unnamed one. */
+export const getAsynqClientToken = (name?: string): InjectionToken<AsynqClient> =>
+  isDefault(name) ? AsynqClient : `ASYNQ_CLIENT:${name}`;
+
+/** The token of the handle on a connection's server; the class AsynqServer for the unnamed one. */
+export const getAsynqServerToken = (name?: string): InjectionToken<AsynqServer> =>
+  isDefault(name) ? AsynqServer : `ASYNQ_SERVER:${name}`;

@@ -1,0 +1,87 @@
+import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { InvalidHandlerError, ServerStateError } from '../errors.js';
+import { Server } from '../server/server.js';
+import { jsonCodec } from '../task/codec.js';
+import { ConnectionRegistry, type Connection } from './connection.registry.js';
+import { TaskHandlerFactory } from './execution/task-handler.factory.js';
+import { noServer } from './nest.messages.js';
+import { TaskHandlerExplorer, type DiscoveredHandler } from './task-handler.explorer.js';
+
+/**
+ * Owns the servers of an application: one per connection, made when the handlers are known, started after everything else
+ * has started and shut down before anything else is (see AsynqCoreModule for how that order comes about).
+ */
+@Injectable()
+export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly servers = new Map<Connection, Server>();
+  private handlers: readonly DiscoveredHandler[] | undefined;
+
+  constructor(
+    private readonly registry: ConnectionRegistry,
+    private readonly explorer: TaskHandlerExplorer,
+    private readonly factory: TaskHandlerFactory,
+  ) {}
+
+  /** What the application declares for a connection. @throws InvalidHandlerError when some declaration is wrong */
+  handlersOf({ name }: Connection): readonly DiscoveredHandler[] {
+    this.handlers ??= this.explore();
+    return this.handlers.filter(({ metadata }) => metadata.connection === name);
+  }
+
+  /** @throws ServerStateError when the connection has no server, InvalidOptionError, InvalidHandlerError */
+  serverOf(connection: Connection): Server {
+    let server = this.servers.get(connection);
+    if (!server) this.servers.set(connection, (server = this.createServer(connection)));
+    return server;
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    try {
+      for (const connection of this.registry.all()) await this.boot(connection);
+    } catch (error) {
+      // Nest calls no shutdown hooks for an application that did not start.
+      await this.onModuleDestroy();
+      await Promise.all(this.registry.all().map(closeConnection));
+      throw error;
+    }
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    await Promise.all([...this.servers.values()].map((server) => server.shutdown()));
+  }
+
+  private async boot(connection: Connection): Promise<void> {
+    const { options, broker, events } = connection;
+    const handlers = this.handlersOf(connection).length;
+    if (options.server === false) {
+      if (handlers > 0) events.emit('handlersIdle', { handlers });
+      return;
+    }
+    const server = this.serverOf(connection); // judges its options, whether it is started or not
+    if (handlers === 0 || !options.autoStart || broker.manual || server.status !== 'new') return;
+    await server.start();
+  }
+
+  private createServer(connection: Connection): Server {
+    const { name, options, broker, events } = connection;
+    if (options.server === false) throw new ServerStateError(noServer(name));
+    const settings = { codec: options.codec ?? jsonCodec, invalidPayload: options.invalidPayload, events };
+    const handlers = this.handlersOf(connection).map((handler) => this.factory.create(handler, settings));
+    return new Server({ broker, handlers, options: options.server, events });
+  }
+
+  private explore(): DiscoveredHandler[] {
+    const handlers = this.explorer.explore();
+    for (const { label, metadata } of handlers) {
+      if (this.registry.has(metadata.connection)) continue;
+      throw new InvalidHandlerError(this.registry.unknown(metadata.connection, label));
+    }
+    return handlers;
+  }
+}
+
+/** The client first: what it has under way needs the broker. Idempotent. */
+export async function closeConnection({ client, broker }: Connection): Promise<void> {
+  await client.close();
+  await broker.close();
+}

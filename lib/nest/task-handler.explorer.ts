@@ -1,0 +1,101 @@
+import { Injectable, type Type } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
+import { InvalidHandlerError } from '../errors.js';
+import type { TaskHandlerMetadata } from './decorators/task-handler.decorator.js';
+import { twoHandlers } from './nest.messages.js';
+import { TaskHandlerMetadataAccessor } from './task-handler.metadata-accessor.js';
+
+/** Nest's record of a provider or controller. */
+export type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+export type HandlerMethod = (...args: unknown[]) => unknown;
+
+/** One `@TaskHandler` of one method of one provider or controller. */
+export interface DiscoveredHandler {
+  readonly metadata: TaskHandlerMetadata;
+  readonly wrapper: InstanceWrapper;
+  /** Whether the instance is made anew for each task: request scope, durable, transient. */
+  readonly scoped: boolean;
+  readonly instanceClass: Type;
+  /** The prototype that declares the method: the class's own, or an ancestor's. */
+  readonly owner: object;
+  readonly methodName: string;
+  readonly method: HandlerMethod;
+  /** `Class.method`, for messages. */
+  readonly label: string;
+}
+
+/**
+ * Finds the handlers of an application: in class, value and factory providers and in controllers, inherited methods
+ * included. What a request-scoped factory answers is not known before a request and cannot be searched.
+ */
+@Injectable()
+export class TaskHandlerExplorer {
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly accessor: TaskHandlerMetadataAccessor,
+  ) {}
+
+  /** @throws InvalidHandlerError when two handlers claim one pattern of one connection */
+  explore(): DiscoveredHandler[] {
+    // Those that Nest made from a class first: a factory may answer the same instance under another token.
+    const wrappers = [...this.discovery.getProviders(), ...this.discovery.getControllers()];
+    wrappers.sort((a, b) => Number(a.isNotMetatype) - Number(b.isNotMetatype));
+    const searched = new Set<object>();
+    const handlers: DiscoveredHandler[] = [];
+    for (const wrapper of wrappers) {
+      const instance = instanceOf(wrapper);
+      if (!instance || searched.has(instance)) continue; // an alias, or one value provided under two tokens
+      searched.add(instance);
+      handlers.push(...this.handlersOf(wrapper, instance));
+    }
+    rejectTwins(handlers);
+    return handlers;
+  }
+
+  private handlersOf(wrapper: InstanceWrapper, instance: object): DiscoveredHandler[] {
+    const instanceClass = classOf(instance);
+    const scoped = wrapper.isTransient || !wrapper.isDependencyTreeStatic();
+    return methodsOf(instance).flatMap(({ owner, methodName, method }) => {
+      const label = `${instanceClass.name}.${methodName}`;
+      const common = { wrapper, scoped, instanceClass, owner, methodName, method, label };
+      return this.accessor.handlersOf(method).map((metadata) => ({ metadata, ...common }));
+    });
+  }
+}
+
+/** The instance, or for a scoped class the prototype-only stand-in that Nest keeps for it. */
+function instanceOf(wrapper: InstanceWrapper): object | undefined {
+  if (wrapper.isAlias) return undefined;
+  const instance: unknown = wrapper.instance;
+  return typeof instance === 'object' && instance !== null ? instance : undefined;
+}
+
+const classOf = (instance: object): Type =>
+  (Object.getPrototypeOf(instance) as { constructor?: Type } | null)?.constructor ?? (Object as unknown as Type);
+
+/** The methods of an instance's prototypes, nearest first; reads descriptors only, so that no getter runs. */
+function methodsOf(instance: object): { owner: object; methodName: string; method: HandlerMethod }[] {
+  const found = new Map<string, { owner: object; methodName: string; method: HandlerMethod }>();
+  const overridden = new Set<string>();
+  let owner = Object.getPrototypeOf(instance) as object | null;
+  for (; owner && owner !== Object.prototype; owner = Object.getPrototypeOf(owner) as object | null) {
+    for (const [methodName, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner))) {
+      if (overridden.has(methodName) || methodName === 'constructor') continue;
+      overridden.add(methodName);
+      if (typeof value === 'function') found.set(methodName, { owner, methodName, method: value as HandlerMethod });
+    }
+  }
+  return [...found.values()];
+}
+
+function rejectTwins(handlers: readonly DiscoveredHandler[]): void {
+  const first = new Map<string, DiscoveredHandler>();
+  for (const handler of handlers) {
+    const { pattern, connection } = handler.metadata;
+    const key = `${connection}\n${pattern}`;
+    const twin = first.get(key);
+    if (twin) throw new InvalidHandlerError(twoHandlers(pattern, connection, twin.label, handler.label));
+    first.set(key, handler);
+  }
+}

@@ -1,0 +1,12 @@
+import 'reflect-metadata';
+import { Injectable } from '@nestjs/common';
+import type { TaskHandlerMetadata } from './decorators/task-handler.decorator.js';
+import { TASK_HANDLER_METADATA } from './nest.constants.js';
+
+@Injectable()
+export class TaskHandlerMetadataAccessor {
+  /** What the `@TaskHandler`s of a method say; empty when it has none. */
+  handlersOf(method: object): readonly TaskHandlerMetadata[] {
+    return (Reflect.getOwnMetadata(TASK_HANDLER_METADATA, method) ?? []) as TaskHandlerMetadata[];
+  }
+}

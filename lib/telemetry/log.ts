@@ -1,0 +1,124 @@
+import type { AsynqEventMap, AsynqEventName, AsynqEvents, TaskOutcome, TaskRef } from '../events/events.js';
+import type { AsynqLogger } from '../logger.js';
+
+type Wording = { readonly [E in AsynqEventName]?: (event: AsynqEventMap[E], logger: AsynqLogger) => void };
+
+/**
+ * Words the events of a server into logs: the only place that does. A task that ends well says nothing; one that will be retried
+ * warns; one that is given up is an error with its stack.
+ *
+ * @returns a function that ends it
+ */
+export function logEvents(events: AsynqEvents, logger: AsynqLogger): () => void {
+  const wording: Wording = { ...TASKS, ...QUEUES, ...SERVER, ...loops() };
+  const ends = (Object.keys(wording) as AsynqEventName[]).map((event) => subscribe(events, event, wording, logger));
+  return () => ends.forEach((end) => end());
+}
+
+function subscribe<E extends AsynqEventName>(
+  events: AsynqEvents,
+  event: E,
+  wording: Wording,
+  logger: AsynqLogger,
+): () => void {
+  const word = wording[event]!;
+  return events.on(event, (payload) => word(payload, logger));
+}
+
+const TASKS: Wording = {
+  taskFinished: (outcome, logger) => wordOutcome(outcome, logger),
+  handlerStuck: ({ task, reason, seconds }, logger) =>
+    logger.error(
+      `${name(task)} was told to stop ${seconds} s ago (${text(reason)}), but its handler goes on and keeps its slot; ` +
+        'pass task.signal on to what it waits for',
+    ),
+  taskDamaged: ({ task, error }, logger) =>
+    logger.error(`Task ${task.id} in queue "${task.queue}" cannot be read and was archived as it is: ${text(error)}`),
+  resultDropped: ({ task, error }, logger) =>
+    logger.warn(`${name(task)} succeeded, but its result cannot be stored: ${text(error)}`),
+  hookFailed: ({ hook, error }, logger) =>
+    logger.error(`${hook} threw, and was passed over: ${text(error)}`, stack(error)),
+  listenerFailed: ({ event, error }, logger) =>
+    logger.error(`A listener of the event "${event}" threw: ${text(error)}`, stack(error)),
+};
+
+function wordOutcome({ outcome, task, retried, error, retryAt }: TaskOutcome, logger: AsynqLogger): void {
+  if (outcome === 'retry') {
+    logger.warn(`${name(task)} failed (failures before: ${retried}), next attempt ${at(retryAt)}: ${text(error)}`);
+  } else if (outcome === 'archived') {
+    logger.error(`${name(task)} failed and was archived (failures before: ${retried}): ${text(error)}`, stack(error));
+  } else if (outcome === 'revoked') {
+    logger.log(`${name(task)} was revoked: ${text(error)}`);
+  } else if (outcome === 'requeued') {
+    logger.log(`${name(task)} was put back to the front of its queue`);
+  } else if (outcome === 'lost') {
+    logger.warn(`${name(task)} was taken over by another server; what its handler did here changes nothing`);
+  }
+}
+
+const QUEUES: Wording = {
+  tasksRecovered: ({ queue, retried, archived }, logger) =>
+    logger.warn(
+      `Took over tasks of a server that went away, queue "${queue}": ${retried} to retry, ${archived} archived`,
+    ),
+  queueRepaired: ({ queue, ghosts, leases }, logger) =>
+    logger.warn(
+      `Repaired queue "${queue}": ${ghosts} ids without a task removed, ${leases} running tasks given a lease`,
+    ),
+};
+
+const SERVER: Wording = {
+  wakeUnavailable: ({ error }, logger) =>
+    logger.warn(`Redis gives no wake-up notices, so idle queues are polled: ${text(error)}`),
+  handlersIdle: ({ handlers }, logger) =>
+    logger.log(`This process only produces (server: false): its ${count(handlers, 'task handler')} will not run here`),
+  serverStarted: ({ concurrency, queues }, logger) =>
+    logger.log(`Server started: concurrency ${concurrency}, queues ${priorities(queues)}`),
+  serverStopped: ({ active }, logger) => logger.log(`Stopped fetching; ${count(active, 'task')} still running`),
+  shutdownTimedOut: ({ active }, logger) =>
+    logger.warn(`The shutdown timeout has passed: ${count(active, 'task')} still running, now told to stop`),
+  serverClosed: ({ requeued }, logger) =>
+    logger.log(requeued === 0 ? 'Server closed' : `Server closed; ${count(requeued, 'task')} put back to the queue`),
+};
+
+/** While Redis is away every loop fails again and again: each says so once, and again when the reason changes. */
+function loops(): Wording {
+  const told = new Map<string, string>();
+  return {
+    loopFailed: ({ loop, error }, logger) => {
+      const reason = text(error);
+      if (told.get(loop) === reason) return;
+      told.set(loop, reason);
+      logger.warn(`The ${loop} failed and tries again: ${reason}`);
+    },
+    queueUnreachable: ({ queue, error, unsettled }, logger) =>
+      logger.warn(
+        `Redis does not answer for queue "${queue}" (${count(unsettled, 'finished task')} waiting to be stored): ${text(error)}`,
+      ),
+    queueReachable: ({ queue }, logger) => {
+      told.clear();
+      logger.log(`Redis answers again for queue "${queue}"`);
+    },
+  };
+}
+
+const name = ({ type, id, queue }: TaskRef): string => `Task ${type} ${id} in queue "${queue}"`;
+
+const count = (amount: number, what: string): string => `${amount} ${what}${amount === 1 ? '' : 's'}`;
+
+const at = (time: Date | undefined): string => (time ? `at ${time.toISOString()}` : 'later');
+
+const priorities = (queues: Readonly<Record<string, number>>): string =>
+  Object.entries(queues)
+    .map(([queue, priority]) => `${queue}=${priority}`)
+    .join(' ');
+
+function text(error: unknown): string {
+  try {
+    return error instanceof Error ? error.message || error.name : String(error);
+  } catch {
+    return 'an error that cannot be shown';
+  }
+}
+
+const stack = (error: unknown): string | undefined => (error instanceof Error ? error.stack : undefined);

@@ -1,0 +1,194 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import type { ManualClock } from '../clock.js';
+import { parseDuration, type Duration } from '../duration.js';
+import { TestingError } from '../errors.js';
+import type { TaskOutcome } from '../events/events.js';
+import { ConnectionRegistry, type Connection } from '../nest/connection.registry.js';
+import { DEFAULT_CONNECTION } from '../nest/nest.constants.js';
+import { ServerOrchestrator } from '../nest/server.orchestrator.js';
+import { jsonCodec, type PayloadCodec } from '../task/codec.js';
+import type { TaskDefinition } from '../task/definition.js';
+import { toTaskInfo } from '../task/info.js';
+import type { TaskOptions } from '../task/options.js';
+import type { StoredTask } from '../broker/broker.js';
+import type { TaskState } from '../wire/states.js';
+import { InMemoryBroker } from './in-memory-broker.js';
+import { RunSummary } from './run-summary.js';
+import { matchesFilter, type TaskFilter, type TestTask } from './task-filter.js';
+import { noHandlers, noInMemoryBroker, noModule, notRunnable, runsOn } from './testing.messages.js';
+
+export interface RunOptions {
+  /** The most attempts; more is taken for an endless loop. Default 10,000. */
+  limit?: number;
+}
+
+/** Options of a task that runs at once. */
+export type WorkOptions = Omit<TaskOptions, 'processAt' | 'processIn' | 'group'>;
+
+/** One attempt of one task: what the handler returned or threw, and what became of the task. */
+export interface WorkOutcome<R = unknown> extends TaskOutcome {
+  readonly result?: R;
+}
+
+type TaskName<P = unknown> = string | TaskDefinition<P>;
+
+const WAITING: readonly TaskState[] = ['pending', 'scheduled', 'retry', 'aggregating'];
+const DEFAULT_LIMIT = 10_000;
+
+/**
+ * Looks at the tasks of an application under test and runs them, through its guards, pipes, interceptors and filters as in
+ * production, on an {@link InMemoryBroker}. Time passes only when the test says so.
+ *
+ * @example
+ * const tasks = AsynqTester.from(moduleRef);
+ * expect(tasks.enqueued(WelcomeEmail)).toHaveLength(1);
+ * await tasks.advance('10m');
+ */
+export class AsynqTester {
+  private constructor(
+    private readonly connection: Connection,
+    private readonly broker: InMemoryBroker,
+    private readonly orchestrator: ServerOrchestrator,
+  ) {}
+
+  /**
+   * Works as soon as the module is compiled; `init()` is not needed (but then Nest's hooks have not run).
+   *
+   * @param app a TestingModule, or an application made of one
+   * @param connection the `name` of the AsynqModule, when it has one
+   * @throws TestingError when the connection is not on an InMemoryBroker
+   */
+  static from(app: INestApplicationContext, connection = DEFAULT_CONNECTION): AsynqTester {
+    const made = find(app, ConnectionRegistry).get(connection, 'AsynqTester.from');
+    if (!(made.broker instanceof InMemoryBroker)) throw new TestingError(noInMemoryBroker(connection));
+    return new AsynqTester(made, made.broker, find(app, ServerOrchestrator));
+  }
+
+  /** The time the application lives by. */
+  get clock(): ManualClock {
+    return this.broker.clock;
+  }
+
+  /** Tasks that have yet to run: pending, scheduled, to be retried, or gathering in a group; in the order they were enqueued. */
+  enqueued<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[] {
+    return this.all(task, filter).filter(({ state }) => WAITING.includes(state));
+  }
+
+  /** Tasks that were given up. */
+  archived<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[] {
+    return this.all(task, filter).filter(({ state }) => state === 'archived');
+  }
+
+  /** Tasks that succeeded and are retained. */
+  completed<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[] {
+    return this.all(task, filter).filter(({ state }) => state === 'completed');
+  }
+
+  /** Every task there is, whatever its state. */
+  all<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[] {
+    const type = typeof task === 'string' ? task : task?.type;
+    const codec = (typeof task === 'object' ? task.codec : undefined) ?? this.connection.options.codec ?? jsonCodec;
+    return this.broker
+      .tasks()
+      .filter(({ message }) => type === undefined || message.type === type)
+      .map((stored) => describe<P>(stored, codec))
+      .filter((described) => matchesFilter(described, filter));
+  }
+
+  /** Forgets all tasks, locks and counters. */
+  clear(): void {
+    this.broker.clear();
+  }
+
+  /**
+   * Runs tasks until none can run now, those that running tasks enqueue included. Time stands still: what is due later, retries
+   * too, stays.
+   *
+   * @throws TestingError when there is no handler at all, or no end
+   */
+  async drain(options: RunOptions = {}): Promise<RunSummary> {
+    const summary = new RunSummary();
+    await this.runAll(summary, options);
+    return summary;
+  }
+
+  /**
+   * Lets time pass and runs what can run meanwhile, each task at its own time: pending ones at once, delayed ones and retries when
+   * they are due. Retained tasks whose time is over are gone afterwards.
+   *
+   * @param time how long, as in `'10m'`
+   */
+  async advance(time: Duration, options: RunOptions = {}): Promise<RunSummary> {
+    const summary = new RunSummary();
+    const end = this.clock.now() + Math.max(0, parseDuration(time, 'advance', TestingError));
+    await this.runAll(summary, options);
+    for (let due = this.nextDue(); due !== undefined && due <= end; due = this.nextDue()) {
+      this.clock.moveTo(due);
+      await this.runAll(summary, options);
+    }
+    this.clock.moveTo(end);
+    for (const queue of await this.broker.queues()) await this.broker.deleteExpiredCompleted(queue, Infinity);
+    return summary;
+  }
+
+  /** Enqueues one task and runs it, once and before all others, through the whole pipeline. */
+  async work<P, R = unknown>(
+    task: TaskDefinition<P, R> | string,
+    payload?: P,
+    options: WorkOptions = {},
+  ): Promise<WorkOutcome<R>> {
+    const server = this.server();
+    const now = { ...options, processAt: new Date(this.clock.now()) }; // a definition may delay its tasks
+    const info = await this.connection.client.enqueue(task as string, payload, now);
+    const leased = this.broker.take(info.queue, info.id);
+    if (!leased) throw new TestingError(notRunnable(info.type, info.state));
+    return (await server.work(leased)) as WorkOutcome<R>;
+  }
+
+  private server() {
+    if (this.orchestrator.handlersOf(this.connection).length === 0) {
+      throw new TestingError(noHandlers(this.connection.name));
+    }
+    return this.orchestrator.serverOf(this.connection);
+  }
+
+  private async runAll(summary: RunSummary, { limit = DEFAULT_LIMIT }: RunOptions): Promise<void> {
+    const server = this.server();
+    for (;;) {
+      const outcomes = await server.runOnce();
+      if (outcomes.length === 0) return;
+      summary.add(outcomes);
+      if (summary.total > limit) throw new TestingError(runsOn(limit, outcomes.at(-1)!.task.type));
+    }
+  }
+
+  /** When the next delayed task or retry is due, later than now, in milliseconds. */
+  private nextDue(): number | undefined {
+    const now = this.clock.now();
+    const times = this.broker.tasks().map(({ nextProcessAt = 0 }) => nextProcessAt * 1000);
+    const later = times.filter((time) => time > now);
+    return later.length === 0 ? undefined : Math.min(...later);
+  }
+}
+
+function find<T>(app: INestApplicationContext, token: new (...args: never[]) => T): T {
+  try {
+    return app.get<T>(token, { strict: false });
+  } catch (error) {
+    throw new TestingError(noModule, { cause: error });
+  }
+}
+
+function describe<P>({ message, state, nextProcessAt, result }: StoredTask, codec: PayloadCodec): TestTask<P> {
+  const dueAt = nextProcessAt === undefined ? undefined : nextProcessAt * 1000;
+  const info = toTaskInfo(message, { state, nextProcessAt: dueAt, result });
+  return { ...info, payload: decode(codec, info.payload) as P, rawPayload: info.payload };
+}
+
+function decode(codec: PayloadCodec, bytes: Buffer): unknown {
+  try {
+    return codec.decode(bytes);
+  } catch {
+    return bytes;
+  }
+}
