@@ -9,6 +9,11 @@ export class Locks {
   private readonly locks = new Map<string, Lock>();
   private sweepAt = 1024;
 
+  /** How many are remembered, expired ones among them. */
+  get size(): number {
+    return this.locks.size;
+  }
+
   isHeld(key: string, now: number): boolean {
     return this.living(key, now) !== undefined;
   }
