@@ -1,0 +1,49 @@
+import type { Clock } from '../../clock.js';
+
+/** How long a queue counts as listed, in milliseconds. Redis may lose the list (a flush, a failover), and others may edit it. */
+const LISTED_FOR = 60_000;
+
+interface Announcement {
+  /** Milliseconds since the epoch of the last success. */
+  at: number | undefined;
+  underWay: Promise<void> | undefined;
+}
+
+/** Keeps queues listed in asynq's set of queues, which is in another slot than the queues and so written separately. */
+export class Announcer {
+  private readonly queues = new Map<string, Announcement>();
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly list: (queue: string) => Promise<unknown>,
+  ) {}
+
+  /**
+   * Lists the queue when that is due. Answers a promise only where its failure matters: as long as this process has never
+   * listed the queue.
+   */
+  announce(queue: string): Promise<void> | undefined {
+    let known = this.queues.get(queue);
+    if (!known) this.queues.set(queue, (known = { at: undefined, underWay: undefined }));
+    if (!known.underWay && !this.isListed(known)) known.underWay = this.send(queue, known);
+    if (known.at === undefined) return known.underWay;
+    known.underWay?.catch(() => undefined);
+    return undefined;
+  }
+
+  private isListed({ at }: Announcement): boolean {
+    if (at === undefined) return false;
+    const age = this.clock.now() - at;
+    return age >= 0 && age < LISTED_FOR;
+  }
+
+  private async send(queue: string, announcement: Announcement): Promise<void> {
+    const at = this.clock.now();
+    try {
+      await this.list(queue);
+      announcement.at = at;
+    } finally {
+      announcement.underWay = undefined;
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import { InvalidTaskError } from '../../errors.js';
+import { describe } from '../../validation.js';
+
+/** 90 days: how long daily counters and archived tasks are kept. */
+export const KEPT_SECONDS = 90 * 86_400;
+
+/** The time of `pending_since`: nanoseconds do not fit a JavaScript number. */
+export const nanoseconds = (milliseconds: number): string => `${Math.floor(milliseconds)}000000`;
+
+/**
+ * A score or a time to live: Redis stops a script half-way when it is no number, and some readers of asynq's fail on fractions.
+ *
+ * @throws InvalidTaskError
+ */
+export function requireSeconds(value: number, what: string, least = Number.MIN_SAFE_INTEGER): string {
+  if (Number.isSafeInteger(value) && value >= least) return String(value);
+  const expected = least > 0 ? `whole seconds, ${least} at least` : 'whole seconds';
+  throw new InvalidTaskError(`${what} is ${describe(value)}; it must be ${expected}`);
+}

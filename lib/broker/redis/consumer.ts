@@ -1,0 +1,154 @@
+import { type Clock, floorSeconds } from '../../clock.js';
+import type { Keyspace } from '../../wire/keys.js';
+import {
+  type ConsumerBroker,
+  type ExchangeReply,
+  type ExchangeRequest,
+  type Lease,
+  LEASE_SECONDS,
+  type Settlement,
+  type SettleStatus,
+} from '../broker.js';
+import { archiveLimits } from './archive-limits.js';
+import { KEPT_SECONDS, nanoseconds, requireSeconds } from './arguments.js';
+import { LeasedTasks } from './leased-tasks.js';
+import { LeaseScores } from './lease-scores.js';
+import { PackedReader } from './packed-reader.js';
+import { ExchangeKeys, queueKeys } from './queue-keys.js';
+import type { Argument } from './script-command.js';
+import type { Scripts } from './scripts.js';
+import { encodeSettlements } from './settlements.js';
+
+/** As text: a JavaScript number cannot hold it. */
+const MAX_INT64 = '9223372036854775807';
+
+/** More tasks than anybody takes at once; keeps a mistaken number from emptying a queue into one process. */
+const MOST_TAKEN = 10_000;
+
+/** Leases per call when they are extended. */
+const LEASES_PER_CALL = 1000;
+
+/** Archived tasks an archiving looks at beyond as many as it has added; the rest is the janitor's. */
+const TRIMMED_AT_ONCE = 100;
+
+type Reply = readonly [backlog: number, lost: readonly number[], tasks: Buffer];
+
+/**
+ * Takes, settles, extends. All of it goes over one connection (`consume`) and so arrives in the order of the calls: an
+ * extension cannot overtake the settlement sent before it.
+ */
+export class RedisConsumer implements ConsumerBroker {
+  private readonly keys: ExchangeKeys;
+  private readonly scores = new LeaseScores();
+
+  constructor(
+    private readonly scripts: Scripts,
+    private readonly keyspace: Keyspace,
+    private readonly clock: Clock,
+  ) {
+    this.keys = new ExchangeKeys(keyspace);
+  }
+
+  async exchange(queue: string, { settle, take }: ExchangeRequest): Promise<ExchangeReply> {
+    const now = this.clock.now();
+    const expiresAt = floorSeconds(now) + LEASE_SECONDS;
+    const { taskPrefix } = this.keyspace.queue(queue);
+    const batch = encodeSettlements(settle, taskPrefix);
+    const fences = this.scores.fences(batch.leases);
+    const argv = exchangeArguments(taskPrefix, now, expiresAt, take, batch.leases.length, fences, batch.specials);
+    const keys = this.keys.of(queue, now).concat(batch.taskKeys, batch.locks);
+    const answer = this.scripts.run('consume', 'exchange', keys, argv);
+    const trimming = batch.archivedIds.length > 0 ? this.trim(queue, batch.archivedIds, now) : undefined;
+    const [backlog, lost, packed] = (await answer) as Reply;
+    if (trimming) await trimming;
+    const settled = new Array<SettleStatus>(settle.length).fill('settled');
+    if (lost.length > 0) await this.markLost(queue, settle, lost, fences, settled);
+    const { tasks, damaged } = readTasks(queue, expiresAt, packed);
+    return { settled, tasks, damaged, backlog };
+  }
+
+  async extendLeases(queue: string, leases: readonly Lease[], expiresAt: number): Promise<boolean[]> {
+    const expiry = requireSeconds(expiresAt, 'the new end of the leases');
+    const chunks: Promise<boolean[]>[] = [];
+    for (let start = 0; start < leases.length; start += LEASES_PER_CALL) {
+      chunks.push(this.extendChunk(queue, leases.slice(start, start + LEASES_PER_CALL), expiry));
+    }
+    return (await Promise.all(chunks)).flat();
+  }
+
+  async writeResult(lease: Lease, result: Buffer): Promise<boolean> {
+    const keys = this.keyspace.queue(lease.queue);
+    const argv = [lease.id, this.scores.fences([lease]), result];
+    return (await this.scripts.run('consume', 'writeResult', [keys.lease, keys.task(lease.id)], argv)) === 1;
+  }
+
+  private async extendChunk(queue: string, leases: readonly Lease[], expiry: string): Promise<boolean[]> {
+    const fences = this.scores.fences(leases);
+    const expiresAt = Number(expiry);
+    for (const lease of leases) this.scores.beginRenewal(lease, expiresAt);
+    const argv = [expiry, fences, ...leases.map(({ id }) => id)];
+    const keys = queueKeys('extendLeases', this.keyspace.queue(queue));
+    const lost = new Set((await this.scripts.run('consume', 'extendLeases', keys, argv)) as number[]);
+    return leases.map((lease, index) => {
+      const kept = !lost.has(index + 1);
+      this.scores.endRenewal(lease, expiresAt, kept);
+      return kept;
+    });
+  }
+
+  /**
+   * A lease may have been extended while its settlement was on the way: a settlement that was delayed (a redirection in a cluster,
+   * a script sent once more) then carries a score that is no longer in force. What was lost by such a score is sent again.
+   */
+  private async markLost(
+    queue: string,
+    settle: readonly Settlement[],
+    lost: readonly number[],
+    fences: string,
+    settled: SettleStatus[],
+  ): Promise<void> {
+    for (const index of lost) settled[index - 1] = 'lost';
+    if (this.scores.fences(settle.map(({ lease }) => lease)) === fences) return;
+    const again = await this.exchange(queue, { settle: lost.map((index) => settle[index - 1]!), take: 0 });
+    lost.forEach((index, at) => (settled[index - 1] = again.settled[at]!));
+  }
+
+  /** Sent right behind the archiving, and never its failure: the janitor trims, too. */
+  private async trim(queue: string, spared: readonly string[], now: number): Promise<void> {
+    const keys = this.keyspace.queue(queue);
+    const limit = String(TRIMMED_AT_ONCE + spared.length);
+    const argv = [keys.taskPrefix, ...archiveLimits(now), limit, ...spared];
+    await this.scripts.run('consume', 'trimArchived', queueKeys('trimArchived', keys), argv).catch(() => undefined);
+  }
+}
+
+function exchangeArguments(
+  taskPrefix: string,
+  now: number,
+  expiresAt: number,
+  take: number,
+  count: number,
+  fences: string,
+  specials: readonly Argument[],
+): Argument[] {
+  const seconds = floorSeconds(now);
+  const argv: Argument[] = [
+    taskPrefix,
+    String(seconds),
+    nanoseconds(now),
+    String(expiresAt),
+    String(seconds + KEPT_SECONDS),
+    MAX_INT64,
+    take > 0 ? String(Math.min(Math.floor(take), MOST_TAKEN)) : '0',
+    String(count),
+    fences,
+  ];
+  return specials.length > 0 ? argv.concat(specials) : argv;
+}
+
+function readTasks(queue: string, expiresAt: number, packed: Buffer): LeasedTasks {
+  const taken = new LeasedTasks(queue);
+  const reader = new PackedReader(packed);
+  while (reader.more()) taken.add(reader.text(), expiresAt, reader.view());
+  return taken;
+}

@@ -1,0 +1,29 @@
+import { UndecodableMessageError } from '../../errors.js';
+import { decodeTaskMessage } from '../../wire/codec.js';
+import type { DamagedTask, Lease, LeasedTask } from '../broker.js';
+
+/** Sorts what a script has leased into tasks and messages that are none. */
+export class LeasedTasks {
+  readonly tasks: LeasedTask[] = [];
+  readonly damaged: DamagedTask[] = [];
+
+  constructor(private readonly queue: string) {}
+
+  /** @param expiresAt Unix seconds */
+  add(id: string, expiresAt: number, raw: Buffer): void {
+    const lease: Lease = { queue: this.queue, id, expiresAt, renewing: undefined };
+    try {
+      const message = decodeTaskMessage(raw);
+      if (message.id !== id) throw foreignMessage(id, message.id);
+      this.tasks.push({ lease, message });
+    } catch (error) {
+      this.damaged.push({ lease, raw, error: error as Error });
+    }
+  }
+}
+
+/** Also what zero bytes come to: they decode as a message whose fields are all empty. */
+const foreignMessage = (id: string, other: string): UndecodableMessageError =>
+  new UndecodableMessageError(
+    `the message of task "${id}" is of a task "${other}"; see what else writes to the hash of the task`,
+  );

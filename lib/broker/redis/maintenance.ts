@@ -1,0 +1,101 @@
+import { type Clock, floorSeconds } from '../../clock.js';
+import type { Keyspace, QueueKeys } from '../../wire/keys.js';
+import { type ExpiredLeases, LEASE_SECONDS, type MaintenanceBroker } from '../broker.js';
+import { archiveLimits } from './archive-limits.js';
+import { nanoseconds, requireSeconds } from './arguments.js';
+import { LeasedTasks } from './leased-tasks.js';
+import { PackedReader } from './packed-reader.js';
+import { queueKeys } from './queue-keys.js';
+import type { Argument } from './script-command.js';
+import type { ScriptName } from './script-registry.js';
+import type { Scripts } from './scripts.js';
+
+/** Tasks moved by one script: keeps Redis free for others in between. */
+const FORWARDED_AT_ONCE = 100;
+/** Tasks deleted, and ids compared, by one script. */
+const CHUNK = 500;
+
+/** What servers do for a queue in the background, each in steps that hold Redis only for a moment. */
+export class RedisMaintenance implements MaintenanceBroker {
+  constructor(
+    private readonly scripts: Scripts,
+    private readonly keyspace: Keyspace,
+    private readonly clock: Clock,
+  ) {}
+
+  async forward(queue: string): Promise<{ moved: number; nextDue: number | undefined }> {
+    const keys = this.keyspace.queue(queue);
+    const now = this.clock.now();
+    const { taskPrefix, groupPrefix } = keys;
+    const due = floorSeconds(now);
+    const argv = [taskPrefix, groupPrefix, String(due), nanoseconds(now), String(FORWARDED_AT_ONCE)];
+    for (let moved = 0; ;) {
+      const [count, next] = (await this.run('forward', queueKeys('forward', keys), argv)) as [number, Buffer];
+      moved += count;
+      const nextDue = next.length > 0 ? Number(next.toString()) : undefined;
+      if (nextDue === undefined || nextDue > due) return { moved, nextDue };
+    }
+  }
+
+  async listExpiredLeases(queue: string, cutoff: number, limit: number): Promise<ExpiredLeases> {
+    const keys = this.keyspace.queue(queue);
+    const argv = [keys.taskPrefix, requireSeconds(cutoff, 'cutoff'), String(limit)];
+    for (let ghosts = 0; ;) {
+      const reply = await this.run('listExpiredLeases', queueKeys('listExpiredLeases', keys), argv);
+      const [removed, packed] = reply as [number, Buffer];
+      ghosts += removed;
+      const { tasks, damaged } = readExpired(queue, packed);
+      // A page full of ghosts is gone now, and must not hide the tasks behind it.
+      if (removed === 0 || tasks.length + damaged.length > 0) return { tasks, damaged, ghosts };
+    }
+  }
+
+  async repairActive(queue: string): Promise<number> {
+    const keys = queueKeys('repairActive', this.keyspace.queue(queue));
+    const expiry = String(floorSeconds(this.clock.now()) + LEASE_SECONDS);
+    let repaired = 0;
+    for (let from = 0; ; from += CHUNK) {
+      const argv = [expiry, String(from), String(CHUNK)];
+      const [seen, leased] = (await this.run('repairActive', keys, argv)) as [number, number];
+      repaired += leased;
+      if (seen < CHUNK) return repaired;
+    }
+  }
+
+  async deleteExpiredCompleted(queue: string, limit: number): Promise<number> {
+    const keys = this.keyspace.queue(queue);
+    const argv = [keys.taskPrefix, String(floorSeconds(this.clock.now()))];
+    return this.deleteInChunks('deleteExpiredCompleted', keys, argv, limit);
+  }
+
+  async trimArchived(queue: string, limit: number): Promise<number> {
+    const keys = this.keyspace.queue(queue);
+    return this.deleteInChunks('trimArchived', keys, [keys.taskPrefix, ...archiveLimits(this.clock.now())], limit);
+  }
+
+  private async deleteInChunks(
+    name: 'deleteExpiredCompleted' | 'trimArchived',
+    keys: QueueKeys,
+    argv: readonly string[],
+    limit: number,
+  ): Promise<number> {
+    for (let deleted = 0; ;) {
+      const chunk = Math.min(limit - deleted, CHUNK);
+      if (!(chunk > 0)) return deleted;
+      const count = (await this.run(name, queueKeys(name, keys), [...argv, String(chunk)])) as number;
+      deleted += count;
+      if (count < chunk) return deleted;
+    }
+  }
+
+  private run(name: ScriptName, keys: readonly string[], argv: readonly Argument[]): Promise<unknown> {
+    return this.scripts.run('consume', name, keys, argv);
+  }
+}
+
+function readExpired(queue: string, packed: Buffer): LeasedTasks {
+  const expired = new LeasedTasks(queue);
+  const reader = new PackedReader(packed);
+  while (reader.more()) expired.add(reader.text(), Number(reader.text()), reader.view());
+  return expired;
+}

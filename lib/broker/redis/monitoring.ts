@@ -1,0 +1,61 @@
+import { type Clock, floorSeconds } from '../../clock.js';
+import { encodeServerInfo, encodeWorkerInfo } from '../../wire/codec.js';
+import type { Keyspace } from '../../wire/keys.js';
+import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
+import type { MonitoringBroker } from '../broker.js';
+import { subscribe } from './cancellation.js';
+import type { RedisConnections } from './connections.js';
+import type { Argument } from './script-command.js';
+import type { Scripts } from './scripts.js';
+
+type ServerId = Pick<ServerInfo, 'host' | 'pid' | 'serverId'>;
+
+/** What servers publish of themselves, over the connection `monitor`, and the channel of cancellations. */
+export class RedisMonitoring implements MonitoringBroker {
+  constructor(
+    private readonly connections: RedisConnections,
+    private readonly scripts: Scripts,
+    private readonly keyspace: Keyspace,
+    private readonly clock: Clock,
+  ) {}
+
+  /** The two index keys are in slots of their own, so they are written by commands of their own. */
+  async writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void> {
+    const [server, serverWorkers] = this.serverKeys(info);
+    const staleAt = floorSeconds(this.clock.now() + ttl * 1000);
+    const argv: Argument[] = [String(Math.ceil(ttl)), encodeServerInfo(info)];
+    for (const worker of workers) argv.push(worker.taskId, encodeWorkerInfo(worker));
+    const { servers, workers: index } = this.keyspace;
+    await Promise.all([
+      this.connections.run('monitor', 'ZADD', (client) => client.zadd(servers, staleAt, server)),
+      this.connections.run('monitor', 'ZADD', (client) => client.zadd(index, staleAt, serverWorkers)),
+      this.scripts.run('monitor', 'writeServerState', [server, serverWorkers], argv),
+    ]);
+  }
+
+  async clearServerState(info: ServerId): Promise<void> {
+    const [server, serverWorkers] = this.serverKeys(info);
+    const { servers, workers: index } = this.keyspace;
+    await Promise.all([
+      this.connections.run('monitor', 'ZREM', (client) => client.zrem(servers, server)),
+      this.connections.run('monitor', 'ZREM', (client) => client.zrem(index, serverWorkers)),
+      this.connections.run('monitor', 'DEL', (client) => client.del(server, serverWorkers)),
+    ]);
+  }
+
+  async publishCancellation(id: string): Promise<void> {
+    await this.connections.run('monitor', 'PUBLISH', (client) => client.publish(this.keyspace.cancel, id));
+  }
+
+  subscribeCancellations(onCancel: (id: string) => void): Promise<() => Promise<void>> {
+    return subscribe(this.connections, this.keyspace.cancel, onCancel);
+  }
+
+  async ping(): Promise<void> {
+    await this.connections.run('monitor', 'PING', (client) => client.ping());
+  }
+
+  private serverKeys({ host, pid, serverId }: ServerId): [server: string, workers: string] {
+    return [this.keyspace.server(host, pid, serverId), this.keyspace.serverWorkers(host, pid, serverId)];
+  }
+}

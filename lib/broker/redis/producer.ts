@@ -1,0 +1,71 @@
+import { type Clock, floorSeconds } from '../../clock.js';
+import type { Keyspace } from '../../wire/keys.js';
+import type { EnqueueRequest, EnqueueStatus, ProducerBroker } from '../broker.js';
+import { Announcer } from './announcer.js';
+import { nanoseconds } from './arguments.js';
+import { wasSent } from './broker-error.js';
+import type { RedisConnections } from './connections.js';
+import { type EncodedRequests, encodeRequests } from './requests.js';
+import type { Argument } from './script-command.js';
+import { SCRIPTS } from './script-registry.js';
+import type { Scripts } from './scripts.js';
+
+/** How often a call is sent at most when the connection is lost while the reply is awaited. */
+const ATTEMPTS = 3;
+
+const RESENT = SCRIPTS.enqueue.argv.indexOf('resent');
+
+/** What enqueue.lua calls its statuses. */
+const STATUS: Readonly<Record<number, EnqueueStatus>> = { 1: 'duplicate', 2: 'conflict' };
+
+/** Enqueues over the connection `produce`. */
+export class RedisProducer implements ProducerBroker {
+  private readonly announcer: Announcer;
+
+  constructor(
+    connections: RedisConnections,
+    private readonly scripts: Scripts,
+    private readonly keyspace: Keyspace,
+    private readonly clock: Clock,
+  ) {
+    const list = (queue: string) => connections.run('produce', 'SADD', (client) => client.sadd(keyspace.queues, queue));
+    this.announcer = new Announcer(clock, (queue) => persist(() => list(queue)));
+  }
+
+  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
+    if (requests.length === 0) return [];
+    const encoded = encodeRequests(this.keyspace.queue(queue), requests);
+    const announced = this.announcer.announce(queue);
+    const created = this.create(encoded);
+    const refused = announced ? (await Promise.all([created, announced]))[0] : await created;
+    const statuses = new Array<EnqueueStatus>(requests.length).fill('enqueued');
+    for (let i = 0; i < refused.length; i += 2) statuses[refused[i]! - 1] = STATUS[refused[i + 1]!]!;
+    return statuses;
+  }
+
+  private create({ keys, taskPrefix, routes, rest }: EncodedRequests): Promise<readonly number[]> {
+    const now = this.clock.now();
+    const argv: Argument[] = [taskPrefix, String(floorSeconds(now)), nanoseconds(now), '0', routes];
+    const all = argv.concat(rest);
+    return persist(async (attempt) => {
+      if (attempt > 1) all[RESENT] = '1';
+      return (await this.scripts.run('produce', 'enqueue', keys, all)) as number[];
+    });
+  }
+}
+
+/**
+ * Sends again, as soon as the connection is back, what may or may not have happened. When it does not come back, the first
+ * error counts: what was sent once may have happened.
+ */
+async function persist<T>(send: (attempt: number) => Promise<T>): Promise<T> {
+  let first: unknown;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await send(attempt);
+    } catch (error) {
+      first ??= error;
+      if (attempt === ATTEMPTS || !wasSent(error)) throw first;
+    }
+  }
+}

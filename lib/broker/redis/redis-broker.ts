@@ -1,0 +1,144 @@
+import { type Clock, SystemClock } from '../../clock.js';
+import { DEFAULT_KEY_PREFIX, Keyspace } from '../../wire/keys.js';
+import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
+import type {
+  Broker,
+  EnqueueRequest,
+  EnqueueStatus,
+  ExchangeReply,
+  ExchangeRequest,
+  ExpiredLeases,
+  Lease,
+  StoredTask,
+  WakeListener,
+  WakeSource,
+} from '../broker.js';
+import type { RedisConnections } from './connections.js';
+import { RedisConsumer } from './consumer.js';
+import { RedisInspector } from './inspector.js';
+import { RedisMaintenance } from './maintenance.js';
+import { RedisMonitoring } from './monitoring.js';
+import { RedisProducer } from './producer.js';
+import { Scripts } from './scripts.js';
+import { RedisWakeSource } from './wake-source.js';
+
+export interface RedisBrokerOptions {
+  /** The time tasks live by; default: that of the system. Timeouts of the network are always real time. */
+  readonly clock?: Clock;
+  /** Default `asynq`. Any other is a namespace that Go does not see. */
+  readonly keyPrefix?: string;
+}
+
+/**
+ * asynq's state machine on Redis 6.2 or later: one file per role beside this one, one script per operation in lua/. Nothing is
+ * connected before the first call.
+ *
+ * Connections: `produce` enqueues; `consume` takes, settles, extends leases and maintains queues; `monitor` is for what is
+ * published and inspected. Subscriptions and wake-ups have their own.
+ */
+export class RedisBroker implements Broker {
+  readonly clock: Clock;
+  readonly keyPrefix: string;
+  readonly manual = false;
+  private readonly keyspace: Keyspace;
+  private readonly producer: RedisProducer;
+  private readonly consumer: RedisConsumer;
+  private readonly maintenance: RedisMaintenance;
+  private readonly monitoring: RedisMonitoring;
+  private readonly inspector: RedisInspector;
+
+  constructor(
+    private readonly connections: RedisConnections,
+    { clock = new SystemClock(), keyPrefix = DEFAULT_KEY_PREFIX }: RedisBrokerOptions = {},
+  ) {
+    this.clock = clock;
+    this.keyPrefix = keyPrefix;
+    this.keyspace = new Keyspace(keyPrefix);
+    const scripts = new Scripts(connections);
+    this.producer = new RedisProducer(connections, scripts, this.keyspace, clock);
+    this.consumer = new RedisConsumer(scripts, this.keyspace, clock);
+    this.maintenance = new RedisMaintenance(scripts, this.keyspace, clock);
+    this.monitoring = new RedisMonitoring(connections, scripts, this.keyspace, clock);
+    this.inspector = new RedisInspector(connections, scripts, this.keyspace, clock);
+  }
+
+  enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
+    return this.producer.enqueue(queue, requests);
+  }
+
+  exchange(queue: string, request: ExchangeRequest): Promise<ExchangeReply> {
+    return this.consumer.exchange(queue, request);
+  }
+
+  extendLeases(queue: string, leases: readonly Lease[], expiresAt: number): Promise<boolean[]> {
+    return this.consumer.extendLeases(queue, leases, expiresAt);
+  }
+
+  writeResult(lease: Lease, result: Buffer): Promise<boolean> {
+    return this.consumer.writeResult(lease, result);
+  }
+
+  forward(queue: string): Promise<{ moved: number; nextDue: number | undefined }> {
+    return this.maintenance.forward(queue);
+  }
+
+  listExpiredLeases(queue: string, cutoff: number, limit: number): Promise<ExpiredLeases> {
+    return this.maintenance.listExpiredLeases(queue, cutoff, limit);
+  }
+
+  repairActive(queue: string): Promise<number> {
+    return this.maintenance.repairActive(queue);
+  }
+
+  deleteExpiredCompleted(queue: string, limit: number): Promise<number> {
+    return this.maintenance.deleteExpiredCompleted(queue, limit);
+  }
+
+  trimArchived(queue: string, limit: number): Promise<number> {
+    return this.maintenance.trimArchived(queue, limit);
+  }
+
+  writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void> {
+    return this.monitoring.writeServerState(info, workers, ttl);
+  }
+
+  clearServerState(info: Pick<ServerInfo, 'host' | 'pid' | 'serverId'>): Promise<void> {
+    return this.monitoring.clearServerState(info);
+  }
+
+  publishCancellation(id: string): Promise<void> {
+    return this.monitoring.publishCancellation(id);
+  }
+
+  subscribeCancellations(onCancel: (id: string) => void): Promise<() => Promise<void>> {
+    return this.monitoring.subscribeCancellations(onCancel);
+  }
+
+  ping(): Promise<void> {
+    return this.monitoring.ping();
+  }
+
+  watch(listener: WakeListener): WakeSource {
+    return new RedisWakeSource(this.connections, this.keyspace, listener);
+  }
+
+  queues(): Promise<string[]> {
+    return this.inspector.queues();
+  }
+
+  getTask(queue: string, id: string): Promise<StoredTask | undefined> {
+    return this.inspector.getTask(queue, id);
+  }
+
+  pauseQueue(queue: string): Promise<boolean> {
+    return this.inspector.pauseQueue(queue);
+  }
+
+  resumeQueue(queue: string): Promise<boolean> {
+    return this.inspector.resumeQueue(queue);
+  }
+
+  close(): Promise<void> {
+    return this.connections.close();
+  }
+}

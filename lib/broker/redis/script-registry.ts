@@ -1,0 +1,71 @@
+/** What a key of a queue holds, by the name QueueKeys has for it. */
+export const KEY_TYPES = {
+  pending: 'list',
+  active: 'list',
+  lease: 'zset',
+  scheduled: 'zset',
+  retry: 'zset',
+  archived: 'zset',
+  completed: 'zset',
+  groups: 'set',
+  paused: 'string',
+  processed: 'string',
+  failed: 'string',
+  processedOn: 'string',
+  failedOn: 'string',
+  task: 'hash',
+  server: 'string',
+  workers: 'hash',
+} as const;
+
+export type KeyName = keyof typeof KEY_TYPES;
+
+export interface ScriptShape {
+  /** Path below lua/, without the ending. Default: the name in kebab-case. */
+  readonly file?: string;
+  /** The first KEYS, in order; what may follow stands in the header of the file. */
+  readonly keys: readonly KeyName[];
+  /** The first ARGV, in order. */
+  readonly argv: readonly string[];
+}
+
+/**
+ * The scripts, each named after the broker method it does the work of. The header of each file says the same of KEYS and
+ * ARGV in more words; test/redis/scripts.spec.ts holds both, and the calls, to each other.
+ */
+export const SCRIPTS = {
+  enqueue: {
+    keys: ['pending', 'scheduled', 'groups'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'routes'],
+  },
+  exchange: {
+    keys: [
+      'pending',
+      'paused',
+      'active',
+      'lease',
+      'processedOn',
+      'processed',
+      'failedOn',
+      'failed',
+      'retry',
+      'archived',
+      'completed',
+    ],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'statsExpiry', 'max', 'take', 'count', 'fences'],
+  },
+  extendLeases: { keys: ['lease'], argv: ['expiry', 'fences'] },
+  writeResult: { keys: ['lease', 'task'], argv: ['id', 'fences', 'result'] },
+  forward: {
+    keys: ['scheduled', 'retry', 'pending', 'groups'],
+    argv: ['taskPrefix', 'groupPrefix', 'now', 'nowNanos', 'limit'],
+  },
+  listExpiredLeases: { keys: ['lease', 'active'], argv: ['taskPrefix', 'cutoff', 'limit'] },
+  repairActive: { keys: ['active', 'lease'], argv: ['expiry', 'from', 'length'] },
+  deleteExpiredCompleted: { keys: ['completed'], argv: ['taskPrefix', 'now', 'limit'] },
+  trimArchived: { keys: ['archived'], argv: ['taskPrefix', 'cutoff', 'keep', 'limit'] },
+  writeServerState: { keys: ['server', 'workers'], argv: ['ttl', 'info'] },
+  getTask: { file: 'inspect/get-task', keys: ['task', 'scheduled', 'retry'], argv: ['id'] },
+} as const satisfies Record<string, ScriptShape>;
+
+export type ScriptName = keyof typeof SCRIPTS;

@@ -1,0 +1,67 @@
+import { WrongKeyTypeError } from '../../errors.js';
+import { isReply } from './broker-error.js';
+import type { RedisClient } from './client-factory.js';
+import type { ConnectionRole, RedisConnections } from './connections.js';
+import { type Argument, sendScript } from './script-command.js';
+import { KEY_TYPES, SCRIPTS, type ScriptName } from './script-registry.js';
+import { scriptSource } from './script-source.js';
+
+/**
+ * Runs the scripts of lua/. By their hash; where Redis does not know it (never seen, SCRIPT FLUSH, a restart, a failover)
+ * once more with the text, which Redis then keeps.
+ */
+export class Scripts {
+  constructor(private readonly connections: RedisConnections) {}
+
+  /**
+   * @returns the reply, with buffers for text
+   * @throws BrokerUnavailableError: ask `wasSent(error)` whether it may have happened; WrongKeyTypeError: nothing was written
+   */
+  run(role: ConnectionRole, name: ScriptName, keys: readonly string[], argv: readonly Argument[]): Promise<unknown> {
+    return this.connections.run(role, name, (client) => evaluate(client, name, keys, argv));
+  }
+}
+
+async function evaluate(
+  client: RedisClient,
+  name: ScriptName,
+  keys: readonly string[],
+  argv: readonly Argument[],
+): Promise<unknown> {
+  const { sha1, text } = scriptSource(name);
+  try {
+    return await sendScript(client, 'evalsha', sha1, keys, argv).catch((error: unknown) => {
+      if (!says(error, 'NOSCRIPT')) throw error;
+      return sendScript(client, 'eval', text, keys, argv);
+    });
+  } catch (error) {
+    if (says(error, 'WRONGTYPE')) throw await explainWrongType(client, name, keys, error);
+    throw error;
+  }
+}
+
+/** Redis 6 puts words of its own before the error of a command in a script. */
+const says = (error: unknown, code: string): error is Error =>
+  error instanceof Error && isReply(error) && error.message.includes(code);
+
+/** Redis does not say which key it is. */
+async function explainWrongType(
+  client: RedisClient,
+  name: ScriptName,
+  keys: readonly string[],
+  cause: Error,
+): Promise<WrongKeyTypeError> {
+  const expected = SCRIPTS[name].keys.map((key) => KEY_TYPES[key]);
+  const found = await Promise.all(expected.map((_, index) => client.type(keys[index]!).catch(() => 'none')));
+  const wrong = expected.flatMap((type, index) =>
+    found[index] === type || found[index] === 'none'
+      ? []
+      : `"${keys[index]}" is a ${found[index]} and must be a ${type}`,
+  );
+  const what = wrong.length > 0 ? wrong.join(', ') : cause.message;
+  return new WrongKeyTypeError(
+    `${name}: a key does not hold what asynq keeps in it: ${what}; nothing was written. ` +
+      'Find out what else writes to it, or set another keyPrefix',
+    { cause },
+  );
+}

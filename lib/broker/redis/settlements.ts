@@ -1,0 +1,71 @@
+import { encodeTaskMessage } from '../../wire/codec.js';
+import type { Lease, Settlement } from '../broker.js';
+import { requireSeconds } from './arguments.js';
+import type { Argument } from './script-command.js';
+
+/** What exchange.lua calls the kinds of settlement. */
+const KIND = {
+  done: '0',
+  complete: '1',
+  completeWithResult: '2',
+  retry: '3',
+  retryFailed: '4',
+  archive: '5',
+  archiveAsIs: '6',
+  requeue: '7',
+} as const;
+
+/** A batch of settlements as exchange.lua wants it. */
+export interface EncodedSettlements {
+  readonly leases: Lease[];
+  readonly taskKeys: string[];
+  readonly locks: string[];
+  /** Whatever is not a plain `done`, six arguments each. */
+  readonly specials: Argument[];
+  readonly archivedIds: string[];
+}
+
+/** Messages are encoded, and so checked, before anything is sent. */
+export function encodeSettlements(batch: readonly Settlement[], taskPrefix: string): EncodedSettlements {
+  const encoded: EncodedSettlements = { leases: [], taskKeys: [], locks: [], specials: [], archivedIds: [] };
+  for (let i = 0; i < batch.length; i++) {
+    const item = batch[i]!;
+    encoded.leases.push(item.lease);
+    encoded.taskKeys.push(taskPrefix + item.lease.id);
+    if (item.kind !== 'done' || item.uniqueKey !== '') encodeSpecial(item, i + 1, encoded);
+  }
+  return encoded;
+}
+
+function encodeSpecial(item: Settlement, index: number, { locks, specials, archivedIds }: EncodedSettlements): void {
+  const lock = item.kind === 'done' ? item.uniqueKey : item.kind === 'complete' ? item.message.uniqueKey : '';
+  if (lock !== '') locks.push(lock);
+  if (item.kind === 'archive') archivedIds.push(item.lease.id);
+  specials.push(String(index), kindOf(item), lock === '' ? '' : '1', messageOf(item), timeOf(item), resultOf(item));
+}
+
+function kindOf(item: Settlement): string {
+  switch (item.kind) {
+    case 'done':
+      return KIND.done;
+    case 'complete':
+      return item.result ? KIND.completeWithResult : KIND.complete;
+    case 'retry':
+      return item.countAsFailure ? KIND.retryFailed : KIND.retry;
+    case 'archive':
+      return item.message ? KIND.archive : KIND.archiveAsIs;
+    case 'requeue':
+      return KIND.requeue;
+  }
+}
+
+const messageOf = (item: Settlement): Argument =>
+  'message' in item && item.message ? encodeTaskMessage(item.message) : '';
+
+const resultOf = (item: Settlement): Argument => (item.kind === 'complete' && item.result) || '';
+
+function timeOf(item: Settlement): string {
+  if (item.kind === 'complete') return requireSeconds(item.expiresAt, `expiresAt of task "${item.lease.id}"`);
+  if (item.kind === 'retry') return requireSeconds(item.retryAt, `retryAt of task "${item.lease.id}"`);
+  return '';
+}

@@ -1,0 +1,22 @@
+-- Deletes completed tasks whose retention is over: MaintenanceBroker.deleteExpiredCompleted, one step.
+-- Their locks are not touched: completion has released them.
+--
+-- KEYS
+--   1 completed
+-- ARGV
+--   1 taskPrefix
+--   2 now: seconds
+--   3 limit
+-- Returns
+--   how many were deleted
+--
+-- Uses shared/spread.lua
+
+local ids = redis.call('ZRANGE', KEYS[1], '-inf', ARGV[2], 'BYSCORE', 'LIMIT', 0, ARGV[3])
+local keys = {}
+for i = 1, #ids do
+  keys[i] = ARGV[1] .. ids[i]
+end
+spread('DEL', nil, keys)
+spread('ZREM', KEYS[1], ids)
+return #ids

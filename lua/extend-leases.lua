@@ -1,0 +1,30 @@
+-- Extends the leases that are still the caller's: ConsumerBroker.extendLeases.
+--
+-- KEYS
+--   1 lease
+-- ARGV
+--   1 expiry: seconds
+--   2 fences: see shared/fence.lua
+--   3… the ids
+-- Returns
+--   the indexes of the leases that are not the caller's
+--
+-- Uses shared/spread.lua
+-- Uses shared/fence.lua
+
+local ids = {}
+for i = 3, #ARGV do
+  ids[i - 2] = ARGV[i]
+end
+local held = held_leases(KEYS[1], ids, ARGV[2])
+local lost, extended = {}, {}
+for i = 1, #ids do
+  if held[i] then
+    extended[#extended + 1] = ARGV[1]
+    extended[#extended + 1] = ids[i]
+  else
+    lost[#lost + 1] = i
+  end
+end
+spread('ZADD', KEYS[1], extended)
+return lost
