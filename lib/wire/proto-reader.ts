@@ -18,7 +18,7 @@ export const NO_BYTES: Buffer = Buffer.alloc(0);
  * Names that come again and again (task types, queues, header keys) by a cheap hash of their bytes. Comparing bytes
  * with a string at hand is several times cheaper than having Node build a new one. Bounded: a newcomer evicts.
  */
-const RECURRING: string[] = new Array<string>(256).fill('');
+const RECURRING: string[] = Array.from({ length: 256 }, () => '');
 const LONGEST_RECURRING = 48;
 
 /** The bytes are exactly the characters of `text`. Never true of bytes above 0x7f, as no cached text holds their like. */

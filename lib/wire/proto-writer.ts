@@ -74,16 +74,14 @@ export class ProtoWriter {
     const { length } = text;
     buffer[this.position++] = tag;
     if (length > SHORT_TEXT) return this.longText(text);
-    const start = ++this.position;
+    let end = this.position + 1;
     for (let i = 0; i < length; i++) {
       const unit = text.charCodeAt(i);
-      if (unit > 127) {
-        this.position = start - 1;
-        return this.longText(text);
-      }
-      buffer[this.position++] = unit;
+      if (unit > 127) return this.longText(text);
+      buffer[end++] = unit;
     }
-    buffer[start - 1] = length;
+    buffer[this.position] = length;
+    this.position = end;
   }
 
   bytes(tag: number, bytes: Uint8Array): void {

@@ -1,0 +1,65 @@
+/** Go's `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols, and of the spaces only U+0020. */
+const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+const LONE_SURROGATE = /^\p{Surrogate}$/u;
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\x07': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+};
+
+const UNESCAPES: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(ESCAPES).map(([char, escape]) => [escape, char]),
+);
+
+const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
+
+/** Text in Go's `%q` form. A lone surrogate becomes U+FFFD, as it does everywhere on the wire. */
+export function goQuote(text: string): string {
+  let quoted = '"';
+  for (const char of text) quoted += quoteChar(char);
+  return quoted + '"';
+}
+
+function quoteChar(char: string): string {
+  const escape = ESCAPES[char];
+  if (escape !== undefined) return escape;
+  if (PRINTABLE.test(char)) return char;
+  if (LONE_SURROGATE.test(char)) return '\ufffd';
+  const code = char.codePointAt(0)!;
+  if (code < 0x20 || code === 0x7f) return `\\x${hex(code, 2)}`;
+  return code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`;
+}
+
+const QUOTED = /^"(?:[^"\\\n]|\\(?:[abfnrtv\\"]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}))*"$/;
+const PIECE = /[^\\]+|\\(?:x(?<byte>..)|[uU](?<point>[0-9a-fA-F]+)|(?<octal>[0-7]{3})|.)/g;
+
+/**
+ * The text that a Go string literal in double quotes stands for, or `undefined` when it is none. Bytes that do not make
+ * up UTF-8 become U+FFFD.
+ */
+export function goUnquote(literal: string): string | undefined {
+  if (!QUOTED.test(literal)) return undefined;
+  const pieces: Buffer[] = [];
+  for (const { 0: piece, groups } of literal.slice(1, -1).matchAll(PIECE)) {
+    const bytes = unquotePiece(piece, groups!);
+    if (!bytes) return undefined;
+    pieces.push(bytes);
+  }
+  return Buffer.concat(pieces).toString();
+}
+
+function unquotePiece(piece: string, { byte, point, octal }: Record<string, string | undefined>): Buffer | undefined {
+  if (byte) return Buffer.of(parseInt(byte, 16));
+  if (octal) return Buffer.of(parseInt(octal, 8));
+  if (!point) return Buffer.from(UNESCAPES[piece] ?? piece);
+  const code = parseInt(point, 16);
+  const legal = code < 0xd800 || (code > 0xdfff && code < 0x110000);
+  return legal ? Buffer.from(String.fromCodePoint(code)) : undefined;
+}
