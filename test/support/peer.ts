@@ -31,6 +31,8 @@ export interface PeerStep {
   do: 'ok' | 'hold' | 'hang' | 'fail' | 'skipRetry' | 'revoke' | 'panic';
   error?: string;
   result?: Buffer;
+  /** Milliseconds of work before it does. */
+  ms?: number;
 }
 
 /** Intervals and delays in milliseconds. */
@@ -98,6 +100,7 @@ export class Peer {
   private readonly waiters = new Set<Waiter>();
   private readonly calls = new Map<number, (answer: Answer) => void>();
   private lastCall = 0;
+  private lastServer = 0;
   private ended: Error | undefined;
   private complaints = '';
 
@@ -108,6 +111,10 @@ export class Peer {
     this.child.stdin.on('error', () => undefined);
     this.child.once('error', (error) => this.onEnd(`could not be started: ${error.message}`));
     this.child.once('close', (code, signal) => this.onEnd(`has ended (${signal ?? code})`));
+  }
+
+  get pid(): number | undefined {
+    return this.child.pid;
   }
 
   /** Everything the process wrote to stderr: it should be nothing. */
@@ -126,14 +133,14 @@ export class Peer {
     });
   }
 
-  enqueue(task: PeerEnqueue): Promise<{ id: string; state: string }> {
+  enqueue(task: PeerEnqueue): Promise<{ id: string; state: string; nextProcessAt: number | null }> {
     return this.call('enqueue', task);
   }
 
-  /** Starts a server; unless told otherwise it polls every 20 ms, forwards every 100 ms and retries at once. */
-  async serve({ name = 'server', ...options }: PeerServe): Promise<PeerServer> {
-    const defaults = { concurrency: 10, taskCheckInterval: 20, delayedTaskCheckInterval: 100, retryDelay: 0 };
-    await this.call('serve', { ...defaults, ...options, name });
+  /** Starts a server; unless told otherwise it polls every 20 ms, forwards every 100 ms, retries at once and ends soon. */
+  async serve({ name = `server ${++this.lastServer}`, ...options }: PeerServe): Promise<PeerServer> {
+    const intervals = { taskCheckInterval: 20, delayedTaskCheckInterval: 100, retryDelay: 0, shutdownTimeout: 200 };
+    await this.call('serve', { concurrency: 10, ...intervals, ...options, name });
     return { stop: () => this.call('stop', { name }), shutdown: () => this.call('shutdown', { name }) };
   }
 

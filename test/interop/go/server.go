@@ -18,6 +18,8 @@ type step struct {
 	Error string `json:"error"`
 	// Written by the result writer before the attempt ends well.
 	Result []byte `json:"result"`
+	// Milliseconds of work before it does.
+	Ms int64 `json:"ms"`
 }
 
 type serveArgs struct {
@@ -122,7 +124,7 @@ func (s *servers) handler(server string, steps []step) func(context.Context, *as
 		s.out.event("start", event)
 		retried, _ := asynq.GetRetryCount(ctx)
 		err := s.perform(ctx, task, event["id"].(string), steps[min(retried, len(steps)-1)])
-		end := map[string]any{"server": server, "id": event["id"], "at": time.Now().UnixMilli()}
+		end := map[string]any{"server": server, "id": event["id"], "at": unixMilli(time.Now())}
 		if err != nil {
 			end["error"] = err.Error()
 		}
@@ -139,11 +141,12 @@ func describeAttempt(ctx context.Context, server string, task *asynq.Task) map[s
 	deadline, _ := ctx.Deadline()
 	return map[string]any{
 		"server": server, "id": id, "type": task.Type(), "queue": queue, "payload": task.Payload(), "headers": task.Headers(),
-		"retried": retried, "maxRetry": maxRetry, "deadline": unixMilli(deadline), "at": time.Now().UnixMilli(),
+		"retried": retried, "maxRetry": maxRetry, "deadline": unixMilli(deadline), "at": unixMilli(time.Now()),
 	}
 }
 
 func (s *servers) perform(ctx context.Context, task *asynq.Task, id string, what step) error {
+	time.Sleep(milliseconds(what.Ms))
 	switch what.Do {
 	case "ok":
 		return writeResult(task, what.Result)

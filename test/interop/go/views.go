@@ -6,12 +6,12 @@ import (
 	"github.com/hibiken/asynq"
 )
 
-// unixMilli is nil for the zero time.
-func unixMilli(t time.Time) *int64 {
+// unixMilli has a resolution of a microsecond; it is nil for the zero time.
+func unixMilli(t time.Time) *float64 {
 	if t.IsZero() {
 		return nil
 	}
-	ms := t.UnixMilli()
+	ms := float64(t.UnixMicro()) / 1000
 	return &ms
 }
 
@@ -25,14 +25,14 @@ type taskView struct {
 	MaxRetry      int               `json:"maxRetry"`
 	Retried       int               `json:"retried"`
 	LastErr       string            `json:"lastErr"`
-	LastFailedAt  *int64            `json:"lastFailedAt"`
+	LastFailedAt  *float64          `json:"lastFailedAt"`
 	Timeout       int64             `json:"timeout"`
-	Deadline      *int64            `json:"deadline"`
+	Deadline      *float64          `json:"deadline"`
 	Group         string            `json:"group"`
-	NextProcessAt *int64            `json:"nextProcessAt"`
+	NextProcessAt *float64          `json:"nextProcessAt"`
 	IsOrphaned    bool              `json:"isOrphaned"`
 	Retention     int64             `json:"retention"`
-	CompletedAt   *int64            `json:"completedAt"`
+	CompletedAt   *float64          `json:"completedAt"`
 	Result        []byte            `json:"result"`
 }
 
@@ -82,17 +82,17 @@ type serverView struct {
 	Queues         map[string]int `json:"queues"`
 	StrictPriority bool           `json:"strictPriority"`
 	Status         string         `json:"status"`
-	Started        *int64         `json:"started"`
+	Started        *float64       `json:"started"`
 	Workers        []workerView   `json:"workers"`
 }
 
 type workerView struct {
-	TaskID      string `json:"taskId"`
-	TaskType    string `json:"taskType"`
-	TaskPayload []byte `json:"taskPayload"`
-	Queue       string `json:"queue"`
-	Started     *int64 `json:"started"`
-	Deadline    *int64 `json:"deadline"`
+	TaskID      string   `json:"taskId"`
+	TaskType    string   `json:"taskType"`
+	TaskPayload []byte   `json:"taskPayload"`
+	Queue       string   `json:"queue"`
+	Started     *float64 `json:"started"`
+	Deadline    *float64 `json:"deadline"`
 }
 
 func viewServer(s *asynq.ServerInfo) serverView {

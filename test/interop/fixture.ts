@@ -1,0 +1,88 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, onTestFinished, vi } from 'vitest';
+
+import { BUILD_TIMEOUT } from '../support/go.js';
+import { type GoPeer, type GoState, type GoTask, startGoPeer } from '../support/go-peer.js';
+import { type OurPeer, startOurPeer } from '../support/our-peer.js';
+import type { Peer, PeerServe, PeerServer } from '../support/peer.js';
+import { type RedisProcess, startRedis } from '../support/redis.js';
+
+/** One Redis with a Go process and one of ours on it. Go's inspector is the judge of what is stored. */
+export class Interop {
+  redis!: RedisProcess;
+  go!: GoPeer;
+  ours!: OurPeer;
+  /** A bare connection, for what neither side offers. */
+  raw!: Redis;
+  private queues = 0;
+
+  /** A queue of its own for each test. */
+  queue(): string {
+    return `q${++this.queues}`;
+  }
+
+  /** Runs a server until the end of the test, or until it is shut down before. */
+  async serve(peer: Peer, queue: string, options: Omit<PeerServe, 'queues'>): Promise<PeerServer> {
+    const server = await peer.serve({ queues: { [queue]: 1 }, ...options });
+    onTestFinished(() => server.shutdown());
+    return server;
+  }
+
+  /** Resolves when Go's inspector sees the task in this state. */
+  async untilState(queue: string, id: string, state: GoState): Promise<GoTask> {
+    return this.until(async () => {
+      const task = await this.go.taskInfo(queue, id);
+      expect(task.state).toBe(state);
+      return task;
+    });
+  }
+
+  /** Resolves when nothing is left of the task. */
+  async untilGone(queue: string, id: string): Promise<void> {
+    await this.until(() => expect(this.go.taskInfo(queue, id)).rejects.toMatchObject({ kind: 'task not found' }));
+  }
+
+  /** A condition in Redis: there is no event to wait for. */
+  until<T>(condition: () => Promise<T>): Promise<T> {
+    return vi.waitFor(condition, { timeout: 10_000, interval: 10 });
+  }
+
+  /**
+   * Lets a minute pass for the leases of dead workers: moves all leases of the queue to a time at which any recoverer takes
+   * them. Only for queues nobody serves at the moment.
+   */
+  async expireLeases(queue: string): Promise<number> {
+    const lease = `asynq:{${queue}}:lease`;
+    const longAgo = Math.floor(Date.now() / 1000) - 60;
+    const ids = await this.raw.zrange(lease, '0', '-1');
+    if (ids.length > 0) await this.raw.zadd(lease, 'XX', ...ids.flatMap((id) => [String(longAgo), id]));
+    return ids.length;
+  }
+}
+
+/** Starts both sides for the tests of a file. */
+export const useInterop = (): Interop => {
+  const interop = new Interop();
+  beforeAll(async () => {
+    interop.redis = await startRedis();
+    interop.raw = new Redis(interop.redis.port, interop.redis.host);
+    [interop.go, interop.ours] = await Promise.all([startGoPeer(interop.redis), startOurPeer(interop.redis)]);
+  }, BUILD_TIMEOUT);
+  afterAll(async () => {
+    await interop.go?.kill();
+    await interop.ours?.kill();
+    interop.raw?.disconnect();
+    await interop.redis?.stop();
+    expect(interop.ours?.stderr, 'what our process complained about').toBe('');
+  });
+  return interop;
+};
+
+/** Who enqueues and who runs. Go beside itself is the control: it shows that a test expects what asynq does. */
+export const PAIRS = [
+  ['go', 'go'],
+  ['go', 'ours'],
+  ['ours', 'go'],
+] as const;
+
+export const base64 = (bytes: Buffer | string): string => Buffer.from(bytes).toString('base64');

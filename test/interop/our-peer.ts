@@ -1,0 +1,97 @@
+/*
+ * Our side of the interop tests as a program: it understands the requests of go/main.go and tells the same events.
+ * Arguments: host and port of Redis. Everything that goes wrong in the background is written to stderr, which tests find empty.
+ */
+import { createInterface } from 'node:readline';
+
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { AsynqClient } from '../../lib/client/client.js';
+import { SystemClock } from '../../lib/clock.js';
+import { DuplicateTaskError, TaskIdConflictError } from '../../lib/errors.js';
+import { Server } from '../../lib/server/server.js';
+import type { TaskContext } from '../../lib/task/context.js';
+import type { PeerEnqueue, PeerEvent, PeerServe } from '../support/peer.js';
+import { attempt, Gates, type SentStep } from './our-handler.js';
+
+const [host, port] = process.argv.slice(-2);
+const clock = new SystemClock();
+const broker = new RedisBroker(new RedisConnections({ host, port: Number(port) }), { clock });
+const client = new AsynqClient(broker);
+const servers = new Map<string, Server>();
+const gates = new Gates();
+
+const write = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+const complain = (what: string, error: unknown): void => console.error(`${what}:`, error);
+const emit = (event: PeerEvent['event'], fields: Partial<PeerEvent>): void => write({ event, ...fields });
+
+/** Requests as they arrive: bytes in base64. */
+type SentEnqueue = Omit<PeerEnqueue, 'payload'> & { payload?: string };
+type SentServe = Omit<PeerServe, 'behaviours'> & { behaviours: Record<string, SentStep[]> };
+
+const date = (milliseconds: number | undefined): Date | undefined =>
+  milliseconds === undefined ? undefined : new Date(milliseconds);
+
+const enqueue = async ({ type, payload, deadline, processAt, ...options }: SentEnqueue): Promise<object> => {
+  const bytes = payload === undefined ? undefined : Buffer.from(payload, 'base64');
+  const info = await client.enqueue(type, bytes, { ...options, deadline: date(deadline), processAt: date(processAt) });
+  return { id: info.id, state: info.state, nextProcessAt: info.nextProcessAt?.getTime() ?? null };
+};
+
+const serve = async ({ name = '', retryDelay = 0, behaviours, ...options }: SentServe): Promise<void> => {
+  const handlers = Object.entries(behaviours).map(([pattern, steps]) => ({
+    pattern,
+    handle: (task: TaskContext) => attempt(task, name, steps, gates, emit),
+  }));
+  const onError = (error: unknown, { id }: TaskContext): void =>
+    emit('error', { server: name, id, error: error instanceof Error ? error.message : String(error) });
+  const server = new Server({ broker, handlers, options: { ...options, retryDelay: () => retryDelay, onError } });
+  server.events.on('loopFailed', ({ loop, error }) => complain(`the ${loop} failed`, error));
+  servers.set(name, server);
+  await server.start();
+};
+
+const named = (name: string): Server => {
+  const server = servers.get(name);
+  if (!server) throw new Error(`no server is called "${name}"`);
+  return server;
+};
+
+type Operation = (args: never) => unknown;
+
+const operations: Record<string, Operation> = {
+  enqueue,
+  serve,
+  release: ({ id }: { id: string }) => gates.release(id),
+  stop: ({ name }: { name: string }) => named(name).stop(),
+  shutdown: ({ name }: { name: string }) => named(name).shutdown(),
+  pause: ({ queue }: { queue: string }) => broker.pauseQueue(queue),
+  unpause: ({ queue }: { queue: string }) => broker.resumeQueue(queue),
+  cancel: ({ id }: { id: string }) => broker.publishCancellation(id),
+};
+
+const kindOf = (error: unknown): string => {
+  if (error instanceof DuplicateTaskError) return 'duplicate';
+  return error instanceof TaskIdConflictError ? 'conflict' : 'other';
+};
+
+const answer = async (id: number, op: string, args: unknown): Promise<void> => {
+  try {
+    write({ id, ok: (await operations[op]!(args as never)) ?? null });
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    write({ id, error: { message, kind: kindOf(error) } });
+  }
+};
+
+process.on('unhandledRejection', (error) => complain('unhandled rejection', error));
+process.on('uncaughtException', (error) => complain('uncaught exception', error));
+
+const lines = createInterface({ input: process.stdin });
+lines.on('line', (line) => {
+  const { id, op, args } = JSON.parse(line) as { id: number; op: string; args: unknown };
+  void answer(id, op, args);
+});
+// Like the Go program, it does not outlive its driver.
+lines.on('close', () => process.exit(0));
+emit('ready', {});

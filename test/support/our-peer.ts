@@ -1,0 +1,20 @@
+import { fileURLToPath } from 'node:url';
+
+import { Peer } from './peer.js';
+
+const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
+
+/** Our side as a process of its own: see test/interop/our-peer.ts. */
+export class OurPeer extends Peer {}
+
+/** Starts it from the sources against a Redis server. */
+export const startOurPeer = async (redis: { host: string; port: number }): Promise<OurPeer> => {
+  const peer = new OurPeer(process.execPath, [
+    path('./run-ts.mjs'),
+    path('../interop/our-peer.ts'),
+    redis.host,
+    String(redis.port),
+  ]);
+  await peer.event('ready');
+  return peer;
+};
