@@ -4,7 +4,14 @@ export type { AsynqModuleExtras, AsynqModuleOptions, AsynqOptionsFactory } from 
 export { AsynqServer } from './nest/asynq-server.js';
 export { AsynqClient, type AsynqClientOptions } from './client/client.js';
 export type { DefinedItem, EnqueueResult, NamedItem } from './client/types.js';
-export { ASYNQ_BROKER, getAsynqBrokerToken, getAsynqClientToken, getAsynqServerToken } from './nest/nest.tokens.js';
+export { AsynqInspector } from './inspector/inspector.js';
+export {
+  ASYNQ_BROKER,
+  getAsynqBrokerToken,
+  getAsynqClientToken,
+  getAsynqInspectorToken,
+  getAsynqServerToken,
+} from './nest/nest.tokens.js';
 export { InjectAsynqClient } from './nest/decorators/inject-asynq-client.decorator.js';
 
 // Handlers

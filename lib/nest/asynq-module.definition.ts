@@ -4,7 +4,12 @@ import { connectionProviders } from './connection.providers.js';
 import { AsynqCoreModule } from './asynq-core.module.js';
 import { RAW_MODULE_OPTIONS } from './connection.tokens.js';
 import { DEFAULT_CONNECTION } from './nest.constants.js';
-import { getAsynqBrokerToken, getAsynqClientToken, getAsynqServerToken } from './nest.tokens.js';
+import {
+  getAsynqBrokerToken,
+  getAsynqClientToken,
+  getAsynqInspectorToken,
+  getAsynqServerToken,
+} from './nest.tokens.js';
 
 const NO_EXTRAS: AsynqModuleExtras = { name: undefined, isGlobal: false, extraProviders: undefined };
 
@@ -23,6 +28,11 @@ function withConnection(definition: DynamicModule, extras: AsynqModuleExtras): D
     global: extras.isGlobal ?? false,
     imports: [...(definition.imports ?? []), AsynqCoreModule],
     providers: [...(definition.providers ?? []), ...(extras.extraProviders ?? []), ...connectionProviders(name)],
-    exports: [getAsynqBrokerToken(name), getAsynqClientToken(name), getAsynqServerToken(name)],
+    exports: [
+      getAsynqBrokerToken(name),
+      getAsynqClientToken(name),
+      getAsynqInspectorToken(name),
+      getAsynqServerToken(name),
+    ],
   };
 }

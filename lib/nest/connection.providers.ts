@@ -12,7 +12,13 @@ import { AsynqServer } from './asynq-server.js';
 import { ConnectionRegistry, type Connection } from './connection.registry.js';
 import { CONNECTION, RAW_MODULE_OPTIONS, RESOLVED_MODULE_OPTIONS } from './connection.tokens.js';
 import { missingConnection } from './nest.messages.js';
-import { getAsynqBrokerToken, getAsynqClientToken, getAsynqServerToken } from './nest.tokens.js';
+import {
+  getAsynqBrokerToken,
+  getAsynqClientToken,
+  getAsynqInspectorToken,
+  getAsynqServerToken,
+} from './nest.tokens.js';
+import { AsynqInspector } from '../inspector/inspector.js';
 import { ServerOrchestrator } from './server.orchestrator.js';
 
 /** The providers of one connection; the broker and the client can be overridden by their tokens. */
@@ -31,6 +37,11 @@ export function connectionProviders(name: string): Provider[] {
       useFactory: (made: Broker, { codec, defaults }: ResolvedModuleOptions) =>
         new AsynqClient(made, { codec, defaults }),
       inject: [broker, RESOLVED_MODULE_OPTIONS],
+    },
+    {
+      provide: getAsynqInspectorToken(name),
+      useFactory: (made: Broker) => new AsynqInspector(made),
+      inject: [broker],
     },
     {
       provide: CONNECTION,

@@ -1,5 +1,6 @@
 import type { InjectionToken } from '@nestjs/common';
 import { AsynqClient } from '../client/client.js';
+import { AsynqInspector } from '../inspector/inspector.js';
 import { AsynqServer } from './asynq-server.js';
 import { DEFAULT_CONNECTION } from './nest.constants.js';
 
@@ -19,3 +20,7 @@ export const getAsynqClientToken = (name?: string): InjectionToken<AsynqClient> 
 /** The token of the handle on a connection's server; the class AsynqServer for the unnamed one. */
 export const getAsynqServerToken = (name?: string): InjectionToken<AsynqServer> =>
   isDefault(name) ? AsynqServer : `ASYNQ_SERVER:${name}`;
+
+/** The token of a connection's inspector; the class AsynqInspector for the unnamed one. */
+export const getAsynqInspectorToken = (name?: string): InjectionToken<AsynqInspector> =>
+  isDefault(name) ? AsynqInspector : `ASYNQ_INSPECTOR:${name}`;
