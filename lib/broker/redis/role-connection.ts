@@ -73,8 +73,8 @@ export class RoleConnection {
     client.on('ready', () => this.becomeReady());
     client.on('close', () => this.becomeLost());
     client.on('end', () => this.revive());
-    client.on('error', (error: Error) => (this.lastError = rootOf(error)));
-    client.on('node error', (error: Error) => (this.lastError = rootOf(error)));
+    client.on('error', (error: Error) => this.remember(rootOf(error)));
+    client.on('node error', (error: Error) => this.remember(rootOf(error)));
     client.on('reconnecting', () => rejectRedirected(client));
     return client;
   }
@@ -106,6 +106,11 @@ export class RoleConnection {
     this.becomeLost();
     if (this.state === 'closed') return;
     this.revival = this.options.clock.after(backoff(++this.revivals), () => this.connect());
+  }
+
+  /** That a connection was closed says less than whatever was told before it. */
+  private remember(error: Error): void {
+    if (!this.lastError || error.message !== 'Connection is closed.') this.lastError = error;
   }
 
   private settle(waiter: Waiter, error?: Error): void {

@@ -1,0 +1,273 @@
+import { inspect } from 'node:util';
+import { describe, expect, it, vi } from 'vitest';
+import { wasSent } from '../../lib/broker/redis/broker-error.js';
+import type { ConnectionRole } from '../../lib/broker/redis/connections.js';
+import { BrokerUnavailableError, ClosedError } from '../../lib/errors.js';
+import { freePort } from '../support/redis-process.js';
+import { startProxy } from './proxy.js';
+import { clientsOf, connectionsTo, failure, namesOf, observe, ownServer, signal, expectNoHandles } from './support.js';
+
+const ROLES: ConnectionRole[] = ['produce', 'consume', 'monitor'];
+
+describe('RedisConnections', () => {
+  it('connects each role at its first use, by its name, and not before', async () => {
+    const server = await ownServer();
+    const observer = observe(server.port);
+    const connections = connectionsTo(server.url);
+    connections.command('produce');
+    expect(await namesOf(observer)).toEqual([]);
+    await connections.run('consume', 'PING', (client) => client.ping());
+    expect(await namesOf(observer)).toEqual(['nestjs-asynq:consume']);
+    await Promise.all(ROLES.map((role) => connections.run(role, 'PING', (client) => client.ping())));
+    expect(await namesOf(observer)).toEqual(['nestjs-asynq:consume', 'nestjs-asynq:monitor', 'nestjs-asynq:produce']);
+    const resp = (await clientsOf(observer)).map((client) => client.resp);
+    expect(new Set(resp)).toEqual(new Set(['2']));
+  });
+
+  it('uses the name, the password and the database it is given', async () => {
+    const server = await ownServer({ args: ['--requirepass', 'secret'] });
+    await observe(server.port, { password: 'secret' }).call('ACL', 'SETUSER', 'bob', 'on', '>pw', '~*', '+@all');
+    const url = `redis://bob:pw@127.0.0.1:${server.port}/5`;
+    const connections = connectionsTo({ url, connectionName: 'orders' });
+    await connections.run('produce', 'SET', (client) => client.set('a', '1'));
+    const observer = observe(server.port, { password: 'secret', db: 5 });
+    expect(await observer.get('a')).toBe('1');
+    expect(await namesOf(observer)).toEqual(['orders:produce']);
+    expect(await observer.call('ACL', 'WHOAMI')).toBe('default');
+  });
+
+  it('sends many calls made before the first connection over one connection', async () => {
+    const server = await ownServer();
+    const connections = connectionsTo(server.url);
+    const replies = Array.from({ length: 50 }, () => connections.run('consume', 'INCR', (client) => client.incr('n')));
+    expect(await Promise.all(replies)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
+    expect(await namesOf(observe(server.port))).toEqual(['nestjs-asynq:consume']);
+  });
+
+  it('tells the version of the server', async () => {
+    const server = await ownServer();
+    expect(await connectionsTo(server.url).serverVersion()).toMatch(/^\d+\.\d+\.\d+$/);
+  });
+
+  it('keeps passwords and payloads out of its errors', async () => {
+    const server = await ownServer({ args: ['--requirepass', 'right'] });
+    const connections = connectionsTo(`redis://:TopSecret@127.0.0.1:${server.port}`);
+    const refused = await failure(connections.run('consume', 'PING', (client) => client.ping()));
+    expect(refused.message).toContain('WRONGPASS');
+    expect(inspect(refused, { depth: 9, showHidden: true })).not.toContain('TopSecret');
+    const known = connectionsTo(`redis://:right@127.0.0.1:${server.port}`);
+    const wrongType = known.run('produce', 'EVAL', (client) =>
+      client.eval('return redis.error_reply("ERR x")', 0, 'PAYLOAD'),
+    );
+    expect(inspect(await failure(wrongType), { depth: 9 })).not.toContain('PAYLOAD');
+  });
+});
+
+describe('RedisConnections without Redis', () => {
+  it('rejects a fetch at the first failed attempt, and then at once', async () => {
+    const port = await freePort();
+    const connections = connectionsTo({ host: '127.0.0.1', port });
+    const first = await failure(connections.run('consume', 'dequeue', (client) => client.ping()));
+    expect(first).toBeInstanceOf(BrokerUnavailableError);
+    expect(first.message).toContain(`no connection to 127.0.0.1:${port}`);
+    expect(first.message).toContain('ECONNREFUSED');
+    expect(first.cause).toBeInstanceOf(Error);
+    expect(wasSent(first)).toBe(false);
+    const send = vi.fn();
+    await expect(connections.run('consume', 'dequeue', send)).rejects.toThrow(BrokerUnavailableError);
+    expect(send).not.toHaveBeenCalled();
+  });
+
+  it('lets an enqueue wait for Redis to come', async () => {
+    const port = await freePort();
+    const connections = connectionsTo({ host: '127.0.0.1', port });
+    const lost = signal<string>();
+    connections.onStateChange((role, state) => lost.fire(`${role} ${state}`));
+    const enqueued = connections.run('produce', 'enqueue', (client) => client.incr('n'));
+    expect(await lost.fired).toBe('produce lost');
+    await ownServer({ port });
+    expect(await enqueued).toBe(1);
+  });
+
+  it('tells an enqueue that was never sent after five seconds, with pauses between attempts that grow', async () => {
+    const connections = connectionsTo({ host: '127.0.0.1', port: await freePort() });
+    const attempts = vi.fn();
+    connections.command('produce').on('connecting', attempts);
+    const start = performance.now();
+    const error = await failure(connections.run('produce', 'enqueue', (client) => client.ping()));
+    expect(performance.now() - start).toBeGreaterThan(4_900);
+    expect(performance.now() - start).toBeLessThan(7_000);
+    expect(error).toBeInstanceOf(BrokerUnavailableError);
+    expect(wasSent(error)).toBe(false);
+    expect(attempts.mock.calls.length).toBeGreaterThan(2);
+    expect(attempts.mock.calls.length).toBeLessThan(25);
+  });
+
+  it('says lost once per outage and ready when it is over', async () => {
+    const server = await ownServer();
+    const connections = connectionsTo(server.url);
+    const states: string[] = [];
+    connections.onStateChange((role, state) => states.push(`${role} ${state}`));
+    await connections.ready('consume');
+    await server.kill();
+    await vi.waitFor(() => expect(states).toEqual(['consume ready', 'consume lost']));
+    await expect(connections.run('consume', 'x', (client) => client.ping())).rejects.toThrow(BrokerUnavailableError);
+    await server.start();
+    await vi.waitFor(() => expect(states).toEqual(['consume ready', 'consume lost', 'consume ready']), 10_000);
+    expect(await connections.run('consume', 'x', (client) => client.ping())).toBe('PONG');
+  });
+
+  it('waits for a server that is loading', async () => {
+    const args = ['--key-load-delay', '100', '--loading-process-events-interval-bytes', '1024'];
+    const server = await ownServer({ appendOnly: true, args });
+    const observer = observe(server.port, { enableReadyCheck: false });
+    await observer.call('EVAL', "for i = 1, 10000 do redis.call('SET', 'key' .. i, 'x') end", 0);
+    await server.kill();
+    const started = server.start();
+    await vi.waitFor(async () => expect((await failure(observer.get('key1'))).message).toContain('LOADING'), 5_000);
+    const connections = connectionsTo(server.url);
+    expect(await connections.run('produce', 'enqueue', (client) => client.incr('n'))).toBe(1);
+    await started;
+  });
+});
+
+describe('a command that was sent and not answered', () => {
+  it.each(ROLES)('is never sent again (%s)', async (role) => {
+    const server = await ownServer();
+    const observer = observe(server.port);
+    const proxy = await startProxy(server.port);
+    const connections = connectionsTo({ host: '127.0.0.1', port: proxy.port });
+    await connections.ready(role);
+    proxy.holdReplies();
+    const call = failure(connections.run(role, 'work', (client) => client.incr('n')));
+    await vi.waitFor(async () => expect(await observer.get('n')).toBe('1'));
+    const back = signal();
+    connections.onStateChange((_role, state) => state === 'ready' && back.fire());
+    proxy.cut();
+    const error = await call;
+    expect(error).toBeInstanceOf(BrokerUnavailableError);
+    expect(wasSent(error)).toBe(true);
+    await back.fired;
+    expect(await connections.run(role, 'GET', (client) => client.get('n'))).toBe('1');
+  });
+
+  it('is rejected when the peer falls silent, and the connection is renewed', async () => {
+    const server = await ownServer();
+    const connections = connectionsTo({ host: server.host, port: server.port, socketTimeout: 300 });
+    await connections.ready('consume');
+    process.kill(server.pid ?? 0, 'SIGSTOP');
+    const error = await failure(connections.run('consume', 'dequeue', (client) => client.incr('n')));
+    expect(error.message).toMatch(/dequeue: Redis is unavailable/);
+    expect(wasSent(error)).toBe(true);
+    const back = signal();
+    connections.onStateChange((_role, state) => state === 'ready' && back.fire());
+    process.kill(server.pid ?? 0, 'SIGCONT');
+    await back.fired;
+    expect(await connections.run('consume', 'x', (client) => client.ping())).toBe('PONG');
+  });
+
+  it('is not ambiguous when Redis answered with an error', async () => {
+    const server = await ownServer();
+    const observer = observe(server.port);
+    await observer.lpush('list', 'x');
+    const error = await failure(connectionsTo(server.url).run('produce', 'enqueue', (client) => client.incr('list')));
+    expect(error).toBeInstanceOf(BrokerUnavailableError);
+    expect(error.message).toContain('WRONGTYPE');
+    expect(wasSent(error)).toBe(false);
+  });
+
+  it('leaves faults of a program as they are', async () => {
+    const server = await ownServer();
+    const fault = new TypeError('x is not a function');
+    const call = connectionsTo(server.url).run('produce', 'enqueue', () => Promise.reject(fault));
+    await expect(call).rejects.toBe(fault);
+  });
+
+  it('reconnects when the server has become a replica', async () => {
+    const server = await ownServer();
+    const other = await ownServer();
+    const connections = connectionsTo(server.url);
+    await connections.ready('consume');
+    const observer = observe(server.port);
+    const [before] = await clientsOf(observer);
+    await observer.call('REPLICAOF', other.host, other.port);
+    const error = await failure(connections.run('consume', 'dequeue', (client) => client.incr('n')));
+    expect(error.message).toContain('READONLY');
+    expect(wasSent(error)).toBe(false);
+    await vi.waitFor(async () => {
+      const now = (await clientsOf(observer)).filter(({ name }) => name === 'nestjs-asynq:consume');
+      expect(now.map(({ id }) => id)).not.toEqual([]);
+      expect(now.map(({ id }) => id)).not.toContain(before?.id);
+    });
+  });
+});
+
+describe('RedisConnections.close', () => {
+  it('lets the commands under way finish and leaves nothing behind', async () => {
+    const server = await ownServer();
+    const observer = observe(server.port);
+    await observer.ping();
+    const connections = connectionsTo(server.url);
+    await Promise.all(ROLES.map((role) => connections.ready(role)));
+    const last = connections.run('consume', 'EVAL', (client) =>
+      client.eval('for i = 1, 3000000 do end; return redis.call("INCR", "n")', 0),
+    );
+    await connections.close();
+    expect(await last).toBe(1);
+    expect(await namesOf(observer)).toEqual([]);
+    observer.disconnect();
+    await expectNoHandles();
+    await expect(connections.run('produce', 'x', (client) => client.ping())).rejects.toThrow(ClosedError);
+    await expect(connections.ready('consume')).rejects.toThrow(ClosedError);
+  });
+
+  it('works when nothing was ever connected, and twice', async () => {
+    const connections = connectionsTo('redis://127.0.0.1:1');
+    connections.command('produce');
+    await connections.close();
+    await connections.close();
+    await expectNoHandles();
+    await expect(connections.ready('consume')).rejects.toThrow(ClosedError);
+  });
+
+  it('works while disconnected, and rejects who waits', async () => {
+    const connections = connectionsTo({ host: '127.0.0.1', port: await freePort() });
+    const lost = signal();
+    connections.onStateChange(() => lost.fire());
+    const waiting = failure(connections.run('produce', 'enqueue', (client) => client.ping()));
+    await lost.fired;
+    const start = performance.now();
+    await connections.close();
+    expect(performance.now() - start).toBeLessThan(1_000);
+    const error = await waiting;
+    expect(error).toBeInstanceOf(ClosedError);
+    expect(wasSent(error)).toBe(false);
+    await expectNoHandles();
+  });
+
+  it('works in the middle of the first connection', async () => {
+    const server = await ownServer();
+    const observer = observe(server.port);
+    await observer.ping();
+    const connections = connectionsTo(server.url);
+    const waiting = failure(connections.ready('consume'));
+    await connections.close();
+    expect(await waiting).toBeInstanceOf(ClosedError);
+    await vi.waitFor(async () => expect(await namesOf(observer)).toEqual([]));
+    observer.disconnect();
+    await expectNoHandles();
+  });
+
+  it('is bounded when Redis does not answer any more', async () => {
+    const server = await ownServer();
+    const connections = connectionsTo(server.url);
+    await connections.ready('consume');
+    process.kill(server.pid ?? 0, 'SIGSTOP');
+    const hanging = failure(connections.run('consume', 'x', (client) => client.ping()));
+    const start = performance.now();
+    await connections.close();
+    expect(performance.now() - start).toBeLessThan(5_000);
+    expect(wasSent(await hanging)).toBe(true);
+    process.kill(server.pid ?? 0, 'SIGCONT');
+  });
+});

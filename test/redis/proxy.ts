@@ -1,0 +1,36 @@
+import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+export interface Proxy {
+  readonly port: number;
+  /** Requests go on to Redis and are carried out, but replies are kept back from now on. */
+  holdReplies(): void;
+  /** Cuts every connection; new ones are let through whole again. */
+  cut(): void;
+}
+
+/** A TCP proxy before a port on loopback, for answers that get lost on their way. Ends with the test. */
+export async function startProxy(target: number): Promise<Proxy> {
+  const sockets = new Set<Socket>();
+  let held = false;
+  const server = createServer((client) => {
+    const upstream = connect(target, '127.0.0.1');
+    client.pipe(upstream);
+    upstream.on('data', (chunk) => held || client.write(chunk));
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.on('close', () => [client, upstream].forEach((one) => (sockets.delete(one), one.destroy())));
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+    held = false;
+  };
+  onTestFinished(() => {
+    cut();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port, holdReplies: () => void (held = true), cut };
+}

@@ -1,0 +1,72 @@
+import { setImmediate } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { Redis } from 'ioredis';
+import { expect, onTestFinished } from 'vitest';
+import type { ConnectionInput } from '../../lib/broker/redis/connection-options.js';
+import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { type RedisProcess, startRedis } from '../support/redis.js';
+
+/** Connections that are closed when the test is over. */
+export function connectionsTo(input: ConnectionInput): RedisConnections {
+  const connections = new RedisConnections(input);
+  onTestFinished(() => connections.close());
+  return connections;
+}
+
+/** A server of this test alone. */
+export async function ownServer(options?: Parameters<typeof startRedis>[0]): Promise<RedisProcess> {
+  const server = await startRedis(options);
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+/** A client of ours beside those under test; named `observer` in CLIENT LIST. */
+export function observe(port: number, options: object = {}): Redis {
+  const redis = new Redis({ host: '127.0.0.1', port, connectionName: 'observer', protocol: 2, ...options });
+  redis.on('error', () => undefined);
+  onTestFinished(() => redis.disconnect());
+  return redis;
+}
+
+export interface ClientRow {
+  readonly id: string;
+  readonly name: string;
+  readonly resp: string;
+  readonly flags: string;
+}
+
+/** Who is connected, apart from the observer. */
+export async function clientsOf(observer: Redis): Promise<ClientRow[]> {
+  const list = (await observer.call('CLIENT', 'LIST')) as string;
+  const rows = list.split('\n').filter(Boolean);
+  return rows
+    .map((row) => Object.fromEntries(row.split(' ').map((field) => field.split(/=(.*)/s))) as unknown as ClientRow)
+    .filter(({ name }) => name !== 'observer');
+}
+
+export async function namesOf(observer: Redis): Promise<string[]> {
+  return (await clientsOf(observer)).map(({ name }) => name).sort();
+}
+
+/** A promise to be resolved by a callback, and a count of how often it was. */
+export function signal<T = void>(): { fired: Promise<T>; fire: (value: T) => void; values: T[] } {
+  const values: T[] = [];
+  let resolve: (value: T) => void;
+  const fired = new Promise<T>((done) => (resolve = done));
+  return { fired, values, fire: (value) => (values.push(value), resolve(value)) };
+}
+
+/** Waits (on no timer of its own) until neither a socket nor a timer is left that keeps this process alive. */
+export async function expectNoHandles(): Promise<void> {
+  const left = () => process.getActiveResourcesInfo().filter((kind) => /^(TCPSocket|TLS|Timeout)/.test(kind));
+  const end = performance.now() + 4_000;
+  while (left().length > 0 && performance.now() < end) await setImmediate();
+  expect(left()).toEqual([]);
+}
+
+export async function failure(promise: Promise<unknown>): Promise<Error> {
+  return promise.then(
+    (value) => new Error(`resolved to ${inspect(value)}`),
+    (error: Error) => error,
+  );
+}
