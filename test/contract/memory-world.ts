@@ -1,4 +1,5 @@
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
+import { wellFormed } from '../../lib/broker/memory/queue-store.js';
 import type { ManualClock } from '../../lib/clock.js';
 import type { World } from './driver.js';
 
@@ -10,7 +11,7 @@ export function memoryWorld(clock: ManualClock): World & { readonly broker: Memo
     cleanup: () => broker.close(),
     dump: async () => broker.snapshot(),
     nameGroup: async (queue, id, group) => {
-      const record = broker.store(queue).tasks.get(id);
+      const record = broker.store(queue).tasks.get(wellFormed(id));
       if (!record) throw new Error(`no task "${id}" in "${queue}"`);
       record.group = group;
     },

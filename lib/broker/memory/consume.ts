@@ -26,7 +26,7 @@ export function exchange(store: QueueStore, queue: string, request: ExchangeRequ
   const written = request.settle.filter((_, index) => settled[index] === 'settled');
   store.processed.add(written.filter(countsAsProcessed).length, now);
   store.failed.add(written.filter(countsAsFailed).length, now);
-  trimAfter(store, written, now);
+  trimAfter(store, request.settle, now);
   return { settled, tasks: takeFront(store, queue, request.take, now), damaged: [], backlog: store.backlog };
 }
 
@@ -60,10 +60,10 @@ function settle(store: QueueStore, item: Settlement, id: string, record: TaskRec
   }
 }
 
-/** Each archiving trims the archive, but not what has just come in. */
-function trimAfter(store: QueueStore, written: readonly Settlement[], now: number): void {
-  const fresh = written.flatMap(({ kind, lease }) => (kind === 'archive' ? [wellFormed(lease.id)] : []));
-  if (fresh.length > 0) trimArchived(store, Infinity, now, new Set(fresh));
+/** Each archiving trims the archive, but not what it was about. */
+function trimAfter(store: QueueStore, settle: readonly Settlement[], now: number): void {
+  const spared = settle.flatMap(({ kind, lease }) => (kind === 'archive' ? [wellFormed(lease.id)] : []));
+  if (spared.length > 0) trimArchived(store, Infinity, now, new Set(spared));
 }
 
 function takeFront(store: QueueStore, queue: string, count: number, now: number): LeasedTask[] {
@@ -82,17 +82,16 @@ export function takeOne(store: QueueStore, queue: string, id: string, now: numbe
   return store.lend(queue, id, floorSeconds(now) + LEASE_SECONDS);
 }
 
-/** Extends each lease that is still ours. */
+/** Extends each lease that is still ours when the call begins. */
 export function extendLeases(store: QueueStore, leases: readonly Lease[], expiresAt: number): boolean[] {
-  return leases.map((lease) => {
-    const ours = store.leased(lease) !== undefined;
-    if (ours) {
-      store.lease.set(wellFormed(lease.id), expiresAt);
-      lease.expiresAt = expiresAt;
-    }
+  const answers = leases.map((lease) => store.leased(lease) !== undefined);
+  for (const [index, lease] of leases.entries()) {
     delete lease.renewing;
-    return ours;
-  });
+    if (!answers[index]) continue;
+    store.lease.set(wellFormed(lease.id), expiresAt);
+    lease.expiresAt = expiresAt;
+  }
+  return answers;
 }
 
 export function writeResult(store: QueueStore, lease: Lease, result: Buffer): boolean {

@@ -1,0 +1,123 @@
+import fc from 'fast-check';
+
+/** What a settlement of a random history wants; `lease` picks one of all the leases given out so far, stale ones included. */
+export interface SettlementStep {
+  readonly lease: number;
+  readonly kind: 'done' | 'complete' | 'retry' | 'archive' | 'archiveAsIs' | 'requeue';
+  /** How the lease is presented: as it is, with a wrong end, or with its true end only as `renewing`. */
+  readonly fence: 'true' | 'wrong' | 'renewing';
+  /** Seconds from now, for the retry or the end of the retention. */
+  readonly seconds: number;
+  readonly flag: boolean;
+  readonly text: string;
+}
+
+export interface EnqueueStep {
+  readonly id: string;
+  readonly route: 'pending' | 'scheduled' | 'group' | 'scheduledGroup';
+  /** Seconds from now. */
+  readonly seconds: number;
+  readonly lock: string | undefined;
+  readonly ttl: number;
+  readonly payload: Uint8Array;
+}
+
+/** One step of a history. Everything in it is a plain value, so that a failing history can be read and run again. */
+export type Step =
+  | { readonly do: 'enqueue'; readonly queue: string; readonly items: readonly EnqueueStep[] }
+  | {
+      readonly do: 'exchange';
+      readonly queue: string;
+      readonly settle: readonly SettlementStep[];
+      readonly take: number;
+    }
+  | { readonly do: 'extend'; readonly leases: readonly number[]; readonly seconds: number; readonly wrong: boolean }
+  | { readonly do: 'writeResult'; readonly lease: number; readonly wrong: boolean; readonly result: Uint8Array }
+  | { readonly do: 'move'; readonly seconds: number }
+  | { readonly do: 'recover'; readonly queue: string; readonly grace: number; readonly limit: number }
+  | { readonly do: 'trim' | 'expire'; readonly queue: string; readonly limit: number }
+  | { readonly do: 'forward' | 'pause' | 'resume' | 'repair'; readonly queue: string }
+  | { readonly do: 'nameGroup'; readonly queue: string; readonly id: string; readonly group: string }
+  | { readonly do: 'getTask'; readonly queue: string; readonly id: string };
+
+export const QUEUES = ['default', 'b {x}:'] as const;
+const DAY = 86_400;
+
+const queue = fc.constantFrom(...QUEUES);
+const id = fc.constantFrom('a', 'b', 'c', 'd:e', 'f g', 'ü', '🎉', '\uffee', 'half\ud800');
+const group = fc.constantFrom('g', 'g:h', 'ö');
+const seconds = fc.oneof(fc.integer({ min: -5, max: 40 }), fc.integer({ min: -100 * DAY, max: 100 * DAY }));
+const limit = fc.integer({ min: 1, max: 4 });
+const lease = fc.nat(30);
+const bytes = fc.uint8Array({ maxLength: 6 });
+
+const enqueueItem: fc.Arbitrary<EnqueueStep> = fc.record({
+  id,
+  route: fc.constantFrom('pending', 'pending', 'pending', 'scheduled', 'group', 'scheduledGroup'),
+  seconds,
+  lock: fc.option(fc.constantFrom('x', 'y'), { nil: undefined, freq: 2 }),
+  ttl: fc.oneof(fc.integer({ min: 2, max: 60 }), fc.integer({ min: DAY, max: 200 * DAY })),
+  payload: bytes,
+});
+
+const settlement: fc.Arbitrary<SettlementStep> = fc.record({
+  lease,
+  kind: fc.constantFrom('done', 'complete', 'retry', 'archive', 'archiveAsIs', 'requeue'),
+  fence: fc.constantFrom('true', 'true', 'true', 'wrong', 'renewing'),
+  seconds,
+  flag: fc.boolean(),
+  text: fc.string({ unit: 'binary', maxLength: 4 }),
+});
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({ do: fc.constant('enqueue'), queue, items: fc.array(enqueueItem, { maxLength: 4 }) }),
+  },
+  {
+    weight: 12,
+    arbitrary: fc.record({
+      do: fc.constant('exchange'),
+      queue,
+      settle: fc.array(settlement, { maxLength: 5 }),
+      take: fc.nat(4),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('extend'),
+      leases: fc.array(lease, { maxLength: 4 }),
+      seconds: fc.integer({ min: 1, max: 90 }),
+      wrong: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('writeResult'), lease, wrong: fc.boolean(), result: bytes }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('move'),
+      seconds: fc.oneof(
+        { weight: 5, arbitrary: fc.nat(60) },
+        { weight: 1, arbitrary: fc.integer({ min: DAY, max: 95 * DAY }) },
+      ),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('recover'), queue, grace: fc.nat(60), limit }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('trim', 'expire'), queue, limit }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({ do: fc.constantFrom('forward', 'forward', 'pause', 'resume', 'repair'), queue }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('nameGroup'), queue, id, group }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('getTask'), queue, id }) },
+);
+
+/** A history of up to 57 steps, some thirty on average, that always begins with something to work on. */
+export const history: fc.Arbitrary<Step[]> = fc
+  .tuple(fc.array(enqueueItem, { minLength: 3, maxLength: 6 }), fc.array(step, { maxLength: 55, size: 'max' }))
+  .map(([items, steps]) => [
+    { do: 'enqueue', queue: 'default', items },
+    { do: 'exchange', queue: 'default', settle: [], take: 2 },
+    ...steps,
+  ]);

@@ -1,0 +1,156 @@
+import type { Lease, LeasedTask, Settlement } from '../../lib/broker/broker.js';
+import { type ManualClock, floorSeconds } from '../../lib/clock.js';
+import { Keyspace } from '../../lib/wire/keys.js';
+import { request } from '../support/messages.js';
+import type { World } from './driver.js';
+import { type EnqueueStep, QUEUES, type SettlementStep, type Step } from './history.js';
+
+type StepOf<D extends Step['do']> = Extract<Step, { do: D }>;
+
+/** Plays a history on one broker. What the steps answer is what two brokers are compared by. */
+export class Player {
+  /** Every lease ever given out, in order: the histories of two equal brokers have the same. */
+  private readonly given: LeasedTask[] = [];
+
+  constructor(
+    readonly world: World,
+    private readonly clock: ManualClock,
+  ) {}
+
+  async play(step: Step): Promise<unknown> {
+    const { broker } = this.world;
+    switch (step.do) {
+      case 'enqueue':
+        return broker.enqueue(
+          step.queue,
+          step.items.map((item) => this.enqueueRequest(step.queue, item)),
+        );
+      case 'exchange':
+        return this.exchange(step);
+      case 'extend':
+        return this.extend(step);
+      case 'writeResult':
+        return this.writeResult(step);
+      case 'recover':
+        return this.recover(step);
+      case 'nameGroup':
+        return this.nameGroup(step);
+      case 'getTask':
+        return broker.getTask(step.queue, step.id);
+      case 'move':
+        return undefined;
+      default:
+        return this.maintain(step);
+    }
+  }
+
+  private async maintain(
+    step: Exclude<
+      Step,
+      { do: 'enqueue' | 'exchange' | 'extend' | 'writeResult' | 'recover' | 'nameGroup' | 'getTask' | 'move' }
+    >,
+  ): Promise<unknown> {
+    const { broker } = this.world;
+    switch (step.do) {
+      case 'trim':
+        return broker.trimArchived(step.queue, step.limit);
+      case 'expire':
+        return broker.deleteExpiredCompleted(step.queue, step.limit);
+      case 'forward':
+        return broker.forward(step.queue);
+      case 'pause':
+        return broker.pauseQueue(step.queue);
+      case 'resume':
+        return broker.resumeQueue(step.queue);
+      case 'repair':
+        return broker.repairActive(step.queue);
+    }
+  }
+
+  private get now(): number {
+    return floorSeconds(this.clock.now());
+  }
+
+  private enqueueRequest(queue: string, item: EnqueueStep) {
+    const keys = new Keyspace(this.world.broker.keyPrefix).queue(queue);
+    const message = {
+      id: item.id,
+      queue,
+      payload: Buffer.from(item.payload),
+      uniqueKey: item.lock === undefined ? '' : keys.unique('t', Buffer.from(item.lock)),
+      groupKey: item.route === 'group' || item.route === 'scheduledGroup' ? 'g' : '',
+    };
+    const scheduled = item.route === 'scheduled' || item.route === 'scheduledGroup';
+    return request(message, {
+      processAt: scheduled ? this.now + item.seconds : undefined,
+      uniqueTtl: item.lock === undefined ? undefined : item.ttl,
+    });
+  }
+
+  private async exchange(step: StepOf<'exchange'>): Promise<unknown> {
+    const settle = step.settle.flatMap((item) => this.settlement(step.queue, item) ?? []);
+    const reply = await this.world.broker.exchange(step.queue, { settle, take: step.take });
+    this.given.push(...reply.tasks);
+    return reply;
+  }
+
+  private settlement(queue: string, item: SettlementStep): Settlement | undefined {
+    const task = this.pick(queue, item.lease);
+    if (!task) return undefined;
+    const { kind } = item;
+    const lease = present(task.lease, item.fence);
+    const message = { ...task.message, errorMsg: item.text, retried: task.message.retried + 1 };
+    const at = this.now + item.seconds;
+    if (kind === 'done') return { kind, lease, uniqueKey: message.uniqueKey };
+    if (kind === 'complete') {
+      return { kind, lease, message, expiresAt: at, result: item.flag ? Buffer.from(item.text) : undefined };
+    }
+    if (kind === 'retry') return { kind, lease, message, retryAt: at, countAsFailure: item.flag };
+    if (kind === 'requeue') return { kind, lease };
+    return { kind: 'archive', lease, message: kind === 'archive' ? message : undefined };
+  }
+
+  private async extend(step: StepOf<'extend'>): Promise<unknown> {
+    const answers = [];
+    for (const queue of QUEUES) {
+      const tasks = [...new Set(step.leases.flatMap((index) => this.pick(queue, index) ?? []))];
+      const leases = tasks.map(({ lease }) => (step.wrong ? present(lease, 'wrong') : lease));
+      answers.push(await this.world.broker.extendLeases(queue, leases, this.now + step.seconds), leases);
+    }
+    return answers;
+  }
+
+  private async writeResult(step: StepOf<'writeResult'>): Promise<unknown> {
+    const task = QUEUES.map((queue) => this.pick(queue, step.lease)).find(Boolean);
+    return (
+      task &&
+      this.world.broker.writeResult(present(task.lease, step.wrong ? 'wrong' : 'true'), Buffer.from(step.result))
+    );
+  }
+
+  private async recover(step: StepOf<'recover'>): Promise<unknown> {
+    const expired = await this.world.broker.listExpiredLeases(step.queue, this.now - step.grace, step.limit);
+    this.given.push(...expired.tasks);
+    return expired;
+  }
+
+  private async nameGroup({ queue, id, group }: StepOf<'nameGroup'>): Promise<unknown> {
+    const task = await this.world.broker.getTask(queue, id);
+    if (task && task.state !== 'aggregating') await this.world.nameGroup(queue, id, group);
+    return task;
+  }
+
+  /** Recent leases come first, as most work is about those. */
+  private pick(queue: string, index: number): LeasedTask | undefined {
+    const ours = this.given.filter(({ lease }) => lease.queue === queue);
+    return ours.at(-1 - (index % Math.max(ours.length, 1)));
+  }
+}
+
+const present = (lease: Lease, fence: SettlementStep['fence']): Lease => {
+  if (fence === 'true') return lease;
+  const wrong = lease.expiresAt + 1_000_000;
+  return fence === 'wrong'
+    ? { ...lease, expiresAt: wrong, renewing: undefined }
+    : { ...lease, expiresAt: wrong, renewing: lease.expiresAt };
+};
