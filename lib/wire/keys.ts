@@ -48,6 +48,11 @@ export class QueueKeys {
     return this.groupPrefix + name;
   }
 
+  /** The ids claimed for one aggregation. @param setId a UUID */
+  aggregationSet(group: string, setId: string): string {
+    return `${this.group(group)}:${setId}`;
+  }
+
   processedOn(day: string): string {
     return `${this.processed}:${day}`;
   }
@@ -70,6 +75,7 @@ export class Keyspace {
   readonly workers: string;
   readonly schedulers: string;
   readonly cancel: string;
+  private readonly schedulerHistoryPrefix: string;
   private readonly byQueue = new Map<string, QueueKeys>();
 
   constructor(readonly prefix: string = DEFAULT_KEY_PREFIX) {
@@ -78,6 +84,7 @@ export class Keyspace {
     this.workers = `${prefix}:workers`;
     this.schedulers = `${prefix}:schedulers`;
     this.cancel = `${prefix}:cancel`;
+    this.schedulerHistoryPrefix = `${prefix}:scheduler_history:`;
   }
 
   queue(name: string): QueueKeys {
@@ -92,6 +99,15 @@ export class Keyspace {
 
   serverWorkers(host: string, pid: number, serverId: string): string {
     return `${this.workers}:{${host}:${pid}:${serverId}}`;
+  }
+
+  /** @param schedulerId `<host>:<pid>:<uuid>` */
+  scheduler(schedulerId: string): string {
+    return `${this.schedulers}:{${schedulerId}}`;
+  }
+
+  schedulerHistory(entryId: string): string {
+    return `${this.schedulerHistoryPrefix}${entryId}`;
   }
 }
 
