@@ -52,13 +52,9 @@ export class TrackingConnection {
     }
   }
 
-  /** Reads in one go, in order; whatever is read is tracked from then on. @throws the first error of any command */
-  async read(commands: readonly Command[]): Promise<unknown[]> {
-    const replies = await this.reader.client.pipeline(commands.map((command) => [...command])).exec();
-    return (replies ?? []).map(([error, reply]) => {
-      if (error) throw error;
-      return reply;
-    });
+  /** Reads in one go (what is sent in one tick is one write); whatever is read is tracked from then on. */
+  read(commands: readonly Command[]): Promise<unknown[]> {
+    return Promise.all(commands.map(([name, ...args]) => this.reader.client.call(name, ...args)));
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,82 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { subscribe } from '../../lib/broker/redis/cancellation.js';
+import { BrokerUnavailableError, ClosedError } from '../../lib/errors.js';
+import { freePort } from '../support/redis-process.js';
+import { startCluster } from '../support/redis.js';
+import { clientsOf, connectionsTo, expectNoHandles, namesOf, observe, ownServer } from './support.js';
+
+const CHANNEL = 'asynq:cancel';
+
+describe('subscribe', () => {
+  it('hears from when it has resolved, until it is ended', async () => {
+    const server = await ownServer();
+    const observer = observe(server.port);
+    const heard: string[] = [];
+    const end = await subscribe(connectionsTo(server.url), CHANNEL, (id) => heard.push(id));
+    expect(await observer.publish(CHANNEL, 'one')).toBe(1);
+    await observer.publish('other', 'never');
+    await observer.publish(CHANNEL, Buffer.from([0x66, 0xff, 0x66]));
+    await observer.publish(CHANNEL, '');
+    await vi.waitFor(() => expect(heard).toEqual(['one', 'f\ufffdf', '']));
+    await end();
+    expect(await observer.publish(CHANNEL, 'two')).toBe(0);
+    expect(await namesOf(observer)).toEqual([]);
+    expect(heard).toHaveLength(3);
+  });
+
+  it('rejects when Redis is not there, and leaves nothing behind', async () => {
+    const connections = connectionsTo({ host: '127.0.0.1', port: await freePort() });
+    await expect(subscribe(connections, CHANNEL, () => undefined)).rejects.toThrow(/ECONNREFUSED/);
+    await expectNoHandles();
+    await connections.close();
+    await expect(subscribe(connections, CHANNEL, () => undefined)).rejects.toThrow(ClosedError);
+  });
+
+  it('rejects when subscribing is refused, and leaves nothing behind', async () => {
+    const server = await ownServer();
+    const observer = observe(server.port);
+    await observer.call('ACL', 'SETUSER', 'mute', 'on', '>pw', '~*', '+@all', 'resetchannels');
+    const connections = connectionsTo(`redis://mute:pw@127.0.0.1:${server.port}`);
+    const refused = subscribe(connections, CHANNEL, () => undefined);
+    await expect(refused).rejects.toThrow(BrokerUnavailableError);
+    await expect(refused).rejects.toThrow(/NOPERM/);
+    await vi.waitFor(async () => expect(await namesOf(observer)).toEqual([]));
+  });
+
+  it('subscribes again when its connection was killed, and when Redis was', async () => {
+    const server = await ownServer();
+    const observer = observe(server.port);
+    const heard: string[] = [];
+    await subscribe(connectionsTo(server.url), CHANNEL, (id) => heard.push(id));
+    const [row] = await clientsOf(observer);
+    expect(row?.name).toBe('nestjs-asynq:subscribe');
+    await observer.call('CLIENT', 'KILL', 'ID', row?.id ?? '');
+    await vi.waitFor(async () => expect(await observer.publish(CHANNEL, 'one')).toBe(1), 5_000);
+    await server.kill();
+    await server.start();
+    await vi.waitFor(async () => expect(await observer.publish(CHANNEL, 'two')).toBe(1), 10_000);
+    await vi.waitFor(() => expect(heard).toEqual(['one', 'two']));
+  });
+
+  it('stops trying when it is ended, or all is closed, while Redis is away', async () => {
+    const server = await ownServer();
+    const connections = connectionsTo(server.url);
+    const end = await subscribe(connections, CHANNEL, () => undefined);
+    await subscribe(connections, CHANNEL, () => undefined);
+    await server.kill();
+    await end();
+    await connections.close();
+    await expectNoHandles();
+    await server.start();
+    expect(await namesOf(observe(server.port))).toEqual([]);
+  });
+
+  it('hears in a cluster whatever node the message was published at', async () => {
+    const cluster = await startCluster(3);
+    onTestFinished(() => cluster.stop());
+    const heard: string[] = [];
+    await subscribe(connectionsTo({ cluster: cluster.nodes }), CHANNEL, (id) => heard.push(id));
+    for (const { port } of cluster.nodes) await observe(port).publish(CHANNEL, `${port}`);
+    await vi.waitFor(() => expect(heard.toSorted()).toEqual(cluster.nodes.map(({ port }) => `${port}`).sort()));
+  });
+});

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { RedisWakeSource } from '../../lib/broker/redis/wake-source.js';
+import { slotOf } from '../../lib/broker/redis/slot.js';
+import { Keyspace } from '../../lib/wire/keys.js';
+import { type RedisCluster, startCluster, startSentinel } from '../support/redis.js';
+import { connectionsTo, namesOf, observe } from './support.js';
+
+const keyspace = new Keyspace();
+const pending = (queue: string): string => keyspace.queue(queue).pending;
+
+function listener() {
+  const notices: string[] = [];
+  return {
+    notices,
+    onPending: (queue: string) => void notices.push(`pending ${queue}`),
+    onDelayed: (queue: string) => void notices.push(`delayed ${queue}`),
+    onLost: () => void notices.push('lost'),
+  };
+}
+
+/** The name of a queue that the node at this index of three holds. */
+function queueOn(index: number, not = ''): string {
+  for (let number = 0; ; number++) {
+    const queue = `queue${number}`;
+    if (queue !== not && Math.min(2, Math.floor((slotOf(pending(queue)) * 3) / 16_384)) === index) return queue;
+  }
+}
+
+describe('RedisWakeSource in a cluster', () => {
+  const queues = [queueOn(0), queueOn(1), queueOn(2), queueOn(0, queueOn(0))] as const;
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster(3);
+  });
+  afterAll(() => cluster.stop());
+  beforeEach(async () => {
+    for (const { port } of cluster.nodes) await observe(port).flushall();
+  });
+
+  const nodeOf = (index: number) => observe(cluster.nodes[index]?.port ?? 0);
+
+  function watch() {
+    const heard = listener();
+    const connections = connectionsTo({ cluster: cluster.nodes });
+    const source = new RedisWakeSource(connections, keyspace, heard);
+    onTestFinished(() => source.close());
+    return { source, heard, connections };
+  }
+
+  it('hears of queues on every node, over one pair of connections to each', async () => {
+    const { source, heard } = watch();
+    await nodeOf(1).lpush(pending(queues[1]), 'x');
+    expect(await source.armPending(queues)).toEqual(
+      new Map(queues.map((queue, index) => [queue, index === 1 ? 1 : 0])),
+    );
+    for (const index of [0, 1, 2]) {
+      const names = await namesOf(nodeOf(index));
+      expect(names.filter((name) => /:(track|notices)$/.test(name))).toEqual([
+        'nestjs-asynq:notices',
+        'nestjs-asynq:track',
+      ]);
+    }
+    for (const [index, queue] of queues.entries()) await nodeOf(index % 3).lpush(pending(queue), 'x');
+    await vi.waitFor(() => expect(heard.notices.toSorted()).toEqual(queues.map((queue) => `pending ${queue}`).sort()));
+  });
+
+  it('answers the lowest score of all nodes', async () => {
+    const { source, heard } = watch();
+    await nodeOf(0).zadd(keyspace.queue(queues[0]).retry, 1_700_000_900, 'x');
+    await nodeOf(2).zadd(keyspace.queue(queues[2]).scheduled, 1_700_000_800, 'x');
+    expect(await source.armDelayed(queues)).toBe(1_700_000_800);
+    await nodeOf(1).zadd(keyspace.queue(queues[1]).scheduled, 1_700_000_700, 'x');
+    await vi.waitFor(() => expect(heard.notices).toEqual([`delayed ${queues[1]}`]));
+  });
+
+  it('says lost once when a node is killed, and works when it is back', async () => {
+    const { source, heard } = watch();
+    await source.armPending(queues);
+    await cluster.killNode(1);
+    await vi.waitFor(() => expect(heard.notices).toEqual(['lost']));
+    await expect(source.armPending(queues)).rejects.toThrow(/Redis is unavailable/);
+    await cluster.processes[1]?.restart();
+    await vi.waitFor(() => source.armPending(queues), { timeout: 20_000, interval: 100 });
+    await nodeOf(1).lpush(pending(queues[1]), 'x');
+    await vi.waitFor(() => expect(heard.notices).toContain(`pending ${queues[1]}`));
+  });
+
+  it('says lost once when all nodes are killed, and works when they are back', async () => {
+    const { source, heard } = watch();
+    await source.armPending(queues);
+    await Promise.all(cluster.processes.map((process) => process.kill()));
+    await vi.waitFor(() => expect(heard.notices).toContain('lost'));
+    await expect(source.armPending(queues)).rejects.toThrow(/Redis is unavailable/);
+    await Promise.all(cluster.processes.map((process) => process.start()));
+    await vi.waitFor(() => source.armPending(queues), { timeout: 20_000, interval: 100 });
+    expect(heard.notices).toEqual(['lost']);
+    await nodeOf(2).lpush(pending(queues[2]), 'x');
+    await vi.waitFor(() => expect(heard.notices).toEqual(['lost', `pending ${queues[2]}`]));
+  });
+
+  it('follows a slot that moves to another node', async () => {
+    const { source, heard } = watch();
+    const queue = queueOn(0);
+    await source.armPending([queue]);
+    const slot = slotOf(pending(queue));
+    const ids = await Promise.all([0, 1, 2].map((index) => nodeOf(index).cluster('MYID')));
+    onTestFinished(() => move(slot, ids[0] as string));
+    await move(slot, ids[2] as string);
+    expect(await source.armPending([queue])).toEqual(new Map([[queue, 0]]));
+    heard.notices.length = 0;
+    await nodeOf(2).lpush(pending(queue), 'x');
+    await vi.waitFor(() => expect(heard.notices).toEqual([`pending ${queue}`]));
+    await nodeOf(2).del(pending(queue));
+  });
+
+  const move = async (slot: number, id: string): Promise<void> => {
+    for (const { port } of cluster.nodes) await observe(port).cluster('SETSLOT', slot, 'NODE', id);
+  };
+});
+
+describe('RedisWakeSource with sentinels', () => {
+  it('follows the master', async () => {
+    const group = await startSentinel();
+    onTestFinished(() => group.stop());
+    const heard = listener();
+    const connections = connectionsTo({ sentinels: group.sentinels, name: group.name });
+    const source = new RedisWakeSource(connections, keyspace, heard);
+    onTestFinished(() => source.close());
+    await source.armPending(['default']);
+    await group.master.kill();
+    await vi.waitFor(() => expect(heard.notices).toEqual(['lost']));
+    await vi.waitFor(() => source.armPending(['default']), { timeout: 20_000, interval: 200 });
+    await observe(group.replica.port).lpush(pending('default'), 'x');
+    await vi.waitFor(() => expect(heard.notices).toEqual(['lost', 'pending default']));
+  });
+});
