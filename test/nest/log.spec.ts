@@ -1,0 +1,154 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { AsynqClient, AsynqModule, AsynqServer, RevokeTask, SkipRetry, TaskHandler, type AsynqEvents } from 'nestjs-asynq';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { AsynqEvents as Events } from '../../lib/events/events.js';
+import { logEvents } from '../../lib/telemetry/log.js';
+import { quiet } from './support.js';
+
+type Line = [level: string, message: string, stack?: string];
+
+function recorded(): { events: AsynqEvents; lines: Line[]; end: () => void } {
+  const lines: Line[] = [];
+  const level =
+    (name: string) =>
+    (message: string, stack?: string): void =>
+      void lines.push(stack === undefined ? [name, message] : [name, message, stack]);
+  const logger = { debug: level('debug'), log: level('log'), warn: level('warn'), error: level('error') };
+  const events = new Events();
+  return { events, lines, end: logEvents(events, logger) };
+}
+
+const task = { id: 'a1', type: 'email', queue: 'low' };
+const boom = new Error('boom');
+
+describe('the log', () => {
+  test('of tasks: silent when they end well', () => {
+    const { events, lines } = recorded();
+    events.emit('taskStarted', { task, retried: 0 });
+    events.emit('taskFinished', { task, outcome: 'done', retried: 0, duration: 5 });
+    events.emit('taskFinished', { task, outcome: 'completed', retried: 0, duration: 5 });
+    expect(lines).toEqual([]);
+  });
+
+  test('of tasks: louder the worse it is', () => {
+    const { events, lines } = recorded();
+    const retryAt = new Date('2024-01-02T03:04:05Z');
+    events.emit('taskFinished', { task, outcome: 'retry', retried: 2, error: boom, retryAt, duration: 5 });
+    events.emit('taskFinished', { task, outcome: 'archived', retried: 25, error: boom, duration: 5 });
+    events.emit('taskFinished', { task, outcome: 'revoked', retried: 0, error: 'no longer wanted', duration: 5 });
+    events.emit('taskFinished', { task, outcome: 'requeued', retried: 0, duration: 5 });
+    events.emit('taskFinished', { task, outcome: 'lost', retried: 0, duration: 5 });
+    expect(lines).toEqual([
+      ['warn', 'Task email a1 in queue "low" failed (failures before: 2), next attempt at 2024-01-02T03:04:05.000Z: boom'],
+      ['error', 'Task email a1 in queue "low" failed and was archived (failures before: 25): boom', boom.stack],
+      ['log', 'Task email a1 in queue "low" was revoked: no longer wanted'],
+      ['log', 'Task email a1 in queue "low" was put back to the front of its queue'],
+      ['warn', 'Task email a1 in queue "low" was taken over by another server; what its handler did here changes nothing'],
+    ]);
+  });
+
+  test('of what went wrong around tasks', () => {
+    const { events, lines } = recorded();
+    events.emit('handlerStuck', { task, reason: boom, seconds: 10 });
+    events.emit('taskDamaged', { task, error: boom });
+    events.emit('resultDropped', { task, error: boom });
+    events.emit('hookFailed', { hook: 'retryDelay', error: boom });
+    events.emit('listenerFailed', { event: 'taskFinished', error: 'text' });
+    events.emit('tasksRecovered', { queue: 'low', retried: 2, archived: 1 });
+    events.emit('queueRepaired', { queue: 'low', ghosts: 3, leases: 4 });
+    expect(lines.map(([level, message]) => `${level}: ${message}`)).toEqual([
+      'error: Task email a1 in queue "low" was told to stop 10 s ago (boom), but its handler goes on and keeps its slot; pass task.signal on to what it waits for',
+      'error: Task a1 in queue "low" cannot be read and was archived as it is: boom',
+      'warn: Task email a1 in queue "low" succeeded, but its result cannot be stored: boom',
+      'error: retryDelay threw, and was passed over: boom',
+      'error: A listener of the event "taskFinished" threw: text',
+      'warn: Took over tasks of a server that went away, queue "low": 2 to retry, 1 archived',
+      'warn: Repaired queue "low": 3 ids without a task removed, 4 running tasks given a lease',
+    ]);
+  });
+
+  test('of a server', () => {
+    const { events, lines, end } = recorded();
+    events.emit('serverStarted', { concurrency: 10, queues: { critical: 6, low: 1 } });
+    events.emit('wakeUnavailable', { error: boom });
+    events.emit('handlersIdle', { handlers: 2 });
+    events.emit('serverStopped', { active: 1 });
+    events.emit('shutdownTimedOut', { active: 2 });
+    events.emit('serverClosed', { requeued: 2 });
+    events.emit('serverClosed', { requeued: 0 });
+    end();
+    events.emit('serverClosed', { requeued: 0 });
+    expect(lines.map(([level, message]) => `${level}: ${message}`)).toEqual([
+      'log: Server started: concurrency 10, queues critical=6 low=1',
+      'warn: Redis gives no wake-up notices, so idle queues are polled: boom',
+      'log: This process only produces (server: false): its 2 task handlers will not run here',
+      'log: Stopped fetching; 1 task still running',
+      'warn: The shutdown timeout has passed: 2 tasks still running, now told to stop',
+      'log: Server closed; 2 tasks put back to the queue',
+      'log: Server closed',
+    ]);
+  });
+
+  test('of an outage: each loop once per reason, until Redis answers again', () => {
+    const { events, lines } = recorded();
+    const fail = (reason: string) => events.emit('loopFailed', { loop: 'heartbeater', error: new Error(reason) });
+    events.emit('queueUnreachable', { queue: 'low', error: boom, unsettled: 1 });
+    for (const reason of ['refused', 'refused', 'timeout', 'timeout']) fail(reason);
+    events.emit('queueReachable', { queue: 'low' });
+    fail('timeout');
+    expect(lines).toEqual([
+      ['warn', 'Redis does not answer for queue "low" (1 finished task waiting to be stored): boom'],
+      ['warn', 'The heartbeater failed and tries again: refused'],
+      ['warn', 'The heartbeater failed and tries again: timeout'],
+      ['log', 'Redis answers again for queue "low"'],
+      ['warn', 'The heartbeater failed and tries again: timeout'],
+    ]);
+  });
+
+  test('copes with errors that cannot be shown', () => {
+    const { events, lines } = recorded();
+    events.emit('hookFailed', { hook: 'onError', error: Object.create(null) });
+    expect(lines).toEqual([['error', 'onError threw, and was passed over: an error that cannot be shown']]);
+  });
+});
+
+test("an application logs through Nest's Logger, with a context per connection and no line of Nest's own", async () => {
+  @Injectable()
+  class Tasks {
+    @TaskHandler('archives', { connection: 'billing' })
+    archives() {
+      throw new SkipRetry('gone');
+    }
+    @TaskHandler('revokes')
+    revokes() {
+      throw new RevokeTask();
+    }
+  }
+  const lines: string[] = [];
+  const level =
+    (name: string) =>
+    (message: string, ...rest: string[]): void =>
+      void lines.push(`${name} [${rest.at(-1)}] ${message}`);
+  const logger = { ...quiet, log: level('log'), warn: level('warn'), error: level('error') };
+  const app = await Test.createTestingModule({
+    imports: [AsynqModule.forRoot({ connection: 'memory' }), AsynqModule.forRoot({ connection: 'memory', name: 'billing' })],
+    providers: [Tasks],
+  })
+    .setLogger(logger)
+    .compile();
+  onTestFinished(() => Logger.overrideLogger(quiet));
+  await app.init();
+  const { getAsynqClientToken, getAsynqServerToken } = await import('nestjs-asynq');
+  const finished = (server: AsynqServer) => new Promise((resolve) => server.events.on('taskFinished', resolve));
+  const both = [finished(app.get(AsynqServer)), finished(app.get(getAsynqServerToken('billing')))];
+  await app.get(AsynqClient).enqueue('revokes', 0, { taskId: 'r' });
+  await app.get<AsynqClient>(getAsynqClientToken('billing')).enqueue('archives', 0, { taskId: 'a' });
+  await Promise.all(both);
+  await app.close();
+  expect(lines.filter((line) => line.includes('Task '))).toEqual([
+    'log [Asynq] Task revokes r in queue "default" was revoked: revoke task',
+    'error [Asynq(billing)] Task archives a in queue "default" failed and was archived (failures before: 0): gone',
+  ]);
+  expect(lines.filter((line) => !/\[(Asynq|Asynq\(billing\)|InstanceLoader|NestFactory)\]/.test(line))).toEqual([]);
+});
