@@ -1,0 +1,225 @@
+import { readdirSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
+import { LEASE_SECONDS, type Settlement } from '../../lib/broker/broker.js';
+import {
+  KEY_TYPES,
+  type KeyName,
+  SCRIPTS,
+  type ScriptName,
+  type ScriptShape,
+} from '../../lib/broker/redis/script-registry.js';
+import { scriptFile, scriptSource } from '../../lib/broker/redis/script-source.js';
+import { Scripts } from '../../lib/broker/redis/scripts.js';
+import { WrongKeyTypeError } from '../../lib/errors.js';
+import { utcDay } from '../../lib/wire/keys.js';
+import type { ServerInfo } from '../../lib/wire/message.js';
+import { request } from '../support/messages.js';
+import { leaseOf, useBroker } from './broker-fixture.js';
+
+const DIRECTORY = new URL('../../lua/', import.meta.url);
+const NAMES = Object.keys(SCRIPTS) as ScriptName[];
+const SERVER = { host: 'host', pid: 1, serverId: 'sid' };
+const INFO: ServerInfo = {
+  ...SERVER,
+  concurrency: 1,
+  queues: { default: 1 },
+  strictPriority: false,
+  status: 'active',
+  startTime: 0,
+  activeWorkerCount: 0,
+};
+
+/** What a header says of KEYS or ARGV: the numbered names, and whether more may follow. */
+function section(header: string, title: string): { names: string[]; open: boolean } {
+  const body = new RegExp(`^-- ${title}\\n((?:--   .*\\n)+)`, 'm').exec(header)?.[1] ?? '';
+  const rows = body.trimEnd().split('\n');
+  const open = rows.at(-1)?.startsWith(`--   ${rows.length}… `) ?? false;
+  const numbered = open ? rows.slice(0, -1) : rows;
+  const names = numbered.map((row, index) => new RegExp(`^--   ${index + 1} (\\w+)(?:: .+)?$`).exec(row)?.[1]);
+  if (names.includes(undefined)) throw new Error(`cannot read ${title} in: ${header}`);
+  return { names: names as string[], open };
+}
+
+const headerOf = (name: ScriptName): string => /^(?:--.*\n)+/.exec(readLua(scriptFile(name)))?.[0] ?? '';
+
+/** The files of lua/shared, and the functions each is for. */
+const SHARED = [
+  { file: 'shared/spread.lua', defines: ['spread'] },
+  { file: 'shared/fence.lua', defines: ['held_leases'] },
+];
+
+const fixture = useBroker();
+
+/** One call of the broker per script, which brings that script to run. */
+const CALLS: Record<ScriptName, () => Promise<unknown>> = {
+  enqueue: () =>
+    fixture.broker.enqueue('default', [request(), request({}, { processAt: 2 ** 32 }), request({ groupKey: 'g' })]),
+  exchange: () => fixture.broker.exchange('default', { settle: [archival('a'), retrial('b')], take: 1 }),
+  extendLeases: () => fixture.broker.extendLeases('default', [leaseOf('a', 1)], fixture.now + LEASE_SECONDS),
+  writeResult: () => fixture.broker.writeResult(leaseOf('a', fixture.now), Buffer.from('r')),
+  forward: () => fixture.broker.forward('default'),
+  listExpiredLeases: () => fixture.broker.listExpiredLeases('default', fixture.now, 10),
+  repairActive: () => fixture.broker.repairActive('default'),
+  deleteExpiredCompleted: () => fixture.broker.deleteExpiredCompleted('default', 10),
+  trimArchived: () => fixture.broker.trimArchived('default', 10),
+  writeServerState: () => fixture.broker.writeServerState(INFO, [], 10),
+  getTask: () => fixture.broker.getTask('default', 'a'),
+};
+
+const archival = (id: string): Settlement => ({ kind: 'archive', lease: leaseOf(id, fixture.now), message: undefined });
+const retrial = (id: string): Settlement => ({
+  kind: 'retry',
+  lease: leaseOf(id, fixture.now),
+  message: request({ id }).message,
+  retryAt: fixture.now,
+  countAsFailure: true,
+});
+
+/** Leased tasks `a` and `b`, so that the calls find something to do. */
+async function arrange(): Promise<void> {
+  const { keys, redis, now } = fixture;
+  await fixture.broker.enqueue('default', [request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
+  await fixture.take(2);
+  await redis.zadd(keys.lease, now, 'a', now, 'b');
+}
+
+/** The values of KEYS by the name the registry has for them. */
+function expectedKey(name: KeyName): string {
+  const { keys, keyspace, clock } = fixture;
+  const day = utcDay(clock.now());
+  switch (name) {
+    case 'processedOn':
+      return keys.processedOn(day);
+    case 'failedOn':
+      return keys.failedOn(day);
+    case 'task':
+      return keys.task('a');
+    case 'server':
+      return keyspace.server(SERVER.host, SERVER.pid, SERVER.serverId);
+    case 'workers':
+      return keyspace.serverWorkers(SERVER.host, SERVER.pid, SERVER.serverId);
+    default:
+      return keys[name];
+  }
+}
+
+/** The values of ARGV that are the same in every script. */
+const expectedArgument = (name: string): unknown =>
+  ({
+    taskPrefix: fixture.keys.taskPrefix,
+    groupPrefix: fixture.keys.groupPrefix,
+    now: String(fixture.now),
+    nowNanos: `${fixture.now}000000000`,
+    expiry: String(fixture.now + 30),
+    leaseExpiry: String(fixture.now + 30),
+    statsExpiry: String(fixture.now + 90 * 86_400),
+    max: '9223372036854775807',
+    id: 'a',
+    keep: '9999',
+    resent: '0',
+  })[name] ?? expect.anything();
+
+describe('lua/', () => {
+  it('holds the scripts of the registry and no others', () => {
+    const files = readdirSync(DIRECTORY, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.lua'));
+    const scripts = files.map((file) => file.replaceAll('\\', '/')).filter((file) => !file.startsWith('shared/'));
+    expect(scripts.sort()).toEqual(NAMES.map(scriptFile).sort());
+  });
+
+  it.each(NAMES)('%s: header and registry name the same KEYS and ARGV', (name) => {
+    const header = headerOf(name);
+    expect(header).toMatch(/^-- .+: \w+Broker\.\w+/);
+    expect(header).toMatch(/^-- Returns\n--   \S/m);
+    expect(section(header, 'KEYS').names).toEqual(SCRIPTS[name].keys);
+    expect(section(header, 'ARGV').names).toEqual(SCRIPTS[name].argv);
+  });
+
+  it.each(NAMES)('%s: uses the shared files it names, and no others', (name) => {
+    const own = readLua(scriptFile(name));
+    const named = [...own.matchAll(/^-- Uses (\S+)$/gm)].map(([, file]) => file);
+    const used = SHARED.filter(({ defines }) => defines.some((helper) => own.includes(`${helper}(`)));
+    expect(named).toEqual(used.map(({ file }) => file));
+    expect(scriptSource(name).text).toBe([...used.map(({ file }) => readLua(file)), own].join('\n'));
+  });
+
+  it.each(NAMES)('%s: is called with the KEYS and ARGV its header names', async (name) => {
+    await arrange();
+    const run = vi.spyOn(Scripts.prototype, 'run');
+    await CALLS[name]();
+    const calls = run.mock.calls.filter(([, called]) => called === name);
+    run.mockRestore();
+    expect(calls).not.toEqual([]);
+    const { keys, argv }: ScriptShape = SCRIPTS[name];
+    const header = headerOf(name);
+    for (const [, , sentKeys, sentArgv] of calls) {
+      expect(sentKeys.slice(0, keys.length)).toEqual(keys.map(expectedKey));
+      expect(sentArgv.slice(0, argv.length)).toEqual(argv.map(expectedArgument));
+      expect(sentKeys.length > keys.length).toBe(section(header, 'KEYS').open);
+      if (sentArgv.length > argv.length) expect(section(header, 'ARGV').open).toBe(true);
+    }
+  });
+});
+
+describe('the loader', () => {
+  it.each(NAMES)('%s runs on a Redis that does not know it', async (name) => {
+    await arrange();
+    await fixture.redis.script('FLUSH');
+    await expect(CALLS[name]()).resolves.not.toThrow();
+    const { sha1 } = scriptSource(name);
+    expect(await fixture.redis.script('EXISTS', sha1)).toEqual([1]);
+  });
+
+  it('sends a script that Redis knows by its hash only', async () => {
+    await CALLS.forward();
+    await fixture.redis.config('RESETSTAT');
+    await CALLS.forward();
+    const stats = await fixture.redis.info('commandstats');
+    expect(stats).toContain('cmdstat_evalsha:calls=1');
+    expect(stats).not.toContain('cmdstat_eval:');
+  });
+
+  it('loses nothing when Redis forgets its scripts between calls that are under way', async () => {
+    await fixture.broker.ping();
+    const batches = Array.from({ length: 20 }, () => [request(), request()]);
+    const created = Promise.all(batches.map((batch) => fixture.broker.enqueue('default', batch)));
+    await fixture.redis.script('FLUSH');
+    expect((await created).flat()).toEqual(Array(40).fill('enqueued'));
+    await fixture.redis.script('FLUSH');
+    expect(await fixture.take(40)).toHaveLength(40);
+  });
+});
+
+describe('a key of the wrong type', () => {
+  /** Keys whose type does not matter: overwritten, looked up by existence, or not looked at by these calls. */
+  const UNREAD: Partial<Record<ScriptName, KeyName[]>> = {
+    exchange: ['paused'],
+    writeServerState: ['server', 'workers'],
+    getTask: ['scheduled', 'retry'],
+  };
+  const cases = NAMES.flatMap((name) =>
+    (SCRIPTS[name].keys as readonly KeyName[])
+      .filter((key) => !(UNREAD[name] ?? []).includes(key))
+      .map((key) => [name, key] as const),
+  );
+
+  it.each(cases)('%s: fails before it writes, and names %s', async (name, key) => {
+    await arrange();
+    const wrong = expectedKey(key);
+    await fixture.redis.del(wrong);
+    if (KEY_TYPES[key] === 'string') await fixture.redis.rpush(wrong, 'x');
+    else await fixture.redis.set(wrong, 'x');
+    const before = await fixture.content();
+    const failure = await CALLS[name]().catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(WrongKeyTypeError);
+    expect((failure as Error).message).toContain(`"${wrong}" is a`);
+    expect(await fixture.content()).toEqual(before);
+  });
+
+  it('is also a counter that is no number', async () => {
+    await arrange();
+    await fixture.redis.set(fixture.keys.processed, 'many');
+    const before = await fixture.content();
+    await expect(CALLS.exchange()).rejects.toThrow(/processed holds "many", which is not a number/);
+    expect(await fixture.content()).toEqual(before);
+  });
+});
