@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { LEASE_SECONDS, type Settlement } from '../../lib/broker/broker.js';
+import { readLua } from '../../lib/broker/redis/lua.js';
 import {
   KEY_TYPES,
   type KeyName,
