@@ -7,11 +7,17 @@ interface Waiter {
   reject(error: unknown): void;
 }
 
+// Taken at load, so that the fake timers of a user's test do not hold enqueues back.
+const immediately = setImmediate;
+
 /**
- * Sends the single enqueues of one tick as one call per queue. A lone one goes out in the same tick, so it waits for nothing.
+ * Sends single enqueues that come close together as one call per queue.
  *
- * The flush runs in `process.nextTick`, which Node calls after every promise callback that is ready: loops that
- * await their enqueues are resumed by one reply and meet in the next call. A microtask would run between them.
+ * While no call is under way they are collected until `nextTick`, which Node calls after every promise callback that is
+ * ready: a lone one waits for nothing, and loops that await their enqueues, resumed by one reply, meet in the next call (a
+ * microtask would run between them). While a call is under way they are collected until the event loop has served
+ * everything that is ready (`setImmediate`): requests of a busy web server arrive in turns of the loop of their own, and
+ * sent one by one they cost three times the CPU.
  */
 export class Coalescer {
   private readonly open = new Map<string, Batch<Waiter>>();
@@ -30,7 +36,7 @@ export class Coalescer {
         batch = undefined;
       }
       if (!batch) {
-        if (this.open.size === 0) nextTick(this.flushAll);
+        if (this.open.size === 0) this.scheduleFlush();
         this.open.set(queue, (batch = new Batch(this.limits)));
       }
       batch.add(request, { resolve, reject });
@@ -51,6 +57,11 @@ export class Coalescer {
   async close(): Promise<void> {
     this.flushAll();
     await Promise.all(this.sending);
+  }
+
+  private scheduleFlush(): void {
+    if (this.sending.size === 0) nextTick(this.flushAll);
+    else immediately(this.flushAll);
   }
 
   private readonly flushAll = (): void => {

@@ -138,6 +138,19 @@ describe('enqueues of one tick', () => {
     expect((await Promise.all([first, second])).map((info) => info.state)).toEqual(['pending', 'pending']);
   });
 
+  it('travel together though they come in turns of their own, while a call is under way', async () => {
+    const { broker, client } = setUp();
+    broker.hold();
+    const first = client.enqueue('t');
+    await turn();
+    const others = Array.from({ length: 5 }, () => turn().then(() => client.enqueue('t')));
+    await turn();
+    await turn();
+    broker.release();
+    await Promise.all([first, ...others]);
+    expect(broker.calls.map((call) => call.requests.length)).toEqual([1, 5]);
+  });
+
   it('go out in the same tick when there is but one', async () => {
     const { broker, client } = setUp();
     const enqueued = client.enqueue('t');
