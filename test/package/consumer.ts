@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -56,7 +57,7 @@ export class Workshop {
     return folder;
   }
 
-  remove(): void {
-    rmSync(this.root, { recursive: true, force: true });
+  async remove(): Promise<void> {
+    await rm(this.root, { recursive: true, force: true });
   }
 }
