@@ -13,8 +13,7 @@ describeWithGo('one side steers, one side runs', () => {
   describe.each(PAIRS)('%s steers, %s runs', (steering, running) => {
     it('a pause holds from the next task on, and its end continues at once', async () => {
       const [control, worker, queue, open] = [interop[steering], interop[running], interop.queue(), interop.queue()];
-      await worker.serve({
-        queues: { [queue]: 1, [open]: 1 },
+      await interop.serve(worker, [queue, open], {
         taskCheckInterval: pollOf(running),
         behaviours: { t: [{ do: 'ok' }] },
       });
@@ -45,6 +44,7 @@ describeWithGo('one side steers, one side runs', () => {
       await control.pause(queue);
       await worker.release(id);
       await interop.untilGone(queue, id);
+      expect(await interop.go.queueInfo(queue)).toMatchObject({ paused: true, processed: 1, failed: 0, size: 0 });
     });
 
     it('a cancelled task fails with the text of asynq, and is retried', async () => {
@@ -54,6 +54,7 @@ describeWithGo('one side steers, one side runs', () => {
       const other = await control.enqueue({ type: 't', queue, taskId: `${id}x` });
       await worker.event('start', { id });
       await worker.event('start', { id: other.id });
+      await interop.untilSubscribed();
       await control.cancel(id);
       expect((await worker.event('end', { id })).error).toBe('context canceled');
       expect(await interop.untilState(queue, id, 'retry')).toMatchObject({ retried: 1, lastErr: 'context canceled' });
@@ -67,6 +68,7 @@ describeWithGo('one side steers, one side runs', () => {
       await interop.serve(worker, queue, { behaviours: { t: [{ do: 'hang' }] } });
       const { id } = await control.enqueue({ type: 't', queue, maxRetry: 0 });
       await worker.event('start', { id });
+      await interop.untilSubscribed();
       await control.cancel(id);
       expect((await interop.untilState(queue, id, 'archived')).lastErr).toBe('context canceled');
     });

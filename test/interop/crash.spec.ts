@@ -4,7 +4,7 @@ import { describeWithGo } from '../support/go.js';
 import { startGoPeer } from '../support/go-peer.js';
 import { startOurPeer } from '../support/our-peer.js';
 import type { Peer } from '../support/peer.js';
-import { PAIRS, useInterop } from './fixture.js';
+import { base64, PAIRS, useInterop } from './fixture.js';
 
 const CONCURRENCY = 10;
 const TASKS = 30;
@@ -87,5 +87,28 @@ describeWithGo('a worker is killed with kill -9', () => {
       processed: TASKS + lost.length - archived,
       failed: lost.length,
     });
+  });
+
+  it('lets nothing come of the work of one that was only thought dead', async () => {
+    const { go, ours } = interop;
+    const queue = interop.queue();
+    const result = (text: string): Buffer => Buffer.from(text);
+    const server = await interop.serve(ours, queue, { behaviours: { t: [{ do: 'hold', result: result('late') }] } });
+    const { id } = await go.enqueue({ type: 't', queue, retention: 3_600_000 });
+    await ours.event('start', { id });
+    await server.stop();
+    await interop.expireLeases(queue);
+    await interop.serve(go, queue, { behaviours: { t: [{ do: 'hold', result: result('right') }] } });
+    await go.event('start', { id, retried: 1 });
+    // The lease had ended long before Go took the task; so Go's lease cannot really be as old as ours.
+    await interop.postponeLeases(queue);
+
+    await ours.release(id);
+    await ours.event('end', { id });
+    await server.shutdown();
+    expect(await go.taskInfo(queue, id)).toMatchObject({ state: 'active', retried: 1, result: null });
+    await go.release(id);
+    expect((await interop.untilState(queue, id, 'completed')).result).toBe(base64('right'));
+    expect(await go.queueInfo(queue)).toMatchObject({ processed: 2, failed: 1, size: 1 });
   });
 });

@@ -184,5 +184,27 @@ describeWithGo('one side enqueues, one side runs', () => {
       expect(await interop.go.queueInfo(queue)).toMatchObject({ aggregating: 1, groups: 1, size: 1 });
       expect(server.seen('start', { id })).toEqual([]);
     });
+
+    it('runs a group task that was scheduled too by itself', async () => {
+      const { client, server, queue } = sides();
+      const { id, state } = await client.enqueue({ type: 'both', queue, group: 'g', processIn: 3_600_000 });
+      expect(state).toBe('scheduled');
+      await interop.makeDue(queue, 'scheduled');
+      await interop.serve(server, queue, { behaviours: { both: OK } });
+      await server.event('start', { id });
+      await interop.untilGone(queue, id);
+    });
+
+    it('gives a group task that was run by hand and failed back to its group', async () => {
+      const { client, server, queue } = sides();
+      const { id } = await client.enqueue({ type: 'grouped', queue, group: 'g' });
+      const { id: other } = await client.enqueue({ type: 'grouped', queue, group: 'g' });
+      await interop.go.runTask(queue, id);
+      await interop.serve(server, queue, { behaviours: { grouped: [{ do: 'fail', error: 'alone' }] } });
+      await server.event('end', { id });
+      expect(await interop.untilState(queue, id, 'aggregating')).toMatchObject({ retried: 1, lastErr: 'alone' });
+      const waiting = await interop.go.list(queue, 'aggregating', 'g');
+      expect(waiting.map((task) => task.id).sort()).toEqual([id, other].sort());
+    });
   });
 });

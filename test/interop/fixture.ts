@@ -22,8 +22,9 @@ export class Interop {
   }
 
   /** Runs a server until the end of the test, or until it is shut down before. */
-  async serve(peer: Peer, queue: string, options: Omit<PeerServe, 'queues'>): Promise<PeerServer> {
-    const server = await peer.serve({ queues: { [queue]: 1 }, ...options });
+  async serve(peer: Peer, queue: string | string[], options: Omit<PeerServe, 'queues'>): Promise<PeerServer> {
+    const queues = Object.fromEntries([queue].flat().map((name) => [name, 1]));
+    const server = await peer.serve({ queues, ...options });
     onTestFinished(() => server.shutdown());
     return server;
   }
@@ -42,20 +43,36 @@ export class Interop {
     await this.until(() => expect(this.go.taskInfo(queue, id)).rejects.toMatchObject({ kind: 'task not found' }));
   }
 
+  /** Resolves when a server listens for cancellations: like Go's, ours may start its first task before. */
+  async untilSubscribed(): Promise<void> {
+    await this.until(async () => expect(await this.raw.pubsub('NUMSUB', 'asynq:cancel')).toEqual(['asynq:cancel', 1]));
+  }
+
+  /** Moves the time at which scheduled and retried tasks of the queue are due into the past. */
+  async makeDue(queue: string, state: 'scheduled' | 'retry'): Promise<void> {
+    await this.moveScores(`asynq:{${queue}}:${state}`, -1);
+  }
+
   /** A condition in Redis: there is no event to wait for. */
   until<T>(condition: () => Promise<T>): Promise<T> {
     return vi.waitFor(condition, { timeout: 10_000, interval: 10 });
   }
 
-  /**
-   * Lets a minute pass for the leases of dead workers: moves all leases of the queue to a time at which any recoverer takes
-   * them. Only for queues nobody serves at the moment.
-   */
-  async expireLeases(queue: string): Promise<number> {
-    const lease = `asynq:{${queue}}:lease`;
-    const longAgo = Math.floor(Date.now() / 1000) - 60;
-    const ids = await this.raw.zrange(lease, '0', '-1');
-    if (ids.length > 0) await this.raw.zadd(lease, 'XX', ...ids.flatMap((id) => [String(longAgo), id]));
+  /** Lets all leases of the queue end a minute ago, so that any recoverer takes the tasks. Answers how many. */
+  expireLeases(queue: string): Promise<number> {
+    return this.moveScores(`asynq:{${queue}}:lease`, -60);
+  }
+
+  /** Lets leases be those of tasks that were taken a minute later than they were. */
+  postponeLeases(queue: string): Promise<number> {
+    return this.moveScores(`asynq:{${queue}}:lease`, 90);
+  }
+
+  /** Moves all members of a sorted set to this many seconds from now; answers their number. */
+  private async moveScores(key: string, seconds: number): Promise<number> {
+    const score = String(Math.floor(Date.now() / 1000) + seconds);
+    const ids = await this.raw.zrange(key, '0', '-1');
+    if (ids.length > 0) await this.raw.zadd(key, 'XX', ...ids.flatMap((id) => [score, id]));
     return ids.length;
   }
 }

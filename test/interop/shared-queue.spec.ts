@@ -16,12 +16,14 @@ describeWithGo('both sides serve one queue', () => {
   it(`does each of ${TASKS} tasks once, some here and some there`, async () => {
     const { go, ours } = interop;
     const queue = interop.queue();
-    const half = (peer: Peer) =>
-      Promise.all(Array.from({ length: TASKS / 2 }, () => peer.enqueue({ type: 'load', queue })));
+    const one = async (peer: Peer) => (await peer.enqueue({ type: 'load', queue })).id;
+    const many = (peer: Peer, count: number) => Promise.all(Array.from({ length: count }, () => one(peer)));
     const servers = await Promise.all(
       [go, ours].map((peer) => interop.serve(peer, queue, { behaviours: { load: WORK } })),
     );
-    const enqueued = (await Promise.all([half(go), half(ours)])).flat().map(({ id }) => id);
+    const share = TASKS / 4;
+    const work = [many(go, 2 * share), many(ours, share), ours.enqueueMany(share, 'load', queue)];
+    const enqueued = (await Promise.all(work)).flat();
     await interop.until(async () => expect(await go.queueInfo(queue)).toMatchObject({ size: 0, processed: TASKS }));
     await Promise.all(servers.map((server) => server.shutdown()));
 

@@ -59,5 +59,6 @@ describeWithGo('our idle server', () => {
     await go.unpause(queue);
     await ours.event('start', { id: held });
     await interop.untilGone(queue, held);
+    expect(ours.seen('start', { queue }).map(({ id }) => id)).toEqual([first, rerun, held]);
   });
 });

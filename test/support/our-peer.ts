@@ -5,7 +5,12 @@ import { Peer } from './peer.js';
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 
 /** Our side as a process of its own: see test/interop/our-peer.ts. */
-export class OurPeer extends Peer {}
+export class OurPeer extends Peer {
+  /** Tasks without payload; answers their ids. */
+  enqueueMany(count: number, type: string, queue: string): Promise<string[]> {
+    return this.call('enqueueMany', { count, type, queue });
+  }
+}
 
 /** Starts it from the sources against a Redis server. */
 export const startOurPeer = async (redis: { host: string; port: number }): Promise<OurPeer> => {
