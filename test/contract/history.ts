@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** What a settlement of a random history wants; `lease` picks one of all the leases given out so far, stale ones included. */
+/** What a settlement of a random history wants; an even `lease` picks one not settled yet, an odd one any ever given out. */
 export interface SettlementStep {
   readonly lease: number;
   readonly kind: 'done' | 'complete' | 'retry' | 'archive' | 'archiveAsIs' | 'requeue';
@@ -43,12 +43,12 @@ export type Step =
 export const QUEUES = ['default', 'b {x}:'] as const;
 const DAY = 86_400;
 
-const queue = fc.constantFrom(...QUEUES);
+const queue = fc.constantFrom('default', 'default', ...QUEUES);
 const id = fc.constantFrom('a', 'b', 'c', 'd:e', 'f g', 'ü', '🎉', '\uffee', 'half\ud800');
 const group = fc.constantFrom('g', 'g:h', 'ö');
 const seconds = fc.oneof(fc.integer({ min: -5, max: 40 }), fc.integer({ min: -100 * DAY, max: 100 * DAY }));
 const limit = fc.integer({ min: 1, max: 4 });
-const lease = fc.nat(30);
+const lease = fc.oneof(fc.constantFrom(0, 2, 4, 6), fc.nat(30));
 const bytes = fc.uint8Array({ maxLength: 6 });
 
 const enqueueItem: fc.Arbitrary<EnqueueStep> = fc.record({
@@ -63,7 +63,7 @@ const enqueueItem: fc.Arbitrary<EnqueueStep> = fc.record({
 const settlement: fc.Arbitrary<SettlementStep> = fc.record({
   lease,
   kind: fc.constantFrom('done', 'complete', 'retry', 'archive', 'archiveAsIs', 'requeue'),
-  fence: fc.constantFrom('true', 'true', 'true', 'wrong', 'renewing'),
+  fence: fc.constantFrom('true', 'true', 'true', 'true', 'wrong', 'renewing'),
   seconds,
   flag: fc.boolean(),
   text: fc.string({ unit: 'binary', maxLength: 4 }),
@@ -99,15 +99,21 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       do: fc.constant('move'),
       seconds: fc.oneof(
         { weight: 5, arbitrary: fc.nat(60) },
-        { weight: 1, arbitrary: fc.integer({ min: DAY, max: 95 * DAY }) },
+        { weight: 1, arbitrary: fc.constantFrom(DAY, 30 * DAY, 91 * DAY) },
       ),
     }),
   },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant('recover'), queue, grace: fc.nat(60), limit }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('recover'), queue, grace: fc.integer({ min: -40, max: 20 }), limit }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('trim', 'expire'), queue, limit }) },
   {
     weight: 5,
-    arbitrary: fc.record({ do: fc.constantFrom('forward', 'forward', 'pause', 'resume', 'repair'), queue }),
+    arbitrary: fc.record({
+      do: fc.constantFrom('forward', 'forward', 'forward', 'pause', 'resume', 'resume', 'repair'),
+      queue,
+    }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('nameGroup'), queue, id, group }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('getTask'), queue, id }) },

@@ -11,6 +11,8 @@ type StepOf<D extends Step['do']> = Extract<Step, { do: D }>;
 export class Player {
   /** Every lease ever given out, in order: the histories of two equal brokers have the same. */
   private readonly given: LeasedTask[] = [];
+  /** Those of them that no settlement has ended yet. */
+  private readonly open = new Set<LeasedTask>();
 
   constructor(
     readonly world: World,
@@ -88,15 +90,18 @@ export class Player {
   }
 
   private async exchange(step: StepOf<'exchange'>): Promise<unknown> {
-    const settle = step.settle.flatMap((item) => this.settlement(step.queue, item) ?? []);
+    const chosen = step.settle.flatMap((item) => {
+      const task = this.pick(step.queue, item.lease);
+      return task ? [{ task, settlement: this.settlement(task, item) }] : [];
+    });
+    const settle = chosen.map(({ settlement }) => settlement);
     const reply = await this.world.broker.exchange(step.queue, { settle, take: step.take });
-    this.given.push(...reply.tasks);
+    for (const [index, { task }] of chosen.entries()) if (reply.settled[index] === 'settled') this.open.delete(task);
+    this.keep(reply.tasks);
     return reply;
   }
 
-  private settlement(queue: string, item: SettlementStep): Settlement | undefined {
-    const task = this.pick(queue, item.lease);
-    if (!task) return undefined;
+  private settlement(task: LeasedTask, item: SettlementStep): Settlement {
     const { kind } = item;
     const lease = present(task.lease, item.fence);
     const message = { ...task.message, errorMsg: item.text, retried: task.message.retried + 1 };
@@ -130,7 +135,7 @@ export class Player {
 
   private async recover(step: StepOf<'recover'>): Promise<unknown> {
     const expired = await this.world.broker.listExpiredLeases(step.queue, this.now - step.grace, step.limit);
-    this.given.push(...expired.tasks);
+    this.keep(expired.tasks);
     return expired;
   }
 
@@ -140,10 +145,18 @@ export class Player {
     return task;
   }
 
+  private keep(tasks: readonly LeasedTask[]): void {
+    for (const task of tasks) {
+      this.given.push(task);
+      this.open.add(task);
+    }
+  }
+
   /** Recent leases come first, as most work is about those. */
   private pick(queue: string, index: number): LeasedTask | undefined {
-    const ours = this.given.filter(({ lease }) => lease.queue === queue);
-    return ours.at(-1 - (index % Math.max(ours.length, 1)));
+    const candidates = index % 2 === 0 ? [...this.open] : this.given;
+    const ours = candidates.filter(({ lease }) => lease.queue === queue);
+    return ours.at(-1 - (Math.floor(index / 2) % Math.max(ours.length, 1)));
   }
 }
 

@@ -61,8 +61,8 @@ function settle(store: QueueStore, item: Settlement, id: string, record: TaskRec
 }
 
 /** Each archiving trims the archive, but not what it was about. */
-function trimAfter(store: QueueStore, settle: readonly Settlement[], now: number): void {
-  const spared = settle.flatMap(({ kind, lease }) => (kind === 'archive' ? [wellFormed(lease.id)] : []));
+function trimAfter(store: QueueStore, items: readonly Settlement[], now: number): void {
+  const spared = items.flatMap(({ kind, lease }) => (kind === 'archive' ? [wellFormed(lease.id)] : []));
   if (spared.length > 0) trimArchived(store, Infinity, now, new Set(spared));
 }
 

@@ -33,12 +33,10 @@ export function exerciseMonitoring(current: () => Driver): void {
       const heard: string[][] = [[], []];
       const ends = await Promise.all(heard.map((ids) => broker.subscribeCancellations((id) => void ids.push(id))));
       for (const id of ['a', 'ü b:{c}', 'b']) await broker.publishCancellation(id);
-      await vi.waitFor(() =>
-        expect(heard).toEqual([
-          ['a', 'ü b:{c}', 'b'],
-          ['a', 'ü b:{c}', 'b'],
-        ]),
-      );
+      // In no order: a cluster carries each message along another way.
+      await vi.waitFor(() => {
+        for (const ids of heard) expect([...ids].sort()).toEqual(['a', 'b', 'ü b:{c}']);
+      });
       for (const end of ends) await end();
     });
 

@@ -1,0 +1,252 @@
+import { describe, expect, it } from 'vitest';
+import { LEASE_SECONDS } from '../../lib/broker/broker.js';
+import { UndecodableMessageError, WrongKeyTypeError } from '../../lib/errors.js';
+import { encodeTaskMessage } from '../../lib/wire/codec.js';
+import { message, request } from '../support/messages.js';
+import { completion, done, expectUntouched, requeueing, retrial } from './driver.js';
+import { type RedisDriver, useRedis } from './redis-fixture.js';
+
+const current = useRedis();
+
+const ids = (count: number, prefix = 'ghost'): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+
+/** Bytes that are no message of the task `a`. */
+const BAD_MESSAGES: [string, Buffer][] = [
+  ['not protobuf', Buffer.from([0xff, 0xff, 0xff])],
+  ['cut off', encodeTaskMessage(message({ id: 'a' })).subarray(0, 20)],
+  ['empty', Buffer.alloc(0)],
+  ['the message of another task', encodeTaskMessage(message({ id: 'other' }))],
+];
+
+describe('a message that is none', () => {
+  const damage = async (driver: RedisDriver, id: string, raw: Buffer): Promise<void> => {
+    await driver.add({ id });
+    await driver.redis.hset(driver.keys.task(id), 'msg', raw);
+  };
+
+  it.each(BAD_MESSAGES)('is leased, set apart from the others and archived as it is: %s', async (_, raw) => {
+    const driver = current();
+    await damage(driver, 'a', raw);
+    await driver.add({ id: 'b' });
+    const reply = await driver.exchange([], 5);
+    expect(reply.tasks.map(({ lease }) => lease.id)).toEqual(['b']);
+    expect(reply.damaged).toHaveLength(1);
+    const [bad] = reply.damaged;
+    if (!bad) throw new Error('nothing damaged was handed out');
+    expect(bad.raw.equals(raw)).toBe(true);
+    expect(bad.error).toBeInstanceOf(UndecodableMessageError);
+    expect(bad.lease).toMatchObject({ queue: 'default', id: 'a', expiresAt: driver.now + LEASE_SECONDS });
+    expect(await driver.settle({ kind: 'archive', lease: bad.lease, message: undefined })).toEqual(['settled']);
+    const { msg, state } = await driver.redis.hgetallBuffer(driver.keys.task('a'));
+    expect(msg?.equals(raw)).toBe(true);
+    expect(state?.toString()).toBe('archived');
+    expect(await driver.redis.zrange(driver.keys.archived, '0', '-1')).toEqual(['a']);
+  });
+
+  it('does not hide the others from recovery', async () => {
+    const driver = current();
+    await driver.enqueue(['a', 'b'].map((id) => request({ id })));
+    await driver.take(2);
+    await driver.redis.hset(driver.keys.task('a'), 'msg', Buffer.from([0xff]));
+    const expired = await driver.broker.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10);
+    expect(expired.tasks.map(({ lease }) => lease.id)).toEqual(['b']);
+    expect(expired.damaged.map(({ lease, raw }) => [lease.id, raw])).toEqual([['a', Buffer.from([0xff])]]);
+    expect(expired.ghosts).toBe(0);
+    const [bad] = expired.damaged;
+    if (!bad) throw new Error('nothing damaged was listed');
+    expect(await driver.settle({ kind: 'archive', lease: bad.lease, message: undefined })).toEqual(['settled']);
+  });
+
+  it('is said to be none by getTask', async () => {
+    const driver = current();
+    await damage(driver, 'a', Buffer.from([0xff]));
+    await expect(driver.broker.getTask('default', 'a')).rejects.toBeInstanceOf(UndecodableMessageError);
+  });
+});
+
+describe('an id without a task', () => {
+  it('in pending is cleared away and does not fill the batch', async () => {
+    const driver = current();
+    await driver.redis.lpush(driver.keys.pending, ...ids(5));
+    await driver.enqueue(['a', 'b', 'c'].map((id) => request({ id })));
+    const reply = await driver.exchange([], 2);
+    expect(reply.tasks.map(({ lease }) => lease.id)).toEqual(['a', 'b']);
+    expect(reply.backlog).toBe(1);
+    expect(await driver.queue()).toMatchObject({ pending: ['c'], active: ['a', 'b'] });
+  });
+
+  it('in pending, with a stub of a hash, leaves neither, and the id is free again', async () => {
+    const driver = current();
+    await driver.redis.lpush(driver.keys.pending, 'a');
+    await driver.redis.hset(driver.keys.task('a'), { state: 'active', result: 'late' });
+    expect(await driver.exchange([], 1)).toMatchObject({ tasks: [], backlog: 0 });
+    expect(await driver.redis.exists(driver.keys.task('a'), driver.keys.pending, driver.keys.lease)).toBe(0);
+    expect(await driver.enqueue([request({ id: 'a' })])).toEqual(['enqueued']);
+  });
+
+  it('in pending, thousands of times, delays the tasks behind by a few calls only', async () => {
+    const driver = current();
+    await driver.redis.lpush(driver.keys.pending, ...ids(4000));
+    await driver.add({ id: 'real' });
+    let calls = 0;
+    for (let found = false; !found; calls++) {
+      const { tasks, backlog } = await driver.exchange([], 10);
+      found = tasks.length > 0;
+      expect(found || backlog > 0).toBe(true);
+    }
+    expect(calls).toBeLessThanOrEqual(5);
+  });
+
+  it('in active and lease is removed by recovery, counted, and hides nothing', async () => {
+    const driver = current();
+    const task = await driver.lend({ id: 'real' });
+    await driver.redis.lpush(driver.keys.active, ...ids(30));
+    for (const id of ids(30)) await driver.redis.zadd(driver.keys.lease, driver.now, id);
+    await driver.redis.hset(driver.keys.task('ghost7'), 'state', 'active');
+    const expired = await driver.broker.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10);
+    expect(expired.ghosts).toBe(30);
+    expect(expired.tasks.map(({ lease }) => lease)).toEqual([{ ...task.lease }]);
+    const { lease, active, tasks } = await driver.queue();
+    expect([lease.length, active, Object.keys(tasks)]).toEqual([1, ['real'], ['real']]);
+  });
+
+  it('in scheduled and retry is dropped when it is due', async () => {
+    const driver = current();
+    await driver.redis.zadd(driver.keys.scheduled, driver.now, 'ghost0');
+    await driver.redis.zadd(driver.keys.retry, driver.now, 'ghost1');
+    await driver.add({ id: 'real' }, { processAt: driver.now });
+    expect(await driver.broker.forward('default')).toEqual({ moved: 1, nextDue: undefined });
+    expect(await driver.queue()).toMatchObject({ pending: ['real'], scheduled: [], retry: [] });
+  });
+
+  it('in completed and archived goes with the others', async () => {
+    const driver = current();
+    await driver.add();
+    await driver.redis.zadd(driver.keys.completed, 1, 'ghost0');
+    await driver.redis.zadd(driver.keys.archived, 1, 'ghost1');
+    expect(await driver.broker.deleteExpiredCompleted('default', 10)).toBe(1);
+    expect(await driver.broker.trimArchived('default', 10)).toBe(1);
+    expect(await driver.queue()).toMatchObject({ completed: [], archived: [] });
+  });
+
+  it('is lost to whoever would settle it with anything that keeps it, and nothing comes to life', async () => {
+    const driver = current();
+    const task = await driver.lend();
+    await driver.redis.del(driver.keys.task(task.lease.id));
+    const before = await driver.contents();
+    const settlements = [completion(task, driver.now + 9), retrial(task, driver.now), requeueing(task)];
+    expect(await driver.settle(...settlements)).toEqual(['lost', 'lost', 'lost']);
+    expect(await driver.broker.writeResult(task.lease, Buffer.from('x'))).toBe(false);
+    expect(await driver.contents()).toEqual(before);
+  });
+
+  it('that was done all the same leaves no trace in active and lease', async () => {
+    const driver = current();
+    const task = await driver.lend();
+    await driver.redis.del(driver.keys.task(task.lease.id));
+    await driver.settle(done(task));
+    await driver.broker.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10);
+    expect(await driver.queue()).toMatchObject({ active: [], lease: [], tasks: {} });
+  });
+});
+
+describe('an active task without a lease', () => {
+  it('is given one, once, and is recovered like any other', async () => {
+    const driver = current();
+    const [task, other] = [await driver.lend(), await driver.lend()];
+    driver.clock.advance(3000);
+    await driver.redis.zrem(driver.keys.lease, task.lease.id);
+    expect(await driver.broker.repairActive('default')).toBe(1);
+    expect(await driver.broker.repairActive('default')).toBe(0);
+    const { lease } = await driver.queue();
+    expect(lease).toEqual([
+      [other.lease.id, other.lease.expiresAt],
+      [task.lease.id, driver.now + LEASE_SECONDS],
+    ]);
+    const [found] = (await driver.broker.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10)).tasks.slice(1);
+    if (!found) throw new Error('the task was not listed');
+    expect(await driver.settle(retrial(found, driver.now))).toEqual(['settled']);
+  });
+
+  it('is found among thousands', async () => {
+    const driver = current();
+    await driver.enqueue(Array.from({ length: 2500 }, () => request()));
+    const tasks = await driver.take(2500);
+    const forgotten = tasks.filter((_, index) => index % 2 === 0).map(({ lease }) => lease.id);
+    await driver.redis.zrem(driver.keys.lease, ...forgotten);
+    expect(await driver.broker.repairActive('default')).toBe(1250);
+    expect((await driver.queue()).lease).toHaveLength(2500);
+  });
+
+  it('is lost to its old holder, who must not settle it unfenced', async () => {
+    const driver = current();
+    const task = await driver.lend();
+    await driver.redis.zrem(driver.keys.lease, task.lease.id);
+    await expectUntouched(driver, async () => {
+      expect(await driver.settle(done(task), retrial(task, driver.now))).toEqual(['lost', 'lost']);
+      expect(await driver.broker.extendLeases('default', [task.lease], driver.now + 60)).toEqual([false]);
+    });
+  });
+});
+
+describe('a key of the wrong type', () => {
+  it('where a task should be conflicts on enqueue, is passed over on take and is not deleted', async () => {
+    const driver = current();
+    await driver.redis.set(driver.keys.task('a'), 'x');
+    expect(await driver.enqueue([request({ id: 'a' })])).toEqual(['conflict']);
+    await driver.redis.lpush(driver.keys.pending, 'a');
+    await driver.add({ id: 'b' });
+    expect((await driver.take(5)).map(({ lease }) => lease.id)).toEqual(['b']);
+    expect(await driver.redis.get(driver.keys.task('a'))).toBe('x');
+  });
+
+  it('where a group should be fails the whole batch before anything is written', async () => {
+    const driver = current();
+    await driver.add({}, { processAt: driver.now });
+    const [id] = Object.keys((await driver.queue()).tasks);
+    await driver.world.nameGroup('default', id ?? '', 'g');
+    await driver.redis.set(driver.keys.group('g'), 'x');
+    const before = await driver.contents();
+    const batch = [request(), request({ groupKey: 'g' }), request()];
+    await expect(driver.enqueue(batch)).rejects.toBeInstanceOf(WrongKeyTypeError);
+    await expect(driver.broker.forward('default')).rejects.toBeInstanceOf(WrongKeyTypeError);
+    expect(await driver.contents()).toEqual(before);
+  });
+
+  it('where a set should be fails a settlement of any kind together with the batch', async () => {
+    const driver = current();
+    const tasks = [await driver.lend(), await driver.lend()] as const;
+    await driver.add();
+    for (const key of [driver.keys.retry, driver.keys.processed]) {
+      await driver.redis.rpush(key, 'x');
+      const before = await driver.contents();
+      const settlements = [done(tasks[0]), retrial(tasks[1], driver.now)];
+      const failed = driver.exchange(settlements, 5);
+      await expect(failed).rejects.toBeInstanceOf(WrongKeyTypeError);
+      await expect(failed).rejects.toThrow(key);
+      expect(await driver.contents()).toEqual(before);
+      await driver.redis.del(key);
+    }
+    expect(await driver.settle(done(tasks[0]), retrial(tasks[1], driver.now))).toEqual(['settled', 'settled']);
+  });
+});
+
+describe('what others keep with a task', () => {
+  it('stays in its hash through every state until it is deleted', async () => {
+    const driver = current();
+    const id = await driver.add({ retention: 60 }, { processAt: driver.now });
+    const key = driver.keys.task(id);
+    await driver.redis.hset(key, 'ours:note', 'kept');
+    await driver.broker.forward('default');
+    await driver.settle(retrial(await driver.takeOne(), driver.now));
+    await driver.broker.forward('default');
+    await driver.settle(requeueing(await driver.takeOne()));
+    await driver.settle(completion(await driver.takeOne(), driver.now + 60));
+    expect(await driver.redis.hget(key, 'ours:note')).toBe('kept');
+    expect(await driver.redis.hget(key, 'state')).toBe('completed');
+    driver.clock.advance(60_000);
+    await driver.broker.deleteExpiredCompleted('default', 1);
+    expect(await driver.redis.exists(key)).toBe(0);
+  });
+});

@@ -1,0 +1,255 @@
+import { describe, expect, it, vi } from 'vitest';
+import { decodeServerInfo, decodeWorkerInfo } from '../../lib/wire/codec.js';
+import { DEFAULT_KEY_PREFIX, Keyspace, utcDay } from '../../lib/wire/keys.js';
+import type { ServerInfo, WorkerInfo } from '../../lib/wire/message.js';
+import { dumpRedis } from '../support/redis-dump.js';
+import { message, request } from '../support/messages.js';
+import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { archival, done, retrial } from './driver.js';
+import { type RedisDriver, useRedis } from './redis-fixture.js';
+
+const current = useRedis();
+const keyspace = new Keyspace();
+
+const lendMany = async (driver: RedisDriver, count: number) => {
+  await driver.enqueue(Array.from({ length: count }, () => request()));
+  return driver.take(count);
+};
+
+describe('the layout', () => {
+  it('is asynq’s: every key, type and field of a task in each state', async () => {
+    const driver = current();
+    const lock = driver.keys.unique('t', Buffer.from('x'));
+    await driver.add({ id: 'a', uniqueKey: lock }, { uniqueTtl: 60 });
+    await driver.add({ id: 's' }, { processAt: driver.now + 5 });
+    await driver.add({ id: 'g', groupKey: 'n' });
+    const types = await Promise.all(
+      (await driver.redis.keys('*')).map(async (key) => [key, await driver.redis.type(key)] as const),
+    );
+    expect(Object.fromEntries(types)).toEqual({
+      'asynq:queues': 'set',
+      'asynq:{default}:pending': 'list',
+      'asynq:{default}:scheduled': 'zset',
+      'asynq:{default}:groups': 'set',
+      'asynq:{default}:g:n': 'zset',
+      'asynq:{default}:t:a': 'hash',
+      'asynq:{default}:t:s': 'hash',
+      'asynq:{default}:t:g': 'hash',
+      [lock]: 'string',
+    });
+    const fields = async (id: string) => (await driver.redis.hkeys(driver.keys.task(id))).sort();
+    expect(await fields('a')).toEqual(['msg', 'pending_since', 'state', 'unique_key']);
+    expect(await fields('s')).toEqual(['msg', 'state']);
+    expect(await fields('g')).toEqual(['group', 'msg', 'state']);
+  });
+
+  it('keeps the newest task at the head of pending and of active', async () => {
+    const driver = current();
+    await driver.enqueue(['a', 'b', 'c'].map((id) => request({ id })));
+    expect(await driver.redis.lrange(driver.keys.pending, 0, -1)).toEqual(['c', 'b', 'a']);
+    await driver.take(2);
+    expect(await driver.redis.lrange(driver.keys.active, 0, -1)).toEqual(['b', 'a']);
+  });
+
+  it('writes pending_since in nanoseconds, whole and in full', async () => {
+    const driver = current();
+    driver.clock.advance(7);
+    const id = await driver.add();
+    expect(await driver.redis.hget(driver.keys.task(id), 'pending_since')).toBe(`${driver.clock.now()}000000`);
+  });
+
+  it('gives a lifetime to locks and daily counters only', async () => {
+    const driver = current();
+    await driver.lend({ uniqueKey: driver.keys.unique('t', undefined) }, { uniqueTtl: 60 });
+    await driver.settle(archival(await driver.lend()));
+    const lasting = [];
+    for (const key of await driver.redis.keys('*')) if ((await driver.redis.ttl(key)) !== -1) lasting.push(key);
+    const day = utcDay(driver.clock.now());
+    const daily = [driver.keys.failedOn(day), driver.keys.processedOn(day)];
+    expect(lasting.sort()).toEqual([...daily, driver.keys.unique('t', undefined)].sort());
+  });
+
+  it('lists a queue again in time when Redis has lost its list', async () => {
+    const driver = current();
+    await driver.add();
+    await driver.redis.del(keyspace.queues);
+    driver.clock.advance(60_000);
+    await driver.add();
+    await vi.waitFor(async () => expect(await driver.broker.queues()).toEqual(['default']));
+  });
+});
+
+describe('the counters', () => {
+  it('expire 90 days after their first increment, which later ones do not change', async () => {
+    const driver = current();
+    const noon = Math.ceil(driver.clock.now() / 86_400_000) * 86_400_000 + 43_200_000;
+    driver.clock.moveTo(noon);
+    await driver.settle(done(await driver.lend()));
+    driver.clock.advance(5000);
+    await driver.settle(archival(await driver.lend()));
+    const expiry = async (key: string) => Number(await driver.redis.call('EXPIRETIME', key));
+    const days = 90 * 86_400;
+    expect(await expiry(driver.keys.processedOn(utcDay(noon)))).toBe(noon / 1000 + days);
+    expect(await expiry(driver.keys.failedOn(utcDay(noon)))).toBe(noon / 1000 + 5 + days);
+  });
+
+  it('begin again at 1 where Go does: when the total has reached the greatest int64, as a double', async () => {
+    const driver = current();
+    for (const total of ['9223372036854775807', '9223372036854775296']) {
+      await driver.redis.set(driver.keys.processed, total);
+      await driver.redis.set(driver.keys.failed, '7');
+      await driver.settle(done(await driver.lend()));
+      expect(await driver.redis.mget(driver.keys.processed, driver.keys.failed)).toEqual(['1', '7']);
+      await driver.redis.set(driver.keys.processed, total);
+      await driver.settle(retrial(await driver.lend(), driver.now));
+      expect(await driver.redis.mget(driver.keys.processed, driver.keys.failed)).toEqual(['1', '1']);
+    }
+  });
+
+  it('count on just below that, and past it in the middle of a batch', async () => {
+    const driver = current();
+    await driver.redis.set(driver.keys.processed, '9223372036854775294');
+    await driver.settle(done(await driver.lend()));
+    expect(await driver.redis.get(driver.keys.processed)).toBe('9223372036854775295');
+    const tasks = await lendMany(driver, 5);
+    await driver.settle(...tasks.map(done));
+    // One more reaches the double that stands for the maximum; the next starts again at 1.
+    expect(await driver.redis.get(driver.keys.processed)).toBe('4');
+    expect(await driver.redis.get(driver.keys.processedOn(utcDay(driver.clock.now())))).toBe('6');
+  });
+});
+
+describe('what servers publish', () => {
+  const info: ServerInfo = {
+    host: 'h',
+    pid: 42,
+    serverId: 's',
+    concurrency: 10,
+    queues: { default: 6, low: 1 },
+    strictPriority: true,
+    status: 'active',
+    startTime: 1_700_000_000_123,
+    activeWorkerCount: 2,
+  };
+  const worker = (taskId: string): WorkerInfo => ({
+    host: 'h',
+    pid: 42,
+    serverId: 's',
+    taskId,
+    taskType: 't',
+    taskPayload: Buffer.from([0, 255]),
+    queue: 'default',
+    startTime: 1_700_000_000_123,
+    deadline: 1_700_000_001_000,
+  });
+  const serverKey = keyspace.server('h', 42, 's');
+  const workersKey = keyspace.serverWorkers('h', 42, 's');
+
+  it('is where asynq’s tools look for it, for as long as was said', async () => {
+    const driver = current();
+    driver.clock.advance(999);
+    await driver.broker.writeServerState(info, [worker('a'), worker('b')], 10);
+    expect(await driver.redis.zrange(keyspace.servers, '0', '-1', 'WITHSCORES')).toEqual([
+      serverKey,
+      `${driver.now + 10}`,
+    ]);
+    expect(await driver.redis.zrange(keyspace.workers, '0', '-1', 'WITHSCORES')).toEqual([
+      workersKey,
+      `${driver.now + 10}`,
+    ]);
+    const stored = decodeServerInfo((await driver.redis.getBuffer(serverKey)) ?? Buffer.alloc(0));
+    expect({ ...stored, queues: { ...stored.queues } }).toEqual(info);
+    const workers = await driver.redis.hgetallBuffer(workersKey);
+    expect(Object.keys(workers).sort()).toEqual(['a', 'b']);
+    expect(decodeWorkerInfo(workers['a'] ?? Buffer.alloc(0))).toEqual(worker('a'));
+    for (const key of [serverKey, workersKey]) expect([9, 10]).toContain(await driver.redis.ttl(key));
+  });
+
+  it('forgets the tasks that have ended since', async () => {
+    const driver = current();
+    await driver.broker.writeServerState(info, [worker('a'), worker('b')], 10);
+    await driver.broker.writeServerState(info, [worker('b')], 10);
+    expect(await driver.redis.hkeys(workersKey)).toEqual(['b']);
+    await driver.broker.writeServerState(info, [], 10);
+    expect(await driver.redis.exists(workersKey)).toBe(0);
+  });
+
+  it('is gone when it was cleared, and only of that server', async () => {
+    const driver = current();
+    await driver.broker.writeServerState(info, [worker('a')], 10);
+    await driver.broker.writeServerState({ ...info, serverId: 'other' }, [], 10);
+    await driver.broker.clearServerState(info);
+    expect(await driver.redis.exists(serverKey, workersKey)).toBe(0);
+    expect(await driver.redis.zrange(keyspace.servers, '0', '-1')).toEqual([keyspace.server('h', 42, 'other')]);
+    expect(await driver.redis.zrange(keyspace.workers, '0', '-1')).toEqual([keyspace.serverWorkers('h', 42, 'other')]);
+  });
+});
+
+describe('a key prefix', () => {
+  const PREFIX = 'tenant:1';
+
+  const openTenant = (driver: RedisDriver): RedisBroker => {
+    const { host, port } = driver.redis.options;
+    return new RedisBroker(new RedisConnections({ host, port }), { clock: driver.clock, keyPrefix: PREFIX });
+  };
+
+  it('keeps tenants apart in everything: tasks, locks, queues, pauses, counters, cancellations', async () => {
+    const driver = current();
+    const tenant = openTenant(driver);
+    const heard: string[] = [];
+    const ends = [
+      await driver.broker.subscribeCancellations((id) => void heard.push(`ours ${id}`)),
+      await tenant.subscribeCancellations((id) => void heard.push(`theirs ${id}`)),
+    ];
+    const own = (prefix: string) => ({
+      message: message({ id: 'same', uniqueKey: new Keyspace(prefix).queue('default').unique('t', undefined) }),
+      uniqueTtl: 60,
+    });
+    expect(await tenant.enqueue('default', [own(PREFIX)])).toEqual(['enqueued']);
+    expect(await driver.enqueue([own(DEFAULT_KEY_PREFIX)])).toEqual(['enqueued']);
+    await tenant.pauseQueue('default');
+    await tenant.publishCancellation('a');
+    await driver.broker.publishCancellation('b');
+    expect(await driver.settle(done(await driver.takeOne()))).toEqual(['settled']);
+    await tenant.enqueue('more', [request({ queue: 'more' })]);
+    expect(await driver.broker.queues()).toEqual(['default']);
+    expect((await tenant.queues()).sort()).toEqual(['default', 'more']);
+    await vi.waitFor(() => expect([...heard].sort()).toEqual(['ours b', 'theirs a']));
+    const theirs = await dumpRedis([driver.redis], driver.clock, PREFIX);
+    expect(theirs['default']).toMatchObject({ pending: ['same'], processed: 0, pausedAt: driver.now });
+    expect(Object.keys(theirs['default']?.locks ?? {})).toEqual([`${PREFIX}:{default}:unique:t:`]);
+    expect(await driver.queue()).toMatchObject({ pending: [], processed: 1, pausedAt: undefined, locks: {} });
+    for (const end of ends) await end();
+    await tenant.close();
+  });
+
+  it('is the beginning of every key that is written', async () => {
+    const driver = current();
+    const tenant = openTenant(driver);
+    await tenant.enqueue('q', [request(), request({}, { processAt: driver.now }), request({ groupKey: 'g' })]);
+    await tenant.forward('q');
+    const { tasks } = await tenant.exchange('q', { settle: [], take: 9 });
+    await tenant.exchange('q', { settle: tasks.map((task) => archival(task)), take: 0 });
+    await tenant.writeServerState(
+      {
+        host: 'h',
+        pid: 1,
+        serverId: 's',
+        concurrency: 1,
+        queues: {},
+        strictPriority: false,
+        status: 'active',
+        startTime: 0,
+        activeWorkerCount: 0,
+      },
+      [],
+      10,
+    );
+    await tenant.pauseQueue('q');
+    const keys = await driver.redis.keys('*');
+    expect(keys.length).toBeGreaterThan(10);
+    expect(keys.filter((key) => !key.startsWith(`${PREFIX}:`))).toEqual([]);
+    await tenant.close();
+  });
+});
