@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { markUnsent, toBrokerError, wasSent } from '../../lib/broker/redis/broker-error.js';
+import { BrokerUnavailableError, ClosedError } from '../../lib/errors.js';
+
+const reply = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
+
+describe('toBrokerError', () => {
+  it.each([
+    Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:6379'), { code: 'ECONNREFUSED' }),
+    new Error('Connection is closed.'),
+    reply('LOADING Redis is loading the dataset in memory'),
+    reply('CLUSTERDOWN The cluster is down'),
+    reply('OOM command not allowed'),
+  ])('makes "%s" a BrokerUnavailableError that names what was to be done', (cause) => {
+    const error = toBrokerError(cause, 'enqueue');
+    expect(error).toBeInstanceOf(BrokerUnavailableError);
+    expect(error.message).toBe(`enqueue: Redis is unavailable: ${cause.message}`);
+    expect(error.cause).toBe(cause);
+  });
+
+  it('takes even what is no error', () => {
+    expect(toBrokerError('gone', 'enqueue').message).toBe('enqueue: Redis is unavailable: gone');
+  });
+
+  it.each([new ClosedError('closed'), new TypeError('x is not a function')])('leaves %s as it is', (error) => {
+    expect(toBrokerError(error, 'enqueue')).toBe(error);
+  });
+
+  it('drops the arguments of the command that failed', () => {
+    const cause = Object.assign(reply('WRONGPASS'), { command: { name: 'auth', args: ['secret'] } });
+    expect(toBrokerError(cause, 'connect').cause).toMatchObject({ command: { name: 'auth' } });
+    expect(JSON.stringify(cause)).not.toContain('secret');
+  });
+});
+
+describe('wasSent', () => {
+  it.each([
+    ['a lost connection', new Error('Connection is closed.'), true],
+    ['a connection reset', Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }), true],
+    ['a silent peer', new Error("Socket timeout. Expecting data, but didn't receive any in 10000ms."), true],
+    ['an answer', reply('READONLY You can not write against a read only replica.'), false],
+    ['what the driver refused', new Error("Stream isn't writeable and enableOfflineQueue options is false"), false],
+    ['too many redirections', new Error('Too many Cluster redirections. Last error: MOVED 1 h:1'), false],
+    ['what was marked', markUnsent(new Error('no connection')), false],
+  ])('%s', (_what, error, sent) => {
+    expect(wasSent(error)).toBe(sent);
+    expect(wasSent(toBrokerError(error, 'enqueue'))).toBe(sent);
+  });
+});
