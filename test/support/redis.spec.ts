@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { startCluster, startRedis, startSentinel } from './redis.js';
 import { until } from './redis-process.js';
 
@@ -37,6 +37,12 @@ describe('the redis-server fixture', () => {
 
   it('tells what redis-server said when it does not start', async () => {
     await expect(startRedis({ args: ['--no-such-option', '1'] })).rejects.toThrow(/no-such-option/);
+  });
+
+  it('says what to install when there is no redis-server', async () => {
+    vi.stubEnv('PATH', '/nowhere');
+    stops.push(async () => vi.unstubAllEnvs());
+    await expect(startRedis()).rejects.toThrow('apt-get install redis-server');
   });
 
   it('makes a cluster that knows its slots', async () => {
