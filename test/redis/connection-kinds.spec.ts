@@ -5,6 +5,7 @@ import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { wasSent } from '../../lib/broker/redis/broker-error.js';
+import type { ConnectionRole } from '../../lib/broker/redis/connections.js';
 import { slotOf } from '../../lib/broker/redis/slot.js';
 import { freePort } from '../support/redis-process.js';
 import { type RedisCluster, startCluster, startSentinel } from '../support/redis.js';
@@ -94,12 +95,13 @@ describe('Cluster', () => {
   afterAll(() => cluster.stop());
   afterEach(async () => {
     for (const process of cluster.processes) if (process.pid === undefined) await process.start();
-    for (const { port } of cluster.nodes) {
-      const redis = new Redis({ host: '127.0.0.1', port });
-      await redis.flushall();
-      redis.disconnect();
+    for (const index of cluster.nodes.keys()) {
+      await vi.waitFor(async () => expect(await nodeAt(index).cluster('INFO')).toContain('cluster_state:ok'), 20_000);
+      await nodeAt(index).flushall();
     }
   });
+
+  const nodeAt = (index: number) => observe(cluster.nodes[index]?.port ?? 0);
 
   /** A key that the node at this index holds. */
   const keyOn = (index: number): string => {
@@ -147,6 +149,20 @@ describe('Cluster', () => {
     });
   });
 
+  it('lets an enqueue wait until the cluster serves again, and rejects a fetch', async () => {
+    const connections = connectionsTo({ cluster: cluster.nodes });
+    const incr = (role: ConnectionRole) => connections.run(role, 'INCR', (client) => client.incr(keyOn(0)));
+    expect([await incr('produce'), await incr('consume')]).toEqual([1, 2]);
+    await cluster.killNode(2);
+    await vi.waitFor(async () => expect(await nodeAt(0).cluster('INFO')).toContain('cluster_state:fail'), 10_000);
+    const error = await failure(incr('consume'));
+    expect(error.message).toContain('CLUSTERDOWN');
+    expect(wasSent(error)).toBe(false);
+    const waiting = incr('produce');
+    await cluster.processes[2]?.restart();
+    expect(await waiting).toBe(3);
+  });
+
   it('rejects what a dead node holds, goes on with the others, and recovers', async () => {
     const connections = connectionsTo({ cluster: cluster.nodes });
     const incr = (index: number) => connections.run('consume', 'INCR', (client) => client.incr(keyOn(index)));
@@ -177,6 +193,20 @@ describe('Cluster', () => {
     await Promise.all(cluster.processes.map((process) => process.start()));
     await vi.waitFor(() => expect(states).toContain('ready'), 20_000);
     expect(await incr()).toBe(1);
+  });
+
+  it('survives that the node it is asked to ask has gone', async () => {
+    const connections = connectionsTo({ cluster: cluster.nodes });
+    await connections.ready('consume');
+    const ids = (await Promise.all([0, 2].map((index) => nodeAt(index).cluster('MYID')))) as string[];
+    const slot = slotOf(keyOn(0));
+    await nodeAt(2).cluster('SETSLOT', slot, 'IMPORTING', ids[0] ?? '');
+    await nodeAt(0).cluster('SETSLOT', slot, 'MIGRATING', ids[1] ?? '');
+    await cluster.killNode(2);
+    const error = await failure(connections.run('consume', 'INCR', (client) => client.incr(keyOn(0))));
+    expect(error.name).toBe('BrokerUnavailableError');
+    await cluster.processes[2]?.start();
+    for (const index of [0, 2]) await nodeAt(index).cluster('SETSLOT', slot, 'STABLE');
   });
 
   it.each<[string, () => Cluster]>([

@@ -4,11 +4,12 @@ import { Redis } from 'ioredis';
 import { expect, onTestFinished } from 'vitest';
 import type { ConnectionInput } from '../../lib/broker/redis/connection-options.js';
 import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import type { Clock } from '../../lib/clock.js';
 import { type RedisProcess, startRedis } from '../support/redis.js';
 
 /** Connections that are closed when the test is over. */
-export function connectionsTo(input: ConnectionInput): RedisConnections {
-  const connections = new RedisConnections(input);
+export function connectionsTo(input: ConnectionInput, clock?: Clock): RedisConnections {
+  const connections = new RedisConnections(input, clock);
   onTestFinished(() => connections.close());
   return connections;
 }

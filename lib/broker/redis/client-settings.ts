@@ -58,7 +58,7 @@ export function lastingSettings(given: RedisOptions, name: string): RedisOptions
     connectionName: connectionName(given, name),
     retryStrategy: (attempt) => backoff(attempt),
     sentinelRetryStrategy: (attempt) => backoff(attempt, 1_000),
-    reconnectOnError: (error) => error.message.startsWith('READONLY'), // a failover made our master a replica
+    reconnectOnError: (error) => /(^|-)READONLY /.test(error.message), // a failover made our master a replica
   };
 }
 
@@ -87,6 +87,8 @@ export function clusterSettings(given: ClusterOptions, name: string): ClusterOpt
     clusterNodeRetryStrategy: null,
     /** Not 0 would mean: send again what was in flight when a node went away. */
     retryDelayOnFailover: 0,
+    /** ioredis would go on with any node, a dead one too; whether to wait for the cluster is decided per role. */
+    retryDelayOnClusterDown: 0,
     scaleReads: 'master',
     shardedSubscribers: false,
     enableAutoPipelining: false,

@@ -1,8 +1,10 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type Clock, SystemClock } from '../../clock.js';
 import { BrokerUnavailableError, ClosedError } from '../../errors.js';
-import { toBrokerError } from './broker-error.js';
+import { isPassing, isReply, toBrokerError } from './broker-error.js';
 import { ClientFactory, type RedisClient } from './client-factory.js';
+import { refreshSlots } from './cluster-nodes.js';
+import { backoff } from './client-settings.js';
 import { type ConnectionInput, planConnection } from './connection-options.js';
 import { PassingConnection } from './passing-connection.js';
 import { RoleConnection, disconnect } from './role-connection.js';
@@ -14,8 +16,9 @@ import { RoleConnection, disconnect } from './role-connection.js';
 export type ConnectionRole = 'produce' | 'consume' | 'monitor';
 
 /**
- * How a role waits for Redis: the first connection up to `patience` ms; a lost one as long again, or not at all. A
- * server that cannot fetch has to know at once, an enqueue had better wait for the end of a short failover.
+ * How a role waits for Redis: for the first connection up to `patience` ms; for a lost one, and for a server that refuses
+ * everything just now (LOADING, CLUSTERDOWN …), as long again, or not at all. A server that cannot fetch has to know at
+ * once, an enqueue had better wait for the end of a short failover.
  */
 const WAITING: Readonly<Record<ConnectionRole, { patience: number; failFast: boolean }>> = {
   produce: { patience: 5_000, failFast: false },
@@ -65,15 +68,23 @@ export class RedisConnections {
    * Waits until the role is connected, calls `send`, and brings errors of the driver into ours.
    *
    * @param what for messages, as in `enqueue`
+   * @param send called again when Redis refused to do anything for now, by a role that waits
    * @throws BrokerUnavailableError; ask `wasSent(error)` whether it may have happened
    */
   async run<T>(role: ConnectionRole, what: string, send: (client: RedisClient) => Promise<T>): Promise<T> {
     const connection = this.role(role);
-    if (!connection.isReady) await connection.whenReady();
-    try {
-      return await send(connection.client);
-    } catch (error) {
-      throw toBrokerError(error, what);
+    let end: number | undefined;
+    for (let attempt = 1; ; attempt++) {
+      if (!connection.isReady) await connection.whenReady();
+      try {
+        return await send(connection.client);
+      } catch (error) {
+        if (!isReply(error) || isPassing(error)) this.learnNodes(connection);
+        const { patience, failFast } = WAITING[role];
+        end ??= this.clock.now() + patience;
+        if (failFast || !isPassing(error) || this.clock.now() >= end) throw toBrokerError(error, what);
+      }
+      await new Promise<void>((resolve) => this.clock.after(backoff(attempt, 500), resolve));
     }
   }
 
@@ -93,7 +104,7 @@ export class RedisConnections {
    * A connection of its own for what belongs to one socket: to the server, to the node of the cluster named, or to any of
    * its masters.
    *
-   * @param onGone called once when it is lost later on
+   * @param onGone called once when it is lost later on, not when it is closed
    * @throws BrokerUnavailableError, ClosedError
    */
   async open(name: string, onGone: (error: Error) => void, node?: string): Promise<PassingConnection> {
@@ -102,7 +113,9 @@ export class RedisConnections {
     const client = this.factory.passing(name, template);
     this.passing.add(client);
     client.once('end', () => this.passing.delete(client));
-    return PassingConnection.open(client, this.clock, onGone);
+    return PassingConnection.open(client, this.clock, (error) => {
+      if (!this.closing) onGone(error);
+    });
   }
 
   /** The cluster's client whose slot table is kept right by the traffic of the consumer. @throws TypeError outside a cluster */
@@ -134,6 +147,11 @@ export class RedisConnections {
     });
     this.roles.set(role, connection);
     return connection;
+  }
+
+  /** ioredis would go on asking the nodes it knows; after a failover those are others. */
+  private learnNodes(connection: RoleConnection): void {
+    if (this.isCluster && connection.isReady) void refreshSlots(connection.client as Cluster);
   }
 
   private async findNode(key: string | undefined): Promise<Redis> {

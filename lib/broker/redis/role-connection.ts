@@ -75,7 +75,6 @@ export class RoleConnection {
     client.on('end', () => this.revive());
     client.on('error', (error: Error) => this.remember(rootOf(error)));
     client.on('node error', (error: Error) => this.remember(rootOf(error)));
-    client.on('reconnecting', () => rejectRedirected(client));
     return client;
   }
 
@@ -170,10 +169,4 @@ export function forgetSocketTimeout(client: RedisClient): void {
   const state = client as unknown as { socketTimeoutTimer?: NodeJS.Timeout | undefined };
   clearTimeout(state.socketTimeoutTimer);
   state.socketTimeoutTimer = undefined;
-}
-
-/** When a whole cluster is lost, its client would keep a command that was being redirected, and send it some time later. */
-function rejectRedirected(client: RedisClient): void {
-  const cluster = client as unknown as { isCluster: boolean; flushQueue?(error: Error): void };
-  if (cluster.isCluster) cluster.flushQueue?.(new Error('Connection is closed.'));
 }
