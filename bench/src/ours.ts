@@ -62,11 +62,11 @@ export async function ours(port: number, enhanced = false): Promise<System> {
     return app;
   };
   let client: AsynqClient | undefined;
-  const producer = async (): Promise<AsynqClient> => (client ??= (await start(false)).get(AsynqClient));
+  const producer = async (): Promise<AsynqClient> => (client ??= (await start(false)).get<AsynqClient>(AsynqClient));
   await producer();
   return {
     enqueue: async (payload) => client!.enqueue('bench', payload),
-    enqueueMany: (payloads) => client!.enqueueMany(payloads.map((payload) => ({ task: 'bench', payload }))),
+    enqueueMany: (payloads) => client!.enqueueMany(payloads.map((payload) => ({ type: 'bench', payload }))),
     work: async (concurrency, handle) => {
       current = handle;
       await start({ concurrency });

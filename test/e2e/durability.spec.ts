@@ -1,0 +1,153 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { AsynqClient } from '../../lib/client/client.js';
+import { QueueKeys } from '../../lib/wire/keys.js';
+import { startRedis, type RedisProcess } from '../support/redis.js';
+
+const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
+const keys = new QueueKeys('asynq', 'default');
+
+/** What the workers said: how often each task ran, and every other line. */
+class Fleet {
+  readonly runs = new Map<string, number>();
+  readonly lines: string[] = [];
+  private readonly workers: ChildProcess[] = [];
+
+  constructor(private readonly port: number) {}
+
+  async start(count: number): Promise<void> {
+    await Promise.all(Array.from({ length: count }, () => this.startOne()));
+  }
+
+  /** kill -9 of the first worker. */
+  kill(): void {
+    this.workers.shift()!.kill('SIGKILL');
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(
+      this.workers.map((worker) => {
+        const ended = new Promise((resolve) => worker.once('close', resolve));
+        worker.stdin!.end();
+        return ended;
+      }),
+    );
+  }
+
+  private startOne(): Promise<void> {
+    const worker = spawn(
+      process.execPath,
+      [path('../support/run-ts.mjs'), path('./durable-worker.ts'), `${this.port}`],
+      { stdio: ['pipe', 'pipe', 'inherit'] },
+    );
+    this.workers.push(worker);
+    return new Promise((resolve) => {
+      createInterface({ input: worker.stdout }).on('line', (line) => {
+        if (line === 'ready') resolve();
+        else if (line.startsWith('ran ')) this.runs.set(line.slice(4), (this.runs.get(line.slice(4)) ?? 0) + 1);
+        else this.lines.push(line);
+      });
+    });
+  }
+}
+
+describe('durability', () => {
+  const cleanups: (() => Promise<unknown> | void)[] = [];
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+
+  async function setUp(options: { appendOnly?: boolean } = {}) {
+    const server: RedisProcess = await startRedis(options);
+    cleanups.push(() => server.stop());
+    const redis = new Redis(server.port, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
+    redis.on('error', () => {});
+    cleanups.push(() => redis.disconnect());
+    const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: server.port }));
+    const client = new AsynqClient(broker);
+    cleanups.push(() => client.close().then(() => broker.close()));
+    const fleet = new Fleet(server.port);
+    cleanups.push(() => fleet.stop());
+    return { server, redis, client, fleet };
+  }
+
+  /** Waits until only tasks nobody runs are left, then lets their leases end in the past: recovery would wait a minute. */
+  async function untilAllRan(redis: Redis, fleet: Fleet, ids: readonly string[]): Promise<void> {
+    const missing = (): string[] => ids.filter((id) => !fleet.runs.has(id));
+    await vi.waitFor(async () => expect(await redis.llen(keys.pending)).toBe(0), { timeout: 60_000, interval: 50 });
+    const past = Math.floor(Date.now() / 1000) - 40;
+    await vi.waitFor(
+      async () => {
+        for (const id of missing()) await redis.zadd(keys.lease, 'XX', past, id);
+        expect(missing()).toEqual([]);
+      },
+      { timeout: 60_000, interval: 1_000 },
+    );
+  }
+
+  async function untilNothingIsLeft(redis: Redis): Promise<void> {
+    const past = Math.floor(Date.now() / 1000) - 40;
+    await vi.waitFor(
+      async () => {
+        // A task that ran but whose acknowledgement was lost with its worker: its lease ends, too.
+        for (const id of await redis.lrange(keys.active, 0, -1)) await redis.zadd(keys.lease, 'XX', past, id);
+        const left = await redis.keys(`${keys.taskPrefix}*`);
+        expect(left).toEqual([]);
+      },
+      { timeout: 60_000, interval: 1_000 },
+    );
+    expect(await redis.zcard(keys.archived)).toBe(0);
+    expect(await redis.zcard(keys.lease)).toBe(0);
+  }
+
+  it('loses no task when one of three workers is killed in the middle of 10,000', async () => {
+    const { redis, client, fleet } = await setUp();
+    const results = await client.enqueueMany(
+      'work',
+      Array.from({ length: 10_000 }, (_, n) => ({ n })),
+    );
+    const ids = results.map(({ info }) => info!.id);
+    await fleet.start(3);
+    await vi.waitFor(() => expect(fleet.runs.size).toBeGreaterThan(2_000), { timeout: 60_000, interval: 5 });
+    fleet.kill();
+    expect(fleet.runs.size).toBeLessThan(10_000);
+    await untilAllRan(redis, fleet, ids);
+    await untilNothingIsLeft(redis);
+    const twice = [...fleet.runs.values()].filter((runs) => runs > 1).length;
+    expect(twice).toBeLessThanOrEqual(2 * 40); // at most what the killed worker had in hand, or finished and unacknowledged
+  }, 180_000);
+
+  it('loses no accepted task when Redis is killed and restarted under load', async () => {
+    const { server, redis, client, fleet } = await setUp({ appendOnly: true });
+    await fleet.start(2);
+    const accepted: string[] = [];
+    let producing = true;
+    const produce = async (): Promise<void> => {
+      while (producing) {
+        // What is refused was not promised to anybody.
+        await client.enqueue('work', { x: 1 }).then(
+          ({ id }) => accepted.push(id),
+          () => undefined,
+        );
+      }
+    };
+    const producers = Array.from({ length: 20 }, produce);
+    await vi.waitFor(() => expect(fleet.runs.size).toBeGreaterThan(500), { timeout: 60_000, interval: 5 });
+    await server.kill();
+    await vi.waitFor(() => expect(fleet.lines).toContain('unreachable'), { timeout: 30_000 });
+    await server.restart();
+    await vi.waitFor(() => expect(fleet.lines).toContain('reachable'), { timeout: 30_000 });
+    const sofar = accepted.length;
+    await vi.waitFor(() => expect(accepted.length).toBeGreaterThan(sofar + 300), { timeout: 60_000, interval: 5 });
+    producing = false;
+    await Promise.all(producers);
+    await untilAllRan(redis, fleet, accepted);
+    await untilNothingIsLeft(redis);
+    expect(fleet.runs.size).toBeGreaterThanOrEqual(accepted.length);
+  }, 180_000);
+});

@@ -1,0 +1,28 @@
+/*
+ * A worker process for durability.spec.ts: runs tasks of the type `work` on the Redis of the port given as first argument, and prints
+ * the id of each task it has finished. Ends with its standard input.
+ */
+import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { Server } from '../../lib/server/server.js';
+
+const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: Number(process.argv[3]) }));
+const handle = async ({ id }: { id: string }): Promise<void> => {
+  await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 4)); // the work
+  process.stdout.write(`ran ${id}\n`);
+};
+const server = new Server({
+  broker,
+  handlers: [{ pattern: 'work', handle }],
+  options: { concurrency: 40, retryDelay: () => 0, taskCheckInterval: 100 },
+});
+server.events.on('queueUnreachable', () => process.stdout.write('unreachable\n'));
+server.events.on('queueReachable', () => process.stdout.write('reachable\n'));
+await server.start();
+process.stdout.write('ready\n');
+process.stdin.resume();
+process.stdin.on('end', async () => {
+  await server.shutdown();
+  await broker.close();
+  process.exit(0);
+});
