@@ -21,8 +21,6 @@ const UNITS: Readonly<Record<string, number>> = {
 
 const LIMIT = 2n ** 63n;
 const LONGEST_INTEGER = String(LIMIT).length;
-/** More digits of a fraction than these do not reach a nanosecond. */
-const FRACTION_DIGITS = 18;
 
 /** @param milliseconds may have a fraction; finer than a nanosecond is rounded away */
 export function nanosecondsOf(milliseconds: number): bigint {
@@ -31,7 +29,10 @@ export function nanosecondsOf(milliseconds: number): bigint {
 }
 
 /** With a fraction when there is one. */
-export const millisecondsOf = (nanoseconds: bigint): number => Number(nanoseconds) / MILLISECOND;
+export function millisecondsOf(nanoseconds: bigint): number {
+  const unit = BigInt(MILLISECOND);
+  return Number(nanoseconds / unit) + Number(nanoseconds % unit) / MILLISECOND;
+}
 
 /** For example `1m30s`, `1.5ms`, `0s`. */
 export function formatGoDuration(nanoseconds: bigint): string {
@@ -39,10 +40,17 @@ export function formatGoDuration(nanoseconds: bigint): string {
   const length = nanoseconds < 0n ? -nanoseconds : nanoseconds;
   if (length < SECOND) return sign + formatShort(Number(length));
   const minutes = length / BigInt(UNITS.m!);
-  const seconds = Number(length % BigInt(UNITS.m!)) / SECOND;
+  const seconds = formatSeconds(length % BigInt(UNITS.m!));
   const hours = minutes / 60n;
-  if (hours > 0n) return `${sign}${hours}h${minutes % 60n}m${seconds}s`;
-  return minutes > 0n ? `${sign}${minutes}m${seconds}s` : `${sign}${seconds}s`;
+  if (hours > 0n) return `${sign}${hours}h${minutes % 60n}m${seconds}`;
+  return minutes > 0n ? `${sign}${minutes}m${seconds}` : sign + seconds;
+}
+
+function formatSeconds(nanoseconds: bigint): string {
+  const fraction = String(nanoseconds % BigInt(SECOND))
+    .padStart(9, '0')
+    .replace(/0+$/, '');
+  return `${nanoseconds / BigInt(SECOND)}${fraction && `.${fraction}`}s`;
 }
 
 function formatShort(nanoseconds: number): string {
@@ -84,10 +92,16 @@ function parsePart(text: string, whole: string, fraction: string, unit: string):
   }
   const digits = whole.replace(/^0+/, '');
   if (digits.length > LONGEST_INTEGER) throw invalid(text);
-  const precise = fraction.slice(0, FRACTION_DIGITS);
-  // In floating point, as Go does it, so that the last nanosecond agrees.
-  const below = Math.trunc(Number(precise) * (scale / 10 ** precise.length));
-  return BigInt(digits) * BigInt(scale) + BigInt(below);
+  return BigInt(digits) * BigInt(scale) + BigInt(fractionOf(scale, fraction));
+}
+
+/** In floating point and from as many digits as Go takes, so that the last nanosecond agrees. */
+function fractionOf(scale: number, fraction: string): number {
+  const significant = fraction.replace(/^0+/, '');
+  const fitting = BigInt(significant.slice(0, LONGEST_INTEGER)) <= LIMIT ? LONGEST_INTEGER : LONGEST_INTEGER - 1;
+  const digits = significant.slice(0, fitting);
+  const places = fraction.length - significant.length + digits.length;
+  return Math.trunc(Number(digits) * (scale / 10 ** places));
 }
 
 const invalid = (text: string): InvalidOptionError => new InvalidOptionError(`time: invalid duration ${quote(text)}`);

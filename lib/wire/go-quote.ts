@@ -2,21 +2,19 @@
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 const LONE_SURROGATE = /^\p{Surrogate}$/u;
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '"': '\\"',
-  '\\': '\\\\',
-  '\x07': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-};
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['"', '\\"'],
+  ['\\', '\\\\'],
+  ['\x07', '\\a'],
+  ['\b', '\\b'],
+  ['\f', '\\f'],
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+  ['\v', '\\v'],
+]);
 
-const UNESCAPES: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries(ESCAPES).map(([char, escape]) => [escape, char]),
-);
+const UNESCAPES: ReadonlyMap<string, string> = new Map([...ESCAPES].map(([char, escape]) => [escape, char]));
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
 
@@ -28,7 +26,7 @@ export function goQuote(text: string): string {
 }
 
 function quoteChar(char: string): string {
-  const escape = ESCAPES[char];
+  const escape = ESCAPES.get(char);
   if (escape !== undefined) return escape;
   if (PRINTABLE.test(char)) return char;
   if (LONE_SURROGATE.test(char)) return '\ufffd';
@@ -38,7 +36,7 @@ function quoteChar(char: string): string {
 }
 
 const QUOTED = /^"(?:[^"\\\n]|\\(?:[abfnrtv\\"]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}))*"$/;
-const PIECE = /[^\\]+|\\(?:x(?<byte>..)|[uU](?<point>[0-9a-fA-F]+)|(?<octal>[0-7]{3})|.)/g;
+const PIECE = /[^\\]+|\\(?:x(?<byte>..)|u(?<short>.{4})|U(?<long>.{8})|(?<octal>[0-7]{3})|.)/g;
 
 /**
  * The text that a Go string literal in double quotes stands for, or `undefined` when it is none. Bytes that do not make
@@ -55,10 +53,14 @@ export function goUnquote(literal: string): string | undefined {
   return Buffer.concat(pieces).toString();
 }
 
-function unquotePiece(piece: string, { byte, point, octal }: Record<string, string | undefined>): Buffer | undefined {
+function unquotePiece(
+  piece: string,
+  { byte, short, long, octal }: Record<string, string | undefined>,
+): Buffer | undefined {
   if (byte) return Buffer.of(parseInt(byte, 16));
   if (octal) return Buffer.of(parseInt(octal, 8));
-  if (!point) return Buffer.from(UNESCAPES[piece] ?? piece);
+  const point = short ?? long;
+  if (!point) return Buffer.from(UNESCAPES.get(piece) ?? piece);
   const code = parseInt(point, 16);
   const legal = code < 0xd800 || (code > 0xdfff && code < 0x110000);
   return legal ? Buffer.from(String.fromCodePoint(code)) : undefined;

@@ -41,22 +41,22 @@ function formatInZone(date: Date, timeZone: string): string {
   return `${part.weekday} ${part.month} ${padDay(part.day!)} ${clock} ${part.timeZoneName} ${padYear(part.year!)}`;
 }
 
-const ZONE = 'ChST|MeST|GMT(?:[+-]\\d{1,2})?|[+-]\\d{1,2}|WITA|[A-Z]{3,4}T|[A-Z]{3}';
+const ZONE = 'ChST|MeST|(?:GMT)?[+-](?:[01]?\\d|2[0-3])|WITA|[A-Z]{3,4}T|[A-Z]{3}';
 const CLOCK = '(\\d{1,2}):(\\d{2}):(\\d{2})(?:[.,]\\d+)?';
-const UNIX_DATE = new RegExp(`^([A-Za-z]{3}) +([A-Za-z]{3}) +(\\d{1,2}) +${CLOCK} +(${ZONE}) +(\\d{4})$`);
+const UNIX_DATE = new RegExp(`^([A-Za-z]{3}) +([A-Za-z]{3}) +(\\d{1,2}) +${CLOCK} +(?:${ZONE}) +(\\d{4})$`);
 
 /** Go does not mind the case of names. */
 const indexOf = (names: readonly string[], name: string): number =>
   names.findIndex((known) => known.toLowerCase() === name.toLowerCase());
 
 /**
- * Reads a UnixDate as a Go reader whose own zone is UTC does: `GMT+2` is an offset, any other abbreviation counts as UTC.
- * A fraction of a second is dropped. `undefined` when the text is no such date.
+ * Reads a UnixDate as a Go reader whose own zone is UTC does: every zone, even `GMT+2`, counts as UTC. A fraction of a second is
+ * dropped. `undefined` when the text is no such date.
  */
 export function parseUnixDate(text: string): Date | undefined {
   const match = UNIX_DATE.exec(text);
   if (!match) return undefined;
-  const [, weekday, monthName, dayOfMonth, hours, minutes, seconds, zone, year] = match as unknown as string[];
+  const [, weekday, monthName, dayOfMonth, hours, minutes, seconds, year] = match as unknown as string[];
   const month = indexOf(MONTHS, monthName!);
   const [day, hour, minute, second] = [Number(dayOfMonth), Number(hours), Number(minutes), Number(seconds)];
   if (indexOf(DAYS, weekday!) < 0 || month < 0 || hour > 23 || minute > 59 || second > 59) return undefined;
@@ -64,8 +64,6 @@ export function parseUnixDate(text: string): Date | undefined {
   // Not through the constructor, which takes the years 0 to 99 for 1900 to 1999.
   date.setUTCFullYear(Number(year), month, day);
   if (date.getUTCDate() !== day) return undefined;
-  date.setUTCHours(hour - offsetHours(zone!), minute, second);
+  date.setUTCHours(hour, minute, second);
   return date;
 }
-
-const offsetHours = (zone: string): number => (/^GMT./.test(zone) ? Number(zone.slice(3)) : 0);

@@ -194,7 +194,7 @@ export class ProtoReader {
       if (shift < 32) low |= bits << shift;
       if (shift === 28) high = bits >> 4;
       else if (shift > 28) high |= bits << (shift - 32);
-      if (shift === 63 && next > 1) this.fail('has a number of more than 64 bits', this.position);
+      if (shift === 63 && next > 1) this.fail('has a number of more than 64 bits', this.position - 10);
       if (next < 128) break;
     }
     this.low = low;

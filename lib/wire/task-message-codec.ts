@@ -21,6 +21,14 @@ const HEADERS = 122;
 const HEADER_KEY = 10;
 const HEADER_VALUE = 18;
 
+/** The fields that Go holds in an int64. */
+const SECONDS_FIELDS = new Map<number, 'timeout' | 'deadline' | 'lastFailedAt' | 'retention' | 'completedAt'>([
+  [TIMEOUT, 'timeout'],
+  [DEADLINE, 'deadline'],
+  [LAST_FAILED_AT, 'lastFailedAt'],
+  [RETENTION, 'retention'],
+  [COMPLETED_AT, 'completedAt'],
+]);
 const NUMBER_FIELDS = 7;
 
 type Draft = { -readonly [K in keyof TaskMessage]: TaskMessage[K] };
@@ -33,8 +41,14 @@ const NO_HEADERS: readonly Header[] = [];
  * was read with. The result is a view of memory shared with other messages: never write to it.
  */
 export function encodeTaskMessage(message: TaskMessage): Buffer {
+  if (!message.unknownFields) return encodeFields(message, NO_BYTES);
+  const rest: Draft = { ...message };
+  const kept = takeKept(message, rest, message.unknownFields);
+  return encodeFields(rest, kept);
+}
+
+function encodeFields(message: TaskMessage, kept: Buffer): Buffer {
   const headers = message.headers ? Object.entries(message.headers) : NO_HEADERS;
-  const kept = message.unknownFields ? keptFields(message, message.unknownFields) : NO_BYTES;
   const writer = new ProtoWriter(upperBound(message, headers) + kept.length);
   writer.string(TYPE, message.type);
   writer.bytes(PAYLOAD, message.payload);
@@ -168,38 +182,25 @@ function writeHeader(writer: ProtoWriter, [key, value]: Header): void {
 }
 
 /**
- * The raw fields to write back. A number that was too large for JavaScript comes last and so wins over its clamped form;
- * when it has been given another value since, it must not.
+ * The raw fields to write back. One that holds a number which was too large for JavaScript stands in for the field, which is
+ * then cleared in `rest`; when that number has been given another value since, it is the raw one that goes.
  */
-function keptFields(message: TaskMessage, unknownFields: Buffer): Buffer {
+function takeKept(message: TaskMessage, rest: Draft, unknownFields: Buffer): Buffer {
   const reader = new ProtoReader(unknownFields, 'asynq.TaskMessage (unknownFields)');
   const kept: Buffer[] = [];
   while (reader.more()) {
     const start = reader.offset;
     const tag = reader.tag();
-    const current = secondsField(message, tag);
-    if (current === undefined) reader.skip(tag);
-    else if (clampInteger(reader.int64()) !== current) continue;
+    const name = SECONDS_FIELDS.get(tag);
+    if (!name) {
+      reader.skip(tag);
+    } else {
+      if (clampInteger(reader.int64()) !== message[name]) continue;
+      rest[name] = 0;
+    }
     kept.push(reader.since(start));
   }
   return Buffer.concat(kept);
-}
-
-function secondsField(message: TaskMessage, tag: number): number | undefined {
-  switch (tag) {
-    case TIMEOUT:
-      return message.timeout;
-    case DEADLINE:
-      return message.deadline;
-    case LAST_FAILED_AT:
-      return message.lastFailedAt;
-    case RETENTION:
-      return message.retention;
-    case COMPLETED_AT:
-      return message.completedAt;
-    default:
-      return undefined;
-  }
 }
 
 function upperBound(message: TaskMessage, headers: readonly Header[]): number {
