@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'; // the real one, also where a test fakes the global
 import type { ConsumerBroker } from '../broker/broker.js';
 import type { Clock } from '../clock.js';
 import type { ActiveTask } from './active-task.js';
@@ -91,6 +92,8 @@ export class Processor {
     this.byHand = true;
     for (const lane of this.options.lanes.all()) lane.backlog = Infinity;
     await this.round(true);
+    // Slots are shared out by priority: a queue that got none has told its backlog, and gets what the others left free.
+    if (this.free > 0 && [...this.options.lanes.all()].some(({ backlog }) => backlog > 0)) await this.round(true);
     await this.whenQuiet();
   }
 

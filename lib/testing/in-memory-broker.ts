@@ -1,3 +1,4 @@
+import type { EnqueueRequest, EnqueueStatus, StoredTask } from '../broker/broker.js';
 import { MemoryBroker } from '../broker/memory/memory-broker.js';
 import { floorSeconds, ManualClock, SystemClock } from '../clock.js';
 
@@ -10,9 +11,33 @@ import { floorSeconds, ManualClock, SystemClock } from '../clock.js';
  */
 export class InMemoryBroker extends MemoryBroker {
   declare readonly clock: ManualClock;
+  /** The how-manieth a task was, among those of all queues. */
+  private readonly arrivals = new Map<string, number>();
+  private arrived = 0;
 
   constructor() {
     // A whole second, the smallest step of asynq's times: what is to start in 10 minutes starts after 10 minutes, not after 601 s.
     super(new ManualClock(floorSeconds(new SystemClock().now()) * 1000), { manual: true });
   }
+
+  override async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
+    const statuses = await super.enqueue(queue, requests);
+    requests.forEach(({ message }, index) => {
+      if (statuses[index] === 'enqueued') this.arrivals.set(arrivalKey(message), ++this.arrived);
+    });
+    return statuses;
+  }
+
+  /** Every task of the queue, or of all queues, in the order in which they were enqueued. */
+  override tasks(queue?: string): StoredTask[] {
+    const arrival = ({ message }: StoredTask): number => this.arrivals.get(arrivalKey(message)) ?? 0;
+    return super.tasks(queue).sort((a, b) => arrival(a) - arrival(b));
+  }
+
+  override clear(): void {
+    super.clear();
+    this.arrivals.clear();
+  }
 }
+
+const arrivalKey = ({ queue, id }: StoredTask['message']): string => `${queue}\n${id}`;

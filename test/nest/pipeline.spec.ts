@@ -20,8 +20,10 @@ import {
 } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE, ExternalContextCreator, Reflector } from '@nestjs/core';
 import {
+  AsynqServer,
   getTaskContext,
   getTaskPayload,
+  InvalidPayloadError,
   isAsynqContext,
   Payload,
   RevokeTask,
@@ -29,7 +31,6 @@ import {
   TaskHandler,
   type AsynqEventMap,
 } from 'nestjs-asynq';
-import { AsynqServer } from 'nestjs-asynq';
 import { EMPTY, from, lastValueFrom, map, of, tap, throwError } from 'rxjs';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { testApp } from './support.js';
@@ -133,7 +134,9 @@ describe('guards, interceptors and pipes', () => {
         return payload;
       }
     }
-    const appended = { transform: (value: unknown, { type }: { type: string }) => (type === 'body' ? `${value}!` : value) };
+    const appended = {
+      transform: (value: unknown, { type }: { type: string }) => (type === 'body' ? `${value}!` : value),
+    };
     const { tasks } = await testApp({ providers: [Tasks, { provide: APP_PIPE, useValue: appended }] });
     expect(await tasks.work('undecorated', 'hi')).toMatchObject({ result: 'hi!' });
   });
@@ -181,7 +184,8 @@ describe('guards, interceptors and pipes', () => {
 
   test('isAsynqContext tells tasks from requests', async () => {
     const httpOnly: CanActivate = {
-      canActivate: (context) => isAsynqContext(context) || context.switchToHttp().getRequest<{ user: string }>().user === 'x',
+      canActivate: (context) =>
+        isAsynqContext(context) || context.switchToHttp().getRequest<{ user: string }>().user === 'x',
     };
     const { tasks } = await testApp({ providers: [Wrapped, { provide: APP_GUARD, useValue: httpOnly }] });
     expect(await tasks.work('wrapped', 'hi')).toMatchObject({ outcome: 'done' });
@@ -199,6 +203,14 @@ describe('results', () => {
     @TaskHandler('async-observable')
     async asyncObservable() {
       return from([4, 5]);
+    }
+    @TaskHandler('thenable')
+    thenable() {
+      return { then: (resolve: (value: unknown) => void) => resolve(of(8, 9)) };
+    }
+    @TaskHandler('invalid-observable')
+    async invalid() {
+      return throwError(() => new InvalidPayloadError('not today'));
     }
     @TaskHandler('failing-observable')
     failing() {
@@ -223,6 +235,7 @@ describe('results', () => {
   test.each([
     ['observable', 3],
     ['async-observable', 5],
+    ['thenable', 9],
     ['intercepted', [7, 'changed']],
     ['cached', 'from the cache'],
   ])('%s', async (type, result) => {
@@ -234,7 +247,14 @@ describe('results', () => {
   test.each([false, true])('an Observable that fails, or holds nothing, fails the task (piped: %s)', async (piped) => {
     const providers = piped ? [Tasks, { provide: APP_GUARD, useValue: guard('app guard') }] : [Tasks];
     const { tasks } = await testApp({ providers });
-    expect(await tasks.work('failing-observable')).toMatchObject({ outcome: 'archived', error: { message: 'no more' } });
+    expect(await tasks.work('failing-observable')).toMatchObject({
+      outcome: 'archived',
+      error: { message: 'no more' },
+    });
+    expect(await tasks.work('invalid-observable')).toMatchObject({
+      outcome: 'archived',
+      error: { message: 'not today' },
+    });
     expect(await tasks.work('empty-observable')).toMatchObject({ outcome: 'retry', error: { name: 'EmptyError' } });
   });
 });
@@ -475,6 +495,36 @@ describe("Nest's pipeline", () => {
     @Module({ providers: [provider] })
     class Elsewhere {}
     expect(await pipelines({ providers: [Plain], imports: [Elsewhere] })).toBe(1);
+  });
+});
+
+describe('a method that was replaced on its instance, as aspects and spies do', () => {
+  const work = async (...more: NonNullable<Parameters<typeof testApp>[0]['providers']>) => {
+    const { app, tasks } = await testApp({ providers: [Wrapped, ...more] });
+    const instance = app.get(Wrapped);
+    const original = instance.run.bind(instance);
+    instance.run = (payload) => `<${original(payload)}>`;
+    return tasks.work('wrapped', 'hi', { taskId: 't' });
+  };
+
+  test('is what runs, behind the same guards', async () => {
+    expect(await work()).toMatchObject({ result: '<HI>' });
+    expect(trace).toEqual(wayThrough(false));
+  });
+
+  test('also without a pipeline, even when it is replaced late', async () => {
+    @Injectable()
+    class Plain {
+      @TaskHandler('plain')
+      run() {
+        return 'original';
+      }
+    }
+    const { app, tasks } = await testApp({ providers: [Plain] });
+    await app.init();
+    const spy = vi.spyOn(app.get(Plain), 'run').mockReturnValue('replaced');
+    expect(await tasks.work('plain', 'hi')).toMatchObject({ result: 'replaced' });
+    expect(spy).toHaveBeenCalledExactlyOnceWith('hi', expect.objectContaining({ type: 'plain' }));
   });
 });
 

@@ -49,7 +49,10 @@ class Tasks {
 
   @TaskHandler('resolves')
   async resolves(@TaskCtx() task: TaskContext) {
-    const again = await this.moduleRef.resolve(PerTask, ContextIdFactory.getByRequest(task as object as Record<string, string>));
+    const again = await this.moduleRef.resolve(
+      PerTask,
+      ContextIdFactory.getByRequest(task as object as Record<string, string>),
+    );
     return again === this.own;
   }
 }
@@ -138,7 +141,9 @@ test('a request-scoped guard of the application meets every task', async () => {
       return 'ran';
     }
   }
-  const { tasks } = await testApp({ providers: [Plain, { provide: APP_GUARD, useClass: AppGuard, scope: Scope.REQUEST }] });
+  const { tasks } = await testApp({
+    providers: [Plain, { provide: APP_GUARD, useClass: AppGuard, scope: Scope.REQUEST }],
+  });
   expect(await tasks.work('plain', 0, { taskId: 'x' })).toMatchObject({ result: 'ran' });
   expect(seen).toEqual(['x']);
 });

@@ -3,6 +3,7 @@ import type { ParamsFactory } from '@nestjs/core';
 import type { TaskContext } from '../../task/context.js';
 import type { PipeLike } from '../decorators/handler-parameter.js';
 import { NEST_METADATA, PARAM_TYPE, TASK_PARAMS_METADATA } from '../nest.constants.js';
+import type { HandlerMethod } from '../task-handler.explorer.js';
 
 /** What Nest stores per parameter, under `type:index`. */
 interface ParamMetadata {
@@ -19,8 +20,8 @@ export interface ParamPlan {
   readonly pipes: readonly PipeLike[];
   /** Whether parameters come from decorators of the application, which need an execution context. */
   readonly custom: boolean;
-  /** Builds the arguments without any pipeline. */
-  readonly bind: (payload: unknown, task: TaskContext) => unknown[];
+  /** Calls the method without any pipeline. Looks it up on the instance each time: a spy may have taken its place. */
+  readonly call: (instance: object, payload: unknown, task: TaskContext) => unknown;
 }
 
 type Extract = (payload: unknown, task: TaskContext) => unknown;
@@ -58,7 +59,7 @@ export function planParams(owner: object, methodName: string): ParamPlan {
     decodes: keys.some((key) => typeOf(key) === PARAM_TYPE.payload),
     pipes: Object.values(params).flatMap(({ pipes }) => pipes ?? []),
     custom: keys.some((key) => key.includes(NEST_METADATA.customRouteArgument)),
-    bind: binder(params),
+    call: caller(methodName, params),
   };
 }
 
@@ -78,9 +79,16 @@ function markBytes([key, param]: [string, ParamMetadata], types: readonly unknow
 const isBytesType = (type: unknown): boolean =>
   type === Uint8Array || (typeof type === 'function' && type.prototype instanceof Uint8Array);
 
-function binder(params: Readonly<Record<string, ParamMetadata>>): ParamPlan['bind'] {
+/** The usual numbers of parameters without an array in between: this is the hot path. */
+function caller(methodName: string, params: Readonly<Record<string, ParamMetadata>>): ParamPlan['call'] {
   const extracts: Extract[] = [];
   for (const [key, { index, data }] of Object.entries(params)) extracts[index] = extractor(typeOf(key), data);
   const all = Array.from(extracts, (extract) => extract ?? (() => undefined));
-  return (payload, task) => all.map((extract) => extract(payload, task));
+  const [first, second] = all;
+  const methodOf = (instance: object) => instance as Record<string, HandlerMethod>;
+  if (all.length === 1) return (instance, payload, task) => methodOf(instance)[methodName]!(first!(payload, task));
+  if (all.length === 2) {
+    return (instance, payload, task) => methodOf(instance)[methodName]!(first!(payload, task), second!(payload, task));
+  }
+  return (instance, payload, task) => methodOf(instance)[methodName]!(...all.map((extract) => extract(payload, task)));
 }

@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { Injectable } from '@nestjs/common';
 import { ApplicationConfig, ContextIdFactory, ExternalContextCreator, type ContextId } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
@@ -43,9 +44,11 @@ export class TaskHandlerFactory {
     const { pattern, retryDelay, isFailure, codec = settings.codec } = handler.metadata;
     const read = plan.decodes ? decoder(codec) : (task: TaskContext) => task.payload;
     const wrapped = this.enhancers.wrap(handler, plan);
-    const make =
-      !wrapped && !handler.scoped ? direct : (...args: Parameters<typeof direct>) => this.piped(...args, wrapped);
-    return { pattern, retryDelay, isFailure, handle: make(handler, plan, read, settings) };
+    const handle =
+      wrapped || handler.scoped
+        ? this.piped(handler, plan, read, settings, wrapped)
+        : direct(handler, plan, read, settings);
+    return { pattern, retryDelay, isFailure, handle };
   }
 
   /** The way through guards, interceptors, pipes and filters, and the one of scoped handlers. */
@@ -63,7 +66,8 @@ export class TaskHandlerFactory {
       const { contextId, invoke } = invoker(task);
       try {
         payload = read(task);
-        return await settled(invoke(payload, task));
+        const result = await invoke(payload, task);
+        return isObservable(result) ? await lastValueFrom(result) : result; // its last value, as everywhere in Nest
       } catch (error) {
         const context = new TaskExecutionContext([payload, task], handler.instanceClass, handler.method);
         throw judgeFailure(await filters.apply(error, context, contextId), task.type, settings.invalidPayload);
@@ -78,7 +82,7 @@ export class TaskHandlerFactory {
     wrapped: boolean,
   ): (task: TaskContext) => { contextId: ContextId; invoke: Invoke } {
     const invokeOn = (instance: object, contextId?: ContextId): Invoke =>
-      wrapped ? this.throughNest(handler, instance, contextId) : plainly(instance, handler.methodName, plan);
+      wrapped ? this.throughNest(handler, instance, contextId) : (payload, task) => plan.call(instance, payload, task);
     if (!handler.scoped) {
       const shared = { contextId: ContextIdFactory.create(), invoke: invokeOn(handler.wrapper.instance as object) };
       return () => shared;
@@ -94,7 +98,7 @@ export class TaskHandlerFactory {
   private throughNest(handler: DiscoveredHandler, instance: object, contextId?: ContextId): Invoke {
     return this.creator.create(
       instance,
-      handler.method as (...args: unknown[]) => unknown,
+      currentMethod(instance, handler),
       handler.methodName,
       TASK_PARAMS_METADATA,
       taskParamsFactory,
@@ -106,26 +110,42 @@ export class TaskHandlerFactory {
   }
 }
 
-/** The way without a pipeline: the payload is decoded, the method called, nothing else. */
+/**
+ * The method as the instance has it now: aspects and spies replace it on the instance. What Nest reads from the method goes along
+ * with it, so that no guard is lost.
+ */
+function currentMethod(instance: object, { method, methodName }: DiscoveredHandler): HandlerMethod {
+  const current = (instance as Record<string, HandlerMethod>)[methodName]!;
+  if (current === method) return method;
+  for (const key of Reflect.getMetadataKeys(method) as string[]) {
+    if (!Reflect.hasMetadata(key, current)) Reflect.defineMetadata(key, Reflect.getMetadata(key, method), current);
+  }
+  return current;
+}
+
+/**
+ * The way without a pipeline: the payload is decoded, the method called, nothing else. It runs once per task at tens of thousands a
+ * second, so it is written without `async`, whose promises and turns would cost more than all the rest.
+ */
 function direct(
   handler: DiscoveredHandler,
   plan: ParamPlan,
   read: (task: TaskContext) => unknown,
   { invalidPayload }: HandlerSettings,
 ): Handle {
-  const invoke = plainly(handler.wrapper.instance as object, handler.methodName, plan);
-  return async (task) => {
+  const instance = handler.wrapper.instance as object;
+  const fail = (error: unknown): never => {
+    throw judgeFailure(error, handler.metadata.pattern, invalidPayload);
+  };
+  const settle = (result: unknown): unknown => (isObservable(result) ? lastValueFrom(result).catch(fail) : result);
+  return (task) => {
     try {
-      return await settled(invoke(read(task), task));
+      const answer = plan.call(instance, read(task), task);
+      return isThenable(answer) ? answer.then(settle, fail) : settle(answer);
     } catch (error) {
-      throw judgeFailure(error, task.type, invalidPayload);
+      return fail(error);
     }
   };
-}
-
-function plainly(instance: object, methodName: string, plan: ParamPlan): Invoke {
-  const method = (instance as Record<string, HandlerMethod>)[methodName]!;
-  return (payload, task) => Reflect.apply(method, instance, plan.bind(payload, task)) as unknown;
 }
 
 const decoder =
@@ -138,8 +158,5 @@ const decoder =
     }
   };
 
-/** What a handler answered, once it is there. An Observable counts as its last value, as everywhere in Nest. */
-async function settled(answer: unknown): Promise<unknown> {
-  const result = await answer;
-  return isObservable(result) ? lastValueFrom(result) : result;
-}
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';

@@ -1,0 +1,107 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { Injectable, UseInterceptors, ValidationPipe } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { IsInt } from 'class-validator';
+import {
+  ASYNQ_BROKER,
+  AsynqClient,
+  AsynqModule,
+  AsynqServer,
+  defineTask,
+  Payload,
+  TaskCtx,
+  TaskHandler,
+  type Broker,
+  type TaskContext,
+  type TaskOutcome,
+} from 'nestjs-asynq';
+import { map } from 'rxjs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startRedis, type RedisProcess } from '../support/redis.js';
+import { quiet } from './support.js';
+
+class SquareDto {
+  @IsInt()
+  n!: number;
+}
+const Square = defineTask<SquareDto, number[]>('square', { retention: '1h' });
+
+@Injectable()
+class Tasks {
+  @TaskHandler(Square)
+  @UseInterceptors({ intercept: (_, next) => next.handle().pipe(map((value: number) => [value])) })
+  square(@Payload(new ValidationPipe({ transform: true })) { n }: SquareDto, @TaskCtx() task: TaskContext) {
+    return n * n + (task.headers['plus'] ? Number(task.headers['plus']) : 0);
+  }
+
+  @TaskHandler('plain')
+  async plain(_payload: unknown, task: TaskContext) {
+    await task.writeResult('half');
+  }
+}
+
+let redis: RedisProcess;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+test('a Nest application enqueues and runs tasks on Redis', async () => {
+  const app = await Test.createTestingModule({
+    imports: [AsynqModule.forRoot({ connection: { url: redis.url }, server: { concurrency: 4 } })],
+    providers: [Tasks],
+  })
+    .setLogger(quiet)
+    .compile();
+  await app.init();
+  const [client, server, broker] = [app.get(AsynqClient), app.get(AsynqServer), app.get<Broker>(ASYNQ_BROKER)];
+  const finished = new Map<string, TaskOutcome>();
+  const all = new Promise<void>((resolve) =>
+    server.events.on('taskFinished', (outcome) => {
+      finished.set(outcome.task.id, outcome);
+      if (finished.size === 3) resolve();
+    }),
+  );
+  await client.enqueue(Square, { n: 7 }, { taskId: 'valid', headers: { plus: '1' } });
+  await client.enqueue(Square, { n: 'x' as unknown as number }, { taskId: 'invalid' });
+  await client.enqueue('plain', undefined, { taskId: 'plain', retention: '1h' });
+  await all;
+  expect(finished.get('valid')).toMatchObject({ outcome: 'completed', result: [50] });
+  expect(finished.get('invalid')).toMatchObject({ outcome: 'archived' });
+  expect((await broker.getTask('default', 'valid'))?.result?.toString()).toBe('[50]');
+  expect((await broker.getTask('default', 'invalid'))?.message.errorMsg).toBe(
+    'invalid payload of task "square": n must be an integer number',
+  );
+  expect((await broker.getTask('default', 'plain'))?.result?.toString()).toBe('"half"');
+  await app.close();
+  await expect(broker.ping()).rejects.toMatchObject({ code: 'ASYNQ_CLOSED' });
+});
+
+test('SIGTERM lets running handlers end, before anything is destroyed, and loses nothing', async () => {
+  const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
+  const worker = spawn(process.execPath, [path('../support/run-ts.mjs'), path('./worker.app.ts')], {
+    env: { ...process.env, REDIS_URL: redis.url },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = once(worker, 'exit');
+  const app = await Test.createTestingModule({
+    imports: [AsynqModule.forRoot({ connection: redis.url, server: false })],
+  }).compile();
+  await app.get(AsynqClient).enqueue('slow', undefined, { taskId: 'slow', retention: '1h' });
+  const lines: string[] = [];
+  for await (const line of createInterface(worker.stdout)) {
+    lines.push(line);
+    if (line === 'handling') worker.kill('SIGTERM');
+  }
+  expect(lines.filter((line) => line !== 'ready')).toEqual(['handling', 'handled', 'destroyed']);
+  expect(await exited).toEqual([null, 'SIGTERM']);
+  const broker = app.get<Broker>(ASYNQ_BROKER);
+  expect(await broker.getTask('default', 'slow')).toMatchObject({
+    state: 'completed',
+    result: Buffer.from('"result"'),
+  });
+  await app.close();
+});

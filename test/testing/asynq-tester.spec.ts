@@ -1,0 +1,393 @@
+import { Injectable, Module } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import {
+  ASYNQ_BROKER,
+  AsynqClient,
+  AsynqModule,
+  bytesCodec,
+  defineTask,
+  Payload,
+  SkipRetry,
+  RevokeTask,
+  TaskCtx,
+  TaskHandler,
+  type TaskContext,
+} from 'nestjs-asynq';
+import { AsynqTester, InMemoryBroker, type TestTask, type WorkOutcome } from 'nestjs-asynq/testing';
+import { beforeEach, describe, expect, expectTypeOf, onTestFinished, test, vi } from 'vitest';
+import { quiet } from '../nest/support.js';
+
+interface WelcomeDto {
+  userId: number;
+  tags?: string[];
+}
+const WelcomeEmail = defineTask<WelcomeDto, string>('email:welcome', { queue: 'critical', maxRetry: 5 });
+const Later = defineTask<number>('later', { processIn: '1h' });
+const Blob = defineTask<Uint8Array>('blob', { codec: bytesCodec });
+
+@Injectable()
+class Mailer {
+  failures = 0;
+  readonly sent: number[] = [];
+  send(userId: number): string {
+    if (this.failures-- > 0) throw new Error('SMTP down');
+    this.sent.push(userId);
+    return `sent to ${userId}`;
+  }
+}
+
+@Injectable()
+class Tasks {
+  constructor(
+    private readonly mailer: Mailer,
+    private readonly client: AsynqClient,
+  ) {}
+
+  @TaskHandler(WelcomeEmail)
+  welcome(@Payload() { userId }: WelcomeDto) {
+    return this.mailer.send(userId);
+  }
+
+  @TaskHandler('later')
+  later() {}
+
+  @TaskHandler('countdown')
+  async countdown(@Payload() n: number) {
+    if (n > 0) await this.client.enqueue('countdown', n - 1);
+  }
+
+  @TaskHandler('forever')
+  async forever() {
+    await this.client.enqueue('forever');
+  }
+
+  @TaskHandler('skips')
+  skips() {
+    throw new SkipRetry('no');
+  }
+
+  @TaskHandler('revokes')
+  revokes() {
+    throw new RevokeTask();
+  }
+
+  @TaskHandler('waits')
+  async waits() {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    return 'waited';
+  }
+
+  @TaskHandler('times-out')
+  async timesOut(@TaskCtx() { signal }: TaskContext) {
+    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  }
+
+  @TaskHandler('throws-text')
+  throwsText() {
+    throw 'a text';
+  }
+
+  @TaskHandler('writes')
+  async writes(@TaskCtx() task: TaskContext) {
+    await task.writeResult({ half: true });
+  }
+}
+
+@Module({
+  imports: [
+    AsynqModule.forRoot({
+      connection: { host: 'localhost' },
+      server: { queues: { critical: 6, default: 1 }, retryDelay: (retried) => (retried + 1) * 60_000 },
+    }),
+  ],
+  providers: [Tasks, Mailer],
+})
+class AppModule {}
+
+let tasks: AsynqTester;
+let client: AsynqClient;
+let mailer: Mailer;
+
+async function compiled() {
+  const app = await Test.createTestingModule({ imports: [AppModule] })
+    .setLogger(quiet)
+    .overrideProvider(ASYNQ_BROKER)
+    .useClass(InMemoryBroker)
+    .compile();
+  onTestFinished(() => app.close());
+  return app;
+}
+
+beforeEach(async () => {
+  const app = await compiled();
+  tasks = AsynqTester.from(app);
+  client = app.get(AsynqClient);
+  mailer = app.get(Mailer);
+});
+
+describe('enqueued', () => {
+  test('lists what waits, typed and decoded, in the order it was enqueued', async () => {
+    await client.enqueue(WelcomeEmail, { userId: 1 });
+    await client.enqueue('other', 'x', { processIn: '10m', headers: { trace: 't' } });
+    await client.enqueue(WelcomeEmail, { userId: 2 }, { group: 'g' });
+    const emails = tasks.enqueued(WelcomeEmail);
+    expectTypeOf(emails).toEqualTypeOf<TestTask<WelcomeDto>[]>();
+    expect(emails.map(({ payload, state }) => [payload.userId, state])).toEqual([
+      [1, 'pending'],
+      [2, 'aggregating'],
+    ]);
+    expect(tasks.enqueued()).toMatchObject([
+      { type: 'email:welcome', queue: 'critical', maxRetry: 5, rawPayload: Buffer.from('{"userId":1}') },
+      {
+        type: 'other',
+        payload: 'x',
+        state: 'scheduled',
+        nextProcessAt: new Date(tasks.clock.now() + 600_000),
+        headers: { trace: 't' },
+      },
+      { payload: { userId: 2 }, group: 'g' },
+    ]);
+    expect(tasks.enqueued('other')).toHaveLength(1);
+    expect(tasks.enqueued('oth')).toEqual([]);
+  });
+
+  test('can be narrowed by fields at any depth, or by a function', async () => {
+    await client.enqueue(WelcomeEmail, { userId: 1, tags: ['a', 'b'] });
+    await client.enqueue(WelcomeEmail, { userId: 2, tags: ['b'] }, { queue: 'default' });
+    const ids = (found: TestTask<WelcomeDto>[]) => found.map(({ payload }) => payload.userId);
+    expect(ids(tasks.enqueued(WelcomeEmail, { queue: 'default' }))).toEqual([2]);
+    expect(ids(tasks.enqueued(WelcomeEmail, { payload: { userId: 1 } }))).toEqual([1]);
+    expect(ids(tasks.enqueued(WelcomeEmail, { payload: { tags: ['b'] } }))).toEqual([2]);
+    expect(ids(tasks.enqueued(WelcomeEmail, { payload: { userId: 1 }, queue: 'default' }))).toEqual([]);
+    expect(ids(tasks.enqueued(WelcomeEmail, ({ payload }) => payload.userId > 1))).toEqual([2]);
+    expect(ids(tasks.enqueued(WelcomeEmail, { rawPayload: Buffer.from('{"userId":1,"tags":["a","b"]}') }))).toEqual([
+      1,
+    ]);
+  });
+
+  test('shows bytes as bytes', async () => {
+    await client.enqueue(Blob, Buffer.from('12'));
+    await client.enqueue('raw', Buffer.from([0xff]));
+    expect(tasks.enqueued(Blob)).toMatchObject([{ payload: Buffer.from('12') }]);
+    expect(tasks.enqueued('raw')).toMatchObject([{ payload: Buffer.from([0xff]) }]);
+  });
+});
+
+describe('drain', () => {
+  test('runs everything that can run now, what tasks enqueue included, and counts by outcome', async () => {
+    await client.enqueue(WelcomeEmail, { userId: 1 }, { retention: '1h' });
+    await client.enqueue('countdown', 30);
+    await client.enqueue('skips');
+    await client.enqueue('revokes');
+    mailer.failures = 0;
+    await client.enqueue('unknown');
+    await client.enqueue(Later, 1);
+    const summary = await tasks.drain();
+    expect({ ...summary }).toEqual({ done: 31, completed: 1, retry: 1, archived: 1, revoked: 1, requeued: 0, lost: 0 });
+    expect(summary.total).toBe(35);
+    expect(summary.errors).toHaveLength(3);
+    expect(summary.outcomes).toContainEqual(expect.objectContaining({ outcome: 'completed', result: 'sent to 1' }));
+    expect(tasks.enqueued().map(({ type, state }) => [type, state])).toEqual([
+      ['unknown', 'retry'],
+      ['later', 'scheduled'],
+    ]);
+    expect(tasks.completed(WelcomeEmail)).toMatchObject([{ payload: { userId: 1 } }]);
+    expect(tasks.archived('skips')).toMatchObject([{ lastErr: 'no' }]);
+  });
+
+  test('does not move time', async () => {
+    const now = tasks.clock.now();
+    mailer.failures = 1;
+    await client.enqueue(WelcomeEmail, { userId: 1 });
+    expect(await tasks.drain()).toMatchObject({ retry: 1 });
+    expect(await tasks.drain()).toMatchObject({ retry: 0, done: 0 });
+    expect(tasks.clock.now()).toBe(now);
+  });
+
+  test('waits for handlers that wait', async () => {
+    await client.enqueue('waits');
+    expect((await tasks.drain()).outcomes).toMatchObject([{ outcome: 'done', result: 'waited' }]);
+  });
+
+  test('says so when it has no end', async () => {
+    await client.enqueue('forever');
+    await expect(tasks.drain({ limit: 50 })).rejects.toThrow(
+      'more than 50 attempts and still tasks to run (the last: "forever"): does a task enqueue itself without a delay? ' +
+        'Give { limit } when that many are right',
+    );
+  });
+
+  test('takes neither tasks of a paused queue nor of one the server does not serve', async () => {
+    await client.enqueue('later', 1, { queue: 'unserved' });
+    await client.enqueue('later', 1, { queue: 'unserved', processIn: '5m' });
+    expect(await tasks.drain()).toMatchObject({ done: 0 });
+    expect(await tasks.advance('1h')).toMatchObject({ done: 0 });
+    expect(tasks.enqueued('later')).toHaveLength(2);
+  });
+});
+
+describe('advance', () => {
+  test('fails three times, waits, succeeds: in milliseconds', async () => {
+    const started = performance.now();
+    mailer.failures = 3;
+    await client.enqueue(WelcomeEmail, { userId: 7 }, { processIn: '10m' });
+    expect(await tasks.advance('9m59s')).toMatchObject({ total: 0 });
+    expect(await tasks.advance('1s')).toMatchObject({ retry: 1, done: 0 });
+    expect(tasks.enqueued(WelcomeEmail)).toMatchObject([{ state: 'retry', retried: 1, lastErr: 'SMTP down' }]);
+    expect(await tasks.advance('6m')).toMatchObject({ retry: 2, done: 1, total: 3 });
+    expect(mailer.sent).toEqual([7]);
+    expect(tasks.all()).toEqual([]);
+    expect(performance.now() - started).toBeLessThan(5_000); // of 16 minutes
+  });
+
+  test('runs each task at its own time', async () => {
+    const start = tasks.clock.now();
+    const times: number[] = [];
+    vi.spyOn(mailer, 'send').mockImplementation((userId) => {
+      times.push(tasks.clock.now() - start);
+      return `${userId}`;
+    });
+    await client.enqueue(WelcomeEmail, { userId: 3 }, { processIn: '3m' });
+    await client.enqueue(WelcomeEmail, { userId: 1 }, { processIn: '1m' });
+    await client.enqueue(WelcomeEmail, { userId: 0 });
+    await client.enqueue(WelcomeEmail, { userId: 9 }, { processIn: '9m' });
+    expect(await tasks.advance('5m')).toMatchObject({ done: 3 });
+    expect(times).toEqual([0, 60_000, 180_000]);
+    expect(tasks.clock.now() - start).toBe(300_000);
+  });
+
+  test('ends retention and unique locks', async () => {
+    await tasks.work(WelcomeEmail, { userId: 1 }, { retention: '10m' });
+    await client.enqueue('later', 1, { unique: '5m', processIn: '1h' });
+    await tasks.advance('9m');
+    expect(tasks.completed()).toHaveLength(1);
+    await tasks.advance('1m');
+    expect(tasks.completed()).toEqual([]);
+  });
+
+  test('refuses what is no duration', async () => {
+    await expect(tasks.advance('10')).rejects.toMatchObject({ code: 'ASYNQ_TESTING' });
+  });
+});
+
+describe('work', () => {
+  test('runs one task through the whole pipeline', async () => {
+    await client.enqueue(WelcomeEmail, { userId: 1 });
+    const outcome = await tasks.work(WelcomeEmail, { userId: 2 });
+    expectTypeOf(outcome).toEqualTypeOf<WorkOutcome<string>>();
+    expect(outcome).toMatchObject({
+      outcome: 'done',
+      result: 'sent to 2',
+      error: undefined,
+      task: { type: 'email:welcome', queue: 'critical' },
+    });
+    expect(tasks.enqueued(WelcomeEmail)).toHaveLength(1); // the other one
+  });
+
+  test('shows what the handler threw', async () => {
+    mailer.failures = 1;
+    expect(await tasks.work(WelcomeEmail, { userId: 2 })).toMatchObject({
+      outcome: 'retry',
+      error: new Error('SMTP down'),
+    });
+    expect(await tasks.work('throws-text')).toMatchObject({ outcome: 'retry', error: 'a text' });
+    mailer.failures = 1;
+    expect(await tasks.work(WelcomeEmail, { userId: 2 }, { maxRetry: 0 })).toMatchObject({ outcome: 'archived' });
+  });
+
+  test('runs a task at once whose definition delays it, and keeps what it writes', async () => {
+    expect(await tasks.work(Later, 1)).toMatchObject({ outcome: 'done' });
+    await tasks.work('writes', undefined, { retention: '1h', queue: 'unserved' });
+    expect(tasks.completed('writes')[0]?.result?.toString()).toBe('{"half":true}');
+  });
+
+  test('lets the test move the clock while a handler runs: a timeout', async () => {
+    const running = tasks.work('times-out', undefined, { timeout: '30s' });
+    await vi.waitFor(() => expect(tasks.all('times-out')).toMatchObject([{ state: 'active' }]));
+    await vi.waitFor(() => expect(tasks.clock.nextDue()).toBeDefined());
+    tasks.clock.advance(30_000);
+    expect(await running).toMatchObject({ outcome: 'retry', error: { code: 'ASYNQ_DEADLINE_EXCEEDED' } });
+  });
+
+  test('refuses a task that would gather in a group', async () => {
+    const Grouped = defineTask('later', { group: 'g' });
+    await expect(tasks.work(Grouped)).rejects.toMatchObject({
+      code: 'ASYNQ_TESTING',
+      message: expect.stringContaining('became "aggregating" and not pending'),
+    });
+  });
+});
+
+test('clear forgets everything', async () => {
+  await client.enqueue('later', 1, { unique: '1h' });
+  tasks.clear();
+  expect(tasks.all()).toEqual([]);
+  await client.enqueue('later', 1, { unique: '1h' });
+  expect(tasks.enqueued()).toHaveLength(1);
+});
+
+describe('from', () => {
+  test('works before and after init, and when the application is closed', async () => {
+    const app = await compiled();
+    const before = AsynqTester.from(app);
+    expect(await before.work('waits')).toMatchObject({ outcome: 'done' });
+    await app.init();
+    const after = AsynqTester.from(app);
+    expect(await before.work('waits')).toMatchObject({ outcome: 'done' });
+    expect(await after.work('waits')).toMatchObject({ outcome: 'done' });
+    await app.get(AsynqClient).enqueue('later');
+    await app.close();
+    expect(after.enqueued('later')).toHaveLength(1);
+  });
+
+  test('names the override that is missing', async () => {
+    const app = await Test.createTestingModule({
+      imports: [
+        AsynqModule.forRoot({ connection: 'memory' }),
+        AsynqModule.forRoot({ connection: 'memory', name: 'billing' }),
+      ],
+    }).compile();
+    expect(() => AsynqTester.from(app)).toThrow(
+      'AsynqTester.from: the connection "default" is not on an InMemoryBroker; before compile() add ' +
+        '.overrideProvider(ASYNQ_BROKER).useClass(InMemoryBroker)',
+    );
+    expect(() => AsynqTester.from(app, 'billing')).toThrow(".overrideProvider(getAsynqBrokerToken('billing'))");
+    expect(() => AsynqTester.from(app, 'bililng')).toThrow(/did you mean "billing"/);
+    await app.close();
+  });
+
+  test('says when there is no module, or no handler', async () => {
+    const empty = await Test.createTestingModule({}).compile();
+    expect(() => AsynqTester.from(empty)).toThrow(/this module has no AsynqModule/);
+    const app = await Test.createTestingModule({ imports: [AsynqModule.forRoot({ connection: 'memory' })] })
+      .overrideProvider(ASYNQ_BROKER)
+      .useClass(InMemoryBroker)
+      .compile();
+    await app.get(AsynqClient).enqueue('x');
+    const tester = AsynqTester.from(app);
+    expect(tester.enqueued()).toHaveLength(1);
+    await expect(tester.drain()).rejects.toThrow(/nothing can run: this module has no @TaskHandler for the connection/);
+    await app.close();
+  });
+
+  test('works with server: false where nothing is run', async () => {
+    const app = await Test.createTestingModule({
+      imports: [AsynqModule.forRoot({ connection: 'memory', server: false })],
+      providers: [Mailer, Tasks],
+    })
+      .overrideProvider(ASYNQ_BROKER)
+      .useClass(InMemoryBroker)
+      .compile();
+    await app.get(AsynqClient).enqueue('x');
+    expect(AsynqTester.from(app).enqueued()).toHaveLength(1);
+    await expect(AsynqTester.from(app).drain()).rejects.toMatchObject({ code: 'ASYNQ_SERVER_STATE' });
+    await app.close();
+  });
+});
+
+test('a faked setTimeout, setImmediate and Date do not stop it', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  await client.enqueue('countdown', 3);
+  expect(await tasks.drain()).toMatchObject({ done: 4 });
+});
