@@ -58,8 +58,11 @@ class Tasks {
 
 @Injectable()
 class LastWords implements OnApplicationShutdown {
+  private said = false;
   constructor(readonly client: AsynqClient) {}
   async onApplicationShutdown() {
+    if (this.said) return; // Nest runs the hooks again when it is closed again
+    this.said = true;
     await this.client.enqueue('last', 1, { queue: 'elsewhere' });
     trace.push('last words enqueued');
   }
@@ -96,7 +99,7 @@ describe('a server', () => {
     expect(app.get(AsynqServer).status).toBe('active');
     await slowStarted(app);
     app.get(AsynqServer).events.on('serverStopped', () => release());
-    await Promise.all([app.close(), app.close()]);
+    await app.close();
     expect(trace).toEqual([
       'pool bootstrapped',
       'server started',
@@ -110,10 +113,16 @@ describe('a server', () => {
     ]);
     expect(app.get(AsynqServer).status).toBe('closed');
     expect(await rejection(app.get(AsynqClient).enqueue('late'))).toMatchObject({ code: 'ASYNQ_CLOSED' });
-    await app.close();
   });
 
-  test('is told to stop after the shutdown timeout, and its tasks go back', async () => {
+  test('can be closed twice, at the same time or again', async () => {
+    const app = await start();
+    await Promise.all([app.close(), app.close()]);
+    await app.close();
+    expect(trace.filter((line) => line === 'server closed')).toHaveLength(1);
+  });
+
+  test('tells handlers to stop after the shutdown timeout, still before anything else is shut down', async () => {
     const app = await start({ server: { shutdownTimeout: 0 } });
     await slowStarted(app);
     await app.close();
