@@ -14,13 +14,10 @@ import {
   encodeWorkerInfo,
 } from '../../lib/wire/codec.js';
 import type { SchedulerEntry, ServerInfo, TaskMessage, WorkerInfo } from '../../lib/wire/message.js';
+import { anyText } from './any-text.js';
 import { bytesOf, hexOf, readGolden } from './golden.js';
 
-const text = fc.oneof(
-  fc.string({ unit: 'binary' }),
-  fc.string({ minLength: 20, maxLength: 300 }),
-  fc.constant('é'.repeat(43)),
-);
+const text = fc.oneof(anyText, fc.string({ minLength: 20, maxLength: 300 }), fc.constant('é'.repeat(43)));
 const bytes = fc
   .oneof(fc.uint8Array(), fc.uint8Array({ minLength: 120, maxLength: 140 }))
   .map((value) => Buffer.from(value));
@@ -184,12 +181,12 @@ describe('bytes that may be anything', () => {
     ['empty headers', 200_000, [0x7a, 0]],
     ['empty options', 200_000, [0x2a, 0]],
     ['unknown fields', 100_000, [0x80, 1, 1]],
-  ])('%s by the hundred thousand cost no more than their length', (_, count, unit) => {
-    const input = Buffer.alloc(count * unit.length, Buffer.from(unit));
-    const start = performance.now();
-    expectReadOrRefused(input);
-    expect(performance.now() - start).toBeLessThan(5000);
-  });
+  ])(
+    '%s by the hundred thousand are read in linear time: the square would take longer than the test may',
+    (_, count, unit) => {
+      expectReadOrRefused(Buffer.alloc(count * unit.length, Buffer.from(unit)));
+    },
+  );
 });
 
 describe('unknown fields', () => {
