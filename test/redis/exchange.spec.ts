@@ -1,0 +1,302 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { LEASE_SECONDS, type LeasedTask, type Settlement } from '../../lib/broker/broker.js';
+import { encodeTaskMessage } from '../../lib/wire/codec.js';
+import { utcDay } from '../../lib/wire/keys.js';
+import { message, request } from '../support/messages.js';
+import { leaseOf, useBroker } from './broker-fixture.js';
+
+const MAX = '9223372036854775807';
+/** The first total a Lua number cannot tell from MAX. */
+const WRAPS_FROM = '9223372036854775296';
+
+const fixture = useBroker();
+
+const done = ({ lease, message: { uniqueKey } }: LeasedTask): Settlement => ({ kind: 'done', lease, uniqueKey });
+const failed = ({ lease, message: own }: LeasedTask): Settlement => ({
+  kind: 'retry',
+  lease,
+  message: own,
+  retryAt: fixture.now + 60,
+  countAsFailure: true,
+});
+
+const settle = async (...settlements: Settlement[]) =>
+  (await fixture.broker.exchange('default', { settle: settlements, take: 0 })).settled;
+
+/** So many leased tasks, in the order in which they were taken. */
+async function lend(count: number): Promise<LeasedTask[]> {
+  await fixture.broker.enqueue(
+    'default',
+    Array.from({ length: count }, () => request()),
+  );
+  return fixture.take(count);
+}
+
+describe('taking', () => {
+  it('leaves pending, active, lease and hash as asynq would, task by task', async () => {
+    const { keys, redis, now } = fixture;
+    await fixture.broker.enqueue('default', [request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
+    expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['c', 'b', 'a']);
+    await fixture.take(2);
+    expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['c']);
+    expect(await redis.lrange(keys.active, 0, -1)).toEqual(['b', 'a']);
+    expect(await redis.zrange(keys.lease, '0', '-1', 'WITHSCORES')).toEqual(['a', `${now + 30}`, 'b', `${now + 30}`]);
+    expect(await redis.hkeys(keys.task('a'))).toEqual(['msg', 'state']);
+    expect(await redis.hget(keys.task('a'), 'state')).toBe('active');
+  });
+
+  it('passes over ids without a message, removes their stubs, and fills the batch behind them', async () => {
+    const { keys, redis } = fixture;
+    await redis.hset(keys.task('stub'), 'state', 'pending');
+    await redis.set(keys.task('foreign'), 'not ours');
+    for (let i = 0; i < 50; i++) await redis.lpush(keys.pending, 'missing', 'stub', 'foreign');
+    await fixture.broker.enqueue('default', [request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
+    const reply = await fixture.broker.exchange('default', { settle: [], take: 2 });
+    expect(reply.tasks.map(({ lease }) => lease.id)).toEqual(['a', 'b']);
+    expect(reply.backlog).toBe(1);
+    expect(await redis.exists(keys.task('stub'), keys.task('missing'))).toBe(0);
+    expect(await redis.get(keys.task('foreign'))).toBe('not ours');
+    expect(await redis.lrange(keys.active, 0, -1)).toEqual(['b', 'a']);
+    expect(await redis.zcard(keys.lease)).toBe(2);
+  });
+
+  it('gives up after a thousand ids without a message, and goes on with the next call', async () => {
+    const { keys, redis } = fixture;
+    await redis.lpush(keys.pending, ...Array.from({ length: 2_500 }, (_, index) => `ghost-${index}`));
+    await fixture.broker.enqueue('default', [request({ id: 'a' })]);
+    const first = await fixture.broker.exchange('default', { settle: [], take: 100 });
+    expect(first.tasks).toEqual([]);
+    expect(first.backlog).toBeLessThan(2_500);
+    expect(first.backlog).toBeGreaterThan(1_000);
+    const { tasks } = await fixture.broker.exchange('default', { settle: [], take: 2_000 });
+    expect(tasks.map(({ lease }) => lease.id)).toEqual(['a']);
+  });
+
+  it('sets aside what is no message, leased, so that it can be archived as it is', async () => {
+    const { keys, redis, now } = fixture;
+    const bad = {
+      garbage: Buffer.from('ffff', 'hex'),
+      empty: Buffer.alloc(0),
+      foreign: encodeTaskMessage(message({ id: 'other' })),
+    };
+    for (const [id, bytes] of Object.entries(bad)) {
+      await redis.hset(keys.task(id), { msg: bytes, state: 'pending' });
+      await redis.lpush(keys.pending, id);
+    }
+    await fixture.broker.enqueue('default', [request({ id: 'good' })]);
+    const { tasks, damaged } = await fixture.broker.exchange('default', { settle: [], take: 10 });
+    expect(tasks.map(({ lease }) => lease.id)).toEqual(['good']);
+    expect(damaged.map(({ lease, raw }) => [lease.id, raw])).toEqual(Object.entries(bad));
+    expect(damaged.map(({ error }) => (error as { code?: string }).code)).toEqual(
+      Array(3).fill('ASYNQ_UNDECODABLE_MESSAGE'),
+    );
+    const archive = damaged.map(({ lease }): Settlement => ({ kind: 'archive', lease, message: undefined }));
+    expect(await settle(...archive)).toEqual(['settled', 'settled', 'settled']);
+    expect(await redis.zrange(keys.archived, '0', '-1', 'WITHSCORES')).toEqual(
+      ['empty', 'foreign', 'garbage'].flatMap((id) => [id, String(now)]),
+    );
+    expect(await redis.hgetBuffer(keys.task('garbage'), 'msg')).toEqual(bad.garbage);
+  });
+
+  it.each([0, -1, NaN])('takes nothing when asked for %s', async (take) => {
+    await fixture.broker.enqueue('default', [request()]);
+    const reply = await fixture.broker.exchange('default', { settle: [], take });
+    expect(reply).toEqual({ settled: [], tasks: [], damaged: [], backlog: 1 });
+  });
+
+  it('takes all there is when asked for more', async () => {
+    await fixture.broker.enqueue('default', [request(), request()]);
+    expect(await fixture.take(Infinity)).toHaveLength(2);
+  });
+});
+
+describe('the active list', () => {
+  it('keeps the others and their order, whichever are settled', async () => {
+    const { keys, redis } = fixture;
+    const positions = fc.uniqueArray(fc.nat(59), { maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 60 }), positions, async (count, chosen) => {
+        await redis.flushall();
+        const tasks = await lend(count);
+        const picked = chosen.filter((position) => position < count).map((position) => tasks[position]!);
+        expect(await settle(...picked.map(done))).toEqual(picked.map(() => 'settled'));
+        const left = tasks.filter((task) => !picked.includes(task)).map(({ lease }) => lease.id);
+        expect(await redis.lrange(keys.active, 0, -1)).toEqual(left.toReversed());
+        expect((await redis.zrange(keys.lease, '0', '-1')).sort()).toEqual(left.toSorted());
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe('settling', () => {
+  it('is refused for a task whose hash is gone or in another state, except done', async () => {
+    const { keys, redis } = fixture;
+    const [gone, moved, finished] = await lend(3);
+    await redis.del(keys.task(gone!.lease.id), keys.task(finished!.lease.id));
+    await redis.hset(keys.task(moved!.lease.id), 'state', 'pending');
+    expect(await settle(failed(gone!), failed(moved!), done(finished!))).toEqual(['lost', 'lost', 'settled']);
+    expect(await redis.exists(keys.task(gone!.lease.id), keys.retry)).toBe(0);
+  });
+
+  it('releases a lock that is still of the task, and no other', async () => {
+    const { keys, redis } = fixture;
+    const requests = ['own', 'taken', 'strange'].map((id) =>
+      request({ id, uniqueKey: keys.unique(id, undefined) }, { uniqueTtl: 60 }),
+    );
+    await fixture.broker.enqueue('default', requests);
+    await redis.set(keys.unique('taken', undefined), 'another');
+    await redis.del(keys.unique('strange', undefined));
+    await redis.rpush(keys.unique('strange', undefined), 'a list');
+    const tasks = await fixture.take(3);
+    expect(await settle(...tasks.map(done))).toEqual(['settled', 'settled', 'settled']);
+    const locks = ['own', 'taken', 'strange'].map((id) => keys.unique(id, undefined));
+    expect(await Promise.all(locks.map((lock) => redis.exists(lock)))).toEqual([0, 1, 1]);
+  });
+
+  it('refuses a time that is no whole number before anything is sent', async () => {
+    const [task] = await lend(1);
+    const before = await fixture.content();
+    for (const retryAt of [NaN, 1.5, Infinity]) {
+      const settlement = { ...failed(task!), retryAt } as Settlement;
+      await expect(settle(settlement)).rejects.toMatchObject({ code: 'ASYNQ_INVALID_TASK' });
+    }
+    expect(await fixture.content()).toEqual(before);
+  });
+
+  it('works when Redis is full, as it frees memory', async () => {
+    const { redis } = fixture;
+    const tasks = await lend(10);
+    await redis.config('SET', 'maxmemory', '1');
+    try {
+      await expect(fixture.broker.enqueue('default', [request()])).rejects.toThrow(/OOM/);
+      const settlements = tasks.map((task, index) => (index % 2 ? done(task) : failed(task)));
+      expect(await settle(...settlements)).toEqual(Array(10).fill('settled'));
+    } finally {
+      await redis.config('SET', 'maxmemory', '0');
+    }
+    expect(await redis.zcard(fixture.keys.retry)).toBe(5);
+    expect(await redis.llen(fixture.keys.active)).toBe(0);
+  });
+});
+
+describe('counters', () => {
+  const day = () => utcDay(fixture.clock.now());
+
+  it('set the end of a daily counter once, in 90 days', async () => {
+    const { keys, redis } = fixture;
+    const [first, second, third] = await lend(3);
+    await settle(done(first!), failed(second!));
+    for (const key of [keys.processedOn(day()), keys.failedOn(day())]) {
+      expect(await redis.call('EXPIRETIME', key)).toBe(fixture.now + 90 * 86_400);
+      await redis.persist(key);
+    }
+    await settle(failed(third!));
+    expect(await redis.ttl(keys.processedOn(day()))).toBe(-1);
+    expect(await redis.mget(keys.processedOn(day()), keys.failedOn(day()))).toEqual(['3', '2']);
+  });
+
+  it.each([
+    [WRAPS_FROM, '1', '1'],
+    [MAX, '1', '1'],
+    ['9223372036854775295', WRAPS_FROM, '8'],
+    ['41', '42', '8'],
+  ])('after %s the totals of a failure are %s and %s', async (before, processed, failures) => {
+    const { keys, redis } = fixture;
+    await redis.mset(keys.processed, before, keys.failed, '7');
+    const [task] = await lend(1);
+    await settle(failed(task!));
+    expect(await redis.mget(keys.processed, keys.failed)).toEqual([processed, failures]);
+  });
+
+  it('wrap within a batch as they would one by one', async () => {
+    const { keys, redis } = fixture;
+    await redis.mset(keys.processed, '9223372036854775294', keys.failed, '7');
+    const tasks = await lend(5);
+    await settle(...tasks.map((task, index) => (index === 4 ? failed(task) : done(task))));
+    // …295, …296, 1, 2, and the failure, which finds 2.
+    expect(await redis.mget(keys.processed, keys.failed)).toEqual(['3', '8']);
+  });
+});
+
+describe('archiving', () => {
+  const archival = ({ lease, message: own }: LeasedTask): Settlement => ({ kind: 'archive', lease, message: own });
+
+  it('trims a bounded number of tasks behind it, and never fails by that', async () => {
+    const { keys, redis, now } = fixture;
+    const old = now - 91 * 86_400;
+    for (let i = 0; i < 300; i++) {
+      await redis.hset(keys.task(`old-${i}`), { msg: 'x', state: 'archived' });
+      await redis.zadd(keys.archived, old + i, `old-${i}`);
+    }
+    const [task, other] = await lend(2);
+    expect(await settle(archival(task!))).toEqual(['settled']);
+    expect(await redis.zcard(keys.archived)).toBe(300 - 101 + 1);
+    expect(await redis.exists(keys.task('old-0'))).toBe(0);
+    await redis.hset(keys.task('old-101'), 'unique_key', keys.pending); // not a string: GET fails
+    await redis.hset(keys.task('old-102'), 'unique_key', keys.paused);
+    await redis.set(keys.paused, 'old-102'); // holds the id: by all appearances its lock
+    expect(await settle(archival(other!))).toEqual(['settled']);
+    expect(await redis.exists(keys.task('old-101'), keys.task('old-102'), keys.paused)).toBe(0);
+  });
+});
+
+describe('a lease that moves while its settlement is under way', () => {
+  it('is settled by its new score', async () => {
+    const { keys, redis, now } = fixture;
+    const [task, other] = await lend(2);
+    await redis.zadd(keys.lease, now + 99, task!.lease.id, now + 99, other!.lease.id);
+    const settling = settle(done(task!), done(other!)); // carries the old score …
+    task!.lease.expiresAt = now + 99; // … when the reply to an extension comes in
+    expect(await settling).toEqual(['settled', 'lost']);
+  });
+
+  it('is lost when it is another’s', async () => {
+    const { keys, redis, now } = fixture;
+    const [task] = await lend(1);
+    await redis.zadd(keys.lease, now + 99, task!.lease.id);
+    const settling = settle(done(task!));
+    task!.lease.renewing = now + 60;
+    expect(await settling).toEqual(['lost']);
+    expect(await redis.exists(keys.task(task!.lease.id))).toBe(1);
+  });
+});
+
+describe('extensions whose replies are lost', () => {
+  it.each([0, 1, 2])('prove the lease by whichever arrived last: number %s', async (arrived) => {
+    const { keys, redis, broker, now } = fixture;
+    const [task] = await lend(1);
+    const { lease } = task!;
+    const ends = [now + 35, now + 40, now + 45];
+    await redis.set(keys.lease, 'x', 'XX'); // every extension fails
+    for (const end of ends) await expect(broker.extendLeases('default', [lease], end)).rejects.toThrow(/lease/);
+    expect(lease).toMatchObject({ expiresAt: now + LEASE_SECONDS, renewing: ends[2] });
+    await redis.del(keys.lease);
+    await redis.zadd(keys.lease, ends[arrived]!, lease.id);
+    expect(await broker.writeResult(lease, Buffer.from('r'))).toBe(true);
+    expect(await broker.extendLeases('default', [lease], now + 50)).toEqual([true]);
+    expect(lease).toEqual({ queue: 'default', id: lease.id, expiresAt: now + 50, renewing: undefined });
+    await redis.zadd(keys.lease, ends[arrived]!, lease.id);
+    expect(await settle(done(task!))).toEqual(['lost']);
+  });
+
+  it('are told apart in one call', async () => {
+    const { keys, redis, now } = fixture;
+    const ids = Array.from({ length: 30 }, (_, index) => `id-${index}`);
+    for (const [index, id] of ids.entries()) await redis.zadd(keys.lease, now + (index % 7), id);
+    const leases = ids.map((id, index) => ({
+      ...leaseOf(id, now + (index % 5)),
+      renewing: index % 2 ? now + 6 : undefined,
+    }));
+    const expected = ids.map((_, index) => index % 7 === index % 5 || (index % 2 === 1 && index % 7 === 6));
+    expect(await fixture.broker.extendLeases('default', leases, now + 30)).toEqual(expected);
+  });
+
+  it('compare scores as numbers, whatever their spelling', async () => {
+    const { keys, redis } = fixture;
+    await redis.zadd(keys.lease, '1700000000.1', 'a', '1e9', 'b');
+    const leases = [leaseOf('a', 1700000000.1), leaseOf('b', 1_000_000_000), leaseOf('c', 1)];
+    expect(await fixture.broker.extendLeases('default', leases, fixture.now)).toEqual([true, true, false]);
+  });
+});

@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest';
+import { request } from '../support/messages.js';
+import { useBroker } from './broker-fixture.js';
+
+const fixture = useBroker();
+
+const numbered = (prefix: string, count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+
+describe('forward', () => {
+  it('drops ids without a message, with their stubs', async () => {
+    const { keys, redis, broker, now } = fixture;
+    await broker.enqueue('default', [request({ id: 'due' }, { processAt: now })]);
+    await redis.hset(keys.task('stub'), 'state', 'scheduled');
+    await redis.set(keys.task('foreign'), 'not ours');
+    for (const set of [keys.scheduled, keys.retry])
+      await redis.zadd(set, now - 1, 'stub', now - 1, 'missing', now, 'foreign');
+    expect(await broker.forward('default')).toEqual({ moved: 1, nextDue: undefined });
+    expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['due']);
+    expect(await redis.exists(keys.scheduled, keys.retry, keys.task('stub'), keys.task('missing'))).toBe(0);
+    expect(await redis.get(keys.task('foreign'))).toBe('not ours');
+  });
+
+  it('moves nothing into a group whose set is something else', async () => {
+    const { keys, redis, broker, now } = fixture;
+    await broker.enqueue('default', [request({ id: 'a' }, { processAt: now })]);
+    await redis.hset(keys.task('a'), 'group', 'g');
+    await redis.set(keys.group('g'), 'x');
+    const before = await fixture.content();
+    await expect(broker.forward('default')).rejects.toMatchObject({ code: 'ASYNQ_WRONG_KEY_TYPE' });
+    expect(await fixture.content()).toEqual(before);
+  });
+});
+
+describe('listExpiredLeases', () => {
+  it('removes what has no message or is not active, page by page, and lists what is behind it', async () => {
+    const { keys, redis, broker, now } = fixture;
+    await broker.enqueue('default', [request({ id: 'a' }), request({ id: 'gone-on' })]);
+    await fixture.take(2);
+    await redis.hset(keys.task('gone-on'), 'state', 'retry');
+    await redis.hset(keys.task('stub'), 'state', 'active');
+    const ghosts = [...numbered('ghost', 25), 'stub', 'gone-on'];
+    for (const id of ghosts) {
+      await redis.zadd(keys.lease, now - 100, id);
+      await redis.lrem(keys.active, 0, id);
+      await redis.rpush(keys.active, id);
+    }
+    const expired = await broker.listExpiredLeases('default', now + 30, 10);
+    expect(expired.tasks.map(({ lease }) => lease)).toEqual([{ queue: 'default', id: 'a', expiresAt: now + 30 }]);
+    expect(expired.ghosts).toBe(ghosts.length);
+    expect(await redis.lrange(keys.active, 0, -1)).toEqual(['a']);
+    expect(await redis.zrange(keys.lease, '0', '-1')).toEqual(['a']);
+    expect(await redis.exists(keys.task('stub'))).toBe(0);
+    expect(await redis.hget(keys.task('gone-on'), 'state')).toBe('retry');
+  });
+
+  it('tells what cannot be decoded apart', async () => {
+    const { keys, redis, broker, now } = fixture;
+    await broker.enqueue('default', [request({ id: 'good' }), request({ id: 'bad' })]);
+    await fixture.take(2);
+    await redis.hset(keys.task('bad'), 'msg', Buffer.from('ffff', 'hex'));
+    const { tasks, damaged, ghosts } = await broker.listExpiredLeases('default', now + 30, 10);
+    expect(tasks.map(({ lease }) => lease.id)).toEqual(['good']);
+    expect(damaged).toMatchObject([{ lease: { id: 'bad', expiresAt: now + 30 }, raw: Buffer.from('ffff', 'hex') }]);
+    expect(ghosts).toBe(0);
+  });
+});
+
+describe('repairActive', () => {
+  it('leases what has been forgotten, however long the list, and leaves the other leases alone', async () => {
+    const { keys, redis, broker, now } = fixture;
+    const ids = numbered('id', 1_234);
+    await redis.rpush(keys.active, ...ids);
+    const leased = ids.filter((_, index) => index % 3 === 0);
+    await redis.zadd(keys.lease, ...leased.flatMap((id) => [now - 5, id]));
+    expect(await broker.repairActive('default')).toBe(ids.length - leased.length);
+    expect(await redis.zcount(keys.lease, now + 30, now + 30)).toBe(ids.length - leased.length);
+    expect(await redis.zcount(keys.lease, now - 5, now - 5)).toBe(leased.length);
+    expect(await broker.repairActive('default')).toBe(0);
+  });
+
+  it('makes forgotten tasks visible to recovery', async () => {
+    const { keys, redis, broker, now } = fixture;
+    await broker.enqueue('default', [request({ id: 'a' })]);
+    await fixture.take(1);
+    await redis.del(keys.lease);
+    expect((await broker.listExpiredLeases('default', now + 60, 10)).tasks).toEqual([]);
+    expect(await broker.repairActive('default')).toBe(1);
+    expect((await broker.listExpiredLeases('default', now + 60, 10)).tasks).toHaveLength(1);
+  });
+});
+
+describe('deletion', () => {
+  it('goes on in steps until the limit', async () => {
+    const { keys, redis, broker, now } = fixture;
+    const ids = numbered('id', 1_700);
+    for (const id of ids) await redis.hset(keys.task(id), 'msg', 'x');
+    await redis.zadd(keys.completed, ...ids.flatMap((id) => [now - 1, id]));
+    expect(await broker.deleteExpiredCompleted('default', 1_201)).toBe(1_201);
+    expect(await broker.deleteExpiredCompleted('default', Infinity)).toBe(499);
+    expect(await redis.exists(...ids.map((id) => keys.task(id)))).toBe(0);
+    expect(await broker.deleteExpiredCompleted('default', 0)).toBe(0);
+  });
+
+  it('keeps the lock of a completed task, which is another task’s by then', async () => {
+    const { keys, redis, broker, now } = fixture;
+    await redis.hset(keys.task('a'), { msg: 'x', unique_key: keys.unique('u', undefined) });
+    await redis.set(keys.unique('u', undefined), 'a');
+    await redis.zadd(keys.completed, now, 'a');
+    expect(await broker.deleteExpiredCompleted('default', 10)).toBe(1);
+    expect(await redis.exists(keys.unique('u', undefined))).toBe(1);
+  });
+});
+
+describe('monitoring data', () => {
+  it('is what asynq’s readers look for, and is gone after it was cleared', async () => {
+    const { redis, broker, keyspace, now } = fixture;
+    const info = { host: 'h', pid: 42, serverId: 'sid' };
+    const server = {
+      ...info,
+      concurrency: 10,
+      queues: { default: 1 },
+      strictPriority: true,
+      status: 'active' as const,
+      startTime: 0,
+      activeWorkerCount: 1,
+    };
+    const worker = {
+      ...info,
+      taskId: 'id1',
+      taskType: 't',
+      taskPayload: Buffer.from('p'),
+      queue: 'default',
+      startTime: 0,
+      deadline: 0,
+    };
+    const [serverKey, workersKey] = [keyspace.server('h', 42, 'sid'), keyspace.serverWorkers('h', 42, 'sid')];
+    await broker.writeServerState(server, [worker, { ...worker, taskId: 'id2' }], 10);
+    expect(await redis.zrange(keyspace.servers, '0', '-1', 'WITHSCORES')).toEqual([serverKey, `${now + 10}`]);
+    expect(await redis.zrange(keyspace.workers, '0', '-1', 'WITHSCORES')).toEqual([workersKey, `${now + 10}`]);
+    expect(await redis.hkeys(workersKey)).toEqual(['id1', 'id2']);
+    expect(await redis.ttl(serverKey)).toBe(10);
+    expect(await redis.ttl(workersKey)).toBe(10);
+    await broker.writeServerState(server, [], 10);
+    expect(await redis.exists(serverKey, workersKey)).toBe(1);
+    await broker.clearServerState(info);
+    expect(await redis.exists(serverKey, workersKey, keyspace.servers, keyspace.workers)).toBe(0);
+  });
+});

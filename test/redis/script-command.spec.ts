@@ -1,0 +1,79 @@
+import fc from 'fast-check';
+import { Command, Redis } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis5';
+import { describe, expect, it } from 'vitest';
+import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { PackedReader } from '../../lib/broker/redis/packed-reader.js';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { type Argument, encodeScriptCall, sendScript } from '../../lib/broker/redis/script-command.js';
+import { request } from '../support/messages.js';
+import { useBroker } from './broker-fixture.js';
+
+const fixture = useBroker();
+
+const text = fc.string({ unit: 'binary', maxLength: 30 });
+const long = fc.nat(3).map((power) => Buffer.alloc(10 ** power, power));
+const bytes = fc.uint8Array({ maxLength: 30 }).map((array) => Buffer.from(array));
+
+describe('encodeScriptCall', () => {
+  it('writes what ioredis would write', () => {
+    const argument: fc.Arbitrary<Argument> = fc.oneof(text, bytes, long);
+    fc.assert(
+      fc.property(fc.array(text), fc.array(argument), (keys, argv) => {
+        const ours = encodeScriptCall('evalsha', 'abc', keys, argv);
+        const theirs = new Command('evalsha', ['abc', keys.length, ...keys, ...argv]).toWritable({});
+        expect(Buffer.from(ours)).toEqual(Buffer.from(theirs));
+      }),
+    );
+  });
+});
+
+describe('sendScript', () => {
+  const echo = 'return {KEYS[1], ARGV[1], ARGV[2], #ARGV}';
+  const expected = [Buffer.from('key'), Buffer.from('ä'), Buffer.from('ff00', 'hex'), 2];
+
+  it.each([
+    ['the ioredis beside this library', Redis],
+    ['another copy and major version of it', Redis5 as unknown as typeof Redis],
+  ])('sends text and bytes as they are: %s', async (_, Client) => {
+    const client = new Client({ port: fixture.server.port });
+    expect(await sendScript(client, 'eval', echo, ['key'], ['ä', Buffer.from('ff00', 'hex')])).toEqual(expected);
+    client.disconnect();
+  });
+
+  it('lets a whole broker work on a client of another copy', async () => {
+    const client = new Redis5({ port: fixture.server.port, lazyConnect: true });
+    const broker = new RedisBroker(new RedisConnections(client as unknown as Redis));
+    await broker.enqueue('default', [request({ id: 'a' })]);
+    const { tasks } = await broker.exchange('default', { settle: [], take: 1 });
+    expect(tasks.map(({ message }) => message.id)).toEqual(['a']);
+    await broker.close();
+    client.disconnect();
+  });
+});
+
+const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => String(index));
+
+describe('PackedReader', () => {
+  it.each([
+    [[]],
+    [['']],
+    [[31, 32, 255, 256, 65_535, 65_536].map((length) => 'x'.repeat(length))],
+    [numbers(15)],
+    [numbers(16)],
+    [numbers(70_000)],
+  ])('reads what a script packs (case %#)', async (elements) => {
+    const script = 'return cmsgpack.pack(ARGV)';
+    const reader = new PackedReader((await fixture.redis.callBuffer('EVAL', script, 0, ...elements)) as Buffer);
+    const read: string[] = [];
+    while (reader.more()) read.push(read.length % 2 ? reader.text() : reader.view().toString());
+    expect(read).toEqual(elements);
+  });
+
+  it('is empty for an empty reply, and throws rather than read past the end', () => {
+    expect(new PackedReader(Buffer.alloc(0)).more()).toBe(false);
+    expect(() => new PackedReader(Buffer.from([0x91, 0xa5, 0x78])).view()).toThrow(RangeError);
+    expect(() => new PackedReader(Buffer.from([0x91, 0x01])).text()).toThrow(RangeError);
+    expect(() => new PackedReader(Buffer.from([0x81]))).toThrow(RangeError);
+  });
+});
