@@ -1,5 +1,4 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
-import { withoutArguments } from './broker-error.js';
 import { clusterSettings, lastingSettings, passingSettings } from './client-settings.js';
 import type { ConnectionPlan, ExistingClient } from './connection-options.js';
 
@@ -7,7 +6,7 @@ export type RedisClient = Redis | Cluster;
 
 type Duplicable<T> = { duplicate(...overrides: unknown[]): T };
 
-/** Makes the ioredis clients of one plan. None connects before it is told to, and none can bring the process down. */
+/** Makes the ioredis clients of one plan. None connects before it is told to; whoever takes one listens to its `error`. */
 export class ClientFactory {
   readonly isCluster: boolean;
   /** Where Redis is, for messages; without credentials. */
@@ -21,16 +20,13 @@ export class ClientFactory {
   /** A client that renews its connection for ever. */
   lasting(name: string): RedisClient {
     const client = this.makeLasting(name);
-    client.on('error', ignore);
     if (client.isCluster) keepAskingQuiet(client);
     return client;
   }
 
   /** A client of one connection that is not renewed: of the one server, or of this node of the cluster. */
   passing(name: string, node?: Redis): Redis {
-    const client = node ? this.duplicateNode(node, name) : this.makePassing(name);
-    client.on('error', ignore);
-    return client;
+    return node ? this.duplicateNode(node, name) : this.makePassing(name);
   }
 
   private makeLasting(name: string): RedisClient {
@@ -67,9 +63,6 @@ export class ClientFactory {
 
 const duplicate = (client: ExistingClient, settings: RedisOptions): Redis =>
   (client as unknown as Duplicable<Redis>).duplicate(settings);
-
-/** Every client has a listener of `error`, or Node would throw it, and ioredis print it; who wants to know adds another. */
-const ignore = (error: Error): void => void withoutArguments(error);
 
 /** ioredis sends ASKING without looking at its promise; a node that goes away just then would be an unhandled rejection. */
 function keepAskingQuiet(cluster: RedisClient): void {

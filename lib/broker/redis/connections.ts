@@ -1,9 +1,8 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type Clock, SystemClock } from '../../clock.js';
 import { BrokerUnavailableError, ClosedError } from '../../errors.js';
-import { isPassing, isReply, toBrokerError } from './broker-error.js';
+import { isPassing, toBrokerError } from './broker-error.js';
 import { ClientFactory, type RedisClient } from './client-factory.js';
-import { refreshSlots } from './cluster-nodes.js';
 import { backoff } from './client-settings.js';
 import { type ConnectionInput, planConnection } from './connection-options.js';
 import { PassingConnection } from './passing-connection.js';
@@ -79,7 +78,6 @@ export class RedisConnections {
       try {
         return await send(connection.client);
       } catch (error) {
-        if (!isReply(error) || isPassing(error)) this.learnNodes(connection);
         const { patience, failFast } = WAITING[role];
         end ??= this.clock.now() + patience;
         if (failFast || !isPassing(error) || this.clock.now() >= end) throw toBrokerError(error, what);
@@ -147,11 +145,6 @@ export class RedisConnections {
     });
     this.roles.set(role, connection);
     return connection;
-  }
-
-  /** ioredis would go on asking the nodes it knows; after a failover those are others. */
-  private learnNodes(connection: RoleConnection): void {
-    if (this.isCluster && connection.isReady) void refreshSlots(connection.client as Cluster);
   }
 
   private async findNode(key: string | undefined): Promise<Redis> {
