@@ -47,5 +47,10 @@ export const TRANSITIONS: readonly Transition[] = [
   { from: 'scheduled', operation: 'forward', to: 'aggregating', note: 'due, and the hash names a group' },
   { from: 'retry', operation: 'forward', to: 'aggregating', note: 'due, and the hash names a group' },
   { from: 'completed', operation: 'deleteExpiredCompleted', to: undefined, note: 'retention over' },
-  { from: 'archived', operation: 'trimArchived', to: undefined, note: 'older than 90 days, or beyond the newest 9,999' },
+  {
+    from: 'archived',
+    operation: 'trimArchived',
+    to: undefined,
+    note: 'older than 90 days, or beyond the newest 9,999',
+  },
 ];
