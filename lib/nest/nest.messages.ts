@@ -53,5 +53,9 @@ export const unreachableEnhancer = (handler: string, kind: string, enhancer: str
   `${handler}: Nest makes no ${kind} ${enhancer} for it, because its provider is a value or made by a factory; ` +
   `give an instance (new ${enhancer}(...)), or provide the handler as a class`;
 
+export const unreachableScoped = (handler: string): string =>
+  `${handler}: the request-scoped guards, interceptors, pipes or filters of the application cannot be made for it, because its ` +
+  'provider is a value or made by a factory; provide the handler as a class';
+
 export const noServer = (name: string): string =>
   `the connection "${name}" has no server: its option server is false, so this process only produces tasks`;

@@ -206,7 +206,9 @@ describe('results', () => {
     }
     @TaskHandler('thenable')
     thenable() {
-      return { then: (resolve: (value: unknown) => void) => resolve(of(8, 9)) };
+      const query = {}; // as query builders are: no Promise, but awaited
+      Reflect.set(query, 'then', (resolve: (value: unknown) => void) => resolve(of(8, 9)));
+      return query;
     }
     @TaskHandler('invalid-observable')
     async invalid() {
@@ -445,6 +447,20 @@ describe('values and factories', () => {
       'Guarded.run: Nest makes no guard Guard for it, because its provider is a value or made by a factory; ' +
         'give an instance (new Guard(...)), or provide the handler as a class',
     );
+  });
+
+  test('a request-scoped guard of the application, which Nest would not construct, is refused', async () => {
+    class Plain {
+      @TaskHandler('plain')
+      run() {}
+    }
+    const { app } = await testApp({
+      providers: [
+        { provide: 'tasks', useValue: new Plain() },
+        { provide: APP_GUARD, useClass: Guard, scope: Scope.REQUEST },
+      ],
+    });
+    await expect(app.init()).rejects.toThrow(/^Plain\.run: the request-scoped guards, .* cannot be made for it/);
   });
 
   test('instances work', async () => {

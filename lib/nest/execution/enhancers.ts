@@ -3,7 +3,7 @@ import { Injectable, type Type } from '@nestjs/common';
 import { ApplicationConfig } from '@nestjs/core';
 import { InvalidHandlerError } from '../../errors.js';
 import { NEST_METADATA } from '../nest.constants.js';
-import { unreachableEnhancer } from '../nest.messages.js';
+import { unreachableEnhancer, unreachableScoped } from '../nest.messages.js';
 import type { DiscoveredHandler } from '../task-handler.explorer.js';
 import type { ParamPlan } from './param-plan.js';
 
@@ -44,6 +44,9 @@ export class Enhancers {
       if (!lost) continue;
       throw new InvalidHandlerError(unreachableEnhancer(label, kind.slice(0, -1), (lost as Type).name));
     }
+    if (this.globalPerRequest().some((wrappers) => wrappers.length > 0)) {
+      throw new InvalidHandlerError(unreachableScoped(label));
+    }
   }
 
   private anyGlobal(): boolean {
@@ -53,11 +56,18 @@ export class Enhancers {
       config.getGlobalInterceptors(),
       config.getGlobalPipes(),
       config.getGlobalFilters(),
+      ...this.globalPerRequest(),
+    ];
+    return global.some((enhancers) => enhancers.length > 0);
+  }
+
+  private globalPerRequest(): (readonly unknown[])[] {
+    const { config } = this;
+    return [
       config.getGlobalRequestGuards(),
       config.getGlobalRequestInterceptors(),
       config.getGlobalRequestPipes(),
       config.getGlobalRequestFilters(),
     ];
-    return global.some((enhancers) => enhancers.length > 0);
   }
 }
