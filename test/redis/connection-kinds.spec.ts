@@ -272,7 +272,7 @@ describe('an existing client', () => {
   it('of ioredis 5 leaves no timer that would destroy a later connection', async () => {
     const server = await ownServer();
     const proxy = await startProxy(server.port);
-    const client = new Redis5({ port: proxy.port, lazyConnect: true, socketTimeout: 400 });
+    const client = new Redis5({ port: proxy.port, lazyConnect: true, socketTimeout: 1_000 });
     const connections = connectionsTo(client);
     await connections.ready('consume');
     proxy.holdReplies();
@@ -283,9 +283,9 @@ describe('an existing client', () => {
     await connections.ready('produce');
     await vi.waitFor(() => connections.run('consume', 'PING', (used) => used.ping()));
     connections.onStateChange((role, state) => states.push(`${role} ${state}`));
-    const blocked = connections.run('consume', 'BLPOP', (used) => used.blpop('none', 0.3));
-    expect(await blocked).toBeNull();
-    expect(await connections.run('consume', 'BLPOP', (used) => used.blpop('none', 0.3))).toBeNull();
+    for (let round = 0; round < 4; round++) {
+      expect(await connections.run('consume', 'BLPOP', (used) => used.blpop('none', 0.3))).toBeNull();
+    }
     expect(states).toEqual([]);
   });
 });

@@ -155,6 +155,7 @@ describe('a command that was sent and not answered', () => {
     proxy.cut();
     const error = await call;
     expect(error).toBeInstanceOf(BrokerUnavailableError);
+    expect(error.message).toBe('work: Redis is unavailable: the connection was lost before an answer came');
     expect(wasSent(error)).toBe(true);
     await back.fired;
     expect(await connections.run(role, 'GET', (client) => client.get('n'))).toBe('1');

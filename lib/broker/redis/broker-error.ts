@@ -29,10 +29,14 @@ export function toBrokerError(error: unknown, what: string): Error {
   if (error instanceof AsynqError) return error;
   if (FAULTS.some((Fault) => error instanceof Fault)) return error as Error;
   const cause = error instanceof Error ? withoutArguments(error) : error;
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = cause instanceof Error ? reasonOf(cause) : String(cause);
   const wrapped = new BrokerUnavailableError(`${what}: Redis is unavailable: ${reason}`, { cause });
   return cause instanceof Error && isUnsent(cause) ? markUnsent(wrapped) : wrapped;
 }
+
+/** ioredis' own words for a lost connection speak of an option that is none of the user's. */
+const reasonOf = (error: Error): string =>
+  error.name === 'MaxRetriesPerRequestError' ? 'the connection was lost before an answer came' : error.message;
 
 /**
  * Whether a failed call may nevertheless have happened: it was written to a socket and no answer came. `false` when it
