@@ -1,49 +1,41 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { Injectable, Logger } from '@nestjs/common';
+import { createReadStream } from 'node:fs';
+import { Injectable } from '@nestjs/common';
 import { Payload, SkipRetry, TaskCtx, TaskHandler, type TaskContext } from 'nestjs-asynq';
 import { MeasureFile, PublishReport, SayGoodbye, type FileFacts } from './tasks.js';
-
-const SPACE = new Set([0x20, 0x09, 0x0a, 0x0b, 0x0c, 0x0d]);
-const NEWLINE = 0x0a;
+import { TextCounter } from './text-counter.js';
 
 @Injectable()
 export class FileHandlers {
-  private readonly logger = new Logger('Handlers');
-
   /** What a handler returns is the task's result, kept for its retention. */
   @TaskHandler(MeasureFile)
-  async measure(@Payload() { path }: { path: string }, @TaskCtx() task: TaskContext): Promise<FileFacts> {
-    const content = await readFile(path, { signal: task.signal }).catch((error: NodeJS.ErrnoException) => {
-      // A file that is gone will not come back: no use in retrying.
-      throw error.code === 'ENOENT' ? new SkipRetry(`no such file: ${path}`, { cause: error }) : error;
-    });
-    return { path, ...count(content), sha256: createHash('sha256').update(content).digest('hex') };
+  async measure(@Payload('path') path: string, @TaskCtx() { signal }: TaskContext): Promise<FileFacts> {
+    const digest = createHash('sha256');
+    const counter = new TextCounter();
+    try {
+      // The signal ends the reading when the task times out, is cancelled or must make way for a shutdown.
+      for await (const chunk of createReadStream(path, { signal })) {
+        digest.update(chunk);
+        counter.add(chunk);
+      }
+    } catch (error) {
+      // A file that is not there will not be there in a minute either: no use in retrying.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new SkipRetry(`no such file: ${path}`);
+      throw error;
+    }
+    return { path, ...counter.counts, sha256: digest.digest('hex'), pid: process.pid };
   }
 
   /** A flaky step: the first two attempts fail, the third succeeds. */
   @TaskHandler(PublishReport, { retryDelay: () => 500 })
-  publish({ files }: { files: number }, task: TaskContext): string {
-    if (task.retried < 2) throw new Error(`the printer is on fire (attempt ${task.retried + 1})`);
-    return `report on ${files} files, published at attempt ${task.retried + 1}`;
+  publish(@Payload() { files }: { files: number }, @TaskCtx() { retried }: TaskContext): string {
+    if (retried < 2) throw new Error('the printer is on fire');
+    return `a report on ${files} files`;
   }
 
+  /** Without parameter decorators a handler gets the payload, and then the context. */
   @TaskHandler(SayGoodbye)
-  goodbye({ name }: { name: string }): string {
-    this.logger.log(`goodbye, ${name}`);
-    return 'said';
+  goodbye({ name, since }: { name: string; since: number }): string {
+    return `goodbye ${name}, ${((Date.now() - since) / 1000).toFixed(1)} s after it was enqueued`;
   }
-}
-
-function count(content: Buffer): { bytes: number; lines: number; words: number } {
-  let lines = 0;
-  let words = 0;
-  let inWord = false;
-  for (const byte of content) {
-    if (byte === NEWLINE) lines += 1;
-    const space = SPACE.has(byte);
-    if (!space && !inWord) words += 1;
-    inWord = !space;
-  }
-  return { bytes: content.length, lines, words };
 }

@@ -1,47 +1,52 @@
 import 'reflect-metadata';
+import { parseArgs } from 'node:util';
 import { NestFactory } from '@nestjs/core';
-import { SingleBar } from 'cli-progress';
+import { AsynqServer } from 'nestjs-asynq';
 import { AppModule } from './app.module.js';
 import { findFiles } from './find-files.js';
-import { Survey, type SurveyReport } from './survey.js';
-import type { FileFacts } from './tasks.js';
+import { printReport } from './print-report.js';
+import { Screen } from './screen.js';
+import { Survey } from './survey.js';
 
-const SHOWN = 15;
+/** Surveys the files with one task each. Answers the exit code: 1 when a task was given up. */
+async function survey(names: readonly string[]): Promise<number> {
+  const screen = new Screen();
+  const app = await NestFactory.createApplicationContext(AppModule, { logger: screen });
+  app.enableShutdownHooks(); // Ctrl-C: stop fetching, let running tasks end, put the rest back
+  try {
+    const paths = await findFiles(names);
+    console.log(`${paths.length} files, one task each, ${process.env.REDIS_URL ? 'on Redis' : 'in memory'}`);
+    screen.begin(paths.length);
+    const report = await app.get(Survey).run(paths, (done) => screen.advance(done));
+    screen.end();
+    printReport(report);
+    return report.failures.length > 0 ? 1 : 0;
+  } finally {
+    screen.end();
+    await app.close();
+  }
+}
 
-/** `npm start [-- FILE|FOLDER…]` surveys files; `npm start -- --worker` (with REDIS_URL) only helps others do it. */
+/** Only runs what others enqueue, until Ctrl-C or SIGTERM. */
+async function work(): Promise<void> {
+  if (!process.env.REDIS_URL) throw new Error('a worker needs REDIS_URL: tasks in memory cannot be shared');
+  const app = await NestFactory.createApplicationContext(AppModule, { logger: ['warn', 'error'] });
+  app.useLogger(['log', 'warn', 'error']); // quiet at boot only
+  app.enableShutdownHooks([], { useProcessExit: true });
+  app.get(AsynqServer).events.on('taskFinished', ({ task, outcome, duration }) => {
+    console.log(`${task.type} ${task.id} ${outcome} in ${duration.toFixed(1)} ms`);
+  });
+  console.log(`process ${process.pid} waits for work; Ctrl-C ends it`);
+}
+
+/** `npm start [-- FILE|FOLDER…]`, and with REDIS_URL set also `npm start -- --worker` in other terminals. */
 async function main(): Promise<void> {
-  const names = process.argv.slice(2);
-  const app = await NestFactory.createApplicationContext(AppModule, { logger: ['log', 'warn', 'error'] });
-  app.enableShutdownHooks();
-  if (names.includes('--worker')) return; // runs until Ctrl-C
-
-  const paths = await findFiles(names.length > 0 ? names : ['.']);
-  const bar = new SingleBar({ format: '{bar} {value}/{total} files', hideCursor: true, noTTYOutput: true });
-  bar.start(paths.length, 0);
-  const report = await app.get(Survey).run(paths, (done) => bar.update(done));
-  bar.stop();
-  print(report);
-  await app.close();
-  process.exitCode = report.failures.length > 0 ? 1 : 0;
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { worker: { type: 'boolean' } } });
+  if (values.worker) return work();
+  process.exitCode = await survey(positionals.length > 0 ? positionals : ['.']);
 }
 
-function print({ files, failures, published }: SurveyReport): void {
-  const largest = [...files].sort((a, b) => b.lines - a.lines);
-  console.table(
-    largest.slice(0, SHOWN).map(({ path, lines, words, bytes, sha256 }) => ({
-      file: path,
-      lines,
-      words,
-      bytes,
-      sha256: sha256.slice(0, 12),
-    })),
-  );
-  if (files.length > SHOWN) console.log(`… and ${files.length - SHOWN} more`);
-  const total = (key: 'lines' | 'words' | 'bytes'): number =>
-    files.reduce((sum, file: FileFacts) => sum + file[key], 0);
-  console.log(`${files.length} files, ${total('lines')} lines, ${total('words')} words, ${total('bytes')} bytes`);
-  console.log(published);
-  for (const failure of failures) console.error(`failed: ${failure}`);
-}
-
-await main();
+await main().catch((error: Error) => {
+  console.error(`${error.name}: ${error.message}`);
+  process.exitCode = 1;
+});

@@ -1,15 +1,18 @@
+import { resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { AsynqClient, AsynqInspector, type TaskInfo } from 'nestjs-asynq';
 import { MeasureFile, PublishReport, SayGoodbye, type FileFacts } from './tasks.js';
 
 export interface SurveyReport {
   readonly files: FileFacts[];
-  /** One line per task that did not succeed. */
-  readonly failures: string[];
-  readonly published: string;
+  /** What the two steps after the files came to. */
+  readonly steps: TaskInfo[];
+  /** The tasks that were given up. */
+  readonly failures: TaskInfo[];
 }
 
-/** Enqueues one task per file and follows them through Redis (or memory): any process may have done the work. */
+/** Enqueues one task per file and follows them where they are stored: any process may do the work. */
 @Injectable()
 export class Survey {
   constructor(
@@ -18,38 +21,39 @@ export class Survey {
   ) {}
 
   async run(paths: readonly string[], onProgress: (done: number) => void): Promise<SurveyReport> {
-    const measured = await this.client.enqueueMany(
-      MeasureFile,
-      paths.map((path) => ({ path })),
-    );
-    const tasks = measured.map((result) => {
+    const name = process.env.USER ?? 'reader';
+    const goodbye = await this.client.enqueue(SayGoodbye, { name, since: Date.now() }, { processIn: '1s' });
+
+    const measured: TaskInfo[] = [];
+    for (const task of await this.enqueueFiles(paths)) onProgress(measured.push(await this.end(task)));
+    const files = measured.filter(succeeded).map((task) => resultOf<FileFacts>(task));
+
+    const publish = await this.client.enqueue(PublishReport, { files: files.length });
+    const steps = [await this.end(publish), await this.end(goodbye)];
+    return { files, steps, failures: [...measured, ...steps].filter((task) => !succeeded(task)) };
+  }
+
+  /** All at once: a few round trips, however many files. */
+  private async enqueueFiles(paths: readonly string[]): Promise<TaskInfo[]> {
+    const payloads = paths.map((path) => ({ path: resolve(path) })); // a worker may run in another folder
+    const results = await this.client.enqueueMany(MeasureFile, payloads);
+    return results.map((result) => {
       if (!result.ok) throw result.error;
       return result.info;
     });
-    const publish = await this.client.enqueue(PublishReport, { files: paths.length });
-    const goodbye = await this.client.enqueue(SayGoodbye, { name: process.env.USER ?? 'reader' }, { processIn: '1s' });
-
-    const ended = await this.follow(tasks, onProgress);
-    const [published] = await this.follow([publish, goodbye], () => {});
-    const completed = ended.filter(({ state }) => state === 'completed');
-    return {
-      files: completed.map(({ result }) => JSON.parse(String(result)) as FileFacts),
-      failures: ended.filter(({ state }) => state !== 'completed').map((task) => `${task.payload}: ${task.lastErr}`),
-      published: published?.state === 'completed' ? (JSON.parse(String(published.result)) as string) : 'not published',
-    };
   }
 
-  /** Looks until every task has completed or was given up. */
-  private async follow(tasks: readonly TaskInfo[], onProgress: (done: number) => void): Promise<TaskInfo[]> {
-    const ended = new Map<string, TaskInfo>();
-    while (ended.size < tasks.length) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      const open = tasks.filter(({ id }) => !ended.has(id));
-      for (const info of await Promise.all(open.map(({ queue, id }) => this.inspector.getTaskInfo(queue, id)))) {
-        if (info?.state === 'completed' || info?.state === 'archived') ended.set(info.id, info);
-      }
-      onProgress(ended.size);
+  /** Looks until the task has completed or was given up. Tasks end about in their order, so one at a time will do. */
+  private async end({ queue, id }: TaskInfo): Promise<TaskInfo> {
+    for (;;) {
+      const task = await this.inspector.getTaskInfo(queue, id);
+      if (!task) throw new Error(`task ${id} is gone: somebody deleted it, or its retention has passed`);
+      if (succeeded(task) || task.state === 'archived') return task;
+      await wait(20);
     }
-    return tasks.map(({ id }) => ended.get(id)!);
   }
 }
+
+export const succeeded = ({ state }: TaskInfo): boolean => state === 'completed';
+
+export const resultOf = <R>({ result }: TaskInfo): R => JSON.parse(String(result)) as R;

@@ -1,0 +1,46 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+/** What the programs are made of. */
+const SOURCES = [
+  'lib',
+  'lua',
+  'scripts/embed-lua.mjs',
+  'sample/01-quickstart/src',
+  'sample/02-web/src',
+  'package.json',
+];
+/** Written last, with the time of the beginning: every older source is in it. */
+const STAMP = join(root, 'sample', 'dist', 'built');
+
+/** Compiles the package and the samples, unless nothing has changed since. Throws when that fails. */
+export function build() {
+  if (isFresh()) return;
+  console.error('compiling …');
+  const started = new Date();
+  run('npm', ['run', '--silent', 'build']);
+  run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'sample']);
+  writeFileSync(STAMP, '');
+  utimesSync(STAMP, started, started);
+}
+
+function isFresh() {
+  if (!existsSync(STAMP) || !existsSync(join(root, 'dist', 'index.js'))) return false;
+  const built = statSync(STAMP).mtimeMs;
+  return SOURCES.every((path) => newest(join(root, path)) < built);
+}
+
+/** Folders count too: their time changes when a file in them goes away. */
+function newest(path) {
+  const entry = statSync(path);
+  if (!entry.isDirectory()) return entry.mtimeMs;
+  return Math.max(entry.mtimeMs, ...readdirSync(path).map((name) => newest(join(path, name))));
+}
+
+function run(command, args) {
+  const { status, error } = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed`, { cause: error });
+}
