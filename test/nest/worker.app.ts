@@ -2,7 +2,7 @@
 import 'reflect-metadata';
 import { Injectable, Module, type OnModuleDestroy } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { AsynqClient, AsynqModule, TaskHandler } from 'nestjs-asynq';
+import { AsynqClient, AsynqModule, TaskHandler } from '../../lib/index.js'; // the sources: nothing is built here
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
