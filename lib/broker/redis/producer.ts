@@ -1,17 +1,21 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { EnqueueRequest, EnqueueStatus, ProducerBroker } from '../broker.js';
 import { Announcer } from './announcer.js';
 import { nanoseconds } from './arguments.js';
 import { wasSent } from './broker-error.js';
+import { backoff } from './client-settings.js';
 import type { RedisConnections } from './connections.js';
 import { type EncodedRequests, encodeRequests } from './requests.js';
 import type { Argument } from './script-command.js';
 import { SCRIPTS } from './script-registry.js';
 import type { Scripts } from './scripts.js';
 
-/** How often a call is sent at most when the connection is lost while the reply is awaited. */
-const ATTEMPTS = 3;
+/** How long a call whose reply was lost is sent again and again, in milliseconds: a failover takes seconds. */
+const PERSIST_FOR = 5_000;
+
+const LONGEST_PAUSE = 500;
 
 const RESENT = SCRIPTS.enqueue.argv.indexOf('resent');
 
@@ -55,17 +59,19 @@ export class RedisProducer implements ProducerBroker {
 }
 
 /**
- * Sends again, as soon as the connection is back, what may or may not have happened. When it does not come back, the first
+ * Sends again, once the connection is back, what may or may not have happened. When it does not come back in time, the first
  * error counts: what was sent once may have happened.
  */
 async function persist<T>(send: (attempt: number) => Promise<T>): Promise<T> {
   let first: unknown;
+  const until = performance.now() + PERSIST_FOR;
   for (let attempt = 1; ; attempt++) {
     try {
       return await send(attempt);
     } catch (error) {
       first ??= error;
-      if (attempt === ATTEMPTS || !wasSent(error)) throw first;
+      if (!wasSent(error) || performance.now() >= until) throw first;
     }
+    await wait(backoff(attempt, LONGEST_PAUSE));
   }
 }
