@@ -172,6 +172,13 @@ export const withRoundedLocks = (snapshot: Snapshot): unknown =>
     }),
   );
 
+/** Expects exactly these properties of the queue `default`; unlike toMatchObject, an empty object means one that is empty. */
+export async function expectQueue(driver: Driver, expected: Partial<QueueSnapshot>): Promise<void> {
+  const queue = await driver.queue();
+  const names = Object.keys(expected) as (keyof QueueSnapshot)[];
+  expect(Object.fromEntries(names.map((name) => [name, queue[name]]))).toEqual(expected);
+}
+
 /** Runs `work` and expects that nothing observable has changed by it. */
 export async function expectUntouched(driver: Driver, work: () => Promise<void>): Promise<void> {
   const before = withRoundedLocks(await driver.world.dump());

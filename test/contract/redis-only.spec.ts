@@ -6,7 +6,7 @@ import { dumpRedis } from '../support/redis-dump.js';
 import { message, request } from '../support/messages.js';
 import { RedisConnections } from '../../lib/broker/redis/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
-import { archival, done, retrial } from './driver.js';
+import { archival, done, retrial, expectQueue } from './driver.js';
 import { type RedisDriver, useRedis } from './redis-fixture.js';
 
 const current = useRedis();
@@ -219,7 +219,7 @@ describe('a key prefix', () => {
     const theirs = await dumpRedis([driver.redis], driver.clock, PREFIX);
     expect(theirs['default']).toMatchObject({ pending: ['same'], processed: 0, pausedAt: driver.now });
     expect(Object.keys(theirs['default']?.locks ?? {})).toEqual([`${PREFIX}:{default}:unique:t:`]);
-    expect(await driver.queue()).toMatchObject({ pending: [], processed: 1, pausedAt: undefined, locks: {} });
+    await expectQueue(driver, { pending: [], processed: 1, pausedAt: undefined, locks: {} });
     for (const end of ends) await end();
     await tenant.close();
   });

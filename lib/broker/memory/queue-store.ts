@@ -116,7 +116,7 @@ export class QueueStore {
 /** A new object with bytes of its own: what the reader does to it does not reach the stored task. */
 export const readMessage = (record: TaskRecord): TaskMessage => decodeTaskMessage(Buffer.from(record.msg));
 
-/** Bytes of the store's own: what the writer does to the message later does not reach the stored task. */
+/** Copied out of the memory the encoder shares between messages, all of which one waiting task would keep alive. */
 export const storedMessage = (message: TaskMessage): Buffer => Buffer.from(encodeTaskMessage(message));
 
 const SURROGATE = /[\ud800-\udfff]/;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LEASE_SECONDS } from '../../../lib/broker/broker.js';
 import { request } from '../../support/messages.js';
-import { type Driver, done, expectUntouched, requeueing } from '../driver.js';
+import { type Driver, done, expectQueue, expectUntouched, requeueing } from '../driver.js';
 
 const batch = (count: number) => Array.from({ length: count }, (_, index) => request({ id: `n${index}` }));
 
@@ -92,7 +92,7 @@ export function exerciseTake(current: () => Driver): void {
       expect(tasks.map(({ lease }) => lease.id)).toEqual(batch(5000).map(({ message }) => message.id));
       const settled = await driver.settle(...tasks.map(done));
       expect(settled.filter((status) => status === 'settled')).toHaveLength(5000);
-      expect(await driver.queue()).toMatchObject({ active: [], lease: [], tasks: {}, processed: 5000 });
+      await expectQueue(driver, { active: [], lease: [], tasks: {}, processed: 5000 });
     });
   });
 }
