@@ -43,10 +43,9 @@ describe('Redis away', () => {
       clock.advance(1_000);
       await turn(3);
     }
-    expect(calls.filter((call) => call === 'extendLeases' || call === 'exchange').slice(0, 2)).toEqual([
-      'extendLeases',
-      'exchange',
-    ]);
+    expect(calls).toContain('exchange');
+    expect(calls.indexOf('extendLeases')).toBeGreaterThanOrEqual(0);
+    expect(calls.indexOf('extendLeases')).toBeLessThan(calls.indexOf('exchange'));
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['completed']);
     expect(await memory.getTask('default', id)).toMatchObject({ state: 'completed' });
     expect(events.map(({ name }) => name)).toContain('queueReachable');
