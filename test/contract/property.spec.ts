@@ -84,5 +84,5 @@ describe('memory and Redis', () => {
       ...(FC_SEED === undefined ? {} : { seed: Number(FC_SEED) }),
       ...(FC_PATH === undefined ? {} : { path: FC_PATH }),
     });
-  }, 180_000);
+  }, Math.max(60_000, Number(FC_RUNS) * 1500));
 });
