@@ -27,8 +27,19 @@ export class Lane {
   /** Finished, to be settled with the next exchange. */
   finished: ActiveTask[] = [];
 
+  private lastBacklog = Infinity;
+
   constructor(
     readonly queue: string,
     public priority: number,
   ) {}
+
+  /**
+   * What a reply told. A take that came back with nothing has passed over ids without a task as long as the backlog shrinks; when it
+   * does not, nothing there can be taken, and asking again would only spin.
+   */
+  learn(backlog: number, tookNothing: boolean): void {
+    this.backlog = tookNothing && backlog >= this.lastBacklog ? 0 : backlog;
+    this.lastBacklog = backlog;
+  }
 }

@@ -118,7 +118,7 @@ export class Processor {
       const reply = await this.options.broker.exchange(lane.queue, { settle, take });
       lane.reserved = 0;
       const got = reply.tasks.length + reply.damaged.length;
-      lane.backlog = take > 0 && got === 0 ? 0 : reply.backlog;
+      lane.learn(reply.backlog, take > 0 && got === 0);
       lane.seenAt = this.options.clock.now();
       this.options.intake.settled(batch, reply.settled);
       this.options.intake.taken(lane, reply, this.fetching || this.byHand);
