@@ -528,6 +528,18 @@ describe('a method that was replaced on its instance, as aspects and spies do', 
     expect(trace).toEqual(wayThrough(false));
   });
 
+  test('also when it is replaced between two tasks, and put back', async () => {
+    const { app, tasks } = await testApp({ providers: [Wrapped] });
+    const work = () => tasks.work('wrapped', 'hi', { taskId: 't' });
+    expect(await work()).toMatchObject({ result: 'HI' });
+    trace.splice(0);
+    const spy = vi.spyOn(app.get(Wrapped), 'run').mockReturnValue('replaced');
+    expect(await work()).toMatchObject({ result: 'replaced' });
+    expect(trace).toEqual(wayThrough(false).filter((line) => line !== 'handler hi'));
+    spy.mockRestore();
+    expect(await work()).toMatchObject({ result: 'HI' });
+  });
+
   test('also without a pipeline, even when it is replaced late', async () => {
     @Injectable()
     class Plain {

@@ -11,6 +11,7 @@ import type { DiscoveredHandler, HandlerMethod } from '../task-handler.explorer.
 import { Enhancers } from './enhancers.js';
 import { ExceptionFilters } from './exception-filters.js';
 import { judgeFailure, notePipeFailures, undecodable, type InvalidPayloadPolicy } from './invalid-payload.js';
+import { forHandler } from './nest-pipeline.js';
 import { planParams, taskParamsFactory, type ParamPlan } from './param-plan.js';
 import { ScopedInstances } from './scoped-instances.js';
 import { TaskExecutionContext } from './task-execution-context.js';
@@ -81,10 +82,13 @@ export class TaskHandlerFactory {
     plan: ParamPlan,
     wrapped: boolean,
   ): (task: TaskContext) => { contextId: ContextId; invoke: Invoke } {
+    const creator = forHandler(this.creator, handler);
     const invokeOn = (instance: object, contextId?: ContextId): Invoke =>
-      wrapped ? this.throughNest(handler, instance, contextId) : (payload, task) => plan.call(instance, payload, task);
+      wrapped ? throughNest(creator, handler, instance, contextId) : (...args) => plan.call(instance, ...args);
     if (!handler.scoped) {
-      const shared = { contextId: ContextIdFactory.create(), invoke: invokeOn(handler.wrapper.instance as object) };
+      const instance = handler.wrapper.instance as object;
+      const invoke = followingMethod(instance, handler.methodName, () => invokeOn(instance));
+      const shared = { contextId: ContextIdFactory.create(), invoke };
       return () => shared;
     }
     const scoped = new ScopedInstances(handler);
@@ -94,20 +98,36 @@ export class TaskHandlerFactory {
       return { contextId, invoke };
     };
   }
+}
 
-  private throughNest(handler: DiscoveredHandler, instance: object, contextId?: ContextId): Invoke {
-    return this.creator.create(
-      instance,
-      currentMethod(instance, handler),
-      handler.methodName,
-      TASK_PARAMS_METADATA,
-      taskParamsFactory,
-      contextId,
-      handler.wrapper.id,
-      { guards: true, interceptors: true, filters: false },
-      ASYNQ_CONTEXT_TYPE,
-    );
-  }
+function throughNest(
+  creator: ExternalContextCreator,
+  handler: DiscoveredHandler,
+  instance: object,
+  contextId?: ContextId,
+): Invoke {
+  return creator.create(
+    instance,
+    currentMethod(instance, handler),
+    handler.methodName,
+    TASK_PARAMS_METADATA,
+    taskParamsFactory,
+    contextId,
+    handler.wrapper.id,
+    { guards: true, interceptors: true, filters: false },
+    ASYNQ_CONTEXT_TYPE,
+  );
+}
+
+/** Makes an invocation, and makes it anew when the method is no longer the same: a spy may come late, and go again. */
+function followingMethod(instance: object, methodName: string, make: () => Invoke): Invoke {
+  const methodOf = (): unknown => (instance as Record<string, unknown>)[methodName];
+  let method = methodOf();
+  let invoke = make();
+  return (payload, task) => {
+    if (methodOf() !== method) [method, invoke] = [methodOf(), make()];
+    return invoke(payload, task);
+  };
 }
 
 /**
