@@ -77,20 +77,20 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
   requireObject(options, 'AsynqModule options', InvalidOptionError);
   const extra = EXTRAS.find((key) => key in options);
   if (extra) throw new InvalidOptionError(misplacedExtra(extra));
-  rejectUnknownKeys(options, KNOWN, 'AsynqModule option', InvalidOptionError);
+  rejectUnknownKeys(options, [...KNOWN, ...EXTRAS], 'AsynqModule option', InvalidOptionError);
   const { server = {}, autoStart = true, invalidPayload = 'archive', keyPrefix = DEFAULT_KEY_PREFIX } = options;
   if (server !== false) requireObject(server, 'AsynqModule option server (options, or false)', InvalidOptionError);
-  if (typeof autoStart !== 'boolean') throw wrong('autoStart', autoStart, 'true or false');
-  if (!POLICIES.includes(invalidPayload)) throw wrong('invalidPayload', invalidPayload, '"archive" or "retry"');
+  if (typeof autoStart !== 'boolean') throw wrongOption('autoStart', autoStart, 'true or false');
+  if (!POLICIES.includes(invalidPayload)) throw wrongOption('invalidPayload', invalidPayload, '"archive" or "retry"');
   return { ...options, server, autoStart, invalidPayload, keyPrefix: checkKeyPrefix(keyPrefix) };
 }
 
 /** Braces would become the hash tag of a Redis Cluster, and tear a queue's keys apart. */
 function checkKeyPrefix(prefix: unknown): string {
   const text = requireNonBlank(prefix, 'AsynqModule option keyPrefix', InvalidOptionError);
-  if (/[{}]/.test(text)) throw wrong('keyPrefix', text, 'without braces, which are special in a Redis Cluster');
+  if (/[{}]/.test(text)) throw wrongOption('keyPrefix', text, 'without braces, which are special in a Redis Cluster');
   return text;
 }
 
-const wrong = (name: string, value: unknown, expected: string): InvalidOptionError =>
+export const wrongOption = (name: string, value: unknown, expected: string): InvalidOptionError =>
   new InvalidOptionError(`AsynqModule option ${name} must be ${expected}, not ${describe(value)}`);

@@ -5,7 +5,7 @@ import { logEvents } from '../telemetry/log.js';
 import { nestLogger } from './nest-logger.js';
 import { rejectUnknownKeys, requireNonBlank } from '../validation.js';
 import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './asynq-module.definition.js';
-import { EXTRAS } from './asynq-module.options.js';
+import { EXTRAS, wrongOption, type AsynqModuleExtras } from './asynq-module.options.js';
 import type { Connection } from './connection.registry.js';
 import { CONNECTION } from './connection.tokens.js';
 import { moveInHookOrder } from './hook-order.js';
@@ -34,7 +34,7 @@ export class AsynqModule extends ConfigurableModuleClass implements OnApplicatio
     moveInHookOrder(modules, AsynqModule, 'starts first, stops last');
   }
 
-  /** @throws InvalidOptionError at once for a wrong name, at boot for every other wrong option */
+  /** @throws InvalidOptionError at once for a wrong extra (name, isGlobal …), at boot for every other wrong option */
   static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
     requireOptions(options, 'forRoot');
     return super.forRoot(options);
@@ -53,7 +53,10 @@ export class AsynqModule extends ConfigurableModuleClass implements OnApplicatio
   }
 }
 
-function requireOptions(options: { name?: string } | undefined, method: string): void {
+function requireOptions(options: AsynqModuleExtras | undefined, method: string): void {
   if (typeof options !== 'object' || options === null) throw new InvalidOptionError(optionsMissing(method));
-  if (options.name !== undefined) requireNonBlank(options.name, 'AsynqModule option name', InvalidOptionError);
+  const { name, isGlobal = false, extraProviders = [] } = options;
+  if (name !== undefined) requireNonBlank(name, 'AsynqModule option name', InvalidOptionError);
+  if (typeof isGlobal !== 'boolean') throw wrongOption('isGlobal', isGlobal, 'true or false');
+  if (!Array.isArray(extraProviders)) throw wrongOption('extraProviders', extraProviders, 'an array');
 }

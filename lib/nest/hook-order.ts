@@ -5,8 +5,8 @@ import type { ModulesContainer } from '@nestjs/core';
 const DISTANCES = {
   /** Before the root module, whose distance is 1 or 0. */
   'starts last, stops first': -1,
-  /** What Nest gives to global modules. */
-  'starts first, stops last': Number.MAX_VALUE,
+  /** Beyond global modules, which Nest gives the largest number. */
+  'starts first, stops last': Infinity,
 } as const;
 
 /**

@@ -1,4 +1,5 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import type { AsynqClient } from '../client/client.js';
 import { InvalidHandlerError, ServerStateError } from '../errors.js';
 import { Server } from '../server/server.js';
 import { jsonCodec } from '../task/codec.js';
@@ -41,7 +42,7 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
     } catch (error) {
       // Nest calls no shutdown hooks for an application that did not start.
       await this.onModuleDestroy();
-      await Promise.all(this.registry.all().map(closeConnection));
+      await Promise.allSettled(this.registry.all().map(closeConnection));
       throw error;
     }
   }
@@ -80,8 +81,11 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
   }
 }
 
-/** The client first: what it has under way needs the broker. Idempotent. */
+/** The client first: what it has under way needs the broker. A mock in its place need not have a `close`. Idempotent. */
 export async function closeConnection({ client, broker }: Connection): Promise<void> {
-  await client.close();
-  await broker.close();
+  try {
+    await (client as Partial<AsynqClient>).close?.();
+  } finally {
+    await broker.close();
+  }
 }

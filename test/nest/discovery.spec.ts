@@ -279,6 +279,11 @@ describe('wrong declarations are refused', () => {
       () => decorate('x', { retryDelay: 5 })(prototype, 'method', method),
       /Target\.method: retryDelay must be a function, not 5/,
     ],
+    [
+      'no object of options',
+      () => decorate('x', null)(prototype, 'method', method),
+      /Target\.method: the options of @TaskHandler must be an object, not null/,
+    ],
     ['no codec', () => decorate('x', { codec: {} })(prototype, 'method', method), /codec: encode must be a function/],
   ])('%s', (_, wrong, message) => {
     expect(wrong).toThrow(message);

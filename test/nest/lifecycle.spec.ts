@@ -1,4 +1,5 @@
 import {
+  Global,
   Injectable,
   Module,
   type OnApplicationBootstrap,
@@ -113,6 +114,21 @@ describe('a server', () => {
     ]);
     expect(app.get(AsynqServer).status).toBe('closed');
     expect(await rejection(app.get(AsynqClient).enqueue('late'))).toMatchObject({ code: 'ASYNQ_CLOSED' });
+  });
+
+  test('leaves the client open for the last words of global modules too, whatever the order of imports', async () => {
+    @Global()
+    @Module({ providers: [LastWords] })
+    class Everywhere {}
+    for (const imports of [
+      [asynq(), Everywhere],
+      [Everywhere, asynq()],
+    ]) {
+      const app = await Test.createTestingModule({ imports }).setLogger(quiet).compile();
+      await app.init();
+      await app.close();
+    }
+    expect(trace).toEqual(['last words enqueued', 'last words enqueued']);
   });
 
   test('can be closed twice, at the same time or again', async () => {

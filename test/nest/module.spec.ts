@@ -74,6 +74,26 @@ describe('forRoot', () => {
     await app.close();
   });
 
+  test('closes what is open when the client is a mock', async () => {
+    const builder = building({ imports: [AsynqModule.forRoot({ connection: 'memory' })], providers: [Tasks] });
+    const app = await builder.overrideProvider(AsynqClient).useValue({ enqueue: vi.fn() }).compile();
+    const close = vi.spyOn(app.get<Broker>(ASYNQ_BROKER), 'close');
+    await app.init();
+    await app.close();
+    expect(close).toHaveBeenCalled();
+    expect(app.get(AsynqServer).status).toBe('closed');
+  });
+
+  test('closes the broker even when the client fails to close', async () => {
+    const builder = building({ imports: [AsynqModule.forRoot({ connection: 'memory' })] });
+    const useValue = { close: () => Promise.reject(new Error('no')) };
+    const app = await builder.overrideProvider(AsynqClient).useValue(useValue).compile();
+    const close = vi.spyOn(app.get<Broker>(ASYNQ_BROKER), 'close');
+    await app.init();
+    await app.close().catch(({ message }: Error) => expect(message).toBe('no')); // Nest 12 logs it
+    expect(close).toHaveBeenCalled();
+  });
+
   test('gives every task its defaults', async () => {
     const { app, tasks } = await testApp({ providers: [Tasks] }, { defaults: { queue: 'low', maxRetry: 3 } });
     await app.get(AsynqClient).enqueue('task', 1, { maxRetry: 4 });
@@ -158,6 +178,7 @@ describe('wrong options fail at boot', () => {
       { server: { concurency: 1 } },
       'unknown server option "concurency"; did you mean "concurrency"?',
     ],
+    ['a misspelt extra', { isGlobl: true }, 'unknown AsynqModule option "isGlobl"; did you mean "isGlobal"?'],
     ['a wrong server', { server: true }, 'AsynqModule option server (options, or false) must be an object, not true'],
     ['a wrong autoStart', { autoStart: 'no' }, 'AsynqModule option autoStart must be true or false, not "no"'],
     [
@@ -193,6 +214,13 @@ describe('wrong options fail at boot', () => {
     const forRoot = AsynqModule.forRoot.bind(AsynqModule) as (options?: object) => unknown;
     expect(() => forRoot()).toThrow(/AsynqModule\.forRoot needs an object of options, at least the connection/);
     expect(() => forRoot({ connection: 'memory', name: ' ' })).toThrow(InvalidOptionError);
+  });
+
+  test('extras of another type', () => {
+    const wrong = (extras: object) => () => AsynqModule.forRoot({ connection: 'memory', ...extras } as never);
+    expect(wrong({ isGlobal: 'no' })).toThrow('AsynqModule option isGlobal must be true or false, not "no"');
+    expect(wrong({ extraProviders: {} })).toThrow('AsynqModule option extraProviders must be an array, not an object');
+    expect(wrong({ name: 4 })).toThrow('AsynqModule option name must be a string, not 4');
   });
 
   test('two connections of one name', async () => {

@@ -3,7 +3,14 @@ import { InvalidHandlerError } from '../../errors.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import type { IsFailure, RetryDelay } from '../../task/context.js';
 import { requireCodec, type TaskDefinition } from '../../task/definition.js';
-import { describe, isBlank, rejectUnknownKeys, requireFunction, requireNonBlank } from '../../validation.js';
+import {
+  describe,
+  isBlank,
+  rejectUnknownKeys,
+  requireFunction,
+  requireNonBlank,
+  requireObject,
+} from '../../validation.js';
 import { DEFAULT_CONNECTION, NEST_METADATA, TASK_HANDLER_METADATA } from '../nest.constants.js';
 import { blankPattern, notAMethod, notATask, onStaticMethod, unnamedMethod } from '../nest.messages.js';
 
@@ -79,7 +86,9 @@ function toMetadata(task: string | TaskDefinition, options: TaskHandlerOptions, 
   };
 }
 
-function checkOptions({ connection, retryDelay, isFailure, codec, ...rest }: TaskHandlerOptions, what: string): void {
+function checkOptions(options: TaskHandlerOptions, what: string): void {
+  requireObject(options, `${what}: the options of @TaskHandler`, InvalidHandlerError);
+  const { connection, retryDelay, isFailure, codec, ...rest } = options;
   rejectUnknownKeys(rest, KNOWN, `@TaskHandler option of ${what}`, InvalidHandlerError);
   if (connection !== undefined) requireNonBlank(connection, `${what}: connection`, InvalidHandlerError);
   if (retryDelay !== undefined) requireFunction(retryDelay, `${what}: retryDelay`, InvalidHandlerError);
