@@ -19,8 +19,7 @@
 -- Uses shared/spread.lua
 
 local DUPLICATE, CONFLICT, PRESENT = 1, 2, 3
-local PENDING, SCHEDULED = 112, 115 -- p, s
-local CASE = 32 -- between an upper-case letter and its lower case
+local PENDING, SCHEDULED, LOWER_CASE, TO_LOWER_CASE = 112, 115, 97, 32 -- p, s, a; A is 65
 
 local call, try = redis.call, redis.pcall
 local routes, count, id_start = ARGV[5], #ARGV[5], #ARGV[1] + 1
@@ -31,81 +30,75 @@ for first = 1, count, 1000 do
   existing = existing + call('EXISTS', unpack(KEYS, first + 3, math.min(first + 999, count) + 3))
 end
 
+-- What this call creates: task keys and locks.
+local created, locked = {}, {}
+
 -- What the earlier call of a resent batch has stored, and nobody has changed since.
 local function is_present(key, message)
-  return resent and existing > 0 and try('HGET', key, 'msg') == message
+  return resent and existing > 0 and not created[key] and try('HGET', key, 'msg') == message
 end
 
-local function check(index, lock, created, locked)
-  local key = KEYS[index + 3]
+local function check(key, message, lock)
   if lock and (locked[lock] or call('EXISTS', lock) == 1) then
-    local ours = not locked[lock] and not created[key] and is_present(key, ARGV[index + 5])
-    if ours and try('GET', lock) == string.sub(key, id_start) then return PRESENT end
-    return DUPLICATE
+    local ours = not locked[lock] and is_present(key, message) and try('GET', lock) == string.sub(key, id_start)
+    return ours and PRESENT or DUPLICATE
   end
   if created[key] then return CONFLICT end
-  if existing > 0 and call('EXISTS', key) == 1 then
-    return is_present(key, ARGV[index + 5]) and PRESENT or CONFLICT
-  end
+  if existing > 0 and call('EXISTS', key) == 1 then return is_present(key, message) and PRESENT or CONFLICT end
   return nil
 end
 
--- Checks all, and finds the keys and arguments of each task. `created` and `locked` hold what this call creates.
-local statuses, created, locked = {}, {}, {}
-local locks, sets, ttls, places = {}, {}, {}, {}
+-- Checks all, and finds what else belongs to a task: its lock with its time to live, its time or group, the set of the group.
+local statuses, locks, ttls, places, sets = {}, {}, {}, {}, {}
 local next_key, next_argument = count + 4, count + 6
-local some_pending, some_scheduled = false, false
 for i = 1, count do
-  local route = string.byte(routes, i)
-  if route < 97 then
-    route = route + CASE
+  local key, route = KEYS[i + 3], string.byte(routes, i)
+  if route < LOWER_CASE then
+    route = route + TO_LOWER_CASE
     locks[i], ttls[i] = KEYS[next_key], ARGV[next_argument]
     next_key, next_argument = next_key + 1, next_argument + 1
   end
-  if route == PENDING then
-    some_pending = true
-  else
+  if route ~= PENDING then
     places[i] = ARGV[next_argument]
     next_argument = next_argument + 1
-    if route == SCHEDULED then
-      some_scheduled = true
-    else
+    if route ~= SCHEDULED then
       sets[i] = KEYS[next_key]
       next_key = next_key + 1
       call('ZCARD', sets[i])
-      call('SCARD', KEYS[3])
     end
   end
-  local status = check(i, locks[i], created, locked)
+  local status
+  if existing > 0 or locks[i] or created[key] then status = check(key, ARGV[i + 5], locks[i]) end
   statuses[i] = status
   if not status or status == PRESENT then
-    created[KEYS[i + 3]] = true
+    created[key] = true
     if locks[i] then locked[locks[i]] = true end
   end
 end
-if some_pending then call('LLEN', KEYS[1]) end
-if some_scheduled then call('ZCARD', KEYS[2]) end
+call('LLEN', KEYS[1])
+call('ZCARD', KEYS[2])
+call('SCARD', KEYS[3])
 
 -- Everything is checked: now it is written.
 local refused, pending, scheduled = {}, {}, {}
 for i = 1, count do
   local status = statuses[i]
   if not status then
-    local key, message, lock, place = KEYS[i + 3], ARGV[i + 5], locks[i], places[i]
+    local key, lock, place = KEYS[i + 3], locks[i], places[i]
     local id = string.sub(key, id_start)
     if lock then
       call('SET', lock, id, 'NX', 'EX', ttls[i])
       call('HSET', key, 'unique_key', lock)
     end
     if not place then
-      call('HSET', key, 'msg', message, 'state', 'pending', 'pending_since', ARGV[3])
+      call('HSET', key, 'msg', ARGV[i + 5], 'state', 'pending', 'pending_since', ARGV[3])
       pending[#pending + 1] = id
     elseif not sets[i] then
-      call('HSET', key, 'msg', message, 'state', 'scheduled')
+      call('HSET', key, 'msg', ARGV[i + 5], 'state', 'scheduled')
       scheduled[#scheduled + 1] = place
       scheduled[#scheduled + 1] = id
     else
-      call('HSET', key, 'msg', message, 'state', 'aggregating', 'group', place)
+      call('HSET', key, 'msg', ARGV[i + 5], 'state', 'aggregating', 'group', place)
       call('ZADD', sets[i], ARGV[2], id)
       call('SADD', KEYS[3], place)
     end

@@ -34,8 +34,14 @@
 local DONE, COMPLETE, COMPLETE_WITH_RESULT, RETRY, RETRY_FAILED, ARCHIVE, ARCHIVE_AS_IS, REQUEUE =
   '0', '1', '2', '3', '4', '5', '6', '7'
 
--- Beyond these lies the wrap of the totals, which is counted one by one; and how many ids without a task are passed over.
-local FAR_FROM_MAX, MOST_GHOSTS = 9.2e18, 1000
+-- Beyond this total the wrap may be near, and counting is done one by one.
+local FAR_FROM_MAX = 9.2e18
+-- How many ids without a task are passed over in one call.
+local MOST_GHOSTS = 1000
+-- Redis keeps a sorted set of up to 128 short members in a list it searches from one end to the other; with 100 tasks running that
+-- is a third of the time of a call. A member that is too long for it makes the set a skip list, and is gone before anyone can
+-- see it. It is no valid UTF-8, and so nobody's id.
+local FEW, UNLISTED = 24, string.rep('\255', 65)
 
 local call, try = redis.call, redis.pcall
 local pending, active, lease = KEYS[1], KEYS[3], KEYS[4]
@@ -48,7 +54,7 @@ if paused then take = 0 end
 if count == 0 and (take == 0 or backlog == 0) then
   return { paused and 0 or backlog, {}, '' }
 end
-call('LLEN', active)
+local running = call('LLEN', active)
 
 local function read_counter(key)
   local value = call('GET', key)
@@ -155,19 +161,18 @@ if count > 0 then
     call('ZCARD', KEYS[11])
   end
   local held = held_leases(lease, ids, ARGV[9])
-  local settled, settled_ids, settled_indexes, succeeded, failures = {}, {}, {}, 0, 0
+  local settled, settled_ids, settled_indexes, number, failures, moved = {}, {}, {}, 0, 0, 0
   for i = 1, count do
     local id, item = ids[i], specials[i]
     local kind = item and item.kind or DONE
     local ours = held[i] and not settled[id] and (kind == DONE or try('HGET', KEYS[11 + i], 'state') == 'active')
     if ours then
-      settled[id] = true
-      settled_ids[#settled_ids + 1] = id
-      settled_indexes[#settled_indexes + 1] = i
+      number = number + 1
+      settled[id], settled_ids[number], settled_indexes[number] = true, id, i
       if kind == RETRY_FAILED or kind == ARCHIVE or kind == ARCHIVE_AS_IS then
         failures = failures + 1
-      elseif kind ~= RETRY and kind ~= REQUEUE then
-        succeeded = succeeded + 1
+      elseif kind == RETRY or kind == REQUEUE then
+        moved = moved + 1
       end
     else
       lost[#lost + 1] = i
@@ -183,24 +188,23 @@ if count > 0 then
   -- Everything is checked. The first write frees memory, so that a full Redis refuses none of those that follow.
   spread('ZREM', lease, settled_ids)
   remove_from_active(settled_ids, settled)
-  local done_keys = {}
-  for n = 1, #settled_ids do
+  local done_keys, done = {}, 0
+  for n = 1, number do
     local i = settled_indexes[n]
     local item = specials[i]
-    if not item then
-      done_keys[#done_keys + 1] = KEYS[11 + i]
-    elseif item.kind == DONE then
-      done_keys[#done_keys + 1] = KEYS[11 + i]
-      release(item.lock, settled_ids[n])
+    if not item or item.kind == DONE then
+      done = done + 1
+      done_keys[done] = KEYS[11 + i]
+      if item then release(item.lock, settled_ids[n]) end
     else
       settle_special(settled_ids[n], KEYS[11 + i], item)
     end
   end
   spread('DEL', nil, done_keys)
-  if succeeded + failures > 0 then
-    add(KEYS[5], succeeded + failures)
+  if number > moved then
+    add(KEYS[5], number - moved)
     if failures > 0 then add(KEYS[7], failures) end
-    add_to_totals(total, succeeded, failures)
+    add_to_totals(total, number - moved - failures, failures)
   end
 else
   call('ZCARD', lease)
@@ -210,9 +214,9 @@ if take == 0 or backlog == 0 then
   return { paused and 0 or backlog, lost, '' }
 end
 
-local taken, tasks, leases, popped = {}, {}, {}, 0
+local taken, tasks, leases, popped, n = {}, {}, { '0', UNLISTED }, 0, 0
 repeat
-  local ids = call('RPOP', pending, take - #taken)
+  local ids = call('RPOP', pending, take - n)
   if not ids then break end
   popped = popped + #ids
   for i = 1, #ids do
@@ -222,15 +226,21 @@ repeat
     if type(message) == 'string' then
       call('HSET', key, 'state', 'active')
       call('HDEL', key, 'pending_since')
-      local n = #taken
-      taken[n + 1] = id
-      tasks[2 * n + 1], tasks[2 * n + 2] = id, message
+      n = n + 1
+      taken[n] = id
+      tasks[2 * n - 1], tasks[2 * n] = id, message
       leases[2 * n + 1], leases[2 * n + 2] = ARGV[4], id
     elseif not message then
       call('DEL', key) -- a stub without a message; what is no hash at all is not ours to delete
     end
   end
-until #taken == take or popped > take + MOST_GHOSTS
+until n == take or popped > take + MOST_GHOSTS
+if n == 0 then return { backlog - popped, lost, '' } end
 spread('LPUSH', active, taken)
-spread('ZADD', lease, leases)
+if running + n > FEW then
+  spread('ZADD', lease, leases)
+  call('ZREM', lease, UNLISTED)
+else
+  call('ZADD', lease, unpack(leases, 3))
+end
 return { backlog - popped, lost, cmsgpack.pack(tasks) }
