@@ -3,9 +3,9 @@ import type { TaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
 
 /** Payload and options of a definition's task; the payload may be left out where its type allows `undefined`. */
-export type PayloadArguments<P> = [undefined] extends [P]
-  ? [payload?: P, options?: TaskOptions]
-  : [payload: P, options?: TaskOptions];
+export type PayloadArguments<P, Options = TaskOptions> = [undefined] extends [P]
+  ? [payload?: P, options?: Options]
+  : [payload: P, options?: Options];
 
 /** A task for `enqueueMany`, by its definition. */
 export type DefinedItem<P = unknown> = { task: TaskDefinition<P>; options?: TaskOptions } & ([undefined] extends [P]

@@ -6,6 +6,7 @@ import type { TaskOutcome } from '../events/events.js';
 import { ConnectionRegistry, type Connection } from '../nest/connection.registry.js';
 import { DEFAULT_CONNECTION } from '../nest/nest.constants.js';
 import { ServerOrchestrator } from '../nest/server.orchestrator.js';
+import type { PayloadArguments } from '../client/types.js';
 import { jsonCodec, type PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
 import { toTaskInfo } from '../task/info.js';
@@ -123,26 +124,29 @@ export class AsynqTester {
     const end = this.clock.now() + Math.max(0, parseDuration(time, 'advance', TestingError));
     await this.runAll(summary, options);
     for (let due = this.nextDue(); due !== undefined && due <= end; due = this.nextDue()) {
-      this.clock.moveTo(due);
+      await this.moveTo(due);
       await this.runAll(summary, options);
     }
-    this.clock.moveTo(end);
-    for (const queue of await this.broker.queues()) await this.broker.deleteExpiredCompleted(queue, Infinity);
+    await this.moveTo(end);
     return summary;
   }
 
   /** Enqueues one task and runs it, once and before all others, through the whole pipeline. */
-  async work<P, R = unknown>(
-    task: TaskDefinition<P, R> | string,
-    payload?: P,
-    options: WorkOptions = {},
-  ): Promise<WorkOutcome<R>> {
+  work<P, R>(task: TaskDefinition<P, R>, ...rest: PayloadArguments<P, WorkOptions>): Promise<WorkOutcome<R>>;
+  work<R = unknown>(type: string, payload?: unknown, options?: WorkOptions): Promise<WorkOutcome<R>>;
+  async work(task: TaskName, payload?: unknown, options: WorkOptions = {}): Promise<WorkOutcome> {
     const server = this.server();
     const now = { ...options, processAt: new Date(this.clock.now()) }; // a definition may delay its tasks
     const info = await this.connection.client.enqueue(task as string, payload, now);
     const leased = this.broker.take(info.queue, info.id);
     if (!leased) throw new TestingError(notRunnable(info.type, info.state));
-    return (await server.work(leased)) as WorkOutcome<R>;
+    return server.work(leased);
+  }
+
+  /** What was retained up to then is gone, and its id free again. */
+  private async moveTo(time: number): Promise<void> {
+    this.clock.moveTo(time);
+    for (const queue of await this.broker.queues()) await this.broker.deleteExpiredCompleted(queue, Infinity);
   }
 
   private server() {

@@ -258,11 +258,25 @@ describe('advance', () => {
 
   test('ends retention and unique locks', async () => {
     await tasks.work(WelcomeEmail, { userId: 1 }, { retention: '10m' });
-    await client.enqueue('later', 1, { unique: '5m', processIn: '1h' });
-    await tasks.advance('9m');
+    mailer.failures = 1;
+    await client.enqueue(WelcomeEmail, { userId: 2 }, { unique: '10m', maxRetry: 0 });
+    await tasks.advance('9m59s');
     expect(tasks.completed()).toHaveLength(1);
-    await tasks.advance('1m');
+    const again = () => client.enqueue(WelcomeEmail, { userId: 2 }, { unique: '10m' });
+    await expect(again()).rejects.toMatchObject({ code: 'ASYNQ_DUPLICATE_TASK' }); // the archived one holds the lock
+    await tasks.advance('1s');
     expect(tasks.completed()).toEqual([]);
+    expect(await again()).toMatchObject({ state: 'pending' });
+  });
+
+  test('ends retention before what runs later, so that an id is free when a handler takes it again', async () => {
+    vi.spyOn(mailer, 'send').mockImplementation((userId) => {
+      if (userId === 2) void client.enqueue('later', 1, { taskId: 'again' }).catch(() => undefined);
+      return '';
+    });
+    await tasks.work('later', 1, { taskId: 'again', retention: '1m' });
+    await client.enqueue(WelcomeEmail, { userId: 2 }, { processIn: '5m' });
+    expect(await tasks.advance('10m')).toMatchObject({ done: 2, total: 2 });
   });
 
   test('refuses what is no duration', async () => {
@@ -293,6 +307,21 @@ describe('work', () => {
     expect(await tasks.work('throws-text')).toMatchObject({ outcome: 'retry', error: 'a text' });
     mailer.failures = 1;
     expect(await tasks.work(WelcomeEmail, { userId: 2 }, { maxRetry: 0 })).toMatchObject({ outcome: 'archived' });
+  });
+
+  test('compiles only with the payload of the definition', () => {
+    const compiles = () => {
+      // @ts-expect-error a missing payload
+      void tasks.work(WelcomeEmail);
+      // @ts-expect-error a payload of another type
+      void tasks.work(WelcomeEmail, { userId: 'two' });
+      // @ts-expect-error a field is missing
+      void tasks.work(WelcomeEmail, {});
+      // @ts-expect-error a task that is to run now cannot be delayed
+      void tasks.work(WelcomeEmail, { userId: 2 }, { processIn: '1h' });
+      void tasks.work<string>('email:welcome');
+    };
+    expectTypeOf(compiles).returns.toBeVoid();
   });
 
   test('runs a task at once whose definition delays it, and keeps what it writes', async () => {
