@@ -11,6 +11,8 @@ const project = (name: string, groupOrder: number, include: string[], exclude: s
     name,
     include,
     exclude: ['**/node_modules/**', 'test/package/consumer/**', ...exclude],
+    // What these specs start is compiled once, before the first of them.
+    globalSetup: name === 'e2e' ? ['sample/build.mjs'] : [],
     sequence: { groupOrder },
   },
 });

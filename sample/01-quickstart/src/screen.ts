@@ -5,7 +5,13 @@ const LOOK = { format: '{bar} {value}/{total} files', barCompleteChar: '█', ba
 
 /** The terminal during a survey: warnings and errors above, the progress below. Where there is no terminal, no bar. */
 export class Screen implements LoggerService {
-  private readonly bars = new MultiBar({ ...LOOK, hideCursor: true, linewrap: true, forceRedraw: true, gracefulExit: true });
+  private readonly bars = new MultiBar({
+    ...LOOK,
+    hideCursor: true,
+    linewrap: true,
+    forceRedraw: true,
+    gracefulExit: true,
+  });
   private bar: SingleBar | undefined;
 
   begin(total: number): void {

@@ -13,6 +13,13 @@ import { AsynqClient, AsynqInspector } from 'nestjs-asynq';
 import { SignupDto } from './signup.dto.js';
 import { MAIL_QUEUE, WelcomeEmail } from './tasks.js';
 
+/** `result` once the mail is sent, `error` when the last attempt has failed. */
+export interface SignupStatus {
+  readonly state: string;
+  readonly result?: unknown;
+  readonly error?: string;
+}
+
 @Controller('signups')
 export class SignupsController {
   constructor(
@@ -32,9 +39,13 @@ export class SignupsController {
   }
 
   @Get(':taskId')
-  async status(@Param('taskId') taskId: string): Promise<{ state: string; result: unknown; error: string }> {
+  async status(@Param('taskId') taskId: string): Promise<SignupStatus> {
     const info = await this.inspector.getTaskInfo(MAIL_QUEUE, taskId);
     if (!info) throw new NotFoundException(`no such signup: ${taskId}`);
-    return { state: info.state, result: info.result && JSON.parse(info.result.toString()), error: info.lastErr };
+    return {
+      state: info.state,
+      result: info.result && JSON.parse(info.result.toString()),
+      error: info.lastErr || undefined,
+    };
   }
 }

@@ -1,7 +1,8 @@
 import { defineTask } from 'nestjs-asynq';
 import type { SignupDto } from './signup.dto.js';
 
-export const MAIL_QUEUE = 'mail';
+/** A queue of its own: this sample leaves other tasks on the same Redis alone. */
+export const MAIL_QUEUE = 'signup-mail';
 
 export const WelcomeEmail = defineTask<SignupDto, string>('email:welcome', {
   queue: MAIL_QUEUE,

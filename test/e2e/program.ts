@@ -1,0 +1,106 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+export const repository = fileURLToPath(new URL('../..', import.meta.url));
+
+export interface End {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A program as a user starts it in a terminal of its own, and what it has written so far. */
+export class Program {
+  stdout = '';
+  stderr = '';
+  /** When the process has ended and all its output is here. */
+  readonly ended: Promise<End>;
+  private readonly child: ChildProcess;
+  private readonly listeners = new Set<() => void>();
+  private end: End | undefined;
+
+  constructor(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+    this.child = spawn(command, args, {
+      cwd: repository,
+      // Of the test runner's own environment only what a login shell has, too.
+      env: { PATH: process.env['PATH'], HOME: process.env['HOME'], NO_COLOR: '1', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true, // a process group, as for each command in a terminal
+    });
+    this.child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout += text;
+      this.heard();
+    });
+    this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    this.ended = new Promise((resolve, reject) => {
+      this.child.once('error', reject);
+      this.child.once('close', (code, signal) => {
+        this.end = { code, signal };
+        this.heard();
+        resolve(this.end);
+      });
+    });
+  }
+
+  /** Everything it has written, for messages. */
+  get output(): string {
+    return `${this.stdout}\n${this.stderr}`;
+  }
+
+  /** Resolves with the match when the standard output has it; rejects when the program ends without. */
+  until(pattern: RegExp): Promise<RegExpExecArray> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        const match = pattern.exec(this.stdout);
+        if (!match && !this.end) return;
+        this.listeners.delete(look);
+        if (match) resolve(match);
+        else reject(new Error(`the program ended without ${pattern}:\n${this.output}`));
+      };
+      this.listeners.add(look);
+      look();
+    });
+  }
+
+  /** Ctrl-C in a terminal: every process of the group gets it. */
+  interrupt(): void {
+    process.kill(-this.child.pid!, 'SIGINT');
+  }
+
+  /** SIGTERM to this process alone. */
+  terminate(): void {
+    this.child.kill('SIGTERM');
+  }
+
+  /** Whatever is left of the group, at the end of a test. */
+  async destroy(): Promise<void> {
+    try {
+      process.kill(-this.child.pid!, 'SIGKILL');
+    } catch {
+      // Nothing is left.
+    }
+    await this.ended;
+  }
+
+  private heard(): void {
+    for (const listener of [...this.listeners]) listener();
+  }
+}
+
+/** The programs of a test file, none of which outlives it. */
+export class Programs {
+  private readonly all: Program[] = [];
+
+  start(command: string, args: readonly string[], env?: NodeJS.ProcessEnv): Program {
+    const program = new Program(command, args, env);
+    this.all.push(program);
+    return program;
+  }
+
+  npm(args: readonly string[], env?: NodeJS.ProcessEnv): Program {
+    return this.start('npm', args, env);
+  }
+
+  async destroy(): Promise<void> {
+    await Promise.all(this.all.splice(0).map((program) => program.destroy()));
+  }
+}

@@ -1,0 +1,147 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { AsynqClient } from '../../lib/client/client.js';
+import { QueueKeys } from '../../lib/wire/keys.js';
+import { startRedis, type RedisProcess } from '../support/redis.js';
+import { Programs, repository, type Program } from './program.js';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 90_000 });
+
+const QUEUE = 'signup-mail';
+const keys = new QueueKeys('asynq', QUEUE);
+const ANN = { email: 'ann@example.com', name: 'Ann' };
+
+interface Status {
+  readonly state: string;
+  readonly result?: string;
+  readonly error?: string;
+}
+
+describe('the web sample', () => {
+  const programs = new Programs();
+  let server: RedisProcess;
+  let redis: Redis;
+  let broker: RedisBroker;
+  /** Another service on the same Redis. */
+  let client: AsynqClient;
+  let web: Program;
+  let worker: Program;
+  let url: string;
+
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = new Redis(server.port);
+    broker = new RedisBroker(new RedisConnections({ host: server.host, port: server.port }));
+    client = new AsynqClient(broker);
+    web = programs.npm(['run', 'sample:web'], { REDIS_URL: server.url, PORT: '0' });
+    worker = await startWorker();
+    [, url] = (await web.until(/^listening on (\S+)$/m)) as unknown as [string, string];
+  });
+  afterAll(async () => {
+    await programs.destroy();
+    await client?.close();
+    await broker?.close();
+    redis?.disconnect();
+    await server?.stop();
+  });
+
+  /** Without npm, which would keep SIGTERM to itself. */
+  const startWorker = async (): Promise<Program> => {
+    const program = programs.start(process.execPath, [`${repository}/sample/start.mjs`, '02-web/worker'], {
+      REDIS_URL: server.url,
+    });
+    await program.until(/Server started: concurrency 20, queues signup-mail=1/);
+    return program;
+  };
+
+  const post = async (body: unknown, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${url}/signups`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  };
+  const statusOf = async (id: unknown): Promise<Status> => {
+    const response = await fetch(`${url}/signups/${id}`);
+    expect(response.status).toBe(200);
+    return (await response.json()) as Status;
+  };
+  const untilState = (id: unknown, state: string): Promise<Status> =>
+    vi.waitFor(
+      async () => {
+        const status = await statusOf(id);
+        expect(status.state).toBe(state);
+        return status;
+      },
+      { timeout: 30_000, interval: 20 },
+    );
+
+  it('answers 202 with the id of a task, and the worker does it', async () => {
+    const { status, body } = await post({ ...ANN, admin: true });
+    expect(status).toBe(202);
+    expect(body).toEqual({ taskId: expect.stringMatching(/^[\da-f-]{36}$/) });
+    expect(await untilState(body['taskId'], 'completed')).toEqual({
+      state: 'completed',
+      result: 'sent to ann@example.com',
+    });
+    expect(worker.stdout).toContain('[Mailer] to ann@example.com: Welcome, Ann!');
+    await worker.until(new RegExp(`\\[Timing\\] email:welcome ${body['taskId']} took [\\d.]+ ms`));
+    const stored = await broker.getTask(QUEUE, String(body['taskId']));
+    expect(JSON.parse(String(stored!.message.payload))).toEqual(ANN); // what the DTO does not know is not passed on
+  });
+
+  it('answers 400 to a body that does not fit, and enqueues nothing', async () => {
+    const before = await redis.keys(`${keys.taskPrefix}*`);
+    const { status, body } = await post({ email: 'nobody', name: '' });
+    expect(status).toBe(400);
+    expect(body['message']).toEqual(['email must be an email', 'name must be longer than or equal to 1 characters']);
+    expect(await redis.keys(`${keys.taskPrefix}*`)).toHaveLength(before.length);
+  });
+
+  it('answers 404 for a task there is not', async () => {
+    const response = await fetch(`${url}/signups/nowhere`);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ message: 'no such signup: nowhere' });
+  });
+
+  it('gives the mail of a blocked tenant up', async () => {
+    const { body } = await post(ANN, { 'x-tenant': 'blocked' });
+    expect(await untilState(body['taskId'], 'archived')).toEqual({
+      state: 'archived',
+      error: 'tenant "blocked" is blocked',
+    });
+  });
+
+  it('archives an invalid payload of another service with what is wrong with it', async () => {
+    const { id } = await client.enqueue('email:welcome', { email: 'nobody', name: 'Ann' }, { queue: QUEUE });
+    const { error } = await untilState(id, 'archived');
+    expect(error).toContain('invalid payload of task "email:welcome": email must be an email');
+  });
+
+  it('mails everybody once when the worker is stopped in between and another one starts', async () => {
+    const people = Array.from({ length: 500 }, (_, n) => ({ email: `p${n}@example.com`, name: `P${n}` }));
+    const before = await redis.zcard(keys.completed);
+    await client.enqueueMany('email:welcome', people, { queue: QUEUE, retention: '1h' });
+    await worker.until(/to p0@example/);
+    worker.terminate();
+    expect(await worker.ended).toEqual({ code: null, signal: 'SIGTERM' });
+    expect(worker.stdout).toMatch(/Server closed/);
+    const second = await startWorker();
+    await vi.waitFor(async () => expect(await redis.zcard(keys.completed)).toBe(before + people.length), {
+      timeout: 30_000,
+    });
+    const mailed = [worker, second].flatMap(({ stdout }) =>
+      [...stdout.matchAll(/to (p\d+@example\.com): Welcome/g)].map(([, to]) => to!),
+    );
+    expect(mailed.toSorted()).toEqual(people.map(({ email }) => email).toSorted());
+  });
+
+  it('stops with Ctrl-C', async () => {
+    web.interrupt();
+    await web.ended;
+    await expect(fetch(`${url}/signups/nowhere`)).rejects.toThrow();
+  });
+});
