@@ -63,7 +63,16 @@ export interface AsynqEventMap {
 export type AsynqEventName = keyof AsynqEventMap;
 type Listener<E extends AsynqEventName> = (event: AsynqEventMap[E]) => void;
 
-/** A small typed emitter: a listener that throws never reaches the code that emits. */
+/** Whether it is a promise, or what `await` takes for one. */
+export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
+
+/** An async function passes for a hook or listener that returns nothing; its rejection would end the process. */
+export function watchRejection(returned: unknown, onRejected: (error: unknown) => void): void {
+  if (isThenable(returned)) Promise.resolve(returned).catch(onRejected);
+}
+
+/** A small typed emitter: a listener that throws, or rejects, never reaches the code that emits. */
 export class AsynqEvents {
   private readonly listeners = new Map<AsynqEventName, Set<Listener<never>>>();
 
@@ -86,11 +95,14 @@ export class AsynqEvents {
   emit<E extends AsynqEventName>(event: E, payload: AsynqEventMap[E]): void {
     const set = this.listeners.get(event) as Set<Listener<E>> | undefined;
     if (!set) return;
+    const report = (error: unknown): void => {
+      if (event !== 'listenerFailed') this.emit('listenerFailed', { event, error });
+    };
     for (const listener of set) {
       try {
-        listener(payload);
+        watchRejection(listener(payload), report);
       } catch (error) {
-        if (event !== 'listenerFailed') this.emit('listenerFailed', { event, error });
+        report(error);
       }
     }
   }

@@ -31,8 +31,6 @@ export class ActiveTask implements TaskContext {
   verdict: Verdict | undefined;
   /** The handler has returned or thrown: the slot is free. */
   handlerSettled = false;
-  /** An exchange that carries its settlement is under way. */
-  settling = false;
   /** The lease is another's; nothing is written about this attempt any more. */
   lost = false;
   private controller: AbortController | undefined;

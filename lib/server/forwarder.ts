@@ -40,7 +40,8 @@ export class Forwarder {
 
   /** Milliseconds a pass asked for by a notice must wait. */
   get cooldown(): number {
-    return Math.max(0, this.lastRun + SHORTEST_INTERVAL - this.options.clock.now());
+    const left = this.lastRun + SHORTEST_INTERVAL - this.options.clock.now();
+    return Math.min(Math.max(0, left), SHORTEST_INTERVAL); // a clock that was set back must not stop notices for hours
   }
 
   private async arm(queues: readonly string[]): Promise<number | undefined> {

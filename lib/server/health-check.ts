@@ -1,5 +1,5 @@
 import type { MonitoringBroker } from '../broker/broker.js';
-import type { AsynqEvents } from '../events/events.js';
+import { watchRejection, type AsynqEvents } from '../events/events.js';
 
 /** Told at each check: `undefined` when Redis answered, else why not (asynq's HealthCheckFunc). */
 export type HealthCheckHook = (error: Error | undefined) => void;
@@ -22,10 +22,11 @@ export class HealthCheck {
       () => undefined,
       (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
     );
+    const report = (error: unknown): void => events.emit('hookFailed', { hook: 'healthCheck', error });
     try {
-      hook(failure);
+      watchRejection(hook(failure), report);
     } catch (error) {
-      events.emit('hookFailed', { hook: 'healthCheck', error });
+      report(error);
     }
     return interval;
   }

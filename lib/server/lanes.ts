@@ -18,6 +18,10 @@ export class Lanes {
     return this.byQueue.values();
   }
 
+  get size(): number {
+    return this.byQueue.size;
+  }
+
   /** The queues this server works on. */
   served(): Lane[] {
     return [...this.byQueue.values()].filter((lane) => !lane.removed);
@@ -55,7 +59,8 @@ export class Lanes {
 
   /** Lets a removed queue go once nothing of it is held. */
   forgetIfDone(lane: Lane): void {
-    if (lane.removed && !lane.busy && lane.held.size === 0) this.byQueue.delete(lane.queue);
+    if (!lane.removed || lane.busy || lane.held.size > 0) return;
+    if (this.byQueue.get(lane.queue) === lane) this.byQueue.delete(lane.queue); // it may have been added anew
   }
 
   /** Every task whose lease is held, finished ones that wait for Redis included. */

@@ -46,7 +46,8 @@ export class LeaseKeeper {
       const leases = due.map((task) => task.lease);
       const kept = await this.options.broker.extendLeases(lane.queue, leases, floorSeconds(now) + LEASE_SECONDS);
       due.forEach((task, index) => {
-        if (!kept[index] && !task.settling && lane.held.has(task)) this.options.onLost(task);
+        // With a verdict it is about to be settled, which tells it is lost: once.
+        if (!kept[index] && !task.verdict && lane.held.has(task)) this.options.onLost(task);
       });
     } catch (error) {
       this.giveUpExpired(due);

@@ -13,6 +13,9 @@ export interface LoopOptions {
   readonly longestBackoff?: number;
 }
 
+/** Milliseconds a stop waits for the pass under way: it may work off a backlog, or wait for a Redis that hangs. */
+const LONGEST_STOP = 2_000;
+
 /** Exponential from 100 ms with full jitter in its upper half: 50–100, 100–200 … up to `longest` milliseconds. */
 export function backoff(failures: number, longest = 5_000, random: () => number = Math.random): number {
   const full = Math.min(longest, 100 * 2 ** Math.min(failures - 1, 20));
@@ -42,11 +45,15 @@ export class Loop {
     else this.schedule(0);
   }
 
-  /** No pass begins after this; resolves when the one under way is over. */
+  /** No pass begins after this; resolves when the one under way is over, or takes long to end. */
   async stop(): Promise<void> {
     this.running = false;
     this.timer?.cancel();
-    await this.current;
+    if (!this.current) return;
+    let limit: ClockTimer | undefined;
+    const passed = new Promise<void>((resolve) => (limit = this.options.clock.after(LONGEST_STOP, resolve)));
+    await Promise.race([this.current, passed]);
+    limit?.cancel();
   }
 
   private schedule(delay: number): void {
@@ -64,7 +71,7 @@ export class Loop {
       this.failures = 0;
     } catch (error) {
       delay = backoff(++this.failures, this.options.longestBackoff);
-      this.options.onError(this.options.name, error);
+      if (this.running) this.options.onError(this.options.name, error); // when stopped, nobody waits for it
     }
     this.current = undefined;
     if (this.running) this.schedule(this.triggered && this.failures === 0 ? 0 : delay);

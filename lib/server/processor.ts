@@ -10,6 +10,8 @@ import type { Runner } from './runner.js';
 
 /** The most tasks one exchange settles, and the most it takes: bounds the time one script holds Redis. */
 const LARGEST_BATCH = 256;
+/** Bytes of payloads and results one exchange settles, a larger task alone: Redis drops a client that sends too much at once. */
+const LARGEST_BATCH_BYTES = 16 * 1024 * 1024;
 /** Milliseconds after which a round no longer waits for a queue that does not answer (one node of a cluster away). */
 const STRAGGLER_AFTER = 1_000;
 /** Milliseconds between two looks at an empty queue for which no wake-up notice is armed. */
@@ -109,8 +111,7 @@ export class Processor {
 
   /** Settles what has finished in a queue and takes up to `take` tasks. Never rejects; answers whether Redis did answer. */
   async exchange(lane: Lane, take: number): Promise<boolean> {
-    const batch = lane.finished.splice(0, LARGEST_BATCH);
-    for (const task of batch) task.settling = true;
+    const batch = lane.finished.splice(0, batchSize(lane.finished));
     lane.busy = true;
     lane.reserved = take;
     try {
@@ -125,7 +126,6 @@ export class Processor {
       this.options.onAnswer(lane, take, got);
       return true;
     } catch (error) {
-      for (const task of batch) task.settling = false;
       lane.finished.unshift(...batch);
       this.options.onFailure(lane, error);
       return false;
@@ -141,8 +141,8 @@ export class Processor {
     if (this.roundUnderWay) return;
     this.roundUnderWay = true;
     const exchanges = this.plan(fetch);
-    if (exchanges.length === 1) await exchanges[0];
-    else if (exchanges.length > 1) await this.withoutStragglers(exchanges);
+    if (this.options.lanes.size === 1) await exchanges[0];
+    else if (exchanges.length > 0) await this.withoutStragglers(exchanges);
     this.roundUnderWay = false;
     const more = this.hasWork();
     this.options.onRound(!more && this.fetching && this.free > 0);
@@ -215,4 +215,17 @@ export class Processor {
       waiter.resolve();
     }
   }
+}
+
+/** How many of the finished tasks, from the first, one exchange takes along. */
+function batchSize(finished: readonly ActiveTask[]): number {
+  let count = 0;
+  for (let bytes = 0; count < finished.length && count < LARGEST_BATCH; count++) {
+    const settlement = finished[count]!.verdict!.settlement;
+    if (settlement.kind === 'done' || settlement.kind === 'requeue') continue;
+    bytes += settlement.message?.payload.length ?? 0;
+    if (settlement.kind === 'complete') bytes += settlement.result?.length ?? 0;
+    if (bytes > LARGEST_BATCH_BYTES) return Math.max(1, count);
+  }
+  return count;
 }

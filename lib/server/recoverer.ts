@@ -53,10 +53,10 @@ export class Recoverer {
     for (;;) {
       const expired = await broker.listExpiredLeases(queue, cutoff, BATCH);
       if (expired.ghosts > 0) events.emit('queueRepaired', { queue, ghosts: expired.ghosts, leases: 0 });
-      const settle = [
+      const settle = this.notHeld(queue, [
         ...expired.tasks.map((task) => this.verdict(task)),
         ...expired.damaged.map(({ lease }): Settlement => ({ kind: 'archive', lease, message: undefined })),
-      ];
+      ]);
       if (settle.length === 0) break;
       const { settled } = await broker.exchange(queue, { settle, take: 0 });
       const done = settle.filter((_, index) => settled[index] === 'settled');
@@ -65,6 +65,15 @@ export class Recoverer {
     }
     const leases = repair ? await broker.repairActive(queue) : 0;
     if (leases > 0) events.emit('queueRepaired', { queue, ghosts: 0, leases });
+  }
+
+  /**
+   * Without what runs here: after a pause of the process (a busy event loop, a suspended machine) or a jump of the clock the
+   * leases look ended until the lease keeper, which is next, has extended them.
+   */
+  private notHeld(queue: string, settlements: readonly Settlement[]): Settlement[] {
+    const held = new Set(Array.from(this.options.lanes.get(queue)?.held ?? [], ({ id }) => id));
+    return settlements.filter(({ lease }) => !held.has(lease.id));
   }
 
   private verdict({ lease, message }: LeasedTask): Settlement {

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.js';
 import type { AsynqError } from '../errors.js';
 import { DeadlineExceededError, HandlerNotFoundError, LeaseExpiredError, ShutdownError } from '../errors.js';
-import type { AsynqEvents } from '../events/events.js';
+import { isThenable, type AsynqEvents } from '../events/events.js';
 import type { ActiveTask, Verdict } from './active-task.js';
 import { Deadlines } from './deadlines.js';
 import type { Mux } from './mux.js';
@@ -85,20 +85,22 @@ export class Runner {
 
   private call(task: ActiveTask, handle: (task: ActiveTask) => unknown): void {
     let returned: unknown;
+    let promised: Promise<unknown> | undefined;
     try {
       returned = handle(task);
+      // What is no real promise may throw when it is asked, and answer with one more that is to be waited for.
+      promised = isThenable(returned) ? Promise.resolve(returned) : undefined;
     } catch (error) {
       return this.settled(task, false, error);
     }
-    if (!isThenable(returned)) return this.settled(task, true, returned);
-    returned.then(
+    if (!promised) return this.settled(task, true, returned);
+    promised.then(
       (result) => this.settled(task, true, result),
       (error: unknown) => this.settled(task, false, error),
     );
   }
 
   private settled(task: ActiveTask, succeeded: boolean, value: unknown): void {
-    if (task.handlerSettled) return; // a thenable that calls back twice
     task.handlerSettled = true;
     this.running -= 1;
     if (!task.verdict && !task.lost) this.conclude(task, this.judge(task, succeeded, value));
@@ -119,6 +121,3 @@ export class Runner {
     });
   }
 }
-
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';

@@ -74,12 +74,11 @@ export class ServerLoops {
   }
 
   async stop(): Promise<void> {
-    await this.sync.stop(); // nothing is left to settle, or Redis is away
-    await Promise.all([this.recovery.stop(), this.cleaning.stop(), this.health?.stop()]);
-    await this.cancellation.stop(); // no handler is left to cancel
+    // Nothing is held, to settle or to cancel; or Redis is away. At once, as each may have to wait for a Redis that hangs.
+    const { sync, recovery, cleaning, health, cancellation, leases, heartbeat } = this;
+    const loops = [sync, recovery, cleaning, health, cancellation, leases, heartbeat];
+    await Promise.all(loops.map((loop) => loop?.stop()));
     await this.deps.subscriber.close().catch((error: unknown) => this.deps.onError('subscriber', error));
-    await this.leases.stop(); // nothing is held
-    await this.heartbeat.stop();
     await this.deps.heartbeater.clear().catch((error: unknown) => this.deps.onError('heartbeater', error));
   }
 

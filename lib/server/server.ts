@@ -34,6 +34,8 @@ export interface ServerDeps {
 const ABORT_GRACE = 2_000;
 /** Milliseconds the last settlements may take at shutdown. */
 const LAST_SETTLE = 2_000;
+/** Milliseconds the loops may take to end and to withdraw: a Redis that hangs must not use up the time until SIGKILL. */
+const LAST_WORDS = 5_000;
 
 /** Runs the tasks of some queues. It never closes the broker. */
 export class Server {
@@ -199,7 +201,7 @@ export class Server {
     }
     await this.within(LAST_SETTLE, processor.whenSettled());
     runner.close();
-    await this.loops.stop(); // clears the published state last, so that readers see the server until it is gone
+    await this.within(LAST_WORDS, this.loops.stop()); // clears the published state last, so that readers see the server until it is gone
     await this.source.close();
     clearInterval(this.keepAlive);
     this.events.emit('serverClosed', { requeued });

@@ -12,16 +12,19 @@ export interface SubscriberOptions {
 /** Listens for cancellations; a message names only an id, so tasks of that id in every queue are meant. */
 export class Subscriber {
   private unsubscribe: (() => Promise<void>) | undefined;
+  private closed = false;
 
   constructor(private readonly options: SubscriberOptions) {}
 
   /** Subscribes; the loop tries again when that fails, and is done when it has worked. */
   async runOnce(): Promise<number> {
     this.unsubscribe ??= await this.options.broker.subscribeCancellations((id) => this.cancel(id));
+    if (this.closed) await this.close(); // while it was subscribing
     return Infinity;
   }
 
   async close(): Promise<void> {
+    this.closed = true;
     await this.unsubscribe?.();
     this.unsubscribe = undefined;
   }

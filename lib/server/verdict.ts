@@ -1,11 +1,14 @@
 import { ceilSeconds, floorSeconds, type Clock } from '../clock.js';
 import { LeaseExpiredError } from '../errors.js';
-import type { AsynqEvents } from '../events/events.js';
+import { watchRejection, type AsynqEvents } from '../events/events.js';
 import type { IsFailure, RetryDelay } from '../task/context.js';
 import { defaultRetryDelay } from '../task/retry-delay.js';
 import type { ActiveTask, Verdict } from './active-task.js';
 import { errorText, hasCode } from './error-text.js';
 import type { TaskHandlerEntry } from './handler.js';
+
+/** Unix seconds. A Date holds nothing later, and a broker refuses what is no safe integer: with the whole batch it is part of. */
+const LATEST_RETRY = 8.64e12;
 
 /** Called for every failed attempt, before its outcome is stored (asynq's ErrorHandler). Synchronous. */
 export type OnError = (error: unknown, task: ActiveTask) => void;
@@ -33,7 +36,7 @@ export class Verdicts {
       kind: 'complete',
       lease,
       message: { ...message, completedAt },
-      expiresAt: completedAt + message.retention,
+      expiresAt: Math.min(completedAt + message.retention, Number.MAX_SAFE_INTEGER),
       result: this.resultBytes(task, result),
     } as const;
     return { outcome: 'completed', settlement, result };
@@ -41,7 +44,7 @@ export class Verdicts {
 
   failure(task: ActiveTask, error: unknown, entry: TaskHandlerEntry | undefined): Verdict {
     const { onError } = this.options;
-    if (onError) this.guard('onError', () => onError(error, task), undefined);
+    if (onError) this.guard('onError', () => this.watch('onError', onError(error, task)), undefined);
     const { lease, message } = task;
     if (hasCode(error, 'ASYNQ_REVOKE_TASK')) {
       return { outcome: 'revoked', settlement: { kind: 'done', lease, uniqueKey: message.uniqueKey }, error };
@@ -71,7 +74,7 @@ export class Verdicts {
       kind: 'retry',
       lease,
       message: countAsFailure ? { ...failed, retried: message.retried + 1 } : failed,
-      retryAt: ceilSeconds(now + this.delay(task, error, entry)),
+      retryAt: Math.min(ceilSeconds(now + this.delay(task, error, entry)), LATEST_RETRY),
       countAsFailure,
     } as const;
     return { outcome: 'retry', settlement, error };
@@ -79,14 +82,14 @@ export class Verdicts {
 
   private isFailure(error: unknown, entry: TaskHandlerEntry | undefined): boolean {
     const isFailure = entry?.isFailure ?? this.options.isFailure;
-    return isFailure ? this.guard('isFailure', () => Boolean(isFailure(error)), true) : true;
+    return isFailure ? this.guard('isFailure', () => Boolean(this.watch('isFailure', isFailure(error))), true) : true;
   }
 
   private delay(task: ActiveTask, error: unknown, entry: TaskHandlerEntry | undefined): number {
     const retryDelay = entry?.retryDelay ?? this.options.retryDelay;
     if (!retryDelay) return defaultRetryDelay(task.retried);
     const checked = (): number => {
-      const delay = retryDelay(task.retried, error, task);
+      const delay = this.watch('retryDelay', retryDelay(task.retried, error, task));
       if (typeof delay === 'number' && Number.isFinite(delay)) return Math.max(0, delay);
       throw new TypeError(`retryDelay answered ${String(delay)}; it must answer a number of milliseconds`);
     };
@@ -101,6 +104,12 @@ export class Verdicts {
       this.options.events.emit('resultDropped', { task, error });
       return undefined;
     }
+  }
+
+  /** What a hook returned: if it is a promise after all, its rejection is reported like what a hook throws. */
+  private watch<T>(hook: string, returned: T): T {
+    watchRejection(returned, (error) => this.options.events.emit('hookFailed', { hook, error }));
+    return returned;
   }
 
   /** A user's hook must not decide over a task by throwing. */

@@ -105,6 +105,27 @@ describe('Loop', () => {
     expect(stopped).toBe(true);
     expect(clock.nextDue()).toBeUndefined();
   });
+
+  it('stop does not wait long for a pass that hangs, and what becomes of that is told to nobody', async () => {
+    const clock = new ManualClock(0);
+    const errors: unknown[] = [];
+    let fail = (): void => {};
+    const loop = new Loop({
+      name: 'x',
+      clock,
+      onError: (_, error) => errors.push(error),
+      runOnce: () => new Promise((_, reject) => (fail = () => reject(new Error('closed meanwhile')))),
+    });
+    loop.start();
+    clock.advance(0);
+    const stopping = loop.stop();
+    clock.advance(2_000);
+    await stopping;
+    fail();
+    await settle();
+    expect(errors).toEqual([]);
+    expect(clock.nextDue()).toBeUndefined();
+  });
 });
 
 describe('backoff', () => {
