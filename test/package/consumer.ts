@@ -1,5 +1,4 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -58,48 +57,7 @@ export class Workshop {
     return folder;
   }
 
-  /** An ESM app of the given source files beside an installed Nest; answers its folder. */
-  paste(installation: string, sources: Record<string, string>): string {
-    const folder = join(installation, 'pasted');
-    mkdirSync(join(folder, 'src'), { recursive: true });
-    cpSync(join(here, 'consumer', 'tsconfig.json'), join(folder, 'tsconfig.json'));
-    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
-    for (const [name, text] of Object.entries(sources)) writeFileSync(join(folder, 'src', name), text);
-    return folder;
-  }
-
   async remove(): Promise<void> {
     await rm(this.root, { recursive: true, force: true });
-  }
-}
-
-/** A program that runs on until it is told to end. */
-export class Program {
-  private readonly process: ChildProcess;
-  private readonly ended: Promise<unknown[]>;
-  private output = '';
-  errors = '';
-
-  constructor(cwd: string, script: string) {
-    this.process = spawn(process.execPath, [script], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
-    this.process.stdout!.on('data', (chunk) => (this.output += chunk));
-    this.process.stderr!.on('data', (chunk) => (this.errors += chunk));
-    this.ended = once(this.process, 'close');
-  }
-
-  /** Resolves when the text was printed. */
-  async prints(text: string): Promise<void> {
-    while (!this.output.includes(text)) {
-      const [event] = await Promise.race([once(this.process.stdout!, 'data'), this.ended.then(() => [undefined])]);
-      if (event === undefined)
-        throw new Error(`the program ended before it printed "${text}":\n${this.output}${this.errors}`);
-    }
-  }
-
-  /** Sends a signal; answers the exit code, or the signal that ended the program. */
-  async end(signal: NodeJS.Signals): Promise<unknown> {
-    this.process.kill(signal);
-    const [code, by] = await this.ended;
-    return by ?? code;
   }
 }

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startRedis, type RedisProcess } from '../support/redis.js';
-import { Program, Workshop, must, repository, run } from './consumer.js';
+import { Workshop, must, repository, run } from './consumer.js';
 
 /*
  * The package as its users get it: packed, installed elsewhere beside Nest 11 or 12, compiled and run from an ESM and
@@ -81,13 +81,6 @@ const users = {
   nest11: { resolutions: [bundler, node10], jest: [jestEsm, jestCli] },
 };
 
-/** The code blocks of the README that begin with a file's name: name → text. */
-function quickstart(): Record<string, string> {
-  const readme = readFileSync(join(repository, 'README.md'), 'utf8');
-  const blocks = readme.matchAll(/^```ts\n\/\/ (\S+\.ts)\n([^]*?)^```$/gm);
-  return Object.fromEntries([...blocks].map(([, name, text]) => [name!, text!]));
-}
-
 describe.each(['nest12', 'nest11'] as const)('beside %s', (nest) => {
   let folder: string;
   const bin = (name: string) => join(folder, 'node_modules', '.bin', name);
@@ -137,18 +130,5 @@ describe.each(['nest12', 'nest11'] as const)('beside %s', (nest) => {
     const outcome = await run(join(folder, app), bin('jest'), ['--config', config], { NODE_OPTIONS: flags });
     expect(outcome.stderr).toMatch(/Tests: +1 passed, 1 total/);
     expect(outcome.status).toBe(0);
-  });
-
-  it('runs the quickstart of the README as pasted, until SIGTERM', async () => {
-    const app = workshop.paste(folder, quickstart());
-    await must(app, bin('tsc'), ['--skipLibCheck']);
-    const program = new Program(app, join('dist', 'main.js'));
-    try {
-      await program.prints('mail to user 42, attempt 1');
-      expect(await program.end('SIGTERM')).toBe('SIGTERM');
-      expect(program.errors).toBe('');
-    } finally {
-      await program.end('SIGKILL');
-    }
   });
 });
