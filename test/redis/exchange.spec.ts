@@ -1,10 +1,13 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { LEASE_SECONDS, type LeasedTask, type Settlement } from '../../lib/broker/broker.js';
+import { BrokerUnavailableError } from '../../lib/errors.js';
+import { LeaseScores } from '../../lib/broker/redis/lease-scores.js';
 import { encodeTaskMessage } from '../../lib/wire/codec.js';
 import { utcDay } from '../../lib/wire/keys.js';
 import { message, request } from '../support/messages.js';
 import { leaseOf, useBroker } from './broker-fixture.js';
+import { startProxy } from './proxy.js';
 
 const MAX = '9223372036854775807';
 /** The first total a Lua number cannot tell from MAX. */
@@ -265,20 +268,58 @@ describe('a lease that moves while its settlement is under way', () => {
 
 describe('extensions whose replies are lost', () => {
   it.each([0, 1, 2])('prove the lease by whichever arrived last: number %s', async (arrived) => {
-    const { keys, redis, broker, now } = fixture;
+    const { keys, redis, server, now } = fixture;
     const [task] = await lend(1);
     const { lease } = task!;
     const ends = [now + 35, now + 40, now + 45];
-    await redis.set(keys.lease, 'x', 'XX'); // every extension fails
-    for (const end of ends) await expect(broker.extendLeases('default', [lease], end)).rejects.toThrow(/lease/);
+    const proxy = await startProxy(server.port);
+    const broker = fixture.open(proxy.port);
+    await fixture.broker.extendLeases('default', [leaseOf('nobody', 1)], 2); // Redis knows the script
+    for (const end of ends) {
+      await vi.waitFor(() => broker.listExpiredLeases('default', 0, 1)); // connected (again)
+      proxy.holdReplies();
+      const extending = broker.extendLeases('default', [lease], end);
+      await vi.waitFor(async () => expect(await redis.zscore(keys.lease, lease.id)).toBe(String(end)));
+      proxy.cut();
+      await expect(extending).rejects.toThrow(BrokerUnavailableError);
+    }
     expect(lease).toMatchObject({ expiresAt: now + LEASE_SECONDS, renewing: ends[2] });
-    await redis.del(keys.lease);
+    await vi.waitFor(() => broker.listExpiredLeases('default', 0, 1));
     await redis.zadd(keys.lease, ends[arrived]!, lease.id);
     expect(await broker.writeResult(lease, Buffer.from('r'))).toBe(true);
     expect(await broker.extendLeases('default', [lease], now + 50)).toEqual([true]);
     expect(lease).toEqual({ queue: 'default', id: lease.id, expiresAt: now + 50, renewing: undefined });
     await redis.zadd(keys.lease, ends[arrived]!, lease.id);
     expect(await settle(done(task!))).toEqual(['lost']);
+  });
+
+  it('leave nothing behind when they were certainly not sent, however often that is tried', async () => {
+    const { server, now } = fixture;
+    const [task] = await lend(1);
+    const { lease } = task!;
+    const proxy = await startProxy(server.port);
+    const broker = fixture.open(proxy.port);
+    await broker.listExpiredLeases('default', 0, 1);
+    lease.renewing = now + 31; // a lost reply from before
+    proxy.close();
+    await expect(broker.exchange('default', { settle: [], take: 0 })).rejects.toThrow(BrokerUnavailableError);
+    for (let second = 0; second < 100; second++) {
+      await expect(broker.extendLeases('default', [lease], now + 40 + second)).rejects.toThrow(BrokerUnavailableError);
+    }
+    expect(lease).toMatchObject({ expiresAt: now + LEASE_SECONDS, renewing: now + 31 });
+    await fixture.redis.zadd(fixture.keys.lease, now + 31, lease.id);
+    expect(await fixture.broker.extendLeases('default', [lease], now + 200)).toEqual([true]);
+  });
+
+  it('prove the lease also when only the reply to an earlier one has come', () => {
+    const scores = new LeaseScores();
+    const lease = leaseOf('a', 30);
+    scores.beginRenewal(lease, 35);
+    scores.beginRenewal(lease, 40);
+    scores.endRenewal(lease, 35, true);
+    expect(scores.fences([lease])).toBe('35,40*1');
+    scores.endRenewal(lease, 40, true);
+    expect(scores.fences([lease])).toBe('40*1');
   });
 
   it('are told apart in one call', async () => {

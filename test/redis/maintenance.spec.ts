@@ -21,6 +21,17 @@ describe('forward', () => {
     expect(await redis.get(keys.task('foreign'))).toBe('not ours');
   });
 
+  it('ends where a score has no end', { timeout: 5_000 }, async () => {
+    const { keys, redis, broker } = fixture;
+    await broker.enqueue('default', [
+      request({ id: 'never' }, { processAt: 1 }),
+      request({ id: 'long' }, { processAt: 1 }),
+    ]);
+    await redis.zadd(keys.scheduled, '+inf', 'never', '-inf', 'long');
+    expect(await broker.forward('default')).toEqual({ moved: 1, nextDue: Infinity });
+    expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['long']);
+  });
+
   it('moves nothing into a group whose set is something else', async () => {
     const { keys, redis, broker, now } = fixture;
     await broker.enqueue('default', [request({ id: 'a' }, { processAt: now })]);
@@ -52,6 +63,16 @@ describe('listExpiredLeases', () => {
     expect(await redis.zrange(keys.lease, '0', '-1')).toEqual(['a']);
     expect(await redis.exists(keys.task('stub'))).toBe(0);
     expect(await redis.hget(keys.task('gone-on'), 'state')).toBe('retry');
+  });
+
+  it('lists a lease without a beginning so that it can be settled', async () => {
+    const { keys, redis, broker, now } = fixture;
+    await broker.enqueue('default', [request({ id: 'a' })]);
+    await fixture.take(1);
+    await redis.zadd(keys.lease, '-inf', 'a');
+    const [task] = (await broker.listExpiredLeases('default', now, 10)).tasks;
+    const archive = { kind: 'archive', ...task! } as const;
+    expect((await broker.exchange('default', { settle: [archive], take: 0 })).settled).toEqual(['settled']);
   });
 
   it('tells what cannot be decoded apart', async () => {

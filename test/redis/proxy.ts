@@ -7,6 +7,8 @@ export interface Proxy {
   holdReplies(): void;
   /** Cuts every connection; new ones are let through whole again. */
   cut(): void;
+  /** The same, and refuses new ones. */
+  close(): void;
 }
 
 /** A TCP proxy before a port on loopback, for answers that get lost on their way. Ends with the test. */
@@ -28,9 +30,10 @@ export async function startProxy(target: number): Promise<Proxy> {
     for (const socket of sockets) socket.destroy();
     held = false;
   };
-  onTestFinished(() => {
+  const close = (): void => {
     cut();
     server.close();
-  });
-  return { port: (server.address() as AddressInfo).port, holdReplies: () => void (held = true), cut };
+  };
+  onTestFinished(close);
+  return { close, port: (server.address() as AddressInfo).port, holdReplies: () => void (held = true), cut };
 }

@@ -78,6 +78,14 @@ describe('RedisWakeSource', () => {
     expect(await source.armDelayed(['default', 'low'])).toBe(1_700_000_400);
   });
 
+  it('answers with a score that has no end as with any other', async () => {
+    const source = watch(connectionsTo(server.url), heard);
+    await redis.zadd(keys.scheduled, '+inf', 'never');
+    expect(await source.armDelayed(['default'])).toBe(Infinity);
+    await redis.zadd(keys.retry, 1_700_000_500, 'x');
+    expect(await source.armDelayed(['default'])).toBe(1_700_000_500);
+  });
+
   it('tells once of a push by any client, within a few milliseconds', async () => {
     const source = watch(connectionsTo(server.url), heard);
     const delays: number[] = [];

@@ -17,3 +17,7 @@ export function requireSeconds(value: number, what: string, least = Number.MIN_S
   const expected = least > 0 ? `whole seconds, ${least} at least` : 'whole seconds';
   throw new InvalidTaskError(`${what} is ${describe(value)}; it must be ${expected}`);
 }
+
+/** A score as Redis spells it: endless ones too, which `Number` does not read. */
+export const readScore = (text: string): number =>
+  text === 'inf' ? Infinity : text === '-inf' ? -Infinity : Number(text);

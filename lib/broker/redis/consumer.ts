@@ -11,6 +11,7 @@ import {
 } from '../broker.js';
 import { archiveLimits } from './archive-limits.js';
 import { KEPT_SECONDS, nanoseconds, requireSeconds } from './arguments.js';
+import { wasSent } from './broker-error.js';
 import { LeasedTasks } from './leased-tasks.js';
 import { LeaseScores } from './lease-scores.js';
 import { PackedReader } from './packed-reader.js';
@@ -85,10 +86,14 @@ export class RedisConsumer implements ConsumerBroker {
   private async extendChunk(queue: string, leases: readonly Lease[], expiry: string): Promise<boolean[]> {
     const fences = this.scores.fences(leases);
     const expiresAt = Number(expiry);
-    for (const lease of leases) this.scores.beginRenewal(lease, expiresAt);
+    const undo = leases.map((lease) => this.scores.beginRenewal(lease, expiresAt));
     const argv = [expiry, fences, ...leases.map(({ id }) => id)];
     const keys = queueKeys('extendLeases', this.keyspace.queue(queue));
-    const lost = new Set((await this.scripts.run('consume', 'extendLeases', keys, argv)) as number[]);
+    const answer = this.scripts.run('consume', 'extendLeases', keys, argv).catch((error: unknown) => {
+      if (!wasSent(error)) undo.forEach((takeBack) => takeBack());
+      throw error;
+    });
+    const lost = new Set((await answer) as number[]);
     return leases.map((lease, index) => {
       const kept = !lost.has(index + 1);
       this.scores.endRenewal(lease, expiresAt, kept);

@@ -3,6 +3,7 @@ import { decodeTaskMessage } from '../../wire/codec.js';
 import type { Keyspace } from '../../wire/keys.js';
 import { TASK_STATES } from '../../wire/states.js';
 import type { InspectorBroker, StoredTask } from '../broker.js';
+import { readScore } from './arguments.js';
 import type { RedisConnections } from './connections.js';
 import type { Scripts } from './scripts.js';
 
@@ -32,7 +33,7 @@ export class RedisInspector implements InspectorBroker {
     return {
       message: decodeTaskMessage(bytes),
       state,
-      nextProcessAt: score.length > 0 ? Number(score.toString()) : undefined,
+      nextProcessAt: score.length > 0 ? readScore(score.toString()) : undefined,
       result: hasResult === 1 ? result : undefined,
     };
   }

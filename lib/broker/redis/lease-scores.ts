@@ -8,21 +8,24 @@ import type { Lease } from '../broker.js';
 export class LeaseScores {
   private readonly doubtful = new WeakMap<Lease, number[]>();
 
-  /** Called before an extension is sent. */
-  beginRenewal(lease: Lease, expiresAt: number): void {
+  /**
+   * Called before an extension is sent. Answers what takes that back when it was certainly not sent: while Redis is away for
+   * hours there is a try every second, and each would leave a score behind.
+   */
+  beginRenewal(lease: Lease, expiresAt: number): () => void {
     const { renewing } = lease;
-    if (renewing !== undefined && renewing !== expiresAt) {
-      const older = this.doubtful.get(lease);
-      if (older) older.push(renewing);
-      else this.doubtful.set(lease, [renewing]);
-    }
+    if (renewing === expiresAt) return () => undefined;
+    if (renewing !== undefined) this.doubt(lease, renewing);
     lease.renewing = expiresAt;
+    return () => {
+      if (lease.renewing === expiresAt) lease.renewing = this.doubtful.get(lease)?.pop();
+    };
   }
 
-  /** Called when the reply has come. */
+  /** Called when the reply has come. An extension sent after this one may be under way, and keeps its place. */
   endRenewal(lease: Lease, expiresAt: number, kept: boolean): void {
     if (kept) lease.expiresAt = expiresAt;
-    lease.renewing = undefined;
+    if (lease.renewing === expiresAt) lease.renewing = undefined;
     this.doubtful.delete(lease);
   }
 
@@ -43,6 +46,12 @@ export class LeaseScores {
     return one.renewing === undefined && other.renewing === undefined
       ? one.expiresAt === other.expiresAt
       : this.scores(one) === this.scores(other);
+  }
+
+  private doubt(lease: Lease, score: number): void {
+    const older = this.doubtful.get(lease);
+    if (older) older.push(score);
+    else this.doubtful.set(lease, [score]);
   }
 
   private scores(lease: Lease): string {

@@ -2,7 +2,7 @@ import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
 import { type ExpiredLeases, LEASE_SECONDS, type MaintenanceBroker } from '../broker.js';
 import { archiveLimits } from './archive-limits.js';
-import { nanoseconds, requireSeconds } from './arguments.js';
+import { nanoseconds, readScore, requireSeconds } from './arguments.js';
 import { LeasedTasks } from './leased-tasks.js';
 import { PackedReader } from './packed-reader.js';
 import { queueKeys } from './queue-keys.js';
@@ -32,7 +32,7 @@ export class RedisMaintenance implements MaintenanceBroker {
     for (let moved = 0; ;) {
       const [count, next] = (await this.run('forward', queueKeys('forward', keys), argv)) as [number, Buffer];
       moved += count;
-      const nextDue = next.length > 0 ? Number(next.toString()) : undefined;
+      const nextDue = next.length > 0 ? readScore(next.toString()) : undefined;
       if (nextDue === undefined || nextDue > due) return { moved, nextDue };
     }
   }
@@ -96,6 +96,6 @@ export class RedisMaintenance implements MaintenanceBroker {
 function readExpired(queue: string, packed: Buffer): LeasedTasks {
   const expired = new LeasedTasks(queue);
   const reader = new PackedReader(packed);
-  while (reader.more()) expired.add(reader.text(), Number(reader.text()), reader.view());
+  while (reader.more()) expired.add(reader.text(), readScore(reader.text()), reader.view());
   return expired;
 }

@@ -2,6 +2,7 @@ import { type Clock, SystemClock } from '../../clock.js';
 import { ClosedError, WakeUpRefusedError } from '../../errors.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { WakeListener, WakeSource } from '../broker.js';
+import { readScore } from './arguments.js';
 import { isReply, toBrokerError } from './broker-error.js';
 import { masterOf, refreshSlots } from './cluster-nodes.js';
 import type { RedisConnections } from './connections.js';
@@ -52,7 +53,7 @@ export class RedisWakeSource implements WakeSource {
       return [scheduled, retry].map((key): Command => ['ZRANGE', key, 0, 0, 'WITHSCORES']);
     });
     const scores = [...replies.values()].flatMap((sets) =>
-      sets.flatMap((set) => (set as string[]).slice(1).map(Number)),
+      sets.flatMap((set) => (set as string[]).slice(1).map(readScore)),
     );
     return scores.length > 0 ? Math.min(...scores) : undefined;
   }
