@@ -6,11 +6,15 @@ import type { Server, ServerStatus } from '../server/server.js';
  * `server: false` everything but `events` throws ServerStateError.
  */
 export class AsynqServer {
-  /** @param server makes the server at the first call, when the handlers are known */
+  /**
+   * @param server makes the server at the first call, when the handlers are known
+   * @param manual the broker is driven by hand
+   */
   constructor(
     private readonly server: () => Server,
     /** What happens to tasks and to the server, after it has happened. */
     readonly events: AsynqEvents,
+    private readonly manual: boolean,
   ) {}
 
   get status(): ServerStatus {
@@ -22,9 +26,14 @@ export class AsynqServer {
     return this.server().active;
   }
 
-  /** Needed only with `autoStart: false`. @throws ServerStateError when it runs, has ended, or has no handlers */
-  start(): Promise<void> {
-    return this.server().start();
+  /**
+   * Needed only with `autoStart: false`. Does nothing on an InMemoryBroker, where tasks run when the test says so.
+   *
+   * @throws ServerStateError when it runs, has ended, or has no handlers
+   */
+  async start(): Promise<void> {
+    const server = this.server();
+    if (!this.manual) await server.start();
   }
 
   /** Takes no new tasks until `resumeFetching`; what runs goes on. */

@@ -52,7 +52,7 @@ export function connectionProviders(name: string): Provider[] {
     {
       provide: getAsynqServerToken(name),
       useFactory: (orchestrator: ServerOrchestrator, connection: Connection) =>
-        new AsynqServer(() => orchestrator.serverOf(connection), connection.events),
+        new AsynqServer(() => orchestrator.serverOf(connection), connection.events, connection.broker.manual),
       inject: [ServerOrchestrator, CONNECTION],
     },
   ];

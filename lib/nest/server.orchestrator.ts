@@ -16,6 +16,7 @@ import { TaskHandlerExplorer, type DiscoveredHandler } from './task-handler.expl
 export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly servers = new Map<Connection, Server>();
   private handlers: readonly DiscoveredHandler[] | undefined;
+  private shutDown = false;
 
   constructor(
     private readonly registry: ConnectionRegistry,
@@ -32,7 +33,9 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
   /** @throws ServerStateError when the connection has no server, InvalidOptionError, InvalidHandlerError */
   serverOf(connection: Connection): Server {
     let server = this.servers.get(connection);
-    if (!server) this.servers.set(connection, (server = this.createServer(connection)));
+    if (server) return server;
+    this.servers.set(connection, (server = this.createServer(connection)));
+    if (this.shutDown) void server.shutdown(); // a boot that was overtaken by a shutdown starts nothing
     return server;
   }
 
@@ -48,6 +51,7 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
   }
 
   async onModuleDestroy(): Promise<void> {
+    this.shutDown = true;
     await Promise.all([...this.servers.values()].map((server) => server.shutdown()));
   }
 

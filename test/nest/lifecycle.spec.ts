@@ -18,6 +18,7 @@ import {
   type TaskContext,
 } from 'nestjs-asynq';
 import { AsynqTester } from 'nestjs-asynq/testing';
+import { ServerOrchestrator } from '../../lib/nest/server.orchestrator.js';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { compile, quiet, rejection, testApp } from './support.js';
 
@@ -196,6 +197,17 @@ describe('a server', () => {
     expect(app.get(AsynqServer).status).toBe('closed');
   });
 
+  test('is not started by a boot that a shutdown has overtaken, as Nest 11 lets it happen', async () => {
+    const app = await Test.createTestingModule({ imports: [asynq()], providers: [Pool, Tasks] })
+      .setLogger(quiet)
+      .compile();
+    onTestFinished(() => app.close());
+    await app.get(ServerOrchestrator, { strict: false }).onModuleDestroy();
+    await app.init();
+    expect(app.get(AsynqServer).status).toBe('closed');
+    expect(await rejection(app.get(AsynqServer).start())).toMatchObject({ code: 'ASYNQ_SERVER_STATE' });
+  });
+
   test('is not there with server: false, and handlers are named once in the log', async () => {
     const logs: string[] = [];
     const logger = { ...quiet, log: (text: string, context: string) => void logs.push(`[${context}] ${text}`) };
@@ -216,6 +228,7 @@ describe('a server', () => {
   test('does not start on a broker that is driven by hand', async () => {
     const { app, tasks } = await testApp({ providers: [Pool, Tasks] });
     await app.init();
+    await app.get(AsynqServer).start(); // as an application with autoStart: false does
     expect(app.get(AsynqServer).status).toBe('new');
     await app.get(AsynqClient).enqueue('slow');
     release();

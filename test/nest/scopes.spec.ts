@@ -1,4 +1,5 @@
 import {
+  Controller,
   Inject,
   Injectable,
   Scope,
@@ -202,5 +203,55 @@ describe('a durable handler', () => {
       { number: 2, tenantId: 'b' },
       { number: 1, tenantId: 'a' },
     ]);
+  });
+});
+
+describe('a controller', () => {
+  @Controller()
+  @UseGuards(PerTaskGuard())
+  class Web {
+    constructor(private readonly own: PerTask) {}
+    @TaskHandler('web')
+    run(@TaskCtx() task: TaskContext) {
+      return this.own.task === task;
+    }
+  }
+  function PerTaskGuard() {
+    @Injectable({ scope: Scope.REQUEST })
+    class Guard implements CanActivate {
+      constructor(private readonly own: PerTask) {}
+      canActivate = (context: ExecutionContext) => this.own.task === getTaskContext(context);
+    }
+    return Guard;
+  }
+
+  test('that depends on the request is made for each task, with its guards', async () => {
+    made = 0;
+    const { tasks } = await testApp({ controllers: [Web], providers: [PerTask] });
+    expect(await tasks.work('web')).toMatchObject({ outcome: 'done', result: true });
+    expect(await tasks.work('web')).toMatchObject({ outcome: 'done', result: true });
+    expect(made).toBe(2);
+  });
+
+  test('meets a request-scoped guard of the application', async () => {
+    const seen: string[] = [];
+    @Injectable({ scope: Scope.REQUEST })
+    class AppGuard implements CanActivate {
+      constructor(@Inject(REQUEST) private readonly task: TaskContext) {}
+      canActivate = () => seen.push(this.task.id) > 0;
+    }
+    @Controller()
+    class Plain {
+      @TaskHandler('plain')
+      run() {
+        return 'ran';
+      }
+    }
+    const { tasks } = await testApp({
+      controllers: [Plain],
+      providers: [{ provide: APP_GUARD, useClass: AppGuard, scope: Scope.REQUEST }],
+    });
+    expect(await tasks.work('plain', 0, { taskId: 'x' })).toMatchObject({ result: 'ran' });
+    expect(seen).toEqual(['x']);
   });
 });
