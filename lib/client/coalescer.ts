@@ -1,4 +1,5 @@
 import { nextTick } from 'node:process';
+import { setImmediate } from 'node:timers'; // the real one, also where a test fakes the global
 import type { EnqueueRequest, EnqueueStatus, ProducerBroker } from '../broker/broker.js';
 import { Batch, type BatchLimits } from './batch.js';
 
@@ -6,9 +7,6 @@ interface Waiter {
   resolve(status: EnqueueStatus): void;
   reject(error: unknown): void;
 }
-
-// Taken at load, so that the fake timers of a user's test do not hold enqueues back.
-const immediately = setImmediate;
 
 /**
  * Sends single enqueues that come close together as one call per queue.
@@ -61,7 +59,7 @@ export class Coalescer {
 
   private scheduleFlush(): void {
     if (this.sending.size === 0) nextTick(this.flushAll);
-    else immediately(this.flushAll);
+    else setImmediate(this.flushAll);
   }
 
   private readonly flushAll = (): void => {

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import { AsynqClient } from '../../lib/client/client.js';
 import { ManualClock } from '../../lib/clock.js';
@@ -47,6 +47,27 @@ describe('the client on a broker that stores', () => {
         expect(stored.nextProcessAt).toBe(due);
       }),
     );
+  });
+
+  it('does not wait for timers that a test fakes, even when they were faked before it was loaded', async () => {
+    vi.resetModules();
+    vi.useFakeTimers();
+    try {
+      const fresh = await import('../../lib/client/client.js');
+      const broker = new MemoryBroker(new ManualClock(NOW));
+      const client = new fresh.AsynqClient(broker);
+      const enqueue = broker.enqueue.bind(broker);
+      let meanwhile: Promise<unknown> | undefined;
+      vi.spyOn(broker, 'enqueue').mockImplementation(async (...call) => {
+        await null;
+        meanwhile ??= client.enqueue('t', 'while a call is under way');
+        return enqueue(...call);
+      });
+      await client.enqueue('t', 'first');
+      expect(await meanwhile).toMatchObject({ state: 'pending' });
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('refuses the second of two unique tasks until the lock ends', async () => {
