@@ -195,7 +195,7 @@ if count > 0 then
     if not item or item.kind == DONE then
       done = done + 1
       done_keys[done] = KEYS[11 + i]
-      if item then release(item.lock, settled_ids[n]) end
+      if item and item.lock then release(item.lock, settled_ids[n]) end
     else
       settle_special(settled_ids[n], KEYS[11 + i], item)
     end

@@ -174,6 +174,7 @@ describe('the set of queues', () => {
     const { redis, keyspace } = fixture;
     await redis.set(keyspace.queues, 'x');
     await expect(enqueue(request())).rejects.toMatchObject({ code: 'ASYNQ_BROKER_UNAVAILABLE' });
+    expect(await redis.keys('*')).toEqual([keyspace.queues]);
     await redis.del(keyspace.queues);
     await enqueue(request());
     await redis.set(keyspace.queues, 'x');

@@ -158,6 +158,17 @@ describe('settling', () => {
     expect(await Promise.all(locks.map((lock) => redis.exists(lock)))).toEqual([0, 1, 1]);
   });
 
+  it('leaves a lock alone that is none of the queue’s', async () => {
+    const { redis } = fixture;
+    const requests = ['a', 'b'].map((id) => request({ id, uniqueKey: 'elsewhere' }));
+    await fixture.broker.enqueue('default', requests);
+    await redis.set('elsewhere', 'a');
+    const [first, second] = await fixture.take(2);
+    const completion: Settlement = { kind: 'complete', lease: second!.lease, message: second!.message, expiresAt: 1 };
+    expect(await settle(done(first!), completion)).toEqual(['settled', 'settled']);
+    expect(await redis.get('elsewhere')).toBe('a');
+  });
+
   it('refuses a time that is no whole number before anything is sent', async () => {
     const [task] = await lend(1);
     const before = await fixture.content();

@@ -19,8 +19,8 @@ export class Announcer {
   ) {}
 
   /**
-   * Lists the queue when that is due. Answers a promise only where its failure matters: as long as this process has never
-   * listed the queue.
+   * Lists the queue when that is due. Answers a promise as long as this process has never listed the queue: it is to be
+   * awaited before anything is enqueued, so that a failure leaves no tasks nobody can see. Later on nobody has to wait.
    */
   announce(queue: string): Promise<void> | undefined {
     let known = this.queues.get(queue);

@@ -53,10 +53,10 @@ export class RedisConsumer implements ConsumerBroker {
   async exchange(queue: string, { settle, take }: ExchangeRequest): Promise<ExchangeReply> {
     const now = this.clock.now();
     const expiresAt = floorSeconds(now) + LEASE_SECONDS;
-    const { taskPrefix } = this.keyspace.queue(queue);
-    const batch = encodeSettlements(settle, taskPrefix);
+    const own = this.keyspace.queue(queue);
+    const batch = encodeSettlements(settle, own);
     const fences = this.scores.fences(batch.leases);
-    const argv = exchangeArguments(taskPrefix, now, expiresAt, take, batch.leases.length, fences, batch.specials);
+    const argv = exchangeArguments(own.taskPrefix, now, expiresAt, take, batch.leases.length, fences, batch.specials);
     const keys = this.keys.of(queue, now).concat(batch.taskKeys, batch.locks);
     const answer = this.scripts.run('consume', 'exchange', keys, argv);
     const trimming = batch.archivedIds.length > 0 ? this.trim(queue, batch.archivedIds, now) : undefined;
@@ -103,7 +103,8 @@ export class RedisConsumer implements ConsumerBroker {
 
   /**
    * A lease may have been extended while its settlement was on the way: a settlement that was delayed (a redirection in a cluster,
-   * a script sent once more) then carries a score that is no longer in force. What was lost by such a score is sent again.
+   * a script sent once more) then carries a score that is no longer in force. What was lost by such a score is sent again; a
+   * failure of that must not cost the tasks that were taken, and leaves it lost.
    */
   private async markLost(
     queue: string,
@@ -114,8 +115,9 @@ export class RedisConsumer implements ConsumerBroker {
   ): Promise<void> {
     for (const index of lost) settled[index - 1] = 'lost';
     if (this.scores.fences(settle.map(({ lease }) => lease)) === fences) return;
-    const again = await this.exchange(queue, { settle: lost.map((index) => settle[index - 1]!), take: 0 });
-    lost.forEach((index, at) => (settled[index - 1] = again.settled[at]!));
+    const request = { settle: lost.map((index) => settle[index - 1]!), take: 0 };
+    const again = await this.exchange(queue, request).catch(() => undefined);
+    lost.forEach((index, at) => (settled[index - 1] = again?.settled[at] ?? 'lost'));
   }
 
   /** Sent right behind the archiving, and never its failure: the janitor trims, too. */

@@ -40,8 +40,8 @@ export class RedisProducer implements ProducerBroker {
     if (requests.length === 0) return [];
     const encoded = encodeRequests(this.keyspace.queue(queue), requests);
     const announced = this.announcer.announce(queue);
-    const created = this.create(encoded);
-    const refused = announced ? (await Promise.all([created, announced]))[0] : await created;
+    if (announced) await announced;
+    const refused = await this.create(encoded);
     const statuses = new Array<EnqueueStatus>(requests.length).fill('enqueued');
     for (let i = 0; i < refused.length; i += 2) statuses[refused[i]! - 1] = STATUS[refused[i + 1]!]!;
     return statuses;

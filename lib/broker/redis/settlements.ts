@@ -1,4 +1,5 @@
 import { encodeTaskMessage } from '../../wire/codec.js';
+import type { QueueKeys } from '../../wire/keys.js';
 import type { Lease, Settlement } from '../broker.js';
 import { requireSeconds } from './arguments.js';
 import type { Argument } from './script-command.js';
@@ -26,22 +27,29 @@ export interface EncodedSettlements {
 }
 
 /** Messages are encoded, and so checked, before anything is sent. */
-export function encodeSettlements(batch: readonly Settlement[], taskPrefix: string): EncodedSettlements {
+export function encodeSettlements(batch: readonly Settlement[], queue: QueueKeys): EncodedSettlements {
   const encoded: EncodedSettlements = { leases: [], taskKeys: [], locks: [], specials: [], archivedIds: [] };
   for (let i = 0; i < batch.length; i++) {
     const item = batch[i]!;
     encoded.leases.push(item.lease);
-    encoded.taskKeys.push(taskPrefix + item.lease.id);
-    if (item.kind !== 'done' || item.uniqueKey !== '') encodeSpecial(item, i + 1, encoded);
+    encoded.taskKeys.push(queue.taskPrefix + item.lease.id);
+    if (item.kind !== 'done' || item.uniqueKey !== '') encodeSpecial(item, i + 1, queue, encoded);
   }
   return encoded;
 }
 
-function encodeSpecial(item: Settlement, index: number, { locks, specials, archivedIds }: EncodedSettlements): void {
-  const lock = item.kind === 'done' ? item.uniqueKey : item.kind === 'complete' ? item.message.uniqueKey : '';
-  if (lock !== '') locks.push(lock);
+function encodeSpecial(item: Settlement, index: number, queue: QueueKeys, encoded: EncodedSettlements): void {
+  const { locks, specials, archivedIds } = encoded;
+  const lock = lockOf(item, queue);
+  if (lock !== undefined) locks.push(lock);
   if (item.kind === 'archive') archivedIds.push(item.lease.id);
-  specials.push(String(index), kindOf(item), lock === '' ? '' : '1', messageOf(item), timeOf(item), resultOf(item));
+  specials.push(String(index), kindOf(item), lock ? '1' : '', messageOf(item), timeOf(item), resultOf(item));
+}
+
+/** A name that is none of the queue's comes from elsewhere. In a cluster it would be in another slot, and fail the whole call. */
+function lockOf(item: Settlement, { base }: QueueKeys): string | undefined {
+  const lock = item.kind === 'done' ? item.uniqueKey : item.kind === 'complete' ? item.message.uniqueKey : '';
+  return lock.startsWith(base) ? lock : undefined;
 }
 
 function kindOf(item: Settlement): string {
