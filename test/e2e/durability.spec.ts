@@ -18,7 +18,11 @@ class Fleet {
   readonly lines: string[] = [];
   private readonly workers: ChildProcess[] = [];
 
-  constructor(private readonly port: number) {}
+  /** @param longest milliseconds one task takes at most */
+  constructor(
+    private readonly port: number,
+    private readonly longest: number,
+  ) {}
 
   async start(count: number): Promise<void> {
     await Promise.all(Array.from({ length: count }, () => this.startOne()));
@@ -30,19 +34,25 @@ class Fleet {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(
-      this.workers.map((worker) => {
-        const ended = new Promise((resolve) => worker.once('close', resolve));
-        worker.stdin!.end();
-        return ended;
-      }),
-    );
+    await Promise.all(this.workers.map((worker) => this.end(worker)));
+  }
+
+  /** Asks the oldest worker to end, by SIGTERM as any orchestrator does; resolves with its exit code when it has. */
+  async retire(): Promise<number | null> {
+    return this.end(this.workers.shift()!, 'SIGTERM');
+  }
+
+  private async end(worker: ChildProcess, signal?: NodeJS.Signals): Promise<number | null> {
+    const ended = new Promise<number | null>((resolve) => worker.once('close', resolve));
+    if (signal) worker.kill(signal);
+    else worker.stdin!.end();
+    return ended;
   }
 
   private startOne(): Promise<void> {
     const worker = spawn(
       process.execPath,
-      [path('../support/run-ts.mjs'), path('./durable-worker.ts'), `${this.port}`],
+      [path('../support/run-ts.mjs'), path('./durable-worker.ts'), `${this.port}`, `${this.longest}`],
       { stdio: ['pipe', 'pipe', 'inherit'] },
     );
     this.workers.push(worker);
@@ -62,7 +72,7 @@ describe('durability', () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   });
 
-  async function setUp(options: { appendOnly?: boolean } = {}) {
+  async function setUp({ longest = 5, ...options }: { appendOnly?: boolean; longest?: number } = {}) {
     const server: RedisProcess = await startRedis(options);
     cleanups.push(() => server.stop());
     const redis = new Redis(server.port, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
@@ -71,7 +81,7 @@ describe('durability', () => {
     const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: server.port }));
     const client = new AsynqClient(broker);
     cleanups.push(() => client.close().then(() => broker.close()));
-    const fleet = new Fleet(server.port);
+    const fleet = new Fleet(server.port, longest);
     cleanups.push(() => fleet.stop());
     return { server, redis, client, fleet };
   }
@@ -121,6 +131,34 @@ describe('durability', () => {
     const twice = [...fleet.runs.values()].filter((runs) => runs > 1).length;
     expect(twice).toBeLessThanOrEqual(2 * 40); // at most what the killed worker had in hand, or finished and unacknowledged
   }, 180_000);
+
+  it('loses nothing and runs nothing twice while workers are replaced by SIGTERM in the middle of 5,000', async () => {
+    const { redis, client, fleet } = await setUp({ longest: 500 });
+    const results = await client.enqueueMany(
+      'work',
+      Array.from({ length: 5_000 }, (_, n) => ({ n })),
+    );
+    await fleet.start(3);
+    const codes: (number | null)[] = [];
+    for (let replaced = 1; replaced <= 4; replaced++) {
+      const progress = replaced * 700;
+      await vi.waitFor(() => expect(fleet.runs.size).toBeGreaterThan(progress), { timeout: 60_000, interval: 2 });
+      const [code] = await Promise.all([fleet.retire(), fleet.start(1)]);
+      codes.push(code);
+    }
+    expect(codes).toEqual(Array(4).fill(0));
+    // No lease has to end for this: whoever left has settled or given back everything it had.
+    await vi.waitFor(async () => expect(await redis.keys(`${keys.taskPrefix}*`)).toEqual([]), {
+      timeout: 30_000,
+      interval: 50,
+    });
+    await vi.waitFor(() => expect(fleet.runs.size).toBe(5_000)); // the last lines of their output
+    expect([...fleet.runs.keys()].sort()).toEqual(results.map(({ info }) => info!.id).sort());
+    expect(new Set(fleet.runs.values())).toEqual(new Set([1]));
+    expect(await redis.exists(keys.active, keys.lease, keys.retry, keys.archived, keys.failed)).toBe(0);
+    expect(await redis.get(keys.processed)).toBe('5000');
+    expect(fleet.lines).not.toContain('unreachable');
+  }, 120_000);
 
   it('loses no accepted task when Redis is killed and restarted under load', async () => {
     const { server, redis, client, fleet } = await setUp({ appendOnly: true });
