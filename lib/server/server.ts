@@ -165,11 +165,14 @@ export class Server {
   /** Runs one task, leased by the caller, through the whole pipeline. */
   async work(leased: LeasedTask): Promise<TaskOutcome> {
     const { lanes, intake, runner, processor } = this.core;
-    const lane = lanes.get(leased.lease.queue) ?? lanes.add(leased.lease.queue, 1);
+    const { queue } = leased.lease;
+    const served = lanes.get(queue);
+    const lane = served ?? lanes.add(queue, 1);
     const outcomes = await this.collect(async () => {
       runner.start(intake.admit(lane, leased));
       await processor.whenQuiet();
     });
+    if (!served) lanes.remove(queue);
     return outcomes.find(({ task }) => task.id === leased.lease.id)!;
   }
 

@@ -227,6 +227,17 @@ describe('a running server', () => {
   });
 });
 
+describe('a server driven by hand', () => {
+  it('works a task of a queue it does not serve, and serves that queue no further', async () => {
+    const { add, server, memory } = rig({ t: () => undefined });
+    await add({ type: 't', queue: 'elsewhere' });
+    const { tasks } = await memory.exchange('elsewhere', { settle: [], take: 1 });
+    expect(await server.work(tasks[0]!)).toMatchObject({ outcome: 'done', task: { queue: 'elsewhere' } });
+    await add({ type: 't', queue: 'elsewhere' });
+    expect(await server.runOnce()).toEqual([]);
+  });
+});
+
 describe('shutdown', () => {
   it('waits for running tasks and settles them', async () => {
     const held = gate();
