@@ -56,10 +56,13 @@ if count == 0 and (take == 0 or backlog == 0) then
 end
 local running = call('LLEN', active)
 
-local function read_counter(key)
-  local value = call('GET', key)
-  local number = tonumber(value or 0)
-  if not number then error('WRONGTYPE the counter ' .. key .. ' holds "' .. value .. '", which is not a number') end
+-- Refuses what INCRBY would, which must not happen half-way.
+local function read_counter(key, most)
+  local value = call('GET', key) or '0'
+  local number = tonumber(value)
+  if not (value == '0' or string.find(value, '^-?[1-9]%d*$')) or math.abs(number) > most then
+    error('WRONGTYPE the counter ' .. key .. ' holds "' .. value .. '", which cannot be counted on from')
+  end
   return number
 end
 
@@ -178,11 +181,11 @@ if count > 0 then
       lost[#lost + 1] = i
     end
   end
-  local total = read_counter(KEYS[6])
-  read_counter(KEYS[5])
+  local total = read_counter(KEYS[6], tonumber(ARGV[6]))
+  read_counter(KEYS[5], FAR_FROM_MAX)
   if failures > 0 then
-    read_counter(KEYS[7])
-    read_counter(KEYS[8])
+    read_counter(KEYS[7], FAR_FROM_MAX)
+    read_counter(KEYS[8], FAR_FROM_MAX)
   end
 
   -- Everything is checked. The first write frees memory, so that a full Redis refuses none of those that follow.

@@ -224,6 +224,22 @@ describe('counters', () => {
     expect(await redis.mget(keys.processed, keys.failed)).toEqual([processed, failures]);
   });
 
+  it.each(['1.5', '1e3', '0x10', '007', '', '9223372036854775807', '99999999999999999999'])(
+    'of which one holds %j fail the call before anything is written',
+    async (value) => {
+      const { keys, redis } = fixture;
+      const [task] = await lend(1);
+      for (const key of [keys.processedOn(day()), keys.failedOn(day()), keys.failed]) {
+        await redis.set(key, value);
+        const before = await fixture.content();
+        await expect(settle(failed(task!))).rejects.toThrow(key);
+        expect(await fixture.content()).toEqual(before);
+        await redis.del(key);
+      }
+      expect(await settle(failed(task!))).toEqual(['settled']);
+    },
+  );
+
   it('wrap within a batch as they would one by one', async () => {
     const { keys, redis } = fixture;
     await redis.mset(keys.processed, '9223372036854775294', keys.failed, '7');
