@@ -26,5 +26,7 @@ for i = 1, #ids do
     lost[#lost + 1] = i
   end
 end
+-- A full Redis refuses ZADD, though this one takes no memory, unless the script has begun with a write that it allows.
+if #extended > 0 then redis.call('ZREM', KEYS[1], extended[2]) end
 spread('ZADD', KEYS[1], extended)
 return lost

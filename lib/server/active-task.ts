@@ -8,6 +8,9 @@ import type { TaskMessage } from '../wire/message.js';
 /** asynq's fallback for a message with neither timeout nor deadline (section 5.4), in seconds. */
 const DEFAULT_TIMEOUT = 30 * 60;
 
+/** The latest time a Date can hold, in milliseconds. */
+const LATEST = 8.64e15;
+
 const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze(Object.create(null));
 
 /** How an attempt ended: what to store, and what to tell. */
@@ -43,7 +46,7 @@ export class ActiveTask implements TaskContext {
     readonly message: TaskMessage,
     readonly startedAt: number,
   ) {
-    this.deadlineAt = deadlineOf(message, startedAt);
+    this.deadlineAt = Math.min(deadlineOf(message, startedAt), LATEST);
   }
 
   get id(): string {

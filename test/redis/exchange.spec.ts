@@ -293,6 +293,20 @@ describe('a lease that moves while its settlement is under way', () => {
   });
 });
 
+describe('extensions', () => {
+  it('go on when Redis is full: running tasks must not be taken for abandoned', async () => {
+    const { keys, redis, broker, now } = fixture;
+    const leases = (await lend(3)).map(({ lease }) => lease);
+    await redis.config('SET', 'maxmemory', '1');
+    try {
+      expect(await broker.extendLeases('default', leases, now + 60)).toEqual([true, true, true]);
+    } finally {
+      await redis.config('SET', 'maxmemory', '0');
+    }
+    expect(await redis.zcount(keys.lease, now + 60, now + 60)).toBe(3);
+  });
+});
+
 describe('extensions whose replies are lost', () => {
   it.each([0, 1, 2])('prove the lease by whichever arrived last: number %s', async (arrived) => {
     const { keys, redis, server, now } = fixture;

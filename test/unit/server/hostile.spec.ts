@@ -104,6 +104,15 @@ describe('times beyond all bounds', () => {
   });
 });
 
+describe('a deadline beyond all bounds', () => {
+  it('is a date all the same', async () => {
+    const { server, add, outcomes } = rig({ t: (task) => task.deadline.toISOString() });
+    await add({ type: 't', timeout: 0, deadline: Number.MAX_SAFE_INTEGER });
+    await server.runOnce();
+    expect(outcomes[0]).toMatchObject({ outcome: 'done', result: '+275760-09-13T00:00:00.000Z' });
+  });
+});
+
 describe('hooks and listeners that are async functions', () => {
   it('are reported when they reject, and do not end the process', async () => {
     const broken = async (): Promise<never> => {
