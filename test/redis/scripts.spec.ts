@@ -220,7 +220,7 @@ describe('a key of the wrong type', () => {
     await arrange();
     await fixture.redis.set(fixture.keys.processed, 'many');
     const before = await fixture.content();
-    await expect(CALLS.exchange()).rejects.toThrow(/processed holds "many", which is not a number/);
+    await expect(CALLS.exchange()).rejects.toThrow(/processed holds "many", which cannot be counted on from/);
     expect(await fixture.content()).toEqual(before);
   });
 });
