@@ -35,7 +35,7 @@ local created, locked = {}, {}
 
 -- What the earlier call of a resent batch has stored, and nobody has changed since.
 local function is_present(key, message)
-  return resent and existing > 0 and not created[key] and try('HGET', key, 'msg') == message
+  return resent and existing > 0 and try('HGET', key, 'msg') == message
 end
 
 local function check(key, message, lock)

@@ -143,6 +143,17 @@ describe('settling', () => {
     expect(await redis.exists(keys.task(gone!.lease.id), keys.retry)).toBe(0);
   });
 
+  it('goes for a result, too', async () => {
+    const { keys, redis, broker } = fixture;
+    const [gone, moved] = await lend(2);
+    await redis.del(keys.task(gone!.lease.id));
+    await redis.hset(keys.task(moved!.lease.id), 'state', 'pending');
+    expect(await broker.writeResult(gone!.lease, Buffer.from('r'))).toBe(false);
+    expect(await broker.writeResult(moved!.lease, Buffer.from('r'))).toBe(false);
+    expect(await redis.exists(keys.task(gone!.lease.id))).toBe(0);
+    expect(await redis.hexists(keys.task(moved!.lease.id), 'result')).toBe(0);
+  });
+
   it('releases a lock that is still of the task, and no other', async () => {
     const { keys, redis } = fixture;
     const requests = ['own', 'taken', 'strange'].map((id) =>
