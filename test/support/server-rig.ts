@@ -88,6 +88,39 @@ export function rig(
   };
 }
 
+/** Rigs that are shut down, their manual clock moved until that is done. */
+const open = new Set<Rig>();
+
+/** A rig for this test; call `closeRigs` after each. */
+export function openRig(...args: Parameters<typeof rig>): Rig {
+  const made = rig(...args);
+  open.add(made);
+  return made;
+}
+
+/** The same with its server started. */
+export async function startRig(...args: Parameters<typeof rig>): Promise<Rig> {
+  const made = openRig(...args);
+  await made.server.start();
+  return made;
+}
+
+/** Shuts down every open rig, as one whose Redis is well again. */
+export async function closeRigs(): Promise<void> {
+  for (const { server, faults, memory } of open) {
+    faults.clear();
+    let closed = false;
+    const closing = server.shutdown().then(() => (closed = true));
+    const { clock } = memory;
+    while (clock instanceof ManualClock && !closed) {
+      clock.advance(500);
+      await turn(2);
+    }
+    await closing;
+  }
+  open.clear();
+}
+
 /** A manual clock at a whole second. */
 export const manualClock = (): ManualClock => new ManualClock(1_700_000_000_000);
 

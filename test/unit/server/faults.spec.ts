@@ -1,26 +1,14 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { LeaseExpiredError } from '../../../lib/errors.js';
-import { gate, manualClock, rig, turn, type Rig } from '../../support/server-rig.js';
+import { closeRigs, gate, manualClock, openRig, turn } from '../../support/server-rig.js';
 
-let current: Rig | undefined;
-
-afterEach(async () => {
-  current?.faults.clear();
-  const stopping = current?.server.shutdown();
-  const clock = current?.memory.clock as { advance?: (milliseconds: number) => void } | undefined;
-  for (let step = 0; clock?.advance && step < 30; step++) {
-    clock.advance(500);
-    await turn(2);
-  }
-  await stopping;
-  current = undefined;
-});
+afterEach(closeRigs);
 
 describe('Redis away', () => {
   it('holds finished tasks and settles them when it is back, leases first', async () => {
     const clock = manualClock();
     const held = gate();
-    current = rig({ t: held.handle }, {}, clock);
+    const current = openRig({ t: held.handle }, {}, clock);
     const { add, server, faults, calls, memory, outcomes, events } = current;
     await server.start();
     clock.advance(0);
@@ -53,7 +41,7 @@ describe('Redis away', () => {
 
   it('takes an acknowledgement whose reply was lost for final, and runs nothing twice', async () => {
     let runs = 0;
-    current = rig({ t: () => void runs++ });
+    const current = openRig({ t: () => void runs++ });
     const { add, server, faults, finished, outcomes, next, memory } = current;
     await server.start();
     await turn();
@@ -72,7 +60,7 @@ describe('Redis away', () => {
   it('gives a lease up before other servers may take the task', async () => {
     const clock = manualClock();
     const held = gate();
-    current = rig({ t: held.handle }, {}, clock);
+    const current = openRig({ t: held.handle }, {}, clock);
     const { add, server, faults } = current;
     await server.start();
     clock.advance(0);
@@ -93,7 +81,7 @@ describe('Redis away', () => {
   });
 
   it('goes on with other queues while one does not answer', async () => {
-    current = rig({ t: () => undefined }, { queues: ['good', 'bad'], taskCheckInterval: 5 });
+    const current = openRig({ t: () => undefined }, { queues: ['good', 'bad'], taskCheckInterval: 5 });
     const { memory, server, add, finished, outcomes } = current;
     const exchange = memory.exchange.bind(memory);
     memory.exchange = (queue, request) =>
@@ -108,7 +96,7 @@ describe('Redis away', () => {
   });
 
   it('polls when wake-ups are not to be had, and says so once', async () => {
-    current = rig({ t: () => undefined }, { taskCheckInterval: 5 });
+    const current = openRig({ t: () => undefined }, { taskCheckInterval: 5 });
     const { memory, server, add, finished, events } = current;
     const source = memory.watch.bind(memory);
     memory.watch = (listener) => ({
@@ -138,7 +126,7 @@ describe('Redis away', () => {
 describe('the recoverer', () => {
   it('takes over tasks of a crashed server after the grace: retried, or archived when exhausted', async () => {
     const clock = manualClock();
-    current = rig({ t: () => undefined }, { retryDelay: () => 3_600_000 }, clock);
+    const current = openRig({ t: () => undefined }, { retryDelay: () => 3_600_000 }, clock);
     const { add, server, memory, events } = current;
     const again = await add({ type: 't', maxRetry: 3 });
     const last = await add({ type: 't', maxRetry: 0 });
@@ -164,7 +152,7 @@ describe('the recoverer', () => {
 
   it('settles each task once, however many recoverers look', async () => {
     const clock = manualClock();
-    current = rig({ t: () => undefined }, { retryDelay: () => 3_600_000 }, clock);
+    const current = openRig({ t: () => undefined }, { retryDelay: () => 3_600_000 }, clock);
     const { add, memory, server } = current;
     const { Server } = await import('../../../lib/server/server.js');
     const { id } = await add({ type: 't' });

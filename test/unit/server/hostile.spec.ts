@@ -1,25 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../../lib/clock.js';
 import { Server } from '../../../lib/server/server.js';
-import { gate, manualClock, rig, turn, type Rig } from '../../support/server-rig.js';
+import { closeRigs, gate, manualClock, rig, startRig, turn } from '../../support/server-rig.js';
 
-let current: Rig | undefined;
-const start = async (...args: Parameters<typeof rig>): Promise<Rig> => {
-  current = rig(...args);
-  await current.server.start();
-  return current;
-};
-
-afterEach(async () => {
-  const stopping = current?.server.shutdown();
-  const clock = current?.memory.clock as { advance?: (milliseconds: number) => void } | undefined;
-  for (let step = 0; clock?.advance && step < 40; step++) {
-    clock.advance(500);
-    await turn(2);
-  }
-  await stopping;
-  current = undefined;
-});
+afterEach(closeRigs);
 
 /** What a query builder is: no promise, but `await` asks it like one. */
 const thenable = (then: (resolve: (value: unknown) => void) => void): unknown =>
@@ -143,7 +127,7 @@ describe('a lost lease', () => {
   it('of a finished task that waits for Redis is told once', async () => {
     const clock = manualClock();
     const held = gate();
-    const { add, memory, faults, outcomes } = await start({ t: held.handle }, {}, clock);
+    const { add, memory, faults, outcomes } = await startRig({ t: held.handle }, {}, clock);
     clock.advance(0);
     const { id } = await add({ type: 't' });
     const task = await held.entered;
@@ -203,7 +187,7 @@ describe('a process that stood still', () => {
 describe('a queue of a node that hangs', () => {
   it('holds up its own tasks only, also when it was alone in its round', async () => {
     const held = gate();
-    const { memory, add, next, finished, outcomes } = await start(
+    const { memory, add, next, finished, outcomes } = await startRig(
       { bad: held.handle, good: () => undefined },
       { queues: ['good', 'bad'] },
     );

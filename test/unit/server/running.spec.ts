@@ -1,28 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { DeadlineExceededError, LeaseExpiredError, ShutdownError, TaskCanceledError } from '../../../lib/errors.js';
-import { gate, manualClock, rig, turn, type Rig } from '../../support/server-rig.js';
+import { closeRigs, gate, manualClock, rig, startRig, turn } from '../../support/server-rig.js';
 
-let current: Rig | undefined;
-const start = async (...args: Parameters<typeof rig>): Promise<Rig> => {
-  current = rig(...args);
-  await current.server.start();
-  return current;
-};
-
-afterEach(async () => {
-  const stopping = current?.server.shutdown();
-  const clock = current?.memory.clock as { advance?: (milliseconds: number) => void } | undefined;
-  for (let step = 0; clock?.advance && step < 30; step++) {
-    clock.advance(500);
-    await turn(2);
-  }
-  await stopping;
-  current = undefined;
-});
+afterEach(closeRigs);
 
 describe('a running server', () => {
   it('wakes at once when a task arrives, without polling', async () => {
-    const { add, finished, outcomes } = await start({ t: () => 'ok' }, { taskCheckInterval: '1h' });
+    const { add, finished, outcomes } = await startRig({ t: () => 'ok' }, { taskCheckInterval: '1h' });
     await turn();
     await add({ type: 't' });
     await finished(1);
@@ -33,7 +17,7 @@ describe('a running server', () => {
     let running = 0;
     let most = 0;
     const seen = new Set<string>();
-    const { add, finished } = await start(
+    const { add, finished } = await startRig(
       {
         t: async (task) => {
           most = Math.max(most, ++running);
@@ -52,7 +36,7 @@ describe('a running server', () => {
 
   it('starts scheduled and retried tasks when they are due, not at the next interval', async () => {
     const clock = manualClock();
-    const { add, outcomes } = await start({ t: () => undefined }, { delayedTaskCheckInterval: '1h' }, clock);
+    const { add, outcomes } = await startRig({ t: () => undefined }, { delayedTaskCheckInterval: '1h' }, clock);
     clock.advance(0);
     await turn();
     await add({ type: 't' }, { processAt: clock.now() / 1000 + 3 });
@@ -68,7 +52,7 @@ describe('a running server', () => {
   });
 
   it('stops for a pause and goes on at the resume, without polling', async () => {
-    const { add, memory, finished, outcomes } = await start({ t: () => undefined }, { taskCheckInterval: '1h' });
+    const { add, memory, finished, outcomes } = await startRig({ t: () => undefined }, { taskCheckInterval: '1h' });
     await memory.pauseQueue('default');
     await add({ type: 't' });
     await turn(20);
@@ -80,7 +64,7 @@ describe('a running server', () => {
   it('ends an attempt at its deadline, writes the retry at once, and keeps the slot until the handler settles', async () => {
     const clock = manualClock();
     const held = gate();
-    const { add, server, memory, outcomes, events } = await start({ t: held.handle }, { concurrency: 1 }, clock);
+    const { add, server, memory, outcomes, events } = await startRig({ t: held.handle }, { concurrency: 1 }, clock);
     clock.advance(0);
     const { id } = await add({ type: 't', timeout: 30 });
     const task = await held.entered;
@@ -103,7 +87,7 @@ describe('a running server', () => {
   it('honours a timeout beyond the 24.8 days a Node timer can take', async () => {
     const clock = manualClock();
     const held = gate();
-    const { add, outcomes } = await start({ t: held.handle }, {}, clock);
+    const { add, outcomes } = await startRig({ t: held.handle }, {}, clock);
     clock.advance(0);
     await add({ type: 't', timeout: 40 * 86_400 });
     const task = await held.entered;
@@ -117,7 +101,7 @@ describe('a running server', () => {
   it('cancels by id: an ordinary failure', async () => {
     const held = gate();
     const clock = manualClock();
-    const { add, memory, finished, outcomes } = await start({ t: held.handle }, {}, clock);
+    const { add, memory, finished, outcomes } = await startRig({ t: held.handle }, {}, clock);
     clock.advance(0);
     await turn();
     const { id } = await add({ type: 't' });
@@ -133,7 +117,7 @@ describe('a running server', () => {
   it('keeps the lease of a long task, and its late result changes nothing once the lease is lost', async () => {
     const clock = manualClock();
     const held = gate();
-    const { add, memory, outcomes } = await start({ t: held.handle }, {}, clock);
+    const { add, memory, outcomes } = await startRig({ t: held.handle }, {}, clock);
     clock.advance(0);
     const { id } = await add({ type: 't', retention: 60 });
     const task = await held.entered;
@@ -160,7 +144,7 @@ describe('a running server', () => {
   it('changes concurrency and queues while it runs', async () => {
     let running = 0;
     let most = 0;
-    const { add, server, finished } = await start(
+    const { add, server, finished } = await startRig(
       {
         t: async () => {
           most = Math.max(most, ++running);
@@ -188,7 +172,7 @@ describe('a running server', () => {
 
   it('pauses and resumes fetching; what runs goes on', async () => {
     const held = gate();
-    const { add, server, finished, outcomes } = await start({ t: held.handle, u: () => undefined });
+    const { add, server, finished, outcomes } = await startRig({ t: held.handle, u: () => undefined });
     await add({ type: 't' });
     await held.entered;
     server.pauseFetching();
@@ -205,7 +189,7 @@ describe('a running server', () => {
     const held = gate();
     const clock = manualClock();
     const options = { concurrency: 3, queues: { default: 2 } };
-    const { add, server, memory } = await start({ t: held.handle }, options, clock);
+    const { add, server, memory } = await startRig({ t: held.handle }, options, clock);
     clock.advance(0);
     await add({ type: 't' });
     await held.entered;
@@ -241,7 +225,7 @@ describe('a server driven by hand', () => {
 describe('shutdown', () => {
   it('waits for running tasks and settles them', async () => {
     const held = gate();
-    const { add, server, finished, outcomes } = await start({ t: held.handle });
+    const { add, server, finished, outcomes } = await startRig({ t: held.handle });
     await add({ type: 't' });
     await held.entered;
     const closing = server.shutdown();
@@ -253,7 +237,7 @@ describe('shutdown', () => {
   });
 
   it('tells the rest to stop after the timeout, and puts them back at the front, the attempt not counted', async () => {
-    const { add, server, memory, outcomes, events, next } = await start(
+    const { add, server, memory, outcomes, events, next } = await startRig(
       {
         t: (task) =>
           new Promise((_, reject) =>
@@ -276,7 +260,7 @@ describe('shutdown', () => {
   });
 
   it('keeps the success of a handler that still finishes when told to stop', async () => {
-    const { add, server, outcomes, next } = await start(
+    const { add, server, outcomes, next } = await startRig(
       { t: (task) => new Promise((resolve) => task.signal.addEventListener('abort', () => resolve('saved'))) },
       { shutdownTimeout: 20 },
     );
@@ -290,7 +274,7 @@ describe('shutdown', () => {
   it('gives a handler that ignores everything back without waiting for ever', async () => {
     const clock = manualClock();
     const held = gate();
-    const { add, server, memory, events } = await start({ t: held.handle }, { shutdownTimeout: 1_000 }, clock);
+    const { add, server, memory, events } = await startRig({ t: held.handle }, { shutdownTimeout: 1_000 }, clock);
     clock.advance(0);
     const { id } = await add({ type: 't' });
     await held.entered;
@@ -306,7 +290,7 @@ describe('shutdown', () => {
   });
 
   it('is idempotent, and a closed server does not start', async () => {
-    const { server } = await start({ t: () => undefined });
+    const { server } = await startRig({ t: () => undefined });
     await expect(server.start()).rejects.toThrow('asynq: the server is already running');
     server.stop();
     await expect(server.start()).rejects.toThrow('asynq: the server is in the stopped state. Waiting for shutdown.');
