@@ -1,5 +1,6 @@
 import type { WakeSource } from '../broker/broker.js';
 import type { Clock, ClockTimer } from '../clock.js';
+import { BrokerUnavailableError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Lane } from './lane.js';
 import type { Lanes } from './lanes.js';
@@ -9,6 +10,8 @@ const SHORTEST_REST = 1;
 const LONGEST_REST = 32;
 /** Milliseconds until notices are tried again after they were refused. */
 const REFUSED_FOR = 30_000;
+/** The same after a connection was lost, which the next may not be. */
+const LOST_FOR = 1_000;
 
 export interface WakerOptions {
   readonly clock: Clock;
@@ -107,7 +110,8 @@ export class Waker {
   private refused(error: unknown): void {
     if (this.stopped) return;
     if (this.refusedUntil === 0) this.options.events.emit('wakeUnavailable', { error });
-    this.refusedUntil = this.options.clock.now() + REFUSED_FOR;
+    const pause = error instanceof BrokerUnavailableError ? LOST_FOR : REFUSED_FOR;
+    this.refusedUntil = this.options.clock.now() + pause;
   }
 
   private pollNow(): void {

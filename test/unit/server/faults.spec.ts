@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { LeaseExpiredError } from '../../../lib/errors.js';
+import { MemoryBroker } from '../../../lib/broker/memory/memory-broker.js';
+import { BrokerUnavailableError, LeaseExpiredError, WakeUpRefusedError } from '../../../lib/errors.js';
+import { Server } from '../../../lib/server/server.js';
 import { closeRigs, gate, manualClock, openRig, turn } from '../../support/server-rig.js';
 
 afterEach(closeRigs);
@@ -120,6 +122,37 @@ describe('Redis away', () => {
     await finished(2);
     expect(events.filter(({ name }) => name === 'wakeUnavailable')).toHaveLength(1);
     await other.shutdown();
+  });
+});
+
+describe('wake-ups that cannot be armed', () => {
+  it.each([
+    ['soon when the connection was lost', new BrokerUnavailableError('connection lost'), true],
+    ['later when they were refused', new WakeUpRefusedError('forbidden'), false],
+  ])('are armed again %s', async (_, error, soon) => {
+    const clock = manualClock();
+    const memory = new MemoryBroker(clock);
+    let tries = 0;
+    const watch = memory.watch.bind(memory);
+    memory.watch = (listener) => {
+      const source = watch(listener);
+      return {
+        armPending: (queues) => (++tries === 1 ? Promise.reject(error) : source.armPending(queues)),
+        armDelayed: (queues) => source.armDelayed(queues),
+        close: () => source.close(),
+      };
+    };
+    const server = new Server({ broker: memory, handlers: [{ pattern: 't', handle: () => undefined }] });
+    await server.start();
+    const began = clock.now();
+    while (tries < 2) {
+      clock.advance(500);
+      await turn();
+    }
+    expect(clock.now() - began < 5_000).toBe(soon);
+    const closing = server.shutdown();
+    clock.advance(0);
+    await closing;
   });
 });
 

@@ -88,6 +88,26 @@ describe('times beyond all bounds', () => {
   });
 });
 
+describe('finished tasks with large payloads', () => {
+  it('are settled in several calls, each of a size Redis takes', async () => {
+    const { server, memory, add } = rig({
+      t: () => {
+        throw new Error('x');
+      },
+    });
+    const settled: number[] = [];
+    const exchange = memory.exchange.bind(memory);
+    memory.exchange = (queue, request) => {
+      if (request.settle.length > 0) settled.push(request.settle.length);
+      return exchange(queue, request);
+    };
+    const megabytes = (count: number) => ({ type: 't', payload: Buffer.alloc(count * 1024 * 1024) });
+    for (const size of [7, 7, 7, 20, 1]) await add(megabytes(size));
+    await server.runOnce();
+    expect(settled).toEqual([2, 1, 1, 1]);
+  });
+});
+
 describe('a deadline beyond all bounds', () => {
   it('is a date all the same', async () => {
     const { server, add, outcomes } = rig({ t: (task) => task.deadline.toISOString() });
