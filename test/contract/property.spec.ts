@@ -78,11 +78,15 @@ describe('memory and Redis', () => {
     }
   }
 
-  it('answer the same and hold the same after each step of any history', async () => {
-    await fc.assert(fc.asyncProperty(history, replay), {
-      numRuns: Number(FC_RUNS),
-      ...(FC_SEED === undefined ? {} : { seed: Number(FC_SEED) }),
-      ...(FC_PATH === undefined ? {} : { path: FC_PATH }),
-    });
-  }, Math.max(60_000, Number(FC_RUNS) * 1500));
+  it(
+    'answer the same and hold the same after each step of any history',
+    async () => {
+      await fc.assert(fc.asyncProperty(history, replay), {
+        numRuns: Number(FC_RUNS),
+        ...(FC_SEED === undefined ? {} : { seed: Number(FC_SEED) }),
+        ...(FC_PATH === undefined ? {} : { path: FC_PATH }),
+      });
+    },
+    Math.max(60_000, Number(FC_RUNS) * 1500),
+  );
 });
