@@ -35,10 +35,13 @@ export class Intake {
     const now = this.options.clock.now();
     const tasks = reply.tasks.map((leased) => this.admit(lane, leased, now));
     for (const damaged of reply.damaged) this.setAside(lane, damaged, now);
-    for (const task of tasks) {
-      if (run) this.options.runner.start(task);
-      else this.options.runner.conclude(task, this.options.verdicts.requeue(task));
-    }
+    if (run) for (const task of tasks) this.options.runner.start(task);
+    else for (const task of tasks.reverse()) this.giveBack(task);
+  }
+
+  /** To the front of its queue, the attempt not counted. */
+  private giveBack(task: ActiveTask): void {
+    this.options.runner.conclude(task, this.options.verdicts.requeue(task));
   }
 
   /** Makes an attempt of a leased task; its lease is kept alive from here on. */

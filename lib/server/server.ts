@@ -197,7 +197,8 @@ export class Server {
       await this.within(ABORT_GRACE, processor.whenQuiet());
     }
     let requeued = 0;
-    for (const task of [...lanes.held()]) {
+    // Each goes to the front of its queue, so the one taken last goes first.
+    for (const task of [...lanes.held()].reverse()) {
       if (task.verdict) continue;
       runner.conclude(task, verdicts.requeue(task));
       requeued += 1;

@@ -289,6 +289,22 @@ describe('shutdown', () => {
     held.open();
   });
 
+  it('gives several tasks back in their order', async () => {
+    const options = { concurrency: 3, shutdownTimeout: 0 };
+    const { add, server, memory, finished, outcomes } = await startRig({ t: () => new Promise(() => {}) }, options);
+    const started = new Promise<void>((resolve) => {
+      let count = 0;
+      server.events.on('taskStarted', () => ++count === 3 && resolve());
+    });
+    const added = [await add({ type: 't' }), await add({ type: 't' }), await add({ type: 't' })];
+    await started;
+    await server.shutdown();
+    await finished(3);
+    expect(outcomes.every(({ outcome }) => outcome === 'requeued')).toBe(true);
+    const { tasks } = await memory.exchange('default', { settle: [], take: 3 });
+    expect(tasks.map(({ message }) => message.id)).toEqual(added.map(({ id }) => id));
+  });
+
   it('is idempotent, and a closed server does not start', async () => {
     const { server } = await startRig({ t: () => undefined });
     await expect(server.start()).rejects.toThrow('asynq: the server is already running');
