@@ -116,7 +116,12 @@ export const checkPriority = (queue: string, value: unknown): number => {
 function checkQueues(queues: unknown): Readonly<Record<string, number>> {
   const entries = Array.isArray(queues)
     ? queues.map((name: unknown): [string, unknown] => [name as string, 1])
-    : Object.entries(requireObject(queues, 'queues', InvalidOptionError) as Record<string, unknown>);
+    : Object.entries(
+        requireObject(queues, 'queues (a list of names, or priorities by name)', InvalidOptionError) as Record<
+          string,
+          unknown
+        >,
+      );
   if (entries.length === 0) {
     throw new InvalidOptionError('queues is empty; name at least one queue, or leave it out for "default"');
   }

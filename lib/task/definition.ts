@@ -49,7 +49,7 @@ export function defineTask<P = unknown, R = unknown>(
 ): TaskDefinition<P, R> {
   name(type, 'task typename', 'task typename cannot be empty');
   requireObject(options, `options of task "${type}"`, InvalidTaskError);
-  rejectUnknownKeys(options, KNOWN, `option of task "${type}"`, InvalidTaskError);
+  rejectUnknownKeys(options, KNOWN, `option of task "${type}":`, InvalidTaskError);
   const { retryDelay, isFailure, codec, ...defaults } = options;
   applyOptions(DEFAULT_SETTINGS, defaults);
   if (retryDelay !== undefined) requireFunction(retryDelay, `retryDelay of task "${type}"`, InvalidTaskError);

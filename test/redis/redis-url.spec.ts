@@ -27,6 +27,7 @@ describe('parseRedisUrl', () => {
     ['http://localhost', 'asynq: unsupported uri scheme: "http"; use one of redis://, rediss://'],
     ['localhost:6379', 'asynq: unsupported uri scheme: "localhost"'],
     ['', 'asynq: unsupported uri scheme: ""'],
+    ['memroy', "redis-sentinel://, or 'memory' for the connection"],
     ['constructor://h', 'asynq: unsupported uri scheme: "constructor"'],
     ['redis://h/', 'asynq: could not parse redis uri: database number should be the first segment of the path'],
     ['redis://h/one', 'asynq: could not parse redis uri: database number should be the first segment of the path'],

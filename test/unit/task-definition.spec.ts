@@ -32,7 +32,7 @@ describe('defineTask', () => {
 
   it.each<[string, string, object | null, string]>([
     ['a blank type', ' \u0085', {}, 'task typename cannot be empty'],
-    ['an unknown option', 'x', { maxRetries: 3 }, 'unknown option of task "x" "maxRetries"; did you mean "maxRetry"?'],
+    ['an unknown option', 'x', { maxRetries: 3 }, 'unknown option of task "x": "maxRetries"; did you mean "maxRetry"?'],
     ['a wrong option', 'x', { timeout: -1 }, 'timeout must not be negative'],
     ['options that are none', 'x', null, 'options of task "x" must be an object, not null'],
     ['a retryDelay that is none', 'x', { retryDelay: 5 }, 'retryDelay of task "x" must be a function, not 5'],

@@ -32,7 +32,8 @@ export function parseRedisUrl(url: string): RedisOptions {
   const parse = Object.hasOwn(FORMS, parts.scheme) ? FORMS[parts.scheme] : undefined;
   if (parse) return parse(parts);
   const known = Object.keys(FORMS).map((scheme) => `${scheme}://`);
-  throw new InvalidOptionError(`asynq: unsupported uri scheme: "${parts.scheme}"; use one of ${known.join(', ')}`);
+  const remedy = `use one of ${known.join(', ')}, or 'memory' for the connection`;
+  throw new InvalidOptionError(`asynq: unsupported uri scheme: "${parts.scheme}"; ${remedy}`);
 }
 
 function split(url: string): UrlParts {

@@ -29,6 +29,7 @@ describe('resolveServerOptions', () => {
     [{ concurrency: 2.5 }, /concurrency .* not 2\.5/],
     [{ concurrency: '5' }, /concurrency .* not "5"/],
     [{ queues: {} }, /queues is empty; name at least one/],
+    [{ queues: 'low' }, /queues \(a list of names, or priorities by name\) must be an object, not "low"/],
     [{ queues: { ' ': 1 } }, /queue name must contain one or more characters/],
     [{ queues: { low: -1 } }, /priority of queue "low" .* not -1/],
     [{ queues: [7] }, /queue name must contain one or more characters, not 7/],
