@@ -78,8 +78,9 @@ export class ServerLoops {
     const { sync, recovery, cleaning, health, cancellation, leases, heartbeat } = this;
     const loops = [sync, recovery, cleaning, health, cancellation, leases, heartbeat];
     await Promise.all(loops.map((loop) => loop?.stop()));
-    await this.deps.subscriber.close().catch((error: unknown) => this.deps.onError('subscriber', error));
-    await this.deps.heartbeater.clear().catch((error: unknown) => this.deps.onError('heartbeater', error));
+    // Should Redis be away, the subscription ends with its connection, and the published state by its time to live.
+    await this.deps.subscriber.close().catch(() => undefined);
+    await this.deps.heartbeater.clear().catch(() => undefined);
   }
 
   /** A queue's scheduled or retry set has changed: look soon, but not more often than the forwarder's cooldown. */

@@ -185,6 +185,8 @@ export class Server {
 
   /** The order matters: each step needs what the later ones take away. */
   private async shutdownInOrder(): Promise<void> {
+    let requeued = 0;
+    const off = this.events.on('taskFinished', ({ outcome }) => outcome === 'requeued' && requeued++);
     this.stop();
     this.state = 'closed';
     const { processor, runner, verdicts, lanes } = this.core;
@@ -196,18 +198,16 @@ export class Server {
       for (const task of [...lanes.held()]) runner.interrupt(task, new ShutdownError());
       await this.within(ABORT_GRACE, processor.whenQuiet());
     }
-    let requeued = 0;
     // Each goes to the front of its queue, so the one taken last goes first.
     for (const task of [...lanes.held()].reverse()) {
-      if (task.verdict) continue;
-      runner.conclude(task, verdicts.requeue(task));
-      requeued += 1;
+      if (!task.verdict) runner.conclude(task, verdicts.requeue(task));
     }
     await this.within(LAST_SETTLE, processor.whenSettled());
     runner.close();
     await this.within(LAST_WORDS, this.loops.stop()); // clears the published state last, so that readers see the server until it is gone
     await this.source.close();
     clearInterval(this.keepAlive);
+    off();
     this.events.emit('serverClosed', { requeued });
   }
 
