@@ -78,7 +78,7 @@ const jestEsm = { way: 'its ES modules', app: 'esm', config: 'jest.esm.json', fl
 const jestCli = { way: 'ts-jest', app: 'cjs', config: 'jest.nest-cli.json', flags: '' };
 const users = {
   nest12: { resolutions: [bundler], jest: [jestEsm] },
-  nest11: { resolutions: [bundler, node10], jest: [jestEsm, jestCli] },
+  nest11: { resolutions: [node10], jest: [jestEsm, jestCli] },
 };
 
 describe.each(['nest12', 'nest11'] as const)('beside %s', (nest) => {
