@@ -1,6 +1,7 @@
 import type { ConsumerBroker, DamagedTask, ExchangeReply, LeasedTask } from '../broker/broker.js';
 import type { Clock } from '../clock.js';
 import type { AsynqEvents, TaskOutcomeKind } from '../events/events.js';
+import { decodeTaskMessage } from '../wire/codec.js';
 import { ActiveTask } from './active-task.js';
 import type { Lane } from './lane.js';
 import type { Lanes } from './lanes.js';
@@ -89,20 +90,9 @@ export class Intake {
   }
 }
 
+/** An undecodable task as far as it is known: no bytes are asynq's message with every field at its zero. */
 const unreadableMessage = (id: string, queue: string): LeasedTask['message'] => ({
-  type: '',
-  payload: Buffer.alloc(0),
+  ...decodeTaskMessage(Buffer.alloc(0)),
   id,
   queue,
-  maxRetry: 0,
-  retried: 0,
-  errorMsg: '',
-  timeout: 0,
-  deadline: 0,
-  uniqueKey: '',
-  lastFailedAt: 0,
-  retention: 0,
-  completedAt: 0,
-  groupKey: '',
-  headers: undefined,
 });
