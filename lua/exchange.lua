@@ -23,10 +23,9 @@
 --   6 max: the total at which Go starts again from 1
 --   7 take: tasks wanted
 --   8 count: tasks to settle
---   9 fences: see shared/fence.lua
---   10… six each for whatever is not a plain `done`: index, kind, '1' when it has a lock, message, time, result
+--   9… the fences: see shared/fence.lua; then, for what is no plain `done`: index, kind, '1' if it has a lock, message, time, result
 -- Returns
---   backlog (0 when paused), indexes of the lost settlements, and the taken tasks packed as [id, message, id, message …]
+--   packed: backlog (0 when paused), number of lost settlements, their indexes; then id and message of each task taken
 --
 -- Uses shared/spread.lua
 -- Uses shared/fence.lua
@@ -41,8 +40,10 @@ local MOST_GHOSTS = 1000
 -- Redis keeps a sorted set of up to 128 short members in a list it searches from one end to the other; with 100 tasks running that
 -- is a third of the time of a call. A member that is too long for it makes the set a skip list, and is gone before anyone can
 -- see it. It is no valid UTF-8, and so nobody's id.
-local FEW, UNLISTED = 24, string.rep('\255', 65)
+local FEW, TOO_LONG = 24, 65
 
+-- A worker of one slot settles one task and takes one, and then Lua itself is most of a call: a function costs more to create
+-- than the call spends in it. So this text runs straight through and has few.
 local call, try = redis.call, redis.pcall
 local pending, active, lease = KEYS[1], KEYS[3], KEYS[4]
 local take, count = tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -52,133 +53,62 @@ local backlog = call('LLEN', pending)
 local paused = call('EXISTS', KEYS[2]) == 1
 if paused then take = 0 end
 if count == 0 and (take == 0 or backlog == 0) then
-  return { paused and 0 or backlog, {}, '' }
+  return cmsgpack.pack({ paused and 0 or backlog, 0 })
 end
-local running = call('LLEN', active)
 
 -- Refuses what INCRBY would, which must not happen half-way.
 local function read_counter(key, most)
-  local value = call('GET', key) or '0'
-  local number = tonumber(value)
-  if not (value == '0' or string.find(value, '^-?[1-9]%d*$')) or math.abs(number) > most then
+  local value = redis.call('GET', key)
+  if not value then return 0 end
+  local total = tonumber(value)
+  if value ~= '0' and not string.find(value, '^-?[1-9]%d*$') or total > most or total < -most then
     error('WRONGTYPE the counter ' .. key .. ' holds "' .. value .. '", which cannot be counted on from')
   end
-  return number
+  return total
 end
 
-local function add(day_key, amount)
-  if call('INCRBY', day_key, amount) == amount then call('EXPIREAT', day_key, ARGV[5]) end
-end
-
--- Go starts the totals again from 1 when `processed`, as a double, has reached the maximum.
-local function add_to_totals(total, succeeded, failures)
-  if total + succeeded + failures < FAR_FROM_MAX then
-    call('INCRBY', KEYS[6], succeeded + failures)
-    if failures > 0 then call('INCRBY', KEYS[8], failures) end
-    return
+local reply, lost, number = { backlog, 0 }, 0, 0
+if count == 0 then
+  call('ZCARD', lease)
+else
+  local ids, id_start = {}, #ARGV[1] + 1
+  for i = 1, count do
+    ids[i] = string.sub(KEYS[11 + i], id_start)
   end
-  for i = 1, succeeded + failures do
-    local wraps = tonumber(call('GET', KEYS[6])) == tonumber(ARGV[6])
-    if wraps then call('SET', KEYS[6], 1) else call('INCR', KEYS[6]) end
-    if i > succeeded then
-      if wraps then call('SET', KEYS[8], 1) else call('INCR', KEYS[8]) end
-    end
-  end
-end
-
--- Most of what is settled is old, and so near the tail of the list: that part is rewritten at once, which is cheaper than
--- a search per id and keeps the order of the others.
-local function remove_from_active(ids, settled)
-  if #ids >= 4 then
-    local tail = call('LRANGE', active, -2 * #ids, -1)
-    local kept = {}
-    for i = 1, #tail do
-      local id = tail[i]
-      if settled[id] then settled[id] = 'removed' else kept[#kept + 1] = id end
-    end
-    if #kept < #tail then
-      call('LTRIM', active, 0, -#tail - 1)
-      spread('RPUSH', active, kept)
-    end
-  end
-  for i = 1, #ids do
-    if settled[ids[i]] ~= 'removed' then call('LREM', active, -1, ids[i]) end
-  end
-end
-
-local function release(lock, id)
-  if try('GET', lock) == id then call('DEL', lock) end
-end
-
-local function settle_special(id, key, item)
-  local kind = item.kind
-  if kind == COMPLETE then
-    call('HSET', key, 'msg', item.message, 'state', 'completed')
-    call('ZADD', KEYS[11], item.time, id)
-  elseif kind == COMPLETE_WITH_RESULT then
-    call('HSET', key, 'msg', item.message, 'state', 'completed', 'result', item.result)
-    call('ZADD', KEYS[11], item.time, id)
-  elseif kind == RETRY or kind == RETRY_FAILED then
-    call('HSET', key, 'msg', item.message, 'state', 'retry')
-    call('ZADD', KEYS[9], item.time, id)
-  elseif kind == ARCHIVE then
-    call('HSET', key, 'msg', item.message, 'state', 'archived')
-    call('ZADD', KEYS[10], ARGV[2], id)
-  elseif kind == ARCHIVE_AS_IS then
-    call('HSET', key, 'state', 'archived')
-    call('ZADD', KEYS[10], ARGV[2], id)
-  elseif kind == REQUEUE then
-    call('HSET', key, 'state', 'pending', 'pending_since', ARGV[3])
-    call('RPUSH', pending, id)
-    backlog = backlog + 1
-  end
-  if item.lock then release(item.lock, id) end
-end
-
-local function read_specials()
-  local specials, any = {}, false
-  local lock = 11 + count
-  for i = 10, #ARGV, 6 do
+  local held, argument = held_leases(lease, ids, 9)
+  local specials, moves, lock = {}, false, 11 + count
+  for i = argument, #ARGV, 6 do
     local item = { kind = ARGV[i + 1], message = ARGV[i + 3], time = ARGV[i + 4], result = ARGV[i + 5] }
     if ARGV[i + 2] == '1' then
       lock = lock + 1
       item.lock = KEYS[lock]
     end
     specials[tonumber(ARGV[i])] = item
-    any = any or item.kind ~= DONE
+    moves = moves or item.kind ~= DONE
   end
-  return specials, any
-end
-
-local lost = {}
-
-if count > 0 then
-  local ids, id_start = {}, #ARGV[1] + 1
-  for i = 1, count do
-    ids[i] = string.sub(KEYS[11 + i], id_start)
-  end
-  local specials, moves = read_specials()
   if moves then
     call('ZCARD', KEYS[9])
     call('ZCARD', KEYS[10])
     call('ZCARD', KEYS[11])
   end
-  local held = held_leases(lease, ids, ARGV[9])
-  local settled, settled_ids, settled_indexes, number, failures, moved = {}, {}, {}, 0, 0, 0
+
+  local settled, settled_ids, special, done_keys, succeeded, failures = {}, {}, {}, {}, 0, 0
   for i = 1, count do
     local id, item = ids[i], specials[i]
     local kind = item and item.kind or DONE
-    local ours = held[i] and not settled[id] and (kind == DONE or try('HGET', KEYS[11 + i], 'state') == 'active')
-    if ours then
+    if not held[i] or settled[id] or (kind ~= DONE and try('HGET', KEYS[11 + i], 'state') ~= 'active') then
+      lost = lost + 1
+      reply[lost + 2] = i
+    else
       number = number + 1
-      settled[id], settled_ids[number], settled_indexes[number] = true, id, i
+      settled[id], settled_ids[number] = true, id
+      if item then special[#special + 1] = i end
+      if kind == DONE then done_keys[#done_keys + 1] = KEYS[11 + i] end
       if kind == RETRY_FAILED or kind == ARCHIVE or kind == ARCHIVE_AS_IS then
         failures = failures + 1
-      elseif kind == RETRY or kind == REQUEUE then
-        moved = moved + 1
+      elseif kind ~= RETRY and kind ~= REQUEUE then
+        succeeded = succeeded + 1
       end
-    else
-      lost[#lost + 1] = i
     end
   end
   local total = read_counter(KEYS[6], tonumber(ARGV[6]))
@@ -188,36 +118,77 @@ if count > 0 then
     read_counter(KEYS[8], FAR_FROM_MAX)
   end
 
-  -- Everything is checked. The first write frees memory, so that a full Redis refuses none of those that follow.
-  spread('ZREM', lease, settled_ids)
-  remove_from_active(settled_ids, settled)
-  local done_keys, done = {}, 0
-  for n = 1, number do
-    local i = settled_indexes[n]
-    local item = specials[i]
-    if not item or item.kind == DONE then
-      done = done + 1
-      done_keys[done] = KEYS[11 + i]
-      if item and item.lock then release(item.lock, settled_ids[n]) end
-    else
-      settle_special(settled_ids[n], KEYS[11 + i], item)
+  -- Everything is checked but the type of `active`, which the first write tells. That one frees memory, so that a full Redis
+  -- refuses none of those that follow. Most of what is settled is old, and so near the tail of the list: that part is rewritten
+  -- at once, which is cheaper than a search per id and keeps the order of the others.
+  if number >= 4 then
+    local tail, kept = call('LRANGE', active, -2 * number, -1), {}
+    for i = 1, #tail do
+      local id = tail[i]
+      if settled[id] then settled[id] = 'removed' else kept[#kept + 1] = id end
+    end
+    if #kept < #tail then
+      call('LTRIM', active, 0, -#tail - 1)
+      spread('RPUSH', active, kept)
     end
   end
-  spread('DEL', nil, done_keys)
-  if number > moved then
-    add(KEYS[5], number - moved)
-    if failures > 0 then add(KEYS[7], failures) end
-    add_to_totals(total, number - moved - failures, failures)
+  for n = 1, number do
+    if settled[settled_ids[n]] == true then call('LREM', active, '-1', settled_ids[n]) end
   end
-else
-  call('ZCARD', lease)
+  spread('ZREM', lease, settled_ids)
+  for n = 1, #special do
+    local id, key, item = ids[special[n]], KEYS[11 + special[n]], specials[special[n]]
+    local kind = item.kind
+    if kind == COMPLETE then
+      call('HSET', key, 'msg', item.message, 'state', 'completed')
+      call('ZADD', KEYS[11], item.time, id)
+    elseif kind == COMPLETE_WITH_RESULT then
+      call('HSET', key, 'msg', item.message, 'state', 'completed', 'result', item.result)
+      call('ZADD', KEYS[11], item.time, id)
+    elseif kind == RETRY or kind == RETRY_FAILED then
+      call('HSET', key, 'msg', item.message, 'state', 'retry')
+      call('ZADD', KEYS[9], item.time, id)
+    elseif kind == ARCHIVE then
+      call('HSET', key, 'msg', item.message, 'state', 'archived')
+      call('ZADD', KEYS[10], ARGV[2], id)
+    elseif kind == ARCHIVE_AS_IS then
+      call('HSET', key, 'state', 'archived')
+      call('ZADD', KEYS[10], ARGV[2], id)
+    elseif kind == REQUEUE then
+      call('HSET', key, 'state', 'pending', 'pending_since', ARGV[3])
+      call('RPUSH', pending, id)
+      backlog = backlog + 1
+    end
+    if item.lock and try('GET', item.lock) == id then call('DEL', item.lock) end
+  end
+  spread('DEL', nil, done_keys)
+
+  local processed = succeeded + failures
+  if processed > 0 then
+    if call('INCRBY', KEYS[5], processed) == processed then call('EXPIREAT', KEYS[5], ARGV[5]) end
+    if failures > 0 and call('INCRBY', KEYS[7], failures) == failures then call('EXPIREAT', KEYS[7], ARGV[5]) end
+    -- Go starts the totals again from 1 when `processed`, as a double, has reached the maximum.
+    if total + processed < FAR_FROM_MAX then
+      call('INCRBY', KEYS[6], processed)
+      if failures > 0 then call('INCRBY', KEYS[8], failures) end
+    else
+      for i = 1, processed do
+        local wraps = tonumber(call('GET', KEYS[6])) == tonumber(ARGV[6])
+        if wraps then call('SET', KEYS[6], 1) else call('INCR', KEYS[6]) end
+        if i > succeeded then
+          if wraps then call('SET', KEYS[8], 1) else call('INCR', KEYS[8]) end
+        end
+      end
+    end
+  end
 end
 
-if take == 0 or backlog == 0 then
-  return { paused and 0 or backlog, lost, '' }
-end
+reply[1], reply[2] = backlog, lost
+if paused then reply[1] = 0 end
+if take == 0 or backlog == 0 then return cmsgpack.pack(reply) end
+if number == 0 then call('LLEN', active) end -- its type; where something was settled, it is known
 
-local taken, tasks, leases, popped, n = {}, {}, { '0', UNLISTED }, 0, 0
+local taken, leases, popped, n = {}, {}, 0, 0
 repeat
   local ids = call('RPOP', pending, take - n)
   if not ids then break end
@@ -231,19 +202,23 @@ repeat
       call('HDEL', key, 'pending_since')
       n = n + 1
       taken[n] = id
-      tasks[2 * n - 1], tasks[2 * n] = id, message
-      leases[2 * n + 1], leases[2 * n + 2] = ARGV[4], id
+      leases[2 * n - 1], leases[2 * n] = ARGV[4], id
+      local at = lost + 2 * n
+      reply[at + 1], reply[at + 2] = id, message
     elseif not message then
       call('DEL', key) -- a stub without a message; what is no hash at all is not ours to delete
     end
   end
 until n == take or popped > take + MOST_GHOSTS
-if n == 0 then return { backlog - popped, lost, '' } end
-spread('LPUSH', active, taken)
-if running + n > FEW then
-  spread('ZADD', lease, leases)
-  call('ZREM', lease, UNLISTED)
-else
-  call('ZADD', lease, unpack(leases, 3))
+reply[1] = backlog - popped
+if n > 0 then
+  if spread('LPUSH', active, taken) > FEW then
+    local unlisted = string.rep('\255', TOO_LONG)
+    call('ZADD', lease, '0', unlisted)
+    spread('ZADD', lease, leases)
+    call('ZREM', lease, unlisted)
+  else
+    spread('ZADD', lease, leases)
+  end
 end
-return { backlog - popped, lost, cmsgpack.pack(tasks) }
+return cmsgpack.pack(reply)

@@ -4,8 +4,8 @@
 --   1 lease
 -- ARGV
 --   1 expiry: seconds
---   2 fences: see shared/fence.lua
---   3… the ids
+--   2 count: ids
+--   3… the ids; then the fences: see shared/fence.lua
 -- Returns
 --   the indexes of the leases that are not the caller's
 --
@@ -13,10 +13,10 @@
 -- Uses shared/fence.lua
 
 local ids = {}
-for i = 3, #ARGV do
-  ids[i - 2] = ARGV[i]
+for i = 1, tonumber(ARGV[2]) do
+  ids[i] = ARGV[i + 2]
 end
-local held = held_leases(KEYS[1], ids, ARGV[2])
+local held = held_leases(KEYS[1], ids, #ids + 3)
 local lost, extended = {}, {}
 for i = 1, #ids do
   if held[i] then

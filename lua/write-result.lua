@@ -5,14 +5,14 @@
 --   2 task
 -- ARGV
 --   1 id
---   2 fences: see shared/fence.lua
---   3 result
+--   2 result
+--   3… the fences: see shared/fence.lua
 -- Returns
 --   1, or 0 when the task is not the caller's and nothing was written
 --
 -- Uses shared/fence.lua
 
-if not held_leases(KEYS[1], { ARGV[1] }, ARGV[2])[1] then return 0 end
+if not held_leases(KEYS[1], { ARGV[1] }, 3)[1] then return 0 end
 if redis.call('HGET', KEYS[2], 'state') ~= 'active' then return 0 end
-redis.call('HSET', KEYS[2], 'result', ARGV[3])
+redis.call('HSET', KEYS[2], 'result', ARGV[2])
 return 1

@@ -70,6 +70,22 @@ describe('PackedReader', () => {
     expect(read).toEqual(elements);
   });
 
+  it('reads counts of every size between texts', async () => {
+    const counts = [0, 127, 128, 255, 256, 65_535, 65_536, 2 ** 32 - 1, 2 ** 32, 2 ** 52];
+    const script = `return cmsgpack.pack({ ${counts.join(", 'x', ")} })`;
+    const reader = new PackedReader((await fixture.redis.callBuffer('EVAL', script, 0)) as Buffer);
+    const read = [reader.count()];
+    while (reader.more()) {
+      expect(reader.text()).toBe('x');
+      read.push(reader.count());
+    }
+    expect(read).toEqual(counts);
+  });
+
+  it.each([[0xff], [0xa1], [0xd1]])('refuses what is no count: %i', (type) => {
+    expect(() => new PackedReader(Buffer.from([0x91, type, 0, 0])).count()).toThrow(RangeError);
+  });
+
   it('is empty for an empty reply, and throws rather than read past the end', () => {
     expect(new PackedReader(Buffer.alloc(0)).more()).toBe(false);
     expect(() => new PackedReader(Buffer.from([0x91, 0xa5, 0x78])).view()).toThrow(RangeError);

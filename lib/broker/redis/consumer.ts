@@ -32,8 +32,6 @@ const LEASES_PER_CALL = 1000;
 /** Archived tasks an archiving looks at beyond as many as it has added; the rest is the janitor's. */
 const TRIMMED_AT_ONCE = 100;
 
-type Reply = readonly [backlog: number, lost: readonly number[], tasks: Buffer];
-
 /**
  * Takes, settles, extends. All of it goes over one connection (`consume`) and so arrives in the order of the calls: an
  * extension cannot overtake the settlement sent before it.
@@ -56,15 +54,20 @@ export class RedisConsumer implements ConsumerBroker {
     const own = this.keyspace.queue(queue);
     const batch = encodeSettlements(settle, own);
     const fences = this.scores.fences(batch.leases);
-    const argv = exchangeArguments(own.taskPrefix, now, expiresAt, take, batch.leases.length, fences, batch.specials);
+    const argv = exchangeArguments(own.taskPrefix, now, expiresAt, take, batch.leases.length, [
+      ...fences,
+      ...batch.specials,
+    ]);
     const keys = this.keys.of(queue, now).concat(batch.taskKeys, batch.locks);
     const answer = this.scripts.run('consume', 'exchange', keys, argv);
     const trimming = batch.archivedIds.length > 0 ? this.trim(queue, batch.archivedIds, now) : undefined;
-    const [backlog, lost, packed] = (await answer) as Reply;
+    const reply = new PackedReader((await answer) as Buffer);
     if (trimming) await trimming;
+    const backlog = reply.count();
+    const lost = Array.from({ length: reply.count() }, () => reply.count());
     const settled = new Array<SettleStatus>(settle.length).fill('settled');
     if (lost.length > 0) await this.markLost(queue, settle, lost, fences, settled);
-    const { tasks, damaged } = readTasks(queue, expiresAt, packed);
+    const { tasks, damaged } = readTasks(queue, expiresAt, reply);
     return { settled, tasks, damaged, backlog };
   }
 
@@ -79,7 +82,7 @@ export class RedisConsumer implements ConsumerBroker {
 
   async writeResult(lease: Lease, result: Buffer): Promise<boolean> {
     const keys = this.keyspace.queue(lease.queue);
-    const argv = [lease.id, this.scores.fences([lease]), result];
+    const argv = [lease.id, result, ...this.scores.fences([lease])];
     return (await this.scripts.run('consume', 'writeResult', [keys.lease, keys.task(lease.id)], argv)) === 1;
   }
 
@@ -87,7 +90,7 @@ export class RedisConsumer implements ConsumerBroker {
     const fences = this.scores.fences(leases);
     const expiresAt = Number(expiry);
     const undo = leases.map((lease) => this.scores.beginRenewal(lease, expiresAt));
-    const argv = [expiry, fences, ...leases.map(({ id }) => id)];
+    const argv = [expiry, String(leases.length), ...leases.map(({ id }) => id), ...fences];
     const keys = queueKeys('extendLeases', this.keyspace.queue(queue));
     const answer = this.scripts.run('consume', 'extendLeases', keys, argv).catch((error: unknown) => {
       if (!wasSent(error)) undo.forEach((takeBack) => takeBack());
@@ -110,11 +113,11 @@ export class RedisConsumer implements ConsumerBroker {
     queue: string,
     settle: readonly Settlement[],
     lost: readonly number[],
-    fences: string,
+    fences: readonly string[],
     settled: SettleStatus[],
   ): Promise<void> {
     for (const index of lost) settled[index - 1] = 'lost';
-    if (this.scores.fences(settle.map(({ lease }) => lease)) === fences) return;
+    if (this.scores.fences(settle.map(({ lease }) => lease)).join() === fences.join()) return;
     const request = { settle: lost.map((index) => settle[index - 1]!), take: 0 };
     const again = await this.exchange(queue, request).catch(() => undefined);
     lost.forEach((index, at) => (settled[index - 1] = again?.settled[at] ?? 'lost'));
@@ -135,8 +138,7 @@ function exchangeArguments(
   expiresAt: number,
   take: number,
   count: number,
-  fences: string,
-  specials: readonly Argument[],
+  further: readonly Argument[],
 ): Argument[] {
   const seconds = floorSeconds(now);
   const argv: Argument[] = [
@@ -148,14 +150,12 @@ function exchangeArguments(
     MAX_INT64,
     take > 0 ? String(Math.min(Math.floor(take), MOST_TAKEN)) : '0',
     String(count),
-    fences,
   ];
-  return specials.length > 0 ? argv.concat(specials) : argv;
+  return argv.concat(further);
 }
 
-function readTasks(queue: string, expiresAt: number, packed: Buffer): LeasedTasks {
+function readTasks(queue: string, expiresAt: number, reader: PackedReader): LeasedTasks {
   const taken = new LeasedTasks(queue);
-  const reader = new PackedReader(packed);
   while (reader.more()) taken.add(reader.text(), expiresAt, reader.view());
   return taken;
 }

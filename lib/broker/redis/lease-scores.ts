@@ -29,14 +29,14 @@ export class LeaseScores {
     this.doubtful.delete(lease);
   }
 
-  /** For scripts (lua/shared/fence.lua): the accepted scores of stretches of leases that have them in common. */
-  fences(leases: readonly Lease[]): string {
-    let fences = '';
+  /** For scripts (lua/shared/fence.lua): the accepted scores of stretches of leases that have them in common, and their lengths. */
+  fences(leases: readonly Lease[]): string[] {
+    const fences: string[] = [];
     let first = 0;
     for (let i = 1; i <= leases.length; i++) {
       const lease = leases[i];
       if (lease !== undefined && this.isAlike(lease, leases[first]!)) continue;
-      fences += `${fences === '' ? '' : ' '}${this.scores(leases[first]!)}*${i - first}`;
+      fences.push(this.scores(leases[first]!), String(i - first));
       first = i;
     }
     return fences;

@@ -1,13 +1,16 @@
 const FIXED_ARRAY = 0x90;
 const ARRAY_16 = 0xdc;
 const ARRAY_32 = 0xdd;
+const LARGEST_FIXED_COUNT = 0x7f;
+const COUNT_8 = 0xcc;
+const COUNT_64 = 0xcf;
 const FIXED_TEXT = 0xa0;
 const TEXT_8 = 0xd9;
 const TEXT_16 = 0xda;
 const TEXT_32 = 0xdb;
 
 /**
- * Reads a flat list of byte strings, as `cmsgpack.pack` writes it in a script. Scripts answer with one packed string rather
+ * Reads a flat list of byte strings and counts, as `cmsgpack.pack` writes it in a script. Scripts answer with one packed string rather
  * than with an array, because ioredis 6 takes several times longer to read an array of the same elements.
  */
 export class PackedReader {
@@ -32,6 +35,15 @@ export class PackedReader {
   text(): string {
     const start = this.enter();
     return this.bytes.toString('utf8', start, this.position);
+  }
+
+  /** The next element, an integer that is not negative. */
+  count(): number {
+    this.left--;
+    const type = this.number(1);
+    if (type <= LARGEST_FIXED_COUNT) return type;
+    if (type < COUNT_8 || type > COUNT_64) throw new RangeError(`a packed reply holds ${type} where a count is due`);
+    return this.number(2 ** (type - COUNT_8));
   }
 
   /** Steps over the next element and answers where it starts. */

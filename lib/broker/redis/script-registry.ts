@@ -52,10 +52,10 @@ export const SCRIPTS = {
       'archived',
       'completed',
     ],
-    argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'statsExpiry', 'max', 'take', 'count', 'fences'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'statsExpiry', 'max', 'take', 'count'],
   },
-  extendLeases: { keys: ['lease'], argv: ['expiry', 'fences'] },
-  writeResult: { keys: ['lease', 'task'], argv: ['id', 'fences', 'result'] },
+  extendLeases: { keys: ['lease'], argv: ['expiry', 'count'] },
+  writeResult: { keys: ['lease', 'task'], argv: ['id', 'result'] },
   forward: {
     keys: ['scheduled', 'retry', 'pending', 'groups'],
     argv: ['taskPrefix', 'groupPrefix', 'now', 'nowNanos', 'limit'],
