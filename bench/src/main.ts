@@ -35,7 +35,7 @@ const scenarios: Scenario[] = [
     atOnce: 1000,
     systems: everybody,
   },
-  { title: 'process, c=1', kind: 'process', count: n(20_000), atOnce: 1, systems: everybody },
+  { title: 'process, c=1', kind: 'process', count: n(50_000), atOnce: 1, systems: everybody },
   { title: 'process, c=10', kind: 'process', count: n(50_000), atOnce: 10, systems: everybody },
   { title: 'process, c=100', kind: 'process', count: n(50_000), atOnce: 100, systems: ['ours', 'ours+nest', ...peers] },
   {
