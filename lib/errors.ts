@@ -25,6 +25,11 @@ export class InvalidTaskError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_TASK';
 }
 
+/** The spec of a periodic task cannot be read. The message is that of robfig/cron, which asynq uses. */
+export class InvalidScheduleError extends AsynqError {
+  readonly code = 'ASYNQ_INVALID_SCHEDULE';
+}
+
 /** Another task holds the unique lock (asynq's ErrDuplicateTask). */
 export class DuplicateTaskError extends AsynqError {
   readonly code = 'ASYNQ_DUPLICATE_TASK';

@@ -10,6 +10,7 @@ const entry = ['leaf', 'wire', 'task', 'events', 'broker', 'client', 'server', '
 export const ROOMS = {
   leaf: [],
   wire: ['leaf'],
+  cron: ['leaf', 'wire'],
   task: ['leaf', 'wire'],
   events: core,
   broker: core,

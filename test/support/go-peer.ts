@@ -82,6 +82,13 @@ export class GoPeer extends Peer {
     return this.call('history', { queue, days });
   }
 
+  /** What robfig/cron makes of each spec: its error, or that many firings after `from` (milliseconds). */
+  cron(
+    specs: readonly { spec: string; location: string; from: number; count: number }[],
+  ): Promise<{ error: string; next: number[] | null }[]> {
+    return this.call('cron', { specs });
+  }
+
   runTask(queue: string, id: string): Promise<void> {
     return this.call('runTask', { queue, id });
   }
