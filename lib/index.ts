@@ -33,6 +33,7 @@ export { bytesCodec, jsonCodec, type PayloadCodec } from './task/codec.js';
 export type { IsFailure, RetryDelay, TaskContext } from './task/context.js';
 export type { TaskInfo } from './task/info.js';
 export type { TaskOptions } from './task/options.js';
+export { PostponeTask } from './task/postpone.js';
 export { defaultRetryDelay } from './task/retry-delay.js';
 export type { Duration } from './duration.js';
 export type { TaskState } from './wire/states.js';

@@ -21,16 +21,19 @@ function rawText(error: unknown): string {
   }
 }
 
-/** Whether the error, or one in its `cause` chain, has this code: works across two copies of this package. */
-export function hasCode(error: unknown, code: string): boolean {
+/** The error itself, or the first in its `cause` chain, that has this code: works across two copies of this package. */
+export function findCode(error: unknown, code: string): object | undefined {
   try {
     let current = error;
     for (let depth = 0; depth < DEEPEST_CAUSE && typeof current === 'object' && current !== null; depth++) {
-      if ((current as { code?: unknown }).code === code) return true;
+      if ((current as { code?: unknown }).code === code) return current;
       current = (current as { cause?: unknown }).cause;
     }
   } catch {
     // a getter that throws: not one of ours
   }
-  return false;
+  return undefined;
 }
+
+/** Whether the error, or one in its `cause` chain, has this code. */
+export const hasCode = (error: unknown, code: string): boolean => findCode(error, code) !== undefined;

@@ -4,7 +4,7 @@ import { watchRejection, type AsynqEvents } from '../events/events.js';
 import type { IsFailure, RetryDelay } from '../task/context.js';
 import { defaultRetryDelay } from '../task/retry-delay.js';
 import type { ActiveTask, Verdict } from './active-task.js';
-import { errorText, hasCode } from './error-text.js';
+import { errorText, findCode, hasCode } from './error-text.js';
 import type { TaskHandlerEntry } from './handler.js';
 
 /** Unix seconds. A Date holds nothing later, and a broker refuses what is no safe integer: with the whole batch it is part of. */
@@ -43,6 +43,8 @@ export class Verdicts {
   }
 
   failure(task: ActiveTask, error: unknown, entry: TaskHandlerEntry | undefined): Verdict {
+    const postponed = findCode(error, 'ASYNQ_POSTPONE_TASK');
+    if (postponed) return this.postpone(task, error, (postponed as { delay?: unknown }).delay);
     const { onError } = this.options;
     if (onError) this.guard('onError', () => this.watch('onError', onError(error, task)), undefined);
     const { lease, message } = task;
@@ -60,6 +62,18 @@ export class Verdicts {
   /** The recoverer's view of a task whose server went away: asynq's failure path without the error hook. */
   leaseExpired(task: ActiveTask, entry: TaskHandlerEntry | undefined): Verdict {
     return this.retryOrArchive(task, new LeaseExpiredError(), entry);
+  }
+
+  /** The stored message stays as it is: no attempt was made. */
+  private postpone(task: ActiveTask, error: unknown, delay: unknown): Verdict {
+    const { lease, message } = task;
+    const milliseconds = typeof delay === 'number' && delay >= 0 ? delay : 0;
+    const retryAt = Math.min(ceilSeconds(this.options.clock.now() + milliseconds), LATEST_RETRY);
+    return {
+      outcome: 'postponed',
+      settlement: { kind: 'retry', lease, message, retryAt, countAsFailure: false },
+      error,
+    };
   }
 
   private retryOrArchive(task: ActiveTask, error: unknown, entry: TaskHandlerEntry | undefined): Verdict {

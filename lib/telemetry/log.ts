@@ -49,6 +49,8 @@ function wordOutcome({ outcome, task, retried, error, retryAt }: TaskOutcome, lo
     logger.error(`${name(task)} failed and was archived (failures before: ${retried}): ${text(error)}`, stack(error));
   } else if (outcome === 'revoked') {
     logger.log(`${name(task)} was revoked: ${text(error)}`);
+  } else if (outcome === 'postponed') {
+    logger.log(`${name(task)} was postponed, next attempt ${at(retryAt)}: ${text(error)}`);
   } else if (outcome === 'requeued') {
     logger.log(`${name(task)} was put back to the front of its queue`);
   } else if (outcome === 'lost') {

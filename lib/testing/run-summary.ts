@@ -10,6 +10,8 @@ export class RunSummary implements Readonly<Record<TaskOutcomeKind, number>> {
   retry = 0;
   archived = 0;
   revoked = 0;
+  /** Threw PostponeTask and will run again. */
+  postponed = 0;
   requeued = 0;
   lost = 0;
   /** Every attempt, in the order in which they ended. Not part of comparisons such as `toEqual`. */

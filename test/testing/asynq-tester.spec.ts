@@ -183,7 +183,16 @@ describe('drain', () => {
     await client.enqueue('unknown');
     await client.enqueue(Later, 1);
     const summary = await tasks.drain();
-    expect({ ...summary }).toEqual({ done: 31, completed: 1, retry: 1, archived: 1, revoked: 1, requeued: 0, lost: 0 });
+    expect({ ...summary }).toEqual({
+      done: 31,
+      completed: 1,
+      retry: 1,
+      archived: 1,
+      revoked: 1,
+      postponed: 0,
+      requeued: 0,
+      lost: 0,
+    });
     expect(summary.total).toBe(35);
     expect(summary.errors).toHaveLength(3);
     expect(summary.outcomes).toContainEqual(expect.objectContaining({ outcome: 'completed', result: 'sent to 1' }));

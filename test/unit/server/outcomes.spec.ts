@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { RevokeTask, SkipRetry } from '../../../lib/errors.js';
+import { PostponeTask } from '../../../lib/task/postpone.js';
 import { manualClock, rig } from '../../support/server-rig.js';
 
 const START = 1_700_000_000;
@@ -59,6 +60,34 @@ describe('outcomes', () => {
       clock.advance(1_000);
     }
     expect((await memory.getTask('default', id))?.message).toMatchObject({ retried: 0, errorMsg: 'busy' });
+  });
+
+  it.each([
+    ['at once', new PostponeTask('1500ms')],
+    ['wrapped', new Error('outer', { cause: new PostponeTask(1_500) })],
+  ])('postpones without a trace of the attempt, thrown %s', async (_, error) => {
+    const clock = manualClock();
+    const onError = vi.fn();
+    const postpone = (): never => {
+      throw error;
+    };
+    const { server, memory, add } = rig({ t: postpone }, { onError }, clock);
+    const { id } = await add({ type: 't', maxRetry: 0 });
+    const before = await memory.getTask('default', id);
+    for (let attempt = 1; attempt <= 3; attempt++) {
+      const due = Math.ceil((clock.now() + 1_500) / 1_000);
+      expect(await server.runOnce()).toMatchObject([
+        { outcome: 'postponed', retried: 0, retryAt: new Date(due * 1000) },
+      ]);
+      expect(await memory.getTask('default', id)).toEqual({ ...before, state: 'retry', nextProcessAt: due });
+      clock.moveTo(due * 1000);
+    }
+    expect(onError).not.toHaveBeenCalled();
+    expect(memory.snapshot().default).toMatchObject({ processed: 0, failed: 0 });
+  });
+
+  it.each([[-1], ['soon'], [NaN], [undefined]])('refuses to be postponed by %o', (delay) => {
+    expect(() => new PostponeTask(delay as number)).toThrow(/delay of PostponeTask/);
   });
 
   it('archives on SkipRetry and drops on RevokeTask, also when wrapped', async () => {
