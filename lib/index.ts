@@ -5,11 +5,14 @@ export { AsynqServer } from './nest/asynq-server.js';
 export { AsynqClient, type AsynqClientOptions } from './client/client.js';
 export type { DefinedItem, EnqueueResult, NamedItem } from './client/types.js';
 export { AsynqInspector } from './inspector/inspector.js';
+export { AsynqSemaphores } from './limits/semaphores.js';
+export type { Semaphore, SemaphoreRunOptions, TokenHolder } from './limits/semaphore.js';
 export {
   ASYNQ_BROKER,
   getAsynqBrokerToken,
   getAsynqClientToken,
   getAsynqInspectorToken,
+  getAsynqSemaphoresToken,
   getAsynqServerToken,
 } from './nest/nest.tokens.js';
 export { InjectAsynqClient } from './nest/decorators/inject-asynq-client.decorator.js';

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.js';
 import type { ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
 import type { TaskState } from '../wire/states.js';
+import type { LimitingBroker } from './limiting.js';
 
 /*
  * The contract between asynq's state machine and everything above it. Two implementations exist (redis/, memory/), and
@@ -196,7 +197,14 @@ export interface InspectorBroker {
 }
 
 export interface Broker
-  extends ProducerBroker, ConsumerBroker, MaintenanceBroker, MonitoringBroker, WakeBroker, InspectorBroker {
+  extends
+    ProducerBroker,
+    ConsumerBroker,
+    MaintenanceBroker,
+    MonitoringBroker,
+    WakeBroker,
+    InspectorBroker,
+    LimitingBroker {
   /** The time everything above this broker lives by. */
   readonly clock: Clock;
   /** Key prefix, default `asynq`; unique-lock names are built with it. */

@@ -1,5 +1,6 @@
 /** What a finished attempt came to. `done`: deleted after success; `completed`: retained; `lost`: no longer ours, nothing written. */
-export type TaskOutcomeKind = 'done' | 'completed' | 'retry' | 'archived' | 'revoked' | 'postponed' | 'requeued' | 'lost';
+export type TaskOutcomeKind =
+  'done' | 'completed' | 'retry' | 'archived' | 'revoked' | 'postponed' | 'requeued' | 'lost';
 
 /** What events tell of a task. */
 export interface TaskRef {

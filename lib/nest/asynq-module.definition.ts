@@ -8,6 +8,7 @@ import {
   getAsynqBrokerToken,
   getAsynqClientToken,
   getAsynqInspectorToken,
+  getAsynqSemaphoresToken,
   getAsynqServerToken,
 } from './nest.tokens.js';
 
@@ -32,6 +33,7 @@ function withConnection(definition: DynamicModule, extras: AsynqModuleExtras): D
       getAsynqBrokerToken(name),
       getAsynqClientToken(name),
       getAsynqInspectorToken(name),
+      getAsynqSemaphoresToken(name),
       getAsynqServerToken(name),
     ],
   };

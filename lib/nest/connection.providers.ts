@@ -16,9 +16,11 @@ import {
   getAsynqBrokerToken,
   getAsynqClientToken,
   getAsynqInspectorToken,
+  getAsynqSemaphoresToken,
   getAsynqServerToken,
 } from './nest.tokens.js';
 import { AsynqInspector } from '../inspector/inspector.js';
+import { AsynqSemaphores } from '../limits/semaphores.js';
 import { ServerOrchestrator } from './server.orchestrator.js';
 
 /** The providers of one connection; the broker and the client can be overridden by their tokens. */
@@ -41,6 +43,11 @@ export function connectionProviders(name: string): Provider[] {
     {
       provide: getAsynqInspectorToken(name),
       useFactory: (made: Broker) => new AsynqInspector(made),
+      inject: [broker],
+    },
+    {
+      provide: getAsynqSemaphoresToken(name),
+      useFactory: (made: Broker) => new AsynqSemaphores(made),
       inject: [broker],
     },
     {

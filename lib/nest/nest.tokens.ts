@@ -1,6 +1,7 @@
 import type { InjectionToken } from '@nestjs/common';
 import { AsynqClient } from '../client/client.js';
 import { AsynqInspector } from '../inspector/inspector.js';
+import { AsynqSemaphores } from '../limits/semaphores.js';
 import { AsynqServer } from './asynq-server.js';
 import { DEFAULT_CONNECTION } from './nest.constants.js';
 
@@ -24,3 +25,7 @@ export const getAsynqServerToken = (name?: string): InjectionToken<AsynqServer> 
 /** The token of a connection's inspector; the class AsynqInspector for the unnamed one. */
 export const getAsynqInspectorToken = (name?: string): InjectionToken<AsynqInspector> =>
   isDefault(name) ? AsynqInspector : `ASYNQ_INSPECTOR:${name}`;
+
+/** The token of a connection's semaphores; the class AsynqSemaphores for the unnamed one. */
+export const getAsynqSemaphoresToken = (name?: string): InjectionToken<AsynqSemaphores> =>
+  isDefault(name) ? AsynqSemaphores : `ASYNQ_SEMAPHORES:${name}`;

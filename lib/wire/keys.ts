@@ -87,6 +87,11 @@ export class Keyspace {
     this.schedulerHistoryPrefix = `${prefix}:scheduler_history:`;
   }
 
+  /** The holders of a semaphore of asynq's x/rate. No hash tag: in a cluster each is where its name puts it. */
+  semaphore(scope: string): string {
+    return `${this.prefix}:sema:${scope}`;
+  }
+
   queue(name: string): QueueKeys {
     let keys = this.byQueue.get(name);
     if (!keys) this.byQueue.set(name, (keys = new QueueKeys(this.prefix, name)));

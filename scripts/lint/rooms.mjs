@@ -4,7 +4,19 @@
 const LEAVES = ['errors', 'clock', 'logger', 'duration', 'validation'];
 
 const core = ['leaf', 'wire', 'task'];
-const entry = ['leaf', 'wire', 'task', 'events', 'broker', 'client', 'server', 'scheduler', 'inspector', 'telemetry'];
+const entry = [
+  'leaf',
+  'wire',
+  'task',
+  'events',
+  'broker',
+  'client',
+  'server',
+  'scheduler',
+  'inspector',
+  'limits',
+  'telemetry',
+];
 
 /** Room → the rooms it may import, besides itself. */
 export const ROOMS = {
@@ -20,6 +32,7 @@ export const ROOMS = {
   server: [...core, 'events', 'broker'],
   scheduler: [...core, 'events', 'broker', 'client'],
   inspector: [...core, 'broker'],
+  limits: [...core, 'broker'],
   telemetry: [...core, 'events'],
   nest: [...entry, 'broker/redis', 'broker/memory'],
   testing: [...entry, 'broker/memory', 'nest'],

@@ -7,6 +7,7 @@ import { exerciseCounters } from './suite/counters.js';
 import { exerciseEnqueue } from './suite/enqueue.js';
 import { exerciseInspection } from './suite/inspection.js';
 import { exerciseLeases } from './suite/leases.js';
+import { exerciseLimiting } from './suite/limiting.js';
 import { exerciseMaintenance } from './suite/maintenance.js';
 import { exerciseMonitoring } from './suite/monitoring.js';
 import { exerciseSettlements } from './suite/settlements.js';
@@ -41,6 +42,7 @@ export function exerciseBroker(name: string, makeWorld: MakeWorld): void {
     exerciseBytes(current);
     exerciseInspection(current);
     exerciseMonitoring(current);
+    exerciseLimiting(current);
     exerciseWake(current);
   });
 }

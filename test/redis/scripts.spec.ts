@@ -64,6 +64,7 @@ const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   deleteExpiredCompleted: () => fixture.broker.deleteExpiredCompleted('default', 10),
   trimArchived: () => fixture.broker.trimArchived('default', 10),
   writeServerState: () => fixture.broker.writeServerState(INFO, [], 10),
+  acquireToken: () => fixture.broker.acquireToken('scope', 'a', 3, fixture.now + 60),
   getTask: () => fixture.broker.getTask('default', 'a'),
 };
 
@@ -97,6 +98,8 @@ function expectedKey(name: KeyName): string {
       return keys.task('a');
     case 'server':
       return keyspace.server(SERVER.host, SERVER.pid, SERVER.serverId);
+    case 'semaphore':
+      return keyspace.semaphore('scope');
     case 'workers':
       return keyspace.serverWorkers(SERVER.host, SERVER.pid, SERVER.serverId);
     default:

@@ -1,19 +1,18 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { describe, expect, it } from 'vitest';
 
 /*
- * Finds Go and builds the program of test/interop/go, once for all specs. Where Go is missing the interop suites are
+ * Finds Go and builds the programs of test/interop/go and go-rate, once for all specs. Where Go is missing the interop suites are
  * skipped with the reason in the output; under CI (the variable CI is set) they fail instead, since they must run there.
  */
 
-const SOURCES = fileURLToPath(new URL('../interop/go/', import.meta.url));
-const CACHE = join(SOURCES, '.cache');
+const INTEROP = fileURLToPath(new URL('../interop/', import.meta.url));
 /** A build on a machine that never built asynq compiles Go's standard library and downloads the modules. */
 export const BUILD_TIMEOUT = 300_000;
 
@@ -38,10 +37,10 @@ export const describeWithGo = (name: string, define: () => void): void => {
   describe.runIf(go)(name, define);
 };
 
-const hashOfSources = (): string => {
+const hashOfSources = (sources: string): string => {
   const hash = createHash('sha256').update(execFileSync(go!, ['version']));
-  const files = readdirSync(SOURCES).filter((file) => /\.go$|^go\.(mod|sum)$/.test(file));
-  for (const file of files.sort()) hash.update(`\0${file}\0`).update(readFileSync(join(SOURCES, file)));
+  const files = readdirSync(sources).filter((file) => /\.go$|^go\.(mod|sum)$/.test(file));
+  for (const file of files.sort()) hash.update(`\0${file}\0`).update(readFileSync(join(sources, file)));
   return hash.digest('hex').slice(0, 16);
 };
 
@@ -57,23 +56,25 @@ const takeLock = (lock: string): boolean => {
   }
 };
 
-const build = async (binary: string): Promise<void> => {
+const build = async (sources: string, binary: string): Promise<void> => {
   const unfinished = `${binary}.${process.pid}`;
   const args = ['build', '-trimpath', '-ldflags=-s -w', '-o', unfinished, '.'];
-  await promisify(execFile)(go!, args, { cwd: SOURCES, timeout: BUILD_TIMEOUT });
-  for (const old of readdirSync(CACHE)) if (/^peer-[0-9a-f]+$/.test(old)) rmSync(join(CACHE, old));
+  await promisify(execFile)(go!, args, { cwd: sources, timeout: BUILD_TIMEOUT });
+  const cache = dirname(binary);
+  for (const old of readdirSync(cache)) if (/^peer-[0-9a-f]+$/.test(old)) rmSync(join(cache, old));
   renameSync(unfinished, binary);
 };
 
-/** Path of the built program; builds it when its sources have changed since the last time. */
-export const buildPeer = async (): Promise<string> => {
-  mkdirSync(CACHE, { recursive: true });
-  const binary = join(CACHE, `peer-${hashOfSources()}`);
+/** Path of a built program; builds it when its sources have changed since the last time. */
+export const buildPeer = async (folder: 'go' | 'go-rate' = 'go'): Promise<string> => {
+  const sources = join(INTEROP, folder);
+  mkdirSync(join(sources, '.cache'), { recursive: true });
+  const binary = join(sources, '.cache', `peer-${hashOfSources(sources)}`);
   const lock = `${binary}.lock`;
   while (!existsSync(binary)) {
     if (takeLock(lock)) {
       try {
-        await build(binary);
+        await build(sources, binary);
       } finally {
         rmSync(lock, { recursive: true, force: true });
       }

@@ -21,6 +21,7 @@ import { MemoryWakeSource } from './memory-wake.js';
 import { MemoryMonitor, type PublishedServer } from './monitor.js';
 import { enqueueAll } from './produce.js';
 import { QueueStore, wellFormed } from './queue-store.js';
+import { Semaphores } from './semaphores.js';
 import { type Snapshot, describeQueue } from './snapshot.js';
 
 export interface MemoryBrokerOptions {
@@ -40,6 +41,7 @@ export class MemoryBroker implements Broker {
   private readonly stores = new Map<string, QueueStore>();
   private readonly sources = new Set<MemoryWakeSource>();
   private readonly monitor = new MemoryMonitor();
+  private readonly semaphores = new Semaphores();
   private closed = false;
 
   constructor(
@@ -112,6 +114,16 @@ export class MemoryBroker implements Broker {
     this.assertOpen();
   }
 
+  async acquireToken(scope: string, taskId: string, max: number, deadline: number): Promise<boolean> {
+    this.assertOpen();
+    return this.semaphores.acquire(scope, taskId, max, deadline, floorSeconds(this.clock.now()));
+  }
+
+  async releaseToken(scope: string, taskId: string): Promise<boolean> {
+    this.assertOpen();
+    return this.semaphores.release(scope, taskId);
+  }
+
   watch(listener: WakeListener): WakeSource {
     const source = new MemoryWakeSource(
       listener,
@@ -180,6 +192,7 @@ export class MemoryBroker implements Broker {
   /** Forgets every queue and task, as FLUSHDB would. */
   clear(): void {
     this.stores.clear();
+    this.semaphores.clear();
   }
 
   /** The bare data of a queue, for tests that bring about what no call can. */

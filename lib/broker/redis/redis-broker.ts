@@ -16,6 +16,7 @@ import type {
 import type { RedisConnections } from './connections.js';
 import { RedisConsumer } from './consumer.js';
 import { RedisInspector } from './inspector.js';
+import { RedisLimiting } from './limiting.js';
 import { RedisMaintenance } from './maintenance.js';
 import { RedisMonitoring } from './monitoring.js';
 import { RedisProducer } from './producer.js';
@@ -46,6 +47,7 @@ export class RedisBroker implements Broker {
   private readonly maintenance: RedisMaintenance;
   private readonly monitoring: RedisMonitoring;
   private readonly inspector: RedisInspector;
+  private readonly limiting: RedisLimiting;
 
   constructor(
     private readonly connections: RedisConnections,
@@ -60,6 +62,7 @@ export class RedisBroker implements Broker {
     this.maintenance = new RedisMaintenance(scripts, this.keyspace, clock);
     this.monitoring = new RedisMonitoring(connections, scripts, this.keyspace, clock);
     this.inspector = new RedisInspector(connections, scripts, this.keyspace, clock);
+    this.limiting = new RedisLimiting(connections, scripts, this.keyspace, clock);
   }
 
   enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
@@ -124,6 +127,14 @@ export class RedisBroker implements Broker {
 
   queues(): Promise<string[]> {
     return this.inspector.queues();
+  }
+
+  acquireToken(scope: string, taskId: string, max: number, deadline: number): Promise<boolean> {
+    return this.limiting.acquireToken(scope, taskId, max, deadline);
+  }
+
+  releaseToken(scope: string, taskId: string): Promise<boolean> {
+    return this.limiting.releaseToken(scope, taskId);
   }
 
   getTask(queue: string, id: string): Promise<StoredTask | undefined> {

@@ -16,6 +16,7 @@ export const KEY_TYPES = {
   task: 'hash',
   server: 'string',
   workers: 'hash',
+  semaphore: 'zset',
 } as const;
 
 export type KeyName = keyof typeof KEY_TYPES;
@@ -65,6 +66,7 @@ export const SCRIPTS = {
   deleteExpiredCompleted: { keys: ['completed'], argv: ['taskPrefix', 'now', 'limit'] },
   trimArchived: { keys: ['archived'], argv: ['taskPrefix', 'cutoff', 'keep', 'limit'] },
   writeServerState: { keys: ['server', 'workers'], argv: ['ttl', 'info'] },
+  acquireToken: { keys: ['semaphore'], argv: ['id', 'tokens', 'now', 'deadline'] },
   getTask: { file: 'inspect/get-task', keys: ['task', 'scheduled', 'retry'], argv: ['id'] },
 } as const satisfies Record<string, ScriptShape>;
 
