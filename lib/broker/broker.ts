@@ -1,7 +1,11 @@
 import type { Clock } from '../clock.js';
 import type { ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
 import type { TaskState } from '../wire/states.js';
+import type { AggregationBroker } from './aggregation.js';
+import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 import type { LimitingBroker } from './limiting.js';
+
+export type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 
 /*
  * The contract between asynq's state machine and everything above it. Two implementations exist (redis/, memory/), and
@@ -13,18 +17,6 @@ import type { LimitingBroker } from './limiting.js';
 /** Seconds a lease lasts, and the further seconds a recoverer waits (clock skew) before it takes an expired one. */
 export const LEASE_SECONDS = 30;
 export const RECOVERY_GRACE_SECONDS = 30;
-
-/** One task to create. Which state it enters follows from the request: scheduled before group before pending. */
-export interface EnqueueRequest {
-  readonly message: TaskMessage;
-  /** Unix seconds, rounded up; given = the task is scheduled, even when it has a group. */
-  readonly processAt?: number;
-  /** Seconds (at least 1) the lock `message.uniqueKey` lives; given exactly when that key is not empty. */
-  readonly uniqueTtl?: number;
-}
-
-/** `duplicate`: another task holds the lock (tested first). `conflict`: a task with this id exists. */
-export type EnqueueStatus = 'enqueued' | 'duplicate' | 'conflict';
 
 export interface ProducerBroker {
   /** Creates tasks in one atomic step per call, in order. The result has one status per request. */
@@ -201,6 +193,7 @@ export interface Broker
     ProducerBroker,
     ConsumerBroker,
     MaintenanceBroker,
+    AggregationBroker,
     MonitoringBroker,
     WakeBroker,
     InspectorBroker,

@@ -16,7 +16,9 @@ export type TaskOperation =
   | 'requeue'
   | 'forward'
   | 'deleteExpiredCompleted'
-  | 'trimArchived';
+  | 'trimArchived'
+  | 'finishSet'
+  | 'setAside';
 
 export interface Transition {
   /** `undefined`: there is no task of this id yet. */
@@ -29,8 +31,8 @@ export interface Transition {
 }
 
 /**
- * Every change of state a client or a server can bring about (wire-protocol section D without the inspector's and the
- * aggregator's rows, which come with them). What is not in here changes no state. The contract tests walk through every row.
+ * Every change of state a client or a server can bring about (wire-protocol section D without the inspector's rows, which
+ * come with it). Claiming a set of a group's tasks, and taking it back, changes no state. What is not in here changes no state. The contract tests walk through every row.
  */
 export const TRANSITIONS: readonly Transition[] = [
   { from: undefined, operation: 'enqueue', to: 'pending', note: 'no time and no group; last in line' },
@@ -53,4 +55,11 @@ export const TRANSITIONS: readonly Transition[] = [
     to: undefined,
     note: 'older than 90 days, or beyond the newest 9,999',
   },
+  {
+    from: 'aggregating',
+    operation: 'finishSet',
+    to: undefined,
+    note: 'part of the aggregated task now; lock released',
+  },
+  { from: 'aggregating', operation: 'setAside', to: 'archived', note: 'cannot be read; the others are aggregated' },
 ];

@@ -38,6 +38,7 @@ const NOTHING: QueueSnapshot = {
   archived: [],
   completed: [],
   groups: {},
+  sets: [],
   groupNames: [],
   tasks: {},
   locks: {},

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe } from 'vitest';
 import { ManualClock } from '../../lib/clock.js';
 import { Driver, type MakeWorld } from './driver.js';
+import { exerciseAggregation } from './suite/aggregation.js';
 import { exerciseArchive } from './suite/archive.js';
 import { exerciseBytes } from './suite/bytes.js';
 import { exerciseCounters } from './suite/counters.js';
@@ -37,6 +38,7 @@ export function exerciseBroker(name: string, makeWorld: MakeWorld): void {
     exerciseCounters(current);
     exerciseLeases(current);
     exerciseMaintenance(current);
+    exerciseAggregation(current);
     exerciseArchive(current);
     exerciseTransitions(current);
     exerciseBytes(current);

@@ -36,7 +36,16 @@ export type Step =
   | { readonly do: 'move'; readonly seconds: number }
   | { readonly do: 'recover'; readonly queue: string; readonly grace: number; readonly limit: number }
   | { readonly do: 'trim' | 'expire'; readonly queue: string; readonly limit: number }
-  | { readonly do: 'forward' | 'pause' | 'resume' | 'repair'; readonly queue: string }
+  | {
+      readonly do: 'aggregate';
+      readonly queue: string;
+      readonly gracePeriod: number;
+      readonly maxDelay: number;
+      readonly maxSize: number;
+      readonly end: 'finish' | 'delete' | 'aside' | 'leave';
+      readonly made: EnqueueStep;
+    }
+  | { readonly do: 'forward' | 'pause' | 'resume' | 'repair' | 'reclaim' | 'repairGroups'; readonly queue: string }
   | { readonly do: 'nameGroup'; readonly queue: string; readonly id: string; readonly group: string }
   | { readonly do: 'getTask'; readonly queue: string; readonly id: string };
 
@@ -111,8 +120,30 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 5,
     arbitrary: fc.record({
-      do: fc.constantFrom('forward', 'forward', 'forward', 'pause', 'resume', 'resume', 'repair'),
+      do: fc.constantFrom(
+        'forward',
+        'forward',
+        'forward',
+        'pause',
+        'resume',
+        'resume',
+        'repair',
+        'reclaim',
+        'repairGroups',
+      ),
       queue,
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('aggregate'),
+      queue,
+      gracePeriod: fc.integer({ min: 0, max: 30 }),
+      maxDelay: fc.integer({ min: 0, max: 30 }),
+      maxSize: fc.nat(3),
+      end: fc.constantFrom('finish', 'finish', 'delete', 'aside', 'leave'),
+      made: enqueueItem,
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('nameGroup'), queue, id, group }) },

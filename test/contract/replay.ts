@@ -1,4 +1,5 @@
 import type { Lease, LeasedTask, Settlement } from '../../lib/broker/broker.js';
+import { compareIds } from '../../lib/broker/memory/sorted-set.js';
 import { type ManualClock, floorSeconds } from '../../lib/clock.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { request } from '../support/messages.js';
@@ -37,6 +38,8 @@ export class Player {
         return this.recover(step);
       case 'nameGroup':
         return this.nameGroup(step);
+      case 'aggregate':
+        return this.aggregate(step);
       case 'getTask':
         return broker.getTask(step.queue, step.id);
       case 'move':
@@ -49,7 +52,18 @@ export class Player {
   private async maintain(
     step: Exclude<
       Step,
-      { do: 'enqueue' | 'exchange' | 'extend' | 'writeResult' | 'recover' | 'nameGroup' | 'getTask' | 'move' }
+      {
+        do:
+          | 'enqueue'
+          | 'exchange'
+          | 'extend'
+          | 'writeResult'
+          | 'recover'
+          | 'nameGroup'
+          | 'getTask'
+          | 'move'
+          | 'aggregate';
+      }
     >,
   ): Promise<unknown> {
     const { broker } = this.world;
@@ -66,6 +80,10 @@ export class Player {
         return broker.resumeQueue(step.queue);
       case 'repair':
         return broker.repairActive(step.queue);
+      case 'reclaim':
+        return broker.reclaimStaleSets(step.queue);
+      case 'repairGroups':
+        return broker.repairGroups(step.queue);
     }
   }
 
@@ -137,6 +155,23 @@ export class Player {
     const expired = await this.world.broker.listExpiredLeases(step.queue, this.now - step.grace, step.limit);
     this.keep(expired.tasks);
     return expired;
+  }
+
+  /** Claims what is due and ends each set as the step says; what is left claimed may be reclaimed later. */
+  private async aggregate(step: StepOf<'aggregate'>): Promise<unknown> {
+    const { broker } = this.world;
+    const { sets, nextDue } = await broker.claimDueSets(step.queue, () => step, 100);
+    const answers = [];
+    for (const claimed of sets.sort((a, b) => compareIds(a.group, b.group))) {
+      const set = await broker.readSet(claimed);
+      const { group, tasks } = set;
+      const ids = tasks.slice(0, 1).map(({ id }) => id);
+      const aside = step.end === 'aside' ? await broker.setAside(set, ids) : 0;
+      const made = step.end === 'delete' ? undefined : this.enqueueRequest(step.queue, step.made);
+      const status = step.end === 'leave' ? undefined : await broker.finishSet(set, made);
+      answers.push({ group, tasks, aside, status });
+    }
+    return { nextDue, answers };
   }
 
   private async nameGroup({ queue, id, group }: StepOf<'nameGroup'>): Promise<unknown> {

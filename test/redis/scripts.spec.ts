@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { LEASE_SECONDS, type Settlement } from '../../lib/broker/broker.js';
+import type { ClaimedSet } from '../../lib/broker/aggregation.js';
 import { readLua } from '../../lib/broker/redis/lua.js';
 import {
   KEY_TYPES,
@@ -63,11 +64,24 @@ const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   repairActive: () => fixture.broker.repairActive('default'),
   deleteExpiredCompleted: () => fixture.broker.deleteExpiredCompleted('default', 10),
   trimArchived: () => fixture.broker.trimArchived('default', 10),
+  claimDueSets: () => fixture.broker.claimDueSets('default', () => AT_ONCE, 10),
+  readSet: () => fixture.broker.readSet(claimedSet()),
+  setAside: () => fixture.broker.setAside(claimedSet(), ['g']),
+  finishSet: () => fixture.broker.finishSet({ ...claimedSet(), tasks: [], damaged: [] }, request()),
+  reclaimStaleSets: () => fixture.broker.reclaimStaleSets('default'),
+  repairGroups: () => fixture.broker.repairGroups('default'),
   writeServerState: () => fixture.broker.writeServerState(INFO, [], 10),
   acquireToken: () => fixture.broker.acquireToken('scope', 'a', 3, fixture.now + 60),
   getTask: () => fixture.broker.getTask('default', 'a'),
 };
 
+const AT_ONCE = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
+const claimedSet = (): ClaimedSet => ({
+  queue: 'default',
+  group: 'old',
+  key: fixture.keys.aggregationSet('old', 'set'),
+  deadline: fixture.now,
+});
 const archival = (id: string): Settlement => ({ kind: 'archive', lease: leaseOf(id, fixture.now), message: undefined });
 const retrial = (id: string): Settlement => ({
   kind: 'retry',
@@ -77,12 +91,20 @@ const retrial = (id: string): Settlement => ({
   countAsFailure: true,
 });
 
-/** Leased tasks `a` and `b`, so that the calls find something to do. */
+/** Leased tasks `a` and `b`, a task in a group and one in a claimed set that is stale, so that the calls find something to do. */
 async function arrange(): Promise<void> {
   const { keys, redis, now } = fixture;
   await fixture.broker.enqueue('default', [request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
   await fixture.take(2);
   await redis.zadd(keys.lease, now, 'a', now, 'b');
+  await fixture.broker.enqueue('default', [
+    request({ id: 'g', groupKey: 'group' }),
+    request({ id: 'o', groupKey: 'old' }),
+  ]);
+  const { key, deadline } = claimedSet();
+  await redis.rename(keys.group('old'), key);
+  await redis.zadd(keys.aggregationSets, deadline, key);
+  await redis.srem(keys.groups, 'old');
 }
 
 /** The values of KEYS by the name the registry has for them. */
@@ -96,6 +118,8 @@ function expectedKey(name: KeyName): string {
       return keys.failedOn(day);
     case 'task':
       return keys.task('a');
+    case 'aggregationSet':
+      return claimedSet().key;
     case 'server':
       return keyspace.server(SERVER.host, SERVER.pid, SERVER.serverId);
     case 'semaphore':
@@ -115,6 +139,7 @@ const expectedArgument = (name: string): unknown =>
     now: String(fixture.now),
     nowNanos: `${fixture.now}000000000`,
     expiry: String(fixture.now + 30),
+    setDeadline: expect.toSatisfy((text) => [0, 120].includes(Number(text) - fixture.now)),
     leaseExpiry: String(fixture.now + 30),
     statsExpiry: String(fixture.now + 90 * 86_400),
     max: '9223372036854775807',

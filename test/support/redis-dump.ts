@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { QueueSnapshot, ScoredId, Snapshot, TaskSnapshot } from '../../lib/broker/memory/snapshot.js';
+import { compareSets } from '../../lib/broker/memory/snapshot.js';
 import { compareIds } from '../../lib/broker/memory/sorted-set.js';
 import type { Clock } from '../../lib/clock.js';
 import { decodeTaskMessage } from '../../lib/wire/codec.js';
@@ -19,6 +20,7 @@ const emptyDraft = (): Draft => ({
   archived: [],
   completed: [],
   groups: {},
+  sets: [],
   groupNames: [],
   tasks: {},
   locks: {},
@@ -78,17 +80,36 @@ function describeTask(key: string, hash: Readonly<Record<string, Buffer>>): Task
 
 /** Reads one key into the draft of its queue. Redis runs on real time, so what the clock says has expired is left out. */
 class QueueReader {
-  readonly draft = emptyDraft();
+  private readonly found = emptyDraft();
+  /** Full names of aggregation sets, and their deadlines. */
+  private claimed: readonly ScoredId[] = [];
 
   constructor(
     private readonly keys: QueueKeys,
     private readonly clock: Clock,
   ) {}
 
+  /** What was read, with the claimed sets apart from the groups. */
+  get draft(): Draft {
+    const { keys, found, claimed } = this;
+    const names = new Map(claimed.map(([key, deadline]) => [key.slice(keys.groupPrefix.length), deadline]));
+    const groups = {};
+    const members = new Map<string, readonly ScoredId[]>();
+    for (const [name, ids] of Object.entries(found.groups)) {
+      if (names.has(name)) members.set(name, ids);
+      else put(groups, name, ids);
+    }
+    const sets = [...names].map(([name, deadline]) => {
+      return { group: name.slice(0, name.lastIndexOf(':')), deadline, members: members.get(name) ?? [] };
+    });
+    return { ...found, groups, sets: sets.sort(compareSets) };
+  }
+
   async read(node: Redis, key: string): Promise<void> {
-    const { keys, draft } = this;
+    const { keys, found: draft } = this;
     const set = (['lease', 'scheduled', 'retry', 'archived', 'completed'] as const).find((name) => keys[name] === key);
     if (set) draft[set] = await scored(node, key);
+    else if (key === keys.aggregationSets) this.claimed = await scored(node, key);
     else if (key === keys.pending) draft.pending = (await node.lrange(key, 0, -1)).reverse();
     else if (key === keys.active) draft.active = (await node.lrange(key, 0, -1)).sort(compareIds);
     else if (key === keys.groups) draft.groupNames = (await node.smembers(key)).sort(compareIds);
@@ -99,7 +120,7 @@ class QueueReader {
   }
 
   private async readNamed(node: Redis, key: string): Promise<void> {
-    const { keys, draft } = this;
+    const { keys, found: draft } = this;
     const after = (prefix: string): string | undefined =>
       key.startsWith(prefix) ? key.slice(prefix.length) : undefined;
     const id = after(keys.taskPrefix);
@@ -122,7 +143,7 @@ class QueueReader {
   private async readLock(node: Redis, key: string): Promise<void> {
     const [owner, expiresIn] = await Promise.all([node.get(key), node.pttl(key)]);
     if (expiresIn === -1) throw new Error(`the lock "${key}" does not expire`);
-    if (owner !== null) put(this.draft.locks, key, { owner, expiresIn });
+    if (owner !== null) put(this.found.locks, key, { owner, expiresIn });
   }
 }
 

@@ -1,4 +1,4 @@
-interface Lock {
+export interface Lock {
   readonly owner: string;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
@@ -27,6 +27,18 @@ export class Locks {
   /** Gives the lock back, if this task is still the one that holds it. */
   release(key: string, owner: string, now: number): void {
     if (this.living(key, now)?.owner === owner) this.locks.delete(key);
+  }
+
+  /** The same, so that it can be undone by {@link restore}. */
+  giveUp(key: string, owner: string, now: number): { key: string; lock: Lock } | undefined {
+    const lock = this.living(key, now);
+    if (lock?.owner !== owner) return undefined;
+    this.locks.delete(key);
+    return { key, lock };
+  }
+
+  restore(key: string, lock: Lock): void {
+    this.locks.set(key, lock);
   }
 
   /** Every lock that is held, in the order of the keys; `expiresIn` in milliseconds. */

@@ -2,6 +2,7 @@ import { type Clock, floorSeconds, SystemClock } from '../../clock.js';
 import { ClosedError } from '../../errors.js';
 import { DEFAULT_KEY_PREFIX } from '../../wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
+import type { AggregationSet, ClaimedSet, ClaimReply, FinishStatus, GroupPolicy } from '../aggregation.js';
 import type {
   Broker,
   EnqueueRequest,
@@ -15,6 +16,7 @@ import type {
   WakeListener,
   WakeSource,
 } from '../broker.js';
+import * as aggregate from './aggregate.js';
 import * as consume from './consume.js';
 import * as maintain from './maintain.js';
 import { MemoryWakeSource } from './memory-wake.js';
@@ -87,6 +89,41 @@ export class MemoryBroker implements Broker {
 
   async trimArchived(queue: string, limit: number): Promise<number> {
     return this.change(queue, (store, now) => maintain.trimArchived(store, limit, now));
+  }
+
+  async claimDueSets(
+    queue: string,
+    policyOf: (group: string) => GroupPolicy | undefined,
+    limit: number,
+  ): Promise<ClaimReply> {
+    const claims = (store: QueueStore, now: number) =>
+      aggregate.claimDueSets(store, queue, this.keyPrefix, policyOf, limit, now);
+    return this.change(queue, claims);
+  }
+
+  async readSet(set: ClaimedSet): Promise<AggregationSet> {
+    return this.change(set.queue, (store) => aggregate.readSet(store, set));
+  }
+
+  async setAside(set: ClaimedSet, ids: readonly string[]): Promise<number> {
+    return this.change(set.queue, (store, now) => aggregate.setAside(store, set, ids, now));
+  }
+
+  async finishSet(set: AggregationSet, request: EnqueueRequest | undefined): Promise<FinishStatus> {
+    return this.change(set.queue, (store, now) => aggregate.finishSet(store, set, request, now));
+  }
+
+  async reclaimStaleSets(queue: string): Promise<number> {
+    return this.change(queue, (store, now) => aggregate.reclaimStaleSets(store, now));
+  }
+
+  /** There is nothing to repair: here a group is listed exactly when tasks wait in it. */
+  async repairGroups(queue: string): Promise<{ listed: number; removed: number }> {
+    return this.change(queue, () => ({ listed: 0, removed: 0 }));
+  }
+
+  async listOverdueGroups(queue: string, cutoff: number): Promise<string[]> {
+    return this.change(queue, (store) => aggregate.listOverdueGroups(store, cutoff));
   }
 
   async writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void> {

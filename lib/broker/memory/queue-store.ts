@@ -20,6 +20,14 @@ export interface TaskRecord {
   result: Buffer | undefined;
 }
 
+/** Tasks claimed for one aggregation. */
+export interface StoredSet {
+  readonly group: string;
+  readonly members: SortedSet;
+  /** Unix seconds. */
+  readonly deadline: number;
+}
+
 /** All that is stored for one queue: the data structures of wire-protocol section 1.2, in process. */
 export class QueueStore {
   readonly tasks = new Map<string, TaskRecord>();
@@ -31,6 +39,8 @@ export class QueueStore {
   readonly archived = new SortedSet();
   readonly completed = new SortedSet();
   readonly groups = new Map<string, SortedSet>();
+  /** By the name of their key. */
+  readonly sets = new Map<string, StoredSet>();
   readonly locks = new Locks();
   readonly processed = new Counter();
   readonly failed = new Counter();

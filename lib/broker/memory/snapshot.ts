@@ -18,6 +18,15 @@ export interface TaskSnapshot {
   readonly pendingSince: number | undefined;
 }
 
+export interface SetSnapshot {
+  readonly group: string;
+  /** Unix seconds. */
+  readonly deadline: number;
+  readonly members: readonly ScoredId[];
+}
+
+export const compareSets = (a: SetSnapshot, b: SetSnapshot): number => compareIds(JSON.stringify(a), JSON.stringify(b));
+
 /** Everything that can be observed of a queue, in one order: two queues in the same state give equal snapshots. */
 export interface QueueSnapshot {
   /** In the order they are to run. */
@@ -30,6 +39,8 @@ export interface QueueSnapshot {
   readonly archived: readonly ScoredId[];
   readonly completed: readonly ScoredId[];
   readonly groups: Readonly<Record<string, readonly ScoredId[]>>;
+  /** Claimed for aggregation, in the order of group, deadline and members; their keys are random. */
+  readonly sets: readonly SetSnapshot[];
   /** The names in the set `groups`. */
   readonly groupNames: readonly string[];
   readonly tasks: Readonly<Record<string, TaskSnapshot>>;
@@ -70,6 +81,9 @@ export function describeQueue(store: QueueStore, now: number): QueueSnapshot {
     archived: scored(store.archived),
     completed: scored(store.completed),
     groups: Object.fromEntries(groups.map(([name, members]) => [name, scored(members)])),
+    sets: [...store.sets.values()]
+      .map(({ members, ...set }) => ({ ...set, members: scored(members) }))
+      .sort(compareSets),
     groupNames: groups.map(([name]) => name),
     tasks: Object.fromEntries(tasks.map(([id, record]) => [id, describeTask(record)])),
     locks: store.locks.held(now),

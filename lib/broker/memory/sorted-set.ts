@@ -41,6 +41,11 @@ export class SortedSet implements Iterable<Scored> {
     return this.chunks[0]?.[0];
   }
 
+  /** The entry with the highest score. */
+  last(): Scored | undefined {
+    return this.chunks.at(-1)?.at(-1);
+  }
+
   /** Adds the id or gives it another score. */
   set(id: string, score: number): void {
     this.delete(id);

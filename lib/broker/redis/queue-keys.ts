@@ -4,7 +4,10 @@ import { type KeyName, SCRIPTS, type ScriptName } from './script-registry.js';
 const DAY = 86_400_000;
 
 /** Keys that follow from the queue alone. */
-type QueueKeyName = Exclude<KeyName, 'processedOn' | 'failedOn' | 'task' | 'server' | 'workers' | 'semaphore'>;
+type QueueKeyName = Exclude<
+  KeyName,
+  'processedOn' | 'failedOn' | 'task' | 'aggregationSet' | 'server' | 'workers' | 'semaphore'
+>;
 
 /** Scripts whose first KEYS are all of that kind. */
 type QueueScript = {

@@ -1,6 +1,7 @@
 import { type Clock, SystemClock } from '../../clock.js';
 import { DEFAULT_KEY_PREFIX, Keyspace } from '../../wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
+import type { AggregationSet, ClaimedSet, ClaimReply, FinishStatus, GroupPolicy } from '../aggregation.js';
 import type {
   Broker,
   EnqueueRequest,
@@ -13,6 +14,7 @@ import type {
   WakeListener,
   WakeSource,
 } from '../broker.js';
+import { RedisAggregation } from './aggregation.js';
 import type { RedisConnections } from './connections.js';
 import { RedisConsumer } from './consumer.js';
 import { RedisInspector } from './inspector.js';
@@ -45,6 +47,7 @@ export class RedisBroker implements Broker {
   private readonly producer: RedisProducer;
   private readonly consumer: RedisConsumer;
   private readonly maintenance: RedisMaintenance;
+  private readonly aggregation: RedisAggregation;
   private readonly monitoring: RedisMonitoring;
   private readonly inspector: RedisInspector;
   private readonly limiting: RedisLimiting;
@@ -60,6 +63,7 @@ export class RedisBroker implements Broker {
     this.producer = new RedisProducer(connections, scripts, this.keyspace, clock);
     this.consumer = new RedisConsumer(scripts, this.keyspace, clock);
     this.maintenance = new RedisMaintenance(scripts, this.keyspace, clock);
+    this.aggregation = new RedisAggregation(connections, scripts, this.keyspace, clock);
     this.monitoring = new RedisMonitoring(connections, scripts, this.keyspace, clock);
     this.inspector = new RedisInspector(connections, scripts, this.keyspace, clock);
     this.limiting = new RedisLimiting(connections, scripts, this.keyspace, clock);
@@ -99,6 +103,38 @@ export class RedisBroker implements Broker {
 
   trimArchived(queue: string, limit: number): Promise<number> {
     return this.maintenance.trimArchived(queue, limit);
+  }
+
+  claimDueSets(
+    queue: string,
+    policyOf: (group: string) => GroupPolicy | undefined,
+    limit: number,
+  ): Promise<ClaimReply> {
+    return this.aggregation.claimDueSets(queue, policyOf, limit);
+  }
+
+  readSet(set: ClaimedSet): Promise<AggregationSet> {
+    return this.aggregation.readSet(set);
+  }
+
+  setAside(set: ClaimedSet, ids: readonly string[]): Promise<number> {
+    return this.aggregation.setAside(set, ids);
+  }
+
+  finishSet(set: AggregationSet, request: EnqueueRequest | undefined): Promise<FinishStatus> {
+    return this.aggregation.finishSet(set, request);
+  }
+
+  reclaimStaleSets(queue: string): Promise<number> {
+    return this.aggregation.reclaimStaleSets(queue);
+  }
+
+  repairGroups(queue: string): Promise<{ listed: number; removed: number }> {
+    return this.aggregation.repairGroups(queue);
+  }
+
+  listOverdueGroups(queue: string, cutoff: number): Promise<string[]> {
+    return this.aggregation.listOverdueGroups(queue, cutoff);
   }
 
   writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void> {

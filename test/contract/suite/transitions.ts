@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { AggregationSet } from '../../../lib/broker/aggregation.js';
 import type { Settlement } from '../../../lib/broker/broker.js';
 import { TRANSITIONS, type TaskOperation, type Transition } from '../../../lib/task/transitions.js';
 import { request } from '../../support/messages.js';
@@ -15,6 +16,12 @@ const settle =
     const task = { lease: { queue: 'default', id, expiresAt: score }, message: stored.message };
     return driver.settle(...allSettlements(task, driver.now).filter((item) => item.kind === kind));
   };
+
+const claimed = async ({ broker }: Driver): Promise<AggregationSet> => {
+  const at = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
+  const { sets } = await broker.claimDueSets('default', () => at, 1);
+  return broker.readSet(sets[0]!);
+};
 
 /** How each operation is carried out on a task that `Driver.arrange` has made. */
 const OPERATIONS: Record<TaskOperation, Operate> = {
@@ -39,6 +46,8 @@ const OPERATIONS: Record<TaskOperation, Operate> = {
     driver.clock.advance(90 * 86_400_000);
     return driver.broker.trimArchived('default', 10);
   },
+  finishSet: async (driver) => driver.broker.finishSet(await claimed(driver), undefined),
+  setAside: async (driver, id) => driver.broker.setAside(await claimed(driver), [id]),
 };
 
 const title = ({ from, operation, to, note }: Transition): string =>

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import { floorSeconds } from '../../clock.js';
+import { Keyspace } from '../../wire/keys.js';
+import {
+  AGGREGATION_SECONDS,
+  type AggregationSet,
+  type ClaimedSet,
+  type ClaimReply,
+  type FinishStatus,
+  type GroupPolicy,
+  LARGEST_SET,
+} from '../aggregation.js';
+import type { EnqueueRequest } from '../enqueue-request.js';
+import { enqueueAll } from './produce.js';
+import { type QueueStore, type StoredSet, readMessage, storedMessage, wellFormed } from './queue-store.js';
+import { SortedSet } from './sorted-set.js';
+
+export function claimDueSets(
+  store: QueueStore,
+  queue: string,
+  keyPrefix: string,
+  policyOf: (group: string) => GroupPolicy | undefined,
+  limit: number,
+  now: number,
+): ClaimReply {
+  const keys = new Keyspace(keyPrefix).queue(queue);
+  const time = floorSeconds(now);
+  const sets: ClaimedSet[] = [];
+  let next = Infinity;
+  for (const [group, members] of [...store.groups]) {
+    const policy = policyOf(group);
+    if (!policy) continue;
+    const due = dueAt(members, policy, time);
+    if (due > time || sets.length >= limit) {
+      next = Math.min(next, Math.max(due, time));
+      continue;
+    }
+    const deadline = time + AGGREGATION_SECONDS;
+    const key = keys.aggregationSet(group, randomUUID());
+    store.sets.set(key, { group, members: takeFirst(store, group, members, policy), deadline });
+    if (members.size > 0) next = time;
+    sets.push({ queue, group, key, deadline });
+  }
+  return { sets, nextDue: next === Infinity ? undefined : next };
+}
+
+/** Unix seconds. */
+function dueAt(members: SortedSet, { gracePeriod, maxDelay, maxSize }: GroupPolicy, now: number): number {
+  if (maxSize > 0 && members.size >= maxSize) return now;
+  const first = members.first()?.score ?? Infinity;
+  const last = members.last()?.score ?? Infinity;
+  return Math.min(last + gracePeriod, maxDelay > 0 ? first + maxDelay : Infinity);
+}
+
+function takeFirst(store: QueueStore, group: string, members: SortedSet, { maxSize }: GroupPolicy): SortedSet {
+  const claimed = new SortedSet();
+  for (const { id, score } of members.upTo(Infinity, Math.min(maxSize || LARGEST_SET, LARGEST_SET))) {
+    members.delete(id);
+    claimed.set(id, score);
+  }
+  if (members.size === 0) store.groups.delete(group);
+  return claimed;
+}
+
+/** The set, if it still is the caller's. */
+const own = (store: QueueStore, { key, deadline }: ClaimedSet): StoredSet | undefined => {
+  const set = store.sets.get(key);
+  return set?.deadline === deadline ? set : undefined;
+};
+
+export function readSet(store: QueueStore, set: ClaimedSet): AggregationSet {
+  const ids = [...(store.sets.get(set.key)?.members ?? [])].map(({ id }) => id);
+  const tasks = ids.flatMap((id) => store.tasks.get(id) ?? []).map(readMessage);
+  return { ...set, tasks, damaged: [] };
+}
+
+export function setAside(store: QueueStore, set: ClaimedSet, ids: readonly string[], now: number): number {
+  const { members } = own(store, set) ?? {};
+  const moved = ids.map(wellFormed).filter((id) => members?.delete(id));
+  for (const id of moved) {
+    store.tasks.get(id)!.state = 'archived';
+    store.archived.set(id, floorSeconds(now));
+  }
+  return moved.length;
+}
+
+export function finishSet(
+  store: QueueStore,
+  set: AggregationSet,
+  request: EnqueueRequest | undefined,
+  now: number,
+): FinishStatus {
+  if (request) storedMessage(request.message); // encoded, and so checked, before anything is written
+  const stored = own(store, set);
+  if (!stored || (request && stored.members.size === 0)) return 'lost';
+  const held = set.tasks.filter(({ id, uniqueKey }) => stored.members.score(id) !== undefined && uniqueKey !== '');
+  const locks = held.flatMap(({ id, uniqueKey }) => store.locks.giveUp(wellFormed(uniqueKey), id, now) ?? []);
+  const [status] = request ? enqueueAll(store, [request], now) : ['enqueued' as const];
+  if (status !== 'enqueued') {
+    for (const { key, lock } of locks) store.locks.restore(key, lock);
+    return status!;
+  }
+  for (const { id } of stored.members) store.tasks.delete(id);
+  store.sets.delete(set.key);
+  return 'finished';
+}
+
+export function reclaimStaleSets(store: QueueStore, now: number): number {
+  let reclaimed = 0;
+  for (const [key, { group, members, deadline }] of store.sets) {
+    if (deadline > floorSeconds(now)) continue;
+    for (const { id, score } of members) store.addToGroup(id, store.tasks.get(id)!, group, score);
+    reclaimed += members.size;
+    store.sets.delete(key);
+  }
+  return reclaimed;
+}
+
+export const listOverdueGroups = (store: QueueStore, cutoff: number): string[] =>
+  [...store.groups].filter(([, members]) => (members.last()?.score ?? Infinity) <= cutoff).map(([group]) => group);

@@ -1,0 +1,222 @@
+import { randomUUID } from 'node:crypto';
+import { type Clock, floorSeconds } from '../../clock.js';
+import { WrongKeyTypeError } from '../../errors.js';
+import type { Keyspace, QueueKeys } from '../../wire/keys.js';
+import {
+  AGGREGATION_SECONDS,
+  type AggregationBroker,
+  type AggregationSet,
+  type ClaimedSet,
+  type ClaimReply,
+  type FinishStatus,
+  type GroupPolicy,
+  LARGEST_SET,
+} from '../aggregation.js';
+import type { EnqueueRequest } from '../enqueue-request.js';
+import { nanoseconds, readScore, requireSeconds } from './arguments.js';
+import type { RedisConnections } from './connections.js';
+import { LeasedTasks } from './leased-tasks.js';
+import { PackedReader } from './packed-reader.js';
+import { queueKeys } from './queue-keys.js';
+import { encodeRequests } from './requests.js';
+import { scanKeys } from './scan.js';
+import type { Argument } from './script-command.js';
+import { SCRIPTS, type ScriptName } from './script-registry.js';
+import type { Scripts } from './scripts.js';
+
+/** Groups asked about, tasks read and tasks moved back by one script. */
+const GROUPS_AT_ONCE = 100;
+const READ_AT_ONCE = 500;
+const RECLAIMED_AT_ONCE = 500;
+
+/** What finish-set.lua answers. */
+const STATUS: Readonly<Record<number, FinishStatus>> = { 0: 'finished', 1: 'duplicate', 2: 'conflict', 3: 'lost' };
+
+interface Check extends GroupPolicy {
+  readonly group: string;
+}
+
+/** Groups and their aggregation, over the connection `consume`; what looks for damage goes over `monitor`. */
+export class RedisAggregation implements AggregationBroker {
+  constructor(
+    private readonly connections: RedisConnections,
+    private readonly scripts: Scripts,
+    private readonly keyspace: Keyspace,
+    private readonly clock: Clock,
+  ) {}
+
+  async claimDueSets(
+    queue: string,
+    policyOf: (group: string) => GroupPolicy | undefined,
+    limit: number,
+  ): Promise<ClaimReply> {
+    const now = floorSeconds(this.clock.now());
+    const sets: ClaimedSet[] = [];
+    let nextDue: number | undefined;
+    const wait = (until: number): unknown => (nextDue = Math.min(nextDue ?? Infinity, until));
+    for await (const names of this.groupNames(queue)) {
+      let checks = names.flatMap((group) => checkOf(group, policyOf(group)));
+      while (checks.length > 0 && sets.length < limit) {
+        const reply = await this.claim(queue, checks.slice(0, GROUPS_AT_ONCE), limit - sets.length, now);
+        sets.push(...reply.sets);
+        if (reply.nextDue !== undefined) wait(reply.nextDue);
+        checks = checks.slice(reply.seen);
+      }
+      if (checks.length > 0) wait(now); // nobody has looked at these
+      if (sets.length >= limit) break;
+    }
+    return { sets, nextDue };
+  }
+
+  async readSet(set: ClaimedSet): Promise<AggregationSet> {
+    const { taskPrefix } = this.keyspace.queue(set.queue);
+    const read = new LeasedTasks(set.queue);
+    for (let from = 0; ; from += READ_AT_ONCE) {
+      const reply = await this.run('readSet', [set.key], [taskPrefix, String(from), String(READ_AT_ONCE)]);
+      const [seen, packed] = reply as [number, Buffer];
+      const reader = new PackedReader(packed);
+      while (reader.more()) read.add(reader.text(), set.deadline, reader.view());
+      if (seen < READ_AT_ONCE) break;
+    }
+    const tasks = read.tasks.map(({ message }) => message);
+    return { ...set, tasks, damaged: read.damaged.map(({ lease, error }) => ({ id: lease.id, error })) };
+  }
+
+  async setAside(set: ClaimedSet, ids: readonly string[]): Promise<number> {
+    if (ids.length === 0) return 0;
+    const keys = this.keyspace.queue(set.queue);
+    const argv = [keys.taskPrefix, String(set.deadline), String(floorSeconds(this.clock.now())), ...ids];
+    return (await this.run('setAside', setKeys('setAside', keys, set), argv)) as number;
+  }
+
+  async finishSet(set: AggregationSet, request: EnqueueRequest | undefined): Promise<FinishStatus> {
+    const keys = this.keyspace.queue(set.queue);
+    const now = this.clock.now();
+    // A lock of another queue would be in another slot; it ends by its time.
+    const locked = set.tasks.filter(({ uniqueKey }) => uniqueKey.startsWith(keys.base));
+    const task = request && encodeRequests(keys, [request]);
+    const argv: Argument[] = [
+      keys.taskPrefix,
+      requireSeconds(set.deadline, 'the deadline of the set'),
+      String(floorSeconds(now)),
+      nanoseconds(now),
+      String(locked.length),
+      task?.routes ?? '',
+      ...locked.map(({ id }) => id),
+      ...(task?.rest ?? []),
+    ];
+    const further = task?.keys.slice(SCRIPTS.enqueue.keys.length) ?? [];
+    const names = [...setKeys('finishSet', keys, set), ...locked.map(({ uniqueKey }) => uniqueKey), ...further];
+    return STATUS[(await this.run('finishSet', names, argv)) as number]!;
+  }
+
+  async reclaimStaleSets(queue: string): Promise<number> {
+    const keys = this.keyspace.queue(queue);
+    const { taskPrefix, groupPrefix } = keys;
+    const now = String(floorSeconds(this.clock.now()));
+    for (let reclaimed = 0; ;) {
+      const argv = [taskPrefix, groupPrefix, now, String(RECLAIMED_AT_ONCE)];
+      const reply = await this.run('reclaimStaleSets', queueKeys('reclaimStaleSets', keys), argv);
+      const [moved, more] = reply as [number, number];
+      reclaimed += moved;
+      if (more === 0) return reclaimed;
+    }
+  }
+
+  async repairGroups(queue: string): Promise<{ listed: number; removed: number }> {
+    const keys = this.keyspace.queue(queue);
+    const total = { listed: 0, removed: 0 };
+    const repair = async (names: readonly string[]): Promise<void> => {
+      for (let from = 0; from < names.length; from += GROUPS_AT_ONCE) {
+        const own = queueKeys('repairGroups', keys);
+        const groups = names.slice(from, from + GROUPS_AT_ONCE);
+        const reply = await this.scripts.run('monitor', 'repairGroups', [...own, ...groups], [keys.groupPrefix]);
+        const [listed, removed] = reply as [number, number];
+        total.listed += listed;
+        total.removed += removed;
+      }
+    };
+    for await (const found of scanKeys(this.connections, keys.groupPrefix)) await repair(found);
+    for await (const names of this.groupNames(queue)) await repair(names.map((name) => keys.group(name)));
+    return total;
+  }
+
+  async listOverdueGroups(queue: string, cutoff: number): Promise<string[]> {
+    const keys = this.keyspace.queue(queue);
+    for await (const names of this.groupNames(queue)) {
+      if (names.length === 0) continue;
+      const some = names.slice(0, GROUPS_AT_ONCE);
+      const last = (name: string): Promise<string[]> =>
+        this.connections.run('monitor', 'ZREVRANGE', (client) =>
+          client.zrevrange(keys.group(name), 0, 0, 'WITHSCORES'),
+        );
+      const lasts = await Promise.all(some.map((name) => last(name)));
+      return some.filter((_, index) => readScore(lasts[index]![1] ?? 'inf') <= cutoff);
+    }
+    return [];
+  }
+
+  private async claim(
+    queue: string,
+    checks: readonly Check[],
+    limit: number,
+    now: number,
+  ): Promise<ClaimReply & { seen: number }> {
+    const keys = this.keyspace.queue(queue);
+    const deadline = now + AGGREGATION_SECONDS;
+    const claimable = checks.map(({ group }) => keys.aggregationSet(group, randomUUID()));
+    const policies = checks.flatMap(({ group, gracePeriod, maxDelay, maxSize }) => [
+      group,
+      requireSeconds(gracePeriod, `gracePeriod of group "${group}"`),
+      requireSeconds(maxDelay, `maxDelay of group "${group}"`),
+      requireSeconds(maxSize, `maxSize of group "${group}"`),
+    ]);
+    const names = [...queueKeys('claimDueSets', keys), ...checks.map(({ group }) => keys.group(group)), ...claimable];
+    const bounds = [now, deadline, limit, LARGEST_SET, checks.length].map(String);
+    const reply = await this.run('claimDueSets', names, [...bounds, ...policies]);
+    const [seen, next, claimed] = reply as [number, Buffer, number[]];
+    const sets = claimed.map((index) => {
+      const { group } = checks[index - 1]!;
+      return { queue, group, key: claimable[index - 1]!, deadline };
+    });
+    return { seen, sets, nextDue: next.length > 0 ? Number(next.toString()) : undefined };
+  }
+
+  /** The listed groups, in pages, some of them empty; a name may come twice. */
+  private async *groupNames(queue: string): AsyncGenerator<string[]> {
+    const { groups } = this.keyspace.queue(queue);
+    let cursor = '0';
+    do {
+      const at = cursor;
+      const scan = this.connections
+        .run('consume', 'SSCAN', (client) => client.sscan(groups, at, 'COUNT', GROUPS_AT_ONCE))
+        .catch((error: unknown) => {
+          throw isWrongType(error) ? notASet(groups, error) : error;
+        });
+      const [next, names] = await scan;
+      cursor = next;
+      yield [...new Set(names)];
+    } while (cursor !== '0');
+  }
+
+  private run(name: ScriptName, keys: readonly string[], argv: readonly Argument[]): Promise<unknown> {
+    return this.scripts.run('consume', name, keys, argv);
+  }
+}
+
+const checkOf = (group: string, policy: GroupPolicy | undefined): Check[] => (policy ? [{ group, ...policy }] : []);
+
+const isWrongType = (error: unknown): boolean =>
+  error instanceof Error && error.cause instanceof Error && error.cause.message.startsWith('WRONGTYPE');
+
+const notASet = (key: string, cause: unknown): WrongKeyTypeError =>
+  new WrongKeyTypeError(
+    `"${key}" is a key of another type and must be a set; nothing was written. ` +
+      'Find out what else writes to it, or set another keyPrefix',
+    { cause },
+  );
+
+/** The first KEYS of a script that is about one set. */
+function setKeys(name: 'setAside' | 'finishSet', keys: QueueKeys, set: ClaimedSet): string[] {
+  return SCRIPTS[name].keys.map((key) => (key === 'aggregationSet' ? set.key : keys[key]));
+}

@@ -1,0 +1,34 @@
+import type { Cluster, Redis } from 'ioredis';
+import { BrokerUnavailableError } from '../../errors.js';
+import { masterOf } from './cluster-nodes.js';
+import type { RedisConnections } from './connections.js';
+
+/** Keys Redis looks at in one step: less than a millisecond of its time. */
+const LOOKED_AT = 1000;
+
+/**
+ * The keys that begin with a prefix, on the node that holds them: the prefix must contain a whole hash tag. In pages, some of them
+ * empty; a key may come twice. Redis looks at every key it has, in small steps.
+ */
+export async function* scanKeys(connections: RedisConnections, prefix: string): AsyncGenerator<string[]> {
+  const pattern = `${escapeGlob(prefix)}*`;
+  let cursor = '0';
+  do {
+    const at = cursor;
+    const [next, keys] = await connections.run('monitor', 'SCAN', (client) => {
+      const node = client.isCluster ? nodeOf(client as Cluster, prefix) : (client as Redis);
+      return node.scan(at, 'MATCH', pattern, 'COUNT', LOOKED_AT);
+    });
+    cursor = next;
+    yield keys;
+  } while (cursor !== '0');
+}
+
+function nodeOf(cluster: Cluster, key: string): Redis {
+  const address = masterOf(cluster, key);
+  const node = cluster.nodes('master').find(({ options }) => `${options.host}:${options.port}` === address);
+  if (node) return node;
+  throw new BrokerUnavailableError(`Redis is unavailable: ${address} is not a known node of the cluster`);
+}
+
+const escapeGlob = (text: string): string => text.replace(/[\\*?[\]^]/g, '\\$&');

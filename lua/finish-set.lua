@@ -1,0 +1,85 @@
+-- Creates the task made of a set and deletes the set with its tasks: AggregationBroker.finishSet.
+-- Nothing is written unless the set is the caller's and the task can be created.
+--
+-- KEYS
+--   1 aggregationSets
+--   2 aggregationSet
+--   3 pending
+--   4 scheduled
+--   5 groups
+--   6… the locks members may hold; then, when a task is created, its hash, its lock when it is unique, the set of its group
+-- ARGV
+--   1 taskPrefix
+--   2 setDeadline: seconds; as long as it stands in `aggregationSets` the set is the caller's
+--   3 now: seconds
+--   4 nowNanos
+--   5 locks: how many members may hold one
+--   6 route: of the task, as in enqueue.lua: p pending, s scheduled, g group; upper case when it is unique; '' without a task
+--   7… the ids of those members; then the message, the seconds the lock lives, the time (seconds) or the name of the group
+-- Returns
+--   0, or why nothing was written: 1 duplicate (the lock is held; tested first), 2 conflict (the id exists), 3 the set is lost
+--
+-- Uses shared/spread.lua
+
+local FINISHED, DUPLICATE, CONFLICT, LOST = 0, 1, 2, 3
+
+local call, try = redis.call, redis.pcall
+local locks, route = tonumber(ARGV[5]), ARGV[6]
+
+call('LLEN', KEYS[3])
+call('ZCARD', KEYS[4])
+call('SCARD', KEYS[5])
+if tonumber(call('ZSCORE', KEYS[1], KEYS[2])) ~= tonumber(ARGV[2]) then return LOST end
+local members = call('ZRANGE', KEYS[2], 0, -1)
+if route ~= '' and #members == 0 then return LOST end
+
+-- Locks that end with the set: the new task may take one of them.
+local released, free = {}, {}
+for i = 1, locks do
+  local lock = KEYS[i + 5]
+  if try('GET', lock) == ARGV[i + 6] and call('ZSCORE', KEYS[2], ARGV[i + 6]) then
+    released[#released + 1] = lock
+    free[lock] = true
+  end
+end
+
+local key, lock, set, message, ttl, place, id
+if route ~= '' then
+  local next_key, next_argument = locks + 7, locks + 8
+  key, message = KEYS[locks + 6], ARGV[locks + 7]
+  if route ~= string.lower(route) then
+    lock, ttl = KEYS[next_key], ARGV[next_argument]
+    next_key, next_argument = next_key + 1, next_argument + 1
+    route = string.lower(route)
+  end
+  place, set = ARGV[next_argument], KEYS[next_key]
+  id = string.sub(key, #ARGV[1] + 1)
+  if set then call('ZCARD', set) end
+  if lock and not free[lock] and call('EXISTS', lock) == 1 then return DUPLICATE end
+  if call('EXISTS', key) == 1 then return CONFLICT end
+end
+
+-- Everything is checked: now it is written. What takes memory comes first, as a full Redis refuses a script its first such write.
+if route == 'p' then
+  call('HSET', key, 'msg', message, 'state', 'pending', 'pending_since', ARGV[4])
+  call('LPUSH', KEYS[3], id)
+elseif route == 's' then
+  call('HSET', key, 'msg', message, 'state', 'scheduled')
+  call('ZADD', KEYS[4], place, id)
+elseif route == 'g' then
+  call('HSET', key, 'msg', message, 'state', 'aggregating', 'group', place)
+  call('ZADD', set, ARGV[3], id)
+  call('SADD', KEYS[5], place)
+end
+spread('DEL', nil, released)
+if lock then
+  call('SET', lock, id, 'NX', 'EX', ttl)
+  call('HSET', key, 'unique_key', lock)
+end
+for i = 1, #members do
+  members[i] = ARGV[1] .. members[i]
+end
+spread('DEL', nil, members)
+call('DEL', KEYS[2])
+call('ZREM', KEYS[1], KEYS[2])
+return FINISHED

@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import { AGGREGATION_SECONDS, type ClaimedSet } from '../../lib/broker/aggregation.js';
+import { Keyspace } from '../../lib/wire/keys.js';
+import { request } from '../support/messages.js';
+import { type RedisDriver, useRedis } from './redis-fixture.js';
+
+const current = useRedis();
+
+const AT_ONCE = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
+
+async function claim(driver: RedisDriver): Promise<ClaimedSet[]> {
+  return (await driver.broker.claimDueSets('default', () => AT_ONCE, 100)).sets;
+}
+
+async function join(driver: RedisDriver, group: string, ...ids: string[]): Promise<void> {
+  for (const id of ids) await driver.add({ id, groupKey: group });
+}
+
+describe('a set is kept as asynq keeps it', () => {
+  it('under the name of its group and a UUID, listed with its deadline', async () => {
+    const driver = current();
+    await join(driver, 'a:b', '1');
+    const [set] = await claim(driver);
+    expect(set!.key).toMatch(/^asynq:\{default\}:g:a:b:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    const listed = await driver.redis.zrange(driver.keys.aggregationSets, '0', '-1', 'WITHSCORES');
+    expect(listed).toEqual([set!.key, String(driver.now + AGGREGATION_SECONDS)]);
+    expect(await driver.redis.zrange(set!.key, '0', '-1', 'WITHSCORES')).toEqual(['1', String(driver.now)]);
+  });
+});
+
+describe('damage in a claimed set', () => {
+  it('is left out where the message is missing, reported where it is none, and archived as it is', async () => {
+    const driver = current();
+    await join(driver, 'g', 'broken', 'foreign', 'fine', 'missing', 'stub');
+    await driver.redis.hset(driver.keys.task('broken'), 'msg', Buffer.from([0xff, 0xff]));
+    await driver.redis.hset(driver.keys.task('foreign'), 'msg', '');
+    await driver.redis.del(driver.keys.task('missing'));
+    await driver.redis.hdel(driver.keys.task('stub'), 'msg');
+    const [claimed] = await claim(driver);
+    const set = await driver.broker.readSet(claimed!);
+    expect(set.tasks.map(({ id }) => id)).toEqual(['fine']);
+    expect(set.damaged.map(({ id }) => id)).toEqual(['broken', 'foreign']);
+    expect(await driver.broker.setAside(set, ['broken', 'foreign'])).toBe(2);
+    expect(await driver.redis.hget(driver.keys.task('broken'), 'state')).toBe('archived');
+    expect(await driver.broker.finishSet(set, request())).toBe('finished');
+    expect(await driver.redis.zrange(driver.keys.archived, '0', '-1')).toEqual(['broken', 'foreign']);
+    const left = await driver.redis.keys(driver.keys.task('*'));
+    expect(left.filter((key) => /:(fine|missing|stub)$/.test(key))).toEqual([]);
+  });
+
+  it('does not go back to the group', async () => {
+    const driver = current();
+    await join(driver, 'g', 'fine', 'missing', 'stub');
+    await driver.redis.del(driver.keys.task('missing'));
+    await driver.redis.hdel(driver.keys.task('stub'), 'msg');
+    await claim(driver);
+    driver.clock.advance(AGGREGATION_SECONDS * 1000);
+    expect(await driver.broker.reclaimStaleSets('default')).toBe(1);
+    expect(await driver.redis.zrange(driver.keys.group('g'), '0', '-1')).toEqual(['fine']);
+    expect(await driver.redis.exists(driver.keys.task('stub'))).toBe(0);
+  });
+
+  it('does not touch a lock that a message names in another queue', async () => {
+    const driver = current();
+    const foreign = new Keyspace().queue('other').unique('t', undefined);
+    await driver.redis.set(foreign, 'a');
+    await join(driver, 'g');
+    await driver.add({ id: 'a', groupKey: 'g', uniqueKey: foreign }, { uniqueTtl: undefined });
+    const [claimed] = await claim(driver);
+    expect(await driver.broker.finishSet(await driver.broker.readSet(claimed!), undefined)).toBe('finished');
+    expect(await driver.redis.get(foreign)).toBe('a');
+  });
+});
+
+describe('the list of sets', () => {
+  it('loses what cannot be a set of the queue, and the rest is reclaimed', async () => {
+    const driver = current();
+    await join(driver, 'g', 'a');
+    await claim(driver);
+    const { aggregationSets, groupPrefix, pending } = driver.keys;
+    await driver.redis.set(`${groupPrefix}text:1`, 'x');
+    const strange = [
+      'junk',
+      pending,
+      groupPrefix,
+      `${groupPrefix}`.slice(0, -1),
+      `${groupPrefix}text:1`,
+      `${groupPrefix}gone:1`,
+    ];
+    for (const name of strange) await driver.redis.zadd(aggregationSets, 1, name);
+    driver.clock.advance(AGGREGATION_SECONDS * 1000);
+    expect(await driver.broker.reclaimStaleSets('default')).toBe(1);
+    expect(await driver.redis.exists(aggregationSets)).toBe(0);
+    expect(await driver.redis.get(`${groupPrefix}text:1`)).toBe('x');
+  });
+
+  it('keeps a set whose group is another kind of key, and passes on to the next', async () => {
+    const driver = current();
+    await join(driver, 'a', '1');
+    await join(driver, 'b', '2');
+    await claim(driver);
+    await driver.redis.set(driver.keys.group('a'), 'x');
+    driver.clock.advance(AGGREGATION_SECONDS * 1000);
+    expect(await driver.broker.reclaimStaleSets('default')).toBe(1);
+    expect(await driver.redis.zrange(driver.keys.group('b'), '0', '-1')).toEqual(['2']);
+    await driver.redis.del(driver.keys.group('a'));
+    driver.clock.advance(3600_000);
+    expect(await driver.broker.reclaimStaleSets('default')).toBe(1);
+    expect(await driver.redis.smembers(driver.keys.groups)).toEqual(expect.arrayContaining(['a', 'b']));
+  });
+});
+
+describe('groups that Go has left unlisted, or listed empty', () => {
+  it('are repaired, claimed sets left alone', async () => {
+    const driver = current();
+    await join(driver, 'g:1 [x]*', 'a');
+    await join(driver, 'claimed', 'b');
+    await driver.broker.claimDueSets('default', (group) => (group === 'claimed' ? AT_ONCE : undefined), 1);
+    await driver.redis.del(driver.keys.groups);
+    await driver.redis.sadd(driver.keys.groups, 'empty');
+    await driver.redis.set(driver.keys.group('text'), 'x');
+    expect(await driver.broker.repairGroups('default')).toEqual({ listed: 1, removed: 1 });
+    expect(await driver.redis.smembers(driver.keys.groups)).toEqual(['g:1 [x]*']);
+  });
+
+  it('are found in a queue whose name has the signs of a pattern, and only there', async () => {
+    const driver = current();
+    for (const queue of ['a*b?[c]\\', 'aXbYc', 'axbyc\\']) {
+      await driver.add({ queue, groupKey: 'g' });
+      await driver.redis.del(new Keyspace().queue(queue).groups);
+    }
+    expect(await driver.broker.repairGroups('a*b?[c]\\')).toEqual({ listed: 1, removed: 0 });
+    expect(await driver.redis.exists(new Keyspace().queue('aXbYc').groups)).toBe(0);
+  });
+
+  it('are found among thousands of keys', async () => {
+    const driver = current();
+    await driver.enqueue(Array.from({ length: 3000 }, (_, n) => request({ groupKey: `g${n}` })));
+    await driver.redis.del(driver.keys.groups);
+    expect(await driver.broker.repairGroups('default')).toEqual({ listed: 3000, removed: 0 });
+    expect(await driver.redis.scard(driver.keys.groups)).toBe(3000);
+  });
+
+  it('are unlisted when they are looked at and found empty', async () => {
+    const driver = current();
+    await driver.redis.sadd(driver.keys.groups, 'empty');
+    expect(await claim(driver)).toEqual([]);
+    expect(await driver.redis.exists(driver.keys.groups)).toBe(0);
+  });
+
+  it('do not hold up others where the key of a group is another kind', async () => {
+    const driver = current();
+    await join(driver, 'fine', 'a');
+    await driver.redis.sadd(driver.keys.groups, 'text');
+    await driver.redis.set(driver.keys.group('text'), 'x');
+    expect((await claim(driver)).map(({ group }) => group)).toEqual(['fine']);
+  });
+});

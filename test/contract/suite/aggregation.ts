@@ -1,0 +1,364 @@
+import { describe, expect, it } from 'vitest';
+import {
+  AGGREGATION_SECONDS,
+  type AggregationSet,
+  type ClaimReply,
+  type GroupPolicy,
+  LARGEST_SET,
+} from '../../../lib/broker/aggregation.js';
+import type { EnqueueRequest } from '../../../lib/broker/broker.js';
+import { Keyspace } from '../../../lib/wire/keys.js';
+import { request } from '../../support/messages.js';
+import { type Driver, expectQueue, expectUntouched } from '../driver.js';
+
+const AT_ONCE: GroupPolicy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
+
+const claim = (driver: Driver, policy: Partial<GroupPolicy> = {}, limit = 10): Promise<ClaimReply> =>
+  driver.broker.claimDueSets('default', () => ({ ...AT_ONCE, ...policy }), limit);
+
+/** Claims and reads the only set that is due. */
+async function claimOne(driver: Driver, policy: Partial<GroupPolicy> = {}): Promise<AggregationSet> {
+  const { sets } = await claim(driver, policy);
+  expect(sets).toHaveLength(1);
+  return driver.broker.readSet(sets[0]!);
+}
+
+async function join(driver: Driver, group: string, ...ids: string[]): Promise<void> {
+  for (const id of ids) await driver.add({ id, groupKey: group });
+}
+
+const idsOf = ({ tasks }: AggregationSet): string[] => tasks.map(({ id }) => id);
+
+const lockKey = (driver: Driver, name: string): string =>
+  new Keyspace(driver.broker.keyPrefix).queue('default').unique('t', Buffer.from(name));
+
+export function exerciseAggregation(current: () => Driver): void {
+  describe('claimDueSets', () => {
+    it('takes a group when nobody has joined it for the grace period, and not a second before', async () => {
+      const driver = current();
+      await join(driver, 'g', 'a');
+      driver.clock.advance(5000);
+      await join(driver, 'g', 'b');
+      driver.clock.advance(9999);
+      await expectUntouched(driver, async () => {
+        expect(await claim(driver, { gracePeriod: 10 })).toEqual({ sets: [], nextDue: driver.now + 1 });
+      });
+      driver.clock.advance(1);
+      const { sets, nextDue } = await claim(driver, { gracePeriod: 10 });
+      expect(nextDue).toBeUndefined();
+      expect(sets).toMatchObject([{ queue: 'default', group: 'g', deadline: driver.now + AGGREGATION_SECONDS }]);
+      const members = [
+        ['a', driver.now - 15],
+        ['b', driver.now - 10],
+      ];
+      const set = { group: 'g', deadline: driver.now + AGGREGATION_SECONDS, members };
+      await expectQueue(driver, { groups: {}, groupNames: [], sets: [set] as never });
+      expect(await driver.stateOf('a')).toBe('aggregating');
+    });
+
+    it('takes a group when its first task has waited for the greatest delay, however many join', async () => {
+      const driver = current();
+      for (let second = 0; second < 5; second++) {
+        await join(driver, 'g', `n${second}`);
+        driver.clock.advance(1000);
+      }
+      const policy = { gracePeriod: 3, maxDelay: 6 };
+      expect(await claim(driver, policy)).toEqual({ sets: [], nextDue: driver.now + 1 });
+      driver.clock.advance(1000);
+      expect(idsOf(await claimOne(driver, policy))).toEqual(['n0', 'n1', 'n2', 'n3', 'n4']);
+    });
+
+    it('takes a group at once when it has reached its greatest size, the oldest first, and leaves the rest', async () => {
+      const driver = current();
+      await join(driver, 'g', 'a', 'b');
+      driver.clock.advance(1000);
+      await join(driver, 'g', 'c', 'd', 'e');
+      const policy = { gracePeriod: 60, maxSize: 2 };
+      const first = await claim(driver, policy);
+      expect(first.nextDue).toBe(driver.now);
+      expect(idsOf(await driver.broker.readSet(first.sets[0]!))).toEqual(['a', 'b']);
+      expect(idsOf(await claimOne(driver, policy))).toEqual(['c', 'd']);
+      expect(await claim(driver, policy)).toEqual({ sets: [], nextDue: driver.now + 60 });
+      await expectQueue(driver, { groups: { g: [['e', driver.now]] }, groupNames: ['g'] });
+    });
+
+    it('does not take more than the greatest size when the group is due by its time', async () => {
+      const driver = current();
+      await join(driver, 'g', 'a', 'b', 'c');
+      const { sets } = await claim(driver, { maxSize: 2 });
+      expect(idsOf(await driver.broker.readSet(sets[0]!))).toEqual(['a', 'b']);
+    });
+
+    it('bounds a set where no size is given', async () => {
+      const driver = current();
+      const batch = Array.from({ length: LARGEST_SET + 1 }, () => request({ groupKey: 'g' }));
+      await driver.enqueue(batch);
+      const first = await claim(driver);
+      expect((await driver.broker.readSet(first.sets[0]!)).tasks).toHaveLength(LARGEST_SET);
+      expect(first.nextDue).toBe(driver.now);
+      expect((await claimOne(driver)).tasks).toHaveLength(1);
+    });
+
+    it('asks for the policy of each group, and leaves alone what has none', async () => {
+      const driver = current();
+      for (const group of ['mine:1', 'mine:2', 'other']) await join(driver, group, `of ${group}`);
+      const policies: Record<string, GroupPolicy> = { 'mine:1': AT_ONCE, 'mine:2': { ...AT_ONCE, gracePeriod: 7 } };
+      const { sets, nextDue } = await driver.broker.claimDueSets('default', (group) => policies[group], 10);
+      expect(sets.map(({ group }) => group)).toEqual(['mine:1']);
+      expect(nextDue).toBe(driver.now + 7);
+      expect((await driver.queue()).groupNames).toEqual(['mine:2', 'other']);
+    });
+
+    it('claims no more sets than it is asked for, and says that there is more', async () => {
+      const driver = current();
+      for (let n = 0; n < 5; n++) await join(driver, `g${n}`, `t${n}`);
+      const groups = new Set<string>();
+      for (const expected of [2, 2, 1]) {
+        const { sets, nextDue } = await claim(driver, {}, 2);
+        expect(sets).toHaveLength(expected);
+        if (groups.size < 3) expect(nextDue).toBe(driver.now);
+        for (const { group } of sets) groups.add(group);
+      }
+      expect(groups.size).toBe(5);
+    });
+
+    it('claims 250 groups, each once', async () => {
+      const driver = current();
+      const batch = Array.from({ length: 250 }, (_, n) => request({ groupKey: `group ${n}` }));
+      await driver.enqueue(batch);
+      const { sets, nextDue } = await claim(driver, {}, 1000);
+      expect(new Set(sets.map(({ group }) => group)).size).toBe(250);
+      expect(new Set(sets.map(({ key }) => key)).size).toBe(250);
+      expect(nextDue).toBeUndefined();
+    });
+
+    it('has nothing to do in an empty queue', async () => {
+      expect(await claim(current())).toEqual({ sets: [], nextDue: undefined });
+    });
+  });
+
+  describe('readSet', () => {
+    it('answers whole messages in the order in which they joined', async () => {
+      const driver = current();
+      const batch = Array.from({ length: 1200 }, (_, n) =>
+        request({ id: `n${String(n).padStart(4, '0')}`, groupKey: 'g', payload: Buffer.from([n % 256, 0, 255]) }),
+      );
+      await driver.enqueue(batch);
+      const set = await claimOne(driver);
+      expect(set.damaged).toEqual([]);
+      expect(set.tasks).toEqual(batch.map(({ message }) => message));
+    });
+
+    it('answers nothing for a set that is gone', async () => {
+      const driver = current();
+      await join(driver, 'g', 'a');
+      const set = await claimOne(driver);
+      await driver.broker.finishSet(set, undefined);
+      expect((await driver.broker.readSet(set)).tasks).toEqual([]);
+    });
+  });
+
+  describe('finishSet', () => {
+    const finish = async (driver: Driver, made: EnqueueRequest): Promise<void> => {
+      await join(driver, 'g', 'a', 'b');
+      expect(await driver.broker.finishSet(await claimOne(driver), made)).toBe('finished');
+      expect(await driver.broker.getTask('default', 'a')).toBeUndefined();
+      expect((await driver.queue()).sets).toEqual([]);
+    };
+
+    it('creates a pending task, and deletes the set with its tasks', async () => {
+      const driver = current();
+      const made = request({ id: 'whole', payload: Buffer.from([0, 255]) });
+      await finish(driver, made);
+      const queue = await driver.queue();
+      expect(queue).toMatchObject({ pending: ['whole'], groups: {}, groupNames: [] });
+      expect(queue.tasks).toEqual({
+        whole: expect.objectContaining({ state: 'pending', message: made.message, pendingSince: driver.clock.now() }),
+      });
+      expect((await driver.takeOne()).message).toEqual(made.message);
+    });
+
+    it('creates a scheduled task', async () => {
+      const driver = current();
+      await finish(driver, request({ id: 'whole', groupKey: 'h' }, { processAt: driver.now + 9 }));
+      await expectQueue(driver, { pending: [], scheduled: [['whole', driver.now + 9]], groups: {} });
+    });
+
+    it('creates a task in a group, the same one too', async () => {
+      const driver = current();
+      await finish(driver, request({ id: 'whole', groupKey: 'g' }));
+      await expectQueue(driver, { pending: [], groups: { g: [['whole', driver.now]] }, groupNames: ['g'] });
+      expect((await driver.queue()).tasks['whole']).toMatchObject({ state: 'aggregating', group: 'g' });
+    });
+
+    it('creates a unique task, which a member may have been itself', async () => {
+      const driver = current();
+      const uniqueKey = lockKey(driver, 'x');
+      await driver.add({ id: 'member', groupKey: 'g', uniqueKey }, { uniqueTtl: 60 });
+      const made = request({ id: 'whole', uniqueKey }, { uniqueTtl: 30 });
+      expect(await driver.broker.finishSet(await claimOne(driver), made)).toBe('finished');
+      const { locks, tasks } = await driver.queue();
+      expect(locks[uniqueKey]?.owner).toBe('whole');
+      expect(tasks['whole']).toMatchObject({ state: 'pending', uniqueKey });
+    });
+
+    it('releases the locks of its tasks, but none that has gone to another', async () => {
+      const driver = current();
+      const [own, other] = [lockKey(driver, 'own'), lockKey(driver, 'other')];
+      await driver.add({ id: 'a', groupKey: 'g', uniqueKey: own }, { uniqueTtl: 60 });
+      await driver.add({ id: 'b', groupKey: 'g', uniqueKey: other }, { uniqueTtl: 60 });
+      await driver.world.expireLock('default', other);
+      await driver.add({ id: 'later', uniqueKey: other }, { uniqueTtl: 60 });
+      expect(await driver.broker.finishSet(await claimOne(driver), undefined)).toBe('finished');
+      const { locks } = await driver.queue();
+      expect(Object.entries(locks).map(([key, { owner }]) => [key, owner])).toEqual([[other, 'later']]);
+    });
+
+    it('changes nothing when the lock of the new task is held, or its id is taken', async () => {
+      const driver = current();
+      const uniqueKey = lockKey(driver, 'x');
+      await driver.add({ id: 'taken', uniqueKey }, { uniqueTtl: 60 });
+      await driver.add({ id: 'a', groupKey: 'g', uniqueKey: lockKey(driver, 'a') }, { uniqueTtl: 60 });
+      const set = await claimOne(driver);
+      await expectUntouched(driver, async () => {
+        const { finishSet } = driver.broker;
+        const answers = [
+          await finishSet.call(driver.broker, set, request({ id: 'taken', uniqueKey }, { uniqueTtl: 9 })),
+          await finishSet.call(driver.broker, set, request({ id: 'new', uniqueKey }, { uniqueTtl: 9 })),
+          await finishSet.call(driver.broker, set, request({ id: 'taken' })),
+          await finishSet.call(driver.broker, set, request({ id: 'a' })),
+        ];
+        expect(answers).toEqual(['duplicate', 'duplicate', 'conflict', 'conflict']);
+      });
+    });
+
+    it('does nothing the second time', async () => {
+      const driver = current();
+      await join(driver, 'g', 'a');
+      const set = await claimOne(driver);
+      await driver.broker.finishSet(set, request());
+      await expectUntouched(driver, async () => {
+        expect(await driver.broker.finishSet(set, request())).toBe('lost');
+      });
+    });
+
+    it('does nothing when the set was taken back, also when its tasks are claimed again', async () => {
+      const driver = current();
+      await join(driver, 'g', 'a');
+      const set = await claimOne(driver);
+      driver.clock.advance(AGGREGATION_SECONDS * 1000);
+      await driver.broker.reclaimStaleSets('default');
+      const again = await claimOne(driver);
+      await expectUntouched(driver, async () => {
+        expect(await driver.broker.finishSet(set, request())).toBe('lost');
+      });
+      expect(await driver.broker.finishSet(again, request())).toBe('finished');
+    });
+
+    it('deletes a full set in one step', async () => {
+      const driver = current();
+      await driver.enqueue(
+        Array.from({ length: LARGEST_SET }, (_, n) =>
+          request({ groupKey: 'g', uniqueKey: lockKey(driver, `${n}`) }, { uniqueTtl: 60 }),
+        ),
+      );
+      expect(await driver.broker.finishSet(await claimOne(driver), request({ id: 'whole' }))).toBe('finished');
+      const { tasks, locks } = await driver.queue();
+      expect([Object.keys(tasks), locks]).toEqual([['whole'], {}]);
+    });
+  });
+
+  describe('setAside', () => {
+    it('archives members as they are, and leaves the others', async () => {
+      const driver = current();
+      await join(driver, 'g', 'a', 'b', 'c');
+      const { sets } = await claim(driver);
+      expect(await driver.broker.setAside(sets[0]!, ['b', 'stranger'])).toBe(1);
+      expect(idsOf(await driver.broker.readSet(sets[0]!))).toEqual(['a', 'c']);
+      await expectQueue(driver, { archived: [['b', driver.now]] });
+      expect(await driver.stateOf('b')).toBe('archived');
+    });
+
+    it('leaves a set that can be finished when all its members are gone, but not into a task', async () => {
+      const driver = current();
+      await join(driver, 'g', 'a');
+      const { sets } = await claim(driver);
+      await driver.broker.setAside(sets[0]!, ['a']);
+      const empty = await driver.broker.readSet(sets[0]!);
+      expect(empty.tasks).toEqual([]);
+      expect(await driver.broker.finishSet(empty, request())).toBe('lost');
+      expect(await driver.broker.finishSet(empty, undefined)).toBe('finished');
+      await expectQueue(driver, { sets: [], pending: [] });
+    });
+
+    it('changes nothing in a set that was taken back', async () => {
+      const driver = current();
+      await join(driver, 'g', 'a');
+      const set = await claimOne(driver);
+      driver.clock.advance(AGGREGATION_SECONDS * 1000);
+      await driver.broker.reclaimStaleSets('default');
+      await expectUntouched(driver, async () => {
+        expect(await driver.broker.setAside(set, ['a'])).toBe(0);
+      });
+    });
+  });
+
+  describe('reclaimStaleSets', () => {
+    it('puts the tasks back into their groups at their old times when the deadline has passed, not before', async () => {
+      const driver = current();
+      const joined = driver.now;
+      await join(driver, 'g:with:colons', 'a', 'b');
+      await join(driver, 'h', 'c');
+      await claim(driver);
+      await join(driver, 'h', 'd');
+      driver.clock.advance(AGGREGATION_SECONDS * 1000 - 1);
+      await expectUntouched(driver, async () => {
+        expect(await driver.broker.reclaimStaleSets('default')).toBe(0);
+      });
+      driver.clock.advance(1);
+      expect(await driver.broker.reclaimStaleSets('default')).toBe(3);
+      const scored = (...ids: string[]): [string, number][] => ids.map((id) => [id, joined]);
+      await expectQueue(driver, {
+        groups: { 'g:with:colons': scored('a', 'b'), h: scored('c', 'd') },
+        groupNames: ['g:with:colons', 'h'],
+        sets: [],
+      });
+    });
+
+    it('puts a full set back', async () => {
+      const driver = current();
+      await driver.enqueue(Array.from({ length: LARGEST_SET }, () => request({ groupKey: 'g' })));
+      const { sets } = await claim(driver);
+      driver.clock.advance(AGGREGATION_SECONDS * 1000);
+      expect(await driver.broker.reclaimStaleSets('default')).toBe(LARGEST_SET);
+      expect((await driver.queue()).groups['g']).toHaveLength(LARGEST_SET);
+      expect((await driver.broker.readSet(sets[0]!)).tasks).toEqual([]);
+    });
+  });
+
+  describe('repairGroups', () => {
+    it('has nothing to do where all is well', async () => {
+      const driver = current();
+      await join(driver, 'g', 'a');
+      await claim(driver);
+      await join(driver, 'h', 'b');
+      await expectUntouched(driver, async () => {
+        expect(await driver.broker.repairGroups('default')).toEqual({ listed: 0, removed: 0 });
+      });
+    });
+  });
+
+  describe('listOverdueGroups', () => {
+    it('names groups nobody has joined since', async () => {
+      const driver = current();
+      await join(driver, 'old', 'a');
+      await join(driver, 'new', 'b');
+      driver.clock.advance(10_000);
+      await join(driver, 'new', 'c');
+      expect(await driver.broker.listOverdueGroups('default', driver.now - 11)).toEqual([]);
+      expect(await driver.broker.listOverdueGroups('default', driver.now - 10)).toEqual(['old']);
+      expect((await driver.broker.listOverdueGroups('default', driver.now)).sort()).toEqual(['new', 'old']);
+      expect(await driver.broker.listOverdueGroups('empty', driver.now)).toEqual([]);
+    });
+  });
+}
