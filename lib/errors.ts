@@ -46,6 +46,14 @@ export class TaskIdConflictError extends AsynqError {
   }
 }
 
+/** Nothing was ever enqueued to the queue, or it was deleted (asynq's ErrQueueNotFound). */
+export class QueueNotFoundError extends AsynqError {
+  readonly code = 'ASYNQ_QUEUE_NOT_FOUND';
+  constructor(queue: string) {
+    super(`queue not found: queue=${JSON.stringify(queue)}; check its name against AsynqInspector.queues()`);
+  }
+}
+
 /** Redis could not be reached, or refused. `cause` is the driver's error. */
 export class BrokerUnavailableError extends AsynqError {
   readonly code = 'ASYNQ_BROKER_UNAVAILABLE';

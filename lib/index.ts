@@ -4,9 +4,12 @@ export type { AsynqModuleExtras, AsynqModuleOptions, AsynqOptionsFactory } from 
 export { AsynqServer } from './nest/asynq-server.js';
 export { AsynqClient, type AsynqClientOptions } from './client/client.js';
 export type { DefinedItem, EnqueueResult, NamedItem } from './client/types.js';
-export { AsynqInspector } from './inspector/inspector.js';
 export { AsynqSemaphores } from './limits/semaphores.js';
 export type { Semaphore, SemaphoreRunOptions, TokenHolder } from './limits/semaphore.js';
+export { AsynqInspector, type TaskList } from './inspector/inspector.js';
+export type { ListOptions } from './inspector/list-options.js';
+export type { DailyStats, QueueInfo, RunningServer, RunningTask } from './inspector/views.js';
+export type { DamagedEntry, GroupSize } from './broker/inspection.js';
 export {
   ASYNQ_BROKER,
   getAsynqBrokerToken,
@@ -71,6 +74,7 @@ export {
   InvalidPayloadError,
   InvalidTaskError,
   LeaseExpiredError,
+  QueueNotFoundError,
   RevokeTask,
   ServerStateError,
   ShutdownError,

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.js';
 import type { ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
-import type { TaskState } from '../wire/states.js';
 import type { AggregationBroker } from './aggregation.js';
 import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
+import type { InspectorBroker } from './inspection.js';
 import type { LimitingBroker } from './limiting.js';
 
 export type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
@@ -167,25 +167,6 @@ export interface WakeListener {
 export interface WakeBroker {
   /** A source of wake-ups on connections of its own, made lazily; each server has one. */
   watch(listener: WakeListener): WakeSource;
-}
-
-/** A task as an inspector sees it. */
-export interface StoredTask {
-  readonly message: TaskMessage;
-  readonly state: TaskState;
-  /** Unix seconds: the score in `scheduled` or `retry`, else `undefined`. */
-  readonly nextProcessAt: number | undefined;
-  readonly result: Buffer | undefined;
-}
-
-/** The administrative side: begun with what clients and tests need. */
-export interface InspectorBroker {
-  queues(): Promise<string[]>;
-  /** `undefined` when there is no such task. */
-  getTask(queue: string, id: string): Promise<StoredTask | undefined>;
-  /** Answers whether this call changed anything. */
-  pauseQueue(queue: string): Promise<boolean>;
-  resumeQueue(queue: string): Promise<boolean>;
 }
 
 export interface Broker

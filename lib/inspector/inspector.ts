@@ -1,10 +1,41 @@
-import type { InspectorBroker } from '../broker/broker.js';
+import type { DamagedEntry, GroupSize, InspectorBroker } from '../broker/inspection.js';
 import type { Clock } from '../clock.js';
-import { InvalidOptionError } from '../errors.js';
-import { toTaskInfo, type TaskInfo } from '../task/info.js';
-import { describe, isBlank } from '../validation.js';
+import { InvalidOptionError, QueueNotFoundError } from '../errors.js';
+import type { TaskInfo } from '../task/info.js';
+import { requireInteger, requireNonBlank } from '../validation.js';
+import { utcDay } from '../wire/keys.js';
+import type { TaskState } from '../wire/states.js';
+import { type ListOptions, toListRequest } from './list-options.js';
+import {
+  type DailyStats,
+  type QueueInfo,
+  type RunningServer,
+  viewDay,
+  viewQueue,
+  viewServer,
+  viewTask,
+} from './views.js';
 
-/** Looks at queues and tasks, and steers queues (asynq's Inspector). Works in a process without a server. */
+const DAY = 86_400_000;
+/** Daily counters live 90 days, which can touch 91 dates. */
+const MOST_DAYS = 91;
+
+/** One page of a list. */
+export interface TaskList {
+  /** `pending` in the order they are to run, `active` in the order they were taken, all others lowest time first. */
+  readonly tasks: TaskInfo[];
+  /** Entries of the list without a readable message, by id. */
+  readonly damaged: readonly DamagedEntry[];
+  /** Pass it to get the next page; `undefined` at the end. It stays right while tasks come and go. */
+  readonly cursor: string | undefined;
+}
+
+/**
+ * Looks at queues and tasks, and steers them (asynq's Inspector). Works in a process without a server.
+ *
+ * Methods that name a queue reject with QueueNotFoundError when nothing was ever enqueued to it (or it was deleted), unless they say
+ * otherwise; all reject with InvalidOptionError for what cannot be meant, before anything is sent, and with BrokerUnavailableError.
+ */
 export class AsynqInspector {
   constructor(private readonly broker: InspectorBroker & { readonly clock: Clock }) {}
 
@@ -13,35 +44,82 @@ export class AsynqInspector {
     return this.broker.queues();
   }
 
-  /**
-   * A task as it stands now; `undefined` when the queue has no such task, for example because it succeeded without a retention.
-   *
-   * @throws InvalidOptionError for a blank queue or id; BrokerUnavailableError
-   */
-  async getTaskInfo(queue: string, id: string): Promise<TaskInfo | undefined> {
-    requireName(queue, 'queue name');
-    requireName(id, 'task ID');
-    const stored = await this.broker.getTask(queue, id);
-    if (!stored) return undefined;
-    const { message, state, result } = stored;
-    const score = stored.nextProcessAt === undefined ? undefined : stored.nextProcessAt * 1000;
-    return toTaskInfo(message, { state, result, nextProcessAt: state === 'pending' ? this.broker.clock.now() : score });
+  /** The groups of the queue that have waiting tasks, by name. */
+  async groups(queue: string): Promise<GroupSize[]> {
+    await this.requireQueue(queue);
+    return this.broker.groups(queue);
   }
 
-  /** No server takes tasks of the queue until `unpauseQueue`. Answers whether this call changed anything. */
+  /** How the queue stands. Costs the same whatever its size: it can be asked every second. */
+  async getQueueInfo(queue: string): Promise<QueueInfo> {
+    await this.requireQueue(queue);
+    const numbers = await this.broker.describeQueue(queue);
+    return viewQueue(queue, numbers, this.broker.clock.now());
+  }
+
+  /** What the queue did today and on the days before, newest first. @param days 1 to 91: what is older is not kept */
+  async history(queue: string, days: number): Promise<DailyStats[]> {
+    requireInteger(days, 'days', InvalidOptionError, { least: 1, most: MOST_DAYS });
+    await this.requireQueue(queue);
+    const now = this.broker.clock.now();
+    const names = Array.from({ length: days }, (_, back) => utcDay(now - back * DAY));
+    return (await this.broker.countsOfDays(queue, names)).map((day) => viewDay(queue, day));
+  }
+
+  /**
+   * A task as it stands now; `undefined` when the queue has no such task, for example because it succeeded without a retention,
+   * or when there is no such queue.
+   *
+   * @throws InvalidOptionError for a blank queue or id; UndecodableMessageError; BrokerUnavailableError
+   */
+  async getTaskInfo(queue: string, id: string): Promise<TaskInfo | undefined> {
+    requireQueueName(queue);
+    requireNonBlank(id, 'task ID', InvalidOptionError);
+    const stored = await this.broker.getTask(queue, id);
+    return stored && viewTask(stored, this.broker.clock);
+  }
+
+  /** The tasks of one state (and group), page by page. Tasks claimed for an aggregation are in no list. */
+  async listTasks(queue: string, state: TaskState, options?: ListOptions): Promise<TaskList> {
+    const request = toListRequest(state, options);
+    await this.requireQueue(queue);
+    const { tasks, damaged, cursor } = await this.broker.listTasks(queue, request);
+    return { tasks: tasks.map((task) => viewTask(task, this.broker.clock)), damaged, cursor };
+  }
+
+  /** The servers that run, ours and Go's, and what they are busy with. */
+  async servers(): Promise<RunningServer[]> {
+    return (await this.broker.servers()).map(viewServer);
+  }
+
+  /** The slot of a Redis Cluster that holds the queue; `undefined` where there is no cluster. */
+  async clusterKeySlot(queue: string): Promise<number | undefined> {
+    requireQueueName(queue);
+    return (await this.broker.clusterPlace(queue))?.slot;
+  }
+
+  /** The nodes of the cluster that hold the queue, as `host:port`, the master first; `undefined` where there is no cluster. */
+  async clusterNodes(queue: string): Promise<readonly string[] | undefined> {
+    requireQueueName(queue);
+    return (await this.broker.clusterPlace(queue))?.nodes;
+  }
+
+  /** No server takes tasks of the queue, which need not exist yet, until `unpauseQueue`. Answers whether this call changed anything. */
   async pauseQueue(queue: string): Promise<boolean> {
-    requireName(queue, 'queue name');
+    requireQueueName(queue);
     return this.broker.pauseQueue(queue);
   }
 
   /** Answers whether the queue was paused. */
   async unpauseQueue(queue: string): Promise<boolean> {
-    requireName(queue, 'queue name');
+    requireQueueName(queue);
     return this.broker.resumeQueue(queue);
+  }
+
+  private async requireQueue(queue: string): Promise<void> {
+    requireQueueName(queue);
+    if (!(await this.broker.hasQueue(queue))) throw new QueueNotFoundError(queue);
   }
 }
 
-function requireName(value: unknown, what: string): void {
-  if (typeof value === 'string' && !isBlank(value)) return;
-  throw new InvalidOptionError(`${what} must contain one or more characters, not ${describe(value)}`);
-}
+const requireQueueName = (queue: string): string => requireNonBlank(queue, 'queue name', InvalidOptionError);

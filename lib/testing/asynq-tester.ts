@@ -11,7 +11,7 @@ import { jsonCodec, type PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
 import { toTaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
-import type { StoredTask } from '../broker/broker.js';
+import type { StoredTask } from '../broker/inspection.js';
 import type { TaskState } from '../wire/states.js';
 import { InMemoryBroker } from './in-memory-broker.js';
 import { RunSummary } from './run-summary.js';

@@ -1,4 +1,5 @@
-import type { EnqueueRequest, EnqueueStatus, StoredTask } from '../broker/broker.js';
+import type { EnqueueRequest, EnqueueStatus } from '../broker/broker.js';
+import type { StoredTask } from '../broker/inspection.js';
 import { MemoryBroker } from '../broker/memory/memory-broker.js';
 import { floorSeconds, ManualClock, SystemClock } from '../clock.js';
 

@@ -111,11 +111,11 @@ describe('what the memory broker offers beyond the contract', () => {
     };
     await broker.writeServerState(info, [], 10);
     await broker.writeServerState({ ...info, serverId: 't', status: 'stopped' }, [], 20);
-    expect(broker.servers().map(({ info: { serverId } }) => serverId)).toEqual(['s', 't']);
+    expect((await broker.servers()).map(({ info: { serverId } }) => serverId)).toEqual(['s', 't']);
     clock.advance(10_000);
-    expect(broker.servers()).toEqual([{ info: { ...info, serverId: 't', status: 'stopped' }, workers: [] }]);
+    expect(await broker.servers()).toEqual([{ info: { ...info, serverId: 't', status: 'stopped' }, workers: [] }]);
     await broker.clearServerState({ host: 'h', pid: 1, serverId: 't' });
-    expect(broker.servers()).toEqual([]);
+    expect(await broker.servers()).toEqual([]);
   });
 
   it('wakes nobody after it was closed, and says so', async () => {

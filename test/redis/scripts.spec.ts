@@ -47,6 +47,7 @@ const headerOf = (name: ScriptName): string => /^(?:--.*\n)+/.exec(readLua(scrip
 /** The files of lua/shared, and the functions each is for. */
 const SHARED = [
   { file: 'shared/spread.lua', defines: ['spread'] },
+  { file: 'shared/stored.lua', defines: ['stored'] },
   { file: 'shared/fence.lua', defines: ['held_leases'] },
 ];
 
@@ -73,6 +74,10 @@ const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   writeServerState: () => fixture.broker.writeServerState(INFO, [], 10),
   acquireToken: () => fixture.broker.acquireToken('scope', 'a', 3, fixture.now + 60),
   getTask: () => fixture.broker.getTask('default', 'a'),
+  describeQueue: () => fixture.broker.describeQueue('default'),
+  groups: () => fixture.broker.groups('default'),
+  listSorted: () => fixture.broker.listTasks('default', { state: 'scheduled', size: 10 }),
+  listLine: () => fixture.broker.listTasks('default', { state: 'active', size: 10 }),
 };
 
 const AT_ONCE = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
@@ -126,6 +131,10 @@ function expectedKey(name: KeyName): string {
       return keyspace.semaphore('scope');
     case 'workers':
       return keyspace.serverWorkers(SERVER.host, SERVER.pid, SERVER.serverId);
+    case 'line':
+      return keys.active;
+    case 'sorted':
+      return keys.scheduled;
     default:
       return keys[name];
   }
@@ -224,6 +233,7 @@ describe('a key of the wrong type', () => {
     exchange: ['paused'],
     writeServerState: ['server', 'workers'],
     getTask: ['scheduled', 'retry'],
+    describeQueue: ['paused'],
   };
   const cases = NAMES.flatMap((name) =>
     (SCRIPTS[name].keys as readonly KeyName[])

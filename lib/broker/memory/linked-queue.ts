@@ -59,6 +59,11 @@ export class LinkedQueue implements Iterable<string> {
     for (let link = this.front; link; link = link.after) yield link.id;
   }
 
+  /** Those behind the id, which must be there. */
+  *behind(id: string): Iterable<string> {
+    for (let link = this.links.get(id)?.after; link; link = link.after) yield link.id;
+  }
+
   private note(link: Link): void {
     this.links.set(link.id, link);
     this.changes++;

@@ -12,15 +12,27 @@ import type {
   ExpiredLeases,
   Lease,
   LeasedTask,
-  StoredTask,
   WakeListener,
   WakeSource,
 } from '../broker.js';
 import * as aggregate from './aggregate.js';
+import type {
+  ClusterPlace,
+  DayCount,
+  GroupSize,
+  IdPage,
+  ListRequest,
+  PublishedServer,
+  QueueNumbers,
+  StoredTask,
+  TaskPage,
+} from '../inspection.js';
 import * as consume from './consume.js';
+import * as inspect from './inspect.js';
+import * as list from './list.js';
 import * as maintain from './maintain.js';
 import { MemoryWakeSource } from './memory-wake.js';
-import { MemoryMonitor, type PublishedServer } from './monitor.js';
+import { MemoryMonitor } from './monitor.js';
 import { enqueueAll } from './produce.js';
 import { QueueStore, wellFormed } from './queue-store.js';
 import { Semaphores } from './semaphores.js';
@@ -177,6 +189,41 @@ export class MemoryBroker implements Broker {
     return [...this.stores].flatMap(([queue, store]) => (store.announced ? [queue] : []));
   }
 
+  async hasQueue(queue: string): Promise<boolean> {
+    return this.change(queue, (store) => store.announced);
+  }
+
+  async groups(queue: string): Promise<GroupSize[]> {
+    return this.change(queue, inspect.groups);
+  }
+
+  async describeQueue(queue: string): Promise<QueueNumbers> {
+    return this.change(queue, inspect.describeQueue);
+  }
+
+  async countsOfDays(queue: string, days: readonly string[]): Promise<DayCount[]> {
+    return this.change(queue, (store, now) => inspect.countsOfDays(store, days, now));
+  }
+
+  async listTasks(queue: string, request: ListRequest): Promise<TaskPage> {
+    return this.change(queue, (store, now) => list.listTasks(store, request, now));
+  }
+
+  async listIds(queue: string, request: ListRequest): Promise<IdPage> {
+    return this.change(queue, (store) => list.listIds(store, request));
+  }
+
+  /** The servers that have published themselves and have not expired. */
+  async servers(): Promise<PublishedServer[]> {
+    this.assertOpen();
+    return this.monitor.living(this.clock.now());
+  }
+
+  async clusterPlace(): Promise<ClusterPlace | undefined> {
+    this.assertOpen();
+    return undefined;
+  }
+
   async getTask(queue: string, id: string): Promise<StoredTask | undefined> {
     return this.change(queue, (store) => store.describe(wellFormed(id)));
   }
@@ -213,11 +260,6 @@ export class MemoryBroker implements Broker {
   tasks(queue?: string): StoredTask[] {
     const stores = queue === undefined ? [...this.stores.values()] : [this.store(queue)];
     return stores.flatMap((store) => [...store.tasks.keys()].flatMap((id) => store.describe(id) ?? []));
-  }
-
-  /** The servers that have published themselves and have not expired. */
-  servers(): PublishedServer[] {
-    return this.monitor.living(this.clock.now());
   }
 
   /** All that can be observed of all queues that hold, or ever held, anything. Still works after `close`. */

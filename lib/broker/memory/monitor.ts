@@ -1,11 +1,7 @@
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
+import type { PublishedServer } from '../inspection.js';
 
 type ServerId = Pick<ServerInfo, 'host' | 'pid' | 'serverId'>;
-
-export interface PublishedServer {
-  readonly info: ServerInfo;
-  readonly workers: readonly WorkerInfo[];
-}
 
 const nameOf = ({ host, pid, serverId }: ServerId): string => `${host}:${pid}:${serverId}`;
 

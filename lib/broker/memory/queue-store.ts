@@ -1,7 +1,8 @@
 import { decodeTaskMessage, encodeTaskMessage } from '../../wire/codec.js';
 import type { TaskMessage } from '../../wire/message.js';
 import type { TaskState } from '../../wire/states.js';
-import type { Lease, LeasedTask, StoredTask } from '../broker.js';
+import type { Lease, LeasedTask } from '../broker.js';
+import type { StoredTask } from '../inspection.js';
 import { Counter } from './counters.js';
 import { LinkedQueue } from './linked-queue.js';
 import { Locks } from './locks.js';
@@ -18,6 +19,8 @@ export interface TaskRecord {
   /** The hash field that sends a forwarded task to its group; the message's own group does not (W6). */
   group: string | undefined;
   result: Buffer | undefined;
+  /** The how-manieth task to be taken this was, when it last was: the order of Redis' list `active`. */
+  turn?: number;
 }
 
 /** Tasks claimed for one aggregation. */
@@ -46,6 +49,7 @@ export class QueueStore {
   readonly failed = new Counter();
   /** Whether something was ever enqueued: only then the queue is listed. */
   announced = false;
+  private turns = 0;
   private pauseTime: number | undefined;
   private pauseChanges = 0;
 
@@ -99,6 +103,7 @@ export class QueueStore {
     if (!record) return undefined;
     record.state = 'active';
     record.pendingSince = undefined;
+    record.turn = ++this.turns;
     this.lease.set(id, expiresAt);
     return { lease: { queue, id, expiresAt }, message: readMessage(record) };
   }

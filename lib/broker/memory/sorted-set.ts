@@ -88,6 +88,13 @@ export class SortedSet implements Iterable<Scored> {
     for (const chunk of this.chunks) yield* chunk;
   }
 
+  /** What comes after this entry, whether or not it is (still) there. */
+  *after(entry: Scored): Iterable<Scored> {
+    for (let at = this.chunkOf(entry); at < this.chunks.length; at++) {
+      for (const other of this.chunks[at] ?? []) if (compare(other, entry) > 0) yield other;
+    }
+  }
+
   /** The first chunk whose last entry does not come before this one; the last chunk for an entry beyond all. */
   private chunkOf(entry: Scored): number {
     let low = 0;

@@ -1,16 +1,31 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
-import type { Keyspace } from '../../wire/keys.js';
+import { type Keyspace, utcDay } from '../../wire/keys.js';
 import { TASK_STATES } from '../../wire/states.js';
-import type { InspectorBroker, StoredTask } from '../broker.js';
+import {
+  COUNTED_GROUPS,
+  type ClusterPlace,
+  type DayCount,
+  type GroupSize,
+  type InspectorBroker,
+  type QueueNumbers,
+  type StoredTask,
+} from '../inspection.js';
 import { readScore } from './arguments.js';
 import type { RedisConnections } from './connections.js';
+import { queueKeys } from './queue-keys.js';
 import type { Scripts } from './scripts.js';
+import { slotOf } from './slot.js';
 
 type Reply = readonly [message: Buffer, state: Buffer, result: Buffer, score: Buffer, hasResult: number];
 
-/** Looks at queues and tasks, and pauses queues, over the connection `monitor`. */
-export class RedisInspector implements InspectorBroker {
+/** Tasks of each state that are weighed. */
+const SAMPLE = 20;
+/** Groups that one step looks at, more or less. */
+const GROUPS_AT_ONCE = 200;
+
+/** Looks at queues and single tasks, and pauses queues, over the connection `monitor`. */
+export class RedisInspector implements Omit<InspectorBroker, 'listTasks' | 'listIds' | 'servers'> {
   constructor(
     private readonly connections: RedisConnections,
     private readonly scripts: Scripts,
@@ -20,6 +35,62 @@ export class RedisInspector implements InspectorBroker {
 
   queues(): Promise<string[]> {
     return this.connections.run('monitor', 'SMEMBERS', (client) => client.smembers(this.keyspace.queues));
+  }
+
+  async hasQueue(queue: string): Promise<boolean> {
+    const { queues } = this.keyspace;
+    return (await this.connections.run('monitor', 'SISMEMBER', (client) => client.sismember(queues, queue))) === 1;
+  }
+
+  /** SSCAN may tell a name twice. */
+  async groups(queue: string): Promise<GroupSize[]> {
+    const keys = this.keyspace.queue(queue);
+    const sizes = new Map<string, number>();
+    for (let cursor = '0'; ;) {
+      const argv = [keys.groupPrefix, cursor, String(GROUPS_AT_ONCE)];
+      const reply = await this.scripts.run('monitor', 'groups', queueKeys('groups', keys), argv);
+      const [next, found] = reply as [Buffer, (Buffer | number)[]];
+      for (let i = 0; i < found.length; i += 2) sizes.set(String(found[i]), found[i + 1] as number);
+      cursor = next.toString();
+      if (cursor === '0') break;
+    }
+    const names = [...sizes.keys()].sort();
+    return names.map((group) => ({ group, size: sizes.get(group) ?? 0 }));
+  }
+
+  async describeQueue(queue: string): Promise<QueueNumbers> {
+    const keys = this.keyspace.queue(queue);
+    const { pending, active, scheduled, retry, archived, completed, groups, paused, processed, failed } = keys;
+    const now = this.clock.now();
+    const day = utcDay(now);
+    const reply = (await this.scripts.run(
+      'monitor',
+      'describeQueue',
+      [
+        ...[pending, active, scheduled, retry, archived, completed, groups, paused],
+        ...[keys.processedOn(day), keys.failedOn(day), processed, failed],
+      ],
+      [keys.taskPrefix, keys.groupPrefix, String(SAMPLE), String(COUNTED_GROUPS)],
+    )) as readonly (number | Buffer)[];
+    const at = (index: number): number => toCount(String(reply[index]));
+    const since = String(reply[14]);
+    return {
+      ...{ pending: at(0), active: at(1), scheduled: at(2), retry: at(3), archived: at(4), completed: at(5) },
+      ...{ aggregating: at(6), groups: at(7), paused: at(8) > 0, memoryUsage: at(9) },
+      ...{ processed: at(10), failed: at(11), processedTotal: at(12), failedTotal: at(13) },
+      latency: since === '' ? 0 : Math.max(0, now - Math.floor(Number(since) / 1e6)),
+    };
+  }
+
+  async countsOfDays(queue: string, days: readonly string[]): Promise<DayCount[]> {
+    const keys = this.keyspace.queue(queue);
+    const names = days.flatMap((day) => [keys.processedOn(day), keys.failedOn(day)]);
+    const counts = await this.connections.run('monitor', 'MGET', (client) => client.mget(names));
+    return days.map((day, index) => ({
+      day,
+      processed: toCount(counts[2 * index] ?? ''),
+      failed: toCount(counts[2 * index + 1] ?? ''),
+    }));
   }
 
   /** @throws UndecodableMessageError when the message is none */
@@ -38,6 +109,14 @@ export class RedisInspector implements InspectorBroker {
     };
   }
 
+  async clusterPlace(queue: string): Promise<ClusterPlace | undefined> {
+    if (!this.connections.isCluster) return undefined;
+    const slot = slotOf(this.keyspace.queue(queue).pending);
+    const ranges = await this.connections.run('monitor', 'CLUSTER SLOTS', (client) => client.cluster('SLOTS'));
+    const [, , ...nodes] = ranges.find(([from, to]) => from <= slot && slot <= to) ?? [0, 0];
+    return { slot, nodes: nodes.map(([host, port]) => `${host}:${port}`) };
+  }
+
   async pauseQueue(queue: string): Promise<boolean> {
     const { paused } = this.keyspace.queue(queue);
     const now = floorSeconds(this.clock.now());
@@ -49,3 +128,6 @@ export class RedisInspector implements InspectorBroker {
     return (await this.connections.run('monitor', 'DEL', (client) => client.del(paused))) === 1;
   }
 }
+
+/** A number of Redis; a counter that holds something else counts nothing. */
+const toCount = (text: string): number => Number(text) || 0;

@@ -6,7 +6,7 @@ const DAY = 86_400_000;
 /** Keys that follow from the queue alone. */
 type QueueKeyName = Exclude<
   KeyName,
-  'processedOn' | 'failedOn' | 'task' | 'aggregationSet' | 'server' | 'workers' | 'semaphore'
+  'processedOn' | 'failedOn' | 'task' | 'aggregationSet' | 'server' | 'workers' | 'semaphore' | 'line' | 'sorted'
 >;
 
 /** Scripts whose first KEYS are all of that kind. */

@@ -10,15 +10,26 @@ import type {
   ExchangeRequest,
   ExpiredLeases,
   Lease,
-  StoredTask,
   WakeListener,
   WakeSource,
 } from '../broker.js';
 import { RedisAggregation } from './aggregation.js';
+import type {
+  ClusterPlace,
+  DayCount,
+  GroupSize,
+  IdPage,
+  ListRequest,
+  PublishedServer,
+  QueueNumbers,
+  StoredTask,
+  TaskPage,
+} from '../inspection.js';
 import type { RedisConnections } from './connections.js';
 import { RedisConsumer } from './consumer.js';
 import { RedisInspector } from './inspector.js';
 import { RedisLimiting } from './limiting.js';
+import { RedisListing } from './listing.js';
 import { RedisMaintenance } from './maintenance.js';
 import { RedisMonitoring } from './monitoring.js';
 import { RedisProducer } from './producer.js';
@@ -51,6 +62,7 @@ export class RedisBroker implements Broker {
   private readonly monitoring: RedisMonitoring;
   private readonly inspector: RedisInspector;
   private readonly limiting: RedisLimiting;
+  private readonly listing: RedisListing;
 
   constructor(
     private readonly connections: RedisConnections,
@@ -67,6 +79,7 @@ export class RedisBroker implements Broker {
     this.monitoring = new RedisMonitoring(connections, scripts, this.keyspace, clock);
     this.inspector = new RedisInspector(connections, scripts, this.keyspace, clock);
     this.limiting = new RedisLimiting(connections, scripts, this.keyspace, clock);
+    this.listing = new RedisListing(scripts, this.keyspace, clock);
   }
 
   enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
@@ -173,8 +186,40 @@ export class RedisBroker implements Broker {
     return this.limiting.releaseToken(scope, taskId);
   }
 
+  hasQueue(queue: string): Promise<boolean> {
+    return this.inspector.hasQueue(queue);
+  }
+
+  groups(queue: string): Promise<GroupSize[]> {
+    return this.inspector.groups(queue);
+  }
+
+  describeQueue(queue: string): Promise<QueueNumbers> {
+    return this.inspector.describeQueue(queue);
+  }
+
+  countsOfDays(queue: string, days: readonly string[]): Promise<DayCount[]> {
+    return this.inspector.countsOfDays(queue, days);
+  }
+
   getTask(queue: string, id: string): Promise<StoredTask | undefined> {
     return this.inspector.getTask(queue, id);
+  }
+
+  listTasks(queue: string, request: ListRequest): Promise<TaskPage> {
+    return this.listing.listTasks(queue, request);
+  }
+
+  listIds(queue: string, request: ListRequest): Promise<IdPage> {
+    return this.listing.listIds(queue, request);
+  }
+
+  servers(): Promise<PublishedServer[]> {
+    return this.monitoring.servers();
+  }
+
+  clusterPlace(queue: string): Promise<ClusterPlace | undefined> {
+    return this.inspector.clusterPlace(queue);
   }
 
   pauseQueue(queue: string): Promise<boolean> {

@@ -19,6 +19,10 @@ export const KEY_TYPES = {
   server: 'string',
   workers: 'hash',
   semaphore: 'zset',
+  /** `pending` or `active` */
+  line: 'list',
+  /** One of the sorted sets of tasks. */
+  sorted: 'zset',
 } as const;
 
 export type KeyName = keyof typeof KEY_TYPES;
@@ -84,6 +88,35 @@ export const SCRIPTS = {
   repairGroups: { keys: ['aggregationSets', 'groups'], argv: ['groupPrefix'] },
   writeServerState: { keys: ['server', 'workers'], argv: ['ttl', 'info'] },
   acquireToken: { keys: ['semaphore'], argv: ['id', 'tokens', 'now', 'deadline'] },
+  describeQueue: {
+    file: 'inspect/describe-queue',
+    keys: [
+      'pending',
+      'active',
+      'scheduled',
+      'retry',
+      'archived',
+      'completed',
+      'groups',
+      'paused',
+      'processedOn',
+      'failedOn',
+      'processed',
+      'failed',
+    ],
+    argv: ['taskPrefix', 'groupPrefix', 'sample', 'counted'],
+  },
+  groups: { file: 'inspect/groups', keys: ['groups'], argv: ['groupPrefix', 'cursor', 'count'] },
+  listSorted: {
+    file: 'inspect/list-sorted',
+    keys: ['sorted'],
+    argv: ['taskPrefix', 'size', 'bytes', 'offset', 'score', 'after'],
+  },
+  listLine: {
+    file: 'inspect/list-line',
+    keys: ['line', 'lease'],
+    argv: ['taskPrefix', 'size', 'bytes', 'cutoff', 'seen'],
+  },
   getTask: { file: 'inspect/get-task', keys: ['task', 'scheduled', 'retry'], argv: ['id'] },
 } as const satisfies Record<string, ScriptShape>;
 

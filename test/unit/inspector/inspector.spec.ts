@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryBroker } from '../../../lib/broker/memory/memory-broker.js';
 import { ManualClock } from '../../../lib/clock.js';
-import { InvalidOptionError } from '../../../lib/errors.js';
+import { InvalidOptionError, QueueNotFoundError } from '../../../lib/errors.js';
 import { AsynqInspector } from '../../../lib/inspector/inspector.js';
+import type { ListOptions } from '../../../lib/inspector/list-options.js';
 import { request } from '../../support/messages.js';
 
 describe('AsynqInspector', () => {
@@ -49,5 +50,107 @@ describe('AsynqInspector', () => {
   ])('refuses blank names: %j, %j', async (queue, id) => {
     const { inspector } = await setUp();
     await expect(inspector.getTaskInfo(queue as string, id)).rejects.toThrow(InvalidOptionError);
+  });
+
+  it('gives a queue whole: its numbers, its days, its groups and its tasks', async () => {
+    const { broker, inspector } = await setUp();
+    await broker.enqueue('default', [request({ id: 'a' }), request({ groupKey: 'g' }), request({ id: 'c' })]);
+    expect(await inspector.getQueueInfo('default')).toMatchObject({
+      ...{ queue: 'default', size: 3, pending: 2, aggregating: 1, groups: 1, paused: false, timestamp: new Date(now) },
+    });
+    expect(await inspector.groups('default')).toEqual([{ group: 'g', size: 1 }]);
+    expect(await inspector.history('default', 2)).toEqual([
+      { queue: 'default', date: '2023-11-14', processed: 0, failed: 0 },
+      { queue: 'default', date: '2023-11-13', processed: 0, failed: 0 },
+    ]);
+    const first = await inspector.listTasks('default', 'pending', { size: 1 });
+    expect(first.tasks).toMatchObject([{ id: 'a', state: 'pending', nextProcessAt: new Date(now), isOrphaned: false }]);
+    const second = await inspector.listTasks('default', 'pending', { size: 1, cursor: first.cursor });
+    expect([second.tasks[0]?.id, second.cursor, second.damaged]).toEqual(['c', undefined, []]);
+    expect((await inspector.listTasks('default', 'pending', { size: 1, page: 2 })).tasks[0]?.id).toBe('c');
+    expect((await inspector.listTasks('default', 'aggregating', { group: 'g' })).tasks).toMatchObject([{ group: 'g' }]);
+    expect([await inspector.clusterKeySlot('default'), await inspector.clusterNodes('default')]).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it('shows servers and what they run, with dates', async () => {
+    const { broker, inspector } = await setUp();
+    const identity = { host: 'h', pid: 1, serverId: 's' };
+    await broker.writeServerState(
+      {
+        ...identity,
+        concurrency: 2,
+        queues: { q: 1 },
+        strictPriority: false,
+        status: 'active',
+        startTime: now,
+        activeWorkerCount: 1,
+      },
+      [
+        {
+          ...identity,
+          taskId: 'a',
+          taskType: 't',
+          taskPayload: Buffer.alloc(0),
+          queue: 'q',
+          startTime: now,
+          deadline: now + 1,
+        },
+      ],
+      10,
+    );
+    expect(await inspector.servers()).toEqual([
+      {
+        ...{ id: 's', host: 'h', pid: 1, concurrency: 2, queues: { q: 1 }, strictPriority: false, status: 'active' },
+        startedAt: new Date(now),
+        activeWorkers: [
+          {
+            ...{ taskId: 'a', taskType: 't', taskPayload: Buffer.alloc(0), queue: 'q' },
+            ...{ startedAt: new Date(now), deadline: new Date(now + 1) },
+          },
+        ],
+      },
+    ]);
+  });
+
+  it('does not know queues to which nothing was enqueued', async () => {
+    const { inspector } = await setUp();
+    for (const call of [
+      () => inspector.getQueueInfo('nobody'),
+      () => inspector.history('nobody', 1),
+      () => inspector.groups('nobody'),
+      () => inspector.listTasks('nobody', 'pending'),
+    ]) {
+      await expect(call()).rejects.toThrow(QueueNotFoundError);
+      await expect(call()).rejects.toThrow(/queue not found: queue="nobody"/);
+    }
+  });
+
+  it.each([
+    ['size 0', { size: 0 }],
+    ['more than 1000', { size: 1001 }],
+    ['half a task', { size: 1.5 }],
+    ['page 0', { page: 0 }],
+    ['a page and a cursor', { page: 1, cursor: 'x' }],
+    ['a cursor that is none', { cursor: 'x' }],
+    ['a blank cursor', { cursor: '' }],
+    ['a group where there is none', { group: 'g' }],
+    ['an unknown option', { limit: 3 }],
+  ])('refuses %s', async (_, options) => {
+    const { broker, inspector } = await setUp();
+    await broker.enqueue('default', [request()]);
+    await expect(inspector.listTasks('default', 'pending', options as ListOptions)).rejects.toThrow(InvalidOptionError);
+  });
+
+  it('refuses states that are none, groups without a name, and days that were not kept', async () => {
+    const { broker, inspector } = await setUp();
+    await broker.enqueue('default', [request()]);
+    await expect(inspector.listTasks('default', 'achived' as 'archived')).rejects.toThrow(/did you mean "archived"/);
+    await expect(inspector.listTasks('default', 'aggregating')).rejects.toThrow(InvalidOptionError);
+    for (const days of [0, -1, 92, 1.5, NaN]) {
+      await expect(inspector.history('default', days)).rejects.toThrow(InvalidOptionError);
+    }
   });
 });

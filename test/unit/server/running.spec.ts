@@ -196,7 +196,7 @@ describe('a running server', () => {
     server.setConcurrency(5); // publishes
     clock.advance(0);
     await turn();
-    const [published] = memory.servers();
+    const [published] = await memory.servers();
     expect(published?.info).toMatchObject({
       concurrency: 5,
       queues: { default: 2 },
@@ -207,7 +207,7 @@ describe('a running server', () => {
     held.open();
     await turn();
     await server.shutdown();
-    expect(memory.servers()).toHaveLength(0);
+    expect(await memory.servers()).toHaveLength(0);
   });
 });
 

@@ -1,0 +1,75 @@
+import { InvalidOptionError } from '../errors.js';
+import { describe } from '../validation.js';
+
+/*
+ * Where a listing goes on. A cursor is opaque to everyone above the contract: JSON in base64url, with ids as base64, because
+ * ids that are no text must come back as they were.
+ */
+
+/** After the member that has (or had) this score and id. The score as Redis spells it. */
+export interface SortedPosition {
+  readonly score: string;
+  readonly id: Buffer;
+}
+
+/** After the first of these ids that is still there; the latest come first. */
+export interface LinePosition {
+  /** How far from the front the last one was. */
+  readonly seen: number;
+  readonly anchors: readonly Buffer[];
+}
+
+/** Of one page, and of those before: see {@link nextAnchors}. */
+const OWN_ANCHORS = 4;
+const OLD_ANCHORS = 4;
+
+/**
+ * The ids to hold on to after a page: its last few, then the last of each page before, for the case that a whole page has
+ * been dealt with (deleted, say) while it was looked at.
+ */
+export function nextAnchors(page: readonly Buffer[], before: LinePosition | undefined): Buffer[] {
+  const old = before?.anchors ?? [];
+  const lastOfPages = old.length > OWN_ANCHORS ? [old[0]!, ...old.slice(OWN_ANCHORS)] : old.slice(0, 1);
+  return [...page.slice(-OWN_ANCHORS).toReversed(), ...lastOfPages.slice(0, OLD_ANCHORS)];
+}
+
+const pack = (parts: readonly unknown[]): string => Buffer.from(JSON.stringify(parts)).toString('base64url');
+
+export const encodeSorted = ({ score, id }: SortedPosition): string => pack(['s', score, id.toString('base64')]);
+
+export const encodeLine = ({ seen, anchors }: LinePosition): string =>
+  pack(['l', seen, ...anchors.map((id) => id.toString('base64'))]);
+
+/** @throws InvalidOptionError */
+export function decodeSorted(cursor: string | undefined): SortedPosition | undefined {
+  if (cursor === undefined) return undefined;
+  const [kind, score, id] = unpack(cursor);
+  if (kind !== 's' || typeof score !== 'string' || !SCORE.test(score) || typeof id !== 'string') throw foreign(cursor);
+  return { score, id: Buffer.from(id, 'base64') };
+}
+
+/** @throws InvalidOptionError */
+export function decodeLine(cursor: string | undefined): LinePosition | undefined {
+  if (cursor === undefined) return undefined;
+  const [kind, seen, ...anchors] = unpack(cursor);
+  const usable = kind === 'l' && Number.isSafeInteger(seen) && (seen as number) >= 0;
+  if (!usable || anchors.length > OWN_ANCHORS + OLD_ANCHORS || !anchors.every((id) => typeof id === 'string')) {
+    throw foreign(cursor);
+  }
+  return { seen: seen as number, anchors: anchors.map((id) => Buffer.from(id as string, 'base64')) };
+}
+
+const SCORE = /^-?(inf|\d+(\.\d+)?(e[+-]?\d+)?)$/;
+
+function unpack(cursor: string): unknown[] {
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    if (Array.isArray(parts)) return parts;
+  } catch {
+    // Said below, as of everything else that is no cursor.
+  }
+  throw foreign(cursor);
+}
+
+const foreign = (cursor: string): InvalidOptionError =>
+  new InvalidOptionError(`${describe(cursor)} is not a cursor of this list; pass what the page before gave`);

@@ -1,0 +1,137 @@
+import type { ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
+import type { TaskState } from '../wire/states.js';
+
+/*
+ * The administrative side of the contract (wire-protocol section 7). Every call does a bounded amount of work, so that none holds
+ * Redis for long however many tasks there are; whatever concerns a whole queue is put together above from such calls.
+ * Whether a queue is known (`hasQueue`) is asked apart, as that is kept in another slot of a cluster.
+ */
+
+/** A task as an inspector sees it. */
+export interface StoredTask {
+  readonly message: TaskMessage;
+  readonly state: TaskState;
+  /** Unix seconds: the score in `scheduled` or `retry`, else `undefined`. */
+  readonly nextProcessAt: number | undefined;
+  readonly result: Buffer | undefined;
+}
+
+/** Where tasks wait: the tasks of one state, or of one group. */
+export interface Place {
+  readonly state: TaskState;
+  /** Given exactly when the state is `aggregating`. */
+  readonly group?: string;
+}
+
+export interface ListRequest extends Place {
+  /** How many entries at most, 1 to {@link MAX_PAGE}; fewer come when they are large. */
+  readonly size: number;
+  /** The `cursor` of the page before; without it the list begins at its front. */
+  readonly cursor?: string;
+  /** Entries to skip, where there is no cursor. Default 0. */
+  readonly offset?: number;
+}
+
+export const MAX_PAGE = 1_000;
+
+export interface ListedTask extends StoredTask {
+  /** Active, and nobody holds its lease (any more). */
+  readonly orphaned: boolean;
+}
+
+/** An entry of a list that has no readable message: none at all, one that cannot be decoded, or another task's. */
+export interface DamagedEntry {
+  readonly id: string;
+  readonly error: Error;
+}
+
+export interface TaskPage {
+  /** `pending` in the order they are to run, `active` in the order they were taken, all others by score and id. */
+  readonly tasks: ListedTask[];
+  readonly damaged: DamagedEntry[];
+  /**
+   * Goes on after the last entry of this page, also when that has gone or others have come in the meantime; `undefined` at the
+   * end. In `pending` and `active`, whose order only Redis knows, it holds on to the last entries: should all of those have gone,
+   * tasks may be listed again, but none is left out.
+   */
+  readonly cursor: string | undefined;
+}
+
+export interface IdPage {
+  readonly ids: string[];
+  readonly cursor: string | undefined;
+}
+
+export interface GroupSize {
+  readonly group: string;
+  readonly size: number;
+}
+
+/** What {@link InspectorBroker.describeQueue} tells. */
+export interface QueueNumbers {
+  readonly pending: number;
+  readonly active: number;
+  readonly scheduled: number;
+  readonly retry: number;
+  readonly archived: number;
+  readonly completed: number;
+  /** Tasks waiting in groups; an estimate where there are more than {@link COUNTED_GROUPS} groups. */
+  readonly aggregating: number;
+  readonly groups: number;
+  /** Today's (UTC) attempts, and those that failed. */
+  readonly processed: number;
+  readonly failed: number;
+  readonly processedTotal: number;
+  readonly failedTotal: number;
+  readonly paused: boolean;
+  /** Milliseconds the oldest of the next pending tasks has waited; 0 when that is not known. */
+  readonly latency: number;
+  /** Bytes, estimated from the first tasks of each state. */
+  readonly memoryUsage: number;
+}
+
+/** Groups up to this number are counted one by one. */
+export const COUNTED_GROUPS = 1_000;
+
+export interface DayCount {
+  /** `YYYY-MM-DD`, UTC. */
+  readonly day: string;
+  readonly processed: number;
+  readonly failed: number;
+}
+
+/** A server that has published itself and has not expired. */
+export interface PublishedServer {
+  readonly info: ServerInfo;
+  readonly workers: readonly WorkerInfo[];
+}
+
+/** Where a cluster keeps a queue. */
+export interface ClusterPlace {
+  readonly slot: number;
+  /** `host:port`, the master first. */
+  readonly nodes: readonly string[];
+}
+
+export interface InspectorBroker {
+  queues(): Promise<string[]>;
+  /** Whether the queue is listed: something was enqueued to it, and it has not been deleted. */
+  hasQueue(queue: string): Promise<boolean>;
+  /** The groups that have waiting tasks, by name. */
+  groups(queue: string): Promise<GroupSize[]>;
+  describeQueue(queue: string): Promise<QueueNumbers>;
+  /** The counters of these days, in the same order; 0 where there is none (any more). @param days `YYYY-MM-DD` */
+  countsOfDays(queue: string, days: readonly string[]): Promise<DayCount[]>;
+  /** `undefined` when there is no such task. */
+  getTask(queue: string, id: string): Promise<StoredTask | undefined>;
+  listTasks(queue: string, request: ListRequest): Promise<TaskPage>;
+  /** The same order and cursors, without looking at the tasks. */
+  listIds(queue: string, request: ListRequest): Promise<IdPage>;
+  /** Servers of every kind, with what they run; what cannot be decoded is left out. */
+  servers(): Promise<PublishedServer[]>;
+  /** `undefined` where there is no cluster. */
+  clusterPlace(queue: string): Promise<ClusterPlace | undefined>;
+  /** Answers whether this call changed anything. */
+  pauseQueue(queue: string): Promise<boolean>;
+  resumeQueue(queue: string): Promise<boolean>;
+}

@@ -1,0 +1,89 @@
+import { floorSeconds } from '../../clock.js';
+import { decodeLine, decodeSorted, encodeLine, encodeSorted, nextAnchors } from '../cursor.js';
+import type { IdPage, ListRequest, ListedTask, Place, TaskPage } from '../inspection.js';
+import { type QueueStore, wellFormed } from './queue-store.js';
+import { SortedSet } from './sorted-set.js';
+
+/** @param now milliseconds since the epoch */
+export function listTasks(store: QueueStore, request: ListRequest, now: number): TaskPage {
+  const { ids, cursor } = listIds(store, request);
+  const due = floorSeconds(now);
+  const tasks = ids.flatMap((id): ListedTask[] => {
+    const task = store.describe(id);
+    if (!task) return [];
+    return [{ ...task, orphaned: task.state === 'active' && (store.lease.score(id) ?? due) <= due }];
+  });
+  return { tasks, damaged: [], cursor };
+}
+
+export function listIds(store: QueueStore, request: ListRequest): IdPage {
+  return request.state === 'pending' || request.state === 'active'
+    ? listLine(store, request)
+    : listSorted(placeOf(store, request), request);
+}
+
+/** The sorted set of a place; an empty one for a group that is not there. */
+export function placeOf(store: QueueStore, { state, group = '' }: Place): SortedSet {
+  if (state === 'aggregating') return store.groups.get(wellFormed(group)) ?? new SortedSet();
+  return store[state as 'scheduled' | 'retry' | 'archived' | 'completed'];
+}
+
+function listSorted(set: SortedSet, { cursor, offset = 0, size }: ListRequest): IdPage {
+  const position = decodeSorted(cursor);
+  const from = position ? set.after({ id: position.id.toString(), score: scoreOf(position.score) }) : set;
+  const page = slice(from, position ? 0 : offset, size + 1);
+  const last = page[size - 1];
+  const next = page.length > size && last && encodeSorted({ score: spell(last.score), id: Buffer.from(last.id) });
+  return { ids: page.slice(0, size).map(({ id }) => id), cursor: next || undefined };
+}
+
+function listLine(store: QueueStore, { state, cursor, offset = 0, size }: ListRequest): IdPage {
+  const position = decodeLine(cursor);
+  const anchors = position?.anchors.map(String) ?? [];
+  const line = state === 'pending' ? store.pending : activeInOrder(store);
+  const has = (id: string): boolean =>
+    state === 'pending' ? store.pending.has(id) : store.lease.score(id) !== undefined;
+  const anchor = anchors.find(has);
+  const from = anchor === undefined ? line : behind(store, state, line, anchor);
+  const page = slice(from, position ? 0 : offset, size + 1);
+  const ids = page.slice(0, size);
+  if (page.length <= size) return { ids, cursor: undefined };
+  const seen = (position?.seen ?? offset) + size;
+  return {
+    ids,
+    cursor: encodeLine({
+      seen,
+      anchors: nextAnchors(
+        ids.map((id) => Buffer.from(id)),
+        position,
+      ),
+    }),
+  };
+}
+
+function behind(store: QueueStore, state: string, line: Iterable<string>, anchor: string): Iterable<string> {
+  if (state === 'pending') return store.pending.behind(anchor);
+  const ids = [...line];
+  return ids.slice(ids.indexOf(anchor) + 1);
+}
+
+const activeInOrder = (store: QueueStore): string[] =>
+  [...store.lease]
+    .map(({ id }) => ({ id, turn: store.tasks.get(id)?.turn ?? 0 }))
+    .sort((a, b) => a.turn - b.turn)
+    .map(({ id }) => id);
+
+function slice<T>(items: Iterable<T>, from: number, count: number): T[] {
+  const found: T[] = [];
+  let index = 0;
+  for (const item of items) {
+    if (found.length >= count) break;
+    if (index++ >= from) found.push(item);
+  }
+  return found;
+}
+
+const spell = (score: number): string => (Math.abs(score) === Infinity ? (score > 0 ? 'inf' : '-inf') : String(score));
+
+const scoreOf = (text: string): number =>
+  text.endsWith('inf') ? (text.startsWith('-') ? -Infinity : Infinity) : Number(text);

@@ -1,0 +1,55 @@
+import { type ListRequest, MAX_PAGE, type Place } from '../broker/inspection.js';
+import { InvalidOptionError } from '../errors.js';
+import {
+  describe,
+  nearest,
+  rejectUnknownKeys,
+  requireInteger,
+  requireNonBlank,
+  requireObject,
+  requirePositiveInteger,
+} from '../validation.js';
+import { TASK_STATES, type TaskState } from '../wire/states.js';
+
+export interface ListOptions {
+  /** How many tasks at most, 1 to 1000; default 30. Fewer come when they are large (4 MB in all). */
+  readonly size?: number;
+  /** Where the page before ended: its `cursor`. */
+  readonly cursor?: string;
+  /** In place of a cursor: the how-manieth page, from 1. Tasks that come and go shift pages; prefer the cursor. */
+  readonly page?: number;
+  /** The group to list; required for `aggregating`, and for nothing else. */
+  readonly group?: string;
+}
+
+const DEFAULT_SIZE = 30;
+
+/** @throws InvalidOptionError */
+export function toListRequest(state: TaskState, options: ListOptions = {}): ListRequest {
+  requireObject(options, 'the options of a list', InvalidOptionError);
+  rejectUnknownKeys(options, ['size', 'cursor', 'page', 'group'], 'list option', InvalidOptionError);
+  const { size = DEFAULT_SIZE, cursor, page, group } = options;
+  requireInteger(size, 'size', InvalidOptionError, { least: 1, most: MAX_PAGE });
+  const place = toPlace(state, group);
+  if (cursor !== undefined && page !== undefined) {
+    throw new InvalidOptionError('give a cursor or a page, not both: they would name two places');
+  }
+  if (cursor !== undefined) return { ...place, size, cursor: requireNonBlank(cursor, 'cursor', InvalidOptionError) };
+  if (page === undefined) return { ...place, size };
+  return { ...place, size, offset: size * (requirePositiveInteger(page, 'page', InvalidOptionError) - 1) };
+}
+
+/** @throws InvalidOptionError */
+export function toPlace(state: TaskState, group: string | undefined): Place {
+  requireState(state);
+  if (state === 'aggregating') return { state, group: requireNonBlank(group, 'group', InvalidOptionError) };
+  if (group === undefined) return { state };
+  throw new InvalidOptionError(`only aggregating tasks are listed by group, not those that are ${state}`);
+}
+
+function requireState(state: unknown): void {
+  if (TASK_STATES.some((known) => known === state)) return;
+  const near = typeof state === 'string' ? nearest(state, TASK_STATES) : undefined;
+  const remedy = near ? `did you mean "${near}"?` : `states are ${TASK_STATES.join(', ')}`;
+  throw new InvalidOptionError(`${describe(state)} is no state of tasks; ${remedy}`);
+}

@@ -1,0 +1,107 @@
+import type { DayCount, ListedTask, PublishedServer, QueueNumbers, StoredTask } from '../broker/inspection.js';
+import type { Clock } from '../clock.js';
+import { toTaskInfo, type TaskInfo } from '../task/info.js';
+import type { WorkerInfo } from '../wire/message.js';
+
+/** A queue at one moment (asynq's QueueInfo). */
+export interface QueueInfo {
+  readonly queue: string;
+  /** Tasks in all states. */
+  readonly size: number;
+  readonly pending: number;
+  readonly active: number;
+  readonly scheduled: number;
+  readonly retry: number;
+  readonly archived: number;
+  readonly completed: number;
+  /** Tasks waiting in groups; estimated where there are more than 1,000 groups. */
+  readonly aggregating: number;
+  /** Groups that have waiting tasks. */
+  readonly groups: number;
+  /** Attempts finished today (UTC), and those of them that failed. */
+  readonly processed: number;
+  readonly failed: number;
+  readonly processedTotal: number;
+  readonly failedTotal: number;
+  readonly paused: boolean;
+  /** Milliseconds the task that is next to run has waited; of the next 20 the one that has waited longest. 0 when that is not known. */
+  readonly latency: number;
+  /** Bytes in Redis, estimated from the first 20 tasks of each state; in memory a rough figure. */
+  readonly memoryUsage: number;
+  /** When this was seen. */
+  readonly timestamp: Date;
+}
+
+/** What a queue did on one UTC day. */
+export interface DailyStats {
+  readonly queue: string;
+  /** `YYYY-MM-DD` */
+  readonly date: string;
+  readonly processed: number;
+  readonly failed: number;
+}
+
+/** A running server, of whatever kind (asynq's ServerInfo). */
+export interface RunningServer {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly concurrency: number;
+  /** Priority by queue. */
+  readonly queues: Readonly<Record<string, number>>;
+  readonly strictPriority: boolean;
+  /** `active`, `stopped` or `closed`. */
+  readonly status: string;
+  readonly startedAt: Date;
+  readonly activeWorkers: readonly RunningTask[];
+}
+
+/** What a worker of a server is busy with (asynq's WorkerInfo). */
+export interface RunningTask {
+  readonly taskId: string;
+  readonly taskType: string;
+  readonly taskPayload: Buffer;
+  readonly queue: string;
+  readonly startedAt: Date;
+  readonly deadline: Date;
+}
+
+/** @param clock tells when pending tasks are due: now */
+export function viewTask(task: StoredTask | ListedTask, clock: Clock): TaskInfo {
+  const { message, state, result, nextProcessAt } = task;
+  const due = nextProcessAt === undefined ? undefined : nextProcessAt * 1000;
+  return toTaskInfo(message, {
+    state,
+    result,
+    nextProcessAt: state === 'pending' ? clock.now() : due,
+    isOrphaned: 'orphaned' in task && task.orphaned,
+  });
+}
+
+export function viewQueue(queue: string, numbers: QueueNumbers, now: number): QueueInfo {
+  const { pending, active, scheduled, retry, archived, completed, aggregating } = numbers;
+  const size = pending + active + scheduled + retry + archived + completed + aggregating;
+  return { queue, size, ...numbers, timestamp: new Date(now) };
+}
+
+export const viewDay = (queue: string, { day, processed, failed }: DayCount): DailyStats => ({
+  queue,
+  date: day,
+  processed,
+  failed,
+});
+
+export function viewServer({ info, workers }: PublishedServer): RunningServer {
+  const { host, pid, concurrency, queues, strictPriority, status } = info;
+  return {
+    ...{ id: info.serverId, host, pid, concurrency, queues, strictPriority, status },
+    startedAt: new Date(info.startTime),
+    activeWorkers: workers.map(viewWorker),
+  };
+}
+
+const viewWorker = ({ taskId, taskType, taskPayload, queue, startTime, deadline }: WorkerInfo): RunningTask => ({
+  ...{ taskId, taskType, taskPayload, queue },
+  startedAt: new Date(startTime),
+  deadline: new Date(deadline),
+});

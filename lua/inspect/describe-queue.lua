@@ -1,0 +1,90 @@
+-- Counts the tasks of a queue by state and estimates what they weigh: InspectorBroker.describeQueue.
+--
+-- KEYS
+--   1 pending
+--   2 active
+--   3 scheduled
+--   4 retry
+--   5 archived
+--   6 completed
+--   7 groups
+--   8 paused
+--   9 processedOn
+--   10 failedOn
+--   11 processed
+--   12 failed
+-- ARGV
+--   1 taskPrefix
+--   2 groupPrefix
+--   3 sample: tasks of each state that are weighed, and looked at for the longest wait
+--   4 counted: groups that are counted one by one; of more, so many are taken for all
+-- Returns
+--   the numbers of tasks pending, active, scheduled, retry, archived, completed and aggregating and of groups, whether it is paused,
+--   the bytes, and as text the counters (processedOn, failedOn, processed, failed) and the oldest pending_since of those looked at
+
+local call, try = redis.call, redis.pcall
+local sample, counted = tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local function weigh(key)
+  local bytes = try('MEMORY', 'USAGE', key)
+  return type(bytes) == 'number' and bytes or nil
+end
+
+-- The mean of those that are there, times the number.
+local function estimate(ids, number)
+  local sum, there = 0, 0
+  for i = 1, #ids do
+    local bytes = weigh(ARGV[1] .. ids[i])
+    if bytes then
+      sum, there = sum + bytes, there + 1
+    end
+  end
+  return there > 0 and sum / there * number or 0
+end
+
+local numbers, bytes, oldest = {}, 0, nil
+for i = 1, 6 do
+  local line = i <= 2
+  local number = call(line and 'LLEN' or 'ZCARD', KEYS[i])
+  numbers[i] = number
+  if number > 0 then
+    local ids = line and call('LRANGE', KEYS[i], -sample, -1) or call('ZRANGE', KEYS[i], 0, sample - 1)
+    bytes = bytes + estimate(ids, number) + (weigh(KEYS[i]) or 0)
+    if i == 1 then
+      for n = 1, #ids do
+        local since = try('HGET', ARGV[1] .. ids[n], 'pending_since')
+        if type(since) == 'string' and string.match(since, '^%d+$') then
+          if not oldest or tonumber(since) < tonumber(oldest) then oldest = since end
+        end
+      end
+    end
+  end
+end
+
+local groups, waiting, weighed = call('SCARD', KEYS[7]), 0, {}
+local all = groups <= counted
+local names = all and call('SMEMBERS', KEYS[7]) or call('SRANDMEMBER', KEYS[7], counted)
+for i = 1, #names do
+  local key = ARGV[2] .. names[i]
+  local size = try('ZCARD', key)
+  if type(size) == 'number' then
+    waiting = waiting + size
+    if size > 0 and #weighed < 5 * sample then
+      local ids = call('ZRANGE', key, 0, sample - 1)
+      for n = 1, #ids do
+        weighed[#weighed + 1] = ids[n]
+      end
+    end
+  end
+end
+if not all then waiting = math.floor(waiting / #names * groups) end
+numbers[7], numbers[8] = waiting, groups
+bytes = bytes + estimate(weighed, waiting)
+
+numbers[9] = call('EXISTS', KEYS[8])
+numbers[10] = math.floor(bytes)
+for i = 9, 12 do
+  numbers[i + 2] = call('GET', KEYS[i]) or '0'
+end
+numbers[15] = oldest or ''
+return numbers

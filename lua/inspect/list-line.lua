@@ -1,0 +1,66 @@
+-- Lists tasks of `pending` or `active`, from the end that is next to run or was taken first: InspectorBroker.listTasks.
+--
+-- KEYS
+--   1 line
+--   2 lease
+-- ARGV
+--   1 taskPrefix
+--   2 size: how many at most
+--   3 bytes: fewer are listed when their messages and results take more than this; '0' lists ids only
+--   4 cutoff: seconds; a lease that ended then or before is over. '' where no leases are looked at
+--   5 seen: how far from the front to begin, or where the first of the anchors was
+--   6… anchors: ids to go on after, the best first; none where the list begins
+-- Returns
+--   1 when more follow, how far from the front the last one is, and the tasks packed as
+--   [id, orphaned ('1' or ''), message, result, …] or [id, …]
+--
+-- Uses shared/stored.lua
+
+-- How far around its old place an anchor is looked for first, and how much further back it may have come.
+local NEAR, FURTHER = 100, 1000
+
+local call, line, budget, seen = redis.call, KEYS[1], tonumber(ARGV[3]), tonumber(ARGV[5])
+local length = call('LLEN', line)
+
+-- Tasks leave at the front, so that places shrink; now and then one comes back there.
+local function find()
+  local from = math.min(length, seen + NEAR)
+  local places = {}
+  for index, id in ipairs(call('LRANGE', line, -from, -math.max(1, seen - NEAR))) do
+    places[id] = from - index + 1
+  end
+  for i = 6, #ARGV do
+    if places[ARGV[i]] then return places[ARGV[i]] end
+  end
+  for i = 6, #ARGV do
+    local index = call('LPOS', line, ARGV[i], 'RANK', -1, 'MAXLEN', seen + FURTHER)
+    if index then return length - index end
+  end
+  return 0
+end
+
+local skip = seen
+if #ARGV > 5 then skip = length > 0 and find() or 0 end
+local ids = {}
+if skip < length then ids = call('LRANGE', line, -(skip + tonumber(ARGV[2])), -(skip + 1)) end
+
+local listed, count = {}, 0
+for i = #ids, 1, -1 do
+  local id, n = ids[i], #listed
+  if budget == 0 then
+    listed[n + 1] = id
+  else
+    local message, result = stored(ARGV[1] .. id)
+    budget = budget - #message - #result
+    if budget <= 0 and count > 0 then break end
+    budget = math.max(budget, 1)
+    local orphaned = ''
+    if ARGV[4] ~= '' then
+      local ends = call('ZSCORE', KEYS[2], id)
+      if not ends or tonumber(ends) <= tonumber(ARGV[4]) then orphaned = '1' end
+    end
+    listed[n + 1], listed[n + 2], listed[n + 3], listed[n + 4] = id, orphaned, message, result
+  end
+  count = count + 1
+end
+return { length > skip + count and 1 or 0, skip + count, cmsgpack.pack(listed) }

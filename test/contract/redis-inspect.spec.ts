@@ -1,0 +1,187 @@
+import { describe, expect, it } from 'vitest';
+import type { TaskState } from '../../lib/wire/states.js';
+import { UndecodableMessageError, WrongKeyTypeError } from '../../lib/errors.js';
+import { encodeTaskMessage } from '../../lib/wire/codec.js';
+import { message, request } from '../support/messages.js';
+import { type RedisDriver, useRedis } from './redis-fixture.js';
+
+const current = useRedis();
+
+const LISTED = ['pending', 'active', 'scheduled', 'retry', 'archived', 'completed'] as const;
+
+/** Puts an id into the list of a state without a task. */
+async function strand(driver: RedisDriver, state: TaskState, id: string): Promise<void> {
+  const { redis, keys } = driver;
+  if (state === 'pending' || state === 'active') await redis.lpush(keys[state], id);
+  else if (state === 'aggregating') await redis.zadd(keys.group('g'), driver.now, id);
+  else await redis.zadd(keys[state], driver.now, id);
+}
+
+describe('a list', () => {
+  it.each(LISTED)('of %s tasks sets damaged entries apart and shows the others', async (state) => {
+    const driver = current();
+    const good = await driver.arrange(state);
+    const bad: [string, Buffer | undefined | 'list'][] = [
+      ['ghost', undefined],
+      ['noise', Buffer.from([0xff, 0xff])],
+      ['empty', Buffer.alloc(0)],
+      ['foreign', encodeTaskMessage(message({ id: 'x' }))],
+      ['list', 'list'],
+    ];
+    for (const [id, msg] of bad) {
+      await strand(driver, state, id);
+      if (msg === 'list') await driver.redis.lpush(driver.keys.task(id), 'x');
+      else if (msg) await driver.redis.hset(driver.keys.task(id), { msg, state });
+    }
+    const page = await driver.broker.listTasks('default', { state, size: 10 });
+    expect(page.tasks.map((task) => task.message.id)).toEqual([good]);
+    expect(page.damaged.map(({ id }) => id).sort()).toEqual(bad.map(([id]) => id).sort());
+    for (const { error } of page.damaged) expect(error).toBeInstanceOf(UndecodableMessageError);
+  });
+
+  it('shows an active task without a lease as orphaned', async () => {
+    const driver = current();
+    const { lease } = await driver.lend();
+    await driver.redis.zrem(driver.keys.lease, lease.id);
+    expect((await driver.broker.listTasks('default', { state: 'active', size: 1 })).tasks).toMatchObject([
+      { orphaned: true },
+    ]);
+  });
+
+  it('is cut short when its tasks are large, and goes on behind', async () => {
+    const driver = current();
+    const ids = ['a', 'b', 'c', 'd', 'e'];
+    const payload = Buffer.alloc(1_500_000, 1);
+    for (const state of ['pending', 'scheduled'] as const) {
+      const processAt = state === 'scheduled' ? driver.now + 9 : undefined;
+      for (const id of ids) await driver.enqueue([request({ id: state + id, payload }, { processAt })]);
+      const seen: string[][] = [];
+      for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
+        const page = await driver.broker.listTasks('default', { state, size: 10, cursor });
+        seen.push(page.tasks.map((task) => task.message.id.slice(state.length)));
+        cursor = page.cursor;
+      }
+      expect(seen).toEqual([['a', 'b'], ['c', 'd'], ['e']]);
+    }
+  });
+
+  it('gives a task that alone is larger than a page', async () => {
+    const driver = current();
+    await driver.add({ id: 'a', payload: Buffer.alloc(5_000_000) });
+    await driver.add({ id: 'b' });
+    const page = await driver.broker.listTasks('default', { state: 'pending', size: 2 });
+    expect(page.tasks.map((task) => task.message.id)).toEqual(['a']);
+    expect(
+      (await driver.broker.listTasks('default', { state: 'pending', size: 2, cursor: page.cursor })).tasks,
+    ).toHaveLength(1);
+  });
+
+  it('finds its place among thousands of one score, and with fractions and endless scores', async () => {
+    const driver = current();
+    const { redis, keys, broker } = driver;
+    const same = Array.from({ length: 3000 }, (_, index) => `s${String(index).padStart(4, '0')}`);
+    await redis.zadd(keys.retry, ...same.flatMap((id) => [driver.now, id]));
+    await redis.zadd(keys.retry, '-inf', 'first', '1.5', 'half', '+inf', 'last', '1e300', 'far');
+    const seen: string[] = [];
+    for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
+      const page = await broker.listIds('default', { state: 'retry', size: 700, cursor });
+      seen.push(...page.ids);
+      if (page.cursor) await redis.zrem(keys.retry, page.ids.at(-1)!);
+      cursor = page.cursor;
+    }
+    expect(seen).toEqual(['first', 'half', ...same, 'far', 'last']);
+  });
+
+  it('goes on behind an id that is no text', async () => {
+    const driver = current();
+    const { redis, keys, broker } = driver;
+    const ids = [Buffer.from([0xff]), Buffer.from([0xfe])];
+    await redis.zadd(keys.archived, 1, ids[0]!, 1, ids[1]!);
+    await redis.lpush(keys.pending, ...ids);
+    for (const state of ['archived', 'pending'] as const) {
+      const { cursor } = await broker.listIds('default', { state, size: 1 });
+      const second = await broker.listIds('default', { state, size: 1, cursor });
+      expect([second.ids.length, second.cursor]).toEqual([1, undefined]);
+    }
+  });
+
+  it('deep in a long line goes on although hundreds were taken from before it', async () => {
+    const driver = current();
+    const { redis, keys, broker } = driver;
+    const ids = Array.from({ length: 3000 }, (_, index) => `i${index}`);
+    await redis.lpush(keys.pending, ...ids);
+    const first = await broker.listIds('default', { state: 'pending', size: 1000 });
+    await redis.rpop(keys.pending, 900);
+    const second = await broker.listIds('default', { state: 'pending', size: 1000, cursor: first.cursor });
+    expect(second.ids).toEqual(ids.slice(1000, 2000));
+  });
+
+  it('of a key of another type is refused by name', async () => {
+    const driver = current();
+    await driver.redis.set(driver.keys.group('g'), 'x');
+    const listing = driver.broker.listTasks('default', { state: 'aggregating', group: 'g', size: 1 });
+    await expect(listing).rejects.toThrow(WrongKeyTypeError);
+  });
+});
+
+describe('the numbers of a queue', () => {
+  it('put up with ghosts, counters that are none and times that are none', async () => {
+    const driver = current();
+    const { redis, keys } = driver;
+    for (const state of LISTED) await strand(driver, state, `ghost-${state}`);
+    await redis.sadd(keys.groups, 'g', 'empty', 'wrong');
+    await strand(driver, 'aggregating', 'ghost-g');
+    await redis.set(keys.group('wrong'), 'x');
+    await redis.set(keys.processed, 'many');
+    await redis.hset(keys.task('odd'), 'pending_since', '1.7e18');
+    await redis.rpush(keys.pending, 'odd');
+    expect(await driver.broker.describeQueue('default')).toMatchObject({
+      ...{ pending: 2, active: 1, scheduled: 1, aggregating: 1, groups: 3, latency: 0, processedTotal: 0 },
+    });
+    expect(await driver.broker.groups('default')).toEqual([
+      { group: 'empty', size: 0 },
+      { group: 'g', size: 1 },
+      { group: 'wrong', size: 0 },
+    ]);
+  });
+
+  it('estimate the memory of many from some, missing ones not counted', async () => {
+    const driver = current();
+    const requests = Array.from({ length: 50 }, () => request({ payload: Buffer.alloc(1000) }));
+    await driver.enqueue(requests);
+    await driver.redis.del(driver.keys.task(requests[0]!.message.id));
+    const { memoryUsage } = await driver.broker.describeQueue('default');
+    const one = (await driver.redis.memory('USAGE', driver.keys.task(requests[1]!.message.id))) as number;
+    const line = (await driver.redis.memory('USAGE', driver.keys.pending)) as number;
+    expect(memoryUsage).toBe(50 * one + line);
+  });
+
+  it('are cheap: the same few commands whatever the size', async () => {
+    const driver = current();
+    await driver.enqueue(Array.from({ length: 2_000 }, () => request()));
+    const calls = async (): Promise<number> => {
+      await driver.redis.config('RESETSTAT');
+      await driver.broker.describeQueue('default');
+      const stats = await driver.redis.info('commandstats');
+      return [...stats.matchAll(/calls=(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
+    };
+    await driver.broker.describeQueue('default');
+    const before = await calls();
+    await driver.enqueue(Array.from({ length: 2_000 }, () => request()));
+    expect(await calls()).toBe(before);
+  });
+});
+
+describe('the list of servers', () => {
+  it('leaves out what cannot be read and forgets what nobody has renewed for long', async () => {
+    const driver = current();
+    const { redis } = driver;
+    const name = (id: string): string => `asynq:servers:{h:1:${id}}`;
+    await redis.zadd('asynq:servers', driver.now - 3_600, name('old'), driver.now - 5, name('gone'));
+    await redis.zadd('asynq:servers', driver.now, name('noise'), driver.now, name('wrong'));
+    await redis.set(name('noise'), Buffer.from([0xff]));
+    await redis.lpush(name('wrong'), 'x');
+    expect(await driver.broker.servers()).toEqual([]);
+    expect((await redis.zrange('asynq:servers', '0', '-1')).sort()).toEqual(['gone', 'noise', 'wrong'].map(name));
+  });
+});

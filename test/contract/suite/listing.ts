@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import type { Place } from '../../../lib/broker/inspection.js';
+import { InvalidOptionError } from '../../../lib/errors.js';
+import { TASK_STATES } from '../../../lib/wire/states.js';
+import { request } from '../../support/messages.js';
+import { type Driver, archival, completion, done } from '../driver.js';
+
+const placeOf = (state: Place['state']): Place => (state === 'aggregating' ? { state, group: 'g' } : { state });
+
+/** The ids of a page, and its cursor. */
+async function page(
+  driver: Driver,
+  place: Place,
+  size: number,
+  cursor?: string,
+): Promise<[string[], string | undefined]> {
+  const { tasks, damaged, cursor: next } = await driver.broker.listTasks('default', { ...place, size, cursor });
+  expect(damaged).toEqual([]);
+  return [tasks.map(({ message }) => message.id), next];
+}
+
+async function all(driver: Driver, place: Place, size: number, between?: () => Promise<unknown>): Promise<string[]> {
+  const ids: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const [found, next] = await page(driver, place, size, cursor);
+    ids.push(...found);
+    cursor = next;
+    if (cursor !== undefined) await between?.();
+  } while (cursor !== undefined);
+  return ids;
+}
+
+const IDS = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+
+const addAll = (driver: Driver, ids: readonly string[] = IDS, processAt?: number): Promise<unknown> =>
+  driver.enqueue(ids.map((id) => request({ id }, { processAt })));
+
+export function exerciseListing(current: () => Driver): void {
+  describe('listTasks', () => {
+    for (const state of TASK_STATES) {
+      it(`lists a task that is ${state}, and nothing in other states`, async () => {
+        const driver = current();
+        const id = await driver.arrange(state);
+        const due = state === 'scheduled' || state === 'retry' ? driver.now + 60 : undefined;
+        const { tasks, damaged, cursor } = await driver.broker.listTasks('default', { ...placeOf(state), size: 5 });
+        expect(tasks).toMatchObject([
+          { state, nextProcessAt: due, orphaned: false, result: undefined, message: { id } },
+        ]);
+        expect([damaged, cursor]).toEqual([[], undefined]);
+        for (const other of TASK_STATES.filter((one) => one !== state)) {
+          expect(await page(driver, placeOf(other), 5)).toEqual([[], undefined]);
+        }
+      });
+    }
+
+    it('gives back results', async () => {
+      const driver = current();
+      const task = await driver.lend();
+      const result = Buffer.from([0, 255]);
+      await driver.settle(completion(task, driver.now + 60, result));
+      expect((await driver.broker.listTasks('default', { state: 'completed', size: 1 })).tasks).toMatchObject([
+        { result },
+      ]);
+    });
+
+    it('orders pending as they are to run, active as they were taken, the others by time and id', async () => {
+      const driver = current();
+      await addAll(driver, ['b', 'a', 'c']);
+      expect(await all(driver, { state: 'pending' }, 2)).toEqual(['b', 'a', 'c']);
+      await driver.take(2);
+      await driver.take(1);
+      expect(await all(driver, { state: 'active' }, 2)).toEqual(['b', 'a', 'c']);
+      await addAll(driver, ['z', 'y', 'ü', '🎉', '\uffee'], driver.now + 60);
+      await addAll(driver, ['x'], driver.now + 61);
+      await addAll(driver, ['w'], driver.now + 9);
+      expect(await all(driver, { state: 'scheduled' }, 1)).toEqual(['w', 'y', 'z', 'ü', '\uffee', '🎉', 'x']);
+    });
+
+    it('tells which active tasks nobody holds any more', async () => {
+      const driver = current();
+      await driver.lend({ id: 'old' });
+      driver.clock.advance(30_000);
+      await driver.lend({ id: 'new' });
+      const { tasks } = await driver.broker.listTasks('default', { state: 'active', size: 5 });
+      expect(tasks.map(({ message, orphaned }) => [message.id, orphaned])).toEqual([
+        ['old', true],
+        ['new', false],
+      ]);
+    });
+
+    it('ends exactly at the end', async () => {
+      const driver = current();
+      await addAll(driver, IDS.slice(0, 4));
+      await addAll(driver, ['p', 'q', 'r', 's'], driver.now + 60);
+      for (const state of ['pending', 'scheduled'] as const) {
+        const [first, cursor] = await page(driver, { state }, 2);
+        expect(cursor).toBeDefined();
+        const [second, end] = await page(driver, { state }, 2, cursor);
+        expect([first.length, second.length, end]).toEqual([2, 2, undefined]);
+      }
+    });
+
+    it('can skip instead of going on', async () => {
+      const driver = current();
+      await addAll(driver);
+      await addAll(driver, ['p', 'q', 'r'], driver.now + 60);
+      const skipped = async (state: Place['state'], offset: number): Promise<(string | undefined)[]> => {
+        const { tasks } = await driver.broker.listTasks('default', { state, size: 2, offset });
+        return tasks.map(({ message }) => message.id);
+      };
+      expect(await skipped('pending', 4)).toEqual(['e', 'f']);
+      expect(await skipped('pending', 6)).toEqual(['g']);
+      expect(await skipped('pending', 7)).toEqual([]);
+      expect(await skipped('scheduled', 2)).toEqual(['r']);
+      expect(await skipped('scheduled', 9)).toEqual([]);
+    });
+
+    it('refuses a cursor of another kind of list, or none at all', async () => {
+      const driver = current();
+      await addAll(driver);
+      const [, cursor] = await page(driver, { state: 'pending' }, 2);
+      await expect(page(driver, { state: 'retry' }, 2, cursor)).rejects.toThrow(InvalidOptionError);
+      for (const bad of ['x', '', 'WyJsIiwtMV0']) {
+        await expect(page(driver, { state: 'active' }, 2, bad)).rejects.toThrow(InvalidOptionError);
+      }
+    });
+  });
+
+  describe('a cursor', () => {
+    it('goes on where it was when the tasks before it are taken and others come', async () => {
+      const driver = current();
+      await addAll(driver);
+      const seen = await all(driver, { state: 'pending' }, 2, async () => {
+        await driver.take(2);
+        await driver.add();
+      });
+      expect(seen.slice(0, 7)).toEqual(IDS);
+      expect(new Set(seen).size).toBe(seen.length);
+    });
+
+    it('goes on at the front when all before it were taken, and more', async () => {
+      const driver = current();
+      await addAll(driver);
+      const [, cursor] = await page(driver, { state: 'pending' }, 2);
+      await driver.take(4);
+      expect(await page(driver, { state: 'pending' }, 2, cursor)).toEqual([['e', 'f'], expect.any(String)]);
+    });
+
+    it('goes on after the page before when a whole page has gone from the middle', async () => {
+      const driver = current();
+      const { broker } = driver;
+      await addAll(driver, ['1', '2', ...IDS]);
+      await driver.take(9);
+      const tasks = (await broker.listTasks('default', { state: 'active', size: 9 })).tasks;
+      expect(tasks.map(({ message }) => message.id)).toEqual(['1', '2', ...IDS]);
+      const [, first] = await page(driver, { state: 'active' }, 2);
+      const [second, cursor] = await page(driver, { state: 'active' }, 2, first);
+      expect(second).toEqual(['a', 'b']);
+      const { tasks: held } = await broker.listExpiredLeases('default', driver.now + 30, 9);
+      await driver.settle(...held.filter(({ lease }) => second.includes(lease.id)).map(done));
+      expect(await page(driver, { state: 'active' }, 2, cursor)).toEqual([['c', 'd'], expect.any(String)]);
+    });
+
+    it('is not moved by a task that was put back at the front', async () => {
+      const driver = current();
+      await addAll(driver);
+      const [, cursor] = await page(driver, { state: 'pending' }, 3);
+      const task = await driver.takeOne();
+      await driver.settle({ kind: 'requeue', lease: task.lease });
+      expect((await page(driver, { state: 'pending' }, 9, cursor))[0]).toEqual(['d', 'e', 'f', 'g']);
+    });
+
+    it('goes on after the last entry of a sorted list whether or not that is still there', async () => {
+      const driver = current();
+      await addAll(driver, IDS, driver.now + 10);
+      await addAll(driver, ['later'], driver.now + 20);
+      const [first, cursor] = await page(driver, { state: 'scheduled' }, 3);
+      expect(first).toEqual(['a', 'b', 'c']);
+      await addAll(driver, ['aa'], driver.now + 10);
+      await addAll(driver, ['earlier'], driver.now + 9);
+      const rest = ['d', 'e', 'f', 'g', 'later'];
+      expect((await page(driver, { state: 'scheduled' }, 9, cursor))[0]).toEqual(rest);
+      driver.clock.advance(10_000);
+      await driver.broker.forward('default');
+      expect(await page(driver, { state: 'scheduled' }, 9, cursor)).toEqual([['later'], undefined]);
+    });
+
+    it('leaves nothing out while the archive grows behind it', async () => {
+      const driver = current();
+      await addAll(driver);
+      await driver.settle(...(await driver.take(7)).map(archival));
+      const seen = await all(driver, { state: 'archived' }, 2, async () => {
+        driver.clock.advance(1000);
+        if (driver.now % 3 === 0) await driver.settle(archival(await driver.lend()));
+      });
+      expect(seen.slice(0, 7)).toEqual(IDS);
+    });
+  });
+
+  describe('listIds', () => {
+    it('lists the same in the same order, with the same cursors', async () => {
+      const driver = current();
+      await addAll(driver);
+      await driver.take(3);
+      await addAll(driver, ['p', 'q', 'r'], driver.now + 60);
+      for (const state of ['pending', 'active', 'scheduled'] as const) {
+        const { ids, cursor } = await driver.broker.listIds('default', { state, size: 2 });
+        expect([ids, cursor]).toEqual(await page(driver, { state }, 2));
+        const rest = await driver.broker.listIds('default', { state, size: 9, cursor });
+        expect([rest.ids, rest.cursor]).toEqual(await page(driver, { state }, 9, cursor));
+      }
+    });
+  });
+}
