@@ -4,6 +4,7 @@ import type { AggregationBroker } from './aggregation.js';
 import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 import type { InspectorBroker } from './inspection.js';
 import type { LimitingBroker } from './limiting.js';
+import type { SchedulingBroker } from './scheduling.js';
 
 export type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 
@@ -178,7 +179,8 @@ export interface Broker
     MonitoringBroker,
     WakeBroker,
     InspectorBroker,
-    LimitingBroker {
+    LimitingBroker,
+    SchedulingBroker {
   /** The time everything above this broker lives by. */
   readonly clock: Clock;
   /** Key prefix, default `asynq`; unique-lock names are built with it. */

@@ -21,6 +21,7 @@ export class QueueKeys {
   readonly paused: string;
   readonly processed: string;
   readonly failed: string;
+  readonly schedulePrefix: string;
 
   constructor(prefix: string, queue: string) {
     this.base = `${prefix}:{${queue}}:`;
@@ -38,6 +39,7 @@ export class QueueKeys {
     this.paused = `${this.base}paused`;
     this.processed = `${this.base}processed`;
     this.failed = `${this.base}failed`;
+    this.schedulePrefix = `${this.base}periodic:`;
   }
 
   task(id: string): string {
@@ -59,6 +61,11 @@ export class QueueKeys {
 
   failedOn(day: string): string {
     return `${this.failed}:${day}`;
+  }
+
+  /** How far a periodic entry has got: a key of our own, which asynq does not know. */
+  schedule(entry: string): string {
+    return this.schedulePrefix + entry;
   }
 
   /** The lock of a unique task. `undefined` is Go's nil payload, which differs from an empty one here and nowhere else. */

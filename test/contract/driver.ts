@@ -10,7 +10,7 @@ import type {
 } from '../../lib/broker/broker.js';
 import type { QueueSnapshot, Snapshot } from '../../lib/broker/memory/snapshot.js';
 import { ManualClock, floorSeconds } from '../../lib/clock.js';
-import type { TaskMessage } from '../../lib/wire/message.js';
+import type { SchedulerEnqueueEvent, SchedulerEntry, TaskMessage } from '../../lib/wire/message.js';
 import type { TaskState } from '../../lib/wire/states.js';
 import { request } from '../support/messages.js';
 
@@ -25,6 +25,10 @@ export interface World {
   nameGroup(queue: string, id: string, group: string): Promise<void>;
   /** Ends a lock as though its time were over. */
   expireLock(queue: string, key: string): Promise<void>;
+  /** What schedulers have published. */
+  schedulerEntries(): Promise<SchedulerEntry[]>;
+  /** The history of a periodic entry, oldest first. */
+  enqueueEvents(entryId: string): Promise<readonly SchedulerEnqueueEvent[]>;
 }
 
 export type MakeWorld = (clock: ManualClock) => Promise<World>;
@@ -42,6 +46,7 @@ const NOTHING: QueueSnapshot = {
   groupNames: [],
   tasks: {},
   locks: {},
+  schedules: {},
   pausedAt: undefined,
   processed: 0,
   failed: 0,

@@ -13,6 +13,7 @@ import { exerciseListing } from './suite/listing.js';
 import { exerciseMaintenance } from './suite/maintenance.js';
 import { exerciseMonitoring } from './suite/monitoring.js';
 import { exerciseNumbers } from './suite/numbers.js';
+import { exerciseScheduling } from './suite/scheduling.js';
 import { exerciseSettlements } from './suite/settlements.js';
 import { exerciseTake } from './suite/take.js';
 import { exerciseTransitions } from './suite/transitions.js';
@@ -49,6 +50,7 @@ export function exerciseBroker(name: string, makeWorld: MakeWorld): void {
     exerciseNumbers(current);
     exerciseMonitoring(current);
     exerciseLimiting(current);
+    exerciseScheduling(current);
     exerciseWake(current);
   });
 }

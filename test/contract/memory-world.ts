@@ -15,6 +15,8 @@ export function memoryWorld(clock: ManualClock): World & { readonly broker: Memo
       if (!record) throw new Error(`no task "${id}" in "${queue}"`);
       record.group = group;
     },
+    schedulerEntries: async () => broker.publishedEntries(),
+    enqueueEvents: async (entryId) => broker.publishedEvents(entryId),
     expireLock: async (queue, key) => {
       const { locks } = broker.store(queue);
       locks.release(key, locks.held(clock.now())[key]?.owner ?? '', clock.now());

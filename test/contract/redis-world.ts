@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { RedisConnections } from '../../lib/broker/redis/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
-import type { ManualClock } from '../../lib/clock.js';
+import { floorSeconds, type ManualClock } from '../../lib/clock.js';
+import { decodeSchedulerEnqueueEvent, decodeSchedulerEntry } from '../../lib/wire/codec.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { dumpRedis } from '../support/redis-dump.js';
 import type { World } from './driver.js';
@@ -57,6 +58,17 @@ export class RedisBackdoor {
       nameGroup: async (queue, id, group) => {
         const key = keyspace.queue(queue).task(id);
         await (await this.home(key)).hset(key, 'group', group);
+      },
+      schedulerEntries: async () => {
+        const index = keyspace.schedulers;
+        const keys = await (await this.home(index)).zrangebyscore(index, `(${floorSeconds(clock.now())}`, '+inf');
+        const lists = await Promise.all(keys.map(async (key) => (await this.home(key)).lrangeBuffer(key, 0, -1)));
+        return lists.flat().map((bytes) => decodeSchedulerEntry(bytes as Buffer));
+      },
+      enqueueEvents: async (entryId) => {
+        const key = keyspace.schedulerHistory(entryId);
+        const events = await (await this.home(key)).zrangeBuffer(key, '0', '-1');
+        return events.map((bytes) => decodeSchedulerEnqueueEvent(bytes as Buffer));
       },
       expireLock: async (_, key) => void (await (await this.home(key)).del(key)),
     };

@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { LEASE_SECONDS, type Settlement } from '../../lib/broker/broker.js';
 import type { ClaimedSet } from '../../lib/broker/aggregation.js';
+import type { Firing } from '../../lib/broker/scheduling.js';
 import { readLua } from '../../lib/broker/redis/lua.js';
 import {
   KEY_TYPES,
@@ -73,6 +74,11 @@ const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   repairGroups: () => fixture.broker.repairGroups('default'),
   writeServerState: () => fixture.broker.writeServerState(INFO, [], 10),
   acquireToken: () => fixture.broker.acquireToken('scope', 'a', 3, fixture.now + 60),
+  openSchedule: () => fixture.broker.openSchedule('default', 'entry', 'spec', 60),
+  fire: () => fixture.broker.fire('default', firing()),
+  writeSchedulerEntries: () => fixture.broker.writeSchedulerEntries('h:1:sid', [], 20),
+  recordEnqueueEvent: () =>
+    fixture.broker.recordEnqueueEvent('entry', { taskId: 'a', enqueueTime: fixture.clock.now() }),
   getTask: () => fixture.broker.getTask('default', 'a'),
   describeQueue: () => fixture.broker.describeQueue('default'),
   groups: () => fixture.broker.groups('default'),
@@ -87,6 +93,18 @@ const claimedSet = (): ClaimedSet => ({
   key: fixture.keys.aggregationSet('old', 'set'),
   deadline: fixture.now,
 });
+
+let fired = 0;
+/** Another one each time: a planned time is dealt with once. */
+const firing = (): Firing => ({
+  entry: 'entry',
+  planned: fixture.now + ++fired,
+  attempt: String(fired),
+  request: request({ id: 'a', uniqueKey: fixture.keys.unique('t', undefined) }, { uniqueTtl: 1 }),
+  skipUnfinished: true,
+  keepFor: 60,
+});
+
 const archival = (id: string): Settlement => ({ kind: 'archive', lease: leaseOf(id, fixture.now), message: undefined });
 const retrial = (id: string): Settlement => ({
   kind: 'retry',
@@ -125,6 +143,12 @@ function expectedKey(name: KeyName): string {
       return keys.task('a');
     case 'aggregationSet':
       return claimedSet().key;
+    case 'schedule':
+      return keys.schedule('entry');
+    case 'schedulerEntries':
+      return keyspace.scheduler('h:1:sid');
+    case 'schedulerHistory':
+      return keyspace.schedulerHistory('entry');
     case 'server':
       return keyspace.server(SERVER.host, SERVER.pid, SERVER.serverId);
     case 'semaphore':
@@ -232,6 +256,7 @@ describe('a key of the wrong type', () => {
   const UNREAD: Partial<Record<ScriptName, KeyName[]>> = {
     exchange: ['paused'],
     writeServerState: ['server', 'workers'],
+    writeSchedulerEntries: ['schedulerEntries'],
     getTask: ['scheduled', 'retry'],
     describeQueue: ['paused'],
   };

@@ -24,6 +24,7 @@ const emptyDraft = (): Draft => ({
   groupNames: [],
   tasks: {},
   locks: {},
+  schedules: {},
   pausedAt: undefined,
   processed: 0,
   failed: 0,
@@ -125,12 +126,14 @@ class QueueReader {
       key.startsWith(prefix) ? key.slice(prefix.length) : undefined;
     const id = after(keys.taskPrefix);
     const group = after(keys.groupPrefix);
+    const entry = after(keys.schedulePrefix);
     const day = after(keys.processedOn(''));
     const failedDay = after(keys.failedOn(''));
     if (id !== undefined) put(draft.tasks, id, describeTask(key, await node.hgetallBuffer(key)));
     else if (group !== undefined) put(draft.groups, group, await scored(node, key));
     else if (day !== undefined) await this.readDay(node, key, draft.processedOn, day);
     else if (failedDay !== undefined) await this.readDay(node, key, draft.failedOn, failedDay);
+    else if (entry !== undefined) put(draft.schedules, entry, Number(await node.hget(key, 'mark')));
     else if (after(`${keys.base}unique:`) !== undefined) await this.readLock(node, key);
     else throw new Error(`the key "${key}" is none of asynq's`);
   }
@@ -147,10 +150,10 @@ class QueueReader {
   }
 }
 
-/** The queue of a key: one that was announced, or one that is only paused. */
+/** The queue of a key: one that was announced, or one that is only paused or has periodic entries that have not fired. */
 function queueOf(key: string, prefix: string, announced: readonly string[]): string {
   const known = announced.filter((name) => key.startsWith(`${prefix}:{${name}}:`));
-  const paused = new RegExp(`:\\{(.*)\\}:paused$`, 's').exec(key)?.[1];
+  const paused = new RegExp(`:\\{(.*)\\}:(?:paused$|periodic:)`, 's').exec(key)?.[1];
   const queue = known.sort((a, b) => b.length - a.length)[0] ?? paused;
   if (queue === undefined) throw new Error(`the key "${key}" belongs to a queue that was not announced`);
   return queue;

@@ -1,8 +1,8 @@
 import { type Clock, floorSeconds, SystemClock } from '../../clock.js';
 import { ClosedError } from '../../errors.js';
 import { DEFAULT_KEY_PREFIX } from '../../wire/keys.js';
-import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
 import type { AggregationSet, ClaimedSet, ClaimReply, FinishStatus, GroupPolicy } from '../aggregation.js';
+import type { SchedulerEnqueueEvent, SchedulerEntry, ServerInfo, WorkerInfo } from '../../wire/message.js';
 import type {
   Broker,
   EnqueueRequest,
@@ -27,6 +27,7 @@ import type {
   StoredTask,
   TaskPage,
 } from '../inspection.js';
+import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
 import * as consume from './consume.js';
 import * as inspect from './inspect.js';
 import * as list from './list.js';
@@ -34,8 +35,10 @@ import * as maintain from './maintain.js';
 import { MemoryWakeSource } from './memory-wake.js';
 import { MemoryMonitor } from './monitor.js';
 import { enqueueAll } from './produce.js';
+import { SchedulerPublications } from './publications.js';
 import { QueueStore, wellFormed } from './queue-store.js';
 import { Semaphores } from './semaphores.js';
+import * as schedule from './schedule.js';
 import { type Snapshot, describeQueue } from './snapshot.js';
 
 export interface MemoryBrokerOptions {
@@ -56,6 +59,7 @@ export class MemoryBroker implements Broker {
   private readonly sources = new Set<MemoryWakeSource>();
   private readonly monitor = new MemoryMonitor();
   private readonly semaphores = new Semaphores();
+  private readonly publications = new SchedulerPublications();
   private closed = false;
 
   constructor(
@@ -173,6 +177,29 @@ export class MemoryBroker implements Broker {
     return this.semaphores.release(scope, taskId);
   }
 
+  async openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleMark> {
+    return this.change(queue, (store, now) => schedule.openSchedule(store, entry, spec, keepFor, now));
+  }
+
+  async fire(queue: string, firing: Firing): Promise<FiringReply> {
+    return this.change(queue, (store, now) => schedule.fire(store, firing, now));
+  }
+
+  async writeSchedulerEntries(schedulerId: string, entries: readonly SchedulerEntry[], ttl: number): Promise<void> {
+    this.assertOpen();
+    this.publications.publish(schedulerId, entries, ttl, this.clock.now());
+  }
+
+  async clearSchedulerEntries(schedulerId: string): Promise<void> {
+    this.assertOpen();
+    this.publications.clear(schedulerId);
+  }
+
+  async recordEnqueueEvent(entryId: string, event: SchedulerEnqueueEvent): Promise<void> {
+    this.assertOpen();
+    this.publications.record(entryId, event, this.clock.now());
+  }
+
   watch(listener: WakeListener): WakeSource {
     const source = new MemoryWakeSource(
       listener,
@@ -262,9 +289,21 @@ export class MemoryBroker implements Broker {
     return stores.flatMap((store) => [...store.tasks.keys()].flatMap((id) => store.describe(id) ?? []));
   }
 
+  /** What schedulers publish, and have not let expire. */
+  publishedEntries(): SchedulerEntry[] {
+    return this.publications.entries(this.clock.now());
+  }
+
+  /** The history of a periodic entry, oldest first. */
+  publishedEvents(entryId: string): readonly SchedulerEnqueueEvent[] {
+    return this.publications.events(entryId, this.clock.now());
+  }
+
   /** All that can be observed of all queues that hold, or ever held, anything. Still works after `close`. */
   snapshot(): Snapshot {
-    const known = [...this.stores].filter(([, store]) => store.announced || store.pausedAt !== undefined);
+    const known = [...this.stores].filter(
+      ([, store]) => store.announced || store.pausedAt !== undefined || store.schedules.size > 0,
+    );
     return Object.fromEntries(known.map(([queue, store]) => [queue, describeQueue(store, this.clock.now())]));
   }
 

@@ -3,6 +3,7 @@ import type { TaskMessage } from '../../wire/message.js';
 import type { TaskState } from '../../wire/states.js';
 import type { Lease, LeasedTask } from '../broker.js';
 import type { StoredTask } from '../inspection.js';
+import type { FiringStatus } from '../scheduling.js';
 import { Counter } from './counters.js';
 import { LinkedQueue } from './linked-queue.js';
 import { Locks } from './locks.js';
@@ -31,6 +32,17 @@ export interface StoredSet {
   readonly deadline: number;
 }
 
+/** How far an entry has got. Times are Unix seconds, but for `expiresAt`: milliseconds since the epoch. */
+export interface StoredSchedule {
+  mark: number;
+  spec: string;
+  fired: number | undefined;
+  attempt: string | undefined;
+  status: FiringStatus | undefined;
+  task: string | undefined;
+  expiresAt: number;
+}
+
 /** All that is stored for one queue: the data structures of wire-protocol section 1.2, in process. */
 export class QueueStore {
   readonly tasks = new Map<string, TaskRecord>();
@@ -45,6 +57,8 @@ export class QueueStore {
   /** By the name of their key. */
   readonly sets = new Map<string, StoredSet>();
   readonly locks = new Locks();
+  /** By periodic entry. */
+  readonly schedules = new Map<string, StoredSchedule>();
   readonly processed = new Counter();
   readonly failed = new Counter();
   /** Whether something was ever enqueued: only then the queue is listed. */

@@ -46,6 +46,8 @@ export interface QueueSnapshot {
   readonly tasks: Readonly<Record<string, TaskSnapshot>>;
   /** By key; `expiresIn` in milliseconds. */
   readonly locks: Readonly<Record<string, { readonly owner: string; readonly expiresIn: number }>>;
+  /** How far each periodic entry has got: its mark, in Unix seconds. */
+  readonly schedules: Readonly<Record<string, number>>;
   /** Unix seconds. */
   readonly pausedAt: number | undefined;
   readonly processed: number;
@@ -87,6 +89,7 @@ export function describeQueue(store: QueueStore, now: number): QueueSnapshot {
     groupNames: groups.map(([name]) => name),
     tasks: Object.fromEntries(tasks.map(([id, record]) => [id, describeTask(record)])),
     locks: store.locks.held(now),
+    schedules: Object.fromEntries([...store.schedules].map(([entry, { mark }]) => [entry, mark])),
     pausedAt: store.pausedAt,
     processed: store.processed.total,
     failed: store.failed.total,

@@ -39,12 +39,17 @@ export class RedisProducer implements ProducerBroker {
   async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
     if (requests.length === 0) return [];
     const encoded = encodeRequests(this.keyspace.queue(queue), requests);
-    const announced = this.announcer.announce(queue);
+    const announced = this.announce(queue);
     if (announced) await announced;
     const refused = await this.create(encoded);
     const statuses = new Array<EnqueueStatus>(requests.length).fill('enqueued');
     for (let i = 0; i < refused.length; i += 2) statuses[refused[i]! - 1] = STATUS[refused[i + 1]!]!;
     return statuses;
+  }
+
+  /** Lists the queue when that is due. A promise is to be awaited before anything is enqueued. */
+  announce(queue: string): Promise<void> | undefined {
+    return this.announcer.announce(queue);
   }
 
   private create({ keys, taskPrefix, routes, rest }: EncodedRequests): Promise<readonly number[]> {
@@ -62,7 +67,7 @@ export class RedisProducer implements ProducerBroker {
  * Sends again, once the connection is back, what may or may not have happened. When it does not come back in time, the first
  * error counts: what was sent once may have happened.
  */
-async function persist<T>(send: (attempt: number) => Promise<T>): Promise<T> {
+export async function persist<T>(send: (attempt: number) => Promise<T>): Promise<T> {
   let first: unknown;
   const until = performance.now() + PERSIST_FOR;
   for (let attempt = 1; ; attempt++) {

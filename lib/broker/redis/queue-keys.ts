@@ -4,10 +4,8 @@ import { type KeyName, SCRIPTS, type ScriptName } from './script-registry.js';
 const DAY = 86_400_000;
 
 /** Keys that follow from the queue alone. */
-type QueueKeyName = Exclude<
-  KeyName,
-  'processedOn' | 'failedOn' | 'task' | 'aggregationSet' | 'server' | 'workers' | 'semaphore' | 'line' | 'sorted'
->;
+type QueueKeyName = Extract<KeyName, keyof QueueKeys> & PlainKeyName;
+type PlainKeyName = { [K in keyof QueueKeys]: QueueKeys[K] extends string ? K : never }[keyof QueueKeys];
 
 /** Scripts whose first KEYS are all of that kind. */
 type QueueScript = {

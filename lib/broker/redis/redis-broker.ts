@@ -1,7 +1,7 @@
 import { type Clock, SystemClock } from '../../clock.js';
 import { DEFAULT_KEY_PREFIX, Keyspace } from '../../wire/keys.js';
-import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
 import type { AggregationSet, ClaimedSet, ClaimReply, FinishStatus, GroupPolicy } from '../aggregation.js';
+import type { SchedulerEnqueueEvent, SchedulerEntry, ServerInfo, WorkerInfo } from '../../wire/message.js';
 import type {
   Broker,
   EnqueueRequest,
@@ -25,6 +25,7 @@ import type {
   StoredTask,
   TaskPage,
 } from '../inspection.js';
+import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
 import type { RedisConnections } from './connections.js';
 import { RedisConsumer } from './consumer.js';
 import { RedisInspector } from './inspector.js';
@@ -33,6 +34,7 @@ import { RedisListing } from './listing.js';
 import { RedisMaintenance } from './maintenance.js';
 import { RedisMonitoring } from './monitoring.js';
 import { RedisProducer } from './producer.js';
+import { RedisScheduling } from './scheduling.js';
 import { Scripts } from './scripts.js';
 import { RedisWakeSource } from './wake-source.js';
 
@@ -60,6 +62,7 @@ export class RedisBroker implements Broker {
   private readonly maintenance: RedisMaintenance;
   private readonly aggregation: RedisAggregation;
   private readonly monitoring: RedisMonitoring;
+  private readonly scheduling: RedisScheduling;
   private readonly inspector: RedisInspector;
   private readonly limiting: RedisLimiting;
   private readonly listing: RedisListing;
@@ -77,6 +80,7 @@ export class RedisBroker implements Broker {
     this.maintenance = new RedisMaintenance(scripts, this.keyspace, clock);
     this.aggregation = new RedisAggregation(connections, scripts, this.keyspace, clock);
     this.monitoring = new RedisMonitoring(connections, scripts, this.keyspace, clock);
+    this.scheduling = new RedisScheduling(connections, scripts, this.keyspace, clock, this.producer);
     this.inspector = new RedisInspector(connections, scripts, this.keyspace, clock);
     this.limiting = new RedisLimiting(connections, scripts, this.keyspace, clock);
     this.listing = new RedisListing(scripts, this.keyspace, clock);
@@ -168,6 +172,26 @@ export class RedisBroker implements Broker {
 
   ping(): Promise<void> {
     return this.monitoring.ping();
+  }
+
+  openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleMark> {
+    return this.scheduling.openSchedule(queue, entry, spec, keepFor);
+  }
+
+  fire(queue: string, firing: Firing): Promise<FiringReply> {
+    return this.scheduling.fire(queue, firing);
+  }
+
+  writeSchedulerEntries(schedulerId: string, entries: readonly SchedulerEntry[], ttl: number): Promise<void> {
+    return this.scheduling.writeSchedulerEntries(schedulerId, entries, ttl);
+  }
+
+  clearSchedulerEntries(schedulerId: string): Promise<void> {
+    return this.scheduling.clearSchedulerEntries(schedulerId);
+  }
+
+  recordEnqueueEvent(entryId: string, event: SchedulerEnqueueEvent): Promise<void> {
+    return this.scheduling.recordEnqueueEvent(entryId, event);
   }
 
   watch(listener: WakeListener): WakeSource {

@@ -23,6 +23,9 @@ export const KEY_TYPES = {
   line: 'list',
   /** One of the sorted sets of tasks. */
   sorted: 'zset',
+  schedule: 'hash',
+  schedulerEntries: 'list',
+  schedulerHistory: 'zset',
 } as const;
 
 export type KeyName = keyof typeof KEY_TYPES;
@@ -117,6 +120,24 @@ export const SCRIPTS = {
     keys: ['line', 'lease'],
     argv: ['taskPrefix', 'size', 'bytes', 'cutoff', 'seen'],
   },
+  openSchedule: { keys: ['schedule'], argv: ['now', 'spec', 'keepFor'] },
+  fire: {
+    keys: ['schedule', 'pending', 'scheduled', 'groups', 'task'],
+    argv: [
+      'taskPrefix',
+      'now',
+      'nowNanos',
+      'planned',
+      'attempt',
+      'skipUnfinished',
+      'keepFor',
+      'id',
+      'route',
+      'message',
+    ],
+  },
+  writeSchedulerEntries: { keys: ['schedulerEntries'], argv: ['ttl'] },
+  recordEnqueueEvent: { keys: ['schedulerHistory'], argv: ['time', 'event', 'most', 'keepFor'] },
   getTask: { file: 'inspect/get-task', keys: ['task', 'scheduled', 'retry'], argv: ['id'] },
 } as const satisfies Record<string, ScriptShape>;
 

@@ -1,0 +1,98 @@
+import { type Clock, floorSeconds } from '../../clock.js';
+import { encodeSchedulerEnqueueEvent, encodeSchedulerEntry } from '../../wire/codec.js';
+import type { Keyspace } from '../../wire/keys.js';
+import type { SchedulerEnqueueEvent, SchedulerEntry } from '../../wire/message.js';
+import {
+  type Firing,
+  type FiringReply,
+  type FiringStatus,
+  HISTORY_SECONDS,
+  MOST_EVENTS,
+  type ScheduleMark,
+  type SchedulingBroker,
+} from '../scheduling.js';
+import { nanoseconds, requireSeconds } from './arguments.js';
+import type { RedisConnections } from './connections.js';
+import { persist, type RedisProducer } from './producer.js';
+import { encodeRequests } from './requests.js';
+import type { Argument } from './script-command.js';
+import { SCRIPTS } from './script-registry.js';
+import type { Scripts } from './scripts.js';
+
+/** What fire.lua calls its statuses. */
+const STATUS: readonly FiringStatus[] = ['enqueued', 'duplicate', 'conflict', 'past', 'unfinished'];
+
+/** Fires over the connection `produce`, publishes over `monitor`. */
+export class RedisScheduling implements SchedulingBroker {
+  constructor(
+    private readonly connections: RedisConnections,
+    private readonly scripts: Scripts,
+    private readonly keyspace: Keyspace,
+    private readonly clock: Clock,
+    private readonly producer: RedisProducer,
+  ) {}
+
+  async openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleMark> {
+    const key = this.keyspace.queue(queue).schedule(entry);
+    const argv = [String(floorSeconds(this.clock.now())), spec, requireSeconds(keepFor, 'keepFor', 1)];
+    const reply = await this.scripts.run('produce', 'openSchedule', [key], argv);
+    const [mark, fired] = (reply as [Buffer, Buffer]).map(String) as [string, string];
+    return { mark: Number(mark), fired: fired === '' ? undefined : Number(fired) };
+  }
+
+  async fire(queue: string, firing: Firing): Promise<FiringReply> {
+    const { keys, argv } = this.firingArguments(queue, firing);
+    await this.producer.announce(queue);
+    const reply = await persist(() => this.scripts.run('produce', 'fire', keys, argv));
+    const [status, mark] = reply as [number, Buffer];
+    return { status: STATUS[status]!, mark: Number(mark.toString()) };
+  }
+
+  /** The index is in a slot of its own, so it is written by a command of its own. */
+  async writeSchedulerEntries(schedulerId: string, entries: readonly SchedulerEntry[], ttl: number): Promise<void> {
+    const key = this.keyspace.scheduler(schedulerId);
+    const staleAt = floorSeconds(this.clock.now() + ttl * 1000);
+    const argv: Argument[] = [String(Math.ceil(ttl)), ...entries.map(encodeSchedulerEntry)];
+    await Promise.all([
+      this.connections.run('monitor', 'ZADD', (client) => client.zadd(this.keyspace.schedulers, staleAt, key)),
+      this.scripts.run('monitor', 'writeSchedulerEntries', [key], argv),
+    ]);
+  }
+
+  async clearSchedulerEntries(schedulerId: string): Promise<void> {
+    const key = this.keyspace.scheduler(schedulerId);
+    await Promise.all([
+      this.connections.run('monitor', 'ZREM', (client) => client.zrem(this.keyspace.schedulers, key)),
+      this.connections.run('monitor', 'DEL', (client) => client.del(key)),
+    ]);
+  }
+
+  async recordEnqueueEvent(entryId: string, event: SchedulerEnqueueEvent): Promise<void> {
+    const time = String(floorSeconds(event.enqueueTime));
+    const argv = [time, encodeSchedulerEnqueueEvent(event), String(MOST_EVENTS), String(HISTORY_SECONDS)];
+    await this.scripts.run('monitor', 'recordEnqueueEvent', [this.keyspace.schedulerHistory(entryId)], argv);
+  }
+
+  /** Everything is encoded, and so checked, before anything is sent. */
+  private firingArguments(queue: string, firing: Firing): { keys: string[]; argv: Argument[] } {
+    const queueKeys = this.keyspace.queue(queue);
+    const { entry, planned, attempt, request, skipUnfinished, keepFor } = firing;
+    const encoded = encodeRequests(queueKeys, [request]);
+    const now = this.clock.now();
+    const argv: Argument[] = [
+      queueKeys.taskPrefix,
+      String(floorSeconds(now)),
+      nanoseconds(now),
+      requireSeconds(planned, 'planned'),
+      attempt,
+      skipUnfinished ? '1' : '0',
+      requireSeconds(keepFor, 'keepFor', 1),
+      request.message.id,
+      encoded.routes,
+    ];
+    const furtherKeys = encoded.keys.slice(SCRIPTS.enqueue.keys.length + 1);
+    const { pending, scheduled, groups } = queueKeys;
+    const keys = [queueKeys.schedule(entry), pending, scheduled, groups, queueKeys.task(request.message.id)];
+    return { keys: keys.concat(furtherKeys), argv: argv.concat(encoded.rest) };
+  }
+}

@@ -1,0 +1,78 @@
+-- Deals with one planned time of a periodic entry, once whoever calls: SchedulingBroker.fire.
+--
+-- KEYS
+--   1 schedule
+--   2 pending
+--   3 scheduled
+--   4 groups
+--   5 task
+--   6… the lock of the task when it is unique; the set of its group when it joins one
+-- ARGV
+--   1 taskPrefix
+--   2 now: seconds
+--   3 nowNanos
+--   4 planned: seconds
+--   5 attempt
+--   6 skipUnfinished: '1' or '0'
+--   7 keepFor: seconds
+--   8 id
+--   9 route: p pending, s scheduled, g group; upper case when it is unique
+--   10 message
+--   11… the seconds the lock lives; the time (seconds) or the name of the group
+-- Returns
+--   the status and the mark (seconds). The status: 0 enqueued, 1 duplicate, 2 conflict, 3 past (nothing was written), 4 unfinished
+
+local ENQUEUED, DUPLICATE, CONFLICT, PAST, UNFINISHED = 0, 1, 2, 3, 4
+local call = redis.call
+
+local known = call('HMGET', KEYS[1], 'mark', 'attempt', 'status', 'task')
+if known[1] and tonumber(known[1]) >= tonumber(ARGV[4]) then
+  if known[2] == ARGV[5] then return { tonumber(known[3]), known[1] } end
+  return { PAST, known[1] }
+end
+
+local route = string.lower(ARGV[9])
+local unique = route ~= ARGV[9]
+local lock, ttl = unique and KEYS[6], unique and ARGV[11]
+local place, set = ARGV[unique and 12 or 11], KEYS[unique and 7 or 6]
+call('LLEN', KEYS[2])
+call('ZCARD', KEYS[3])
+call('SCARD', KEYS[4])
+if route == 'g' then call('ZCARD', set) end
+local exists = call('HLEN', KEYS[5]) > 0
+
+local function is_unfinished(id)
+  local state = redis.pcall('HGET', ARGV[1] .. id, 'state')
+  return type(state) == 'string' and state ~= 'completed' and state ~= 'archived'
+end
+
+local status = ENQUEUED
+if ARGV[6] == '1' and known[4] and is_unfinished(known[4]) then
+  status = UNFINISHED
+elseif lock and call('EXISTS', lock) == 1 then
+  status = DUPLICATE
+elseif exists then
+  status = CONFLICT
+end
+
+-- Everything is checked: now it is written.
+call('HSET', KEYS[1], 'mark', ARGV[4], 'fired', ARGV[4], 'attempt', ARGV[5], 'status', status)
+call('EXPIRE', KEYS[1], ARGV[7])
+if status ~= ENQUEUED then return { status, ARGV[4] } end
+call('HSET', KEYS[1], 'task', ARGV[8])
+if lock then
+  call('SET', lock, ARGV[8], 'EX', ttl)
+  call('HSET', KEYS[5], 'unique_key', lock)
+end
+if route == 'p' then
+  call('HSET', KEYS[5], 'msg', ARGV[10], 'state', 'pending', 'pending_since', ARGV[3])
+  call('LPUSH', KEYS[2], ARGV[8])
+elseif route == 's' then
+  call('HSET', KEYS[5], 'msg', ARGV[10], 'state', 'scheduled')
+  call('ZADD', KEYS[3], place, ARGV[8])
+else
+  call('HSET', KEYS[5], 'msg', ARGV[10], 'state', 'aggregating', 'group', place)
+  call('ZADD', set, ARGV[2], ARGV[8])
+  call('SADD', KEYS[4], place)
+end
+return { status, ARGV[4] }

@@ -1,0 +1,205 @@
+import { describe, expect, it } from 'vitest';
+import fc from 'fast-check';
+import type { Firing, FiringReply } from '../../../lib/broker/scheduling.js';
+import type { SchedulerEntry } from '../../../lib/wire/message.js';
+import { request, uniqueId } from '../../support/messages.js';
+import { archival, completion, type Driver, done, expectUntouched, retrial } from '../driver.js';
+
+const YEAR = 365 * 86_400;
+
+function firing(planned: number, changes: Partial<Firing> = {}): Firing {
+  const common = { entry: 'e', attempt: uniqueId('attempt'), skipUnfinished: false, keepFor: YEAR };
+  return { ...common, planned, request: request(), ...changes };
+}
+
+const entry = (id: string): SchedulerEntry => ({
+  id,
+  spec: '@daily',
+  taskType: 'report',
+  taskPayload: Buffer.from([0, 255]),
+  enqueueOptions: ['Queue("low")'],
+  nextEnqueueTime: 1_700_000_000_000,
+  prevEnqueueTime: undefined,
+});
+
+export function exerciseScheduling(current: () => Driver): void {
+  const fire = (planned: number, changes?: Partial<Firing>): Promise<FiringReply> =>
+    current().broker.fire('default', firing(planned, changes));
+  const open = (spec = 's') => current().broker.openSchedule('default', 'e', spec, YEAR);
+
+  describe('an entry', () => {
+    it('begins when it is opened first, whoever opens it again', async () => {
+      const driver = current();
+      const { now } = driver;
+      expect(await open()).toEqual({ mark: now, fired: undefined });
+      driver.clock.advance(5_000);
+      expect(await open()).toEqual({ mark: now, fired: undefined });
+      await fire(now + 3);
+      expect(await open()).toEqual({ mark: now + 3, fired: now + 3 });
+    });
+
+    it('begins anew with another spec, but never goes back', async () => {
+      const driver = current();
+      const { now } = driver;
+      await open('old');
+      driver.clock.advance(5_000);
+      expect(await open('new')).toEqual({ mark: now + 5, fired: undefined });
+      await fire(now + 60);
+      expect((await open('old')).mark).toBe(now + 60);
+    });
+  });
+
+  describe('a planned time', () => {
+    it('is dealt with once, and so is none before it', async () => {
+      const driver = current();
+      const { now } = driver;
+      expect(await fire(now + 2)).toEqual({ status: 'enqueued', mark: now + 2 });
+      await expectUntouched(driver, async () => {
+        expect(await fire(now + 2)).toEqual({ status: 'past', mark: now + 2 });
+        expect(await fire(now + 1)).toEqual({ status: 'past', mark: now + 2 });
+      });
+      expect(await fire(now + 3)).toEqual({ status: 'enqueued', mark: now + 3 });
+      expect((await driver.queue()).pending).toHaveLength(2);
+    });
+
+    it('answers the same when the reply was lost and the call is sent again', async () => {
+      const driver = current();
+      const again = firing(driver.now + 1);
+      expect(await driver.broker.fire('default', again)).toEqual({ status: 'enqueued', mark: driver.now + 1 });
+      await expectUntouched(driver, async () => {
+        expect(await driver.broker.fire('default', again)).toEqual({ status: 'enqueued', mark: driver.now + 1 });
+      });
+    });
+
+    it('of one entry says nothing of another, nor of another queue', async () => {
+      const { broker, now } = current();
+      expect((await fire(now + 9)).status).toBe('enqueued');
+      expect((await fire(now + 1, { entry: 'other' })).status).toBe('enqueued');
+      const elsewhere = firing(now + 1, { request: request({ queue: 'low' }) });
+      expect((await broker.fire('low', elsewhere)).status).toBe('enqueued');
+    });
+
+    it('creates the task as an enqueue does', async () => {
+      const driver = current();
+      const { now } = driver;
+      const requests = [
+        request(),
+        request({ uniqueKey: 'asynq:{default}:unique:u:' }, { uniqueTtl: 60 }),
+        request({}, { processAt: now + 60 }),
+        request({ groupKey: 'g' }),
+        request({ groupKey: 'g', uniqueKey: 'asynq:{default}:unique:v:' }, { uniqueTtl: 60 }),
+        request({ uniqueKey: 'asynq:{default}:unique:w:' }, { uniqueTtl: 60, processAt: now + 60 }),
+      ];
+      for (const [index, one] of requests.entries()) {
+        expect((await fire(now + 1 + index, { request: one })).status).toBe('enqueued');
+      }
+      const fired = await driver.queue();
+      await driver.broker.enqueue(
+        'plain',
+        requests.map((one) => ({
+          ...one,
+          message: { ...one.message, queue: 'plain', uniqueKey: one.message.uniqueKey.replace('default', 'plain') },
+        })),
+      );
+      const plain = await driver.queue('plain');
+      for (const name of ['pending', 'scheduled', 'groups', 'groupNames'] as const) {
+        expect(fired[name]).toEqual(plain[name]);
+      }
+      const withoutQueue = ({ tasks }: typeof plain): unknown =>
+        JSON.parse(JSON.stringify(tasks).replaceAll('plain', 'default'));
+      expect(withoutQueue(fired)).toEqual(withoutQueue(plain));
+      expect(Object.keys(fired.locks)).toHaveLength(3);
+      expect(await driver.broker.queues()).toContain('default');
+    });
+
+    it('is dealt with, too, when its task is a duplicate or its id is taken', async () => {
+      const driver = current();
+      const { now } = driver;
+      const uniqueKey = 'asynq:{default}:unique:u:';
+      const unique = () => request({ uniqueKey, id: 'u' }, { uniqueTtl: 60 });
+      expect((await fire(now + 1, { request: unique() })).status).toBe('enqueued');
+      expect(await fire(now + 2, { request: unique() })).toEqual({ status: 'duplicate', mark: now + 2 });
+      expect(await fire(now + 3, { request: request({ id: 'u' }) })).toEqual({ status: 'conflict', mark: now + 3 });
+      expect((await fire(now + 3)).status).toBe('past');
+      expect((await driver.queue()).pending).toEqual(['u']);
+    });
+
+    it('creates no task while the last one is unfinished, if so wished', async () => {
+      const driver = current();
+      const { now } = driver;
+      let planned = now;
+      const attempt = async () => (await fire(++planned, { skipUnfinished: true })).status;
+      expect(await attempt()).toBe('enqueued');
+      expect(await attempt()).toBe('unfinished');
+      const task = await driver.takeOne();
+      expect(await attempt()).toBe('unfinished');
+      await driver.settle(retrial(task, now));
+      expect(await attempt()).toBe('unfinished');
+      await driver.broker.forward('default');
+      await driver.settle(done(await driver.takeOne()));
+      for (const settle of [
+        (one: Awaited<ReturnType<Driver['takeOne']>>) => completion(one, now + 600),
+        (one: Awaited<ReturnType<Driver['takeOne']>>) => archival(one),
+      ]) {
+        expect(await attempt()).toBe('enqueued');
+        await driver.settle(settle(await driver.takeOne()));
+      }
+      expect(await attempt()).toBe('enqueued');
+      expect((await fire(++planned)).status).toBe('enqueued');
+    });
+
+    it('fires once whatever the clocks of the processes, and in whatever order they come', async () => {
+      const driver = current();
+      let serial = 0;
+      // Each process tries the planned times up to what it takes for now, in order; the processes take turns at random.
+      const attempts = fc.array(fc.tuple(fc.nat(3), fc.integer({ min: -4, max: 4 })), { minLength: 1, maxLength: 30 });
+      await fc.assert(
+        fc.asyncProperty(attempts, async (turns) => {
+          const name = `p${++serial}`;
+          const fired: number[] = [];
+          const marks = [driver.now, driver.now, driver.now, driver.now];
+          for (const [turn, [process, skew]] of turns.entries()) {
+            const seen = driver.now + turn + skew;
+            while (marks[process]! < seen) {
+              const planned = marks[process]! + 1;
+              const reply = await fire(planned, { entry: name });
+              if (reply.status === 'enqueued') fired.push(planned);
+              marks[process] = reply.mark;
+            }
+          }
+          const last = Math.max(driver.now, ...marks);
+          expect(fired).toEqual(Array.from({ length: last - driver.now }, (_, index) => driver.now + 1 + index));
+        }),
+        { numRuns: 25 },
+      );
+    });
+  });
+
+  describe('published entries', () => {
+    it('are what was written last, until they are cleared', async () => {
+      const { broker, world } = current();
+      await broker.writeSchedulerEntries('h:1:a', [entry('a1')], 20);
+      await broker.writeSchedulerEntries('h:1:a', [entry('a1'), entry('a2')], 20);
+      await broker.writeSchedulerEntries('h:2:b', [{ ...entry('b1'), prevEnqueueTime: 1_600_000_000_000 }], 20);
+      const ids = async () => (await world.schedulerEntries()).map(({ id }) => id).sort();
+      expect(await ids()).toEqual(['a1', 'a2', 'b1']);
+      expect(await world.schedulerEntries()).toContainEqual(entry('a1'));
+      await broker.writeSchedulerEntries('h:2:b', [], 20);
+      expect(await ids()).toEqual(['a1', 'a2']);
+      await broker.clearSchedulerEntries('h:1:a');
+      await broker.clearSchedulerEntries('h:1:a');
+      expect(await ids()).toEqual([]);
+    });
+
+    it('have a history of the newest thousand', async () => {
+      const { broker, world, now } = current();
+      const events = Array.from({ length: 1005 }, (_, index) => ({
+        taskId: `t${index}`,
+        enqueueTime: (now + index) * 1000,
+      }));
+      for (const event of events) await broker.recordEnqueueEvent('e', event);
+      expect(await world.enqueueEvents('e')).toEqual(events.slice(5));
+      expect(await world.enqueueEvents('other')).toEqual([]);
+    });
+  });
+}
