@@ -46,6 +46,7 @@ export type { TaskState } from './wire/states.js';
 
 // The server and its events
 export type { ServerOptions } from './server/options.js';
+export type { QueueOptions } from './server/queue-options.js';
 export type { ServerStatus } from './server/server.js';
 export type {
   AsynqEventMap,

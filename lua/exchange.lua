@@ -13,7 +13,8 @@
 --   9 retry
 --   10 archived
 --   11 completed
---   12… the hash of each task to settle; then the lock of each settlement that names one
+--   12 rate
+--   13… the hash of each task to settle; then the lock of each settlement that names one
 -- ARGV
 --   1 taskPrefix
 --   2 now: seconds
@@ -23,9 +24,11 @@
 --   6 max: the total at which Go starts again from 1
 --   7 take: tasks wanted
 --   8 count: tasks to settle
---   9… the fences: see shared/fence.lua; then, for what is no plain `done`: index, kind, '1' if it has a lock, message, time, result
+--   9 limits: empty, or "active rate window": tasks running in the fleet, and starts per so many milliseconds; 0 is no limit
+--   10… the fences: see shared/fence.lua; then, for what is no plain `done`: index, kind, '1' if it has a lock, message, time, result
 -- Returns
---   packed: backlog (0 when paused), number of lost settlements, their indexes; then id and message of each task taken
+--   packed: backlog (0 when paused), milliseconds until a limit that was reached may let more through (0: none was),
+--     number of lost settlements, their indexes; then id and message of each task taken
 --
 -- Uses shared/spread.lua
 -- Uses shared/fence.lua
@@ -41,6 +44,10 @@ local MOST_GHOSTS = 1000
 -- is a third of the time of a call. A member that is too long for it makes the set a skip list, and is gone before anyone can
 -- see it. It is no valid UTF-8, and so nobody's id.
 local FEW, TOO_LONG = 24, 65
+-- Milliseconds after which a queue with too many running tasks is asked again: nothing tells when one ends elsewhere.
+local LOOK_AGAIN = 100
+-- Starts are counted in this many parts of the window. The oldest counts whole, so that no window ever holds too many.
+local PARTS = 16
 
 -- A worker of one slot settles one task and takes one, and then Lua itself is most of a call: a function costs more to create
 -- than the call spends in it. So this text runs straight through and has few.
@@ -53,7 +60,29 @@ local backlog = call('LLEN', pending)
 local paused = call('EXISTS', KEYS[2]) == 1
 if paused then take = 0 end
 if count == 0 and (take == 0 or backlog == 0) then
-  return cmsgpack.pack({ paused and 0 or backlog, 0 })
+  return cmsgpack.pack({ paused and 0 or backlog, 0, 0 })
+end
+
+-- Limits: tasks that may run, tasks that may start, the parts of the window that still count and those that do not.
+local most, startable, part, now_part, oldest_part, stale = 0, nil, 0, 0, 0, {}
+if take > 0 and ARGV[9] ~= '' then
+  local running, starts, window = string.match(ARGV[9], '(%d+) (%d+) (%d+)')
+  most = tonumber(running)
+  if starts ~= '0' then
+    startable, part = tonumber(starts), math.ceil(tonumber(window) / PARTS)
+    now_part = math.floor(tonumber(string.sub(ARGV[3], 1, -7)) / part)
+    oldest_part = now_part
+    local counts = call('HGETALL', KEYS[12])
+    for i = 1, #counts, 2 do
+      local at = tonumber(counts[i])
+      if not at or at < now_part - PARTS then
+        stale[#stale + 1] = counts[i]
+      else
+        startable = startable - (tonumber(counts[i + 1]) or 0)
+        oldest_part = math.min(oldest_part, at)
+      end
+    end
+  end
 end
 
 -- Refuses what INCRBY would, which must not happen half-way.
@@ -67,16 +96,16 @@ local function read_counter(key, most)
   return total
 end
 
-local reply, lost, number = { backlog, 0 }, 0, 0
+local reply, lost, number = { backlog, 0, 0 }, 0, 0
 if count == 0 then
   call('ZCARD', lease)
 else
   local ids, id_start = {}, #ARGV[1] + 1
   for i = 1, count do
-    ids[i] = string.sub(KEYS[11 + i], id_start)
+    ids[i] = string.sub(KEYS[12 + i], id_start)
   end
-  local held, argument = held_leases(lease, ids, 9)
-  local specials, moves, lock = {}, false, 11 + count
+  local held, argument = held_leases(lease, ids, 10)
+  local specials, moves, lock = {}, false, 12 + count
   for i = argument, #ARGV, 6 do
     local item = { kind = ARGV[i + 1], message = ARGV[i + 3], time = ARGV[i + 4], result = ARGV[i + 5] }
     if ARGV[i + 2] == '1' then
@@ -96,14 +125,14 @@ else
   for i = 1, count do
     local id, item = ids[i], specials[i]
     local kind = item and item.kind or DONE
-    if not held[i] or settled[id] or (kind ~= DONE and try('HGET', KEYS[11 + i], 'state') ~= 'active') then
+    if not held[i] or settled[id] or (kind ~= DONE and try('HGET', KEYS[12 + i], 'state') ~= 'active') then
       lost = lost + 1
-      reply[lost + 2] = i
+      reply[lost + 3] = i
     else
       number = number + 1
       settled[id], settled_ids[number] = true, id
       if item then special[#special + 1] = i end
-      if kind == DONE then done_keys[#done_keys + 1] = KEYS[11 + i] end
+      if kind == DONE then done_keys[#done_keys + 1] = KEYS[12 + i] end
       if kind == RETRY_FAILED or kind == ARCHIVE or kind == ARCHIVE_AS_IS then
         failures = failures + 1
       elseif kind ~= RETRY and kind ~= REQUEUE then
@@ -137,7 +166,7 @@ else
   end
   spread('ZREM', lease, settled_ids)
   for n = 1, #special do
-    local id, key, item = ids[special[n]], KEYS[11 + special[n]], specials[special[n]]
+    local id, key, item = ids[special[n]], KEYS[12 + special[n]], specials[special[n]]
     local kind = item.kind
     if kind == COMPLETE then
       call('HSET', key, 'msg', item.message, 'state', 'completed')
@@ -183,14 +212,25 @@ else
   end
 end
 
-reply[1], reply[2] = backlog, lost
+reply[1], reply[3] = backlog, lost
 if paused then reply[1] = 0 end
 if take == 0 or backlog == 0 then return cmsgpack.pack(reply) end
 if number == 0 then call('LLEN', active) end -- its type; where something was settled, it is known
 
+local wanted = take < backlog and take or backlog
+if most > 0 then
+  local free = math.max(0, most - call('LLEN', active))
+  if free < wanted then wanted, reply[2] = free, LOOK_AGAIN end
+end
+if startable and startable < wanted then
+  local next_part = (oldest_part + PARTS + 1) * part - tonumber(string.sub(ARGV[3], 1, -7))
+  wanted, reply[2] = math.max(0, startable), math.max(reply[2], next_part)
+end
+if wanted == 0 then return cmsgpack.pack(reply) end
+
 local taken, leases, popped, n = {}, {}, 0, 0
 repeat
-  local ids = call('RPOP', pending, take - n)
+  local ids = call('RPOP', pending, wanted - n)
   if not ids then break end
   popped = popped + #ids
   for i = 1, #ids do
@@ -203,15 +243,20 @@ repeat
       n = n + 1
       taken[n] = id
       leases[2 * n - 1], leases[2 * n] = ARGV[4], id
-      local at = lost + 2 * n
+      local at = lost + 2 * n + 1
       reply[at + 1], reply[at + 2] = id, message
     elseif not message then
       call('DEL', key) -- a stub without a message; what is no hash at all is not ours to delete
     end
   end
-until n == take or popped > take + MOST_GHOSTS
+until n == wanted or popped > wanted + MOST_GHOSTS
 reply[1] = backlog - popped
 if n > 0 then
+  if startable then
+    spread('HDEL', KEYS[12], stale)
+    call('HINCRBY', KEYS[12], now_part, n)
+    call('PEXPIRE', KEYS[12], (PARTS + 2) * part)
+  end
   if spread('LPUSH', active, taken) > FEW then
     local unlisted = string.rep('\255', TOO_LONG)
     call('ZADD', lease, '0', unlisted)

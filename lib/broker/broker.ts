@@ -77,10 +77,21 @@ export type Settlement =
 /** `lost`: the lease is not ours (any more), nothing was written for this item. Final: do not try again. */
 export type SettleStatus = 'settled' | 'lost';
 
+/** What bounds how many tasks of a queue run. Every server applies its own; Go servers know of none. */
+export interface QueueLimits {
+  /** Tasks of the queue that may be active in the whole fleet, those on Go servers included; 0 is no limit. */
+  readonly active: number;
+  /** Tasks that may be taken per `window` by the servers that have this limit; 0 is no limit. */
+  readonly rate: number;
+  /** Milliseconds, at least 1. Counted in sixteenths, the oldest whole: no window ever sees more than `rate`. */
+  readonly window: number;
+}
+
 export interface ExchangeRequest {
   readonly settle: readonly Settlement[];
   /** How many tasks to take at most; 0 only settles and counts. */
   readonly take: number;
+  readonly limits?: QueueLimits;
 }
 
 export interface ExchangeReply {
@@ -91,6 +102,8 @@ export interface ExchangeReply {
   readonly damaged: DamagedTask[];
   /** Tasks left in `pending` after the call; 0 when the queue is paused. */
   readonly backlog: number;
+  /** When a limit, not the backlog, ended the take: milliseconds until asking again may bring more. Else 0. */
+  readonly limitedFor: number;
 }
 
 export interface ConsumerBroker {

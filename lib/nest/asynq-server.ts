@@ -1,4 +1,5 @@
 import type { AsynqEvents } from '../events/events.js';
+import type { QueueOptions } from '../server/queue-options.js';
 import type { Server, ServerStatus } from '../server/server.js';
 
 /**
@@ -45,9 +46,9 @@ export class AsynqServer {
     this.server().resumeFetching();
   }
 
-  /** Serves one more queue, or changes the priority of one. @throws InvalidOptionError */
-  addQueue(name: string, priority?: number): void {
-    this.server().addQueue(name, priority);
+  /** Serves one more queue, or changes the options of one; a number is a priority. @throws InvalidOptionError */
+  addQueue(name: string, options?: number | QueueOptions): void {
+    this.server().addQueue(name, options);
   }
 
   /** Stops serving a queue; its running tasks end normally. @throws InvalidOptionError when it is not served */

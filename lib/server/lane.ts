@@ -1,5 +1,6 @@
 import type { ClockTimer } from '../clock.js';
 import type { ActiveTask } from './active-task.js';
+import type { ResolvedQueueOptions } from './queue-options.js';
 
 /** Everything the server keeps about one queue. */
 export class Lane {
@@ -20,6 +21,8 @@ export class Lane {
   restTimer: ClockTimer | undefined;
   /** A wake-up told of tasks; the next exchange shows whether there were any left for us. */
   woken = false;
+  /** Runs while a limit of the queue holds its tasks back. */
+  limitTimer: ClockTimer | undefined;
   /** Taken from the server; what runs is settled, nothing new is fetched. */
   removed = false;
   /** Tasks of this queue whose lease this server holds: running, or finished and not yet settled. */
@@ -31,8 +34,15 @@ export class Lane {
 
   constructor(
     readonly queue: string,
-    public priority: number,
+    public options: ResolvedQueueOptions,
   ) {}
+
+  /** Tasks it is worth while to ask for. A limit that was reached has room again when something of ours is settled, or later. */
+  get wanted(): number {
+    if (this.removed || (this.limitTimer && this.finished.length === 0)) return 0;
+    const room = this.options.concurrency - (this.held.size - this.finished.length);
+    return Math.max(0, Math.min(this.backlog, room));
+  }
 
   /**
    * What a reply told. A take that came back with nothing has passed over ids without a task as long as the backlog shrinks; when it

@@ -1,12 +1,13 @@
 import type { ActiveTask } from './active-task.js';
 import { Lane } from './lane.js';
+import type { ResolvedQueueOptions } from './queue-options.js';
 
 /** The queues of one server. A removed queue stays until its tasks are settled. */
 export class Lanes {
   private readonly byQueue = new Map<string, Lane>();
 
-  constructor(queues: Readonly<Record<string, number>>) {
-    for (const [queue, priority] of Object.entries(queues)) this.add(queue, priority);
+  constructor(queues: Readonly<Record<string, ResolvedQueueOptions>>) {
+    for (const [queue, options] of Object.entries(queues)) this.add(queue, options);
   }
 
   get(queue: string): Lane | undefined {
@@ -32,18 +33,20 @@ export class Lanes {
   }
 
   priorities(): Record<string, number> {
-    return Object.fromEntries(this.served().map(({ queue, priority }) => [queue, priority]));
+    return Object.fromEntries(this.served().map(({ queue, options }) => [queue, options.priority]));
   }
 
-  /** Adds a queue, or changes its priority. */
-  add(queue: string, priority: number): Lane {
+  /** Adds a queue, or changes its options. */
+  add(queue: string, options: ResolvedQueueOptions): Lane {
     const known = this.byQueue.get(queue);
     if (known) {
-      known.priority = priority;
+      known.options = options;
+      known.limitTimer?.cancel();
+      known.limitTimer = undefined;
       known.removed = false;
       return known;
     }
-    const lane = new Lane(queue, priority);
+    const lane = new Lane(queue, options);
     this.byQueue.set(queue, lane);
     return lane;
   }

@@ -3,13 +3,14 @@ import { InvalidOptionError } from '../errors.js';
 import type { IsFailure, RetryDelay, TaskContext } from '../task/context.js';
 import { describe, isBlank, rejectUnknownKeys, requireObject } from '../validation.js';
 import type { HealthCheckHook } from './health-check.js';
+import { checkCount, resolveQueue, type QueueOptions, type ResolvedQueueOptions } from './queue-options.js';
 
 /** Options of a server. Names and meanings are asynq's Config (wire-protocol 5.1) unless said otherwise. */
 export interface ServerOptions {
   /** Handlers that run at the same time. Default 10 (asynq: the number of CPUs; handlers here mostly wait). */
   concurrency?: number;
-  /** Queue names and their priorities (positive whole numbers), or names of equal priority. Default `{ default: 1 }`. */
-  queues?: Readonly<Record<string, number>> | readonly string[];
+  /** Queue names and their priorities (positive whole numbers) or options, or names of equal priority. Default `{ default: 1 }`. */
+  queues?: Readonly<Record<string, number | QueueOptions>> | readonly string[];
   /** Always the highest priority first, instead of shares by priority. Default false. */
   strictPriority?: boolean;
   /** Average time between two polls of an idle server. A notice wakes it at once; this is the safety net. Default 1 s. */
@@ -37,7 +38,7 @@ export interface ServerOptions {
 /** Options with every default applied; times in milliseconds. */
 export interface ResolvedServerOptions {
   readonly concurrency: number;
-  readonly queues: Readonly<Record<string, number>>;
+  readonly queues: Readonly<Record<string, ResolvedQueueOptions>>;
   readonly strictPriority: boolean;
   readonly taskCheckInterval: number;
   readonly delayedTaskCheckInterval: number;
@@ -108,36 +109,31 @@ export function resolveServerOptions(options: ServerOptions = {}): ResolvedServe
 
 export const checkConcurrency = (value: unknown): number => checkCount(value, 'concurrency', LARGEST_CONCURRENCY);
 
-export const checkPriority = (queue: string, value: unknown): number => {
+/** One queue, as it is added to a running server. @throws InvalidOptionError */
+export function checkQueue(queue: string, given: unknown): ResolvedQueueOptions {
   checkQueueName(queue);
-  return checkCount(value, `priority of queue "${queue}"`, 2 ** 31 - 1);
-};
+  return resolveQueue(queue, given);
+}
 
-function checkQueues(queues: unknown): Readonly<Record<string, number>> {
+function checkQueues(queues: unknown): Readonly<Record<string, ResolvedQueueOptions>> {
   const entries = Array.isArray(queues)
     ? queues.map((name: unknown): [string, unknown] => [name as string, 1])
     : Object.entries(
-        requireObject(queues, 'queues (a list of names, or priorities by name)', InvalidOptionError) as Record<
-          string,
-          unknown
-        >,
+        requireObject(
+          queues,
+          'queues (a list of names, or priorities or options by name)',
+          InvalidOptionError,
+        ) as Record<string, unknown>,
       );
   if (entries.length === 0) {
     throw new InvalidOptionError('queues is empty; name at least one queue, or leave it out for "default"');
   }
-  const checked: [string, number][] = [];
-  for (const [name, priority] of entries) checked.push([name, checkPriority(name, priority)]);
-  return Object.fromEntries(checked);
+  return Object.fromEntries(entries.map(([name, given]) => [name, checkQueue(name, given)]));
 }
 
 function checkQueueName(name: unknown): void {
   if (typeof name === 'string' && !isBlank(name)) return;
   throw new InvalidOptionError(`queue name must contain one or more characters, not ${describe(name)}`);
-}
-
-function checkCount(value: unknown, name: string, largest: number): number {
-  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= largest) return value as number;
-  throw new InvalidOptionError(`${name} must be a whole number from 1 to ${largest}, not ${describe(value)}`);
 }
 
 function checkBoolean(value: unknown, name: string): boolean {

@@ -17,6 +17,9 @@ const STRAGGLER_AFTER = 1_000;
 /** Milliseconds between two looks at an empty queue for which no wake-up notice is armed. */
 const PROBE_EVERY = 20;
 
+/** Milliseconds by which servers that a limit holds back keep apart from each other. */
+const JITTER = 25;
+
 export interface ProcessorOptions {
   readonly broker: ConsumerBroker;
   readonly clock: Clock;
@@ -116,10 +119,12 @@ export class Processor {
     lane.reserved = take;
     try {
       const settle = batch.map((task) => task.verdict!.settlement);
-      const reply = await this.options.broker.exchange(lane.queue, { settle, take });
+      const { limits } = lane.options;
+      const reply = await this.options.broker.exchange(lane.queue, { settle, take, limits });
       lane.reserved = 0;
       const got = reply.tasks.length + reply.damaged.length;
-      lane.learn(reply.backlog, take > 0 && got === 0);
+      lane.learn(reply.backlog, take > 0 && got === 0 && reply.limitedFor === 0);
+      this.holdBack(lane, reply.limitedFor);
       lane.seenAt = this.options.clock.now();
       this.options.intake.settled(batch, reply.settled);
       this.options.intake.taken(lane, reply, this.fetching || this.byHand);
@@ -135,6 +140,17 @@ export class Processor {
       this.options.lanes.forgetIfDone(lane);
       this.pump(); // for an exchange that outlived its round, or was the syncer's; within a round it does nothing
     }
+  }
+
+  /** A limit of the queue was reached: asks again when it may have room, unless something of ours is settled before. */
+  private holdBack(lane: Lane, milliseconds: number): void {
+    lane.limitTimer?.cancel();
+    lane.limitTimer = undefined;
+    if (milliseconds === 0) return;
+    lane.limitTimer = this.options.clock.after(milliseconds + Math.random() * JITTER, () => {
+      lane.limitTimer = undefined;
+      this.pump();
+    });
   }
 
   private async round(fetch: boolean): Promise<void> {
@@ -154,9 +170,9 @@ export class Processor {
   private plan(fetch: boolean): Promise<boolean>[] {
     const open = [...this.options.lanes.all()].filter((lane) => !lane.busy && !lane.failed);
     const free = fetch ? this.free : 0;
-    const shares = open.map(({ priority, backlog, removed }) => ({
-      priority,
-      backlog: removed ? 0 : Math.min(backlog, LARGEST_BATCH),
+    const shares = open.map(({ options, wanted }) => ({
+      priority: options.priority,
+      backlog: Math.min(wanted, LARGEST_BATCH),
     }));
     const takes = allot(free, shares, this.options.strictPriority);
     const exchanges: Promise<boolean>[] = [];
@@ -171,7 +187,7 @@ export class Processor {
 
   /** Whether a queue that was allotted nothing is asked for its backlog, so that the next round can count on it. */
   private wantsLook(lane: Lane): boolean {
-    if (lane.removed) return false;
+    if (lane.removed || lane.limitTimer) return false;
     if (lane.backlog === Infinity) return true;
     return lane.backlog === 0 && !lane.armed && this.options.clock.now() - lane.seenAt >= PROBE_EVERY;
   }
@@ -180,7 +196,7 @@ export class Processor {
     const mayTake = this.fetching && this.free > 0;
     for (const lane of this.options.lanes.all()) {
       if (lane.busy || lane.failed) continue;
-      if (lane.finished.length > 0 || (mayTake && !lane.removed && lane.backlog > 0)) return true;
+      if (lane.finished.length > 0 || (mayTake && lane.wanted > 0)) return true;
     }
     return false;
   }

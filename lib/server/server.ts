@@ -10,11 +10,12 @@ import { Heartbeater } from './heartbeater.js';
 import { Mux } from './mux.js';
 import {
   checkConcurrency,
-  checkPriority,
+  checkQueue,
   resolveServerOptions,
   type ResolvedServerOptions,
   type ServerOptions,
 } from './options.js';
+import type { QueueOptions } from './queue-options.js';
 import { ServerLoops } from './server-loops.js';
 import { Subscriber } from './subscriber.js';
 import { Waker } from './waker.js';
@@ -128,9 +129,9 @@ export class Server {
     this.core.processor.startFetching();
   }
 
-  /** Serves one more queue, or changes the priority of one. @throws InvalidOptionError */
-  addQueue(name: string, priority = 1): void {
-    this.core.lanes.add(name, checkPriority(name, priority));
+  /** Serves one more queue, or changes the options of one. @throws InvalidOptionError */
+  addQueue(name: string, options: number | QueueOptions = 1): void {
+    this.core.lanes.add(name, checkQueue(name, options));
     this.loops.queuesChanged();
     this.core.processor.lookEverywhere();
   }
@@ -167,7 +168,7 @@ export class Server {
     const { lanes, intake, runner, processor } = this.core;
     const { queue } = leased.lease;
     const served = lanes.get(queue);
-    const lane = served ?? lanes.add(queue, 1);
+    const lane = served ?? lanes.add(queue, checkQueue(queue, 1));
     const outcomes = await this.collect(async () => {
       runner.start(intake.admit(lane, leased));
       await processor.whenQuiet();

@@ -55,6 +55,11 @@ export class QueueKeys {
     return `${this.group(group)}:${setId}`;
   }
 
+  /** Ours, unknown to Go: how many tasks were started lately, for a limit per window. @param window milliseconds */
+  rate(window: number): string {
+    return `${this.base}rate:${window}`;
+  }
+
   processedOn(day: string): string {
     return `${this.processed}:${day}`;
   }

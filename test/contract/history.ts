@@ -1,3 +1,4 @@
+import type { QueueLimits } from '../../lib/broker/broker.js';
 import fc from 'fast-check';
 
 /** What a settlement of a random history wants; an even `lease` picks one not settled yet, an odd one any ever given out. */
@@ -30,6 +31,7 @@ export type Step =
       readonly queue: string;
       readonly settle: readonly SettlementStep[];
       readonly take: number;
+      readonly limits?: QueueLimits | undefined;
     }
   | { readonly do: 'extend'; readonly leases: readonly number[]; readonly seconds: number; readonly wrong: boolean }
   | { readonly do: 'writeResult'; readonly lease: number; readonly wrong: boolean; readonly result: Uint8Array }
@@ -78,6 +80,12 @@ const settlement: fc.Arbitrary<SettlementStep> = fc.record({
   text: fc.string({ unit: 'binary', maxLength: 4 }),
 });
 
+const limits: fc.Arbitrary<QueueLimits> = fc.record({
+  active: fc.nat(5),
+  rate: fc.nat(5),
+  window: fc.constantFrom(1, 16_000, 47_321),
+});
+
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 8,
@@ -90,6 +98,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       queue,
       settle: fc.array(settlement, { maxLength: 5 }),
       take: fc.nat(4),
+      limits: fc.option(limits, { nil: undefined, freq: 2 }),
     }),
   },
   {

@@ -113,7 +113,7 @@ export class Player {
       return task ? [{ task, settlement: this.settlement(task, item) }] : [];
     });
     const settle = chosen.map(({ settlement }) => settlement);
-    const reply = await this.world.broker.exchange(step.queue, { settle, take: step.take });
+    const reply = await this.world.broker.exchange(step.queue, { settle, take: step.take, limits: step.limits });
     for (const [index, { task }] of chosen.entries()) if (reply.settled[index] === 'settled') this.open.delete(task);
     this.keep(reply.tasks);
     return reply;

@@ -105,7 +105,7 @@ describe('taking', () => {
   it.each([0, -1, NaN])('takes nothing when asked for %s', async (take) => {
     await fixture.broker.enqueue('default', [request()]);
     const reply = await fixture.broker.exchange('default', { settle: [], take });
-    expect(reply).toEqual({ settled: [], tasks: [], damaged: [], backlog: 1 });
+    expect(reply).toEqual({ settled: [], tasks: [], damaged: [], limitedFor: 0, backlog: 1 });
   });
 
   it('takes all there is when asked for more', async () => {

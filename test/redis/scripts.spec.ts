@@ -58,7 +58,12 @@ const fixture = useBroker();
 const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   enqueue: () =>
     fixture.broker.enqueue('default', [request(), request({}, { processAt: 2 ** 32 }), request({ groupKey: 'g' })]),
-  exchange: () => fixture.broker.exchange('default', { settle: [archival('a'), retrial('b')], take: 1 }),
+  exchange: () =>
+    fixture.broker.exchange('default', {
+      settle: [archival('a'), retrial('b')],
+      take: 1,
+      limits: { active: 5, rate: 5, window: 60_000 },
+    }),
   extendLeases: () => fixture.broker.extendLeases('default', [leaseOf('a', 1)], fixture.now + LEASE_SECONDS),
   writeResult: () => fixture.broker.writeResult(leaseOf('a', fixture.now), Buffer.from('r')),
   forward: () => fixture.broker.forward('default'),
@@ -151,6 +156,8 @@ function expectedKey(name: KeyName): string {
       return keyspace.schedulerHistory('entry');
     case 'server':
       return keyspace.server(SERVER.host, SERVER.pid, SERVER.serverId);
+    case 'rate':
+      return keys.rate(60_000);
     case 'semaphore':
       return keyspace.semaphore('scope');
     case 'workers':

@@ -135,6 +135,7 @@ class QueueReader {
     else if (failedDay !== undefined) await this.readDay(node, key, draft.failedOn, failedDay);
     else if (entry !== undefined) put(draft.schedules, entry, Number(await node.hget(key, 'mark')));
     else if (after(`${keys.base}unique:`) !== undefined) await this.readLock(node, key);
+    else if (after(`${keys.base}rate:`) !== undefined) await requireEnd(node, key);
     else throw new Error(`the key "${key}" is none of asynq's`);
   }
 
@@ -148,6 +149,11 @@ class QueueReader {
     if (expiresIn === -1) throw new Error(`the lock "${key}" does not expire`);
     if (owner !== null) put(this.found.locks, key, { owner, expiresIn });
   }
+}
+
+/** Ours, and no state of a task. */
+async function requireEnd(node: Redis, key: string): Promise<void> {
+  if ((await node.pttl(key)) === -1) throw new Error(`the key "${key}" does not expire`);
 }
 
 /** The queue of a key: one that was announced, or one that is only paused or has periodic entries that have not fired. */

@@ -11,6 +11,9 @@ import {
 import { trimArchived } from './maintain.js';
 import { type QueueStore, type TaskRecord, storedMessage, wellFormed } from './queue-store.js';
 
+/** Milliseconds after which a queue with too many running tasks is asked again. */
+const LOOK_AGAIN = 100;
+
 /** Settles in order, then takes. Messages are encoded, and so checked, before anything is written. */
 export function exchange(store: QueueStore, queue: string, request: ExchangeRequest, now: number): ExchangeReply {
   const messages = request.settle.map((item) =>
@@ -27,7 +30,28 @@ export function exchange(store: QueueStore, queue: string, request: ExchangeRequ
   store.processed.add(written.filter(countsAsProcessed).length, now);
   store.failed.add(written.filter(countsAsFailed).length, now);
   trimAfter(store, request.settle, now);
-  return { settled, tasks: takeFront(store, queue, request.take, now), damaged: [], backlog: store.backlog };
+  const { wanted, limitedFor } = limitTake(store, request, now);
+  const tasks = takeFront(store, queue, wanted, now);
+  if (request.limits && request.limits.rate > 0) store.starts(request.limits.window).add(tasks.length, now);
+  return { settled, tasks, damaged: [], backlog: store.backlog, limitedFor };
+}
+
+/** How many tasks the limits leave of those wanted. */
+function limitTake(
+  store: QueueStore,
+  { take, limits }: ExchangeRequest,
+  now: number,
+): { wanted: number; limitedFor: number } {
+  let wanted = Math.min(take, store.backlog);
+  let limitedFor = 0;
+  if (!limits || wanted <= 0) return { wanted, limitedFor };
+  const free = limits.active > 0 ? Math.max(0, limits.active - store.lease.size) : Infinity;
+  if (free < wanted) [wanted, limitedFor] = [free, LOOK_AGAIN];
+  if (limits.rate === 0) return { wanted, limitedFor };
+  const starts = store.starts(limits.window);
+  const startable = Math.max(0, limits.rate - starts.count(now));
+  if (startable < wanted) [wanted, limitedFor] = [startable, Math.max(limitedFor, starts.untilFewer(now))];
+  return { wanted, limitedFor };
 }
 
 const countsAsFailed = (item: Settlement): boolean =>

@@ -8,6 +8,7 @@ import { Counter } from './counters.js';
 import { LinkedQueue } from './linked-queue.js';
 import { Locks } from './locks.js';
 import { SortedSet } from './sorted-set.js';
+import { Starts } from './starts.js';
 
 /** The task hash. The message is kept encoded: what comes back is then exactly what Redis would give back. */
 export interface TaskRecord {
@@ -64,6 +65,7 @@ export class QueueStore {
   /** Whether something was ever enqueued: only then the queue is listed. */
   announced = false;
   private turns = 0;
+  private readonly startsByWindow = new Map<number, Starts>();
   private pauseTime: number | undefined;
   private pauseChanges = 0;
 
@@ -75,6 +77,13 @@ export class QueueStore {
   set pausedAt(time: number | undefined) {
     this.pauseTime = time;
     this.pauseChanges++;
+  }
+
+  /** @param window milliseconds */
+  starts(window: number): Starts {
+    let starts = this.startsByWindow.get(window);
+    if (!starts) this.startsByWindow.set(window, (starts = new Starts(window)));
+    return starts;
   }
 
   /** Tasks a consumer could take now. */

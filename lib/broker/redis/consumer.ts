@@ -6,6 +6,7 @@ import {
   type ExchangeRequest,
   type Lease,
   LEASE_SECONDS,
+  type QueueLimits,
   type Settlement,
   type SettleStatus,
 } from '../broker.js';
@@ -48,27 +49,29 @@ export class RedisConsumer implements ConsumerBroker {
     this.keys = new ExchangeKeys(keyspace);
   }
 
-  async exchange(queue: string, { settle, take }: ExchangeRequest): Promise<ExchangeReply> {
+  async exchange(queue: string, { settle, take, limits }: ExchangeRequest): Promise<ExchangeReply> {
     const now = this.clock.now();
     const expiresAt = floorSeconds(now) + LEASE_SECONDS;
     const own = this.keyspace.queue(queue);
     const batch = encodeSettlements(settle, own);
     const fences = this.scores.fences(batch.leases);
     const argv = exchangeArguments(own.taskPrefix, now, expiresAt, take, batch.leases.length, [
+      limits ? limitsText(limits) : '',
       ...fences,
       ...batch.specials,
     ]);
-    const keys = this.keys.of(queue, now).concat(batch.taskKeys, batch.locks);
+    const keys = this.keys.of(queue, now, limits?.window ?? 0).concat(batch.taskKeys, batch.locks);
     const answer = this.scripts.run('consume', 'exchange', keys, argv);
     const trimming = batch.archivedIds.length > 0 ? this.trim(queue, batch.archivedIds, now) : undefined;
     const reply = new PackedReader((await answer) as Buffer);
     if (trimming) await trimming;
     const backlog = reply.count();
+    const limitedFor = reply.count();
     const lost = Array.from({ length: reply.count() }, () => reply.count());
     const settled = new Array<SettleStatus>(settle.length).fill('settled');
     if (lost.length > 0) await this.markLost(queue, settle, lost, fences, settled);
     const { tasks, damaged } = readTasks(queue, expiresAt, reply);
-    return { settled, tasks, damaged, backlog };
+    return { settled, tasks, damaged, backlog, limitedFor };
   }
 
   async extendLeases(queue: string, leases: readonly Lease[], expiresAt: number): Promise<boolean[]> {
@@ -153,6 +156,8 @@ function exchangeArguments(
   ];
   return argv.concat(further);
 }
+
+const limitsText = ({ active, rate, window }: QueueLimits): string => `${active} ${rate} ${window}`;
 
 function readTasks(queue: string, expiresAt: number, reader: PackedReader): LeasedTasks {
   const taken = new LeasedTasks(queue);

@@ -28,25 +28,29 @@ export class ExchangeKeys {
 
   constructor(private readonly keyspace: Keyspace) {}
 
-  /** @param now milliseconds since the epoch */
-  of(queue: string, now: number): readonly string[] {
+  /**
+   * @param now milliseconds since the epoch
+   * @param window of a limit of starts, in milliseconds; 0 when there is none
+   */
+  of(queue: string, now: number, window: number): readonly string[] {
     const day = Math.floor(now / DAY);
     if (day !== this.day) {
       this.day = day;
       this.byQueue.clear();
     }
-    const known = this.byQueue.get(queue);
+    const name = window === 0 ? queue : `${window} ${queue}`;
+    const known = this.byQueue.get(name);
     if (known) return known;
-    const keys = this.build(queue, utcDay(now));
-    this.byQueue.set(queue, keys);
+    const keys = this.build(queue, utcDay(now), window);
+    this.byQueue.set(name, keys);
     return keys;
   }
 
-  private build(queue: string, day: string): string[] {
+  private build(queue: string, day: string, window: number): string[] {
     const keys = this.keyspace.queue(queue);
-    const daily = { processedOn: keys.processedOn(day), failedOn: keys.failedOn(day) };
+    const made = { processedOn: keys.processedOn(day), failedOn: keys.failedOn(day), rate: keys.rate(window) };
     return SCRIPTS.exchange.keys.map((name) =>
-      name === 'processedOn' || name === 'failedOn' ? daily[name] : keys[name],
+      name === 'processedOn' || name === 'failedOn' || name === 'rate' ? made[name] : keys[name],
     );
   }
 }

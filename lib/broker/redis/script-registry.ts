@@ -18,6 +18,7 @@ export const KEY_TYPES = {
   aggregationSet: 'zset',
   server: 'string',
   workers: 'hash',
+  rate: 'hash',
   semaphore: 'zset',
   /** `pending` or `active` */
   line: 'list',
@@ -61,8 +62,9 @@ export const SCRIPTS = {
       'retry',
       'archived',
       'completed',
+      'rate',
     ],
-    argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'statsExpiry', 'max', 'take', 'count'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'statsExpiry', 'max', 'take', 'count', 'limits'],
   },
   extendLeases: { keys: ['lease'], argv: ['expiry', 'count'] },
   writeResult: { keys: ['lease', 'task'], argv: ['id', 'result'] },

@@ -36,13 +36,25 @@ export function exerciseTake(current: () => Driver): void {
       const driver = current();
       await driver.enqueue(batch(2));
       await expectUntouched(driver, async () => {
-        expect(await driver.exchange([], 0)).toEqual({ settled: [], tasks: [], damaged: [], backlog: 2 });
+        expect(await driver.exchange([], 0)).toEqual({
+          settled: [],
+          tasks: [],
+          damaged: [],
+          backlog: 2,
+          limitedFor: 0,
+        });
       });
     });
 
     it('finds nothing in a queue that nobody has heard of, and does not create it', async () => {
       const driver = current();
-      expect(await driver.exchange([], 10, 'unheard')).toEqual({ settled: [], tasks: [], damaged: [], backlog: 0 });
+      expect(await driver.exchange([], 10, 'unheard')).toEqual({
+        settled: [],
+        tasks: [],
+        damaged: [],
+        backlog: 0,
+        limitedFor: 0,
+      });
       expect(await driver.broker.queues()).toEqual([]);
     });
 
@@ -52,7 +64,7 @@ export function exerciseTake(current: () => Driver): void {
       const task = await driver.takeOne();
       expect(await driver.broker.pauseQueue('default')).toBe(true);
       const reply = await driver.exchange([done(task)], 2);
-      expect(reply).toEqual({ settled: ['settled'], tasks: [], damaged: [], backlog: 0 });
+      expect(reply).toEqual({ settled: ['settled'], tasks: [], damaged: [], backlog: 0, limitedFor: 0 });
       expect(await driver.broker.resumeQueue('default')).toBe(true);
       expect((await driver.exchange([], 1)).backlog).toBe(1);
     });

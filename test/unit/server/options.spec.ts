@@ -6,7 +6,7 @@ describe('resolveServerOptions', () => {
   it("applies asynq's defaults", () => {
     expect(resolveServerOptions()).toMatchObject({
       concurrency: 10,
-      queues: { default: 1 },
+      queues: { default: { priority: 1, concurrency: Infinity, limits: undefined } },
       strictPriority: false,
       taskCheckInterval: 1_000,
       delayedTaskCheckInterval: 5_000,
@@ -20,7 +20,7 @@ describe('resolveServerOptions', () => {
   it('takes durations as text and queues as names', () => {
     const options = resolveServerOptions({ shutdownTimeout: '1m30s', queues: ['a', 'b'] });
     expect(options.shutdownTimeout).toBe(90_000);
-    expect(options.queues).toEqual({ a: 1, b: 1 });
+    expect(options.queues).toMatchObject({ a: { priority: 1 }, b: { priority: 1 } });
   });
 
   it.each([
@@ -29,7 +29,7 @@ describe('resolveServerOptions', () => {
     [{ concurrency: 2.5 }, /concurrency .* not 2\.5/],
     [{ concurrency: '5' }, /concurrency .* not "5"/],
     [{ queues: {} }, /queues is empty; name at least one/],
-    [{ queues: 'low' }, /queues \(a list of names, or priorities by name\) must be an object, not "low"/],
+    [{ queues: 'low' }, /queues \(a list of names, or priorities or options by name\) must be an object, not "low"/],
     [{ queues: { ' ': 1 } }, /queue name must contain one or more characters/],
     [{ queues: { low: -1 } }, /priority of queue "low" .* not -1/],
     [{ queues: [7] }, /queue name must contain one or more characters, not 7/],
