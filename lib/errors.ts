@@ -54,6 +54,24 @@ export class QueueNotFoundError extends AsynqError {
   }
 }
 
+/** The queue has tasks: delete it by force, or, when they are active, once they have ended (asynq's ErrQueueNotEmpty). */
+export class QueueNotEmptyError extends AsynqError {
+  readonly code = 'ASYNQ_QUEUE_NOT_EMPTY';
+}
+
+/** The queue has no such task (any more): done without retention, deleted, or never there (asynq's ErrTaskNotFound). */
+export class TaskNotFoundError extends AsynqError {
+  readonly code = 'ASYNQ_TASK_NOT_FOUND';
+  constructor(queue: string, id: string) {
+    super(`task not found: id=${JSON.stringify(id)}, queue=${JSON.stringify(queue)}`);
+  }
+}
+
+/** The task is in a state in which this cannot be done to it (asynq's FAILED_PRECONDITION). Nothing was written. */
+export class TaskStateError extends AsynqError {
+  readonly code = 'ASYNQ_TASK_STATE';
+}
+
 /** Redis could not be reached, or refused. `cause` is the driver's error. */
 export class BrokerUnavailableError extends AsynqError {
   readonly code = 'ASYNQ_BROKER_UNAVAILABLE';

@@ -7,6 +7,8 @@ export type { DefinedItem, EnqueueResult, NamedItem } from './client/types.js';
 export { AsynqSemaphores } from './limits/semaphores.js';
 export type { Semaphore, SemaphoreRunOptions, TokenHolder } from './limits/semaphore.js';
 export { AsynqInspector, type TaskList } from './inspector/inspector.js';
+export type { BulkOptions, BulkProgress, BulkResult, MovableState } from './inspector/bulk.js';
+export type { DeleteQueueOptions } from './inspector/delete-queue.js';
 export type { ListOptions } from './inspector/list-options.js';
 export type { DailyStats, QueueInfo, RunningServer, RunningTask } from './inspector/views.js';
 export type { DamagedEntry, GroupSize } from './broker/inspection.js';
@@ -75,6 +77,7 @@ export {
   InvalidPayloadError,
   InvalidTaskError,
   LeaseExpiredError,
+  QueueNotEmptyError,
   QueueNotFoundError,
   RevokeTask,
   ServerStateError,
@@ -82,6 +85,8 @@ export {
   SkipRetry,
   TaskCanceledError,
   TaskIdConflictError,
+  TaskNotFoundError,
+  TaskStateError,
   TestingError,
   UndecodableMessageError,
 } from './errors.js';

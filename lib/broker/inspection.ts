@@ -113,6 +113,29 @@ export interface ClusterPlace {
   readonly nodes: readonly string[];
 }
 
+export type TaskAction = 'run' | 'archive' | 'delete';
+
+/**
+ * `moved`: done. `missing`: no such task. `active`: a server has it. `same`: it is in that state already. `elsewhere`: not in
+ * the place asked for (any more). `claimed`: its group is being aggregated.
+ */
+export type MoveStatus = 'moved' | 'missing' | 'active' | 'same' | 'elsewhere' | 'claimed';
+
+/** `changed`: by somebody else, again and again, while it was tried. */
+export type UpdateStatus = 'updated' | 'missing' | 'notScheduled' | 'changed';
+
+export interface DeletionOptions {
+  /** Also when tasks are waiting in it. */
+  readonly force: boolean;
+  /** Told after every step how many tasks were deleted so far. */
+  readonly onProgress?: (deleted: number) => void;
+  /** Stops between two steps; the call then rejects with its reason, and what is left can be worked on. */
+  readonly signal?: AbortSignal;
+}
+
+/** `active`, `notEmpty`: nothing was done. */
+export type DeletionStatus = 'deleted' | 'active' | 'notEmpty';
+
 export interface InspectorBroker {
   queues(): Promise<string[]>;
   /** Whether the queue is listed: something was enqueued to it, and it has not been deleted. */
@@ -127,6 +150,20 @@ export interface InspectorBroker {
   listTasks(queue: string, request: ListRequest): Promise<TaskPage>;
   /** The same order and cursors, without looking at the tasks. */
   listIds(queue: string, request: ListRequest): Promise<IdPage>;
+  /**
+   * Makes tasks pending (last in line, at once), archives them (the archive is trimmed as ever) or deletes them, with the locks
+   * they hold; never one that is active. Atomic for each task. Damaged entries can be deleted only. One status per id.
+   *
+   * @param from only tasks that are there
+   */
+  moveTasks(queue: string, action: TaskAction, ids: readonly string[], from?: Place): Promise<MoveStatus[]>;
+  /** Gives a scheduled task another payload. A lock it holds stays that of the old one. */
+  updatePayload(queue: string, id: string, payload: Buffer): Promise<UpdateStatus>;
+  /**
+   * Deletes a queue with all that belongs to it: tasks in every state, groups, locks, counters, the pause. It is paused meanwhile.
+   * Who enqueues to it meanwhile brings it back.
+   */
+  deleteQueue(queue: string, options: DeletionOptions): Promise<DeletionStatus>;
   /** Servers of every kind, with what they run; what cannot be decoded is left out. */
   servers(): Promise<PublishedServer[]>;
   /** `undefined` where there is no cluster. */

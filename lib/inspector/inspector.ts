@@ -1,11 +1,22 @@
-import type { DamagedEntry, GroupSize, InspectorBroker } from '../broker/inspection.js';
+import type { DamagedEntry, GroupSize, InspectorBroker, TaskAction } from '../broker/inspection.js';
 import type { Clock } from '../clock.js';
-import { InvalidOptionError, QueueNotFoundError } from '../errors.js';
+import {
+  InvalidOptionError,
+  InvalidTaskError,
+  QueueNotEmptyError,
+  QueueNotFoundError,
+  TaskNotFoundError,
+  TaskStateError,
+} from '../errors.js';
+import { jsonCodec } from '../task/codec.js';
 import type { TaskInfo } from '../task/info.js';
 import { requireInteger, requireNonBlank } from '../validation.js';
 import { utcDay } from '../wire/keys.js';
 import type { TaskState } from '../wire/states.js';
+import { type BulkOptions, type BulkResult, type MovableState, moveAll, toBulk } from './bulk.js';
+import { type DeleteQueueOptions, toDeletion } from './delete-queue.js';
 import { type ListOptions, toListRequest } from './list-options.js';
+import { refusal } from './refusal.js';
 import {
   type DailyStats,
   type QueueInfo,
@@ -87,6 +98,83 @@ export class AsynqInspector {
     return { tasks: tasks.map((task) => viewTask(task, this.broker.clock)), damaged, cursor };
   }
 
+  /**
+   * Makes a task pending at once, last in line, whatever it waited for; also one that is archived or completed. Its failures stay
+   * counted: an archived task that fails again is archived again.
+   *
+   * @throws TaskNotFoundError; TaskStateError when it is active or pending, or its group is being aggregated
+   */
+  async runTask(queue: string, id: string): Promise<void> {
+    await this.moveTask(queue, 'run', id);
+  }
+
+  /**
+   * Archives a task, to be run or deleted by hand. The archive keeps the newest 9,999 for 90 days, as ever.
+   *
+   * @throws TaskNotFoundError; TaskStateError when it is active or archived, or its group is being aggregated
+   */
+  async archiveTask(queue: string, id: string): Promise<void> {
+    await this.moveTask(queue, 'archive', id);
+  }
+
+  /**
+   * Deletes a task in any state but active, with the unique lock it holds; also a damaged entry of a list.
+   *
+   * @throws TaskNotFoundError; TaskStateError when it is active, or its group is being aggregated
+   */
+  async deleteTask(queue: string, id: string): Promise<void> {
+    await this.moveTask(queue, 'delete', id);
+  }
+
+  /**
+   * Gives a scheduled task another payload: bytes as they are, everything else as JSON; `undefined` is none. The lock of a unique
+   * task stays that of its old payload.
+   *
+   * @throws TaskNotFoundError; TaskStateError when it is not scheduled, or changes all the time; InvalidTaskError
+   */
+  async updateTaskPayload(queue: string, id: string, payload: unknown): Promise<void> {
+    requireNonBlank(id, 'task ID', InvalidOptionError);
+    const bytes = encode(payload);
+    await this.requireQueue(queue);
+    const status = await this.broker.updatePayload(queue, id, bytes);
+    if (status === 'missing') throw new TaskNotFoundError(queue, id);
+    if (status === 'notScheduled') throw new TaskStateError('cannot update task that is not in scheduled state.');
+    if (status === 'changed')
+      throw new TaskStateError('the task was changed by others again and again; try it once more');
+  }
+
+  /** {@link runTask} for all tasks of a state (and group) that are there when the call begins. */
+  async runAllTasks(queue: string, state: MovableState, options?: BulkOptions): Promise<BulkResult> {
+    return this.moveAll(queue, 'run', state, options);
+  }
+
+  /** {@link archiveTask} for all tasks of a state (and group) that are there when the call begins. */
+  async archiveAllTasks(queue: string, state: MovableState, options?: BulkOptions): Promise<BulkResult> {
+    return this.moveAll(queue, 'archive', state, options);
+  }
+
+  /** {@link deleteTask} for all tasks of a state (and group) that are there when the call begins. */
+  async deleteAllTasks(queue: string, state: MovableState, options?: BulkOptions): Promise<BulkResult> {
+    return this.moveAll(queue, 'delete', state, options);
+  }
+
+  /**
+   * Deletes a queue with all that belongs to it: tasks, groups, locks, counters, the pause. Some tasks at a time; the queue is
+   * paused meanwhile. Stopped half-way, what is left can be worked on. Who enqueues to it meanwhile, or later, brings it back.
+   *
+   * @throws QueueNotFoundError; QueueNotEmptyError when it has tasks in any state and `force` is not given, or active ones
+   */
+  async deleteQueue(queue: string, options: DeleteQueueOptions = {}): Promise<void> {
+    const deletion = toDeletion(options);
+    await this.requireQueue(queue);
+    const status = await this.broker.deleteQueue(queue, deletion);
+    const name = `queue=${JSON.stringify(queue)}`;
+    if (status === 'active')
+      throw new QueueNotEmptyError(`cannot remove queue with active tasks: ${name}; wait for them`);
+    if (status === 'notEmpty')
+      throw new QueueNotEmptyError(`queue is not empty: ${name}; \`force\` deletes its tasks, too`);
+  }
+
   /** The servers that run, ours and Go's, and what they are busy with. */
   async servers(): Promise<RunningServer[]> {
     return (await this.broker.servers()).map(viewServer);
@@ -116,6 +204,24 @@ export class AsynqInspector {
     return this.broker.resumeQueue(queue);
   }
 
+  private async moveTask(queue: string, action: TaskAction, id: string): Promise<void> {
+    requireNonBlank(id, 'task ID', InvalidOptionError);
+    await this.requireQueue(queue);
+    const [status] = await this.broker.moveTasks(queue, action, [id]);
+    if (status !== 'moved') throw refusal(action, status ?? 'missing', queue, id);
+  }
+
+  private async moveAll(
+    queue: string,
+    action: TaskAction,
+    state: MovableState,
+    options: BulkOptions | undefined,
+  ): Promise<BulkResult> {
+    const bulk = toBulk(action, state, options);
+    await this.requireQueue(queue);
+    return moveAll(this.broker, queue, action, bulk);
+  }
+
   private async requireQueue(queue: string): Promise<void> {
     requireQueueName(queue);
     if (!(await this.broker.hasQueue(queue))) throw new QueueNotFoundError(queue);
@@ -123,3 +229,11 @@ export class AsynqInspector {
 }
 
 const requireQueueName = (queue: string): string => requireNonBlank(queue, 'queue name', InvalidOptionError);
+
+function encode(payload: unknown): Buffer {
+  try {
+    return Buffer.from(jsonCodec.encode(payload) ?? []);
+  } catch (error) {
+    throw new InvalidTaskError(`the payload cannot be stored: ${(error as Error).message}`, { cause: error });
+  }
+}

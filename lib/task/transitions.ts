@@ -2,7 +2,7 @@ import type { TaskState } from '../wire/states.js';
 
 /**
  * What can happen to a task: the three routes of an enqueue, being taken by a consumer, the five settlements, and what
- * maintenance does. Named as in the broker contract.
+ * maintenance and inspectors do. Named as in the broker contract.
  */
 export type TaskOperation =
   | 'enqueue'
@@ -18,7 +18,10 @@ export type TaskOperation =
   | 'deleteExpiredCompleted'
   | 'trimArchived'
   | 'finishSet'
-  | 'setAside';
+  | 'setAside'
+  | 'runTask'
+  | 'archiveTask'
+  | 'deleteTask';
 
 export interface Transition {
   /** `undefined`: there is no task of this id yet. */
@@ -31,8 +34,7 @@ export interface Transition {
 }
 
 /**
- * Every change of state a client or a server can bring about (wire-protocol section D without the inspector's rows, which
- * come with it). Claiming a set of a group's tasks, and taking it back, changes no state. What is not in here changes no state. The contract tests walk through every row.
+ * Every change of state a client, a server or an inspector can bring about (wire-protocol section D). Claiming a set of a group's tasks, and taking it back, changes no state. What is not in here changes no state. The contract tests walk through every row.
  */
 export const TRANSITIONS: readonly Transition[] = [
   { from: undefined, operation: 'enqueue', to: 'pending', note: 'no time and no group; last in line' },
@@ -62,4 +64,22 @@ export const TRANSITIONS: readonly Transition[] = [
     note: 'part of the aggregated task now; lock released',
   },
   { from: 'aggregating', operation: 'setAside', to: 'archived', note: 'cannot be read; the others are aggregated' },
+  ...byHand('runTask', ['scheduled', 'retry', 'archived', 'completed', 'aggregating'], 'pending', 'last in line'),
+  ...byHand('archiveTask', ['pending', 'scheduled', 'retry', 'completed', 'aggregating'], 'archived', 'lock kept'),
+  ...byHand(
+    'deleteTask',
+    ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
+    undefined,
+    'lock released',
+  ),
 ];
+
+/** What an inspector does, which leads to one state from wherever it starts; not while a group's tasks are claimed. */
+function byHand(
+  operation: TaskOperation,
+  states: readonly TaskState[],
+  to: TaskState | undefined,
+  note: string,
+): Transition[] {
+  return states.map((from) => ({ from, operation, to, note }));
+}

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { Scripts } from '../../lib/broker/redis/scripts.js';
 import type { TaskState } from '../../lib/wire/states.js';
 import { UndecodableMessageError, WrongKeyTypeError } from '../../lib/errors.js';
 import { encodeTaskMessage } from '../../lib/wire/codec.js';
@@ -183,5 +184,104 @@ describe('the list of servers', () => {
     await redis.lpush(name('wrong'), 'x');
     expect(await driver.broker.servers()).toEqual([]);
     expect((await redis.zrange('asynq:servers', '0', '-1')).sort()).toEqual(['gone', 'noise', 'wrong'].map(name));
+  });
+});
+
+describe('deleting damaged entries', () => {
+  it.each(['pending', 'scheduled', 'retry', 'archived', 'completed'] as const)(
+    'works in %s, alone and with all',
+    async (state) => {
+      const driver = current();
+      const { broker, redis, keys } = driver;
+      const bad = ['ghost', 'other', 'list', 'noise'];
+      for (const id of bad) await strand(driver, state, id);
+      await redis.lpush(keys.task('list'), 'x');
+      await redis.hset(keys.task('noise'), { msg: Buffer.from([0xff]), state });
+      expect(await broker.moveTasks('default', 'run', ['ghost', 'list'], { state })).toEqual(['missing', 'missing']);
+      expect(await broker.moveTasks('default', 'delete', ['ghost'])).toEqual(['moved']);
+      expect(await broker.moveTasks('default', 'delete', bad, { state })).toEqual([
+        'missing',
+        'moved',
+        'moved',
+        'moved',
+      ]);
+      expect(await redis.keys('asynq:{default}:*')).toEqual([]);
+    },
+  );
+
+  it('does not search a long line for the ids of tasks that have run', async () => {
+    const driver = current();
+    const { redis, keys } = driver;
+    await redis.lpush(keys.pending, ...Array.from({ length: 5_000 }, (_, index) => `i${index}`));
+    const gone = Array.from({ length: 200 }, (_, index) => `gone${index}`);
+    const statuses = await driver.broker.moveTasks('default', 'delete', gone, { state: 'pending' });
+    expect(new Set(statuses)).toEqual(new Set(['missing']));
+    expect(await redis.llen(keys.pending)).toBe(5_000);
+  });
+
+  it('leaves an id alone that is leased', async () => {
+    const driver = current();
+    const { lease } = await driver.lend();
+    await driver.redis.hdel(driver.keys.task(lease.id), 'msg', 'state');
+    expect(await driver.broker.moveTasks('default', 'delete', [lease.id])).toEqual(['active']);
+  });
+});
+
+describe('updating a payload', () => {
+  it('reads again when somebody else was faster', async () => {
+    const driver = current();
+    const { redis, keys, broker } = driver;
+    const id = await driver.arrange('scheduled');
+    const run = Scripts.prototype.run;
+    const spy = vi.spyOn(Scripts.prototype, 'run').mockImplementation(async function (this: Scripts, ...args) {
+      if (args[1] === 'updatePayload' && spy.mock.calls.filter(([, name]) => name === args[1]).length === 1) {
+        await redis.hset(keys.task(id), 'msg', encodeTaskMessage(message({ id, type: 'new' })));
+      }
+      return run.apply(this, args);
+    });
+    expect(await broker.updatePayload('default', id, Buffer.from('p'))).toBe('updated');
+    spy.mockRestore();
+    expect((await broker.getTask('default', id))?.message).toMatchObject({ type: 'new', payload: Buffer.from('p') });
+  });
+});
+
+describe('deleting a queue', () => {
+  it('takes everything that begins like its keys, and nothing else', async () => {
+    const driver = current();
+    const { redis, keys, broker } = driver;
+    const odd = 'a*[b]?\\\\c';
+    for (const queue of ['default', 'default2', odd, 'axb']) await driver.add({ queue });
+    await redis.zadd(keys.group('stranded'), 1, 'x');
+    await redis.set(keys.unique('t', Buffer.from('x')), 'nobody', 'EX', 60);
+    await redis.zadd(keys.aggregationSets, 1, 'asynq:{default2}:pending');
+    expect(await broker.deleteQueue('default', { force: true })).toBe('deleted');
+    expect(await broker.deleteQueue(odd, { force: true })).toBe('deleted');
+    expect((await redis.keys('*')).filter((key) => key.includes('default}') || key.includes('[')).sort()).toEqual([]);
+    expect((await broker.queues()).sort()).toEqual(['axb', 'default2']);
+    expect((await broker.describeQueue('default2')).pending).toBe(1);
+  });
+
+  it('leaves alone what was enqueued meanwhile, and lets it run', async () => {
+    const driver = current();
+    await driver.enqueue(Array.from({ length: 10 }, () => request()));
+    const run = Scripts.prototype.run;
+    const spy = vi.spyOn(Scripts.prototype, 'run').mockImplementation(async function (this: Scripts, ...args) {
+      if (args[1] === 'sweepQueue' && args[2].length > 8) await driver.add({ id: 'late' });
+      return run.apply(this, args);
+    });
+    expect(await driver.broker.deleteQueue('default', { force: true })).toBe('deleted');
+    spy.mockRestore();
+    expect(await driver.broker.queues()).toEqual(['default']);
+    expect((await driver.take(9)).map(({ lease }) => lease.id)).toEqual(['late']);
+  });
+
+  it('unpauses it again when it is called off', async () => {
+    const driver = current();
+    await driver.enqueue(Array.from({ length: 500 }, () => request()));
+    const controller = new AbortController();
+    const options = { force: true, signal: controller.signal, onProgress: () => controller.abort(new Error('enough')) };
+    await expect(driver.broker.deleteQueue('default', options)).rejects.toThrow('enough');
+    expect(await driver.take(1)).toHaveLength(1);
+    expect((await driver.queue()).pending).toHaveLength(299);
   });
 });

@@ -88,6 +88,11 @@ const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   describeQueue: () => fixture.broker.describeQueue('default'),
   groups: () => fixture.broker.groups('default'),
   listSorted: () => fixture.broker.listTasks('default', { state: 'scheduled', size: 10 }),
+  moveTasks: () => fixture.broker.moveTasks('default', 'run', ['c', 'g']),
+  updatePayload: () => fixture.broker.updatePayload('default', 'a', Buffer.from('new')),
+  beginDeletion: () => fixture.broker.deleteQueue('default', { force: true }),
+  deleteSome: () => fixture.broker.deleteQueue('default', { force: true }),
+  sweepQueue: () => fixture.broker.deleteQueue('default', { force: true }),
   listLine: () => fixture.broker.listTasks('default', { state: 'active', size: 10 }),
 };
 
@@ -120,7 +125,7 @@ const retrial = (id: string): Settlement => ({
 });
 
 /** Leased tasks `a` and `b`, a task in a group and one in a claimed set that is stale, so that the calls find something to do. */
-async function arrange(): Promise<void> {
+async function arrange(script?: ScriptName): Promise<void> {
   const { keys, redis, now } = fixture;
   await fixture.broker.enqueue('default', [request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
   await fixture.take(2);
@@ -133,6 +138,8 @@ async function arrange(): Promise<void> {
   await redis.rename(keys.group('old'), key);
   await redis.zadd(keys.aggregationSets, deadline, key);
   await redis.srem(keys.groups, 'old');
+  // A queue with active tasks is not deleted.
+  if (script === 'deleteSome' || script === 'sweepQueue') await redis.del(keys.active, keys.lease);
 }
 
 /** The values of KEYS by the name the registry has for them. */
@@ -212,7 +219,7 @@ describe('lua/', () => {
   });
 
   it.each(NAMES)('%s: is called with the KEYS and ARGV its header names', async (name) => {
-    await arrange();
+    await arrange(name);
     const run = vi.spyOn(Scripts.prototype, 'run');
     await CALLS[name]();
     const calls = run.mock.calls.filter(([, called]) => called === name);
@@ -231,7 +238,7 @@ describe('lua/', () => {
 
 describe('the loader', () => {
   it.each(NAMES)('%s runs on a Redis that does not know it', async (name) => {
-    await arrange();
+    await arrange(name);
     await fixture.redis.script('FLUSH');
     await expect(CALLS[name]()).resolves.not.toThrow();
     const { sha1 } = scriptSource(name);
@@ -266,6 +273,7 @@ describe('a key of the wrong type', () => {
     writeSchedulerEntries: ['schedulerEntries'],
     getTask: ['scheduled', 'retry'],
     describeQueue: ['paused'],
+    beginDeletion: ['paused'],
   };
   const cases = NAMES.flatMap((name) =>
     (SCRIPTS[name].keys as readonly KeyName[])
@@ -274,7 +282,7 @@ describe('a key of the wrong type', () => {
   );
 
   it.each(cases)('%s: fails before it writes, and names %s', async (name, key) => {
-    await arrange();
+    await arrange(name);
     const wrong = expectedKey(key);
     await fixture.redis.del(wrong);
     if (KEY_TYPES[key] === 'string') await fixture.redis.rpush(wrong, 'x');

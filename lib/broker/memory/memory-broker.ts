@@ -19,19 +19,26 @@ import * as aggregate from './aggregate.js';
 import type {
   ClusterPlace,
   DayCount,
+  DeletionOptions,
+  DeletionStatus,
   GroupSize,
   IdPage,
   ListRequest,
+  MoveStatus,
+  Place,
   PublishedServer,
   QueueNumbers,
   StoredTask,
+  TaskAction,
   TaskPage,
+  UpdateStatus,
 } from '../inspection.js';
 import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
 import * as consume from './consume.js';
 import * as inspect from './inspect.js';
 import * as list from './list.js';
 import * as maintain from './maintain.js';
+import * as move from './move.js';
 import { MemoryWakeSource } from './memory-wake.js';
 import { MemoryMonitor } from './monitor.js';
 import { enqueueAll } from './produce.js';
@@ -238,6 +245,25 @@ export class MemoryBroker implements Broker {
 
   async listIds(queue: string, request: ListRequest): Promise<IdPage> {
     return this.change(queue, (store) => list.listIds(store, request));
+  }
+
+  async moveTasks(queue: string, action: TaskAction, ids: readonly string[], from?: Place): Promise<MoveStatus[]> {
+    return this.change(queue, (store, now) => move.moveTasks(store, action, ids, from, now));
+  }
+
+  async updatePayload(queue: string, id: string, payload: Buffer): Promise<UpdateStatus> {
+    return this.change(queue, (store) => move.updatePayload(store, wellFormed(id), payload));
+  }
+
+  async deleteQueue(queue: string, { force, onProgress, signal }: DeletionOptions): Promise<DeletionStatus> {
+    this.assertOpen();
+    signal?.throwIfAborted();
+    const store = this.store(queue);
+    const refused = move.refuseDeletion(store, force);
+    if (refused) return refused;
+    this.stores.delete(wellFormed(queue));
+    onProgress?.(store.tasks.size);
+    return 'deleted';
   }
 
   /** The servers that have published themselves and have not expired. */

@@ -17,22 +17,30 @@ import { RedisAggregation } from './aggregation.js';
 import type {
   ClusterPlace,
   DayCount,
+  DeletionOptions,
+  DeletionStatus,
   GroupSize,
   IdPage,
   ListRequest,
+  MoveStatus,
+  Place,
   PublishedServer,
   QueueNumbers,
   StoredTask,
+  TaskAction,
   TaskPage,
+  UpdateStatus,
 } from '../inspection.js';
 import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
 import type { RedisConnections } from './connections.js';
 import { RedisConsumer } from './consumer.js';
+import { RedisDeletion } from './deletion.js';
 import { RedisInspector } from './inspector.js';
 import { RedisLimiting } from './limiting.js';
 import { RedisListing } from './listing.js';
 import { RedisMaintenance } from './maintenance.js';
 import { RedisMonitoring } from './monitoring.js';
+import { RedisMoving } from './moving.js';
 import { RedisProducer } from './producer.js';
 import { RedisScheduling } from './scheduling.js';
 import { Scripts } from './scripts.js';
@@ -66,6 +74,8 @@ export class RedisBroker implements Broker {
   private readonly inspector: RedisInspector;
   private readonly limiting: RedisLimiting;
   private readonly listing: RedisListing;
+  private readonly moving: RedisMoving;
+  private readonly deletion: RedisDeletion;
 
   constructor(
     private readonly connections: RedisConnections,
@@ -84,6 +94,8 @@ export class RedisBroker implements Broker {
     this.inspector = new RedisInspector(connections, scripts, this.keyspace, clock);
     this.limiting = new RedisLimiting(connections, scripts, this.keyspace, clock);
     this.listing = new RedisListing(scripts, this.keyspace, clock);
+    this.moving = new RedisMoving(scripts, this.keyspace, clock);
+    this.deletion = new RedisDeletion(connections, scripts, this.keyspace, clock);
   }
 
   enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
@@ -236,6 +248,18 @@ export class RedisBroker implements Broker {
 
   listIds(queue: string, request: ListRequest): Promise<IdPage> {
     return this.listing.listIds(queue, request);
+  }
+
+  moveTasks(queue: string, action: TaskAction, ids: readonly string[], from?: Place): Promise<MoveStatus[]> {
+    return this.moving.moveTasks(queue, action, ids, from);
+  }
+
+  updatePayload(queue: string, id: string, payload: Buffer): Promise<UpdateStatus> {
+    return this.moving.updatePayload(queue, id, payload);
+  }
+
+  deleteQueue(queue: string, options: DeletionOptions): Promise<DeletionStatus> {
+    return this.deletion.deleteQueue(queue, options);
   }
 
   servers(): Promise<PublishedServer[]> {

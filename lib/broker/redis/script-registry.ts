@@ -140,6 +140,27 @@ export const SCRIPTS = {
   },
   writeSchedulerEntries: { keys: ['schedulerEntries'], argv: ['ttl'] },
   recordEnqueueEvent: { keys: ['schedulerHistory'], argv: ['time', 'event', 'most', 'keepFor'] },
+  moveTasks: {
+    file: 'inspect/move-tasks',
+    keys: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'lease'],
+    argv: ['taskPrefix', 'groupPrefix', 'action', 'now', 'nowNanos', 'state', 'group'],
+  },
+  updatePayload: { file: 'inspect/update-payload', keys: ['task'], argv: ['old', 'new'] },
+  beginDeletion: {
+    file: 'inspect/begin-deletion',
+    keys: ['active', 'paused', 'pending', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'aggregationSets'],
+    argv: ['force', 'now'],
+  },
+  deleteSome: {
+    file: 'inspect/delete-some',
+    keys: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'aggregationSets'],
+    argv: ['taskPrefix', 'groupPrefix', 'limit'],
+  },
+  sweepQueue: {
+    file: 'inspect/sweep-queue',
+    keys: ['pending', 'active', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'aggregationSets'],
+    argv: ['guards'],
+  },
   getTask: { file: 'inspect/get-task', keys: ['task', 'scheduled', 'retry'], argv: ['id'] },
 } as const satisfies Record<string, ScriptShape>;
 

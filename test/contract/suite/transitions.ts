@@ -47,6 +47,9 @@ const OPERATIONS: Record<TaskOperation, Operate> = {
     return driver.broker.trimArchived('default', 10);
   },
   finishSet: async (driver) => driver.broker.finishSet(await claimed(driver), undefined),
+  runTask: ({ broker }, id) => broker.moveTasks('default', 'run', [id]),
+  archiveTask: ({ broker }, id) => broker.moveTasks('default', 'archive', [id]),
+  deleteTask: ({ broker }, id) => broker.moveTasks('default', 'delete', [id]),
   setAside: async (driver, id) => driver.broker.setAside(await claimed(driver), [id]),
 };
 

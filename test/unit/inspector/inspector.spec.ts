@@ -1,7 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryBroker } from '../../../lib/broker/memory/memory-broker.js';
 import { ManualClock } from '../../../lib/clock.js';
-import { InvalidOptionError, QueueNotFoundError } from '../../../lib/errors.js';
+import {
+  InvalidOptionError,
+  InvalidTaskError,
+  QueueNotEmptyError,
+  QueueNotFoundError,
+  TaskNotFoundError,
+  TaskStateError,
+} from '../../../lib/errors.js';
+import type { BulkProgress } from '../../../lib/inspector/bulk.js';
 import { AsynqInspector } from '../../../lib/inspector/inspector.js';
 import type { ListOptions } from '../../../lib/inspector/list-options.js';
 import { request } from '../../support/messages.js';
@@ -152,5 +160,147 @@ describe('AsynqInspector', () => {
     for (const days of [0, -1, 92, 1.5, NaN]) {
       await expect(inspector.history('default', days)).rejects.toThrow(InvalidOptionError);
     }
+  });
+
+  describe('changes a task', () => {
+    it('runs, archives, updates and deletes it', async () => {
+      const { broker, inspector } = await setUp();
+      await broker.enqueue('default', [request({ id: 'a' }, { processAt: now / 1000 + 9 })]);
+      await inspector.updateTaskPayload('default', 'a', { n: 2 });
+      expect((await inspector.getTaskInfo('default', 'a'))?.payload.toString()).toBe('{"n":2}');
+      await inspector.updateTaskPayload('default', 'a', undefined);
+      expect((await inspector.getTaskInfo('default', 'a'))?.payload).toHaveLength(0);
+      await inspector.archiveTask('default', 'a');
+      expect((await inspector.getTaskInfo('default', 'a'))?.state).toBe('archived');
+      await inspector.runTask('default', 'a');
+      expect((await inspector.getTaskInfo('default', 'a'))?.state).toBe('pending');
+      await inspector.deleteTask('default', 'a');
+      expect(await inspector.getTaskInfo('default', 'a')).toBeUndefined();
+    });
+
+    it("refuses in asynq's words what its state does not allow", async () => {
+      const { broker, inspector } = await setUp();
+      await broker.enqueue(
+        'default',
+        ['active', 'pending'].map((id) => request({ id })),
+      );
+      await broker.exchange('default', { settle: [], take: 1 });
+      await broker.enqueue('default', [request({ id: 'old' })]);
+      await inspector.archiveTask('default', 'old');
+      const refusals: [Promise<void>, string][] = [
+        [inspector.runTask('default', 'active'), 'task is already running'],
+        [inspector.runTask('default', 'pending'), 'task is already in pending state'],
+        [inspector.archiveTask('default', 'active'), 'cannot archive task in active state'],
+        [inspector.archiveTask('default', 'old'), 'task is already archived: id=old, queue=default'],
+        [inspector.deleteTask('default', 'active'), 'cannot delete task in active state'],
+        [inspector.updateTaskPayload('default', 'pending', 1), 'cannot update task that is not in scheduled state.'],
+      ];
+      for (const [call, text] of refusals) {
+        const error = await call.catch((reason: unknown) => reason);
+        expect(error).toBeInstanceOf(TaskStateError);
+        expect((error as Error).message).toContain(text);
+      }
+    });
+
+    it('knows neither tasks nor queues that are not there, nor payloads that cannot be stored', async () => {
+      const { broker, inspector } = await setUp();
+      await broker.enqueue('default', [request({ id: 'a' })]);
+      for (const method of ['runTask', 'archiveTask', 'deleteTask'] as const) {
+        await expect(inspector[method]('default', 'x')).rejects.toThrow(TaskNotFoundError);
+        await expect(inspector[method]('nobody', 'a')).rejects.toThrow(QueueNotFoundError);
+        await expect(inspector[method]('default', ' ')).rejects.toThrow(InvalidOptionError);
+      }
+      await expect(inspector.updateTaskPayload('default', 'x', 1)).rejects.toThrow(TaskNotFoundError);
+      await expect(inspector.updateTaskPayload('default', 'a', 1n)).rejects.toThrow(InvalidTaskError);
+    });
+  });
+
+  describe('changes all tasks of a state', () => {
+    it('moves what is there, in steps, and tells how far it is', async () => {
+      const { broker, inspector } = await setUp();
+      await broker.enqueue(
+        'default',
+        Array.from({ length: 1_300 }, () => request()),
+      );
+      const progress: BulkProgress[] = [];
+      const onProgress = (step: BulkProgress): number => progress.push(step);
+      expect(await inspector.archiveAllTasks('default', 'pending', { onProgress })).toEqual({
+        moved: 1_300,
+        skipped: 0,
+      });
+      expect(progress.map(({ done }) => done)).toEqual([200, 400, 600, 800, 1000, 1200, 1300]);
+      expect(new Set(progress.map(({ total }) => total))).toEqual(new Set([1_300]));
+      expect(await inspector.runAllTasks('default', 'archived')).toEqual({ moved: 1_300, skipped: 0 });
+      expect(await inspector.deleteAllTasks('default', 'pending')).toEqual({ moved: 1_300, skipped: 0 });
+      expect(await inspector.deleteAllTasks('default', 'pending')).toEqual({ moved: 0, skipped: 0 });
+      expect((await inspector.getQueueInfo('default')).size).toBe(0);
+    });
+
+    it('does not touch what comes after it has begun, nor what has left the state', async () => {
+      const { broker, inspector } = await setUp();
+      await broker.enqueue(
+        'default',
+        Array.from({ length: 250 }, () => request()),
+      );
+      let late = 0;
+      const onProgress = (): void => {
+        if (late++ > 0) return;
+        void broker.enqueue('default', [request({ id: 'late' })]);
+        void broker.exchange('default', { settle: [], take: 10 });
+      };
+      expect(await inspector.deleteAllTasks('default', 'pending', { onProgress })).toEqual({ moved: 240, skipped: 10 });
+      expect((await inspector.listTasks('default', 'pending')).tasks.map(({ id }) => id)).toEqual(['late']);
+    });
+
+    it('moves the tasks of one group', async () => {
+      const { broker, inspector } = await setUp();
+      await broker.enqueue('default', [request({ groupKey: 'g' }), request({ groupKey: 'h' })]);
+      expect(await inspector.runAllTasks('default', 'aggregating', { group: 'g' })).toEqual({ moved: 1, skipped: 0 });
+      expect(await inspector.groups('default')).toEqual([{ group: 'h', size: 1 }]);
+    });
+
+    it('stops between two steps when it is called off', async () => {
+      const { broker, inspector } = await setUp();
+      await broker.enqueue(
+        'default',
+        Array.from({ length: 500 }, () => request()),
+      );
+      const controller = new AbortController();
+      const reason = new Error('enough');
+      const onProgress = (): void => controller.abort(reason);
+      const call = inspector.deleteAllTasks('default', 'pending', { onProgress, signal: controller.signal });
+      await expect(call).rejects.toBe(reason);
+      expect((await inspector.getQueueInfo('default')).pending).toBe(300);
+    });
+
+    it('refuses what makes no sense', async () => {
+      const { broker, inspector } = await setUp();
+      await broker.enqueue('default', [request()]);
+      const calls = [
+        inspector.runAllTasks('default', 'pending'),
+        inspector.archiveAllTasks('default', 'archived'),
+        inspector.deleteAllTasks('default', 'active' as 'pending'),
+        inspector.deleteAllTasks('default', 'aggregating'),
+        inspector.deleteAllTasks('default', 'pending', { group: 'g' }),
+        inspector.deleteAllTasks('default', 'pending', { progress: 1 } as object),
+        inspector.deleteAllTasks('default', 'pending', { signal: {} as AbortSignal }),
+        inspector.deleteQueue('default', { force: 'yes' as unknown as boolean }),
+      ];
+      for (const call of calls) await expect(call).rejects.toThrow(InvalidOptionError);
+      await expect(inspector.deleteAllTasks('nobody', 'pending')).rejects.toThrow(QueueNotFoundError);
+    });
+  });
+
+  it('deletes a queue, but not one with tasks unless forced, nor one with active tasks', async () => {
+    const { broker, inspector } = await setUp();
+    await expect(inspector.deleteQueue('default')).rejects.toThrow(QueueNotFoundError);
+    await broker.enqueue('default', [request()]);
+    await expect(inspector.deleteQueue('default')).rejects.toThrow(/queue is not empty: queue="default"/);
+    await broker.enqueue('busy', [request()]);
+    await broker.exchange('busy', { settle: [], take: 1 });
+    await expect(inspector.deleteQueue('busy', { force: true })).rejects.toThrow(QueueNotEmptyError);
+    const progress: number[] = [];
+    await inspector.deleteQueue('default', { force: true, onProgress: (deleted) => progress.push(deleted) });
+    expect([await inspector.queues(), progress]).toEqual([['busy'], [1]]);
   });
 });

@@ -1,0 +1,112 @@
+import type { Redis } from 'ioredis';
+import { type Clock, floorSeconds } from '../../clock.js';
+import type { Keyspace, QueueKeys } from '../../wire/keys.js';
+import type { DeletionOptions, DeletionStatus } from '../inspection.js';
+import { masterOf } from './cluster-nodes.js';
+import type { RedisConnections } from './connections.js';
+import { queueKeys } from './queue-keys.js';
+import { SCRIPTS } from './script-registry.js';
+import type { Scripts } from './scripts.js';
+
+/** Tasks deleted by one script. */
+const DELETED_AT_ONCE = 200;
+/** Keys that one SCAN looks at. */
+const SCANNED_AT_ONCE = 500;
+
+const REFUSED: Readonly<Record<number, DeletionStatus>> = { [-1]: 'active', [-2]: 'notEmpty' };
+
+/**
+ * Deletes queues:
+ * 1. look whether it may be, and pause it;
+ * 2. delete its tasks, with their locks, some at a time;
+ * 3. delete every other key that begins like its keys (counters, groups nobody knows of, locks without a task, the pause), as
+ *    long as nothing is enqueued to it again;
+ * 4. take it off the list of queues, and put it back when something was enqueued in this very moment.
+ */
+export class RedisDeletion {
+  constructor(
+    private readonly connections: RedisConnections,
+    private readonly scripts: Scripts,
+    private readonly keyspace: Keyspace,
+    private readonly clock: Clock,
+  ) {}
+
+  async deleteQueue(queue: string, { force, onProgress, signal }: DeletionOptions): Promise<DeletionStatus> {
+    const keys = this.keyspace.queue(queue);
+    signal?.throwIfAborted();
+    const begun = await this.begin(keys, force);
+    const refused = REFUSED[begun];
+    if (refused) return refused;
+    try {
+      await this.deleteTasks(keys, onProgress, signal);
+      if (await this.sweep(keys, signal)) await this.unlist(queue, keys);
+    } catch (error) {
+      if (begun === 1) await this.unpause(keys).catch(() => undefined);
+      throw error;
+    }
+    return 'deleted';
+  }
+
+  private async begin(keys: QueueKeys, force: boolean): Promise<number> {
+    const argv = [force ? '1' : '0', String(floorSeconds(this.clock.now()))];
+    return (await this.scripts.run('monitor', 'beginDeletion', queueKeys('beginDeletion', keys), argv)) as number;
+  }
+
+  private async deleteTasks(
+    keys: QueueKeys,
+    onProgress: DeletionOptions['onProgress'],
+    signal: DeletionOptions['signal'],
+  ): Promise<void> {
+    const argv = [keys.taskPrefix, keys.groupPrefix, String(DELETED_AT_ONCE)];
+    for (let deleted = 0; ;) {
+      const some = (await this.scripts.run('monitor', 'deleteSome', queueKeys('deleteSome', keys), argv)) as number;
+      if (some < 0) return;
+      onProgress?.((deleted += some));
+      signal?.throwIfAborted();
+    }
+  }
+
+  /** Answers whether nothing is left; `false` when somebody has enqueued to the queue again, which then is not paused either. */
+  private async sweep(keys: QueueKeys, signal: DeletionOptions['signal']): Promise<boolean> {
+    const pattern = `${keys.base.replace(/[*?[\]\\]/g, '\\$&')}*`;
+    for (let cursor = '0'; ;) {
+      const [next, found] = await this.connections.run('monitor', 'SCAN', async (client) => {
+        const node = this.connections.isCluster ? await this.home(keys) : (client as Redis);
+        return node.scanBuffer(cursor, 'MATCH', pattern, 'COUNT', SCANNED_AT_ONCE);
+      });
+      if (found.length > 0 && !(await this.deleteUnused(keys, found.map(String)))) {
+        await this.unpause(keys);
+        return false;
+      }
+      cursor = String(next);
+      if (cursor === '0') return true;
+      signal?.throwIfAborted();
+    }
+  }
+
+  private async deleteUnused(keys: QueueKeys, unused: readonly string[]): Promise<boolean> {
+    const guards = queueKeys('sweepQueue', keys);
+    const argv = [String(SCRIPTS.sweepQueue.keys.length)];
+    return (await this.scripts.run('monitor', 'sweepQueue', [...guards, ...unused], argv)) !== -1;
+  }
+
+  private async unlist(queue: string, keys: QueueKeys): Promise<void> {
+    const { queues } = this.keyspace;
+    await this.connections.run('monitor', 'SREM', (client) => client.srem(queues, queue));
+    const guards = queueKeys('sweepQueue', keys);
+    if ((await this.connections.run('monitor', 'EXISTS', (client) => client.exists(guards))) === 0) return;
+    await this.connections.run('monitor', 'SADD', (client) => client.sadd(queues, queue));
+  }
+
+  private async unpause({ paused }: QueueKeys): Promise<void> {
+    await this.connections.run('monitor', 'DEL', (client) => client.del(paused));
+  }
+
+  /** The node of the cluster that has the queue's keys. */
+  private async home({ pending }: QueueKeys): Promise<Redis> {
+    const cluster = await this.connections.cluster();
+    const master = masterOf(cluster, pending);
+    const nodes = cluster.nodes('master');
+    return nodes.find(({ options: { host, port } }) => `${host}:${port}` === master) ?? nodes[0]!;
+  }
+}

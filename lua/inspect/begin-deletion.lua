@@ -1,0 +1,27 @@
+-- Looks whether a queue may be deleted, and pauses it so that no server takes a task while it is: InspectorBroker.deleteQueue.
+--
+-- KEYS
+--   1 active
+--   2 paused
+--   3 pending
+--   4 scheduled
+--   5 retry
+--   6 archived
+--   7 completed
+--   8 groups
+--   9 aggregationSets
+-- ARGV
+--   1 force: '1' when tasks that wait are to be deleted, too
+--   2 now: seconds
+-- Returns
+--   1 paused now, 0 was paused already, -1 has active tasks, -2 has tasks
+
+local call = redis.call
+local active = call('LLEN', KEYS[1])
+local waiting = call('LLEN', KEYS[3]) + call('SCARD', KEYS[8])
+for _, i in ipairs({ 4, 5, 6, 7, 9 }) do
+  waiting = waiting + call('ZCARD', KEYS[i])
+end
+if active > 0 then return -1 end
+if ARGV[1] ~= '1' and waiting > 0 then return -2 end
+return call('SETNX', KEYS[2], ARGV[2])

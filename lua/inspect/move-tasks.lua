@@ -1,0 +1,108 @@
+-- Runs, archives or deletes tasks, wherever they wait: InspectorBroker.moveTasks, one step.
+-- Each task is checked before it is touched; what does not fit is left alone and does not stop the others.
+--
+-- KEYS
+--   1 pending
+--   2 scheduled
+--   3 retry
+--   4 archived
+--   5 completed
+--   6 groups
+--   7 lease
+-- ARGV
+--   1 taskPrefix
+--   2 groupPrefix
+--   3 action: 'run', 'archive' or 'delete'
+--   4 now: seconds
+--   5 nowNanos
+--   6 state: only tasks that are in it; '' for any
+--   7 group: and in this group
+--   8… ids
+-- Returns
+--   a letter for each id: m moved, n no such task, a active, s in that state already, e elsewhere, c claimed for an aggregation
+--
+-- Uses shared/spread.lua
+
+local call, try = redis.call, redis.pcall
+local action, only, only_group = ARGV[3], ARGV[6], ARGV[7]
+local pending, archived, groups, lease = KEYS[1], KEYS[4], KEYS[6], KEYS[7]
+local sorted = { scheduled = KEYS[2], retry = KEYS[3], archived = archived, completed = KEYS[5] }
+local known = { pending = true, aggregating = true }
+for state, set in pairs(sorted) do
+  known[state] = true
+  call('ZCARD', set)
+end
+call('LLEN', pending)
+call('SCARD', groups)
+call('ZCARD', lease)
+
+local function leave_set(set, id, group)
+  if try('ZREM', set, id) ~= 1 then return false end
+  if group and call('ZCARD', set) == 0 then call('SREM', groups, group) end
+  return true
+end
+
+local function leave(state, group, id)
+  if state == 'pending' then return call('LREM', pending, -1, id) > 0 end
+  if state == 'aggregating' then return leave_set(ARGV[2] .. group, id, group) end
+  return leave_set(sorted[state], id)
+end
+
+-- Deletes an id that has no task, or a key that is none, wherever it is listed. One that is pending is looked for near the front
+-- only, when it is one of many: the ids of tasks that have run in the meantime must not each cost a search through the line.
+local function clear(key, id)
+  if call('ZSCORE', lease, id) then return 'a' end
+  local found = call('EXISTS', key) == 1
+  if only == 'aggregating' then
+    found = leave_set(ARGV[2] .. only_group, id, only_group) or found
+  elseif only ~= '' and only ~= 'pending' then
+    found = leave_set(sorted[only], id) or found
+  else
+    if only == '' then
+      for _, set in pairs(sorted) do
+        found = leave_set(set, id) or found
+      end
+    end
+    if call('LPOS', pending, id, 'RANK', -1, 'MAXLEN', only == '' and 0 or 1000) then
+      found = call('LREM', pending, -1, id) > 0
+    end
+  end
+  call('DEL', key)
+  return found and 'm' or 'n'
+end
+
+local runnable = {}
+local function move(id)
+  local key = ARGV[1] .. id
+  local fields = try('HMGET', key, 'msg', 'state', 'group', 'unique_key')
+  local message, state, group, lock = fields[1], fields[2], fields[3] or '', fields[4]
+  if state == 'active' then return 'a' end
+  if not message or not known[state] then return action == 'delete' and clear(key, id) or 'n' end
+  if only ~= '' and state ~= only then return 'e' end
+  if only == 'aggregating' then
+    if type(try('ZSCORE', ARGV[2] .. only_group, id)) ~= 'string' then return group == only_group and 'c' or 'e' end
+    group = only_group
+  end
+  if (action == 'run' and state == 'pending') or (action == 'archive' and state == 'archived') then return 's' end
+  if not leave(state, group, id) then return state == 'aggregating' and 'c' or 'e' end
+  if action == 'delete' then
+    -- The name of the lock comes from the hash: whatever it is, it must not stop the deletion.
+    if lock and lock ~= '' and try('GET', lock) == id then call('DEL', lock) end
+    call('DEL', key)
+  elseif action == 'archive' then
+    call('ZADD', archived, ARGV[4], id)
+    call('HSET', key, 'state', 'archived')
+    call('HDEL', key, 'pending_since')
+  else
+    runnable[#runnable + 1] = id
+    call('HSET', key, 'state', 'pending', 'pending_since', ARGV[5])
+  end
+  return 'm'
+end
+
+local statuses = {}
+for i = 8, #ARGV do
+  statuses[#statuses + 1] = move(ARGV[i])
+end
+spread('LPUSH', pending, runnable)
+return table.concat(statuses)

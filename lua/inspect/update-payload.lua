@@ -1,0 +1,16 @@
+-- Replaces the message of a scheduled task, unless it has changed since it was read: InspectorBroker.updatePayload.
+--
+-- KEYS
+--   1 task
+-- ARGV
+--   1 old: the message as it was read
+--   2 new
+-- Returns
+--   1 replaced, 0 another message now, -1 no such task, -2 not scheduled
+
+local message, state = unpack(redis.call('HMGET', KEYS[1], 'msg', 'state'))
+if not message then return -1 end
+if state ~= 'scheduled' then return -2 end
+if message ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'msg', ARGV[2])
+return 1

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { TASK_STATES } from '../../../lib/wire/states.js';
+import { request } from '../../support/messages.js';
+import { type Driver, done, expectUntouched } from '../driver.js';
+
+const LOCK = 'asynq:{default}:unique:t:x';
+
+export function exerciseDeletion(current: () => Driver): void {
+  describe('deleteQueue', () => {
+    const WAITING = TASK_STATES.filter((state) => state !== 'active');
+
+    for (const state of WAITING) {
+      it(`refuses a queue with a task that is ${state}, unless forced; then it leaves nothing behind`, async () => {
+        const driver = current();
+        const { broker } = driver;
+        await driver.add({ queue: 'other' });
+        const before = await driver.world.dump();
+        await driver.arrange(state);
+        await expectUntouched(driver, async () =>
+          expect(await broker.deleteQueue('default', { force: false })).toBe('notEmpty'),
+        );
+        expect(await broker.deleteQueue('default', { force: true })).toBe('deleted');
+        expect(await driver.world.dump()).toEqual(before);
+        expect(await broker.queues()).toEqual(['other']);
+        expect(await broker.hasQueue('default')).toBe(false);
+      });
+    }
+
+    it('refuses a queue with active tasks even when forced', async () => {
+      const driver = current();
+      await driver.arrange('active');
+      await expectUntouched(driver, async () =>
+        expect(await driver.broker.deleteQueue('default', { force: true })).toBe('active'),
+      );
+    });
+
+    it('deletes an empty queue with its counters and its pause', async () => {
+      const driver = current();
+      await driver.settle(done(await driver.lend()));
+      await driver.broker.pauseQueue('default');
+      expect(await driver.broker.deleteQueue('default', { force: false })).toBe('deleted');
+      expect(await driver.world.dump()).toEqual({});
+    });
+
+    it('deletes locks, claimed sets and stranded tasks, too', async () => {
+      const driver = current();
+      await driver.enqueue(Array.from({ length: 450 }, () => request({}, { processAt: driver.now + 9 })));
+      await driver.add({ uniqueKey: LOCK }, { uniqueTtl: 60 });
+      await driver.add({ groupKey: 'g' });
+      await driver.broker.claimDueSets('default', () => ({ gracePeriod: 0, maxDelay: 0, maxSize: 0 }), 1);
+      await driver.add({ groupKey: 'h' });
+      const progress: number[] = [];
+      const options = { force: true, onProgress: (deleted: number) => progress.push(deleted) };
+      expect(await driver.broker.deleteQueue('default', options)).toBe('deleted');
+      expect(progress.at(-1)).toBe(453);
+      expect(await driver.world.dump()).toEqual({});
+    });
+
+    it('lets the queue come back as a new one', async () => {
+      const driver = current();
+      await driver.add({ id: 'a' });
+      await driver.broker.pauseQueue('default');
+      await driver.broker.deleteQueue('default', { force: true });
+      await driver.add({ id: 'a' }, { processAt: driver.now });
+      expect(await driver.broker.forward('default')).toMatchObject({ moved: 1 });
+      expect(await driver.take()).toHaveLength(1);
+    });
+
+    it('does nothing when it was called off before', async () => {
+      const driver = current();
+      await driver.add();
+      const reason = new Error('called off');
+      const deletion = (): Promise<unknown> =>
+        driver.broker.deleteQueue('default', { force: true, signal: AbortSignal.abort(reason) });
+      await expectUntouched(driver, () => expect(deletion()).rejects.toBe(reason));
+    });
+  });
+}

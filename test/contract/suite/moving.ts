@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest';
+import type { MoveStatus, Place, TaskAction } from '../../../lib/broker/inspection.js';
+import { TASK_STATES, type TaskState } from '../../../lib/wire/states.js';
+import { message, request } from '../../support/messages.js';
+import { type Driver, archival, expectQueue, expectUntouched } from '../driver.js';
+
+const LOCK = 'asynq:{default}:unique:t:x';
+
+/** What each action answers for a task in each state. */
+const ANSWERS: Readonly<Record<TaskAction, Partial<Record<TaskState, MoveStatus>>>> = {
+  run: { active: 'active', pending: 'same' },
+  archive: { active: 'active', archived: 'same' },
+  delete: { active: 'active' },
+};
+
+const RESULTS: Readonly<Record<TaskAction, TaskState | undefined>> = {
+  run: 'pending',
+  archive: 'archived',
+  delete: undefined,
+};
+
+const claim = (driver: Driver) =>
+  driver.broker.claimDueSets('default', () => ({ gracePeriod: 0, maxDelay: 0, maxSize: 0 }), 1);
+
+export function exerciseMoving(current: () => Driver): void {
+  const move = (action: TaskAction, ids: string[], from?: Place): Promise<MoveStatus[]> =>
+    current().broker.moveTasks('default', action, ids, from);
+
+  describe('moveTasks', () => {
+    for (const action of ['run', 'archive', 'delete'] as const) {
+      for (const state of TASK_STATES) {
+        const answer = ANSWERS[action][state] ?? 'moved';
+        it(`${action}: a task that is ${state} is ${answer}`, async () => {
+          const driver = current();
+          const id = await driver.arrange(state);
+          const act = async (): Promise<void> => expect(await move(action, [id])).toEqual([answer]);
+          if (answer !== 'moved') return expectUntouched(driver, act);
+          await act();
+          expect(await driver.stateOf(id)).toBe(RESULTS[action]);
+          const queue = await driver.queue();
+          expect(queue.pending).toEqual(action === 'run' ? [id] : []);
+          expect(queue.archived).toEqual(action === 'archive' ? [[id, driver.now]] : []);
+          const { lease, scheduled, retry, completed, groups, groupNames } = queue;
+          expect({ lease, scheduled, retry, completed, groups, groupNames }).toEqual({
+            ...{ lease: [], scheduled: [], retry: [], completed: [], groups: {}, groupNames: [] },
+          });
+        });
+      }
+
+      it(`${action}: knows nothing of tasks that are not there`, async () => {
+        const driver = current();
+        await driver.add({ id: 'a' });
+        await expectUntouched(driver, async () => expect(await move(action, ['b'])).toEqual(['missing']));
+      });
+
+      it(`${action}: leaves tasks alone whose group is being aggregated`, async () => {
+        const driver = current();
+        await driver.add({ id: 'a', groupKey: 'g' });
+        await claim(driver);
+        await expectUntouched(driver, async () => {
+          expect(await move(action, ['a'])).toEqual(['claimed']);
+          expect(await move(action, ['a'], { state: 'aggregating', group: 'g' })).toEqual(['claimed']);
+        });
+      });
+    }
+
+    it('moves only what is in the place asked for', async () => {
+      const driver = current();
+      await driver.add({ id: 'p' });
+      await driver.add({ id: 's' }, { processAt: driver.now + 9 });
+      await driver.add({ id: 'g', groupKey: 'g' });
+      await driver.add({ id: 'h', groupKey: 'h' });
+      const ids = ['s', 'p', 'g', 'h', 'x'];
+      const away = ['elsewhere', 'elsewhere', 'elsewhere'];
+      expect(await move('archive', ids, { state: 'scheduled' })).toEqual(['moved', ...away, 'missing']);
+      expect(await move('archive', ids, { state: 'aggregating', group: 'h' })).toEqual([...away, 'moved', 'missing']);
+      expect(await move('delete', ids, { state: 'pending' })).toEqual([
+        ...['elsewhere', 'moved', 'elsewhere', 'elsewhere', 'missing'],
+      ]);
+      await expectQueue(driver, { groupNames: ['g'], scheduled: [], pending: [] });
+    });
+
+    it('puts tasks that are to run at the end of the line, in the order given, and counts their wait from then on', async () => {
+      const driver = current();
+      await driver.add({ id: 'a' });
+      for (const id of ['c', 'b', 'd']) await driver.add({ id }, { processAt: driver.now + 9 });
+      driver.clock.advance(2000);
+      await move('run', ['c', 'd', 'b']);
+      const { pending, tasks } = await driver.queue();
+      expect(pending).toEqual(['a', 'c', 'd', 'b']);
+      expect(tasks['b']?.pendingSince).toBe(driver.clock.now());
+      expect((await driver.take(9)).map(({ lease }) => lease.id)).toEqual(['a', 'c', 'd', 'b']);
+    });
+
+    it('wakes what waits for tasks', async () => {
+      const driver = current();
+      const id = await driver.arrange('archived');
+      const woken: string[] = [];
+      const listener = { onPending: (queue: string) => woken.push(queue), onDelayed: () => 0, onLost: () => undefined };
+      const source = driver.broker.watch(listener);
+      await source.armPending(['default']);
+      await move('run', [id]);
+      await expect.poll(() => woken).toEqual(['default']);
+      await source.close();
+    });
+
+    it('releases the lock of what it deletes, if it still is its own; not of what it archives', async () => {
+      const driver = current();
+      await driver.add({ id: 'a', uniqueKey: LOCK }, { uniqueTtl: 60 });
+      await move('archive', ['a']);
+      expect((await driver.queue()).locks[LOCK]?.owner).toBe('a');
+      await driver.world.expireLock('default', LOCK);
+      await driver.add({ id: 'b', uniqueKey: LOCK }, { uniqueTtl: 60 });
+      await move('delete', ['a']);
+      expect((await driver.queue()).locks[LOCK]?.owner).toBe('b');
+      await move('delete', ['b']);
+      await expectQueue(driver, { locks: {}, tasks: {} });
+    });
+
+    it("releases the locks of a group's tasks", async () => {
+      const driver = current();
+      await driver.add({ id: 'a', uniqueKey: LOCK, groupKey: 'g' }, { uniqueTtl: 60 });
+      await move('delete', ['a'], { state: 'aggregating', group: 'g' });
+      await expectQueue(driver, { locks: {}, tasks: {}, groupNames: [] });
+    });
+
+    it('keeps the newest 9,999 of an archive, with everything that belongs to the others deleted', async () => {
+      const driver = current();
+      const ids = Array.from({ length: 10_050 }, (_, index) => `t${String(index).padStart(5, '0')}`);
+      await driver.enqueue(ids.map((id) => request({ id })));
+      for (let first = 0; first < ids.length; first += 5_000) {
+        expect(new Set(await move('archive', ids.slice(first, first + 5_000)))).toEqual(new Set(['moved']));
+        driver.clock.advance(1000);
+      }
+      const { archived, tasks } = await driver.queue();
+      expect(archived.map(([id]) => id)).toEqual(ids.slice(51));
+      expect(Object.keys(tasks).sort()).toEqual(ids.slice(51));
+    });
+
+    it('counts nothing', async () => {
+      const driver = current();
+      await move('archive', [await driver.add()]);
+      await move('delete', [await driver.add()]);
+      await expectQueue(driver, { processed: 0, failed: 0, processedOn: {}, failedOn: {} });
+    });
+
+    it('leaves the failures of a task as they are', async () => {
+      const driver = current();
+      const task = await driver.lend({ maxRetry: 0, retried: 3, errorMsg: 'why', lastFailedAt: 5 });
+      await driver.settle(archival(task));
+      await move('run', [task.lease.id]);
+      expect((await driver.takeOne()).message).toEqual(task.message);
+    });
+  });
+
+  describe('updatePayload', () => {
+    it('gives a scheduled task another payload, and changes nothing else', async () => {
+      const driver = current();
+      const before = message({ uniqueKey: LOCK, headers: { k: 'v' }, deadline: 9 });
+      await driver.enqueue([{ message: before, processAt: driver.now + 9, uniqueTtl: 60 }]);
+      const payload = Buffer.from([0, 255]);
+      expect(await driver.broker.updatePayload('default', before.id, payload)).toBe('updated');
+      const { tasks, scheduled, locks } = await driver.queue();
+      expect(tasks[before.id]).toMatchObject({ message: { ...before, payload }, state: 'scheduled', uniqueKey: LOCK });
+      expect([scheduled, Object.keys(locks)]).toEqual([[[before.id, driver.now + 9]], [LOCK]]);
+    });
+
+    for (const state of TASK_STATES.filter((one) => one !== 'scheduled')) {
+      it(`refuses a task that is ${state}`, async () => {
+        const driver = current();
+        const id = await driver.arrange(state);
+        await expectUntouched(driver, async () =>
+          expect(await driver.broker.updatePayload('default', id, Buffer.alloc(1))).toBe('notScheduled'),
+        );
+      });
+    }
+
+    it('knows nothing of a task that is not there', async () => {
+      expect(await current().broker.updatePayload('default', 'x', Buffer.alloc(1))).toBe('missing');
+    });
+  });
+}
