@@ -1,3 +1,4 @@
+import { BrokerUnavailableError } from '../errors.js';
 import type { AsynqEventMap, AsynqEventName, AsynqEvents, TaskOutcome, TaskRef } from '../events/events.js';
 import type { AsynqLogger } from '../logger.js';
 
@@ -83,15 +84,21 @@ const SERVER: Wording = {
     logger.log(requeued === 0 ? 'Server closed' : `Server closed; ${count(requeued, 'task')} put back to the queue`),
 };
 
-/** While Redis is away every loop fails again and again: each says so once, and again when the reason changes. */
+/** Different warnings of one outage that are remembered; texts with something in them that varies must not fill the memory. */
+const MOST_TOLD = 100;
+
+/** While something is wrong every loop fails again and again. It is said once by loop, and for all when Redis is away. */
 function loops(): Wording {
-  const told = new Map<string, string>();
+  const told = new Set<string>();
   return {
     loopFailed: ({ loop, error }, logger) => {
       const reason = text(error);
-      if (told.get(loop) === reason) return;
-      told.set(loop, reason);
-      logger.warn(`The ${loop} failed and tries again: ${reason}`);
+      const away = error instanceof BrokerUnavailableError;
+      const line = away ? `${reason}; trying again` : `The ${loop} failed and tries again: ${reason}`;
+      if (told.has(line)) return;
+      if (told.size >= MOST_TOLD) told.clear();
+      told.add(line);
+      logger.warn(line);
     },
     queueUnreachable: ({ queue, error, unsettled }, logger) =>
       logger.warn(

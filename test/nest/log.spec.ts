@@ -4,6 +4,7 @@ import {
   AsynqClient,
   AsynqModule,
   AsynqServer,
+  BrokerUnavailableError,
   RevokeTask,
   SkipRetry,
   TaskHandler,
@@ -117,6 +118,24 @@ describe('the log', () => {
       ['warn', 'The heartbeater failed and tries again: timeout'],
       ['log', 'Redis answers again for queue "low"'],
       ['warn', 'The heartbeater failed and tries again: timeout'],
+    ]);
+  });
+
+  test('of a Redis that is away: once for all loops, until it answers again', () => {
+    const { events, lines } = recorded();
+    const fail = (loop: string, reason: string) =>
+      events.emit('loopFailed', { loop, error: new BrokerUnavailableError(reason) });
+    for (const reason of ['refused', 'timeout', 'refused']) {
+      fail('heartbeater', reason);
+      fail('forwarder', reason);
+    }
+    events.emit('queueReachable', { queue: 'low' });
+    fail('janitor', 'refused');
+    expect(lines).toEqual([
+      ['warn', 'refused; trying again'],
+      ['warn', 'timeout; trying again'],
+      ['log', 'Redis answers again for queue "low"'],
+      ['warn', 'refused; trying again'],
     ]);
   });
 
