@@ -97,6 +97,11 @@ export class ServerStateError extends AsynqError {
   readonly code = 'ASYNQ_SERVER_STATE';
 }
 
+/** The scheduler was asked for something its state does not allow (asynq's texts, section 6.1). */
+export class SchedulerStateError extends AsynqError {
+  readonly code = 'ASYNQ_SCHEDULER_STATE';
+}
+
 /** A handler declaration is wrong: two for one pattern, a blank pattern, a handler on nothing. Thrown at boot. */
 export class InvalidHandlerError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_HANDLER';

@@ -18,6 +18,7 @@ export {
   getAsynqClientToken,
   getAsynqInspectorToken,
   getAsynqSemaphoresToken,
+  getAsynqSchedulerToken,
   getAsynqServerToken,
 } from './nest/nest.tokens.js';
 export { InjectAsynqClient } from './nest/decorators/inject-asynq-client.decorator.js';
@@ -28,6 +29,16 @@ export { TaskCtx } from './nest/decorators/task-ctx.decorator.js';
 export { TaskHandler, type TaskHandlerOptions } from './nest/decorators/task-handler.decorator.js';
 export { getTaskContext, getTaskPayload, isAsynqContext } from './nest/execution/asynq-context.js';
 export type { InvalidPayloadPolicy } from './nest/execution/invalid-payload.js';
+
+// Periodic tasks
+export { PeriodicTask, type PeriodicTaskHandlerOptions } from './nest/decorators/periodic-task.decorator.js';
+export {
+  PeriodicTaskSource,
+  type PeriodicTaskSourceOptions,
+} from './nest/decorators/periodic-task-source.decorator.js';
+export { AsynqScheduler, type PeriodicTaskInfo, type SchedulerStatus } from './scheduler/scheduler.js';
+export type { MissedPolicy, OverlapPolicy, PeriodicTaskOptions, PlanOptions } from './scheduler/options.js';
+export type { PeriodicTaskConfig, PeriodicTaskConfigs } from './scheduler/source.js';
 
 // Tasks
 export {
@@ -54,6 +65,7 @@ export type {
   AsynqEventMap,
   AsynqEventName,
   AsynqEvents,
+  PeriodicRef,
   TaskOutcome,
   TaskOutcomeKind,
   TaskRef,
@@ -75,11 +87,13 @@ export {
   InvalidHandlerError,
   InvalidOptionError,
   InvalidPayloadError,
+  InvalidScheduleError,
   InvalidTaskError,
   LeaseExpiredError,
   QueueNotEmptyError,
   QueueNotFoundError,
   RevokeTask,
+  SchedulerStateError,
   ServerStateError,
   ShutdownError,
   SkipRetry,

@@ -25,6 +25,16 @@ export interface TaskOutcome {
   readonly duration: number;
 }
 
+/** One planned time of a periodic task. */
+export interface PeriodicRef {
+  /** Of the entry. */
+  readonly id: string;
+  readonly spec: string;
+  readonly type: string;
+  readonly queue: string;
+  readonly planned: Date;
+}
+
 /** The events of a server, by name. Listeners run synchronously; what they throw is reported as `listenerFailed`. */
 export interface AsynqEventMap {
   /** A handler is about to be called. */
@@ -53,6 +63,14 @@ export interface AsynqEventMap {
   wakeUnavailable: { readonly error: unknown };
   /** The application declares handlers for a connection that only produces (`server: false`): they are not run here. */
   handlersIdle: { readonly handlers: number };
+  /** This process has enqueued the task of a planned time. */
+  periodicTaskEnqueued: { readonly entry: PeriodicRef; readonly taskId: string };
+  /** A planned time was passed over: `missed` (this one and perhaps later ones) or while the last task was `unfinished`. */
+  periodicTaskSkipped: { readonly entry: PeriodicRef; readonly reason: 'missed' | 'unfinished' };
+  /** The task of a planned time was refused: a duplicate, or its id is taken. */
+  periodicTaskFailed: { readonly entry: PeriodicRef; readonly error: Error };
+  /** A source of periodic tasks failed, or a spec of it cannot be read; the entries stay as they were. */
+  periodicSourceFailed: { readonly source: string; readonly error: unknown };
   serverStarted: { readonly concurrency: number; readonly queues: Readonly<Record<string, number>> };
   /** Fetching has ended for good; running tasks go on. */
   serverStopped: { readonly active: number };

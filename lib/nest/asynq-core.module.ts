@@ -4,6 +4,7 @@ import { ConnectionRegistry } from './connection.registry.js';
 import { Enhancers } from './execution/enhancers.js';
 import { TaskHandlerFactory } from './execution/task-handler.factory.js';
 import { moveInHookOrder } from './hook-order.js';
+import { SchedulerOrchestrator } from './scheduler.orchestrator.js';
 import { ServerOrchestrator } from './server.orchestrator.js';
 import { TaskHandlerExplorer } from './task-handler.explorer.js';
 import { TaskHandlerMetadataAccessor } from './task-handler.metadata-accessor.js';
@@ -17,6 +18,7 @@ import { TaskHandlerMetadataAccessor } from './task-handler.metadata-accessor.js
     TaskHandlerMetadataAccessor,
     TaskHandlerExplorer,
     TaskHandlerFactory,
+    SchedulerOrchestrator,
     ServerOrchestrator,
   ],
   exports: [ConnectionRegistry, ServerOrchestrator],

@@ -8,6 +8,7 @@ import {
   getAsynqBrokerToken,
   getAsynqClientToken,
   getAsynqInspectorToken,
+  getAsynqSchedulerToken,
   getAsynqSemaphoresToken,
   getAsynqServerToken,
 } from './nest.tokens.js';
@@ -33,6 +34,7 @@ function withConnection(definition: DynamicModule, extras: AsynqModuleExtras): D
       getAsynqBrokerToken(name),
       getAsynqClientToken(name),
       getAsynqInspectorToken(name),
+      getAsynqSchedulerToken(name),
       getAsynqSemaphoresToken(name),
       getAsynqServerToken(name),
     ],

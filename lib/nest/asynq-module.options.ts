@@ -20,6 +20,11 @@ export interface AsynqModuleOptions {
   /** Whether the server starts with the application, when there are handlers; else call `AsynqServer.start()`. Default true. */
   autoStart?: boolean;
   /**
+   * Whether this process schedules periodic tasks (`@PeriodicTask`, `@PeriodicTaskSource`, `AsynqScheduler`). Also a process without
+   * server does: each planned time is enqueued once, however many do. Default true.
+   */
+  scheduler?: boolean;
+  /**
    * What becomes of a task whose payload cannot be decoded or is refused by a pipe: `'archive'` at once, since the same bytes will
    * fail again, or `'retry'` like any failure. Default `'archive'`.
    */
@@ -54,6 +59,7 @@ export interface AsynqOptionsFactory {
 export interface ResolvedModuleOptions extends AsynqModuleOptions {
   readonly server: ServerOptions | false;
   readonly autoStart: boolean;
+  readonly scheduler: boolean;
   readonly invalidPayload: InvalidPayloadPolicy;
   readonly keyPrefix: string;
 }
@@ -62,6 +68,7 @@ const KNOWN: readonly (keyof AsynqModuleOptions)[] = [
   'connection',
   'server',
   'autoStart',
+  'scheduler',
   'invalidPayload',
   'codec',
   'defaults',
@@ -78,11 +85,18 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
   const extra = EXTRAS.find((key) => key in options);
   if (extra) throw new InvalidOptionError(misplacedExtra(extra));
   rejectUnknownKeys(options, [...KNOWN, ...EXTRAS], 'AsynqModule option', InvalidOptionError);
-  const { server = {}, autoStart = true, invalidPayload = 'archive', keyPrefix = DEFAULT_KEY_PREFIX } = options;
+  const {
+    server = {},
+    autoStart = true,
+    scheduler = true,
+    invalidPayload = 'archive',
+    keyPrefix = DEFAULT_KEY_PREFIX,
+  } = options;
   if (server !== false) requireObject(server, 'AsynqModule option server (options, or false)', InvalidOptionError);
   if (typeof autoStart !== 'boolean') throw wrongOption('autoStart', autoStart, 'true or false');
+  if (typeof scheduler !== 'boolean') throw wrongOption('scheduler', scheduler, 'true or false');
   if (!POLICIES.includes(invalidPayload)) throw wrongOption('invalidPayload', invalidPayload, '"archive" or "retry"');
-  return { ...options, server, autoStart, invalidPayload, keyPrefix: checkKeyPrefix(keyPrefix) };
+  return { ...options, server, autoStart, scheduler, invalidPayload, keyPrefix: checkKeyPrefix(keyPrefix) };
 }
 
 /** Braces would become the hash tag of a Redis Cluster, and tear a queue's keys apart. */

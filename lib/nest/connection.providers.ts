@@ -16,11 +16,13 @@ import {
   getAsynqBrokerToken,
   getAsynqClientToken,
   getAsynqInspectorToken,
+  getAsynqSchedulerToken,
   getAsynqSemaphoresToken,
   getAsynqServerToken,
 } from './nest.tokens.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import { AsynqSemaphores } from '../limits/semaphores.js';
+import { AsynqScheduler } from '../scheduler/scheduler.js';
 import { ServerOrchestrator } from './server.orchestrator.js';
 
 /** The providers of one connection; the broker and the client can be overridden by their tokens. */
@@ -57,6 +59,11 @@ export function connectionProviders(name: string): Provider[] {
       inject: [ConnectionRegistry, RESOLVED_MODULE_OPTIONS, broker, client],
     },
     {
+      provide: getAsynqSchedulerToken(name),
+      useFactory: ({ scheduler }: Connection) => scheduler,
+      inject: [CONNECTION],
+    },
+    {
       provide: getAsynqServerToken(name),
       useFactory: (orchestrator: ServerOrchestrator, connection: Connection) =>
         new AsynqServer(() => orchestrator.serverOf(connection), connection.events, connection.broker.manual),
@@ -79,7 +86,10 @@ function register(
   broker: Broker,
   client: AsynqClient,
 ): Connection {
-  const connection = { name, options, broker, client, events: new AsynqEvents() };
+  const events = new AsynqEvents();
+  const { codec, defaults } = options;
+  const scheduler = new AsynqScheduler(broker, events, { codec, defaults });
+  const connection = { name, options, broker, client, events, scheduler };
   registry.add(connection);
   return connection;
 }

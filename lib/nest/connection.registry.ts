@@ -3,6 +3,7 @@ import type { Broker } from '../broker/broker.js';
 import type { AsynqClient } from '../client/client.js';
 import { InvalidOptionError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
+import type { AsynqScheduler } from '../scheduler/scheduler.js';
 import { nearest } from '../validation.js';
 import type { ResolvedModuleOptions } from './asynq-module.options.js';
 import { connectionTwice, unknownConnection } from './nest.messages.js';
@@ -14,6 +15,7 @@ export interface Connection {
   readonly broker: Broker;
   readonly client: AsynqClient;
   readonly events: AsynqEvents;
+  readonly scheduler: AsynqScheduler;
 }
 
 /** The connections of an application, by name. */

@@ -1,5 +1,6 @@
 /** Fixed texts, not symbols or random ids: two copies of this package in one process see each other's decorators. */
 export const TASK_HANDLER_METADATA = 'nestjs-asynq:task-handlers';
+export const PERIODIC_SOURCE_METADATA = 'nestjs-asynq:periodic-source';
 export const TASK_PARAMS_METADATA = 'nestjs-asynq:task-params';
 
 /** The name of the connection that has no name. */

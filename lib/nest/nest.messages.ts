@@ -33,14 +33,14 @@ export const blankPattern = (what: string): string =>
 export const notATask = (what: string, value: string): string =>
   `${what}: @TaskHandler takes a task type or what defineTask answers, not ${value}`;
 
-export const notAMethod = (what: string): string =>
-  `${what}: @TaskHandler belongs on a method of a provider or controller, not on a class, a property or an accessor`;
+export const notAMethod = (what: string, decorator: string): string =>
+  `${what}: @${decorator} belongs on a method of a provider or controller, not on a class, a property or an accessor`;
 
-export const onStaticMethod = (what: string): string =>
-  `${what}: @TaskHandler cannot be on a static method, which has no provider to run on; make it an instance method`;
+export const onStaticMethod = (what: string, decorator: string): string =>
+  `${what}: @${decorator} cannot be on a static method, which has no provider to run on; make it an instance method`;
 
-export const unnamedMethod = (what: string): string =>
-  `${what}: @TaskHandler needs a method with a text name, not a symbol`;
+export const unnamedMethod = (what: string, decorator: string): string =>
+  `${what}: @${decorator} needs a method with a text name, not a symbol`;
 
 export const notAParameter = (decorator: string, what: string): string =>
   `@${decorator}() belongs on a parameter of a handler method, not on the constructor of ${what}`;
@@ -59,3 +59,6 @@ export const unreachableScoped = (handler: string): string =>
 
 export const noServer = (name: string): string =>
   `the connection "${name}" has no server: its option server is false, so this process only produces tasks`;
+
+export const scopedSource = (what: string): string =>
+  `${what}: @PeriodicTaskSource belongs on a provider that is made once, and this one is made for each request; change its scope`;

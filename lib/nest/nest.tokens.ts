@@ -2,6 +2,7 @@ import type { InjectionToken } from '@nestjs/common';
 import { AsynqClient } from '../client/client.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import { AsynqSemaphores } from '../limits/semaphores.js';
+import { AsynqScheduler } from '../scheduler/scheduler.js';
 import { AsynqServer } from './asynq-server.js';
 import { DEFAULT_CONNECTION } from './nest.constants.js';
 
@@ -29,3 +30,7 @@ export const getAsynqInspectorToken = (name?: string): InjectionToken<AsynqInspe
 /** The token of a connection's semaphores; the class AsynqSemaphores for the unnamed one. */
 export const getAsynqSemaphoresToken = (name?: string): InjectionToken<AsynqSemaphores> =>
   isDefault(name) ? AsynqSemaphores : `ASYNQ_SEMAPHORES:${name}`;
+
+/** The token of a connection's scheduler; the class AsynqScheduler for the unnamed one. */
+export const getAsynqSchedulerToken = (name?: string): InjectionToken<AsynqScheduler> =>
+  isDefault(name) ? AsynqScheduler : `ASYNQ_SCHEDULER:${name}`;

@@ -1,11 +1,13 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { AsynqClient } from '../client/client.js';
 import { InvalidHandlerError, ServerStateError } from '../errors.js';
+import type { AsynqScheduler } from '../scheduler/scheduler.js';
 import { Server } from '../server/server.js';
 import { jsonCodec } from '../task/codec.js';
 import { ConnectionRegistry, type Connection } from './connection.registry.js';
 import { TaskHandlerFactory } from './execution/task-handler.factory.js';
 import { noServer } from './nest.messages.js';
+import { SchedulerOrchestrator } from './scheduler.orchestrator.js';
 import { TaskHandlerExplorer, type DiscoveredHandler } from './task-handler.explorer.js';
 
 /**
@@ -22,6 +24,7 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
     private readonly registry: ConnectionRegistry,
     private readonly explorer: TaskHandlerExplorer,
     private readonly factory: TaskHandlerFactory,
+    private readonly schedulers: SchedulerOrchestrator,
   ) {}
 
   /** What the application declares for a connection. @throws InvalidHandlerError when some declaration is wrong */
@@ -39,9 +42,16 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
     return server;
   }
 
+  /** The scheduler with everything the application declares for it. */
+  schedulerOf(connection: Connection): AsynqScheduler {
+    if (connection.options.scheduler) this.schedulers.prepare(connection, this.handlersOf(connection));
+    return connection.scheduler;
+  }
+
   async onApplicationBootstrap(): Promise<void> {
     try {
       for (const connection of this.registry.all()) await this.boot(connection);
+      for (const connection of this.registry.all()) this.schedulers.boot(connection, this.handlersOf(connection));
     } catch (error) {
       // Nest calls no shutdown hooks for an application that did not start.
       await this.onModuleDestroy();
@@ -52,7 +62,8 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
 
   async onModuleDestroy(): Promise<void> {
     this.shutDown = true;
-    await Promise.all([...this.servers.values()].map((server) => server.shutdown()));
+    const servers = [...this.servers.values()].map((server) => server.shutdown());
+    await Promise.all([this.schedulers.shutdown(), ...servers]);
   }
 
   private async boot(connection: Connection): Promise<void> {

@@ -1,6 +1,7 @@
 import { Injectable, type Type } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import { InvalidHandlerError } from '../errors.js';
+import type { PeriodicSourceMetadata } from './decorators/periodic-task-source.decorator.js';
 import type { TaskHandlerMetadata } from './decorators/task-handler.decorator.js';
 import { twoHandlers } from './nest.messages.js';
 import { TaskHandlerMetadataAccessor } from './task-handler.metadata-accessor.js';
@@ -10,9 +11,9 @@ export type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[numbe
 
 export type HandlerMethod = (...args: unknown[]) => unknown;
 
-/** One `@TaskHandler` of one method of one provider or controller. */
-export interface DiscoveredHandler {
-  readonly metadata: TaskHandlerMetadata;
+/** One decorated method of one provider or controller. */
+export interface Discovered<Metadata> {
+  readonly metadata: Metadata;
   readonly wrapper: InstanceWrapper;
   /** Whether the instance is made anew for each task: request scope, durable, transient. */
   readonly scoped: boolean;
@@ -24,6 +25,12 @@ export interface DiscoveredHandler {
   /** `Class.method`, for messages. */
   readonly label: string;
 }
+
+/** One `@TaskHandler`, or the handler half of one `@PeriodicTask`. */
+export type DiscoveredHandler = Discovered<TaskHandlerMetadata>;
+
+/** One `@PeriodicTaskSource`. */
+export type DiscoveredSource = Discovered<PeriodicSourceMetadata>;
 
 /**
  * Finds the handlers of an application: in class, value and factory providers and in controllers, inherited methods
@@ -38,28 +45,44 @@ export class TaskHandlerExplorer {
 
   /** @throws InvalidHandlerError when two handlers claim one pattern of one connection */
   explore(): DiscoveredHandler[] {
-    // Those that Nest made from a class first: a factory may answer the same instance under another token.
-    const wrappers = [...this.discovery.getProviders(), ...this.discovery.getControllers()];
-    wrappers.sort((a, b) => Number(a.isNotMetatype) - Number(b.isNotMetatype));
-    const searched = new Set<object>();
-    const handlers: DiscoveredHandler[] = [];
-    for (const wrapper of wrappers) {
-      const instance = instanceOf(wrapper);
-      if (!instance || searched.has(instance)) continue; // an alias, or one value provided under two tokens
-      searched.add(instance);
-      handlers.push(...this.handlersOf(wrapper, instance));
-    }
+    const handlers = this.search((method) => this.accessor.handlersOf(method));
     rejectTwins(handlers);
     return handlers;
   }
 
-  private handlersOf(wrapper: InstanceWrapper, instance: object): DiscoveredHandler[] {
+  sources(): DiscoveredSource[] {
+    return this.search((method) => {
+      const source = this.accessor.sourceOf(method);
+      return source ? [source] : [];
+    });
+  }
+
+  private search<M>(metadataOf: (method: object) => readonly M[]): Discovered<M>[] {
+    // Those that Nest made from a class first: a factory may answer the same instance under another token.
+    const wrappers = [...this.discovery.getProviders(), ...this.discovery.getControllers()];
+    wrappers.sort((a, b) => Number(a.isNotMetatype) - Number(b.isNotMetatype));
+    const searched = new Set<object>();
+    const found: Discovered<M>[] = [];
+    for (const wrapper of wrappers) {
+      const instance = instanceOf(wrapper);
+      if (!instance || searched.has(instance)) continue; // an alias, or one value provided under two tokens
+      searched.add(instance);
+      found.push(...this.methodsWith(wrapper, instance, metadataOf));
+    }
+    return found;
+  }
+
+  private methodsWith<M>(
+    wrapper: InstanceWrapper,
+    instance: object,
+    metadataOf: (method: object) => readonly M[],
+  ): Discovered<M>[] {
     const instanceClass = classOf(instance);
     const scoped = wrapper.isTransient || !wrapper.isDependencyTreeStatic();
     return methodsOf(instance).flatMap(({ owner, methodName, method }) => {
       const label = `${instanceClass.name}.${methodName}`;
       const common = { wrapper, scoped, instanceClass, owner, methodName, method, label };
-      return this.accessor.handlersOf(method).map((metadata) => ({ metadata, ...common }));
+      return metadataOf(method).map((metadata) => ({ metadata, ...common }));
     });
   }
 }

@@ -1,5 +1,12 @@
 import { BrokerUnavailableError } from '../errors.js';
-import type { AsynqEventMap, AsynqEventName, AsynqEvents, TaskOutcome, TaskRef } from '../events/events.js';
+import type {
+  AsynqEventMap,
+  AsynqEventName,
+  AsynqEvents,
+  PeriodicRef,
+  TaskOutcome,
+  TaskRef,
+} from '../events/events.js';
 import type { AsynqLogger } from '../logger.js';
 
 type Wording = { readonly [E in AsynqEventName]?: (event: AsynqEventMap[E], logger: AsynqLogger) => void };
@@ -11,7 +18,7 @@ type Wording = { readonly [E in AsynqEventName]?: (event: AsynqEventMap[E], logg
  * @returns a function that ends it
  */
 export function logEvents(events: AsynqEvents, logger: AsynqLogger): () => void {
-  const wording: Wording = { ...TASKS, ...QUEUES, ...SERVER, ...loops() };
+  const wording: Wording = { ...TASKS, ...QUEUES, ...PERIODIC, ...SERVER, ...loops() };
   const ends = (Object.keys(wording) as AsynqEventName[]).map((event) => subscribe(events, event, wording, logger));
   return () => ends.forEach((end) => end());
 }
@@ -70,6 +77,17 @@ const QUEUES: Wording = {
     ),
 };
 
+const PERIODIC: Wording = {
+  periodicTaskSkipped: ({ entry, reason }, logger) =>
+    reason === 'missed'
+      ? logger.warn(`${periodic(entry)} was missed from ${entry.planned.toISOString()} on, and is not made up for`)
+      : logger.log(`${periodic(entry)} was passed over at ${entry.planned.toISOString()}: its last task is unfinished`),
+  periodicTaskFailed: ({ entry, error }, logger) =>
+    logger.warn(`${periodic(entry)} enqueued nothing at ${entry.planned.toISOString()}: ${text(error)}`),
+  periodicSourceFailed: ({ source, error }, logger) =>
+    logger.error(`${source} gave no usable periodic tasks, the old ones stay: ${text(error)}`, stack(error)),
+};
+
 const SERVER: Wording = {
   wakeUnavailable: ({ error }, logger) =>
     logger.warn(`Redis gives no wake-up notices, so idle queues are polled: ${text(error)}`),
@@ -110,6 +128,8 @@ function loops(): Wording {
     },
   };
 }
+
+const periodic = ({ type, spec }: PeriodicRef): string => `Periodic task ${type} (${spec})`;
 
 const name = ({ type, id, queue }: TaskRef): string => `Task ${type} ${id} in queue "${queue}"`;
 

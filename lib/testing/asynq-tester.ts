@@ -115,16 +115,19 @@ export class AsynqTester {
 
   /**
    * Lets time pass and runs what can run meanwhile, each task at its own time: pending ones at once, delayed ones and retries when
-   * they are due. Retained tasks whose time is over are gone afterwards.
+   * they are due. Periodic tasks are enqueued at their planned times. Retained tasks whose time is over are gone afterwards.
    *
    * @param time how long, as in `'10m'`
    */
   async advance(time: Duration, options: RunOptions = {}): Promise<RunSummary> {
     const summary = new RunSummary();
     const end = this.clock.now() + Math.max(0, parseDuration(time, 'advance', TestingError));
+    const scheduler = this.orchestrator.schedulerOf(this.connection);
+    await scheduler.runDue();
     await this.runAll(summary, options);
     for (let due = this.nextDue(); due !== undefined && due <= end; due = this.nextDue()) {
       await this.moveTo(due);
+      await scheduler.runDue();
       await this.runAll(summary, options);
     }
     await this.moveTo(end);
@@ -166,11 +169,11 @@ export class AsynqTester {
     }
   }
 
-  /** When the next delayed task or retry is due, later than now, in milliseconds. */
+  /** When the next delayed task, retry or periodic task is due, later than now, in milliseconds. */
   private nextDue(): number | undefined {
     const now = this.clock.now();
     const times = this.broker.tasks().map(({ nextProcessAt = 0 }) => nextProcessAt * 1000);
-    const later = times.filter((time) => time > now);
+    const later = [...times, this.connection.scheduler.nextDue()].filter((time) => time > now && time < Infinity);
     return later.length === 0 ? undefined : Math.min(...later);
   }
 }

@@ -1,5 +1,6 @@
 import type { EnqueueRequest, EnqueueStatus } from '../broker/broker.js';
 import type { StoredTask } from '../broker/inspection.js';
+import type { Firing, FiringReply } from '../broker/scheduling.js';
 import { MemoryBroker } from '../broker/memory/memory-broker.js';
 import { floorSeconds, ManualClock, SystemClock } from '../clock.js';
 
@@ -27,6 +28,12 @@ export class InMemoryBroker extends MemoryBroker {
       if (statuses[index] === 'enqueued') this.arrivals.set(arrivalKey(message), ++this.arrived);
     });
     return statuses;
+  }
+
+  override async fire(queue: string, firing: Firing): Promise<FiringReply> {
+    const reply = await super.fire(queue, firing);
+    if (reply.status === 'enqueued') this.arrivals.set(arrivalKey(firing.request.message), ++this.arrived);
+    return reply;
   }
 
   /** Every task of the queue, or of all queues, in the order in which they were enqueued. */

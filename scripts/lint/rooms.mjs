@@ -30,7 +30,7 @@ export const ROOMS = {
   'broker/memory': [...core, 'broker'],
   client: [...core, 'events', 'broker'],
   server: [...core, 'events', 'broker'],
-  scheduler: [...core, 'events', 'broker', 'client'],
+  scheduler: [...core, 'cron', 'events', 'broker', 'client'],
   inspector: [...core, 'broker'],
   limits: [...core, 'broker'],
   telemetry: [...core, 'events'],

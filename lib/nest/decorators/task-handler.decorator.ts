@@ -12,7 +12,9 @@ import {
   requireObject,
 } from '../../validation.js';
 import { DEFAULT_CONNECTION, NEST_METADATA, TASK_HANDLER_METADATA } from '../nest.constants.js';
-import { blankPattern, notAMethod, notATask, onStaticMethod, unnamedMethod } from '../nest.messages.js';
+import { blankPattern, notATask } from '../nest.messages.js';
+import type { PeriodicTaskOptions } from '../../scheduler/options.js';
+import { nameOf, requireMethod } from './handler-method.js';
 
 export interface TaskHandlerOptions {
   /** The `name` of the AsynqModule whose tasks these are. Default: the unnamed one. */
@@ -32,6 +34,8 @@ export interface TaskHandlerMetadata {
   readonly retryDelay?: RetryDelay;
   readonly isFailure?: IsFailure;
   readonly codec?: PayloadCodec;
+  /** Given by `@PeriodicTask`: when tasks for this handler are enqueued. */
+  readonly periodic?: { readonly spec: string; readonly payload: unknown; readonly options: PeriodicTaskOptions };
 }
 
 const KNOWN: readonly (keyof TaskHandlerOptions)[] = ['connection', 'retryDelay', 'isFailure', 'codec'];
@@ -48,29 +52,24 @@ const KNOWN: readonly (keyof TaskHandlerOptions)[] = ['connection', 'retryDelay'
  */
 export function TaskHandler(task: string | TaskDefinition, options: TaskHandlerOptions = {}): MethodDecorator {
   return (target: object, key: string | symbol | undefined, descriptor?: PropertyDescriptor) => {
-    const method = requireMethod(target, key, descriptor);
-    const metadata = toMetadata(task, options, nameOf(target, key));
-    const others = (Reflect.getOwnMetadata(TASK_HANDLER_METADATA, method) ?? []) as TaskHandlerMetadata[];
-    Reflect.defineMetadata(TASK_HANDLER_METADATA, [metadata, ...others], method);
-    // Request-scoped global guards and the like then apply to the handlers of this class as they do to controllers.
-    Reflect.defineMetadata(NEST_METADATA.entryProvider, true, target.constructor);
+    const method = requireMethod('TaskHandler', target, key, descriptor);
+    addHandlerMetadata(target, method, toMetadata(task, options, nameOf(target, key)));
   };
 }
 
-const nameOf = (target: object, key: string | symbol | undefined): string => {
-  const owner = typeof target === 'function' ? target.name : target.constructor.name;
-  return key === undefined ? owner : `${owner}.${String(key)}`;
-};
-
-function requireMethod(target: object, key: string | symbol | undefined, descriptor?: PropertyDescriptor): object {
-  const what = nameOf(target, key);
-  if (typeof descriptor?.value !== 'function') throw new InvalidHandlerError(notAMethod(what));
-  if (typeof target === 'function') throw new InvalidHandlerError(onStaticMethod(what));
-  if (typeof key !== 'string') throw new InvalidHandlerError(unnamedMethod(what));
-  return descriptor.value as object;
+/** @param target the prototype that has the method */
+export function addHandlerMetadata(target: object, method: object, metadata: TaskHandlerMetadata): void {
+  const others = (Reflect.getOwnMetadata(TASK_HANDLER_METADATA, method) ?? []) as TaskHandlerMetadata[];
+  Reflect.defineMetadata(TASK_HANDLER_METADATA, [metadata, ...others], method);
+  // Request-scoped global guards and the like then apply to the handlers of this class as they do to controllers.
+  Reflect.defineMetadata(NEST_METADATA.entryProvider, true, target.constructor);
 }
 
-function toMetadata(task: string | TaskDefinition, options: TaskHandlerOptions, what: string): TaskHandlerMetadata {
+export function toMetadata(
+  task: string | TaskDefinition,
+  options: TaskHandlerOptions,
+  what: string,
+): TaskHandlerMetadata {
   const definition: Partial<TaskDefinition> | null = typeof task === 'string' ? { type: task } : task;
   if (typeof definition !== 'object' || typeof definition?.type !== 'string') {
     throw new InvalidHandlerError(notATask(what, describe(task)));

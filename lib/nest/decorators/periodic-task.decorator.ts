@@ -1,0 +1,43 @@
+import 'reflect-metadata';
+import { InvalidHandlerError } from '../../errors.js';
+import { PERIODIC_OPTION_NAMES, checkPlan, type PeriodicTaskOptions } from '../../scheduler/options.js';
+import { rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
+import { nameOf, requireMethod } from './handler-method.js';
+import { addHandlerMetadata, toMetadata, type TaskHandlerOptions } from './task-handler.decorator.js';
+
+/** Options of `@PeriodicTask`: of the plan, of the tasks it enqueues, and of their handler. */
+export interface PeriodicTaskHandlerOptions extends PeriodicTaskOptions, TaskHandlerOptions {
+  /** The type of the tasks. Default `<class>.<method>`: give one where names are changed or shortened by a build. */
+  type?: string;
+  /** The payload of every task. Default: none. */
+  payload?: unknown;
+}
+
+const OWN = ['type', 'payload'];
+const HANDLING = ['connection', 'retryDelay', 'isFailure', 'codec'];
+
+/**
+ * Makes a method of a provider a periodic task: its schedule and its handler in one. Any number of processes may have it; each
+ * planned time is enqueued once, and run like any other task of `queue` (default `default`), by any server of the fleet.
+ *
+ * @example
+ * \@PeriodicTask('0 9 * * 1-5', { tz: 'Europe/Berlin', missed: 'one', overlap: 'skip', queue: 'reports' })
+ * async sendReport() { … }
+ *
+ * @param spec see `AsynqScheduler.register`
+ * @throws InvalidScheduleError, InvalidHandlerError, InvalidOptionError
+ */
+export function PeriodicTask(spec: string, options: PeriodicTaskHandlerOptions = {}): MethodDecorator {
+  return (target: object, key: string | symbol | undefined, descriptor?: PropertyDescriptor) => {
+    const what = nameOf(target, key);
+    const method = requireMethod('PeriodicTask', target, key, descriptor);
+    requireObject(options, `${what}: the options of @PeriodicTask`, InvalidHandlerError);
+    const known = [...OWN, ...HANDLING, ...PERIODIC_OPTION_NAMES];
+    rejectUnknownKeys(options, known, `@PeriodicTask option of ${what}:`, InvalidHandlerError);
+    const { type = what, payload, connection, retryDelay, isFailure, codec, ...periodic } = options;
+    requireNonBlank(type, `${what}: type`, InvalidHandlerError);
+    checkPlan(spec, periodic);
+    const handler = toMetadata(type, { connection, retryDelay, isFailure, codec }, what);
+    addHandlerMetadata(target, method, { ...handler, periodic: { spec, payload, options: periodic } });
+  };
+}

@@ -1,0 +1,55 @@
+import { Injectable } from '@nestjs/common';
+import { InvalidHandlerError } from '../errors.js';
+import type { PeriodicTaskConfigs } from '../scheduler/source.js';
+import { ConnectionRegistry, type Connection } from './connection.registry.js';
+import { scopedSource } from './nest.messages.js';
+import { TaskHandlerExplorer, type DiscoveredHandler } from './task-handler.explorer.js';
+
+/** Gives the schedulers of an application what its decorators declare, starts and stops them. */
+@Injectable()
+export class SchedulerOrchestrator {
+  private readonly prepared = new Set<Connection>();
+  private shutDown = false;
+
+  constructor(
+    private readonly registry: ConnectionRegistry,
+    private readonly explorer: TaskHandlerExplorer,
+  ) {}
+
+  /**
+   * Registers the `@PeriodicTask`s and `@PeriodicTaskSource`s of a connection, once.
+   *
+   * @throws InvalidOptionError, InvalidTaskError, InvalidHandlerError when a declaration is wrong
+   */
+  prepare(connection: Connection, handlers: readonly DiscoveredHandler[]): void {
+    if (this.prepared.has(connection)) return;
+    this.prepared.add(connection);
+    for (const { metadata } of handlers) {
+      const { periodic, pattern } = metadata;
+      if (periodic) connection.scheduler.register(periodic.spec, pattern, periodic.payload, periodic.options);
+    }
+    for (const source of this.explorer.sources()) {
+      const { label, metadata, wrapper, scoped, methodName } = source;
+      if (!this.registry.has(metadata.connection)) {
+        throw new InvalidHandlerError(this.registry.unknown(metadata.connection, label));
+      }
+      if (metadata.connection !== connection.name) continue;
+      if (scoped) throw new InvalidHandlerError(scopedSource(label));
+      const instance = wrapper.instance as Record<string, PeriodicTaskConfigs>;
+      connection.scheduler.addSource(label, () => instance[methodName]!(), metadata.interval);
+    }
+  }
+
+  /** Schedules in every process that has the module, also one without a server: fleet-wide each planned time comes once. */
+  boot(connection: Connection, handlers: readonly DiscoveredHandler[]): void {
+    const { scheduler, options } = connection;
+    if (!options.scheduler) return;
+    this.prepare(connection, handlers);
+    if (options.autoStart && scheduler.status === 'new' && !this.shutDown) scheduler.start();
+  }
+
+  async shutdown(): Promise<void> {
+    this.shutDown = true;
+    await Promise.all(this.registry.all().map(({ scheduler }) => scheduler.stop()));
+  }
+}

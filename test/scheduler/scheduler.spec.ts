@@ -1,0 +1,389 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
+import { ManualClock } from '../../lib/clock.js';
+import {
+  BrokerUnavailableError,
+  InvalidOptionError,
+  InvalidScheduleError,
+  InvalidTaskError,
+  SchedulerStateError,
+} from '../../lib/errors.js';
+import { AsynqEvents, type AsynqEventMap } from '../../lib/events/events.js';
+import type { PeriodicTaskConfig } from '../../lib/scheduler/source.js';
+import { AsynqScheduler } from '../../lib/scheduler/scheduler.js';
+import { defineTask } from '../../lib/task/definition.js';
+
+const START = Date.parse('2024-03-01T00:00:00Z');
+const MINUTE = 60_000;
+
+let clock: ManualClock;
+let broker: MemoryBroker;
+let schedulers: AsynqScheduler[];
+let told: { event: string; payload: unknown }[];
+
+const EVENTS = [
+  'periodicTaskEnqueued',
+  'periodicTaskSkipped',
+  'periodicTaskFailed',
+  'periodicSourceFailed',
+  'loopFailed',
+];
+
+/** A further process with the same broker, on a clock that differs by `skew` milliseconds. */
+function scheduler(skew = 0): AsynqScheduler {
+  const events = new AsynqEvents();
+  for (const event of EVENTS as (keyof AsynqEventMap)[]) {
+    events.on(event, (payload) => void told.push({ event, payload }));
+  }
+  const skewed = {
+    now: () => clock.now() + skew,
+    after: (delay: number, callback: () => void) => clock.after(delay, callback),
+  };
+  const seen = new Proxy(broker, {
+    get: (target, name) => {
+      const value: unknown = name === 'clock' ? skewed : Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const made = new AsynqScheduler(seen, events);
+  schedulers.push(made);
+  return made;
+}
+
+/** Timers fire one at a time, and what they begin comes to rest before the next. */
+async function pass(milliseconds: number): Promise<void> {
+  const end = clock.now() + milliseconds;
+  await settle();
+  for (let due = clock.nextDue(); due !== undefined && due <= end; due = clock.nextDue()) {
+    clock.moveTo(due);
+    await settle();
+  }
+  clock.moveTo(end);
+  await settle();
+}
+
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+const payloads = (): string[] => broker.tasks().map(({ message }) => message.payload.toString());
+const planned = (): string[] =>
+  told
+    .filter(({ event }) => event === 'periodicTaskEnqueued')
+    .map(({ payload }) => (payload as AsynqEventMap['periodicTaskEnqueued']).entry.planned.toISOString());
+const count = (event: string): number => told.filter((one) => one.event === event).length;
+
+beforeEach(() => {
+  clock = new ManualClock(START);
+  broker = new MemoryBroker(clock);
+  schedulers = [];
+  told = [];
+});
+afterEach(async () => {
+  await Promise.all(schedulers.map((one) => one.stop()));
+  await broker.close();
+});
+
+describe('a registered task', () => {
+  it('is enqueued at its planned times, with its payload and options', async () => {
+    const one = scheduler();
+    const Report = defineTask<{ region: string }>('report', { queue: 'low' });
+    one.register('*/15 * * * *', Report, { region: 'eu' }, { maxRetry: 3 });
+    one.start();
+    await pass(45 * MINUTE);
+    expect(broker.tasks('low').map(({ message }) => message)).toMatchObject(
+      Array.from({ length: 3 }, () => ({
+        type: 'report',
+        queue: 'low',
+        maxRetry: 3,
+        payload: Buffer.from('{"region":"eu"}'),
+      })),
+    );
+    expect(planned()).toEqual(['2024-03-01T00:15:00.000Z', '2024-03-01T00:30:00.000Z', '2024-03-01T00:45:00.000Z']);
+  });
+
+  it('is meant in its time zone', async () => {
+    const one = scheduler();
+    one.register('0 9 * * *', 'a', undefined, { tz: 'Asia/Tokyo' });
+    one.register('TZ=Asia/Kathmandu 0 9 * * *', 'b', undefined, { tz: 'Asia/Tokyo' });
+    one.start();
+    await pass(24 * 60 * MINUTE);
+    expect(planned()).toEqual(['2024-03-01T03:15:00.000Z', '2024-03-02T00:00:00.000Z']);
+  });
+
+  it('can be registered and unregistered while the scheduler runs', async () => {
+    const one = scheduler();
+    one.start();
+    const id = one.register('@every 10s', 'a');
+    await pass(25_000);
+    expect(one.list()).toMatchObject([
+      { id, spec: '@every 10s', type: 'a', next: new Date(START + 30_000), previous: new Date(START + 20_000) },
+    ]);
+    expect(one.unregister(id)).toBe(true);
+    expect(one.unregister(id)).toBe(false);
+    await pass(60_000);
+    expect(payloads()).toHaveLength(2);
+    expect(one.list()).toEqual([]);
+  });
+
+  it('is refused when something about it is wrong, before anything happens', () => {
+    const one = scheduler();
+    expect(() => one.register('* * *', 'a')).toThrow(InvalidScheduleError);
+    expect(() => one.register('@daily', ' ')).toThrow(InvalidTaskError);
+    expect(() => one.register('@daily', 'a', undefined, { tz: 'Mars/Olympus' })).toThrow(/unknown time zone Mars/);
+    expect(() => one.register('@daily', 'a', 1n)).toThrow(InvalidTaskError);
+    expect(() => one.register('@daily', 'a', undefined, { missed: { all: 0 } })).toThrow(InvalidOptionError);
+    expect(() => one.register('@daily', 'a', undefined, { overlap: 'no' as 'skip' })).toThrow(/"allow" or "skip"/);
+    expect(() => one.register('@daily', 'a', undefined, { misssed: 'one' } as object)).toThrow(/did you mean "missed"/);
+    one.register('@daily', 'a');
+    expect(() => one.register('@daily', 'a')).toThrow(/registered already/);
+    expect(one.register('@daily', 'a', undefined, { id: 'mine' })).toBe('mine');
+    expect(one.list()).toHaveLength(2);
+  });
+
+  it('is published from the first second on, with the options as asynq writes them, until the scheduler stops', async () => {
+    const one = scheduler();
+    const id = one.register(
+      '0 9 * * *',
+      'a',
+      { n: 1 },
+      { queue: 'low', timeout: '90s', headers: { k: 'v' }, tz: 'Asia/Tokyo' },
+    );
+    one.start();
+    await pass(1);
+    const entry = {
+      id,
+      spec: 'TZ=Asia/Tokyo 0 9 * * *',
+      taskType: 'a',
+      taskPayload: Buffer.from('{"n":1}'),
+      enqueueOptions: ['Queue("low")', 'Timeout(1m30s)', 'Header(["k","v"])'],
+      nextEnqueueTime: START + 24 * 60 * MINUTE,
+      prevEnqueueTime: undefined,
+    };
+    expect(broker.publishedEntries()).toEqual([entry]);
+    await pass(10 * MINUTE);
+    expect(broker.publishedEntries()).toEqual([entry]);
+    await one.stop();
+    expect(broker.publishedEntries()).toEqual([]);
+  });
+
+  it('has a history', async () => {
+    const one = scheduler();
+    const id = one.register('@every 10s', 'a');
+    one.start();
+    await pass(20_000);
+    const ids = broker.tasks().map(({ message }) => message.id);
+    expect(broker.publishedEvents(id)).toEqual([
+      { taskId: ids[0], enqueueTime: START + 10_000 },
+      { taskId: ids[1], enqueueTime: START + 20_000 },
+    ]);
+  });
+});
+
+describe('several processes', () => {
+  it('enqueue each planned time once, with clocks that differ', async () => {
+    for (const skew of [0, 3_000, -4_000]) {
+      const one = scheduler(skew);
+      one.register('* * * * *', 'a');
+      one.register('@every 7s', 'b');
+      one.start();
+    }
+    await pass(30 * MINUTE);
+    const minutes = broker.tasks().filter(({ message }) => message.type === 'a');
+    expect(minutes).toHaveLength(30);
+    const times = planned();
+    expect(new Set(times.filter((time) => time.endsWith(':00.000Z'))).size).toBeGreaterThanOrEqual(30);
+    const sevens = told
+      .filter(({ event }) => event === 'periodicTaskEnqueued')
+      .map(({ payload }) => (payload as AsynqEventMap['periodicTaskEnqueued']).entry)
+      .filter(({ type }) => type === 'b')
+      .map((entry) => entry.planned.getTime());
+    expect(sevens.slice(1).map((time, index) => time - sevens[index]!)).toEqual(sevens.slice(1).map(() => 7_000));
+  });
+
+  it('go on when one of them stops', async () => {
+    const [one, two] = [scheduler(), scheduler()];
+    for (const each of [one, two]) each.register('@every 10s', 'a');
+    one.start();
+    two.start();
+    await pass(30_000);
+    await one.stop();
+    await pass(30_000);
+    expect(payloads()).toHaveLength(6);
+  });
+});
+
+describe('planned times that were missed', () => {
+  async function outage(options: object): Promise<void> {
+    const before = scheduler();
+    before.register('0 * * * *', 'a', undefined, { id: 'e', ...options });
+    before.start();
+    await pass(90 * MINUTE);
+    await before.stop();
+    clock.advance(300 * MINUTE); // 02:00 to 06:00 pass
+    told = [];
+    const after = scheduler();
+    after.register('0 * * * *', 'a', undefined, { id: 'e', ...options });
+    after.start();
+    await pass(1);
+  }
+
+  it.each([
+    ['skip', [], 1],
+    ['one', ['06'], 1],
+    [{ all: 3 }, ['04', '05', '06'], 1],
+    [{ all: 100 }, ['02', '03', '04', '05', '06'], 0],
+  ])('are made up for as the policy says: %o', async (missed, hours, skipped) => {
+    await outage({ missed });
+    expect(planned()).toEqual(hours.map((hour) => `2024-03-01T${hour}:00:00.000Z`));
+    expect(count('periodicTaskSkipped')).toBe(skipped);
+    told = [];
+    await pass(30 * MINUTE); // 07:00
+    expect(planned()).toEqual(['2024-03-01T07:00:00.000Z']);
+    expect(count('periodicTaskSkipped')).toBe(0);
+  });
+
+  it('do not count as missed within half a minute', async () => {
+    const before = scheduler();
+    before.register('0 * * * *', 'a');
+    before.start();
+    await pass(59 * MINUTE);
+    await before.stop();
+    clock.advance(MINUTE + 20_000);
+    const after = scheduler();
+    after.register('0 * * * *', 'a');
+    after.start();
+    await pass(1);
+    expect(planned()).toEqual(['2024-03-01T01:00:00.000Z']);
+  });
+
+  it('of a year of seconds are found in little time', async () => {
+    await broker.openSchedule('default', 'e', 'UTC @every 1s', 2 * 365 * 86_400);
+    clock.advance(365 * 86_400_000);
+    const one = scheduler();
+    one.register('@every 1s', 'a', undefined, { id: 'e', missed: { all: 2 } });
+    const started = performance.now();
+    one.start();
+    await pass(1);
+    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(payloads()).toHaveLength(2);
+  });
+});
+
+describe('overlapping', () => {
+  it('is avoided if so wished', async () => {
+    const one = scheduler();
+    one.register('@every 10s', 'a', undefined, { overlap: 'skip' });
+    one.start();
+    await pass(35_000);
+    expect(payloads()).toHaveLength(1);
+    expect(count('periodicTaskSkipped')).toBe(2);
+    const { tasks } = await broker.exchange('default', { settle: [], take: 1 });
+    const { lease, message } = tasks[0]!;
+    await broker.exchange('default', { settle: [{ kind: 'done', lease, uniqueKey: message.uniqueKey }], take: 0 });
+    await pass(10_000);
+    expect(payloads()).toHaveLength(1);
+    expect(planned()).toHaveLength(2);
+  });
+});
+
+describe('trouble', () => {
+  it('is told, and a planned time is not lost when the broker does not answer for a while', async () => {
+    const fire = vi.spyOn(broker, 'fire').mockRejectedValue(new BrokerUnavailableError('away'));
+    const one = scheduler();
+    one.register('@every 10s', 'a');
+    one.start();
+    await pass(15_000);
+    expect(count('loopFailed')).toBeGreaterThan(1);
+    fire.mockRestore();
+    await pass(5_000);
+    expect(planned()[0]).toBe('2024-03-01T00:00:10.000Z');
+  });
+
+  it('is a duplicate, too, which does not stop what follows', async () => {
+    const one = scheduler();
+    one.register('@every 10s', 'a', undefined, { unique: '25s' });
+    one.start();
+    await pass(60_000);
+    expect(count('periodicTaskFailed')).toBe(4);
+    expect(payloads()).toHaveLength(2);
+  });
+
+  it('is starting twice', async () => {
+    const one = scheduler();
+    one.start();
+    expect(() => one.start()).toThrow(new SchedulerStateError('asynq: the scheduler is already running'));
+    await one.stop();
+    await one.stop();
+    expect(() => one.start()).toThrow(new SchedulerStateError('asynq: the scheduler has already been stopped'));
+  });
+});
+
+describe('a source', () => {
+  const specs = (one: AsynqScheduler): string[] => one.list().map(({ spec }) => spec);
+
+  it('is asked again and again, and followed', async () => {
+    let configs: PeriodicTaskConfig[] = [{ spec: '@every 10s', task: 'a' }];
+    const one = scheduler();
+    one.register('@daily', 'static');
+    one.addSource('source', () => configs, '1m');
+    one.start();
+    await pass(1);
+    expect(specs(one)).toEqual(['@daily', '@every 10s']);
+    configs = [
+      { spec: '@every 20s', task: 'a' },
+      { spec: '@every 20s', task: 'a' },
+      { spec: '@daily', task: 'static' },
+    ];
+    await pass(MINUTE);
+    expect(specs(one)).toEqual(['@daily', '@every 20s']);
+    configs = [];
+    await pass(MINUTE);
+    expect(specs(one)).toEqual(['@daily']);
+    expect(count('periodicSourceFailed')).toBe(0);
+  });
+
+  it('that fails leaves the old set; a spec that cannot be read is passed over alone', async () => {
+    const good: PeriodicTaskConfig = { spec: '@hourly', task: 'a' };
+    const answers: (() => unknown)[] = [
+      () => [good],
+      () => Promise.reject(new Error('database away')),
+      () => [undefined],
+      () => [{ spec: '', task: 'a' }],
+      () => [{ spec: '@daily' }],
+      () => [{ ...good, options: { queue: ' ' } }],
+      () => 'nothing',
+      () => [good, { spec: '61 * * * *', task: 'b' }, { spec: '@daily', task: 'b' }],
+    ];
+    const one = scheduler();
+    one.addSource('source', () => (answers.shift() ?? (() => [good]))() as PeriodicTaskConfig[], '1m');
+    one.start();
+    await pass(6 * MINUTE + 1);
+    expect(specs(one)).toEqual(['@hourly']);
+    const errors = told.map(({ payload }) => ((payload as { error: Error }).error ?? {}).message);
+    expect(errors).toEqual([
+      'database away',
+      'PeriodicTaskConfig cannot be nil',
+      'PeriodicTaskConfig.Cronspec cannot be empty',
+      'PeriodicTaskConfig.Task cannot be nil',
+      'queue name must contain one or more characters',
+      expect.stringContaining('must answer an array'),
+    ]);
+    await pass(MINUTE);
+    expect(specs(one)).toEqual(['@hourly', '@daily']);
+    expect(count('periodicSourceFailed')).toBe(7);
+  });
+
+  it('that fails at first is asked again soon', async () => {
+    let fails = 3;
+    const one = scheduler();
+    one.addSource('source', () => {
+      if (fails-- > 0) throw new Error('not yet');
+      return [{ spec: '@hourly', task: 'a' }];
+    });
+    one.start();
+    await pass(5_000);
+    expect(specs(one)).toEqual(['@hourly']);
+    expect(() => one.addSource('s', () => [], 10)).toThrow(InvalidOptionError);
+  });
+});
