@@ -60,6 +60,17 @@ export interface GoWorker {
   deadline: number;
 }
 
+/** asynq.SchedulerEntry. */
+export interface GoSchedulerEntry {
+  id: string;
+  spec: string;
+  type: string;
+  payload: string | null;
+  options: string[] | null;
+  next: number | null;
+  prev: number | null;
+}
+
 /** The Go peer: also asynq's Inspector. */
 export class GoPeer extends Peer {
   queueInfo(queue: string): Promise<GoQueue> {
@@ -87,6 +98,15 @@ export class GoPeer extends Peer {
     specs: readonly { spec: string; location: string; from: number; count: number }[],
   ): Promise<{ error: string; next: number[] | null }[]> {
     return this.call('cron', { specs });
+  }
+
+  schedulerEntries(): Promise<GoSchedulerEntry[]> {
+    return this.call('schedulerEntries');
+  }
+
+  /** Newest first. */
+  enqueueEvents(id: string): Promise<{ taskId: string; enqueuedAt: number }[]> {
+    return this.call('enqueueEvents', { id });
   }
 
   runTask(queue: string, id: string): Promise<void> {

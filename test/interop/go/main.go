@@ -27,6 +27,7 @@ func main() {
 	addClientOperations(ops, client)
 	addServerOperations(ops, newServers(redis, out))
 	addInspectorOperations(ops, asynq.NewInspector(redis))
+	addSchedulerOperations(ops, asynq.NewInspector(redis))
 	addCronOperations(ops)
 
 	out.event("ready", map[string]any{"pid": os.Getpid()})
