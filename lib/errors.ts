@@ -149,6 +149,14 @@ export class LeaseExpiredError extends AsynqError {
   }
 }
 
+/** A set of grouped tasks was taken back while it was aggregated (after 2 minutes): its tasks are in their group again. */
+export class AggregationSetLostError extends AsynqError {
+  readonly code = 'ASYNQ_AGGREGATION_SET_LOST';
+  constructor() {
+    super('the tasks have gone back to their group: aggregating them took longer than 2 minutes');
+  }
+}
+
 /** The server is shutting down and its shutdown timeout has passed; the task goes back to the front of its queue. */
 export class ShutdownError extends AsynqError {
   readonly code = 'ASYNQ_SHUTDOWN';

@@ -78,6 +78,7 @@ export { ManualClock, SystemClock, type Clock, type ClockTimer } from './clock.j
 
 // Errors
 export {
+  AggregationSetLostError,
   AsynqError,
   BrokerUnavailableError,
   ClosedError,

@@ -7,7 +7,7 @@
 -- ARGV
 --   1 now: seconds
 --   2 setDeadline: seconds; when a claimed set goes back
---   3 limit: sets
+--   3 limit: sets; 0 only asks when the next is due
 --   4 mostTasks: of one set; and after so many in all the call ends
 --   5 policies: how many groups there are
 --   6… name, grace period, greatest delay and greatest size of each group; the times in seconds, 0 is no limit
@@ -55,7 +55,7 @@ local function move(group, set, size, take)
 end
 
 for i = 1, count do
-  if #claimed >= limit or tasks >= most then break end
+  if (limit > 0 and #claimed >= limit) or tasks >= most then break end
   seen = i
   local group, set, at = KEYS[i + 2], KEYS[i + count + 2], 4 * i + 2
   local size = try('ZCARD', group)
@@ -63,8 +63,8 @@ for i = 1, count do
     call('SREM', KEYS[2], ARGV[at])
   elseif type(size) == 'number' then
     local due, take = judge(group, size, at)
-    if due > now then
-      wait_until(due)
+    if due > now or limit == 0 then
+      wait_until(math.max(due, now))
     else
       move(group, set, size, take)
       call('ZADD', KEYS[1], ARGV[2], set)

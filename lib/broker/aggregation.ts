@@ -37,7 +37,7 @@ export interface ClaimedSet {
 
 export interface ClaimReply {
   readonly sets: ClaimedSet[];
-  /** Unix seconds when the next group is due, `undefined` when none waits. Not in the past unless `limit` was reached. */
+  /** Unix seconds when the next group is due, `undefined` when none waits. Now when more are due than were claimed. */
   readonly nextDue: number | undefined;
 }
 
@@ -58,7 +58,8 @@ export type FinishStatus = 'finished' | 'lost' | 'duplicate' | 'conflict';
 
 export interface AggregationBroker {
   /**
-   * Claims up to `limit` sets of groups that are due, until now + AGGREGATION_SECONDS. One group may yield several.
+   * Claims up to `limit` sets of groups that are due, until now + AGGREGATION_SECONDS; 0 only asks when the next is due. A group
+   * yields one set per call.
    *
    * @param policyOf the policy of a group; `undefined` = it is left alone, and counts for nothing
    */

@@ -9,6 +9,11 @@ export interface TaskRef {
   readonly queue: string;
 }
 
+export interface GroupRef {
+  readonly queue: string;
+  readonly group: string;
+}
+
 /** One attempt, after its outcome was committed. */
 export interface TaskOutcome {
   readonly outcome: TaskOutcomeKind;
@@ -54,6 +59,16 @@ export interface AsynqEventMap {
   tasksRecovered: { readonly queue: string; readonly retried: number; readonly archived: number };
   /** Ids without a message, or active ids without a lease, were repaired. */
   queueRepaired: { readonly queue: string; readonly ghosts: number; readonly leases: number };
+  /** The tasks of a group have become one task. */
+  groupAggregated: GroupRef & { readonly size: number; readonly task: TaskRef };
+  /** A group's tasks could not be made into one; they go back to the group at `retryAt`, to be tried again. */
+  aggregationFailed: GroupRef & { readonly size: number; readonly error: unknown; readonly retryAt: Date };
+  /** Grouped tasks whose aggregation did not end in time went back to their groups. */
+  groupsReclaimed: { readonly queue: string; readonly tasks: number };
+  /** Groups nobody would have aggregated were listed again, names of empty groups removed. */
+  groupsRepaired: { readonly queue: string; readonly listed: number; readonly removed: number };
+  /** A group is due and no server aggregates it; told once per queue. */
+  groupNotAggregated: GroupRef;
   /** Redis does not answer for a queue; `unsettled` finished tasks wait for it. */
   queueUnreachable: { readonly queue: string; readonly error: unknown; readonly unsettled: number };
   queueReachable: { readonly queue: string };

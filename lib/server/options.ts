@@ -2,11 +2,13 @@ import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
 import type { IsFailure, RetryDelay, TaskContext } from '../task/context.js';
 import { describe, isBlank, rejectUnknownKeys, requireObject } from '../validation.js';
+import { GROUP_OPTION_NAMES, resolveGroupOptions } from './group-options.js';
+import type { GroupOptions, GroupOverride, ResolvedGroupOptions } from './group-options.js';
 import type { HealthCheckHook } from './health-check.js';
 import { checkCount, resolveQueue, type QueueOptions, type ResolvedQueueOptions } from './queue-options.js';
 
 /** Options of a server. Names and meanings are asynq's Config (wire-protocol 5.1) unless said otherwise. */
-export interface ServerOptions {
+export interface ServerOptions extends GroupOptions {
   /** Handlers that run at the same time. Default 10 (asynq: the number of CPUs; handlers here mostly wait). */
   concurrency?: number;
   /** Queue names and their priorities (positive whole numbers) or options, or names of equal priority. Default `{ default: 1 }`. */
@@ -33,6 +35,8 @@ export interface ServerOptions {
   janitorInterval?: Duration;
   /** Tasks deleted in one step of a clean-up. Default 100, at most 1,000. */
   janitorBatchSize?: number;
+  /** Other grace periods, delays and sizes for some queues and groups; later ones win, option by option. */
+  groupOverrides?: readonly GroupOverride[];
 }
 
 /** Options with every default applied; times in milliseconds. */
@@ -50,6 +54,7 @@ export interface ResolvedServerOptions {
   readonly healthCheckInterval: number;
   readonly janitorInterval: number;
   readonly janitorBatchSize: number;
+  readonly groups: ResolvedGroupOptions;
 }
 
 const DEFAULTS = {
@@ -77,6 +82,8 @@ const KNOWN: readonly (keyof ServerOptions)[] = [
   'healthCheckInterval',
   'janitorInterval',
   'janitorBatchSize',
+  ...GROUP_OPTION_NAMES,
+  'groupOverrides',
 ];
 
 const LARGEST_CONCURRENCY = 100_000;
@@ -104,6 +111,7 @@ export function resolveServerOptions(options: ServerOptions = {}): ResolvedServe
       'janitorBatchSize',
       LARGEST_JANITOR_BATCH,
     ),
+    groups: resolveGroupOptions(options, options.groupOverrides),
   };
 }
 

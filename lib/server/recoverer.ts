@@ -1,3 +1,4 @@
+import type { AggregationBroker } from '../broker/aggregation.js';
 import {
   RECOVERY_GRACE_SECONDS,
   type Broker,
@@ -21,7 +22,7 @@ const BATCH = 100;
 const REPAIR_EVERY = 12;
 
 export interface RecovererOptions {
-  readonly broker: ConsumerBroker & MaintenanceBroker & Pick<Broker, 'clock'>;
+  readonly broker: ConsumerBroker & MaintenanceBroker & AggregationBroker & Pick<Broker, 'clock'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly lanes: Lanes;
@@ -31,7 +32,8 @@ export interface RecovererOptions {
 
 /**
  * Takes over tasks whose server went away: those whose lease ended more than the grace ago are retried or archived, each fenced
- * by the old lease, so that of many recoverers exactly one succeeds. Damaged messages are archived as they are.
+ * by the old lease, so that of many recoverers exactly one succeeds. Damaged messages are archived as they are. Likewise grouped
+ * tasks whose aggregation did not end in time go back to their groups.
  */
 export class Recoverer {
   private passes = 0;
@@ -63,6 +65,8 @@ export class Recoverer {
       this.report(queue, done, expired.damaged);
       if (done.length === 0 || settle.length + expired.ghosts < BATCH) break;
     }
+    const tasks = await broker.reclaimStaleSets(queue);
+    if (tasks > 0) events.emit('groupsReclaimed', { queue, tasks });
     const leases = repair ? await broker.repairActive(queue) : 0;
     if (leases > 0) events.emit('queueRepaired', { queue, ghosts: 0, leases });
   }

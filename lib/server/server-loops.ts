@@ -1,7 +1,10 @@
 import type { Broker } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
+import type { Aggregator } from './aggregator.js';
+import type { Aggregators } from './aggregators.js';
 import type { Core } from './core.js';
 import type { Forwarder } from './forwarder.js';
+import { GroupWatch } from './group-watch.js';
 import { HealthCheck } from './health-check.js';
 import type { Heartbeater } from './heartbeater.js';
 import { Janitor } from './janitor.js';
@@ -20,6 +23,8 @@ export interface ServerLoopsDeps {
   readonly heartbeater: Heartbeater;
   readonly subscriber: Subscriber;
   readonly forwarder: Forwarder;
+  readonly aggregators: Aggregators;
+  readonly aggregator: Aggregator;
   readonly onError: (loop: string, error: unknown) => void;
 }
 
@@ -32,16 +37,26 @@ export class ServerLoops {
   private readonly recovery: Loop;
   private readonly forwarding: Loop;
   private readonly cleaning: Loop;
+  private readonly aggregation: Loop | undefined;
+  private readonly groupWatch: Loop | undefined;
   private readonly health: Loop | undefined;
   private delayedChange = false;
 
   constructor(private readonly deps: ServerLoopsDeps) {
-    const { broker, mux, events, options, core, heartbeater, subscriber, forwarder } = deps;
+    const { broker, mux, events, options, core, heartbeater, subscriber, forwarder, aggregators } = deps;
     const { clock } = broker;
     const { lanes, verdicts } = core;
     const recoverer = new Recoverer({ broker, clock, events, lanes, mux, verdicts });
     const { janitorInterval: interval, janitorBatchSize: batchSize } = options;
-    const janitor = new Janitor({ broker, lanes, interval, batchSize });
+    const janitor = new Janitor({
+      broker,
+      clock,
+      events,
+      lanes,
+      interval,
+      batchSize,
+      repairGroups: aggregators.size > 0,
+    });
     this.heartbeat = this.loop('heartbeater', heartbeater);
     this.leases = this.loop('lease keeper', core.leases);
     this.cancellation = this.loop('subscriber', subscriber);
@@ -49,6 +64,11 @@ export class ServerLoops {
     this.recovery = this.loop('recoverer', recoverer);
     this.forwarding = this.loop('forwarder', forwarder);
     this.cleaning = this.loop('janitor', janitor);
+    if (aggregators.size > 0) this.aggregation = this.loop('aggregator', deps.aggregator);
+    if (!aggregators.coverAll) {
+      const watch = { broker, clock, events, lanes, aggregators, groups: options.groups };
+      this.groupWatch = this.loop('group watch', new GroupWatch(watch));
+    }
     const hook = options.healthCheck;
     if (hook) {
       const check = new HealthCheck({ broker, events, hook, interval: options.healthCheckInterval });
@@ -65,18 +85,21 @@ export class ServerLoops {
     this.recovery.start(); // a crashed predecessor's tasks first
     this.forwarding.start();
     this.cleaning.start(janitorInterval);
+    this.aggregation?.start();
+    this.groupWatch?.start();
     this.health?.start(healthCheckInterval);
   }
 
-  /** Due tasks are left to other servers from here on. */
+  /** Due tasks and groups are left to other servers from here on. */
   async stopForwarding(): Promise<void> {
-    await this.forwarding.stop();
+    this.deps.aggregator.stop();
+    await Promise.all([this.forwarding.stop(), this.aggregation?.stop()]);
   }
 
   async stop(): Promise<void> {
     // Nothing is held, to settle or to cancel; or Redis is away. At once, as each may have to wait for a Redis that hangs.
-    const { sync, recovery, cleaning, health, cancellation, leases, heartbeat } = this;
-    const loops = [sync, recovery, cleaning, health, cancellation, leases, heartbeat];
+    const { sync, recovery, cleaning, groupWatch, health, cancellation, leases, heartbeat } = this;
+    const loops = [sync, recovery, cleaning, groupWatch, health, cancellation, leases, heartbeat];
     await Promise.all(loops.map((loop) => loop?.stop()));
     // Should Redis be away, the subscription ends with its connection, and the published state by its time to live.
     await this.deps.subscriber.close().catch(() => undefined);
@@ -91,6 +114,11 @@ export class ServerLoops {
       this.delayedChange = false;
       this.forwarding.trigger();
     });
+  }
+
+  /** More groups were due than could be taken, and there is room again. */
+  aggregateMore(): void {
+    this.aggregation?.trigger();
   }
 
   /** An exchange failed. */
@@ -108,6 +136,7 @@ export class ServerLoops {
     this.publish();
     this.forwarding.trigger();
     this.recovery.trigger();
+    this.aggregation?.trigger();
   }
 
   private loop(name: string, component: { runOnce(): Promise<number> }): Loop {

@@ -3,6 +3,8 @@ import { InvalidOptionError, ServerStateError, ShutdownError } from '../errors.j
 import { AsynqEvents, type TaskOutcome } from '../events/events.js';
 import { jsonCodec } from '../task/codec.js';
 import type { ServerInfo } from '../wire/message.js';
+import { Aggregator } from './aggregator.js';
+import { Aggregators, type TaskAggregatorEntry } from './aggregators.js';
 import { buildCore, type Core } from './core.js';
 import { Forwarder } from './forwarder.js';
 import type { TaskHandlerEntry } from './handler.js';
@@ -25,6 +27,8 @@ export type ServerStatus = 'new' | 'active' | 'stopped' | 'closed';
 export interface ServerDeps {
   readonly broker: Broker;
   readonly handlers: Iterable<TaskHandlerEntry>;
+  /** Functions that make one task of a group. Default: none, groups are left to other servers. */
+  readonly aggregators?: Iterable<TaskAggregatorEntry>;
   readonly options?: ServerOptions;
   readonly events?: AsynqEvents;
   /** Turns what a handler returned into the bytes of its result. Default: bytes as they are, anything else as JSON. */
@@ -45,9 +49,11 @@ export class Server {
   private readonly broker: Broker;
   private readonly options: ResolvedServerOptions;
   private readonly mux: Mux;
+  private readonly aggregators: Aggregators;
   private readonly core: Core;
   private readonly source: WakeSource;
   private readonly waker: Waker;
+  private readonly aggregator: Aggregator;
   private readonly loops: ServerLoops;
   private closing: Promise<void> | undefined;
   /** A running server keeps the process alive, with or without sockets. */
@@ -59,6 +65,7 @@ export class Server {
     this.events = deps.events ?? new AsynqEvents();
     this.options = resolveServerOptions(deps.options);
     this.mux = new Mux(deps.handlers);
+    this.aggregators = new Aggregators(deps.aggregators ?? []);
     this.core = this.wireCore(deps.encodeResult ?? encodeJsonResult);
     this.source = this.broker.watch({
       onPending: (queue) => this.waker.onPending(queue),
@@ -66,6 +73,7 @@ export class Server {
       onLost: () => this.waker.onLost(),
     });
     this.waker = this.makeWaker();
+    this.aggregator = this.makeAggregator();
     this.loops = this.makeLoops();
   }
 
@@ -78,18 +86,24 @@ export class Server {
     return this.core.runner.running;
   }
 
-  /** Starts fetching and every loop. Redis need not be there yet. @throws ServerStateError with asynq's texts */
+  /**
+   * Starts fetching and every loop. Redis need not be there yet. A server that only aggregates groups fetches nothing.
+   *
+   * @throws ServerStateError with asynq's texts
+   */
   async start(): Promise<void> {
     if (this.state === 'active') throw new ServerStateError('asynq: the server is already running');
     if (this.state === 'stopped') {
       throw new ServerStateError('asynq: the server is in the stopped state. Waiting for shutdown.');
     }
     if (this.state === 'closed') throw new ServerStateError('asynq: Server closed');
-    if (this.mux.size === 0) throw new ServerStateError('asynq: server cannot run with nil handler');
+    if (this.mux.size + this.aggregators.size === 0) {
+      throw new ServerStateError('asynq: server cannot run with nil handler');
+    }
     this.state = 'active';
     this.keepAlive = setInterval(() => {}, 2 ** 30);
     this.loops.start();
-    this.core.processor.startFetching();
+    this.startFetching();
     this.events.emit('serverStarted', {
       concurrency: this.core.processor.concurrency,
       queues: this.core.lanes.priorities(),
@@ -126,7 +140,7 @@ export class Server {
 
   resumeFetching(): void {
     this.requireActive('resume fetching');
-    this.core.processor.startFetching();
+    this.startFetching();
   }
 
   /** Serves one more queue, or changes the options of one. @throws InvalidOptionError */
@@ -153,14 +167,24 @@ export class Server {
   }
 
   /**
-   * One pass by hand, for a server that was not started: moves due tasks to their queues, takes up to `concurrency` of them,
+   * One pass by hand, for a server that was not started: moves due tasks to their queues, makes tasks of due groups, takes up to `concurrency` of them,
    * runs and settles them.
    */
   async runOnce(): Promise<TaskOutcome[]> {
     return this.collect(async () => {
-      for (const queue of this.core.lanes.queues()) await this.broker.forward(queue);
+      for (const queue of this.core.lanes.queues()) {
+        await this.broker.forward(queue);
+        await this.broker.reclaimStaleSets(queue);
+      }
+      await this.aggregator.runDue();
       await this.core.processor.runOnce();
     });
+  }
+
+  /** When a group is due that this server aggregates, in milliseconds; `undefined` when none waits. */
+  async nextGroupDue(): Promise<number | undefined> {
+    const seconds = await this.aggregator.nextDue();
+    return seconds === undefined ? undefined : seconds * 1000;
   }
 
   /** Runs one task, leased by the caller, through the whole pipeline. */
@@ -194,7 +218,8 @@ export class Server {
     this.waker.stop(); // nothing is taken any more
     await this.loops.stopForwarding(); // what becomes due belongs to other servers now
     // Leases, cancellation and the syncer go on while tasks end and are settled.
-    if (!(await this.within(this.options.shutdownTimeout, processor.whenQuiet()))) {
+    const quiet = Promise.all([processor.whenQuiet(), this.aggregator.whenQuiet()]);
+    if (!(await this.within(this.options.shutdownTimeout, quiet))) {
       this.events.emit('shutdownTimedOut', { active: this.active });
       for (const task of [...lanes.held()]) runner.interrupt(task, new ShutdownError());
       await this.within(ABORT_GRACE, processor.whenQuiet());
@@ -213,7 +238,7 @@ export class Server {
   }
 
   /** Whether the promise resolved in time. */
-  private within(milliseconds: number, promise: Promise<void>): Promise<boolean> {
+  private within(milliseconds: number, promise: Promise<unknown>): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = this.broker.clock.after(milliseconds, () => resolve(false));
       void promise.then(() => {
@@ -221,6 +246,11 @@ export class Server {
         resolve(true);
       });
     });
+  }
+
+  /** Without handlers every task it took would fail. */
+  private startFetching(): void {
+    if (this.mux.size > 0) this.core.processor.startFetching();
   }
 
   private requireActive(what: string): void {
@@ -253,8 +283,16 @@ export class Server {
     });
   }
 
+  private makeAggregator(): Aggregator {
+    const { broker, events, aggregators, core } = this;
+    const { groups } = this.options;
+    const { lanes } = core;
+    const onFree = (): void => this.loops.aggregateMore();
+    return new Aggregator({ broker, clock: broker.clock, events, lanes, aggregators, groups, onFree });
+  }
+
   private makeLoops(): ServerLoops {
-    const { broker, events, options, mux, core, source } = this;
+    const { broker, events, options, mux, core, source, aggregators, aggregator } = this;
     const { clock } = broker;
     const onError = (loop: string, error: unknown): void => events.emit('loopFailed', { loop, error });
     const heartbeater = new Heartbeater({
@@ -277,7 +315,8 @@ export class Server {
       lanes: core.lanes,
       interval: options.delayedTaskCheckInterval,
     });
-    return new ServerLoops({ broker, mux, events, options, core, heartbeater, subscriber, forwarder, onError });
+    const deps = { broker, mux, events, options, core, heartbeater, subscriber, forwarder, aggregators, aggregator };
+    return new ServerLoops({ ...deps, onError });
   }
 }
 

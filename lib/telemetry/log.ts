@@ -18,7 +18,7 @@ type Wording = { readonly [E in AsynqEventName]?: (event: AsynqEventMap[E], logg
  * @returns a function that ends it
  */
 export function logEvents(events: AsynqEvents, logger: AsynqLogger): () => void {
-  const wording: Wording = { ...TASKS, ...QUEUES, ...PERIODIC, ...SERVER, ...loops() };
+  const wording: Wording = { ...TASKS, ...QUEUES, ...GROUPS, ...PERIODIC, ...SERVER, ...loops() };
   const ends = (Object.keys(wording) as AsynqEventName[]).map((event) => subscribe(events, event, wording, logger));
   return () => ends.forEach((end) => end());
 }
@@ -86,6 +86,26 @@ const PERIODIC: Wording = {
     logger.warn(`${periodic(entry)} enqueued nothing at ${entry.planned.toISOString()}: ${text(error)}`),
   periodicSourceFailed: ({ source, error }, logger) =>
     logger.error(`${source} gave no usable periodic tasks, the old ones stay: ${text(error)}`, stack(error)),
+};
+
+const GROUPS: Wording = {
+  aggregationFailed: ({ queue, group, size, error, retryAt }, logger) =>
+    logger.error(
+      `Aggregating ${count(size, 'task')} of group "${group}" in queue "${queue}" failed, ` +
+        `they go back to it ${at(retryAt)}: ${text(error)}`,
+      stack(error),
+    ),
+  groupsReclaimed: ({ queue, tasks }, logger) =>
+    logger.warn(
+      `${count(tasks, 'task')} of queue "${queue}" went back to their groups: nobody finished aggregating them`,
+    ),
+  groupsRepaired: ({ queue, listed, removed }, logger) =>
+    logger.warn(`Repaired the list of groups of queue "${queue}": ${listed} added, ${removed} empty ones removed`),
+  groupNotAggregated: ({ queue, group }, logger) =>
+    logger.warn(
+      `Tasks wait in group "${group}" of queue "${queue}", and no server aggregates them: ` +
+        'add a method with @TaskAggregator() for it, or start the server that has one',
+    ),
 };
 
 const SERVER: Wording = {

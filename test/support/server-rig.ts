@@ -2,6 +2,7 @@ import { ManualClock, SystemClock, type Clock } from '../../lib/clock.js';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import type { Broker, EnqueueRequest } from '../../lib/broker/broker.js';
 import type { AsynqEventMap, AsynqEventName, TaskOutcome } from '../../lib/events/events.js';
+import type { TaskAggregatorEntry } from '../../lib/server/aggregators.js';
 import type { TaskHandlerEntry } from '../../lib/server/handler.js';
 import { Server } from '../../lib/server/server.js';
 import type { ServerOptions } from '../../lib/server/options.js';
@@ -31,6 +32,11 @@ const WATCHED: AsynqEventName[] = [
   'taskDamaged',
   'resultDropped',
   'hookFailed',
+  'groupAggregated',
+  'aggregationFailed',
+  'groupsReclaimed',
+  'groupsRepaired',
+  'groupNotAggregated',
   'tasksRecovered',
   'queueRepaired',
   'queueUnreachable',
@@ -46,13 +52,14 @@ export function rig(
   handlers: Record<string, Handle | TaskHandlerEntry>,
   options: ServerOptions = {},
   clock: Clock = new SystemClock(),
+  aggregators: readonly TaskAggregatorEntry[] = [],
 ): Rig {
   const memory = new MemoryBroker(clock);
   const { broker, faults, calls } = failingBroker<Broker>(memory);
   const entries = Object.entries(handlers).map(([pattern, handler]) =>
     typeof handler === 'function' ? { pattern, handle: handler } : handler,
   );
-  const server = new Server({ broker, handlers: entries, options });
+  const server = new Server({ broker, handlers: entries, aggregators, options });
   const outcomes: TaskOutcome[] = [];
   const events: Rig['events'] = [];
   server.events.on('taskFinished', (outcome) => outcomes.push(outcome));

@@ -56,14 +56,14 @@ export class RedisAggregation implements AggregationBroker {
     const wait = (until: number): unknown => (nextDue = Math.min(nextDue ?? Infinity, until));
     for await (const names of this.groupNames(queue)) {
       let checks = names.flatMap((group) => checkOf(group, policyOf(group)));
-      while (checks.length > 0 && sets.length < limit) {
+      while (checks.length > 0 && (limit === 0 || sets.length < limit)) {
         const reply = await this.claim(queue, checks.slice(0, GROUPS_AT_ONCE), limit - sets.length, now);
         sets.push(...reply.sets);
         if (reply.nextDue !== undefined) wait(reply.nextDue);
         checks = checks.slice(reply.seen);
       }
       if (checks.length > 0) wait(now); // nobody has looked at these
-      if (sets.length >= limit) break;
+      if (limit > 0 && sets.length >= limit) break;
     }
     return { sets, nextDue };
   }

@@ -122,6 +122,15 @@ export function exerciseAggregation(current: () => Driver): void {
       expect(groups.size).toBe(5);
     });
 
+    it('only says when the next is due where it is asked for none', async () => {
+      const driver = current();
+      await join(driver, 'g', 'a');
+      await expectUntouched(driver, async () => {
+        expect(await claim(driver, { gracePeriod: 5 }, 0)).toEqual({ sets: [], nextDue: driver.now + 5 });
+        expect(await claim(driver, {}, 0)).toEqual({ sets: [], nextDue: driver.now });
+      });
+    });
+
     it('claims 250 groups, each once', async () => {
       const driver = current();
       const batch = Array.from({ length: 250 }, (_, n) => request({ groupKey: `group ${n}` }));
