@@ -3,7 +3,7 @@ export { AsynqModule } from './nest/asynq.module.js';
 export type { AsynqModuleExtras, AsynqModuleOptions, AsynqOptionsFactory } from './nest/asynq-module.options.js';
 export { AsynqServer } from './nest/asynq-server.js';
 export { AsynqClient, type AsynqClientOptions } from './client/client.js';
-export type { DefinedItem, EnqueueResult, NamedItem } from './client/types.js';
+export type { AggregatedTask, DefinedItem, EnqueueResult, NamedItem } from './client/types.js';
 export { AsynqSemaphores } from './limits/semaphores.js';
 export type { Semaphore, SemaphoreRunOptions, TokenHolder } from './limits/semaphore.js';
 export { AsynqInspector, type TaskList } from './inspector/inspector.js';
@@ -25,6 +25,7 @@ export { InjectAsynqClient } from './nest/decorators/inject-asynq-client.decorat
 
 // Handlers
 export { Payload } from './nest/decorators/payload.decorator.js';
+export { TaskAggregator, type TaskAggregatorOptions } from './nest/decorators/task-aggregator.decorator.js';
 export { TaskCtx } from './nest/decorators/task-ctx.decorator.js';
 export { TaskHandler, type TaskHandlerOptions } from './nest/decorators/task-handler.decorator.js';
 export { getTaskContext, getTaskPayload, isAsynqContext } from './nest/execution/asynq-context.js';
@@ -58,6 +59,8 @@ export type { Duration } from './duration.js';
 export type { TaskState } from './wire/states.js';
 
 // The server and its events
+export type { GroupedTask } from './server/aggregators.js';
+export type { GroupOptions, GroupOverride } from './server/group-options.js';
 export type { ServerOptions } from './server/options.js';
 export type { QueueOptions } from './server/queue-options.js';
 export type { ServerStatus } from './server/server.js';
@@ -66,6 +69,7 @@ export type {
   AsynqEventName,
   AsynqEvents,
   PeriodicRef,
+  GroupRef,
   TaskOutcome,
   TaskOutcomeKind,
   TaskRef,

@@ -8,6 +8,7 @@ import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { BatchLimits } from './batch.js';
 import { Bulk } from './bulk.js';
 import { Coalescer } from './coalescer.js';
+import { type AnyTask, readItem } from './item.js';
 import { statusError } from './outcome.js';
 import { infoOf, Preparer, type PreparedTask } from './preparer.js';
 import type { DefinedItem, EnqueueResult, NamedItem, PayloadArguments } from './types.js';
@@ -24,8 +25,6 @@ export interface AsynqClientOptions {
 
 /** One call takes a few microseconds of Redis per task: a batch of 500 holds it for some 2 ms. */
 const LIMITS: BatchLimits = { tasks: 500, bytes: 1 << 20 };
-
-type Task = string | TaskDefinition;
 
 /**
  * Puts tasks into queues. A task is stored when the promise resolves.
@@ -65,7 +64,7 @@ export class AsynqClient {
    */
   enqueue<P>(task: TaskDefinition<P>, ...rest: PayloadArguments<P>): Promise<TaskInfo>;
   enqueue(type: string, payload?: unknown, options?: TaskOptions): Promise<TaskInfo>;
-  async enqueue(task: Task, payload?: unknown, options?: TaskOptions): Promise<TaskInfo> {
+  async enqueue(task: AnyTask, payload?: unknown, options?: TaskOptions): Promise<TaskInfo> {
     this.requireOpen();
     const { preparer } = this;
     const prepared = preparer.prepare(preparer.kindOf(task, options), payload, this.broker.clock.now());
@@ -101,7 +100,7 @@ export class AsynqClient {
     if (!Array.isArray(payloads)) {
       throw new InvalidTaskError('enqueueMany takes an array of tasks, or a task and an array of payloads');
     }
-    return this.runBulk(payloads.length, this.payloadReader(first as Task, payloads, options));
+    return this.runBulk(payloads.length, this.payloadReader(first as AnyTask, payloads, options));
   }
 
   /** Refuses further calls, and resolves when those under way are answered. Leaves the broker open. Idempotent. */
@@ -126,7 +125,7 @@ export class AsynqClient {
     return run.finally(() => this.bulks.delete(run));
   }
 
-  private payloadReader(task: Task, payloads: readonly unknown[], options?: TaskOptions) {
+  private payloadReader(task: AnyTask, payloads: readonly unknown[], options?: TaskOptions) {
     const kind = this.preparer.kindOf(task, options);
     const now = this.broker.clock.now();
     return (index: number): PreparedTask => this.preparer.prepare(kind, payloads[index], now);
@@ -135,19 +134,8 @@ export class AsynqClient {
   private itemReader(items: readonly unknown[]) {
     const now = this.broker.clock.now();
     return (index: number): PreparedTask => {
-      const item = readItem(items[index]);
+      const item = readItem(items[index], 'a task of enqueueMany');
       return this.preparer.prepare(this.preparer.kindOf(item.task, item.options), item.payload, now);
     };
   }
-}
-
-const ITEM_NAMES = ['task', 'type', 'payload', 'options'];
-
-function readItem(given: unknown): { task: Task; payload: unknown; options: TaskOptions | undefined } {
-  const item = requireObject(given, 'a task of enqueueMany', InvalidTaskError) as Partial<DefinedItem & NamedItem>;
-  rejectUnknownKeys(item, ITEM_NAMES, 'key of a task of enqueueMany', InvalidTaskError);
-  if ((item.task === undefined) === (item.type === undefined)) {
-    throw new InvalidTaskError('a task of enqueueMany takes either "task" (a definition) or "type" (a name)');
-  }
-  return { task: (item.task ?? item.type)!, payload: item.payload, options: item.options };
 }

@@ -19,6 +19,9 @@ export interface NamedItem {
   options?: TaskOptions;
 }
 
+/** What a `@TaskAggregator` method answers. The queue among its options is passed over: it is that of the group. */
+export type AggregatedTask<P = unknown> = DefinedItem<P> | NamedItem;
+
 /** What became of one task of `enqueueMany`. */
 export type EnqueueResult =
   | { readonly ok: true; readonly info: TaskInfo; readonly error?: undefined }

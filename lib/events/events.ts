@@ -76,7 +76,7 @@ export interface AsynqEventMap {
   loopFailed: { readonly loop: string; readonly error: unknown };
   /** Wake-up notices are not to be had; the server polls. */
   wakeUnavailable: { readonly error: unknown };
-  /** The application declares handlers for a connection that only produces (`server: false`): they are not run here. */
+  /** The application declares handlers (aggregators among them) for a connection that only produces (`server: false`): they are not run here. */
   handlersIdle: { readonly handlers: number };
   /** This process has enqueued the task of a planned time. */
   periodicTaskEnqueued: { readonly entry: PeriodicRef; readonly taskId: string };

@@ -2,10 +2,12 @@ import { Module } from '@nestjs/common';
 import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
 import { ConnectionRegistry } from './connection.registry.js';
 import { Enhancers } from './execution/enhancers.js';
+import { TaskAggregatorFactory } from './execution/task-aggregator.factory.js';
 import { TaskHandlerFactory } from './execution/task-handler.factory.js';
 import { moveInHookOrder } from './hook-order.js';
 import { SchedulerOrchestrator } from './scheduler.orchestrator.js';
 import { ServerOrchestrator } from './server.orchestrator.js';
+import { TaskAggregatorExplorer } from './task-aggregator.explorer.js';
 import { TaskHandlerExplorer } from './task-handler.explorer.js';
 import { TaskHandlerMetadataAccessor } from './task-handler.metadata-accessor.js';
 
@@ -19,6 +21,8 @@ import { TaskHandlerMetadataAccessor } from './task-handler.metadata-accessor.js
     TaskHandlerExplorer,
     TaskHandlerFactory,
     SchedulerOrchestrator,
+    TaskAggregatorExplorer,
+    TaskAggregatorFactory,
     ServerOrchestrator,
   ],
   exports: [ConnectionRegistry, ServerOrchestrator],

@@ -49,6 +49,26 @@ export const twoHandlers = (pattern: string, connection: string, first: string, 
   `two handlers for the task type "${pattern}" of the connection "${connection}": ${first} and ${second}; ` +
   (first === second ? 'the class is provided twice: export it from one module instead' : 'keep one of them');
 
+export const blankGroup = (what: string): string =>
+  `${what}: @TaskAggregator takes the beginning of group names with characters in it that are not white space, ` +
+  'or nothing for every group';
+
+export const twoAggregators = (pattern: string, connection: string, first: string, second: string): string =>
+  `two aggregators for ${pattern === '' ? 'every group' : `the groups "${pattern}…"`} of the connection "${connection}": ` +
+  `${first} and ${second}; ` +
+  (first === second ? 'the class is provided twice: export it from one module instead' : 'keep one of them');
+
+export const enhancedAggregator = (label: string, kind: string): string =>
+  `${label}: ${kind} do not apply to a @TaskAggregator method, which runs for a group and not for a task; ` +
+  'put them on the handler of the aggregated task';
+
+export const decoratedParameters = (label: string): string =>
+  `${label}: a @TaskAggregator method is called with (group, tasks); remove the decorators of its parameters`;
+
+export const noAggregatedTask = (label: string, group: string, value: string): string =>
+  `${label} answered ${value} for group "${group}"; it must answer the task to enqueue: ` +
+  '{ type, payload, options } or { task, payload, options }';
+
 export const unreachableEnhancer = (handler: string, kind: string, enhancer: string): string =>
   `${handler}: Nest makes no ${kind} ${enhancer} for it, because its provider is a value or made by a factory; ` +
   `give an instance (new ${enhancer}(...)), or provide the handler as a class`;

@@ -5,9 +5,11 @@ import type { AsynqScheduler } from '../scheduler/scheduler.js';
 import { Server } from '../server/server.js';
 import { jsonCodec } from '../task/codec.js';
 import { ConnectionRegistry, type Connection } from './connection.registry.js';
+import { TaskAggregatorFactory } from './execution/task-aggregator.factory.js';
 import { TaskHandlerFactory } from './execution/task-handler.factory.js';
 import { noServer } from './nest.messages.js';
 import { SchedulerOrchestrator } from './scheduler.orchestrator.js';
+import { TaskAggregatorExplorer, type DiscoveredAggregator } from './task-aggregator.explorer.js';
 import { TaskHandlerExplorer, type DiscoveredHandler } from './task-handler.explorer.js';
 
 /**
@@ -18,6 +20,7 @@ import { TaskHandlerExplorer, type DiscoveredHandler } from './task-handler.expl
 export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly servers = new Map<Connection, Server>();
   private handlers: readonly DiscoveredHandler[] | undefined;
+  private aggregators: readonly DiscoveredAggregator[] | undefined;
   private shutDown = false;
 
   constructor(
@@ -25,12 +28,20 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
     private readonly explorer: TaskHandlerExplorer,
     private readonly factory: TaskHandlerFactory,
     private readonly schedulers: SchedulerOrchestrator,
+    private readonly aggregatorExplorer: TaskAggregatorExplorer,
+    private readonly aggregatorFactory: TaskAggregatorFactory,
   ) {}
 
   /** What the application declares for a connection. @throws InvalidHandlerError when some declaration is wrong */
   handlersOf({ name }: Connection): readonly DiscoveredHandler[] {
-    this.handlers ??= this.explore();
+    this.handlers ??= this.requireConnections(this.explorer.explore());
     return this.handlers.filter(({ metadata }) => metadata.connection === name);
+  }
+
+  /** The methods that aggregate its groups. @throws InvalidHandlerError when some declaration is wrong */
+  aggregatorsOf({ name }: Connection): readonly DiscoveredAggregator[] {
+    this.aggregators ??= this.requireConnections(this.aggregatorExplorer.explore());
+    return this.aggregators.filter(({ metadata }) => metadata.connection === name);
   }
 
   /** @throws ServerStateError when the connection has no server, InvalidOptionError, InvalidHandlerError */
@@ -68,7 +79,7 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
 
   private async boot(connection: Connection): Promise<void> {
     const { options, broker, events } = connection;
-    const handlers = this.handlersOf(connection).length;
+    const handlers = this.handlersOf(connection).length + this.aggregatorsOf(connection).length;
     if (options.server === false) {
       if (handlers > 0) events.emit('handlersIdle', { handlers });
       return;
@@ -83,16 +94,18 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
     if (options.server === false) throw new ServerStateError(noServer(name));
     const settings = { codec: options.codec ?? jsonCodec, invalidPayload: options.invalidPayload, events };
     const handlers = this.handlersOf(connection).map((handler) => this.factory.create(handler, settings));
-    return new Server({ broker, handlers, options: options.server, events });
+    const aggregators = this.aggregatorsOf(connection).map((found) =>
+      this.aggregatorFactory.create(found, broker, options),
+    );
+    return new Server({ broker, handlers, aggregators, options: options.server, events });
   }
 
-  private explore(): DiscoveredHandler[] {
-    const handlers = this.explorer.explore();
-    for (const { label, metadata } of handlers) {
+  private requireConnections<D extends DiscoveredHandler | DiscoveredAggregator>(found: D[]): D[] {
+    for (const { label, metadata } of found) {
       if (this.registry.has(metadata.connection)) continue;
       throw new InvalidHandlerError(this.registry.unknown(metadata.connection, label));
     }
-    return handlers;
+    return found;
   }
 }
 

@@ -57,7 +57,8 @@ export class TaskHandlerExplorer {
     });
   }
 
-  private search<M>(metadataOf: (method: object) => readonly M[]): Discovered<M>[] {
+  /** Every method of every provider and controller that carries such metadata. */
+  search<M>(metadataOf: (method: object) => readonly M[]): Discovered<M>[] {
     // Those that Nest made from a class first: a factory may answer the same instance under another token.
     const wrappers = [...this.discovery.getProviders(), ...this.discovery.getControllers()];
     wrappers.sort((a, b) => Number(a.isNotMetatype) - Number(b.isNotMetatype));

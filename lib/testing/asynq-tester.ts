@@ -102,8 +102,8 @@ export class AsynqTester {
   }
 
   /**
-   * Runs tasks until none can run now, those that running tasks enqueue included. Time stands still: what is due later, retries
-   * too, stays.
+   * Runs tasks until none can run now, those that running tasks enqueue included, and aggregates groups that are due. Time stands
+   * still: what is due later, retries and groups too, stays.
    *
    * @throws TestingError when there is no handler at all, or no end
    */
@@ -115,7 +115,8 @@ export class AsynqTester {
 
   /**
    * Lets time pass and runs what can run meanwhile, each task at its own time: pending ones at once, delayed ones and retries when
-   * they are due. Periodic tasks are enqueued at their planned times. Retained tasks whose time is over are gone afterwards.
+   * they are due. Periodic tasks are enqueued, and groups aggregated, when they are due. Retained tasks whose time is over are gone
+   * afterwards.
    *
    * @param time how long, as in `'10m'`
    */
@@ -125,7 +126,7 @@ export class AsynqTester {
     const scheduler = this.orchestrator.schedulerOf(this.connection);
     await scheduler.runDue();
     await this.runAll(summary, options);
-    for (let due = this.nextDue(); due !== undefined && due <= end; due = this.nextDue()) {
+    for (let due = await this.nextDue(); due !== undefined && due <= end; due = await this.nextDue()) {
       await this.moveTo(due);
       await scheduler.runDue();
       await this.runAll(summary, options);
@@ -153,7 +154,8 @@ export class AsynqTester {
   }
 
   private server() {
-    if (this.orchestrator.handlersOf(this.connection).length === 0) {
+    const { connection, orchestrator } = this;
+    if (orchestrator.handlersOf(connection).length + orchestrator.aggregatorsOf(connection).length === 0) {
       throw new TestingError(noHandlers(this.connection.name));
     }
     return this.orchestrator.serverOf(this.connection);
@@ -161,18 +163,27 @@ export class AsynqTester {
 
   private async runAll(summary: RunSummary, { limit = DEFAULT_LIMIT }: RunOptions): Promise<void> {
     const server = this.server();
-    for (;;) {
-      const outcomes = await server.runOnce();
-      if (outcomes.length === 0) return;
-      summary.add(outcomes);
-      if (summary.total > limit) throw new TestingError(runsOn(limit, outcomes.at(-1)!.task.type));
+    const ends = [
+      this.connection.events.on('groupAggregated', (event) => summary.addAggregation(event)),
+      this.connection.events.on('aggregationFailed', (event) => summary.addAggregation(event)),
+    ];
+    try {
+      for (;;) {
+        const outcomes = await server.runOnce();
+        if (outcomes.length === 0) return;
+        summary.add(outcomes);
+        if (summary.total > limit) throw new TestingError(runsOn(limit, outcomes.at(-1)!.task.type));
+      }
+    } finally {
+      for (const end of ends) end();
     }
   }
 
-  /** When the next delayed task, retry or periodic task is due, later than now, in milliseconds. */
-  private nextDue(): number | undefined {
+  /** When the next delayed task, retry, group or periodic task is due, later than now, in milliseconds. */
+  private async nextDue(): Promise<number | undefined> {
     const now = this.clock.now();
     const times = this.broker.tasks().map(({ nextProcessAt = 0 }) => nextProcessAt * 1000);
+    times.push((await this.server().nextGroupDue()) ?? 0, this.broker.nextReclaim() ?? 0);
     const later = [...times, this.connection.scheduler.nextDue()].filter((time) => time > now && time < Infinity);
     return later.length === 0 ? undefined : Math.min(...later);
   }

@@ -1,6 +1,7 @@
 import type { EnqueueRequest, EnqueueStatus } from '../broker/broker.js';
 import type { StoredTask } from '../broker/inspection.js';
 import type { Firing, FiringReply } from '../broker/scheduling.js';
+import type { AggregationSet, FinishStatus } from '../broker/aggregation.js';
 import { MemoryBroker } from '../broker/memory/memory-broker.js';
 import { floorSeconds, ManualClock, SystemClock } from '../clock.js';
 
@@ -34,6 +35,12 @@ export class InMemoryBroker extends MemoryBroker {
     const reply = await super.fire(queue, firing);
     if (reply.status === 'enqueued') this.arrivals.set(arrivalKey(firing.request.message), ++this.arrived);
     return reply;
+  }
+
+  override async finishSet(set: AggregationSet, request: EnqueueRequest | undefined): Promise<FinishStatus> {
+    const status = await super.finishSet(set, request);
+    if (request && status === 'finished') this.arrivals.set(arrivalKey(request.message), ++this.arrived);
+    return status;
   }
 
   /** Every task of the queue, or of all queues, in the order in which they were enqueued. */

@@ -1,4 +1,9 @@
-import type { TaskOutcome, TaskOutcomeKind } from '../events/events.js';
+import type { AsynqEventMap, TaskOutcome, TaskOutcomeKind } from '../events/events.js';
+
+/** A group that was made into one task, or could not be (`error`; its tasks go back to it two minutes later). */
+export type Aggregation =
+  | (AsynqEventMap['groupAggregated'] & { readonly error?: undefined })
+  | (AsynqEventMap['aggregationFailed'] & { readonly task?: undefined });
 
 /** What a run came to: the number of attempts by outcome, and each of them. */
 export class RunSummary implements Readonly<Record<TaskOutcomeKind, number>> {
@@ -17,7 +22,11 @@ export class RunSummary implements Readonly<Record<TaskOutcomeKind, number>> {
   /** Every attempt, in the order in which they ended. Not part of comparisons such as `toEqual`. */
   declare readonly outcomes: readonly TaskOutcome[];
 
+  /** Every group that was due, in the order in which they were done. Not part of comparisons either. */
+  declare readonly aggregations: readonly Aggregation[];
+
   constructor() {
+    Object.defineProperty(this, 'aggregations', { value: [], enumerable: false });
     Object.defineProperty(this, 'outcomes', { value: [], enumerable: false });
   }
 
@@ -29,6 +38,10 @@ export class RunSummary implements Readonly<Record<TaskOutcomeKind, number>> {
   /** What the failed attempts threw, in the order in which they ended. */
   get errors(): unknown[] {
     return this.outcomes.flatMap(({ error }) => (error === undefined ? [] : [error]));
+  }
+
+  addAggregation(aggregation: Aggregation): void {
+    (this.aggregations as Aggregation[]).push(aggregation);
   }
 
   add(outcomes: readonly TaskOutcome[]): void {

@@ -32,6 +32,31 @@ const task = { id: 'a1', type: 'email', queue: 'low' };
 const boom = new Error('boom');
 
 describe('the log', () => {
+  test('of groups', () => {
+    const { events, lines } = recorded();
+    const of = { queue: 'low', group: 'g' };
+    const retryAt = new Date('2024-01-02T03:04:05Z');
+    events.emit('groupAggregated', { ...of, size: 3, task });
+    events.emit('aggregationFailed', { ...of, size: 2, error: boom, retryAt });
+    events.emit('groupsReclaimed', { queue: 'low', tasks: 1 });
+    events.emit('groupsRepaired', { queue: 'low', listed: 2, removed: 0 });
+    events.emit('groupNotAggregated', of);
+    expect(lines).toEqual([
+      [
+        'error',
+        'Aggregating 2 tasks of group "g" in queue "low" failed, they go back to it at 2024-01-02T03:04:05.000Z: boom',
+        boom.stack,
+      ],
+      ['warn', '1 task of queue "low" went back to their groups: nobody finished aggregating them'],
+      ['warn', 'Repaired the list of groups of queue "low": 2 added, 0 empty ones removed'],
+      [
+        'warn',
+        'Tasks wait in group "g" of queue "low", and no server aggregates them: ' +
+          'add a method with @TaskAggregator() for it, or start the server that has one',
+      ],
+    ]);
+  });
+
   test('of tasks: silent when they end well', () => {
     const { events, lines } = recorded();
     events.emit('taskStarted', { task, retried: 0 });

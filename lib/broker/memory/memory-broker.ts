@@ -266,6 +266,14 @@ export class MemoryBroker implements Broker {
     return 'deleted';
   }
 
+  /** When the first claimed set goes back to its group, in milliseconds since the epoch. */
+  nextReclaim(): number | undefined {
+    const deadlines = [...this.stores.values()].flatMap(({ sets }) =>
+      [...sets.values()].map(({ deadline }) => deadline),
+    );
+    return deadlines.length === 0 ? undefined : Math.min(...deadlines) * 1000;
+  }
+
   /** The servers that have published themselves and have not expired. */
   async servers(): Promise<PublishedServer[]> {
     this.assertOpen();

@@ -43,3 +43,48 @@ describe('resolveServerOptions', () => {
     expect(() => resolveServerOptions(options as never)).toThrow(message);
   });
 });
+
+describe('the policies of groups', () => {
+  const policy = (options: ServerOptions, queue = 'default', group = 'g') =>
+    resolveServerOptions(options).groups.policyOf(queue, group);
+
+  it('are those of asynq by default', () => {
+    expect(policy({})).toEqual({ gracePeriod: 60, maxDelay: 0, maxSize: 0 });
+  });
+
+  it('are whole seconds, rounded up', () => {
+    const options = { groupGracePeriod: '1500ms', groupMaxDelay: '2m', groupMaxSize: 5000 };
+    expect(policy(options)).toEqual({ gracePeriod: 2, maxDelay: 120, maxSize: 5000 });
+  });
+
+  it('are overridden by queue and beginning of the group, the later over the earlier, option by option', () => {
+    const options: ServerOptions = {
+      groupMaxSize: 10,
+      groupOverrides: [
+        { queue: 'q', groupGracePeriod: '5s', groupMaxDelay: '9s' },
+        { group: 'a:', groupGracePeriod: '7s' },
+        { queue: 'q', group: 'a:b', groupMaxDelay: 0 },
+      ],
+    };
+    expect(policy(options)).toEqual({ gracePeriod: 60, maxDelay: 0, maxSize: 10 });
+    expect(policy(options, 'q')).toEqual({ gracePeriod: 5, maxDelay: 9, maxSize: 10 });
+    expect(policy(options, 'p', 'a:x')).toEqual({ gracePeriod: 7, maxDelay: 0, maxSize: 10 });
+    expect(policy(options, 'q', 'a:x')).toEqual({ gracePeriod: 7, maxDelay: 9, maxSize: 10 });
+    expect(policy(options, 'q', 'a:bc')).toEqual({ gracePeriod: 7, maxDelay: 0, maxSize: 10 });
+  });
+
+  it.each<[ServerOptions, RegExp]>([
+    [{ groupGracePeriod: '999ms' }, /^groupGracePeriod must be at least one second, not "999ms"/],
+    [{ groupGracePeriod: 0 }, /^groupGracePeriod must be at least one second, not 0/],
+    [{ groupMaxDelay: '1ms' }, /^groupMaxDelay must be at least one second, or 0 for no limit, not "1ms"/],
+    [{ groupMaxSize: 5001 }, /^groupMaxSize must be a whole number from 0 to 5000, not 5001/],
+    [{ groupMaxSize: 1.5 }, /^groupMaxSize must be a whole number/],
+    [{ groupMaxDelays: 1 } as ServerOptions, /unknown server option "groupMaxDelays"; did you mean "groupMaxDelay"/],
+    [{ groupOverrides: {} as never }, /^groupOverrides must be an array, not an object/],
+    [{ groupOverrides: [{}, { gruop: 'x' } as never] }, /groupOverrides\[1\]: "gruop"; did you mean "group"/],
+    [{ groupOverrides: [{ group: ' ' }] }, /^groupOverrides\[0\]\.group must contain/],
+    [{ groupOverrides: [{ groupGracePeriod: '0s' }] }, /^groupOverrides\[0\]\.groupGracePeriod must be at least/],
+  ])('are refused: %o', (options, message) => {
+    expect(() => resolveServerOptions(options)).toThrow(message);
+  });
+});

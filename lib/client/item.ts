@@ -1,0 +1,27 @@
+import { InvalidTaskError } from '../errors.js';
+import type { TaskDefinition } from '../task/definition.js';
+import type { TaskOptions } from '../task/options.js';
+import { rejectUnknownKeys, requireObject } from '../validation.js';
+import type { DefinedItem, NamedItem } from './types.js';
+
+export type AnyTask = string | TaskDefinition;
+
+const ITEM_NAMES = ['task', 'type', 'payload', 'options'];
+
+/**
+ * A task, its payload and its options in one object.
+ *
+ * @param what for messages, as in `a task of enqueueMany`
+ * @throws InvalidTaskError
+ */
+export function readItem(
+  given: unknown,
+  what: string,
+): { task: AnyTask; payload: unknown; options: TaskOptions | undefined } {
+  const item = requireObject(given, what, InvalidTaskError) as Partial<DefinedItem & NamedItem>;
+  rejectUnknownKeys(item, ITEM_NAMES, `key of ${what}`, InvalidTaskError);
+  if ((item.task === undefined) === (item.type === undefined)) {
+    throw new InvalidTaskError(`${what} takes either "task" (a definition) or "type" (a name)`);
+  }
+  return { task: (item.task ?? item.type)!, payload: item.payload, options: item.options };
+}

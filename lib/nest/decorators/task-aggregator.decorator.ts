@@ -1,0 +1,63 @@
+import 'reflect-metadata';
+import { InvalidHandlerError } from '../../errors.js';
+import type { PayloadCodec } from '../../task/codec.js';
+import { requireCodec } from '../../task/definition.js';
+import { describe, isBlank, rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
+import { DEFAULT_CONNECTION, NEST_METADATA, TASK_AGGREGATOR_METADATA } from '../nest.constants.js';
+import { blankGroup } from '../nest.messages.js';
+import { nameOf, requireMethod } from './handler-method.js';
+
+export interface TaskAggregatorOptions {
+  /** The `name` of the AsynqModule whose groups these are. Default: the unnamed one. */
+  connection?: string;
+  /** How the payloads of grouped tasks are decoded. Default: the module's, which is JSON. */
+  codec?: PayloadCodec;
+}
+
+/** What one `@TaskAggregator` says. */
+export interface TaskAggregatorMetadata {
+  /** A prefix of group names; empty = every group. */
+  readonly pattern: string;
+  readonly connection: string;
+  readonly codec?: PayloadCodec;
+}
+
+const KNOWN: readonly (keyof TaskAggregatorOptions)[] = ['connection', 'codec'];
+
+/**
+ * Makes a method of a provider or controller the function that makes one task of the tasks of a group, when the group is due (see the
+ * server options `groupGracePeriod`, `groupMaxDelay`, `groupMaxSize`). It is called with `(group, tasks)`, the tasks in the order in
+ * which they joined as {@link GroupedTask}, and answers the task to enqueue as an item of `enqueueMany` (see {@link AggregatedTask}),
+ * or a promise of it. The task goes to the queue of the group, whatever its options say. When the method throws, the tasks go back
+ * to their group after 2 minutes. A task whose payload cannot be decoded is archived.
+ *
+ * Guards, interceptors, pipes and filters do not apply: it runs for a group, not for a task.
+ *
+ * @param groups the beginning of group names; the longest that fits wins. Default: every group that no other one takes
+ * @throws InvalidHandlerError for a blank prefix, an unknown option, or on anything but an instance method
+ */
+export function TaskAggregator(groups?: string, options?: TaskAggregatorOptions): MethodDecorator;
+export function TaskAggregator(options: TaskAggregatorOptions): MethodDecorator;
+export function TaskAggregator(
+  first: string | TaskAggregatorOptions = {},
+  second: TaskAggregatorOptions = {},
+): MethodDecorator {
+  return (target: object, key: string | symbol | undefined, descriptor?: PropertyDescriptor) => {
+    const method = requireMethod('TaskAggregator', target, key, descriptor);
+    const [groups, options] = typeof first === 'string' ? [first, second] : [undefined, first];
+    const metadata = toMetadata(groups, options, nameOf(target, key));
+    const others = (Reflect.getOwnMetadata(TASK_AGGREGATOR_METADATA, method) ?? []) as TaskAggregatorMetadata[];
+    Reflect.defineMetadata(TASK_AGGREGATOR_METADATA, [metadata, ...others], method);
+    Reflect.defineMetadata(NEST_METADATA.entryProvider, true, target.constructor);
+  };
+}
+
+function toMetadata(groups: string | undefined, options: TaskAggregatorOptions, what: string): TaskAggregatorMetadata {
+  if (groups !== undefined && isBlank(groups)) throw new InvalidHandlerError(blankGroup(what));
+  requireObject(options, `${what}: the options of @TaskAggregator (got ${describe(options)})`, InvalidHandlerError);
+  rejectUnknownKeys(options, KNOWN, `@TaskAggregator option of ${what}`, InvalidHandlerError);
+  const { connection, codec } = options;
+  if (connection !== undefined) requireNonBlank(connection, `${what}: connection`, InvalidHandlerError);
+  if (codec !== undefined) requireCodec(codec, `${what}: codec`);
+  return { pattern: groups ?? '', connection: connection ?? DEFAULT_CONNECTION, codec };
+}

@@ -1,0 +1,78 @@
+import { Injectable } from '@nestjs/common';
+import { ContextIdFactory, ModuleRef } from '@nestjs/core';
+import type { Broker, EnqueueRequest } from '../../broker/broker.js';
+import { readItem } from '../../client/item.js';
+import { Preparer } from '../../client/preparer.js';
+import { InvalidTaskError } from '../../errors.js';
+import type { GroupedTask, TaskAggregatorEntry } from '../../server/aggregators.js';
+import { jsonCodec, type PayloadCodec } from '../../task/codec.js';
+import type { TaskMessage } from '../../wire/message.js';
+import { describe } from '../../validation.js';
+import type { ResolvedModuleOptions } from '../asynq-module.options.js';
+import { noAggregatedTask } from '../nest.messages.js';
+import type { DiscoveredAggregator } from '../task-aggregator.explorer.js';
+import { undecodable } from './invalid-payload.js';
+
+type Aggregate = (group: string, tasks: readonly GroupedTask[]) => unknown;
+
+/** Turns discovered methods into what the server calls. */
+@Injectable()
+export class TaskAggregatorFactory {
+  create(
+    aggregator: DiscoveredAggregator,
+    { clock, keyPrefix }: Broker,
+    options: Pick<ResolvedModuleOptions, 'codec' | 'defaults'>,
+  ): TaskAggregatorEntry {
+    const { pattern, codec = options.codec ?? jsonCodec } = aggregator.metadata;
+    const preparer = new Preparer(keyPrefix, options.codec, options.defaults);
+    const aggregate = aggregator.scoped ? scoped(aggregator) : plain(aggregator);
+    return {
+      pattern,
+      read: (message) => groupedTask(message, codec),
+      aggregate: async (queue, group, tasks) => {
+        const made = await aggregate(queue, group, tasks);
+        if (typeof made !== 'object' || made === null) {
+          throw new InvalidTaskError(noAggregatedTask(aggregator.label, group, describe(made)));
+        }
+        return prepare(preparer, made, queue, clock.now());
+      },
+    };
+  }
+}
+
+function groupedTask({ id, type, payload, headers = {} }: TaskMessage, codec: PayloadCodec): GroupedTask {
+  try {
+    return { id, type, payload: codec.decode(payload), headers };
+  } catch (error) {
+    throw undecodable(type, error);
+  }
+}
+
+/** As the client does it, but into the queue of the group. */
+function prepare(preparer: Preparer, made: object, queue: string, now: number): EnqueueRequest {
+  const { task, payload, options } = readItem(made, 'an aggregated task');
+  return preparer.prepare(preparer.kindOf(task, { ...options, queue }), payload, now).request;
+}
+
+type Call = (queue: string, ...args: Parameters<Aggregate>) => unknown;
+
+/** The method as the instance has it now: a spy may have taken its place. */
+const methodOf = (instance: object, name: string): Aggregate => {
+  const method = (instance as Record<string, Aggregate>)[name]!;
+  return method.bind(instance);
+};
+
+function plain({ wrapper, methodName }: DiscoveredAggregator): Call {
+  return (_, ...args) => methodOf(wrapper.instance as object, methodName)(...args);
+}
+
+/** An instance for each set; injecting REQUEST gives `{ queue, group, tasks }`. */
+function scoped({ wrapper, methodName }: DiscoveredAggregator): Call {
+  const moduleRef = wrapper.host!.getProviderByKey<ModuleRef>(ModuleRef).instance;
+  return async (queue, group, tasks) => {
+    const contextId = ContextIdFactory.create();
+    moduleRef.registerRequestByContextId({ queue, group, tasks }, contextId);
+    const instance = await moduleRef.resolve<object>(wrapper.token as string, contextId, { strict: true });
+    return methodOf(instance, methodName)(group, tasks);
+  };
+}
