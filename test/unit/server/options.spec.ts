@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InvalidOptionError } from '../../../lib/errors.js';
-import { resolveServerOptions } from '../../../lib/server/options.js';
+import { resolveServerOptions, type ServerOptions } from '../../../lib/server/options.js';
 
 describe('resolveServerOptions', () => {
   it("applies asynq's defaults", () => {
