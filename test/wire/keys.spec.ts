@@ -21,7 +21,7 @@ describe('unique keys (appendix A.3)', () => {
 describe('keys of a queue', () => {
   it('are those of section 1.2', () => {
     const keys = asynq.queue('q');
-    const { base: _base, taskPrefix, groupPrefix, ...named } = keys;
+    const { base: _base, taskPrefix, groupPrefix, schedulePrefix: _schedulePrefix, ...named } = keys;
     expect(named).toEqual({
       pending: 'asynq:{q}:pending',
       active: 'asynq:{q}:active',
