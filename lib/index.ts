@@ -9,8 +9,16 @@ export type { Semaphore, SemaphoreRunOptions, TokenHolder } from './limits/semap
 export { AsynqInspector, type TaskList } from './inspector/inspector.js';
 export type { BulkOptions, BulkProgress, BulkResult, MovableState } from './inspector/bulk.js';
 export type { DeleteQueueOptions } from './inspector/delete-queue.js';
-export type { ListOptions } from './inspector/list-options.js';
-export type { DailyStats, QueueInfo, RunningServer, RunningTask } from './inspector/views.js';
+export type { ListOptions, PageOptions } from './inspector/list-options.js';
+export type { SearchOptions, SearchResult } from './inspector/search.js';
+export type {
+  DailyStats,
+  EnqueueEvent,
+  PeriodicEntry,
+  QueueInfo,
+  RunningServer,
+  RunningTask,
+} from './inspector/views.js';
 export type { DamagedEntry, GroupSize } from './broker/inspection.js';
 export {
   ASYNQ_BROKER,

@@ -1,4 +1,4 @@
-import type { ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
+import type { SchedulerEnqueueEvent, SchedulerEntry, ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
 import type { TaskState } from '../wire/states.js';
 
 /*
@@ -166,6 +166,10 @@ export interface InspectorBroker {
   deleteQueue(queue: string, options: DeletionOptions): Promise<DeletionStatus>;
   /** Servers of every kind, with what they run; what cannot be decoded is left out. */
   servers(): Promise<PublishedServer[]>;
+  /** What all schedulers have published, Go's too; what cannot be decoded is left out. */
+  schedulerEntries(): Promise<SchedulerEntry[]>;
+  /** The history of an entry, newest first. */
+  enqueueEvents(entryId: string, offset: number, size: number): Promise<SchedulerEnqueueEvent[]>;
   /** `undefined` where there is no cluster. */
   clusterPlace(queue: string): Promise<ClusterPlace | undefined>;
   /** Answers whether this call changed anything. */

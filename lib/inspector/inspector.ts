@@ -1,3 +1,4 @@
+import type { MonitoringBroker } from '../broker/broker.js';
 import type { DamagedEntry, GroupSize, InspectorBroker, TaskAction } from '../broker/inspection.js';
 import type { Clock } from '../clock.js';
 import {
@@ -15,13 +16,18 @@ import { utcDay } from '../wire/keys.js';
 import type { TaskState } from '../wire/states.js';
 import { type BulkOptions, type BulkResult, type MovableState, moveAll, toBulk } from './bulk.js';
 import { type DeleteQueueOptions, toDeletion } from './delete-queue.js';
-import { type ListOptions, toListRequest } from './list-options.js';
+import { type ListOptions, type PageOptions, toListRequest, toRange } from './list-options.js';
 import { refusal } from './refusal.js';
+import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
 import {
   type DailyStats,
+  type EnqueueEvent,
+  type PeriodicEntry,
   type QueueInfo,
   type RunningServer,
   viewDay,
+  viewEntry,
+  viewEvent,
   viewQueue,
   viewServer,
   viewTask,
@@ -48,7 +54,10 @@ export interface TaskList {
  * otherwise; all reject with InvalidOptionError for what cannot be meant, before anything is sent, and with BrokerUnavailableError.
  */
 export class AsynqInspector {
-  constructor(private readonly broker: InspectorBroker & { readonly clock: Clock }) {}
+  constructor(
+    private readonly broker: InspectorBroker &
+      Pick<MonitoringBroker, 'publishCancellation'> & { readonly clock: Clock },
+  ) {}
 
   /** Names of all queues that have ever had a task, unsorted. */
   queues(): Promise<string[]> {
@@ -178,6 +187,38 @@ export class AsynqInspector {
   /** The servers that run, ours and Go's, and what they are busy with. */
   async servers(): Promise<RunningServer[]> {
     return (await this.broker.servers()).map(viewServer);
+  }
+
+  /**
+   * Looks for tasks in one state (and group). One call looks at `scan` tasks and finds all of them that fit; the cursor goes on.
+   *
+   * @example await inspector.searchTasks('default', 'archived', { error: 'ECONNREFUSED' })
+   */
+  async searchTasks(queue: string, state: TaskState, options: SearchOptions): Promise<SearchResult> {
+    const wanted = toSearch(state, options);
+    await this.requireQueue(queue);
+    return search(this.broker, queue, wanted, (task) => viewTask(task, this.broker.clock));
+  }
+
+  /** The periodic tasks of all schedulers that run, ours and Go's. */
+  async schedulerEntries(): Promise<PeriodicEntry[]> {
+    return (await this.broker.schedulerEntries()).map(viewEntry);
+  }
+
+  /** What became of a periodic task: its last enqueues, newest first. Empty for an entry nobody knows. */
+  async schedulerEnqueueEvents(entryId: string, options?: PageOptions): Promise<EnqueueEvent[]> {
+    requireNonBlank(entryId, 'entry ID', InvalidOptionError);
+    const { offset, size } = toRange(options);
+    return (await this.broker.enqueueEvents(entryId, offset, size)).map(viewEvent);
+  }
+
+  /**
+   * Asks whichever server runs the task to cancel it: its signal fires, and the attempt counts as failed. Not acknowledged, and
+   * without effect on a task that does not run. An id that runs in several queues is cancelled in all of them, as in asynq.
+   */
+  async cancelProcessing(id: string): Promise<void> {
+    requireNonBlank(id, 'task ID', InvalidOptionError);
+    await this.broker.publishCancellation(id);
   }
 
   /** The slot of a Redis Cluster that holds the queue; `undefined` where there is no cluster. */

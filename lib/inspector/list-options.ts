@@ -39,6 +39,17 @@ export function toListRequest(state: TaskState, options: ListOptions = {}): List
   return { ...place, size, offset: size * (requirePositiveInteger(page, 'page', InvalidOptionError) - 1) };
 }
 
+export type PageOptions = Pick<ListOptions, 'size' | 'page'>;
+
+/** @throws InvalidOptionError */
+export function toRange(options: PageOptions = {}): { offset: number; size: number } {
+  requireObject(options, 'the options of a list', InvalidOptionError);
+  rejectUnknownKeys(options, ['size', 'page'], 'list option', InvalidOptionError);
+  const { size = DEFAULT_SIZE, page = 1 } = options;
+  requireInteger(size, 'size', InvalidOptionError, { least: 1, most: MAX_PAGE });
+  return { size, offset: size * (requirePositiveInteger(page, 'page', InvalidOptionError) - 1) };
+}
+
 /** @throws InvalidOptionError */
 export function toPlace(state: TaskState, group: string | undefined): Place {
   requireState(state);

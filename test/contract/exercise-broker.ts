@@ -16,6 +16,7 @@ import { exerciseMonitoring } from './suite/monitoring.js';
 import { exerciseMoving } from './suite/moving.js';
 import { exerciseNumbers } from './suite/numbers.js';
 import { exerciseScheduling } from './suite/scheduling.js';
+import { exercisePublished } from './suite/published.js';
 import { exerciseSettlements } from './suite/settlements.js';
 import { exerciseTake } from './suite/take.js';
 import { exerciseTransitions } from './suite/transitions.js';
@@ -52,6 +53,7 @@ export function exerciseBroker(name: string, makeWorld: MakeWorld): void {
     exerciseNumbers(current);
     exerciseMoving(current);
     exerciseDeletion(current);
+    exercisePublished(current);
     exerciseMonitoring(current);
     exerciseLimiting(current);
     exerciseScheduling(current);

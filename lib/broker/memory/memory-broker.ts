@@ -280,6 +280,18 @@ export class MemoryBroker implements Broker {
     return this.monitor.living(this.clock.now());
   }
 
+  async schedulerEntries(): Promise<SchedulerEntry[]> {
+    this.assertOpen();
+    return this.publishedEntries();
+  }
+
+  async enqueueEvents(entryId: string, offset: number, size: number): Promise<SchedulerEnqueueEvent[]> {
+    this.assertOpen();
+    return this.publishedEvents(entryId)
+      .toReversed()
+      .slice(offset, offset + size);
+  }
+
   async clusterPlace(): Promise<ClusterPlace | undefined> {
     this.assertOpen();
     return undefined;

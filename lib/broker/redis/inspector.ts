@@ -24,8 +24,16 @@ const SAMPLE = 20;
 /** Groups that one step looks at, more or less. */
 const GROUPS_AT_ONCE = 200;
 
-/** In listing.ts, moving.ts, deletion.ts and monitoring.ts. */
-type ElsewhereMethods = 'listTasks' | 'listIds' | 'moveTasks' | 'updatePayload' | 'deleteQueue' | 'servers';
+/** In listing.ts, moving.ts, deletion.ts and publications.ts. */
+type ElsewhereMethods =
+  | 'listTasks'
+  | 'listIds'
+  | 'moveTasks'
+  | 'updatePayload'
+  | 'deleteQueue'
+  | 'servers'
+  | 'schedulerEntries'
+  | 'enqueueEvents';
 
 /** Looks at queues and single tasks, and pauses queues, over the connection `monitor`. */
 export class RedisInspector implements Omit<InspectorBroker, ElsewhereMethods> {

@@ -42,6 +42,7 @@ import { RedisMaintenance } from './maintenance.js';
 import { RedisMonitoring } from './monitoring.js';
 import { RedisMoving } from './moving.js';
 import { RedisProducer } from './producer.js';
+import { RedisPublications } from './publications.js';
 import { RedisScheduling } from './scheduling.js';
 import { Scripts } from './scripts.js';
 import { RedisWakeSource } from './wake-source.js';
@@ -76,6 +77,7 @@ export class RedisBroker implements Broker {
   private readonly listing: RedisListing;
   private readonly moving: RedisMoving;
   private readonly deletion: RedisDeletion;
+  private readonly publications: RedisPublications;
 
   constructor(
     private readonly connections: RedisConnections,
@@ -96,6 +98,7 @@ export class RedisBroker implements Broker {
     this.listing = new RedisListing(scripts, this.keyspace, clock);
     this.moving = new RedisMoving(scripts, this.keyspace, clock);
     this.deletion = new RedisDeletion(connections, scripts, this.keyspace, clock);
+    this.publications = new RedisPublications(connections, this.keyspace, clock);
   }
 
   enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
@@ -263,7 +266,15 @@ export class RedisBroker implements Broker {
   }
 
   servers(): Promise<PublishedServer[]> {
-    return this.monitoring.servers();
+    return this.publications.servers();
+  }
+
+  schedulerEntries(): Promise<SchedulerEntry[]> {
+    return this.publications.schedulerEntries();
+  }
+
+  enqueueEvents(entryId: string, offset: number, size: number): Promise<SchedulerEnqueueEvent[]> {
+    return this.publications.enqueueEvents(entryId, offset, size);
   }
 
   clusterPlace(queue: string): Promise<ClusterPlace | undefined> {

@@ -88,6 +88,8 @@ export function exerciseInspection(current: () => Driver): void {
         broker.updatePayload('default', 'a', Buffer.alloc(1)),
         broker.deleteQueue('default', { force: true }),
         broker.servers(),
+        broker.schedulerEntries(),
+        broker.enqueueEvents('e', 0, 1),
         broker.getTask('default', 'a'),
         broker.pauseQueue('default'),
         broker.resumeQueue('default'),

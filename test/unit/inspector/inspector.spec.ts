@@ -12,6 +12,7 @@ import {
 import type { BulkProgress } from '../../../lib/inspector/bulk.js';
 import { AsynqInspector } from '../../../lib/inspector/inspector.js';
 import type { ListOptions } from '../../../lib/inspector/list-options.js';
+import type { SearchOptions } from '../../../lib/inspector/search.js';
 import { request } from '../../support/messages.js';
 
 describe('AsynqInspector', () => {
@@ -302,5 +303,96 @@ describe('AsynqInspector', () => {
     const progress: number[] = [];
     await inspector.deleteQueue('default', { force: true, onProgress: (deleted) => progress.push(deleted) });
     expect([await inspector.queues(), progress]).toEqual([['busy'], [1]]);
+  });
+
+  it('shows periodic tasks and what became of them', async () => {
+    const { broker, inspector } = await setUp();
+    const entry = {
+      id: 'e',
+      spec: '@daily',
+      taskType: 't',
+      taskPayload: Buffer.alloc(0),
+      enqueueOptions: ['Queue("q")'],
+    };
+    await broker.writeSchedulerEntries(
+      'h:1:x',
+      [{ ...entry, nextEnqueueTime: now + 5, prevEnqueueTime: undefined }],
+      20,
+    );
+    for (const [index, taskId] of ['a', 'b', 'c'].entries()) {
+      await broker.recordEnqueueEvent('e', { taskId, enqueueTime: now + index });
+    }
+    expect(await inspector.schedulerEntries()).toEqual([
+      {
+        ...{ id: 'e', spec: '@daily', taskType: 't', taskPayload: Buffer.alloc(0), options: ['Queue("q")'] },
+        ...{ nextEnqueueAt: new Date(now + 5), prevEnqueueAt: undefined },
+      },
+    ]);
+    expect(await inspector.schedulerEnqueueEvents('e', { size: 2 })).toEqual([
+      { taskId: 'c', enqueuedAt: new Date(now + 2) },
+      { taskId: 'b', enqueuedAt: new Date(now + 1) },
+    ]);
+    expect(await inspector.schedulerEnqueueEvents('e', { size: 2, page: 2 })).toHaveLength(1);
+    await expect(inspector.schedulerEnqueueEvents('e', { size: 0 })).rejects.toThrow(InvalidOptionError);
+    await expect(inspector.schedulerEnqueueEvents('')).rejects.toThrow(InvalidOptionError);
+  });
+
+  it('asks for a task to be cancelled', async () => {
+    const { broker, inspector } = await setUp();
+    const cancelled: string[] = [];
+    await broker.subscribeCancellations((id) => cancelled.push(id));
+    await inspector.cancelProcessing('a');
+    expect(cancelled).toEqual(['a']);
+    await expect(inspector.cancelProcessing(' ')).rejects.toThrow(InvalidOptionError);
+  });
+
+  describe('searches', () => {
+    const searchable = async () => {
+      const { broker, inspector } = await setUp();
+      const fields = [
+        { id: 'u-1', type: 'email:welcome', payload: Buffer.from('{"user":1}'), errorMsg: 'connect ECONNREFUSED' },
+        { id: 'u-2', type: 'email:bye', payload: Buffer.from('{"user":"ü"}'), errorMsg: 'timeout' },
+        { id: 'v-1', type: 'img:resize', payload: Buffer.from([0, 255]), errorMsg: '' },
+      ];
+      await broker.enqueue(
+        'default',
+        fields.map((partial) => request(partial)),
+      );
+      return inspector;
+    };
+
+    it.each<[SearchOptions, string[]]>([
+      [{ type: 'email:' }, ['u-1', 'u-2']],
+      [{ id: 'u-' }, ['u-1', 'u-2']],
+      [{ payload: '"ü"' }, ['u-2']],
+      [{ error: 'ECONN' }, ['u-1']],
+      [{ id: 'u-', error: 'timeout' }, ['u-2']],
+      [{ type: 'mail' }, []],
+    ])('for %j', async (options, expected) => {
+      const { tasks, scanned, cursor } = await (await searchable()).searchTasks('default', 'pending', options);
+      expect([tasks.map(({ id }) => id), scanned, cursor]).toEqual([expected, 3, undefined]);
+    });
+
+    it('looks at so many tasks at most, and goes on from there', async () => {
+      const inspector = await searchable();
+      const first = await inspector.searchTasks('default', 'pending', { id: 'v', scan: 2 });
+      expect(first).toMatchObject({ tasks: [], scanned: 2, cursor: expect.any(String) });
+      const second = await inspector.searchTasks('default', 'pending', { id: 'v', scan: 2, cursor: first.cursor });
+      expect(second).toMatchObject({ tasks: [{ id: 'v-1' }], scanned: 1, cursor: undefined });
+    });
+
+    it.each([
+      [{}],
+      [{ type: '' }],
+      [{ type: 'a', scan: 0 }],
+      [{ type: 'a', scan: 10_001 }],
+      [{ text: 'a' }],
+      [{ id: 'a', cursor: 'x' }],
+    ])('refuses %j', async (options) => {
+      const inspector = await searchable();
+      await expect(inspector.searchTasks('default', 'pending', options as SearchOptions)).rejects.toThrow(
+        InvalidOptionError,
+      );
+    });
   });
 });

@@ -1,0 +1,96 @@
+import {
+  type DamagedEntry,
+  type InspectorBroker,
+  type ListedTask,
+  MAX_PAGE,
+  type Place,
+} from '../broker/inspection.js';
+import { InvalidOptionError } from '../errors.js';
+import type { TaskInfo } from '../task/info.js';
+import { rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../validation.js';
+import type { TaskState } from '../wire/states.js';
+import { toPlace } from './list-options.js';
+
+/** What to look for: at least one of the first four. A task must fit all that are given. */
+export interface SearchOptions {
+  /** How the type begins: `email:` finds `email:welcome`. */
+  readonly type?: string;
+  /** How the id begins. */
+  readonly id?: string;
+  /** Text in the payload, as it is stored. */
+  readonly payload?: string;
+  /** Text in the last error. */
+  readonly error?: string;
+  /** The group; required for `aggregating`, and for nothing else. */
+  readonly group?: string;
+  /** How many tasks to look at, 1 to 10,000; default 1,000. */
+  readonly scan?: number;
+  /** Where the search before ended: its `cursor`. */
+  readonly cursor?: string;
+}
+
+export interface SearchResult {
+  /** All that fit, of those looked at. */
+  readonly tasks: TaskInfo[];
+  /** Entries without a readable message whose id fits, when nothing but the id was asked for. */
+  readonly damaged: readonly DamagedEntry[];
+  /** How many entries were looked at. */
+  readonly scanned: number;
+  /** Pass it to go on; `undefined` when all were looked at. */
+  readonly cursor: string | undefined;
+}
+
+const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
+const DEFAULT_SCAN = 1_000;
+const MOST_SCANNED = 10_000;
+
+interface Search {
+  readonly place: Place;
+  readonly scan: number;
+  readonly cursor: string | undefined;
+  readonly fits: (task: ListedTask) => boolean;
+  readonly fitsDamaged: (entry: DamagedEntry) => boolean;
+}
+
+/** @throws InvalidOptionError */
+export function toSearch(state: TaskState, options: SearchOptions): Search {
+  requireObject(options, 'the options of a search', InvalidOptionError);
+  const known = [...CRITERIA, 'group', 'scan', 'cursor'];
+  rejectUnknownKeys(options, known, 'search option', InvalidOptionError);
+  const { type = '', id = '', payload = '', error = '', group, scan = DEFAULT_SCAN, cursor } = options;
+  const given = CRITERIA.filter((name) => options[name] !== undefined);
+  for (const name of given) requireNonBlank(options[name], name, InvalidOptionError);
+  if (given.length === 0) throw new InvalidOptionError(`nothing to search for; give one of ${CRITERIA.join(', ')}`);
+  if (cursor !== undefined) requireNonBlank(cursor, 'cursor', InvalidOptionError);
+  return {
+    place: toPlace(state, group),
+    scan: requireInteger(scan, 'scan', InvalidOptionError, { least: 1, most: MOST_SCANNED }),
+    cursor,
+    fits: ({ message }) =>
+      message.type.startsWith(type) &&
+      message.id.startsWith(id) &&
+      message.payload.includes(payload) &&
+      message.errorMsg.includes(error),
+    fitsDamaged: (entry) => given.length === 1 && id !== '' && entry.id.startsWith(id),
+  };
+}
+
+/** Reads the list page by page until so many entries have been looked at: the work of one call is bounded. */
+export async function search(
+  broker: InspectorBroker,
+  queue: string,
+  { place, scan, fits, fitsDamaged, cursor }: Search,
+  view: (task: ListedTask) => TaskInfo,
+): Promise<SearchResult> {
+  const found: { tasks: TaskInfo[]; damaged: DamagedEntry[] } = { tasks: [], damaged: [] };
+  let scanned = 0;
+  let next = cursor;
+  do {
+    const page = await broker.listTasks(queue, { ...place, size: Math.min(MAX_PAGE, scan - scanned), cursor: next });
+    found.tasks.push(...page.tasks.filter(fits).map(view));
+    found.damaged.push(...page.damaged.filter(fitsDamaged));
+    scanned += page.tasks.length + page.damaged.length;
+    next = page.cursor;
+  } while (next !== undefined && scanned < scan);
+  return { ...found, scanned, cursor: next };
+}

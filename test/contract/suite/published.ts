@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import type { SchedulerEntry } from '../../../lib/wire/message.js';
+import type { Driver } from '../driver.js';
+
+const entry = (driver: Driver, id: string): SchedulerEntry => ({
+  ...{ id, spec: '@every 1h', taskType: 't', taskPayload: Buffer.from([0, 255]), enqueueOptions: ['MaxRetry(5)'] },
+  ...{ nextEnqueueTime: driver.clock.now() + 1000, prevEnqueueTime: undefined },
+});
+
+export function exercisePublished(current: () => Driver): void {
+  describe('schedulerEntries', () => {
+    it('tells what all schedulers have published, in their order', async () => {
+      const driver = current();
+      const [a, b, c] = ['a', 'b', 'c'].map((id) => entry(driver, id));
+      expect(await driver.broker.schedulerEntries()).toEqual([]);
+      await driver.broker.writeSchedulerEntries('h:1:x', [a!, b!], 20);
+      expect(await driver.broker.schedulerEntries()).toEqual([a, b]);
+      await driver.broker.writeSchedulerEntries('h:2:y', [c!], 20);
+      expect(await driver.broker.schedulerEntries()).toEqual(expect.arrayContaining([a, b, c]));
+      await driver.broker.clearSchedulerEntries('h:1:x');
+      expect(await driver.broker.schedulerEntries()).toEqual([c]);
+    });
+  });
+
+  describe('enqueueEvents', () => {
+    it('tells the history of an entry page by page, newest first', async () => {
+      const driver = current();
+      const events = Array.from({ length: 5 }, (_, index) => ({
+        ...{ taskId: `t${index}`, enqueueTime: driver.clock.now() + index * 1000 },
+      }));
+      for (const event of events) await driver.broker.recordEnqueueEvent('e', event);
+      expect(await driver.broker.enqueueEvents('e', 0, 2)).toEqual([events[4], events[3]]);
+      expect(await driver.broker.enqueueEvents('e', 4, 2)).toEqual([events[0]]);
+      expect(await driver.broker.enqueueEvents('other', 0, 2)).toEqual([]);
+    });
+  });
+}
