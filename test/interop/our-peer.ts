@@ -7,8 +7,10 @@ import { createInterface } from 'node:readline';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { RedisConnections } from '../../lib/broker/redis/connections.js';
 import { AsynqClient } from '../../lib/client/client.js';
+import { Preparer } from '../../lib/client/preparer.js';
 import { SystemClock } from '../../lib/clock.js';
 import { DuplicateTaskError, TaskIdConflictError } from '../../lib/errors.js';
+import type { TaskAggregatorEntry } from '../../lib/server/aggregators.js';
 import { Server } from '../../lib/server/server.js';
 import type { TaskContext } from '../../lib/task/context.js';
 import type { PeerEnqueue, PeerEvent, PeerServe } from '../support/peer.js';
@@ -26,7 +28,14 @@ const complain = (what: string, error: unknown): void => console.error(`${what}:
 const emit = (event: PeerEvent['event'], fields: Partial<PeerEvent>): void => write({ event, ...fields });
 
 /** What no server should have to tell while Redis is there and answers. */
-const TROUBLE = ['loopFailed', 'queueUnreachable', 'wakeUnavailable', 'hookFailed', 'listenerFailed'] as const;
+const TROUBLE = [
+  'aggregationFailed',
+  'loopFailed',
+  'queueUnreachable',
+  'wakeUnavailable',
+  'hookFailed',
+  'listenerFailed',
+] as const;
 
 /** Requests as they arrive: bytes in base64. */
 type SentEnqueue = Omit<PeerEnqueue, 'payload'> & { payload?: string };
@@ -58,14 +67,33 @@ const enqueueMany = async ({
   });
 };
 
-const serve = async ({ name = '', retryDelay = 0, behaviours, ...options }: SentServe): Promise<void> => {
+/** Makes one task of the tasks of a group, with their payloads line by line. */
+const joinPayloads = (type: string): TaskAggregatorEntry => {
+  const preparer = new Preparer(broker.keyPrefix);
+  return {
+    pattern: '',
+    read: ({ id, type, payload, headers = {} }) => ({ id, type, payload, headers }),
+    aggregate: async (queue, _, tasks) => {
+      const lines = tasks.map(({ payload }) => (payload as Buffer).toString()).join('\n');
+      return preparer.prepare(preparer.kindOf(type, { queue }), Buffer.from(lines), clock.now()).request;
+    },
+  };
+};
+
+const serve = async ({ name = '', retryDelay = 0, behaviours, aggregateTo, ...options }: SentServe): Promise<void> => {
   const handlers = Object.entries(behaviours).map(([pattern, steps]) => ({
     pattern,
     handle: (task: TaskContext) => attempt(task, name, steps, gates, emit),
   }));
   const onError = (error: unknown, { id }: TaskContext): void =>
     emit('error', { server: name, id, error: error instanceof Error ? error.message : String(error) });
-  const server = new Server({ broker, handlers, options: { ...options, retryDelay: () => retryDelay, onError } });
+  const aggregators = aggregateTo === undefined ? [] : [joinPayloads(aggregateTo)];
+  const server = new Server({
+    broker,
+    handlers,
+    aggregators,
+    options: { ...options, retryDelay: () => retryDelay, onError },
+  });
   for (const event of TROUBLE) server.events.on(event, (details) => complain(event, details));
   servers.set(name, server);
   await server.start();

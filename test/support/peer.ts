@@ -45,6 +45,11 @@ export interface PeerServe {
   delayedTaskCheckInterval?: number;
   retryDelay?: number;
   shutdownTimeout?: number;
+  /** Type of the tasks that groups become, with the payloads line by line; without it nothing is aggregated here. */
+  aggregateTo?: string;
+  groupGracePeriod?: number;
+  groupMaxDelay?: number;
+  groupMaxSize?: number;
   /** By pattern of the task type: the attempt after n failures does step n, or the last one. */
   behaviours: Record<string, PeerStep[]>;
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,11 @@ type serveArgs struct {
 	DelayedCheckMs int64 `json:"delayedTaskCheckInterval"`
 	RetryDelayMs   int64 `json:"retryDelay"`
 	ShutdownMs     int64 `json:"shutdownTimeout"`
+	// Type of the tasks that groups become; empty is no aggregator. Periods of 0 are asynq's defaults.
+	AggregateTo  string `json:"aggregateTo"`
+	GroupGraceMs int64  `json:"groupGracePeriod"`
+	GroupDelayMs int64  `json:"groupMaxDelay"`
+	GroupMaxSize int    `json:"groupMaxSize"`
 	// By pattern of the task type. The attempt after n failures does step n, or the last one.
 	Behaviours map[string][]step `json:"behaviours"`
 }
@@ -73,7 +79,7 @@ func (s *servers) start(args serveArgs) error {
 	for pattern, steps := range args.Behaviours {
 		mux.HandleFunc(pattern, s.handler(args.Name, steps))
 	}
-	server := asynq.NewServer(s.redis, asynq.Config{
+	config := asynq.Config{
 		Concurrency:              args.Concurrency,
 		Queues:                   args.Queues,
 		StrictPriority:           args.Strict,
@@ -83,7 +89,14 @@ func (s *servers) start(args serveArgs) error {
 		RetryDelayFunc:           func(int, error, *asynq.Task) time.Duration { return milliseconds(args.RetryDelayMs) },
 		ErrorHandler:             asynq.ErrorHandlerFunc(s.reportError(args.Name)),
 		LogLevel:                 asynq.ErrorLevel,
-	})
+		GroupGracePeriod:         milliseconds(args.GroupGraceMs),
+		GroupMaxDelay:            milliseconds(args.GroupDelayMs),
+		GroupMaxSize:             args.GroupMaxSize,
+	}
+	if args.AggregateTo != "" {
+		config.GroupAggregator = asynq.GroupAggregatorFunc(joinPayloads(args.AggregateTo))
+	}
+	server := asynq.NewServer(s.redis, config)
 	if err := server.Start(mux); err != nil {
 		return err
 	}
@@ -91,6 +104,17 @@ func (s *servers) start(args serveArgs) error {
 	defer s.mu.Unlock()
 	s.running[args.Name] = server
 	return nil
+}
+
+// joinPayloads makes one task of the tasks of a group, with their payloads line by line.
+func joinPayloads(typename string) func(string, []*asynq.Task) *asynq.Task {
+	return func(_ string, tasks []*asynq.Task) *asynq.Task {
+		payloads := make([][]byte, len(tasks))
+		for i, task := range tasks {
+			payloads[i] = task.Payload()
+		}
+		return asynq.NewTask(typename, bytes.Join(payloads, []byte("\n")))
+	}
 }
 
 func (s *servers) named(do func(*asynq.Server)) func(nameArgs) error {
