@@ -222,7 +222,7 @@ if most > 0 then
   local free = math.max(0, most - call('LLEN', active))
   if free < wanted then wanted, reply[2] = free, LOOK_AGAIN end
 end
-if startable and startable < wanted then
+if startable and math.max(0, startable) < wanted then
   local next_part = (oldest_part + PARTS + 1) * part - tonumber(string.sub(ARGV[3], 1, -7))
   wanted, reply[2] = math.max(0, startable), math.max(reply[2], next_part)
 end

@@ -75,6 +75,14 @@ export function exerciseLimiting(current: () => Driver): void {
       expect(reply).toMatchObject({ tasks: [], backlog: 0, limitedFor: 0 });
     });
 
+    it('that are both reached wait for the one that is in the way', async () => {
+      const driver = current();
+      for (let index = 0; index < 4; index++) await driver.add();
+      await take(driver, { active: 2, rate: 2, window: WINDOW });
+      // Already more than the rate have started; but with no slot free it is the running tasks that are in the way.
+      expect(await take(driver, { active: 2, rate: 1, window: WINDOW })).toMatchObject({ tasks: [], limitedFor: 100 });
+    });
+
     it('are counted for each window by itself', async () => {
       const driver = current();
       for (let index = 0; index < 4; index++) await driver.add();
