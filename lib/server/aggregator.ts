@@ -2,6 +2,7 @@ import type { AggregationBroker, ClaimedSet } from '../broker/aggregation.js';
 import type { Clock } from '../clock.js';
 import { ServerStateError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
+import { allDone } from './all-done.js';
 import { Aggregation } from './aggregation.js';
 import type { Aggregators } from './aggregators.js';
 import type { ResolvedGroupOptions } from './group-options.js';
@@ -48,10 +49,8 @@ export class Aggregator {
 
   /** Starts what is due, and does not wait for it. A failing queue does not hold up the others. */
   async runOnce(): Promise<number> {
-    const passes = await Promise.allSettled(this.options.lanes.queues().map((queue) => this.claim(queue)));
-    const failure = passes.find((pass) => pass.status === 'rejected');
-    if (failure) throw failure.reason;
-    const times = passes.map((pass) => (pass.status === 'fulfilled' ? pass.value : undefined) ?? Infinity);
+    const passes = await allDone(this.options.lanes.queues().map((queue) => this.claim(queue)));
+    const times = passes.map((time) => time ?? Infinity);
     return Math.min(this.interval, Math.max(1, Math.min(...times)));
   }
 

@@ -1,5 +1,6 @@
 import type { MaintenanceBroker, WakeSource } from '../broker/broker.js';
 import type { Clock } from '../clock.js';
+import { allDone } from './all-done.js';
 import type { Lanes } from './lanes.js';
 
 /** Milliseconds between two passes at least, however often queues tell of changes. */
@@ -26,14 +27,9 @@ export class Forwarder {
   async runOnce(): Promise<number> {
     this.lastRun = this.options.clock.now();
     const queues = this.options.lanes.queues();
-    const passes = await Promise.allSettled(queues.map((queue) => this.options.broker.forward(queue)));
+    const passes = await allDone(queues.map((queue) => this.options.broker.forward(queue)));
     let next: number | undefined;
-    let failure: PromiseRejectedResult | undefined;
-    for (const pass of passes) {
-      if (pass.status === 'rejected') failure = pass;
-      else next = earlier(next, pass.value.nextDue);
-    }
-    if (failure) throw failure.reason;
+    for (const { nextDue } of passes) next = earlier(next, nextDue);
     next = earlier(next, await this.arm(queues));
     return this.delayUntil(next);
   }

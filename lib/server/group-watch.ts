@@ -1,6 +1,7 @@
 import type { AggregationBroker } from '../broker/aggregation.js';
 import { floorSeconds, type Clock } from '../clock.js';
 import type { AsynqEvents } from '../events/events.js';
+import { allDone } from './all-done.js';
 import type { Aggregators } from './aggregators.js';
 import type { ResolvedGroupOptions } from './group-options.js';
 import type { Lanes } from './lanes.js';
@@ -30,10 +31,7 @@ export class GroupWatch {
   async runOnce(): Promise<number> {
     const suspects = new Set<string>();
     const queues = this.options.lanes.queues().filter((queue) => !this.told.has(queue));
-    const looks = await Promise.allSettled(queues.map((queue) => this.look(queue, suspects)));
-    this.suspects = suspects;
-    const failure = looks.find((look) => look.status === 'rejected');
-    if (failure) throw failure.reason;
+    await allDone(queues.map((queue) => this.look(queue, suspects))).finally(() => (this.suspects = suspects));
     return EVERY;
   }
 

@@ -2,6 +2,7 @@ import type { AggregationBroker } from '../broker/aggregation.js';
 import type { MaintenanceBroker } from '../broker/broker.js';
 import type { Clock } from '../clock.js';
 import type { AsynqEvents } from '../events/events.js';
+import { allDone } from './all-done.js';
 import type { Lanes } from './lanes.js';
 
 /** Milliseconds between two searches for groups that are not listed: each looks at every key of the Redis. */
@@ -27,9 +28,7 @@ export class Janitor {
   constructor(private readonly options: JanitorOptions) {}
 
   async runOnce(): Promise<number> {
-    const results = await Promise.allSettled(this.options.lanes.queues().map((queue) => this.clean(queue)));
-    const failure = results.find((result) => result.status === 'rejected');
-    if (failure) throw failure.reason;
+    await allDone(this.options.lanes.queues().map((queue) => this.clean(queue)));
     return this.options.interval;
   }
 

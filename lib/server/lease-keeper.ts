@@ -1,5 +1,6 @@
 import { LEASE_SECONDS, RECOVERY_GRACE_SECONDS, type ConsumerBroker } from '../broker/broker.js';
 import { floorSeconds, type Clock } from '../clock.js';
+import { allDone } from './all-done.js';
 import type { ActiveTask } from './active-task.js';
 import type { Lane } from './lane.js';
 import type { Lanes } from './lanes.js';
@@ -30,10 +31,7 @@ export class LeaseKeeper {
   constructor(private readonly options: LeaseKeeperOptions) {}
 
   async runOnce(): Promise<number> {
-    const lanes = [...this.options.lanes.all()];
-    const results = await Promise.allSettled(lanes.map((lane) => this.extend(lane)));
-    const failure = results.find((result) => result.status === 'rejected');
-    if (failure) throw failure.reason;
+    await allDone([...this.options.lanes.all()].map((lane) => this.extend(lane)));
     return EVERY;
   }
 

@@ -9,6 +9,7 @@ import {
 } from '../broker/broker.js';
 import { floorSeconds, type Clock } from '../clock.js';
 import type { AsynqEvents } from '../events/events.js';
+import { allDone } from './all-done.js';
 import { ActiveTask } from './active-task.js';
 import type { Lanes } from './lanes.js';
 import type { Mux } from './mux.js';
@@ -43,9 +44,7 @@ export class Recoverer {
   async runOnce(): Promise<number> {
     const repair = this.passes++ % REPAIR_EVERY === 0;
     const queues = this.options.lanes.queues();
-    const results = await Promise.allSettled(queues.map((queue) => this.recover(queue, repair)));
-    const failure = results.find((result) => result.status === 'rejected');
-    if (failure) throw failure.reason;
+    await allDone(queues.map((queue) => this.recover(queue, repair)));
     return EVERY * (0.75 + Math.random() / 2);
   }
 
