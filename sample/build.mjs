@@ -11,6 +11,7 @@ const SOURCES = [
   'scripts/embed-lua.mjs',
   'sample/01-quickstart/src',
   'sample/02-web/src',
+  'sample/03-scheduled/src',
   'package.json',
 ];
 /** Written last, with the time of the beginning: every older source is in it. */

@@ -1,0 +1,37 @@
+import { Injectable } from '@nestjs/common';
+import {
+  type AggregatedTask,
+  AsynqClient,
+  type GroupedTask,
+  TaskAggregator,
+  TaskHandler,
+  type TaskInfo,
+} from 'nestjs-asynq';
+import { say } from './say.js';
+import { type Digest, type Mention, Mentioned, SendDigest } from './tasks.js';
+
+const READER = 'reader:';
+
+/** One mail for many mentions. */
+@Injectable()
+export class Digests {
+  constructor(private readonly client: AsynqClient) {}
+
+  /** Joins the mentions of that reader that have not been mailed yet. */
+  mention(reader: string, mention: Mention): Promise<TaskInfo> {
+    return this.client.enqueue(Mentioned, mention, { group: READER + reader });
+  }
+
+  /** When a group is due (app.module.ts says when), one task takes the place of all its tasks, in one step. */
+  @TaskAggregator(READER)
+  collect(group: string, mentions: readonly GroupedTask<Mention>[]): AggregatedTask {
+    const inOrder = mentions.map(({ payload }) => payload).toSorted((a, b) => a.at - b.at);
+    return { task: SendDigest, payload: { reader: group.slice(READER.length), mentions: inOrder } };
+  }
+
+  /** A task like any other: it is retried when the mail cannot be sent. */
+  @TaskHandler(SendDigest)
+  send({ reader, mentions }: Digest): void {
+    say(`mail to ${reader}: ${mentions.map(({ by, text }) => `${by}: ${text}`).join(' | ')}`);
+  }
+}

@@ -1,0 +1,60 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { AsynqInspector, type TaskInfo } from 'nestjs-asynq';
+import { Digests } from './digests.js';
+import { say } from './say.js';
+import { FORUM_QUEUE } from './tasks.js';
+
+const PAUSE = 200;
+
+/** Who is mentioned, by whom. */
+const TALK = [
+  ['ann', 'bob', 'is it out yet?'],
+  ['ann', 'cem', 'I hear it is'],
+  ['bob', 'ann', 'it is'],
+  ['ann', 'bob', 'where?'],
+  ['cem', 'ann', 'thanks for the tests'],
+  ['ann', 'dee', 'does it do groups?'],
+  ['bob', 'ann', 'on npm'],
+  ['ann', 'dee', 'found it'],
+  ['ann', 'bob', 'and cron?'],
+  ['ann', 'cem', 'see the manual'],
+] as const;
+
+/** A lively hour in a forum, in two seconds. */
+@Injectable()
+export class Forum {
+  constructor(
+    private readonly digests: Digests,
+    private readonly inspector: AsynqInspector,
+  ) {}
+
+  /** Resolves when every mention is in a mail that was sent, by this process or another. */
+  async talk(): Promise<void> {
+    const mentions: TaskInfo[] = [];
+    for (const [reader, by, text] of TALK) {
+      mentions.push(await this.digests.mention(reader, { by, text, at: Date.now() }));
+      say(`${by} mentions ${reader}`);
+      await wait(PAUSE);
+    }
+    for (const mention of mentions) await this.until(async () => !(await this.find(mention)));
+    await this.untilIdle();
+  }
+
+  /** Nothing is left to run now. */
+  untilIdle(): Promise<void> {
+    return this.until(async () => {
+      const { pending, active } = await this.inspector.getQueueInfo(FORUM_QUEUE);
+      return pending + active === 0;
+    });
+  }
+
+  /** It is gone as soon as the digest is there. */
+  private find({ queue, id }: TaskInfo): Promise<TaskInfo | undefined> {
+    return this.inspector.getTaskInfo(queue, id);
+  }
+
+  private async until(isTrue: () => Promise<boolean>): Promise<void> {
+    while (!(await isTrue())) await wait(20);
+  }
+}

@@ -1,0 +1,31 @@
+import { Injectable } from '@nestjs/common';
+import { AsynqInspector, PeriodicTask } from 'nestjs-asynq';
+import { say } from './say.js';
+import { FORUM_QUEUE } from './tasks.js';
+
+/** Reports on what the queue does. However many processes have these methods, each planned time comes once. */
+@Injectable()
+export class Reports {
+  constructor(private readonly inspector: AsynqInspector) {}
+
+  /** At two in the morning on the clocks of Berlin; when all processes were down at two, as soon as one is up. */
+  @PeriodicTask('0 2 * * *', {
+    type: 'report:nightly',
+    tz: 'Europe/Berlin',
+    missed: 'one',
+    overlap: 'skip',
+    queue: FORUM_QUEUE,
+    maxRetry: 3,
+  })
+  async nightly(): Promise<void> {
+    const [, yesterday] = await this.inspector.history(FORUM_QUEUE, 2);
+    say(`report on ${yesterday!.date}: ${yesterday!.processed} tasks done, ${yesterday!.failed} failures`);
+  }
+
+  /** The same for today, so that nobody has to stay up. */
+  @PeriodicTask('@every 2s', { type: 'report:preview', queue: FORUM_QUEUE })
+  async preview(): Promise<void> {
+    const { processed, failed, aggregating } = await this.inspector.getQueueInfo(FORUM_QUEUE);
+    say(`report on today: ${processed} tasks done, ${failed} failures, ${aggregating} mentions wait for their digest`);
+  }
+}
