@@ -133,11 +133,14 @@ export class DeadlineExceededError extends AsynqError {
   }
 }
 
-/** The task was cancelled over `asynq:cancel` (Go's context.Canceled). An ordinary failure: it is retried. */
+/**
+ * The task was cancelled (Go's context.Canceled). The message is the reason, if one was given. An ordinary failure, which is
+ * retried; with the cause SkipRetry the task is archived, with the cause RevokeTask deleted.
+ */
 export class TaskCanceledError extends AsynqError {
   readonly code = 'ASYNQ_TASK_CANCELED';
-  constructor() {
-    super('context canceled');
+  constructor(reason = 'context canceled', options?: ErrorOptions) {
+    super(reason, options);
   }
 }
 

@@ -7,6 +7,7 @@ export type { AggregatedTask, DefinedItem, EnqueueResult, NamedItem } from './cl
 export { AsynqSemaphores } from './limits/semaphores.js';
 export type { Semaphore, SemaphoreRunOptions, TokenHolder } from './limits/semaphore.js';
 export { AsynqInspector, type TaskList } from './inspector/inspector.js';
+export type { CancelOptions } from './inspector/cancel-options.js';
 export type { BulkOptions, BulkProgress, BulkResult, MovableState } from './inspector/bulk.js';
 export type { DeleteQueueOptions } from './inspector/delete-queue.js';
 export type { ListOptions, PageOptions } from './inspector/list-options.js';
@@ -20,6 +21,7 @@ export type {
   RunningTask,
 } from './inspector/views.js';
 export type { DamagedEntry, GroupSize } from './broker/inspection.js';
+export type { CancelOutcome } from './broker/cancellation.js';
 export {
   ASYNQ_BROKER,
   getAsynqBrokerToken,

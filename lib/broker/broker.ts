@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.js';
 import type { ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
 import type { AggregationBroker } from './aggregation.js';
+import type { CancellationBroker } from './cancellation.js';
 import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 import type { InspectorBroker } from './inspection.js';
 import type { LimitingBroker } from './limiting.js';
@@ -148,13 +149,6 @@ export interface MonitoringBroker {
   /** Publishes a server and its running tasks for `ttl` seconds. */
   writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void>;
   clearServerState(info: Pick<ServerInfo, 'host' | 'pid' | 'serverId'>): Promise<void>;
-  /** Asks whichever server runs the task to cancel it; best effort, not acknowledged. */
-  publishCancellation(id: string): Promise<void>;
-  /**
-   * Calls `onCancel` for every cancelled id from when the promise resolves; it rejects when subscribing failed.
-   * A lost connection is renewed by the broker. The returned function ends the subscription.
-   */
-  subscribeCancellations(onCancel: (id: string) => void): Promise<() => Promise<void>>;
   ping(): Promise<void>;
 }
 
@@ -190,6 +184,7 @@ export interface Broker
     MaintenanceBroker,
     AggregationBroker,
     MonitoringBroker,
+    CancellationBroker,
     WakeBroker,
     InspectorBroker,
     LimitingBroker,

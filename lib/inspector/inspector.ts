@@ -1,4 +1,4 @@
-import type { MonitoringBroker } from '../broker/broker.js';
+import type { CancellationBroker } from '../broker/cancellation.js';
 import type { DamagedEntry, GroupSize, InspectorBroker, TaskAction } from '../broker/inspection.js';
 import type { Clock } from '../clock.js';
 import {
@@ -15,6 +15,7 @@ import { requireInteger, requireNonBlank } from '../validation.js';
 import { utcDay } from '../wire/keys.js';
 import type { TaskState } from '../wire/states.js';
 import { type BulkOptions, type BulkResult, type MovableState, moveAll, toBulk } from './bulk.js';
+import { type CancelOptions, toCancellation } from './cancel-options.js';
 import { type DeleteQueueOptions, toDeletion } from './delete-queue.js';
 import { type ListOptions, type PageOptions, toListRequest, toRange } from './list-options.js';
 import { refusal } from './refusal.js';
@@ -56,7 +57,7 @@ export interface TaskList {
 export class AsynqInspector {
   constructor(
     private readonly broker: InspectorBroker &
-      Pick<MonitoringBroker, 'publishCancellation'> & { readonly clock: Clock },
+      Pick<CancellationBroker, 'recordCancellation' | 'publishCancellation'> & { readonly clock: Clock },
   ) {}
 
   /** Names of all queues that have ever had a task, unsorted. */
@@ -213,11 +214,16 @@ export class AsynqInspector {
   }
 
   /**
-   * Asks whichever server runs the task to cancel it: its signal fires, and the attempt counts as failed. Not acknowledged, and
-   * without effect on a task that does not run. An id that runs in several queues is cancelled in all of them, as in asynq.
+   * Asks whichever server runs the task to cancel it: its signal fires, with the reason, and the attempt ends at once with the
+   * outcome. A server that was out of reach meanwhile comes to know of it within seconds, for ten minutes. Not acknowledged,
+   * and without effect on attempts that begin later. A Go server does what asynq does: it retries, and knows no reason. An id
+   * that runs in several queues is cancelled in all of them, as in asynq.
+   *
+   * @example await inspector.cancelProcessing('order-17', { reason: 'the order was withdrawn', outcome: 'archive' })
    */
-  async cancelProcessing(id: string): Promise<void> {
-    requireNonBlank(id, 'task ID', InvalidOptionError);
+  async cancelProcessing(id: string, options: CancelOptions = {}): Promise<void> {
+    const cancellation = toCancellation(id, options, this.broker.clock.now());
+    await this.broker.recordCancellation(cancellation); // first: whoever hears the message looks it up
     await this.broker.publishCancellation(id);
   }
 

@@ -2,6 +2,7 @@ import type { Broker } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Aggregator } from './aggregator.js';
 import type { Aggregators } from './aggregators.js';
+import { Canceller } from './canceller.js';
 import type { Core } from './core.js';
 import type { Forwarder } from './forwarder.js';
 import { GroupWatch } from './group-watch.js';
@@ -12,7 +13,7 @@ import { Loop } from './loop.js';
 import type { Mux } from './mux.js';
 import type { ResolvedServerOptions } from './options.js';
 import { Recoverer } from './recoverer.js';
-import type { Subscriber } from './subscriber.js';
+import { Subscriber } from './subscriber.js';
 
 export interface ServerLoopsDeps {
   readonly broker: Broker;
@@ -21,7 +22,6 @@ export interface ServerLoopsDeps {
   readonly options: ResolvedServerOptions;
   readonly core: Core;
   readonly heartbeater: Heartbeater;
-  readonly subscriber: Subscriber;
   readonly forwarder: Forwarder;
   readonly aggregators: Aggregators;
   readonly aggregator: Aggregator;
@@ -32,6 +32,8 @@ export interface ServerLoopsDeps {
 export class ServerLoops {
   private readonly heartbeat: Loop;
   private readonly leases: Loop;
+  private readonly subscriber: Subscriber;
+  private readonly subscription: Loop;
   private readonly cancellation: Loop;
   private readonly sync: Loop;
   private readonly recovery: Loop;
@@ -43,9 +45,13 @@ export class ServerLoops {
   private delayedChange = false;
 
   constructor(private readonly deps: ServerLoopsDeps) {
-    const { broker, mux, events, options, core, heartbeater, subscriber, forwarder, aggregators } = deps;
+    const { broker, mux, events, options, core, heartbeater, forwarder, aggregators } = deps;
     const { clock } = broker;
-    const { lanes, verdicts } = core;
+    const { lanes, runner, verdicts } = core;
+    const canceller = new Canceller({ broker, lanes, cancel: (task, reason) => runner.fail(task, reason) });
+    this.subscriber = new Subscriber(broker, (id) => {
+      if (canceller.hear(id)) this.cancellation.trigger();
+    });
     const recoverer = new Recoverer({ broker, clock, events, lanes, mux, verdicts });
     const { janitorInterval: interval, janitorBatchSize: batchSize } = options;
     const janitor = new Janitor({
@@ -59,7 +65,8 @@ export class ServerLoops {
     });
     this.heartbeat = this.loop('heartbeater', heartbeater);
     this.leases = this.loop('lease keeper', core.leases);
-    this.cancellation = this.loop('subscriber', subscriber);
+    this.subscription = this.loop('subscriber', this.subscriber);
+    this.cancellation = this.loop('canceller', canceller);
     this.sync = this.loop('syncer', core.syncer);
     this.recovery = this.loop('recoverer', recoverer);
     this.forwarding = this.loop('forwarder', forwarder);
@@ -80,6 +87,7 @@ export class ServerLoops {
     const { janitorInterval, healthCheckInterval } = this.deps.options;
     this.heartbeat.start(); // visible at once
     this.leases.start(); // before the first task is taken
+    this.subscription.start();
     this.cancellation.start();
     this.sync.start(Infinity); // runs when an exchange fails
     this.recovery.start(); // a crashed predecessor's tasks first
@@ -98,11 +106,11 @@ export class ServerLoops {
 
   async stop(): Promise<void> {
     // Nothing is held, to settle or to cancel; or Redis is away. At once, as each may have to wait for a Redis that hangs.
-    const { sync, recovery, cleaning, groupWatch, health, cancellation, leases, heartbeat } = this;
-    const loops = [sync, recovery, cleaning, groupWatch, health, cancellation, leases, heartbeat];
+    const { sync, recovery, cleaning, groupWatch, health, subscription, cancellation, leases, heartbeat } = this;
+    const loops = [sync, recovery, cleaning, groupWatch, health, subscription, cancellation, leases, heartbeat];
     await Promise.all(loops.map((loop) => loop?.stop()));
     // Should Redis be away, the subscription ends with its connection, and the published state by its time to live.
-    await this.deps.subscriber.close().catch(() => undefined);
+    await this.subscriber.close().catch(() => undefined);
     await this.deps.heartbeater.clear().catch(() => undefined);
   }
 

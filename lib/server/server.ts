@@ -19,7 +19,6 @@ import {
 } from './options.js';
 import type { QueueOptions } from './queue-options.js';
 import { ServerLoops } from './server-loops.js';
-import { Subscriber } from './subscriber.js';
 import { Waker } from './waker.js';
 
 export type ServerStatus = 'new' | 'active' | 'stopped' | 'closed';
@@ -303,11 +302,6 @@ export class Server {
       concurrency: () => core.processor.concurrency,
       status: () => this.state as ServerInfo['status'],
     });
-    const subscriber = new Subscriber({
-      broker,
-      lanes: core.lanes,
-      cancel: (task, reason) => core.runner.fail(task, reason),
-    });
     const forwarder = new Forwarder({
       broker,
       source,
@@ -315,7 +309,7 @@ export class Server {
       lanes: core.lanes,
       interval: options.delayedTaskCheckInterval,
     });
-    const deps = { broker, mux, events, options, core, heartbeater, subscriber, forwarder, aggregators, aggregator };
+    const deps = { broker, mux, events, options, core, heartbeater, forwarder, aggregators, aggregator };
     return new ServerLoops({ ...deps, onError });
   }
 }

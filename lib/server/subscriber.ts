@@ -1,24 +1,18 @@
-import type { MonitoringBroker } from '../broker/broker.js';
-import { TaskCanceledError } from '../errors.js';
-import type { ActiveTask } from './active-task.js';
-import type { Lanes } from './lanes.js';
+import type { CancellationBroker } from '../broker/cancellation.js';
 
-export interface SubscriberOptions {
-  readonly broker: MonitoringBroker;
-  readonly lanes: Lanes;
-  readonly cancel: (task: ActiveTask, reason: TaskCanceledError) => void;
-}
-
-/** Listens for cancellations; a message names only an id, so tasks of that id in every queue are meant. */
+/** Listens for cancellations. */
 export class Subscriber {
   private unsubscribe: (() => Promise<void>) | undefined;
   private closed = false;
 
-  constructor(private readonly options: SubscriberOptions) {}
+  constructor(
+    private readonly broker: Pick<CancellationBroker, 'subscribeCancellations'>,
+    private readonly onCancel: (id: string) => void,
+  ) {}
 
   /** Subscribes; the loop tries again when that fails, and is done when it has worked. */
   async runOnce(): Promise<number> {
-    this.unsubscribe ??= await this.options.broker.subscribeCancellations((id) => this.cancel(id));
+    this.unsubscribe ??= await this.broker.subscribeCancellations(this.onCancel);
     if (this.closed) await this.close(); // while it was subscribing
     return Infinity;
   }
@@ -27,11 +21,5 @@ export class Subscriber {
     this.closed = true;
     await this.unsubscribe?.();
     this.unsubscribe = undefined;
-  }
-
-  private cancel(id: string): void {
-    for (const task of [...this.options.lanes.held()]) {
-      if (task.id === id) this.options.cancel(task, new TaskCanceledError());
-    }
   }
 }

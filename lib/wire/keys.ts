@@ -87,6 +87,10 @@ export class Keyspace {
   readonly workers: string;
   readonly schedulers: string;
   readonly cancel: string;
+  /** Ours, unknown to Go: the ids of tasks that are to be cancelled, by when that was asked for. */
+  readonly cancellations: string;
+  /** What is to become of them, by id; in the same slot of a cluster. */
+  readonly cancellationDetails: string;
   private readonly schedulerHistoryPrefix: string;
   private readonly byQueue = new Map<string, QueueKeys>();
 
@@ -96,6 +100,8 @@ export class Keyspace {
     this.workers = `${prefix}:workers`;
     this.schedulers = `${prefix}:schedulers`;
     this.cancel = `${prefix}:cancel`;
+    this.cancellations = `${prefix}:cancellations:{ids}`;
+    this.cancellationDetails = `${prefix}:cancellations:{ids}:details`;
     this.schedulerHistoryPrefix = `${prefix}:scheduler_history:`;
   }
 

@@ -4,6 +4,7 @@ import { Driver, type MakeWorld } from './driver.js';
 import { exerciseAggregation } from './suite/aggregation.js';
 import { exerciseArchive } from './suite/archive.js';
 import { exerciseBytes } from './suite/bytes.js';
+import { exerciseCancellation } from './suite/cancellation.js';
 import { exerciseCounters } from './suite/counters.js';
 import { exerciseDeletion } from './suite/deletion.js';
 import { exerciseEnqueue } from './suite/enqueue.js';
@@ -55,6 +56,7 @@ export function exerciseBroker(name: string, makeWorld: MakeWorld): void {
     exerciseDeletion(current);
     exercisePublished(current);
     exerciseMonitoring(current);
+    exerciseCancellation(current);
     exerciseLimiting(current);
     exerciseScheduling(current);
     exerciseWake(current);

@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { LEASE_SECONDS, type Settlement } from '../../lib/broker/broker.js';
 import type { ClaimedSet } from '../../lib/broker/aggregation.js';
+import type { Cancellation } from '../../lib/broker/cancellation.js';
 import type { Firing } from '../../lib/broker/scheduling.js';
 import { readLua } from '../../lib/broker/redis/lua.js';
 import {
@@ -78,6 +79,12 @@ const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   reclaimStaleSets: () => fixture.broker.reclaimStaleSets('default'),
   repairGroups: () => fixture.broker.repairGroups('default'),
   writeServerState: () => fixture.broker.writeServerState(INFO, [], 10),
+  recordCancellation: () => fixture.broker.recordCancellation(cancellation()),
+  findCancellations: async () => {
+    await fixture.broker.recordCancellation(cancellation());
+    return fixture.broker.findCancellations(['a']);
+  },
+  noteCancelled: () => fixture.broker.noteCancelled([{ ...cancellation(), queue: 'default' }]),
   acquireToken: () => fixture.broker.acquireToken('scope', 'a', 3, fixture.now + 60),
   openSchedule: () => fixture.broker.openSchedule('default', 'entry', 'spec', 60),
   fire: () => fixture.broker.fire('default', firing()),
@@ -95,6 +102,8 @@ const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   sweepQueue: () => fixture.broker.deleteQueue('default', { force: true }),
   listLine: () => fixture.broker.listTasks('default', { state: 'active', size: 10 }),
 };
+
+const cancellation = (): Cancellation => ({ id: 'a', at: fixture.clock.now(), outcome: 'retry' });
 
 const AT_ONCE = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
 const claimedSet = (): ClaimedSet => ({
@@ -165,6 +174,9 @@ function expectedKey(name: KeyName): string {
       return keyspace.server(SERVER.host, SERVER.pid, SERVER.serverId);
     case 'rate':
       return keys.rate(60_000);
+    case 'cancellations':
+    case 'cancellationDetails':
+      return keyspace[name];
     case 'semaphore':
       return keyspace.semaphore('scope');
     case 'workers':

@@ -16,6 +16,7 @@ import type {
   WakeSource,
 } from '../broker.js';
 import * as aggregate from './aggregate.js';
+import type { ActedCancellation, Cancellation, RecordedCancellation } from '../cancellation.js';
 import type {
   ClusterPlace,
   DayCount,
@@ -34,6 +35,7 @@ import type {
   UpdateStatus,
 } from '../inspection.js';
 import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
+import { MemoryCancellations } from './cancellations.js';
 import * as consume from './consume.js';
 import * as inspect from './inspect.js';
 import * as list from './list.js';
@@ -65,6 +67,7 @@ export class MemoryBroker implements Broker {
   private readonly stores = new Map<string, QueueStore>();
   private readonly sources = new Set<MemoryWakeSource>();
   private readonly monitor = new MemoryMonitor();
+  private readonly cancellations = new MemoryCancellations();
   private readonly semaphores = new Semaphores();
   private readonly publications = new SchedulerPublications();
   private closed = false;
@@ -159,14 +162,29 @@ export class MemoryBroker implements Broker {
     this.monitor.clear(info);
   }
 
+  async recordCancellation(cancellation: Cancellation): Promise<void> {
+    this.assertOpen();
+    this.cancellations.record(cancellation, this.clock.now());
+  }
+
+  async findCancellations(ids: readonly string[]): Promise<RecordedCancellation[]> {
+    this.assertOpen();
+    return this.cancellations.find(ids, this.clock.now());
+  }
+
+  async noteCancelled(acted: readonly ActedCancellation[]): Promise<void> {
+    this.assertOpen();
+    this.cancellations.note(acted);
+  }
+
   async publishCancellation(id: string): Promise<void> {
     this.assertOpen();
-    this.monitor.cancel(wellFormed(id));
+    this.cancellations.publish(id);
   }
 
   async subscribeCancellations(onCancel: (id: string) => void): Promise<() => Promise<void>> {
     this.assertOpen();
-    const end = this.monitor.onCancel(onCancel);
+    const end = this.cancellations.subscribe(onCancel);
     return async () => end();
   }
 
@@ -321,7 +339,7 @@ export class MemoryBroker implements Broker {
     this.closed = true;
     for (const source of this.sources) source.end();
     this.sources.clear();
-    this.monitor.end();
+    this.cancellations.end();
   }
 
   /** Leases one given pending task, paused or not; `undefined` when it is not pending. */
@@ -357,6 +375,7 @@ export class MemoryBroker implements Broker {
   clear(): void {
     this.stores.clear();
     this.semaphores.clear();
+    this.cancellations.clear();
   }
 
   /** The bare data of a queue, for tests that bring about what no call can. */

@@ -5,10 +5,9 @@ type ServerId = Pick<ServerInfo, 'host' | 'pid' | 'serverId'>;
 
 const nameOf = ({ host, pid, serverId }: ServerId): string => `${host}:${pid}:${serverId}`;
 
-/** What servers publish of themselves, and the cancellations they listen for. */
+/** What servers publish of themselves. */
 export class MemoryMonitor {
   private readonly servers = new Map<string, PublishedServer & { readonly expiresAt: number }>();
-  private readonly listeners = new Set<(id: string) => void>();
 
   /** @param ttl seconds @param now milliseconds since the epoch */
   publish(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number, now: number): void {
@@ -25,20 +24,5 @@ export class MemoryMonitor {
   living(now: number): PublishedServer[] {
     for (const [name, server] of this.servers) if (server.expiresAt <= now) this.servers.delete(name);
     return [...this.servers.values()].map(({ info, workers }) => ({ info, workers }));
-  }
-
-  cancel(id: string): void {
-    for (const listener of [...this.listeners]) listener(id);
-  }
-
-  /** Answers the function that ends the subscription. */
-  onCancel(listener: (id: string) => void): () => void {
-    const own = (id: string): void => listener(id);
-    this.listeners.add(own);
-    return () => void this.listeners.delete(own);
-  }
-
-  end(): void {
-    this.listeners.clear();
   }
 }

@@ -3,14 +3,13 @@ import { encodeServerInfo, encodeWorkerInfo } from '../../wire/codec.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
 import type { MonitoringBroker } from '../broker.js';
-import { subscribe } from './cancellation.js';
 import type { RedisConnections } from './connections.js';
 import type { Argument } from './script-command.js';
 import type { Scripts } from './scripts.js';
 
 type ServerId = Pick<ServerInfo, 'host' | 'pid' | 'serverId'>;
 
-/** What servers publish of themselves, over the connection `monitor`, and the channel of cancellations. */
+/** What servers publish of themselves, over the connection `monitor`. */
 export class RedisMonitoring implements MonitoringBroker {
   constructor(
     private readonly connections: RedisConnections,
@@ -41,14 +40,6 @@ export class RedisMonitoring implements MonitoringBroker {
       this.connections.run('monitor', 'ZREM', (client) => client.zrem(index, serverWorkers)),
       this.connections.run('monitor', 'DEL', (client) => client.del(server, serverWorkers)),
     ]);
-  }
-
-  async publishCancellation(id: string): Promise<void> {
-    await this.connections.run('monitor', 'PUBLISH', (client) => client.publish(this.keyspace.cancel, id));
-  }
-
-  subscribeCancellations(onCancel: (id: string) => void): Promise<() => Promise<void>> {
-    return subscribe(this.connections, this.keyspace.cancel, onCancel);
   }
 
   async ping(): Promise<void> {

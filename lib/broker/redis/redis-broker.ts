@@ -14,6 +14,7 @@ import type {
   WakeSource,
 } from '../broker.js';
 import { RedisAggregation } from './aggregation.js';
+import type { ActedCancellation, Cancellation, RecordedCancellation } from '../cancellation.js';
 import type {
   ClusterPlace,
   DayCount,
@@ -32,6 +33,7 @@ import type {
   UpdateStatus,
 } from '../inspection.js';
 import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
+import { RedisCancellations } from './cancellations.js';
 import type { RedisConnections } from './connections.js';
 import { RedisConsumer } from './consumer.js';
 import { RedisDeletion } from './deletion.js';
@@ -71,6 +73,7 @@ export class RedisBroker implements Broker {
   private readonly maintenance: RedisMaintenance;
   private readonly aggregation: RedisAggregation;
   private readonly monitoring: RedisMonitoring;
+  private readonly cancellations: RedisCancellations;
   private readonly scheduling: RedisScheduling;
   private readonly inspector: RedisInspector;
   private readonly limiting: RedisLimiting;
@@ -92,6 +95,7 @@ export class RedisBroker implements Broker {
     this.maintenance = new RedisMaintenance(scripts, this.keyspace, clock);
     this.aggregation = new RedisAggregation(connections, scripts, this.keyspace, clock);
     this.monitoring = new RedisMonitoring(connections, scripts, this.keyspace, clock);
+    this.cancellations = new RedisCancellations(connections, scripts, this.keyspace, clock);
     this.scheduling = new RedisScheduling(connections, scripts, this.keyspace, clock, this.producer);
     this.inspector = new RedisInspector(connections, scripts, this.keyspace, clock);
     this.limiting = new RedisLimiting(connections, scripts, this.keyspace, clock);
@@ -177,12 +181,24 @@ export class RedisBroker implements Broker {
     return this.monitoring.clearServerState(info);
   }
 
+  recordCancellation(cancellation: Cancellation): Promise<void> {
+    return this.cancellations.recordCancellation(cancellation);
+  }
+
+  findCancellations(ids: readonly string[]): Promise<RecordedCancellation[]> {
+    return this.cancellations.findCancellations(ids);
+  }
+
+  noteCancelled(acted: readonly ActedCancellation[]): Promise<void> {
+    return this.cancellations.noteCancelled(acted);
+  }
+
   publishCancellation(id: string): Promise<void> {
-    return this.monitoring.publishCancellation(id);
+    return this.cancellations.publishCancellation(id);
   }
 
   subscribeCancellations(onCancel: (id: string) => void): Promise<() => Promise<void>> {
-    return this.monitoring.subscribeCancellations(onCancel);
+    return this.cancellations.subscribeCancellations(onCancel);
   }
 
   ping(): Promise<void> {

@@ -27,6 +27,8 @@ export const KEY_TYPES = {
   schedule: 'hash',
   schedulerEntries: 'list',
   schedulerHistory: 'zset',
+  cancellations: 'zset',
+  cancellationDetails: 'hash',
 } as const;
 
 export type KeyName = keyof typeof KEY_TYPES;
@@ -140,6 +142,12 @@ export const SCRIPTS = {
   },
   writeSchedulerEntries: { keys: ['schedulerEntries'], argv: ['ttl'] },
   recordEnqueueEvent: { keys: ['schedulerHistory'], argv: ['time', 'event', 'most', 'keepFor'] },
+  recordCancellation: {
+    keys: ['cancellations', 'cancellationDetails'],
+    argv: ['id', 'at', 'details', 'oldest', 'most', 'keepFor'],
+  },
+  findCancellations: { keys: ['cancellations', 'cancellationDetails'], argv: ['oldest'] },
+  noteCancelled: { keys: ['cancellations', 'cancellationDetails'], argv: [] },
   moveTasks: {
     file: 'inspect/move-tasks',
     keys: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'lease'],

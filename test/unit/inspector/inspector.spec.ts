@@ -10,6 +10,7 @@ import {
   TaskStateError,
 } from '../../../lib/errors.js';
 import type { BulkProgress } from '../../../lib/inspector/bulk.js';
+import type { CancelOptions } from '../../../lib/inspector/cancel-options.js';
 import { AsynqInspector } from '../../../lib/inspector/inspector.js';
 import type { ListOptions } from '../../../lib/inspector/list-options.js';
 import type { SearchOptions } from '../../../lib/inspector/search.js';
@@ -343,7 +344,26 @@ describe('AsynqInspector', () => {
     await broker.subscribeCancellations((id) => cancelled.push(id));
     await inspector.cancelProcessing('a');
     expect(cancelled).toEqual(['a']);
+    expect(await broker.findCancellations(['a'])).toMatchObject([{ outcome: 'retry', reason: undefined }]);
+    await inspector.cancelProcessing('a', { reason: 'r', outcome: 'delete' });
+    expect(await broker.findCancellations(['a'])).toMatchObject([{ outcome: 'delete', reason: 'r' }]);
     await expect(inspector.cancelProcessing(' ')).rejects.toThrow(InvalidOptionError);
+  });
+
+  it.each([
+    [{ reason: ' ' }, /reason must contain/],
+    [{ reason: 'x'.repeat(1_001) }, /reason has 1001 characters; it may have 1000/],
+    [{ outcome: 'archived' }, /outcome is "archived"; did you mean "archive"\?/],
+    [{ outcome: 7 }, /outcome is 7; it must be one of retry, archive, delete/],
+    [{ why: 'r' }, /unknown option of cancelProcessing "why"; known are reason, outcome/],
+    [null, /the options of cancelProcessing must be an object/],
+  ])('refuses to cancel with %o, before anything is sent', async (options, problem) => {
+    const { broker, inspector } = await setUp();
+    const cancelled: string[] = [];
+    await broker.subscribeCancellations((id) => cancelled.push(id));
+    await expect(inspector.cancelProcessing('a', options as CancelOptions)).rejects.toThrow(problem);
+    expect(cancelled).toEqual([]);
+    expect(await broker.findCancellations(['a'])).toEqual([]);
   });
 
   describe('searches', () => {

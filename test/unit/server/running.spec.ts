@@ -107,6 +107,7 @@ describe('a running server', () => {
     const { id } = await add({ type: 't' });
     const task = await held.entered;
     await memory.publishCancellation(id);
+    clock.advance(0);
     await finished(1);
     expect(task.signal.reason).toBeInstanceOf(TaskCanceledError);
     expect(outcomes[0]).toMatchObject({ outcome: 'retry' });

@@ -1,0 +1,33 @@
+import { CANCEL_OUTCOMES, type Cancellation, type CancelOutcome } from '../broker/cancellation.js';
+import { InvalidOptionError } from '../errors.js';
+import { describe, nearest, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
+
+export interface CancelOptions {
+  /** What the handler's signal and the stored error say, up to 1,000 characters. Default: asynq's `context canceled`. */
+  readonly reason?: string;
+  /**
+   * What becomes of the task: `retry`, an ordinary failure as in asynq, counted and perhaps the last; `archive`, as by SkipRetry;
+   * or `delete`, as by RevokeTask, with the unique lock it holds. Default `retry`.
+   */
+  readonly outcome?: CancelOutcome;
+}
+
+const LONGEST_REASON = 1_000;
+
+/** @param now milliseconds since the epoch @throws InvalidOptionError */
+export function toCancellation(id: string, options: CancelOptions, now: number): Cancellation {
+  requireNonBlank(id, 'task ID', InvalidOptionError);
+  requireObject(options, 'the options of cancelProcessing', InvalidOptionError);
+  rejectUnknownKeys(options, ['reason', 'outcome'], 'option of cancelProcessing', InvalidOptionError);
+  const { reason, outcome = 'retry' } = options;
+  if (reason !== undefined) requireNonBlank(reason, 'reason', InvalidOptionError);
+  if (reason !== undefined && reason.length > LONGEST_REASON) {
+    throw new InvalidOptionError(`reason has ${reason.length} characters; it may have ${LONGEST_REASON}`);
+  }
+  if (!CANCEL_OUTCOMES.includes(outcome)) {
+    const near = typeof outcome === 'string' ? nearest(outcome, CANCEL_OUTCOMES) : undefined;
+    const remedy = near ? `did you mean "${near}"?` : `it must be one of ${CANCEL_OUTCOMES.join(', ')}`;
+    throw new InvalidOptionError(`outcome is ${describe(outcome)}; ${remedy}`);
+  }
+  return { id, at: now, outcome, reason };
+}

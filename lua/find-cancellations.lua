@@ -1,0 +1,25 @@
+-- Tells what is recorded of tasks that are to be cancelled: CancellationBroker.findCancellations.
+--
+-- KEYS
+--   1 cancellations
+--   2 cancellationDetails
+-- ARGV
+--   1 oldest: milliseconds; what was recorded before counts no more
+--   2… ids
+-- Returns
+--   the details of those ids of which there is a record, in their order
+
+local call = redis.call
+local number, oldest, found = call('ZCARD', KEYS[1]), tonumber(ARGV[1]), {}
+call('HLEN', KEYS[2])
+if number == 0 then return found end
+for first = 2, #ARGV, 1000 do
+  local last = math.min(first + 999, #ARGV)
+  local times = call('ZMSCORE', KEYS[1], unpack(ARGV, first, last))
+  for i = first, last do
+    local at = times[i - first + 1]
+    local details = at and tonumber(at) >= oldest and call('HGET', KEYS[2], ARGV[i])
+    if details then found[#found + 1] = details end
+  end
+end
+return found

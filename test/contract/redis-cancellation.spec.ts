@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { CANCELLATION_SECONDS } from '../../lib/broker/cancellation.js';
+import { Keyspace } from '../../lib/wire/keys.js';
+import { useRedis } from './redis-fixture.js';
+
+const { cancellations, cancellationDetails } = new Keyspace();
+
+describe('recorded cancellations in Redis', () => {
+  const current = useRedis();
+  const record = (id: string) =>
+    current().broker.recordCancellation({ id, at: current().clock.now(), outcome: 'archive', reason: 'r' });
+
+  it('go away: old ones with the next, all of them by themselves', async () => {
+    const { redis, clock } = current();
+    await record('old');
+    for (const key of [cancellations, cancellationDetails]) {
+      expect(await redis.ttl(key)).toBeGreaterThan(CANCELLATION_SECONDS - 30);
+    }
+    clock.advance(CANCELLATION_SECONDS * 1000 + 1);
+    await record('new');
+    expect(await redis.zrange(cancellations, '0', '-1')).toEqual(['new']);
+    expect(await redis.hkeys(cancellationDetails)).toEqual(['new']);
+  });
+
+  it.each([['no JSON'], ['null'], ['7'], ['{"id":"a"}'], ['{"id":"a","at":1,"outcome":"explode"}']])(
+    'are passed over when they are damaged: %s',
+    async (details) => {
+      const { broker, redis, clock } = current();
+      await record('a');
+      await record('b');
+      await redis.hset(cancellationDetails, 'a', details);
+      expect(await broker.findCancellations(['a', 'b'])).toMatchObject([{ id: 'b' }]);
+      await broker.noteCancelled([
+        { id: 'a', at: clock.now(), queue: 'q' },
+        { id: 'b', at: clock.now(), queue: 'q' },
+      ]);
+      expect(await broker.findCancellations(['a', 'b'])).toMatchObject([{ id: 'b', acted: ['q'] }]);
+      await redis.hdel(cancellationDetails, 'b');
+      expect(await broker.findCancellations(['b'])).toEqual([]);
+    },
+  );
+
+  it('cost one small question while there are none', async () => {
+    const { broker, redis } = current();
+    await broker.ping();
+    await redis.config('RESETSTAT');
+    expect(await broker.findCancellations(Array.from({ length: 1_000 }, (_, index) => `t${index}`))).toEqual([]);
+    const stats = await redis.info('commandstats');
+    expect(stats).toContain('cmdstat_exists:calls=1');
+    expect(stats).not.toContain('cmdstat_eval');
+  });
+});

@@ -1,0 +1,111 @@
+import { describe, expect, it, vi } from 'vitest';
+import { CANCELLATION_SECONDS, type Cancellation, MOST_CANCELLATIONS } from '../../../lib/broker/cancellation.js';
+import { type Driver, expectUntouched } from '../driver.js';
+
+export function exerciseCancellation(current: () => Driver): void {
+  describe('a published cancellation', () => {
+    it('reaches every subscriber, with the id as it was given', async () => {
+      const { broker } = current();
+      const heard: string[][] = [[], []];
+      const ends = await Promise.all(heard.map((ids) => broker.subscribeCancellations((id) => void ids.push(id))));
+      for (const id of ['a', 'ü b:{c}', 'b']) await broker.publishCancellation(id);
+      // In no order: a cluster carries each message along another way.
+      await vi.waitFor(() => {
+        for (const ids of heard) expect([...ids].sort()).toEqual(['a', 'b', 'ü b:{c}']);
+      });
+      for (const end of ends) await end();
+    });
+
+    it('no longer reaches who has ended his subscription', async () => {
+      const { broker } = current();
+      const [early, late]: [string[], string[]] = [[], []];
+      const end = await broker.subscribeCancellations((id) => void early.push(id));
+      const endLate = await broker.subscribeCancellations((id) => void late.push(id));
+      await broker.publishCancellation('a');
+      await vi.waitFor(() => expect(early).toEqual(['a']));
+      await end();
+      await end();
+      await broker.publishCancellation('b');
+      await vi.waitFor(() => expect(late).toEqual(['a', 'b']));
+      expect(early).toEqual(['a']);
+      await endLate();
+    });
+
+    it('is no error when nobody listens', async () => {
+      await expect(current().broker.publishCancellation('nobody')).resolves.toBeUndefined();
+    });
+  });
+
+  describe('a recorded cancellation', () => {
+    const cancellation = (id: string, more: Partial<Cancellation> = {}): Cancellation => ({
+      ...{ id, at: current().clock.now(), outcome: 'retry', reason: undefined },
+      ...more,
+    });
+
+    it('is found by its id, as it was recorded, without touching the queues', async () => {
+      const driver = current();
+      const { broker } = driver;
+      await driver.add({ id: 'a' });
+      const wanted = cancellation('a', { outcome: 'archive', reason: 'a "reason" / ü 🎉\n\0' });
+      await expectUntouched(driver, async () => {
+        expect(await broker.findCancellations(['a', 'b'])).toEqual([]);
+        await broker.recordCancellation(wanted);
+        await broker.recordCancellation(cancellation('ü b:{c}', { outcome: 'delete' }));
+        expect(await broker.findCancellations(['b', 'a'])).toEqual([{ ...wanted, acted: [] }]);
+        expect(await broker.findCancellations(['ü b:{c}'])).toMatchObject([{ id: 'ü b:{c}', outcome: 'delete' }]);
+        expect(await broker.findCancellations([])).toEqual([]);
+      });
+    });
+
+    it('replaces an earlier one of the same id', async () => {
+      const { broker, clock } = current();
+      await broker.recordCancellation(cancellation('a', { reason: 'first' }));
+      await broker.noteCancelled([{ id: 'a', at: clock.now(), queue: 'default' }]);
+      clock.advance(1);
+      const later = cancellation('a', { reason: 'half \ud800', outcome: 'delete' });
+      await broker.recordCancellation(later);
+      expect(await broker.findCancellations(['a'])).toEqual([{ ...later, reason: 'half \ufffd', acted: [] }]);
+    });
+
+    it('tells in which queues servers have acted on it', async () => {
+      const { broker, clock } = current();
+      const [a, b] = [cancellation('a', { reason: 'r' }), cancellation('b')];
+      for (const one of [a, b]) await broker.recordCancellation(one);
+      await broker.noteCancelled([
+        { ...a, queue: 'default' },
+        { ...b, queue: 'b {x}:' },
+        { ...a, queue: 'ü' },
+        { id: 'gone', at: clock.now(), queue: 'default' },
+        { ...a, at: clock.now() - 1, queue: 'of an earlier one' },
+      ]);
+      expect(await broker.findCancellations(['a', 'b'])).toEqual([
+        { ...a, acted: ['default', 'ü'] },
+        { ...b, acted: ['b {x}:'] },
+      ]);
+    });
+
+    it('is forgotten after some time', async () => {
+      const { broker, clock } = current();
+      await broker.recordCancellation(cancellation('a'));
+      clock.advance(CANCELLATION_SECONDS * 1000);
+      expect(await broker.findCancellations(['a'])).toHaveLength(1);
+      clock.advance(1);
+      expect(await broker.findCancellations(['a'])).toEqual([]);
+      await broker.recordCancellation(cancellation('b'));
+      expect(await broker.findCancellations(['a', 'b'])).toMatchObject([{ id: 'b' }]);
+    });
+
+    it('gives way to later ones when there are too many', async () => {
+      const { broker, clock } = current();
+      const ids = Array.from({ length: MOST_CANCELLATIONS + 5 }, (_, index) => `c${index}`);
+      for (let first = 0; first < ids.length; first += 1000) {
+        const some = ids.slice(first, first + 1000);
+        await Promise.all(
+          some.map((id, index) => broker.recordCancellation(cancellation(id, { at: clock.now() + first + index }))),
+        );
+      }
+      const found = await broker.findCancellations(ids);
+      expect(found.map(({ id }) => id)).toEqual(ids.slice(5));
+    });
+  });
+}

@@ -1,0 +1,164 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { CancelOutcome } from '../../../lib/broker/cancellation.js';
+import type { ManualClock } from '../../../lib/clock.js';
+import { TaskCanceledError } from '../../../lib/errors.js';
+import { AsynqInspector } from '../../../lib/inspector/inspector.js';
+import type { ServerOptions } from '../../../lib/server/options.js';
+import { closeRigs, gate, manualClock, startRig, turn } from '../../support/server-rig.js';
+
+afterEach(closeRigs);
+
+const SECOND = 1_000;
+
+/** A server that runs one task `a`, whose handler waits. */
+async function setUp(options: ServerOptions = {}) {
+  const clock = manualClock();
+  const held = gate();
+  const rig = await startRig({ t: held.handle, other: () => undefined }, options, clock);
+  const inspector = new AsynqInspector(rig.memory);
+  const run = async (queue = 'default') => {
+    await rig.add({ type: 't', id: 'a', queue, maxRetry: 5 });
+    await pass(clock, 20);
+    return held.entered;
+  };
+  return { ...rig, clock, inspector, run, open: held.open };
+}
+
+/** Lets the server do what is due within that time. */
+async function pass(clock: ManualClock, milliseconds: number): Promise<void> {
+  for (let passed = 0; passed < milliseconds; passed += 10) {
+    clock.advance(10);
+    await turn(2);
+  }
+}
+
+describe('a cancelled task', () => {
+  const OUTCOMES = [
+    ['retry', 'retry', 'retry'],
+    ['archive', 'archived', 'archived'],
+    ['delete', 'revoked', undefined],
+  ] as const;
+
+  it.each(OUTCOMES)('ends with the reason, and the outcome: %s', async (outcome, told, state) => {
+    const { clock, inspector, memory, run, outcomes } = await setUp();
+    const task = await run();
+    await inspector.cancelProcessing('a', { reason: 'withdrawn', outcome });
+    await pass(clock, 10);
+    expect(task.signal.reason).toBeInstanceOf(TaskCanceledError);
+    expect((task.signal.reason as Error).message).toBe('withdrawn');
+    expect(outcomes).toMatchObject([{ outcome: told, error: task.signal.reason }]);
+    const stored = await memory.getTask('default', 'a');
+    expect(stored?.state).toBe(state);
+    if (stored) expect(stored.message.errorMsg).toBe('withdrawn');
+  });
+
+  it('is retried as ever when nothing else was said', async () => {
+    const { clock, inspector, memory, run } = await setUp();
+    await run();
+    await inspector.cancelProcessing('a');
+    await pass(clock, 10);
+    expect(await memory.getTask('default', 'a')).toMatchObject({
+      ...{ state: 'retry', message: { retried: 1, errorMsg: 'context canceled' } },
+    });
+  });
+
+  it('ends the same in every queue in which its id runs', async () => {
+    const { clock, inspector, memory, run } = await setUp({ queues: ['default', 'low'] });
+    await run('default');
+    await run('low');
+    await inspector.cancelProcessing('a', { outcome: 'archive' });
+    await pass(clock, 10);
+    for (const queue of ['default', 'low']) expect((await memory.getTask(queue, 'a'))?.state).toBe('archived');
+  });
+});
+
+describe('a message that is lost', () => {
+  const cancel = (
+    { memory, clock }: Awaited<ReturnType<typeof setUp>>,
+    { at = clock.now(), outcome = 'archive' }: { at?: number; outcome?: CancelOutcome } = {},
+  ) => memory.recordCancellation({ id: 'a', at, outcome, reason: 'lost and found' });
+
+  it('is no lost cancellation', async () => {
+    const rig = await setUp();
+    const task = await rig.run();
+    await cancel(rig);
+    await pass(rig.clock, 5 * SECOND);
+    expect((task.signal.reason as Error).message).toBe('lost and found');
+    expect((await rig.memory.getTask('default', 'a'))?.state).toBe('archived');
+  });
+
+  it('does not hit an attempt that began later', async () => {
+    const rig = await setUp();
+    await cancel(rig);
+    rig.clock.advance(1);
+    const task = await rig.run();
+    await pass(rig.clock, 12 * SECOND);
+    expect(task.signal.aborted).toBe(false);
+    expect((await rig.memory.getTask('default', 'a'))?.state).toBe('active');
+  });
+
+  it('hits one attempt, and not the next, also when the clock of who cancels is ahead', async () => {
+    const rig = await setUp({ retryDelay: () => 0 });
+    await rig.run();
+    await cancel(rig, { at: rig.clock.now() + 60 * SECOND, outcome: 'retry' });
+    await pass(rig.clock, 20 * SECOND);
+    expect(rig.outcomes).toMatchObject([{ outcome: 'retry' }]);
+    expect(await rig.memory.getTask('default', 'a')).toMatchObject({ state: 'active', message: { retried: 1 } });
+  });
+
+  it('is found out when Redis answers again, with what was noted meanwhile', async () => {
+    const rig = await setUp();
+    const task = await rig.run();
+    rig.faults.set('findCancellations', 'before');
+    await rig.inspector.cancelProcessing('a', { reason: 'r', outcome: 'archive' });
+    await pass(rig.clock, 3 * SECOND);
+    expect(task.signal.aborted).toBe(false);
+    rig.faults.clear();
+    await pass(rig.clock, 5 * SECOND);
+    expect((task.signal.reason as Error).message).toBe('r');
+    expect((await rig.memory.getTask('default', 'a'))?.state).toBe('archived');
+  });
+
+  it('is noted as acted on even when that fails at first', async () => {
+    const rig = await setUp();
+    await rig.run();
+    await cancel(rig);
+    rig.faults.set('noteCancelled', 'before');
+    await pass(rig.clock, 6 * SECOND);
+    expect(await rig.memory.findCancellations(['a'])).toMatchObject([{ acted: [] }]);
+    rig.faults.clear();
+    await pass(rig.clock, 6 * SECOND);
+    expect(await rig.memory.findCancellations(['a'])).toMatchObject([{ acted: ['default'] }]);
+  });
+});
+
+describe('a message that arrives', () => {
+  it('counts though the clock of who cancels is behind', async () => {
+    const { clock, memory, run } = await setUp();
+    await run();
+    await memory.recordCancellation({ id: 'a', at: clock.now() - 3 * SECOND, outcome: 'archive' });
+    await memory.publishCancellation('a');
+    await pass(clock, 10);
+    expect((await memory.getTask('default', 'a'))?.state).toBe('archived');
+  });
+
+  it("of Go's is a plain cancellation, whatever was recorded of the id long before", async () => {
+    const { clock, memory, run } = await setUp();
+    await memory.recordCancellation({ id: 'a', at: clock.now() - 60 * SECOND, outcome: 'archive' });
+    await run();
+    await memory.publishCancellation('a');
+    await pass(clock, 10);
+    expect(await memory.getTask('default', 'a')).toMatchObject({
+      ...{ state: 'retry', message: { errorMsg: 'context canceled' } },
+    });
+  });
+
+  it('asks nothing when the task does not run here, and nothing is asked while nothing runs', async () => {
+    const { clock, memory, calls, add } = await setUp();
+    await add({ type: 'other' });
+    await pass(clock, 20);
+    await memory.publishCancellation('a');
+    await pass(clock, 11 * SECOND);
+    expect(calls).not.toContain('findCancellations');
+  });
+});
