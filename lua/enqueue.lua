@@ -5,21 +5,22 @@
 --   1 pending
 --   2 scheduled
 --   3 groups
---   4… the hash of each task; then, task by task, its lock when it is unique and the set of its group when it joins one
+--   4… the hash of each task; then, task by task, its lock when it is unique and the set of the group it joins; then delayedGroups, if any is 'l'
 -- ARGV
 --   1 taskPrefix
 --   2 now: seconds
 --   3 nowNanos
 --   4 resent: '1' when an earlier call with the same tasks may have done its work
---   5 routes: a letter for each task: p pending, s scheduled, g group; upper case when it is unique
---   6… the message of each task; then, task by task, the seconds its lock lives, its time (seconds) or the name of its group
+--   5 routes: a letter for each task: p pending, s scheduled, g group, l a group later; upper case when it is unique
+--   6… the message of each task; then, task by task, the seconds its lock lives, its time (seconds), the name of its group
 -- Returns
 --   index, status of each task that was not created: 1 duplicate (its lock is held; tested first), 2 conflict (its id exists)
 --
 -- Uses shared/spread.lua
+-- Uses shared/delayed-groups.lua
 
 local DUPLICATE, CONFLICT, PRESENT = 1, 2, 3
-local PENDING, SCHEDULED, LOWER_CASE, TO_LOWER_CASE = 112, 115, 97, 32 -- p, s, a; A is 65
+local PENDING, GROUP, LATER, LOWER_CASE, TO_LOWER_CASE = 112, 103, 108, 97, 32 -- p, g, l, a; A is 65
 
 local call, try = redis.call, redis.pcall
 local routes, count, id_start = ARGV[5], #ARGV[5], #ARGV[1] + 1
@@ -48,8 +49,9 @@ local function check(key, message, lock)
   return nil
 end
 
--- Checks all, and finds what else belongs to a task: its lock with its time to live, its time or group, the set of the group.
-local statuses, locks, ttls, places, sets = {}, {}, {}, {}, {}
+-- Checks all, and finds what else belongs to a task: its lock with its time to live, its time or group, the set of the group or
+-- the group it joins later.
+local statuses, locks, ttls, places, sets, later, delayed_groups = {}, {}, {}, {}, {}, {}, nil
 local next_key, next_argument = count + 4, count + 6
 for i = 1, count do
   local key, route = KEYS[i + 3], string.byte(routes, i)
@@ -61,10 +63,13 @@ for i = 1, count do
   if route ~= PENDING then
     places[i] = ARGV[next_argument]
     next_argument = next_argument + 1
-    if route ~= SCHEDULED then
+    if route == GROUP then
       sets[i] = KEYS[next_key]
       next_key = next_key + 1
       call('ZCARD', sets[i])
+    elseif route == LATER then
+      later[i], delayed_groups = ARGV[next_argument], KEYS[#KEYS]
+      next_argument = next_argument + 1
     end
   end
   local status
@@ -78,9 +83,10 @@ end
 call('LLEN', KEYS[1])
 call('ZCARD', KEYS[2])
 call('SCARD', KEYS[3])
+if delayed_groups then call('ZCARD', delayed_groups) end
 
 -- Everything is checked: now it is written.
-local refused, pending, scheduled = {}, {}, {}
+local refused, pending, scheduled, delayed = {}, {}, {}, {}
 for i = 1, count do
   local status = statuses[i]
   if not status then
@@ -97,6 +103,11 @@ for i = 1, count do
       call('HSET', key, 'msg', ARGV[i + 5], 'state', 'scheduled')
       scheduled[#scheduled + 1] = place
       scheduled[#scheduled + 1] = id
+      if later[i] then
+        call('HSET', key, 'group', later[i])
+        delayed[#delayed + 1] = place
+        delayed[#delayed + 1] = later[i]
+      end
     else
       call('HSET', key, 'msg', ARGV[i + 5], 'state', 'aggregating', 'group', place)
       call('ZADD', sets[i], ARGV[2], id)
@@ -109,4 +120,5 @@ for i = 1, count do
 end
 spread('LPUSH', KEYS[1], pending)
 spread('ZADD', KEYS[2], scheduled)
+note_delayed_groups(delayed_groups, ARGV[2], delayed)
 return refused

@@ -7,19 +7,20 @@
 --   3 pending
 --   4 scheduled
 --   5 groups
---   6… the locks members may hold; then, when a task is created, its hash, its lock when it is unique, the set of its group
+--   6… the locks members may hold; then, when a task is created, its hash, its lock when it is unique, the set of its group or delayedGroups
 -- ARGV
 --   1 taskPrefix
 --   2 setDeadline: seconds; as long as it stands in `aggregationSets` the set is the caller's
 --   3 now: seconds
 --   4 nowNanos
 --   5 locks: how many members may hold one
---   6 route: of the task, as in enqueue.lua: p pending, s scheduled, g group; upper case when it is unique; '' without a task
---   7… the ids of those members; then the message, the seconds the lock lives, the time (seconds) or the name of the group
+--   6 route: of the task, as in enqueue.lua: p pending, s scheduled, g group, l a group later, upper case when unique; '' without a task
+--   7… the ids of those members; then the message, the seconds the lock lives, the time (seconds), the name of the group
 -- Returns
 --   0, or why nothing was written: 1 duplicate (the lock is held; tested first), 2 conflict (the id exists), 3 the set is lost
 --
 -- Uses shared/spread.lua
+-- Uses shared/delayed-groups.lua
 
 local FINISHED, DUPLICATE, CONFLICT, LOST = 0, 1, 2, 3
 
@@ -43,7 +44,7 @@ for i = 1, locks do
   end
 end
 
-local key, lock, set, message, ttl, place, id
+local key, lock, set, message, ttl, place, id, group
 if route ~= '' then
   local next_key, next_argument = locks + 7, locks + 8
   key, message = KEYS[locks + 6], ARGV[locks + 7]
@@ -52,7 +53,7 @@ if route ~= '' then
     next_key, next_argument = next_key + 1, next_argument + 1
     route = string.lower(route)
   end
-  place, set = ARGV[next_argument], KEYS[next_key]
+  place, set, group = ARGV[next_argument], KEYS[next_key], ARGV[next_argument + 1]
   id = string.sub(key, #ARGV[1] + 1)
   if set then call('ZCARD', set) end
   if lock and not free[lock] and call('EXISTS', lock) == 1 then return DUPLICATE end
@@ -66,6 +67,10 @@ if route == 'p' then
 elseif route == 's' then
   call('HSET', key, 'msg', message, 'state', 'scheduled')
   call('ZADD', KEYS[4], place, id)
+elseif route == 'l' then
+  call('HSET', key, 'msg', message, 'state', 'scheduled', 'group', group)
+  call('ZADD', KEYS[4], place, id)
+  note_delayed_groups(set, ARGV[3], { place, group })
 elseif route == 'g' then
   call('HSET', key, 'msg', message, 'state', 'aggregating', 'group', place)
   call('ZADD', set, ARGV[3], id)

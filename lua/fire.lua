@@ -6,7 +6,7 @@
 --   3 scheduled
 --   4 groups
 --   5 task
---   6… the lock of the task when it is unique; the set of its group when it joins one
+--   6… the lock of the task when it is unique; the set of the group it joins, or delayedGroups when it joins one later
 -- ARGV
 --   1 taskPrefix
 --   2 now: seconds
@@ -16,11 +16,13 @@
 --   6 skipUnfinished: '1' or '0'
 --   7 keepFor: seconds
 --   8 id
---   9 route: p pending, s scheduled, g group; upper case when it is unique
+--   9 route: p pending, s scheduled, g group, l a group later; upper case when it is unique
 --   10 message
---   11… the seconds the lock lives; the time (seconds) or the name of the group
+--   11… the seconds the lock lives; the time (seconds), the name of the group
 -- Returns
 --   the status and the mark (seconds). The status: 0 enqueued, 1 duplicate, 2 conflict, 3 past (nothing was written), 4 unfinished
+--
+-- Uses shared/delayed-groups.lua
 
 local ENQUEUED, DUPLICATE, CONFLICT, PAST, UNFINISHED = 0, 1, 2, 3, 4
 local call = redis.call
@@ -34,11 +36,12 @@ end
 local route = string.lower(ARGV[9])
 local unique = route ~= ARGV[9]
 local lock, ttl = unique and KEYS[6], unique and ARGV[11]
-local place, set = ARGV[unique and 12 or 11], KEYS[unique and 7 or 6]
+local at = unique and 12 or 11
+local place, group, set = ARGV[at], ARGV[at + 1], KEYS[unique and 7 or 6]
 call('LLEN', KEYS[2])
 call('ZCARD', KEYS[3])
 call('SCARD', KEYS[4])
-if route == 'g' then call('ZCARD', set) end
+if set then call('ZCARD', set) end
 local exists = call('HLEN', KEYS[5]) > 0
 
 local function is_unfinished(id)
@@ -70,6 +73,10 @@ if route == 'p' then
 elseif route == 's' then
   call('HSET', KEYS[5], 'msg', ARGV[10], 'state', 'scheduled')
   call('ZADD', KEYS[3], place, ARGV[8])
+elseif route == 'l' then
+  call('HSET', KEYS[5], 'msg', ARGV[10], 'state', 'scheduled', 'group', group)
+  call('ZADD', KEYS[3], place, ARGV[8])
+  note_delayed_groups(set, ARGV[2], { place, group })
 else
   call('HSET', KEYS[5], 'msg', ARGV[10], 'state', 'aggregating', 'group', place)
   call('ZADD', set, ARGV[2], ARGV[8])

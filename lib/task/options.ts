@@ -30,7 +30,7 @@ export interface TaskOptions {
   taskId?: string;
   /** How long to keep the task and its result after success; whole seconds, rounded up. Default 0: deleted at once. */
   retention?: Duration;
-  /** Collect the task in this group instead of running it alone. A task that is delayed too is run alone, as in asynq. */
+  /** Collect the task in this group instead of running it alone. A task that is delayed, too, joins the group when it is due. */
   group?: string;
   /** Text by name, carried with the task. Seen by handlers; servers older than asynq v0.26 drop it on a retry. */
   headers?: Readonly<Record<string, string>>;

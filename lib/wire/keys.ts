@@ -22,6 +22,8 @@ export class QueueKeys {
   readonly processed: string;
   readonly failed: string;
   readonly schedulePrefix: string;
+  /** Ours, unknown to Go: when tasks that are scheduled will join which groups. */
+  readonly delayedGroups: string;
 
   constructor(prefix: string, queue: string) {
     this.base = `${prefix}:{${queue}}:`;
@@ -40,6 +42,7 @@ export class QueueKeys {
     this.processed = `${this.base}processed`;
     this.failed = `${this.base}failed`;
     this.schedulePrefix = `${this.base}periodic:`;
+    this.delayedGroups = `${this.base}delayed_groups`;
   }
 
   task(id: string): string {

@@ -6,6 +6,7 @@ import { exerciseArchive } from './suite/archive.js';
 import { exerciseBytes } from './suite/bytes.js';
 import { exerciseCancellation } from './suite/cancellation.js';
 import { exerciseCounters } from './suite/counters.js';
+import { exerciseDelayedGroups } from './suite/delayed-groups.js';
 import { exerciseDeletion } from './suite/deletion.js';
 import { exerciseEnqueue } from './suite/enqueue.js';
 import { exerciseInspection } from './suite/inspection.js';
@@ -53,6 +54,7 @@ export function exerciseBroker(name: string, makeWorld: MakeWorld): void {
     exerciseListing(current);
     exerciseNumbers(current);
     exerciseMoving(current);
+    exerciseDelayedGroups(current);
     exerciseDeletion(current);
     exercisePublished(current);
     exerciseMonitoring(current);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AGGREGATION_SECONDS, type ClaimedSet } from '../../lib/broker/aggregation.js';
+import { WrongKeyTypeError } from '../../lib/errors.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { request } from '../support/messages.js';
 import { type RedisDriver, useRedis } from './redis-fixture.js';
@@ -154,5 +155,73 @@ describe('groups that Go has left unlisted, or listed empty', () => {
     await driver.redis.sadd(driver.keys.groups, 'text');
     await driver.redis.set(driver.keys.group('text'), 'x');
     expect((await claim(driver)).map(({ group }) => group)).toEqual(['fine']);
+  });
+});
+
+describe('a scheduled task that a Go server has moved to its group', () => {
+  /** asynq's forward, as section 4.13 has it: the group is not listed. */
+  async function forwardAsGo(driver: RedisDriver, id: string): Promise<void> {
+    const { keys, redis } = driver;
+    const group = await redis.hget(keys.task(id), 'group');
+    await redis.zadd(keys.group(group!), driver.now, id);
+    await redis.zrem(keys.scheduled, id);
+    await redis.hset(keys.task(id), 'state', 'aggregating');
+  }
+
+  it('is found by the next pass of any server of ours', async () => {
+    const driver = current();
+    for (const [id, groupKey, seconds] of [
+      ['a', 'g:1', 5],
+      ['b', 'later', 6],
+    ] as const) {
+      await driver.add({ id, groupKey }, { processAt: driver.now + seconds });
+    }
+    driver.clock.advance(5000);
+    await forwardAsGo(driver, 'a');
+    expect(await driver.redis.exists(driver.keys.groups)).toBe(0);
+    expect(await driver.broker.forward('default')).toEqual({ moved: 0, nextDue: driver.now + 1 });
+    expect(await driver.redis.smembers(driver.keys.groups)).toEqual(['g:1']);
+    expect(await driver.redis.zrange(driver.keys.delayedGroups, '0', '-1')).toEqual([`${driver.now + 1}:later`]);
+    expect((await claim(driver)).map(({ group }) => group)).toEqual(['g:1']);
+  });
+
+  it('is found among thousands, and nothing is kept in mind for longer', async () => {
+    const driver = current();
+    const batch = Array.from({ length: 1500 }, (_, n) =>
+      request({ id: `t${n}`, groupKey: `g${n}` }, { processAt: driver.now + 5 }),
+    );
+    await driver.enqueue(batch);
+    driver.clock.advance(5000);
+    for (const n of [0, 700, 1499]) await forwardAsGo(driver, `t${n}`);
+    expect((await driver.broker.forward('default')).moved).toBe(1497);
+    expect(await driver.redis.scard(driver.keys.groups)).toBe(1500);
+    expect(await driver.redis.exists(driver.keys.delayedGroups)).toBe(0);
+  });
+
+  it('lists no group that is empty, or has become another kind of key, or was never noted as we do', async () => {
+    const driver = current();
+    for (const groupKey of ['gone', 'text']) await driver.add({ id: groupKey, groupKey }, { processAt: driver.now });
+    await driver.broker.moveTasks('default', 'run', ['gone', 'text']);
+    await driver.redis.set(driver.keys.group('text'), 'x');
+    await driver.redis.zadd(driver.keys.delayedGroups, 1, 'junk', 1, '5:');
+    await driver.broker.forward('default');
+    expect(await driver.redis.exists(driver.keys.groups, driver.keys.delayedGroups)).toBe(0);
+  });
+
+  it('is kept in mind for a day after its time, for when only Go servers are left', async () => {
+    const driver = current();
+    await driver.add({ groupKey: 'g' }, { processAt: driver.now + 1000 });
+    await driver.add({ groupKey: 'g' }, { processAt: driver.now - 1000 });
+    const ttl = await driver.redis.ttl(driver.keys.delayedGroups);
+    expect(ttl).toBeGreaterThan(86_400 + 990);
+    expect(ttl).toBeLessThanOrEqual(86_400 + 1000);
+  });
+
+  it('is not noted in a key of another kind: the whole batch is refused', async () => {
+    const driver = current();
+    await driver.redis.set(driver.keys.delayedGroups, 'x');
+    const batch = [request(), request({ groupKey: 'g' }, { processAt: driver.now + 1 })];
+    await expect(driver.enqueue(batch)).rejects.toBeInstanceOf(WrongKeyTypeError);
+    expect(await driver.redis.keys('asynq:{default}:t:*')).toEqual([]);
   });
 });

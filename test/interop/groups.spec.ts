@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 
 import { describeWithGo } from '../support/go.js';
 import type { Peer, PeerServe } from '../support/peer.js';
@@ -80,6 +80,68 @@ describeWithGo('groups', () => {
     const all = [...ranBy(go, queue), ...ranBy(ours, queue)];
     expect(all.flat().sort()).toEqual(lines.sort());
     expect(Math.max(...all.map(({ length }) => length))).toBeLessThanOrEqual(5);
+  });
+
+  it('lets Go see and move a task that joins its group later', async () => {
+    const { go, ours } = interop;
+    const queue = interop.queue();
+    const later = { type: 'part', queue, group: 'g:h', processIn: 3_600_000 };
+    const ids = await Promise.all(['run', 'archive', 'delete'].map(async () => (await ours.enqueue(later)).id));
+    const [run, archive, gone] = ids as [string, string, string];
+    expect(await go.taskInfo(queue, run)).toMatchObject({ state: 'scheduled', group: 'g:h' });
+    expect((await go.list(queue, 'scheduled')).map(({ id }) => id).sort()).toEqual(ids.toSorted());
+    expect(await go.queueInfo(queue)).toMatchObject({ scheduled: 3, groups: 0, aggregating: 0 });
+    await go.runTask(queue, run);
+    await go.archiveTask(queue, archive);
+    await go.deleteTask(queue, gone);
+    // What is run by hand runs alone, with either.
+    await interop.serve(go, queue, { behaviours: { part: [{ do: 'ok' }] } });
+    await go.event('end', { id: run });
+    expect((await go.taskInfo(queue, archive)).state).toBe('archived');
+    await expect(go.taskInfo(queue, gone)).rejects.toMatchObject({ kind: 'task not found' });
+  });
+
+  it('aggregates a task that joins its group later, though Go moves it there', async () => {
+    const { go, ours } = interop;
+    const queue = interop.queue();
+    const forwarder = await interop.serve(go, queue, { behaviours: { part: [{ do: 'ok' }] } });
+    const { id } = await ours.enqueue({
+      type: 'part',
+      queue,
+      group: 'g:h',
+      payload: Buffer.from('1'),
+      processIn: 1_000,
+    });
+    await interop.untilState(queue, id, 'aggregating');
+    expect(await interop.raw.exists(`asynq:{${queue}}:groups`)).toBe(0); // nobody would find it
+    await forwarder.shutdown();
+    await interop.serve(ours, queue, AGGREGATE);
+    // Long before the janitor searches.
+    await vi.waitFor(() => expect(ranBy(ours, queue)).toEqual([['1']]), { timeout: 5_000, interval: 10 });
+    expect(go.seen('start', { queue, type: 'part' })).toEqual([]);
+  });
+
+  it('leaves it to Go to aggregate a task that joins its group later', async () => {
+    const { go, ours } = interop;
+    const queue = interop.queue();
+    await interop.serve(ours, queue, { behaviours: AGGREGATE.behaviours });
+    await interop.serve(go, queue, AGGREGATE);
+    for (const line of ['1', '2', '3']) {
+      await ours.enqueue({ type: 'part', queue, group: `g${line}`, payload: Buffer.from(line), processIn: 1_000 });
+    }
+    await interop.until(async () =>
+      expect([...ranBy(go, queue), ...ranBy(ours, queue)].flat().sort()).toEqual(['1', '2', '3']),
+    );
+  });
+
+  it('lets Go give back the lock of a unique task of ours that it deletes', async () => {
+    const { go, ours } = interop;
+    const queue = interop.queue();
+    const part = { type: 'part', queue, group: 'g', payload: Buffer.from('1'), unique: 60_000 };
+    const { id } = await ours.enqueue(part);
+    await go.deleteTask(queue, id);
+    expect(await interop.raw.keys(`asynq:{${queue}}:unique:*`)).toEqual([]);
+    await go.enqueue(part);
   });
 
   it('takes back what Go claimed and did not finish, though Go leaves the group unlisted', async () => {

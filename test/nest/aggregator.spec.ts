@@ -97,6 +97,18 @@ describe('@TaskAggregator', () => {
     expect((await tester.advance('10s')).aggregations).toMatchObject([{ size: 1 }]);
   });
 
+  it('gets a delayed task when its group is due after that', async () => {
+    const { app, client, tester } = await build([Digests]);
+    await client.enqueue('note', { text: 'now' }, { group: 'user:1' });
+    await client.enqueue('note', { text: 'soon' }, { group: 'user:1', processIn: '5s' });
+    await client.enqueue('note', { text: 'at night' }, { group: 'user:1', processIn: '8h' });
+    expect((await tester.advance('14s')).aggregations).toEqual([]);
+    expect((await tester.advance('1s')).aggregations).toMatchObject([{ size: 2 }]);
+    expect((await tester.advance('8h')).aggregations).toMatchObject([{ size: 1 }]);
+    const texts = app.get(Digests).handled.map((payload) => (payload as { texts: string[] }).texts);
+    expect(texts).toEqual([['now', 'soon'], ['at night']]);
+  });
+
   it('shows a failure, and tries again two minutes later', async () => {
     let failures = 1;
     class Flaky {

@@ -30,7 +30,7 @@ describe('what is written', () => {
     const { msg, ...pending } = await hash('p');
     expect(msg).toBeDefined();
     expect(pending).toEqual({ state: 'pending', pending_since: `${now}007000000` });
-    expect(await hash('s')).toEqual({ msg: expect.any(String), state: 'scheduled' });
+    expect(await hash('s')).toEqual({ msg: expect.any(String), state: 'scheduled', group: 'g' });
     expect(await hash('g')).toEqual({ msg: expect.any(String), state: 'aggregating', group: 'g' });
     expect(await hash('u')).toMatchObject({ state: 'pending', unique_key: lock });
     expect(await hash('gu')).toMatchObject({ group: 'g', unique_key: keys.unique('v', undefined) });
@@ -39,6 +39,7 @@ describe('what is written', () => {
     expect(await redis.ttl(lock)).toBe(61);
     expect(await redis.zrange(keys.group('g'), '0', '-1', 'WITHSCORES')).toEqual(['g', `${now}`, 'gu', `${now}`]);
     expect(await redis.smembers(keys.groups)).toEqual(['g']);
+    expect(await redis.zrange(keys.delayedGroups, '0', '-1', 'WITHSCORES')).toEqual([`${now + 5}:g`, `${now + 5}`]);
     expect(await redis.zrange(keys.scheduled, '0', '-1', 'WITHSCORES')).toEqual([
       's',
       `${now + 5}`,

@@ -50,6 +50,7 @@ const headerOf = (name: ScriptName): string => /^(?:--.*\n)+/.exec(readLua(scrip
 const SHARED = [
   { file: 'shared/spread.lua', defines: ['spread'] },
   { file: 'shared/stored.lua', defines: ['stored'] },
+  { file: 'shared/delayed-groups.lua', defines: ['note_delayed_groups'] },
   { file: 'shared/fence.lua', defines: ['held_leases'] },
 ];
 

@@ -135,7 +135,7 @@ class QueueReader {
     else if (failedDay !== undefined) await this.readDay(node, key, draft.failedOn, failedDay);
     else if (entry !== undefined) put(draft.schedules, entry, Number(await node.hget(key, 'mark')));
     else if (after(`${keys.base}unique:`) !== undefined) await this.readLock(node, key);
-    else if (after(`${keys.base}rate:`) !== undefined) await requireEnd(node, key);
+    else if (after(`${keys.base}rate:`) !== undefined || key === keys.delayedGroups) await requireEnd(node, key);
     else throw new Error(`the key "${key}" is none of asynq's`);
   }
 

@@ -125,7 +125,7 @@ describe('when', () => {
 });
 
 describe('group', () => {
-  it('collects the task, unless it is delayed', () => {
+  it('collects the task, at once or when it is due', () => {
     const grouped = prepare('t', undefined, { group: 'g' });
     expect(grouped).toMatchObject({ state: 'aggregating', nextProcessAt: undefined });
     expect(grouped.request.message.groupKey).toBe('g');

@@ -29,14 +29,14 @@ function enqueueOne(store: QueueStore, request: EnqueueRequest, msg: Buffer, now
   return 'enqueued';
 }
 
-/** A time wins over a group, and only a task that goes to its group at once belongs to it later, too (W6). */
+/** A time wins over a group: the task joins it then. */
 function route(store: QueueStore, request: EnqueueRequest, id: string, record: TaskRecord, now: number): void {
   const group = wellFormed(request.message.groupKey);
+  if (group !== '') record.group = group;
   if (request.processAt !== undefined) {
     record.state = 'scheduled';
     store.scheduled.set(id, request.processAt);
   } else if (group !== '') {
-    record.group = group;
     store.addToGroup(id, record, group, floorSeconds(now));
   } else {
     store.addPending(id, record, now);

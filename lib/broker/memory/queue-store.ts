@@ -18,7 +18,7 @@ export interface TaskRecord {
   pendingSince: number | undefined;
   /** Full name of the lock, when the task was created with one. */
   readonly uniqueKey: string | undefined;
-  /** The hash field that sends a forwarded task to its group; the message's own group does not (W6). */
+  /** The hash field that sends a forwarded task to its group; the message's own group does not. */
   group: string | undefined;
   result: Buffer | undefined;
   /** The how-manieth task to be taken this was, when it last was: the order of Redis' list `active`. */

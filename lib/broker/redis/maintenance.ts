@@ -30,10 +30,11 @@ export class RedisMaintenance implements MaintenanceBroker {
     const due = floorSeconds(now);
     const argv = [taskPrefix, groupPrefix, String(due), nanoseconds(now), String(FORWARDED_AT_ONCE)];
     for (let moved = 0; ;) {
-      const [count, next] = (await this.run('forward', queueKeys('forward', keys), argv)) as [number, Buffer];
+      const reply = await this.run('forward', queueKeys('forward', keys), argv);
+      const [count, next, more] = reply as [number, Buffer, number];
       moved += count;
       const nextDue = next.length > 0 ? readScore(next.toString()) : undefined;
-      if (nextDue === undefined || nextDue > due) return { moved, nextDue };
+      if (more === 0 && (nextDue === undefined || nextDue > due)) return { moved, nextDue };
     }
   }
 

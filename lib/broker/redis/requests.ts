@@ -30,6 +30,7 @@ export function encodeRequests(queue: QueueKeys, requests: readonly EnqueueReque
     if (uniqueTtl === undefined && processAt === undefined && message.groupKey === '') routes += 'p';
     else routes += encodePlace(queue, request, furtherKeys, furtherArguments);
   }
+  if (/l/i.test(routes)) furtherKeys.push(queue.delayedGroups);
   return {
     keys: keys.concat(furtherKeys),
     taskPrefix: queue.taskPrefix,
@@ -38,7 +39,7 @@ export function encodeRequests(queue: QueueKeys, requests: readonly EnqueueReque
   };
 }
 
-/** A time wins over a group. */
+/** A time wins over a group: the task joins it then. */
 function encodePlace(
   queue: QueueKeys,
   { message, processAt, uniqueTtl }: EnqueueRequest,
@@ -53,7 +54,8 @@ function encodePlace(
   }
   if (processAt !== undefined) {
     argv.push(requireSeconds(processAt, `processAt ${task}`));
-    route = 's';
+    if (message.groupKey !== '') argv.push(message.groupKey);
+    route = message.groupKey === '' ? 's' : 'l';
   } else if (message.groupKey !== '') {
     keys.push(queue.group(message.groupKey));
     argv.push(message.groupKey);

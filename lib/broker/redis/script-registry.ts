@@ -25,6 +25,7 @@ export const KEY_TYPES = {
   /** One of the sorted sets of tasks. */
   sorted: 'zset',
   schedule: 'hash',
+  delayedGroups: 'zset',
   schedulerEntries: 'list',
   schedulerHistory: 'zset',
   cancellations: 'zset',
@@ -71,7 +72,7 @@ export const SCRIPTS = {
   extendLeases: { keys: ['lease'], argv: ['expiry', 'count'] },
   writeResult: { keys: ['lease', 'task'], argv: ['id', 'result'] },
   forward: {
-    keys: ['scheduled', 'retry', 'pending', 'groups'],
+    keys: ['scheduled', 'retry', 'pending', 'groups', 'delayedGroups'],
     argv: ['taskPrefix', 'groupPrefix', 'now', 'nowNanos', 'limit'],
   },
   listExpiredLeases: { keys: ['lease', 'active'], argv: ['taskPrefix', 'cutoff', 'limit'] },

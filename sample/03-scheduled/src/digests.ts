@@ -17,9 +17,9 @@ const READER = 'reader:';
 export class Digests {
   constructor(private readonly client: AsynqClient) {}
 
-  /** Joins the mentions of that reader that have not been mailed yet. */
-  mention(reader: string, mention: Mention): Promise<TaskInfo> {
-    return this.client.enqueue(Mentioned, mention, { group: READER + reader });
+  /** Joins the mentions of that reader that have not been mailed yet: now, or when the reader's quiet hours are over. */
+  mention(reader: string, mention: Mention, quietUntil?: Date): Promise<TaskInfo> {
+    return this.client.enqueue(Mentioned, mention, { group: READER + reader, processAt: quietUntil });
   }
 
   /** When a group is due (app.module.ts says when), one task takes the place of all its tasks, in one step. */

@@ -19,7 +19,12 @@ const TALK = [
   ['ann', 'dee', 'found it'],
   ['ann', 'bob', 'and cron?'],
   ['ann', 'cem', 'see the manual'],
+  ['dee', 'ann', 'welcome'],
+  ['dee', 'bob', 'good morning'],
 ] as const;
+
+/** Wants no mail for so many milliseconds. */
+const QUIET: Readonly<Record<string, number>> = { dee: 4_000 };
 
 /** A lively hour in a forum, in two seconds. */
 @Injectable()
@@ -32,8 +37,10 @@ export class Forum {
   /** Resolves when every mention is in a mail that was sent, by this process or another. */
   async talk(): Promise<void> {
     const mentions: TaskInfo[] = [];
+    const start = Date.now();
     for (const [reader, by, text] of TALK) {
-      mentions.push(await this.digests.mention(reader, { by, text, at: Date.now() }));
+      const quietUntil = reader in QUIET ? new Date(start + QUIET[reader]!) : undefined;
+      mentions.push(await this.digests.mention(reader, { by, text, at: Date.now() }, quietUntil));
       say(`${by} mentions ${reader}`);
       await wait(PAUSE);
     }

@@ -66,12 +66,13 @@ export function exerciseEnqueue(current: () => Driver): void {
       expect(queue.pending).toEqual([]);
     });
 
-    it('schedules a task with a time and a group without the field that would send it to the group later', async () => {
+    it('schedules a task with a time and a group, which is in no group until it is due', async () => {
       const driver = current();
       const id = await driver.add({ groupKey: 'g' }, { processAt: driver.now + 1 });
       const queue = await driver.queue();
-      expect(queue.tasks[id]).toMatchObject({ state: 'scheduled', group: undefined });
-      expect(queue.tasks[id]?.message.groupKey).toBe('g');
+      expect(queue.scheduled).toEqual([[id, driver.now + 1]]);
+      expect(queue.tasks[id]).toMatchObject({ state: 'scheduled', group: 'g', message: { groupKey: 'g' } });
+      expect(queue.groups).toEqual({});
       expect(queue.groupNames).toEqual([]);
     });
 
@@ -98,8 +99,9 @@ export function exerciseEnqueue(current: () => Driver): void {
             request({ id }),
             request({ id }, { processAt: driver.now + 9 }),
             request({ id, groupKey: 'other' }),
+            request({ id, groupKey: 'other' }, { processAt: driver.now + 9 }),
           ];
-          expect(await driver.enqueue(requests)).toEqual(['conflict', 'conflict', 'conflict']);
+          expect(await driver.enqueue(requests)).toEqual(Array(4).fill('conflict'));
         });
       });
     }
@@ -117,17 +119,19 @@ export function exerciseEnqueue(current: () => Driver): void {
         const id = `n${index}`;
         if (index % 100 === 99) return request({ id: 'n0' });
         if (index % 10 === 1) return request({ id }, { processAt: driver.now + index });
+        if (index % 10 === 3) return request({ id, groupKey: `later${index}` }, { processAt: driver.now + index });
         return request(index % 10 === 2 ? { id, groupKey: 'g' } : { id });
       });
       const statuses = await driver.enqueue(batch);
       expect(statuses).toEqual(batch.map((_, index) => (index % 100 === 99 ? 'conflict' : 'enqueued')));
       const queue = await driver.queue();
       const direct = batch.flatMap((_, index) =>
-        index % 10 === 1 || index % 10 === 2 || index % 100 === 99 ? [] : [`n${index}`],
+        [1, 2, 3].includes(index % 10) || index % 100 === 99 ? [] : [`n${index}`],
       );
       expect(queue.pending).toEqual(direct);
-      expect(queue.scheduled).toHaveLength(500);
+      expect(queue.scheduled).toHaveLength(1000);
       expect(queue.groups['g']).toHaveLength(500);
+      expect(queue.tasks['n13']).toMatchObject({ state: 'scheduled', group: 'later13' });
     });
   });
 }

@@ -89,6 +89,8 @@ export function exerciseScheduling(current: () => Driver): void {
         request({ groupKey: 'g' }),
         request({ groupKey: 'g', uniqueKey: 'asynq:{default}:unique:v:' }, { uniqueTtl: 60 }),
         request({ uniqueKey: 'asynq:{default}:unique:w:' }, { uniqueTtl: 60, processAt: now + 60 }),
+        request({ groupKey: 'h' }, { processAt: now + 60 }),
+        request({ groupKey: 'h', uniqueKey: 'asynq:{default}:unique:x:' }, { uniqueTtl: 60, processAt: now + 60 }),
       ];
       for (const [index, one] of requests.entries()) {
         expect((await fire(now + 1 + index, { request: one })).status).toBe('enqueued');
@@ -108,7 +110,7 @@ export function exerciseScheduling(current: () => Driver): void {
       const withoutQueue = ({ tasks }: typeof plain): unknown =>
         JSON.parse(JSON.stringify(tasks).replaceAll('plain', 'default'));
       expect(withoutQueue(fired)).toEqual(withoutQueue(plain));
-      expect(Object.keys(fired.locks)).toHaveLength(3);
+      expect(Object.keys(fired.locks)).toHaveLength(4);
       expect(await driver.broker.queues()).toContain('default');
     });
 

@@ -32,12 +32,16 @@ export function exerciseUnique(current: () => Driver): void {
         { uniqueTtl: 9, processAt: driver.now + 5 },
       );
       const grouped = request({ id: 'g', uniqueKey: lockKey(driver, 'g'), groupKey: 'x' }, { uniqueTtl: 9 });
-      await driver.enqueue([scheduled, grouped]);
+      const later = request(
+        { id: 'l', uniqueKey: lockKey(driver, 'l'), groupKey: 'x' },
+        { uniqueTtl: 9, processAt: driver.now + 5 },
+      );
+      await driver.enqueue([scheduled, grouped, later]);
       const queue = await driver.queue();
-      expect(queue.locks[lockKey(driver, 's')]?.owner).toBe('s');
-      expect(queue.locks[lockKey(driver, 'g')]?.owner).toBe('g');
-      expect(queue.tasks['s']?.uniqueKey).toBe(lockKey(driver, 's'));
-      expect(queue.tasks['g']?.uniqueKey).toBe(lockKey(driver, 'g'));
+      for (const id of ['s', 'g', 'l']) {
+        expect(queue.locks[lockKey(driver, id)]?.owner).toBe(id);
+        expect(queue.tasks[id]?.uniqueKey).toBe(lockKey(driver, id));
+      }
     });
 
     it('is a duplicate while the lock is held, in the same batch and in a later one, by every route', async () => {
@@ -47,8 +51,12 @@ export function exerciseUnique(current: () => Driver): void {
         unique(driver, 'c'),
         unique(driver, 'd', 60, { processAt: driver.now + 1 }),
         request({ id: 'e', groupKey: 'g', uniqueKey: lockKey(driver, 'one') }, { uniqueTtl: 60 }),
+        request(
+          { id: 'f', groupKey: 'g', uniqueKey: lockKey(driver, 'one') },
+          { uniqueTtl: 60, processAt: driver.now + 1 },
+        ),
       ];
-      expect(await driver.enqueue(again)).toEqual(['duplicate', 'duplicate', 'duplicate']);
+      expect(await driver.enqueue(again)).toEqual(Array(4).fill('duplicate'));
       expect(Object.keys((await driver.queue()).tasks)).toEqual(['a']);
     });
 
