@@ -73,6 +73,7 @@ export type { GroupedTask } from './server/aggregators.js';
 export type { GroupOptions, GroupOverride } from './server/group-options.js';
 export type { ServerOptions } from './server/options.js';
 export type { QueueOptions } from './server/queue-options.js';
+export type { Limits, TaskLimits } from './task/limits.js';
 export type { ServerStatus } from './server/server.js';
 export type {
   AsynqEventMap,

@@ -14,7 +14,7 @@
 --   10 archived
 --   11 completed
 --   12 rate
---   13… the hash of each task to settle; then the lock of each settlement that names one
+--   13… the hash of each task to settle; then, for each settlement that names one, the lock or the line it waits in
 -- ARGV
 --   1 taskPrefix
 --   2 now: seconds
@@ -25,16 +25,17 @@
 --   7 take: tasks wanted
 --   8 count: tasks to settle
 --   9 limits: empty, or "active rate window": tasks running in the fleet, and starts per so many milliseconds; 0 is no limit
---   10… the fences: see shared/fence.lua; then, for what is no plain `done`: index, kind, '1' if it has a lock, message, time, result
+--   10… the fences: see shared/fence.lua; then, for what is no plain `done`: index, kind, '1' if it names a key, message, time, result
 -- Returns
 --   packed: backlog (0 when paused), milliseconds until a limit that was reached may let more through (0: none was),
 --     number of lost settlements, their indexes; then id and message of each task taken
 --
 -- Uses shared/spread.lua
 -- Uses shared/fence.lua
+-- Uses shared/starts.lua
 
-local DONE, COMPLETE, COMPLETE_WITH_RESULT, RETRY, RETRY_FAILED, ARCHIVE, ARCHIVE_AS_IS, REQUEUE =
-  '0', '1', '2', '3', '4', '5', '6', '7'
+local DONE, COMPLETE, COMPLETE_WITH_RESULT, RETRY, RETRY_FAILED, ARCHIVE, ARCHIVE_AS_IS, REQUEUE, WAIT =
+  '0', '1', '2', '3', '4', '5', '6', '7', '8'
 
 -- Beyond this total the wrap may be near, and counting is done one by one.
 local FAR_FROM_MAX = 9.2e18
@@ -46,8 +47,8 @@ local MOST_GHOSTS = 1000
 local FEW, TOO_LONG = 24, 65
 -- Milliseconds after which a queue with too many running tasks is asked again: nothing tells when one ends elsewhere.
 local LOOK_AGAIN = 100
--- Starts are counted in this many parts of the window. The oldest counts whole, so that no window ever holds too many.
-local PARTS = 16
+-- Seconds until a task that waits in a line runs even if nobody wakes it: this, and one for so many that wait, and this at most.
+local WAIT_LEAST, WAITING_PER_SECOND, WAIT_MOST = 60, 10, 3600
 
 -- A worker of one slot settles one task and takes one, and then Lua itself is most of a call: a function costs more to create
 -- than the call spends in it. So this text runs straight through and has few.
@@ -63,26 +64,16 @@ if count == 0 and (take == 0 or backlog == 0) then
   return cmsgpack.pack({ paused and 0 or backlog, 0, 0 })
 end
 
--- Limits: tasks that may run, tasks that may start, the parts of the window that still count and those that do not.
-local most, startable, part, now_part, oldest_part, stale = 0, nil, 0, 0, 0, {}
+-- Limits: tasks that may run, tasks that may start.
+local most, startable, starts, window = 0, nil, '0', '1'
 if take > 0 and ARGV[9] ~= '' then
-  local running, starts, window = string.match(ARGV[9], '(%d+) (%d+) (%d+)')
+  local running
+  running, starts, window = string.match(ARGV[9], '(%d+) (%d+) (%d+)')
   most = tonumber(running)
-  if starts ~= '0' then
-    startable, part = tonumber(starts), math.ceil(tonumber(window) / PARTS)
-    now_part = math.floor(tonumber(string.sub(ARGV[3], 1, -7)) / part)
-    oldest_part = now_part
-    local counts = call('HGETALL', KEYS[12])
-    for i = 1, #counts, 2 do
-      local at = tonumber(counts[i])
-      if not at or at < now_part - PARTS then
-        stale[#stale + 1] = counts[i]
-      else
-        startable = startable - (tonumber(counts[i + 1]) or 0)
-        oldest_part = math.min(oldest_part, at)
-      end
-    end
-  end
+end
+local fewer_in = 0
+if starts ~= '0' then
+  startable, fewer_in = starts_left(KEYS[12], tonumber(starts), tonumber(window), ARGV[3])
 end
 
 -- Refuses what INCRBY would, which must not happen half-way.
@@ -105,12 +96,13 @@ else
     ids[i] = string.sub(KEYS[12 + i], id_start)
   end
   local held, argument = held_leases(lease, ids, 10)
-  local specials, moves, lock = {}, false, 12 + count
+  local specials, moves, named = {}, false, 12 + count
   for i = argument, #ARGV, 6 do
     local item = { kind = ARGV[i + 1], message = ARGV[i + 3], time = ARGV[i + 4], result = ARGV[i + 5] }
     if ARGV[i + 2] == '1' then
-      lock = lock + 1
-      item.lock = KEYS[lock]
+      named = named + 1
+      item.key = KEYS[named]
+      if item.kind == WAIT then call('ZCARD', item.key) end
     end
     specials[tonumber(ARGV[i])] = item
     moves = moves or item.kind ~= DONE
@@ -135,7 +127,7 @@ else
       if kind == DONE then done_keys[#done_keys + 1] = KEYS[12 + i] end
       if kind == RETRY_FAILED or kind == ARCHIVE or kind == ARCHIVE_AS_IS then
         failures = failures + 1
-      elseif kind ~= RETRY and kind ~= REQUEUE then
+      elseif kind ~= RETRY and kind ~= REQUEUE and kind ~= WAIT then
         succeeded = succeeded + 1
       end
     end
@@ -187,8 +179,21 @@ else
       call('HSET', key, 'state', 'pending', 'pending_since', ARGV[3])
       call('RPUSH', pending, id)
       backlog = backlog + 1
+    elseif kind == WAIT then
+      local seconds = WAIT_LEAST + math.floor(call('ZCARD', item.key) / WAITING_PER_SECOND)
+      local till = tonumber(ARGV[2]) + math.min(seconds, WAIT_MOST)
+      -- Its place: microseconds, but in any case behind those that are there.
+      local since = string.match(call('HGET', key, 'waits') or '', ' (%d+)$')
+      if not since then
+        local last = tonumber(call('ZRANGE', item.key, -1, -1, 'WITHSCORES')[2] or 0)
+        since = string.format('%.0f', math.max(tonumber(string.sub(ARGV[3], 1, -4)), last + 1))
+      end
+      call('HSET', key, 'state', 'retry', 'waits', string.format('%.0f %s', till, since))
+      call('ZADD', KEYS[9], till, id)
+      call('ZADD', item.key, since, id)
+      call('EXPIRE', item.key, 2 * WAIT_MOST)
     end
-    if item.lock and try('GET', item.lock) == id then call('DEL', item.lock) end
+    if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end
   end
   spread('DEL', nil, done_keys)
 
@@ -222,9 +227,8 @@ if most > 0 then
   local free = math.max(0, most - call('LLEN', active))
   if free < wanted then wanted, reply[2] = free, LOOK_AGAIN end
 end
-if startable and math.max(0, startable) < wanted then
-  local next_part = (oldest_part + PARTS + 1) * part - tonumber(string.sub(ARGV[3], 1, -7))
-  wanted, reply[2] = math.max(0, startable), math.max(reply[2], next_part)
+if startable and startable < wanted then
+  wanted, reply[2] = startable, math.max(reply[2], fewer_in)
 end
 if wanted == 0 then return cmsgpack.pack(reply) end
 
@@ -252,11 +256,7 @@ repeat
 until n == wanted or popped > wanted + MOST_GHOSTS
 reply[1] = backlog - popped
 if n > 0 then
-  if startable then
-    spread('HDEL', KEYS[12], stale)
-    call('HINCRBY', KEYS[12], now_part, n)
-    call('PEXPIRE', KEYS[12], (PARTS + 2) * part)
-  end
+  if startable then count_starts(KEYS[12], n, tonumber(window), ARGV[3]) end
   if spread('LPUSH', active, taken) > FEW then
     local unlisted = string.rep('\255', TOO_LONG)
     call('ZADD', lease, '0', unlisted)

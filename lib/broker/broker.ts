@@ -73,7 +73,13 @@ export type Settlement =
   /** Given up. Without a message the stored bytes stay as they are (damaged tasks). Counted as processed and failed. */
   | { readonly kind: 'archive'; readonly lease: Lease; readonly message: TaskMessage | undefined }
   /** Back to the front of its queue, the attempt not counted (shutdown). */
-  | { readonly kind: 'requeue'; readonly lease: Lease };
+  | { readonly kind: 'requeue'; readonly lease: Lease }
+  /**
+   * Puts it into a line of its queue until LimitingBroker.wakeWaiting, as though it had not been taken; in one where it stood before it
+   * gets its old place. Meanwhile it is among those to be retried, where asynq's tools see it, and comes after a minute to
+   * an hour (a second more for ten that wait) should nobody wake it.
+   */
+  | { readonly kind: 'wait'; readonly lease: Lease; readonly line: string };
 
 /** `lost`: the lease is not ours (any more), nothing was written for this item. Final: do not try again. */
 export type SettleStatus = 'settled' | 'lost';

@@ -30,14 +30,14 @@ export class Semaphore {
    *
    * @throws BrokerUnavailableError: the token may have been taken, and comes back at the task's deadline
    */
-  acquire(task: TokenHolder): Promise<boolean> {
+  async acquire(task: TokenHolder): Promise<boolean> {
     const deadline = Math.min(ceilSeconds(task.deadline.getTime()), LATEST);
-    return this.broker.acquireToken(this.scope, task.id, this.max, deadline);
+    return (await this.broker.acquireTokens(this.scope, this.max, deadline, [task.id]))[0]!;
   }
 
   /** Gives the token back; answers whether the task held one. @throws BrokerUnavailableError */
-  release(task: TokenHolder): Promise<boolean> {
-    return this.broker.releaseToken(this.scope, task.id);
+  async release(task: TokenHolder): Promise<boolean> {
+    return (await this.broker.releaseTokens(this.scope, [task.id])) === 1;
   }
 
   /**

@@ -1,9 +1,12 @@
 import type { Broker } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
+import type { ActiveTask } from './active-task.js';
 import { Intake } from './intake.js';
 import type { Lane } from './lane.js';
 import { Lanes } from './lanes.js';
 import { LeaseKeeper } from './lease-keeper.js';
+import type { Limiter } from './limiter.js';
+import { Limiters } from './limiters.js';
 import type { Mux } from './mux.js';
 import type { ResolvedServerOptions } from './options.js';
 import { Processor } from './processor.js';
@@ -26,6 +29,7 @@ export interface CoreListener {
   onRound(idle: boolean): void;
   /** A queue did not answer; the syncer has taken it over and must run. */
   onFailure(): void;
+  onLimiterError(error: unknown): void;
 }
 
 export interface Core {
@@ -35,6 +39,7 @@ export interface Core {
   readonly intake: Intake;
   readonly processor: Processor;
   readonly leases: LeaseKeeper;
+  readonly limiters: Limiters;
   readonly syncer: Syncer;
 }
 
@@ -50,10 +55,29 @@ export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
     mux,
     verdicts,
     held: () => lanes.held(),
+    limiterOf: (entry) => limiters.of(entry),
     onVerdict: (task) => processor.finished(task),
-    onSlotFree: () => processor.pump(),
+    onSlotFree: (task) => {
+      if (limiters.size > 0) limiterOf(task)?.left(task);
+      processor.pump();
+    },
   });
-  const intake = new Intake({ broker, clock, events, lanes, runner, verdicts, encodeResult });
+  // A broker driven by hand runs one task after the other, and has no time to wait for a limit.
+  const limiters: Limiters = new Limiters(broker.manual ? [] : mux.entries(), {
+    broker,
+    clock,
+    queues: () => lanes.queues(),
+    letIn: (task) => runner.letIn(task),
+    turnAway: (task, line) => runner.turnAway(task, line),
+    onWoken: (queue) => processor.lookInto(queue),
+    onError: (error) => listener.onLimiterError(error),
+  });
+  const limiterOf = (task: ActiveTask): Limiter | undefined => {
+    const entry = mux.find(task.type);
+    return entry && limiters.of(entry);
+  };
+  const onWaiting = (task: ActiveTask): void => limiterOf(task)?.queued(task.queue);
+  const intake = new Intake({ broker, clock, events, lanes, runner, verdicts, encodeResult, onWaiting });
   const processor: Processor = new Processor({
     broker,
     clock,
@@ -82,5 +106,5 @@ export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
     settle: (lane) => processor.exchange(lane, 0),
     onReachable: () => processor.pump(),
   });
-  return { lanes, runner, verdicts, intake, processor, leases, syncer };
+  return { lanes, runner, verdicts, intake, processor, leases, limiters, syncer };
 }

@@ -1,4 +1,5 @@
 import type { IsFailure, RetryDelay, TaskContext } from '../task/context.js';
+import type { TaskLimits } from '../task/limits.js';
 
 /** One handler as the server sees it: a pattern, what to call, and what it decides about failures. */
 export interface TaskHandlerEntry {
@@ -8,4 +9,6 @@ export interface TaskHandlerEntry {
   readonly handle: (task: TaskContext) => unknown;
   readonly retryDelay?: RetryDelay;
   readonly isFailure?: IsFailure;
+  /** How many of its tasks run and start. Default: as many as the server and the queue let through. */
+  readonly limits?: TaskLimits;
 }

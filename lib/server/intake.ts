@@ -16,6 +16,8 @@ export interface IntakeOptions {
   readonly runner: Runner;
   readonly verdicts: Verdicts;
   readonly encodeResult: (result: unknown) => Buffer | undefined;
+  /** A task that found a limit reached now stands in the line. */
+  readonly onWaiting: (task: ActiveTask) => void;
 }
 
 /** The border between exchanges and attempts: makes attempts of what was taken, and ends those that were settled. */
@@ -26,8 +28,11 @@ export class Intake {
   settled(batch: readonly ActiveTask[], statuses: ExchangeReply['settled']): void {
     for (let index = 0; index < batch.length; index++) {
       const task = batch[index]!;
+      const { outcome, settlement } = task.verdict!;
       this.forget(task);
-      this.report(task, statuses[index] === 'settled' ? task.verdict!.outcome : 'lost');
+      if (statuses[index] !== 'settled') this.report(task, 'lost');
+      else if (settlement.kind === 'wait') this.options.onWaiting(task);
+      else this.report(task, outcome);
     }
   }
 

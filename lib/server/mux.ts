@@ -28,6 +28,10 @@ export class Mux {
     return this.exact.size;
   }
 
+  entries(): Iterable<TaskHandlerEntry> {
+    return this.exact.values();
+  }
+
   find(type: string): TaskHandlerEntry | undefined {
     const exact = this.exact.get(type);
     if (exact || this.lookups.has(type)) return exact ?? this.lookups.get(type);

@@ -1,11 +1,11 @@
 import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
 import type { IsFailure, RetryDelay, TaskContext } from '../task/context.js';
-import { describe, isBlank, rejectUnknownKeys, requireObject } from '../validation.js';
+import { describe, isBlank, rejectUnknownKeys, requireInteger, requireObject } from '../validation.js';
 import { GROUP_OPTION_NAMES, resolveGroupOptions } from './group-options.js';
 import type { GroupOptions, GroupOverride, ResolvedGroupOptions } from './group-options.js';
 import type { HealthCheckHook } from './health-check.js';
-import { checkCount, resolveQueue, type QueueOptions, type ResolvedQueueOptions } from './queue-options.js';
+import { resolveQueue, type QueueOptions, type ResolvedQueueOptions } from './queue-options.js';
 
 /** Options of a server. Names and meanings are asynq's Config (wire-protocol 5.1) unless said otherwise. */
 export interface ServerOptions extends GroupOptions {
@@ -87,7 +87,6 @@ const KNOWN: readonly (keyof ServerOptions)[] = [
 ];
 
 const LARGEST_CONCURRENCY = 100_000;
-const LARGEST_JANITOR_BATCH = 1_000;
 
 /** Applies the defaults. @throws InvalidOptionError that names the option, its value and the remedy */
 export function resolveServerOptions(options: ServerOptions = {}): ResolvedServerOptions {
@@ -106,14 +105,13 @@ export function resolveServerOptions(options: ServerOptions = {}): ResolvedServe
     healthCheck: checkFunction(options.healthCheck, 'healthCheck'),
     healthCheckInterval: checkInterval(options, 'healthCheckInterval'),
     janitorInterval: checkInterval(options, 'janitorInterval'),
-    janitorBatchSize: checkCount(
-      options.janitorBatchSize ?? DEFAULTS.janitorBatchSize,
-      'janitorBatchSize',
-      LARGEST_JANITOR_BATCH,
-    ),
+    janitorBatchSize: checkCount(options.janitorBatchSize ?? DEFAULTS.janitorBatchSize, 'janitorBatchSize', 1_000),
     groups: resolveGroupOptions(options, options.groupOverrides),
   };
 }
+
+const checkCount = (value: unknown, name: string, most: number): number =>
+  requireInteger(value, name, InvalidOptionError, { least: 1, most });
 
 export const checkConcurrency = (value: unknown): number => checkCount(value, 'concurrency', LARGEST_CONCURRENCY);
 

@@ -76,6 +76,14 @@ export class Processor {
     this.pump();
   }
 
+  /** Something was put into a queue. */
+  lookInto(queue: string): void {
+    const lane = this.options.lanes.get(queue);
+    if (!lane) return;
+    lane.backlog = Infinity;
+    this.pump();
+  }
+
   /** Starts a round once everything that runs now has had its turn: tasks that finish meanwhile share it. */
   pump(): void {
     if (this.roundScheduled || this.roundUnderWay) return;
@@ -238,7 +246,7 @@ function batchSize(finished: readonly ActiveTask[]): number {
   let count = 0;
   for (let bytes = 0; count < finished.length && count < LARGEST_BATCH; count++) {
     const settlement = finished[count]!.verdict!.settlement;
-    if (settlement.kind === 'done' || settlement.kind === 'requeue') continue;
+    if (!('message' in settlement)) continue;
     bytes += settlement.message?.payload.length ?? 0;
     if (settlement.kind === 'complete') bytes += settlement.result?.length ?? 0;
     if (bytes > LARGEST_BATCH_BYTES) return Math.max(1, count);

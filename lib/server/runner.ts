@@ -4,6 +4,8 @@ import { DeadlineExceededError, HandlerNotFoundError, LeaseExpiredError, Shutdow
 import { isThenable, type AsynqEvents } from '../events/events.js';
 import type { ActiveTask, Verdict } from './active-task.js';
 import { Deadlines } from './deadlines.js';
+import type { TaskHandlerEntry } from './handler.js';
+import type { Limiter } from './limiter.js';
 import type { Mux } from './mux.js';
 import type { Verdicts } from './verdict.js';
 
@@ -15,6 +17,8 @@ export interface RunnerOptions {
   readonly events: AsynqEvents;
   readonly mux: Mux;
   readonly verdicts: Verdicts;
+  /** What a task of this handler has to pass before it runs. */
+  readonly limiterOf: (entry: TaskHandlerEntry) => Limiter | undefined;
   /** Every task whose lease is held. */
   readonly held: () => Iterable<ActiveTask>;
   /** The attempt has its verdict: settle it. */
@@ -36,12 +40,30 @@ export class Runner {
     this.deadlines = new Deadlines(options.clock, options.held, (task) => this.fail(task, new DeadlineExceededError()));
   }
 
-  /** Starts the task's handler; never throws. */
+  /** Starts the task's handler, as soon as its limits let it; never throws. */
   start(task: ActiveTask): void {
-    const { mux, events } = this.options;
     this.running += 1;
-    const entry = mux.find(task.type);
+    const entry = this.options.mux.find(task.type);
     if (!entry) return this.settled(task, false, new HandlerNotFoundError(task.type));
+    const limiter = this.options.limiterOf(entry);
+    if (limiter) limiter.enter(task);
+    else this.run(task, entry);
+  }
+
+  /** The limits of its handler let it. */
+  letIn(task: ActiveTask): void {
+    if (task.verdict || task.lost || task.aborted) return this.settled(task, false, task.aborted);
+    this.run(task, this.options.mux.find(task.type)!);
+  }
+
+  /** A limit of its handler was reached: it waits in a line, as though it had not been taken. */
+  turnAway(task: ActiveTask, line: string): void {
+    if (!task.verdict && !task.lost) this.conclude(task, this.options.verdicts.wait(task, line));
+    this.settled(task, false, undefined);
+  }
+
+  private run(task: ActiveTask, entry: TaskHandlerEntry): void {
+    const { events } = this.options;
     if (task.deadlineAt <= task.startedAt) return this.settled(task, false, new DeadlineExceededError());
     if (events.wants('taskStarted')) events.emit('taskStarted', { task, retried: task.retried });
     this.deadlines.watch(task);

@@ -39,6 +39,7 @@ export class ServerLoops {
   private readonly recovery: Loop;
   private readonly forwarding: Loop;
   private readonly cleaning: Loop;
+  private readonly limiting: Loop | undefined;
   private readonly aggregation: Loop | undefined;
   private readonly groupWatch: Loop | undefined;
   private readonly health: Loop | undefined;
@@ -71,6 +72,7 @@ export class ServerLoops {
     this.recovery = this.loop('recoverer', recoverer);
     this.forwarding = this.loop('forwarder', forwarder);
     this.cleaning = this.loop('janitor', janitor);
+    if (core.limiters.size > 0) this.limiting = this.loop('limiter', core.limiters);
     if (aggregators.size > 0) this.aggregation = this.loop('aggregator', deps.aggregator);
     if (!aggregators.coverAll) {
       const watch = { broker, clock, events, lanes, aggregators, groups: options.groups };
@@ -93,6 +95,7 @@ export class ServerLoops {
     this.recovery.start(); // a crashed predecessor's tasks first
     this.forwarding.start();
     this.cleaning.start(janitorInterval);
+    this.limiting?.start();
     this.aggregation?.start();
     this.groupWatch?.start();
     this.health?.start(healthCheckInterval);
@@ -106,8 +109,21 @@ export class ServerLoops {
 
   async stop(): Promise<void> {
     // Nothing is held, to settle or to cancel; or Redis is away. At once, as each may have to wait for a Redis that hangs.
-    const { sync, recovery, cleaning, groupWatch, health, subscription, cancellation, leases, heartbeat } = this;
-    const loops = [sync, recovery, cleaning, groupWatch, health, subscription, cancellation, leases, heartbeat];
+    const { sync, recovery, cleaning, limiting, groupWatch, health, subscription, cancellation, leases, heartbeat } =
+      this;
+    const loops = [
+      sync,
+      recovery,
+      cleaning,
+      limiting,
+      groupWatch,
+      health,
+      subscription,
+      cancellation,
+      leases,
+      heartbeat,
+    ];
+    this.deps.core.limiters.close();
     await Promise.all(loops.map((loop) => loop?.stop()));
     // Should Redis be away, the subscription ends with its connection, and the published state by its time to live.
     await this.subscriber.close().catch(() => undefined);

@@ -265,6 +265,7 @@ export class Server {
         onAnswer: (lane, asked, got) => this.waker.answered(lane, asked, got),
         onRound: (idle) => this.state === 'active' && this.waker.afterRound(idle),
         onFailure: () => this.loops.settleFailed(),
+        onLimiterError: (error) => this.events.emit('loopFailed', { loop: 'limiter', error }),
       },
     );
   }

@@ -59,6 +59,11 @@ export class Verdicts {
     return { outcome: 'requeued', settlement: { kind: 'requeue', lease: task.lease } };
   }
 
+  /** A limit was reached before the attempt began. */
+  wait({ lease }: ActiveTask, line: string): Verdict {
+    return { outcome: 'postponed', settlement: { kind: 'wait', lease, line } };
+  }
+
   /** The recoverer's view of a task whose server went away: asynq's failure path without the error hook. */
   leaseExpired(task: ActiveTask, entry: TaskHandlerEntry | undefined): Verdict {
     return this.retryOrArchive(task, new LeaseExpiredError(), entry);

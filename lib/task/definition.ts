@@ -3,10 +3,11 @@ import { rejectUnknownKeys, requireFunction, requireObject } from '../validation
 import type { PayloadCodec } from './codec.js';
 import type { IsFailure, RetryDelay } from './context.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
+import { pickLimits, TASK_LIMIT_NAMES, type TaskLimits } from './limits.js';
 import { applyOptions, DEFAULT_SETTINGS, name } from './settings.js';
 
 /** What a definition can say besides the defaults of its tasks; it holds where the tasks are handled. */
-export interface TaskHandling {
+export interface TaskHandling extends TaskLimits {
   /** Milliseconds until the next attempt. Default: the server's, which is asynq's formula. */
   retryDelay?: RetryDelay;
   /** Whether an error counts as a failure. Default: the server's, which is "yes". */
@@ -16,10 +17,12 @@ export interface TaskHandling {
 }
 
 /** A type of task with the types of its payload `P` and result `R`: made once by {@link defineTask}, used on both sides. */
-export interface TaskDefinition<P = unknown, R = unknown> extends Readonly<TaskHandling> {
+export interface TaskDefinition<P = unknown, R = unknown> extends Readonly<Omit<TaskHandling, keyof TaskLimits>> {
   readonly type: string;
   /** Defaults of its tasks. */
   readonly options: Readonly<TaskOptions>;
+  /** Limits of its tasks, where they are handled. */
+  readonly limits?: Readonly<TaskLimits>;
   /** Never there: it only carries the types. */
   readonly __types?: { readonly payload: P; readonly result: R };
 }
@@ -29,7 +32,12 @@ export type PayloadOf<D> = D extends TaskDefinition<infer P, unknown> ? P : neve
 /** The result type of a definition. */
 export type ResultOf<D> = D extends TaskDefinition<unknown, infer R> ? R : never;
 
-const HANDLING_NAMES = ['retryDelay', 'isFailure', 'codec'] as const satisfies readonly (keyof TaskHandling)[];
+const HANDLING_NAMES = [
+  'retryDelay',
+  'isFailure',
+  'codec',
+  ...TASK_LIMIT_NAMES,
+] as const satisfies readonly (keyof TaskHandling)[];
 const KNOWN = [...TASK_OPTION_NAMES, ...HANDLING_NAMES];
 
 /**
@@ -50,12 +58,14 @@ export function defineTask<P = unknown, R = unknown>(
   name(type, 'task typename', 'task typename cannot be empty');
   requireObject(options, `options of task "${type}"`, InvalidTaskError);
   rejectUnknownKeys(options, KNOWN, `option of task "${type}":`, InvalidTaskError);
-  const { retryDelay, isFailure, codec, ...defaults } = options;
+  const { retryDelay, isFailure, codec, concurrency, globalConcurrency, rateLimit, limitScope, ...defaults } = options;
   applyOptions(DEFAULT_SETTINGS, defaults);
   if (retryDelay !== undefined) requireFunction(retryDelay, `retryDelay of task "${type}"`, InvalidTaskError);
   if (isFailure !== undefined) requireFunction(isFailure, `isFailure of task "${type}"`, InvalidTaskError);
   if (codec !== undefined) requireCodec(codec, `codec of task "${type}"`);
-  return Object.freeze({ type, options: Object.freeze(defaults), retryDelay, isFailure, codec });
+  const given = { concurrency, globalConcurrency, rateLimit, limitScope };
+  const limits = pickLimits(given, `task "${type}"`, InvalidTaskError);
+  return Object.freeze({ type, options: Object.freeze(defaults), retryDelay, isFailure, codec, limits });
 }
 
 /** @throws InvalidTaskError unless the value has the two functions of a codec */

@@ -63,6 +63,11 @@ export class QueueKeys {
     return `${this.base}rate:${window}`;
   }
 
+  /** Ours, unknown to Go: the tasks that wait for a limit, by when they began to. */
+  waiting(line: string): string {
+    return `${this.base}waiting:${line}`;
+  }
+
   processedOn(day: string): string {
     return `${this.processed}:${day}`;
   }
@@ -111,6 +116,11 @@ export class Keyspace {
   /** The holders of a semaphore of asynq's x/rate. No hash tag: in a cluster each is where its name puts it. */
   semaphore(scope: string): string {
     return `${this.prefix}:sema:${scope}`;
+  }
+
+  /** Ours, unknown to Go: how many tasks were started lately, in all queues, for a limit per window. @param window milliseconds */
+  starts(scope: string, window: number): string {
+    return `${this.prefix}:starts:${window}:${scope}`;
   }
 
   queue(name: string): QueueKeys {

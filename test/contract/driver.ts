@@ -44,6 +44,7 @@ const NOTHING: QueueSnapshot = {
   groups: {},
   sets: [],
   groupNames: [],
+  lines: {},
   tasks: {},
   locks: {},
   schedules: {},

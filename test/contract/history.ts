@@ -4,7 +4,7 @@ import fc from 'fast-check';
 /** What a settlement of a random history wants; an even `lease` picks one not settled yet, an odd one any ever given out. */
 export interface SettlementStep {
   readonly lease: number;
-  readonly kind: 'done' | 'complete' | 'retry' | 'archive' | 'archiveAsIs' | 'requeue';
+  readonly kind: 'done' | 'complete' | 'retry' | 'archive' | 'archiveAsIs' | 'requeue' | 'wait';
   /** How the lease is presented: as it is, with a wrong end, or with its true end only as `renewing`. */
   readonly fence: 'true' | 'wrong' | 'renewing';
   /** Seconds from now, for the retry or the end of the retention. */
@@ -36,6 +36,7 @@ export type Step =
   | { readonly do: 'extend'; readonly leases: readonly number[]; readonly seconds: number; readonly wrong: boolean }
   | { readonly do: 'writeResult'; readonly lease: number; readonly wrong: boolean; readonly result: Uint8Array }
   | { readonly do: 'move'; readonly seconds: number }
+  | { readonly do: 'wake'; readonly queue: string; readonly line: string; readonly count: number }
   | { readonly do: 'recover'; readonly queue: string; readonly grace: number; readonly limit: number }
   | { readonly do: 'trim' | 'expire'; readonly queue: string; readonly limit: number }
   | {
@@ -52,6 +53,7 @@ export type Step =
   | { readonly do: 'getTask'; readonly queue: string; readonly id: string };
 
 export const QUEUES = ['default', 'b {x}:'] as const;
+export const LINES = ['l', 'ü'] as const;
 const DAY = 86_400;
 
 const queue = fc.constantFrom('default', 'default', ...QUEUES);
@@ -73,7 +75,7 @@ const enqueueItem: fc.Arbitrary<EnqueueStep> = fc.record({
 
 const settlement: fc.Arbitrary<SettlementStep> = fc.record({
   lease,
-  kind: fc.constantFrom('done', 'complete', 'retry', 'archive', 'archiveAsIs', 'requeue'),
+  kind: fc.constantFrom('done', 'complete', 'retry', 'archive', 'archiveAsIs', 'requeue', 'wait', 'wait'),
   fence: fc.constantFrom('true', 'true', 'true', 'true', 'wrong', 'renewing'),
   seconds,
   flag: fc.boolean(),
@@ -83,7 +85,7 @@ const settlement: fc.Arbitrary<SettlementStep> = fc.record({
 const limits: fc.Arbitrary<QueueLimits> = fc.record({
   active: fc.nat(5),
   rate: fc.nat(5),
-  window: fc.constantFrom(1, 16_000, 47_321),
+  window: fc.constantFrom(16_000, 16_001, 47_321), // long enough not to expire in Redis, which goes by real time
 });
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -154,6 +156,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       end: fc.constantFrom('finish', 'finish', 'delete', 'aside', 'leave'),
       made: enqueueItem,
     }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('wake'), queue, line: fc.constantFrom(...LINES), count: fc.nat(3) }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('nameGroup'), queue, id, group }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('getTask'), queue, id }) },

@@ -4,7 +4,7 @@ import { type ManualClock, floorSeconds } from '../../lib/clock.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { request } from '../support/messages.js';
 import type { World } from './driver.js';
-import { type EnqueueStep, QUEUES, type SettlementStep, type Step } from './history.js';
+import { type EnqueueStep, LINES, QUEUES, type SettlementStep, type Step } from './history.js';
 
 type StepOf<D extends Step['do']> = Extract<Step, { do: D }>;
 
@@ -44,6 +44,8 @@ export class Player {
         return broker.getTask(step.queue, step.id);
       case 'move':
         return undefined;
+      case 'wake':
+        return broker.wakeWaiting(step.queue, step.line, step.count);
       default:
         return this.maintain(step);
     }
@@ -62,6 +64,7 @@ export class Player {
           | 'nameGroup'
           | 'getTask'
           | 'move'
+          | 'wake'
           | 'aggregate';
       }
     >,
@@ -130,6 +133,7 @@ export class Player {
     }
     if (kind === 'retry') return { kind, lease, message, retryAt: at, countAsFailure: item.flag };
     if (kind === 'requeue') return { kind, lease };
+    if (kind === 'wait') return { kind, lease, line: LINES[item.flag ? 1 : 0] };
     return { kind: 'archive', lease, message: kind === 'archive' ? message : undefined };
   }
 

@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import type { QueueOptions } from '../../lib/server/queue-options.js';
 import { Server } from '../../lib/server/server.js';
+import type { TaskLimits } from '../../lib/task/limits.js';
 import { request } from '../support/messages.js';
 import { startRedis, type RedisProcess } from '../support/redis.js';
 
@@ -90,5 +91,73 @@ describe('limits of a queue, several servers on one Redis', () => {
     const key = 'asynq:{default}:rate:160';
     expect(await client.type(key)).toBe('hash');
     expect(await client.pttl(key)).toBeGreaterThan(0);
+  });
+
+  describe('limits of a handler', () => {
+    /** The same with a handler that is limited, and tasks of another one among them. */
+    async function runLimited(count: number, limits: TaskLimits, handle: () => unknown): Promise<string[]> {
+      const started: string[] = [];
+      const requests = Array.from({ length: count }, (_, n) =>
+        request({ type: n % 3 === 2 ? 'free' : 'narrow', id: `n${n}` }),
+      );
+      await makeBroker().enqueue('default', requests);
+      await new Promise<void>((resolve) => {
+        let ended = 0;
+        const narrow = async ({ id }: { id: string }): Promise<void> => {
+          started.push(id);
+          await handle();
+          if (++ended === count) resolve();
+        };
+        const free = (): void => void (++ended === count && resolve());
+        for (let index = 0; index < 3; index++) {
+          const handlers = [
+            { pattern: 'narrow', handle: narrow, limits },
+            { pattern: 'free', handle: free },
+          ];
+          const server = new Server({ broker: makeBroker(), handlers });
+          servers.push(server);
+          void server.start();
+        }
+      });
+      return started;
+    }
+
+    it('globalConcurrency is never exceeded and always used, and every task runs once', async () => {
+      let running = 0;
+      let most = 0;
+      const started = await runLimited(300, { globalConcurrency: 4 }, async () => {
+        most = Math.max(most, ++running);
+        await setImmediate();
+        running--;
+      });
+      expect(most).toBe(4);
+      expect([started.length, new Set(started).size]).toEqual([200, 200]);
+      await Promise.all(servers.map((server) => server.shutdown()));
+      expect(await client.zcard('asynq:sema:narrow')).toBe(0);
+      expect(await client.get('asynq:{default}:failed')).toBeNull();
+      expect(await client.keys('asynq:{default}:t:*')).toEqual([]);
+    });
+
+    it('rateLimit is never exceeded', async () => {
+      const window = 160;
+      const starts: number[] = [];
+      await runLimited(60, { rateLimit: { max: 10, per: window } }, () => void starts.push(Date.now()));
+      starts.sort((a, b) => a - b);
+      expect(starts).toHaveLength(40);
+      // A handler starts some milliseconds after it was counted; four windows cannot hold more than four times as many.
+      expect(starts.at(-1)! - starts[0]!).toBeGreaterThanOrEqual(3 * window - 50);
+      expect(await client.pttl('asynq:starts:160:narrow')).toBeGreaterThan(0);
+    });
+
+    it('tokens of a process that died come back, and so do its tasks that waited', async () => {
+      const now = Math.floor(Date.now() / 1000);
+      await client.zadd('asynq:sema:narrow', now - 1, 'dead', now - 1, 'gone');
+      const broker = makeBroker();
+      await broker.enqueue('default', [request({ type: 'narrow', id: 'left' })]);
+      const { tasks } = await broker.exchange('default', { settle: [], take: 1 });
+      await broker.exchange('default', { settle: [{ kind: 'wait', lease: tasks[0]!.lease, line: 'narrow' }], take: 0 });
+      const started = await runLimited(3, { globalConcurrency: 1 }, () => undefined);
+      await vi.waitFor(() => expect(started).toContain('left'), { timeout: 10_000 });
+    });
   });
 });

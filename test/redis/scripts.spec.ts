@@ -52,6 +52,7 @@ const SHARED = [
   { file: 'shared/stored.lua', defines: ['stored'] },
   { file: 'shared/delayed-groups.lua', defines: ['note_delayed_groups'] },
   { file: 'shared/fence.lua', defines: ['held_leases'] },
+  { file: 'shared/starts.lua', defines: ['starts_left', 'count_starts'] },
 ];
 
 const fixture = useBroker();
@@ -86,7 +87,9 @@ const CALLS: Record<ScriptName, () => Promise<unknown>> = {
     return fixture.broker.findCancellations(['a']);
   },
   noteCancelled: () => fixture.broker.noteCancelled([{ ...cancellation(), queue: 'default' }]),
-  acquireToken: () => fixture.broker.acquireToken('scope', 'a', 3, fixture.now + 60),
+  acquireTokens: () => fixture.broker.acquireTokens('scope', 3, fixture.now + 60, ['a']),
+  takeStarts: () => fixture.broker.takeStarts('scope', { max: 3, window: 60_000 }, 1),
+  wakeWaiting: () => fixture.broker.wakeWaiting('default', 'line', 1),
   openSchedule: () => fixture.broker.openSchedule('default', 'entry', 'spec', 60),
   fire: () => fixture.broker.fire('default', firing()),
   writeSchedulerEntries: () => fixture.broker.writeSchedulerEntries('h:1:sid', [], 20),
@@ -178,6 +181,10 @@ function expectedKey(name: KeyName): string {
     case 'cancellations':
     case 'cancellationDetails':
       return keyspace[name];
+    case 'starts':
+      return keyspace.starts('scope', 60_000);
+    case 'waiting':
+      return keys.waiting('line');
     case 'semaphore':
       return keyspace.semaphore('scope');
     case 'workers':

@@ -9,7 +9,7 @@ import { TASK_STATES, type TaskState } from '../../lib/wire/states.js';
 
 type Draft = { -readonly [K in keyof QueueSnapshot]: QueueSnapshot[K] };
 
-const FIELDS = new Set(['msg', 'state', 'pending_since', 'unique_key', 'group', 'result']);
+const FIELDS = new Set(['msg', 'state', 'pending_since', 'unique_key', 'group', 'result', 'waits']);
 
 const emptyDraft = (): Draft => ({
   pending: [],
@@ -22,6 +22,7 @@ const emptyDraft = (): Draft => ({
   groups: {},
   sets: [],
   groupNames: [],
+  lines: {},
   tasks: {},
   locks: {},
   schedules: {},
@@ -127,6 +128,7 @@ class QueueReader {
     const id = after(keys.taskPrefix);
     const group = after(keys.groupPrefix);
     const entry = after(keys.schedulePrefix);
+    const line = after(keys.waiting(''));
     const day = after(keys.processedOn(''));
     const failedDay = after(keys.failedOn(''));
     if (id !== undefined) put(draft.tasks, id, describeTask(key, await node.hgetallBuffer(key)));
@@ -136,7 +138,13 @@ class QueueReader {
     else if (entry !== undefined) put(draft.schedules, entry, Number(await node.hget(key, 'mark')));
     else if (after(`${keys.base}unique:`) !== undefined) await this.readLock(node, key);
     else if (after(`${keys.base}rate:`) !== undefined || key === keys.delayedGroups) await requireEnd(node, key);
+    else if (line !== undefined) await this.readLine(node, key, line);
     else throw new Error(`the key "${key}" is none of asynq's`);
+  }
+
+  private async readLine(node: Redis, key: string, line: string): Promise<void> {
+    await requireEnd(node, key);
+    put(this.found.lines, line, await node.zrange(key, '0', '-1'));
   }
 
   private async readDay(node: Redis, key: string, days: object, day: string): Promise<void> {

@@ -21,7 +21,8 @@ describe('unique keys (appendix A.3)', () => {
 describe('keys of a queue', () => {
   it('are those of section 1.2', () => {
     const keys = asynq.queue('q');
-    const { base: _base, taskPrefix, groupPrefix, schedulePrefix: _schedulePrefix, ...named } = keys;
+    const { base: _base, taskPrefix, groupPrefix, schedulePrefix: _schedulePrefix, delayedGroups, ...named } = keys;
+    expect(delayedGroups).toBe('asynq:{q}:delayed_groups'); // ours
     expect(named).toEqual({
       pending: 'asynq:{q}:pending',
       active: 'asynq:{q}:active',

@@ -13,6 +13,10 @@ import { type QueueStore, type TaskRecord, storedMessage, wellFormed } from './q
 
 /** Milliseconds after which a queue with too many running tasks is asked again. */
 const LOOK_AGAIN = 100;
+/** Seconds until a task that waits runs even if nobody wakes it: this, and one for so many that wait, and this at most. */
+const WAIT_LEAST = 60;
+const WAITING_PER_SECOND = 10;
+const WAIT_MOST = 3_600;
 
 /** Settles in order, then takes. Messages are encoded, and so checked, before anything is written. */
 export function exchange(store: QueueStore, queue: string, request: ExchangeRequest, now: number): ExchangeReply {
@@ -81,7 +85,38 @@ function settle(store: QueueStore, item: Settlement, id: string, record: TaskRec
       record.state = 'pending';
       record.pendingSince = now;
       return store.pending.pushFront(id);
+    case 'wait':
+      return wait(store, wellFormed(item.line), id, record, now);
   }
+}
+
+function wait(store: QueueStore, name: string, id: string, record: TaskRecord, now: number): void {
+  const line = store.line(name);
+  const seconds = Math.min(WAIT_LEAST + Math.floor(line.size / WAITING_PER_SECOND), WAIT_MOST);
+  const till = floorSeconds(now) + seconds;
+  record.state = 'retry';
+  record.waits = { since: record.waits?.since ?? ++store.waiters, till };
+  store.retry.set(id, till);
+  line.set(id, record.waits.since);
+}
+
+/** The longest waiting ones first. Who has left the retries since, or stands there for another time, no longer waits. */
+export function wakeWaiting(store: QueueStore, name: string, count: number, now: number) {
+  const line = store.line(wellFormed(name));
+  const woken: string[] = [];
+  for (let first = line.first(); first && woken.length < count; first = line.first()) {
+    line.delete(first.id);
+    const till = store.tasks.get(first.id)?.waits?.till;
+    if (till !== undefined && store.retry.score(first.id) === till) woken.push(first.id);
+  }
+  for (const id of woken.toReversed()) {
+    const record = store.tasks.get(id)!;
+    store.retry.delete(id);
+    record.state = 'pending';
+    record.pendingSince = now;
+    store.pending.pushFront(id);
+  }
+  return { woken: woken.length, left: line.size };
 }
 
 /** Each archiving trims the archive, but not what it was about. */

@@ -34,10 +34,12 @@ import type {
   TaskPage,
   UpdateStatus,
 } from '../inspection.js';
+import type { StartLimit } from '../limiting.js';
 import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
 import { MemoryCancellations } from './cancellations.js';
 import * as consume from './consume.js';
 import * as inspect from './inspect.js';
+import { Limits } from './limits.js';
 import * as list from './list.js';
 import * as maintain from './maintain.js';
 import * as move from './move.js';
@@ -46,7 +48,6 @@ import { MemoryMonitor } from './monitor.js';
 import { enqueueAll } from './produce.js';
 import { SchedulerPublications } from './publications.js';
 import { QueueStore, wellFormed } from './queue-store.js';
-import { Semaphores } from './semaphores.js';
 import * as schedule from './schedule.js';
 import { type Snapshot, describeQueue } from './snapshot.js';
 
@@ -68,7 +69,7 @@ export class MemoryBroker implements Broker {
   private readonly sources = new Set<MemoryWakeSource>();
   private readonly monitor = new MemoryMonitor();
   private readonly cancellations = new MemoryCancellations();
-  private readonly semaphores = new Semaphores();
+  private readonly limits = new Limits();
   private readonly publications = new SchedulerPublications();
   private closed = false;
 
@@ -192,14 +193,23 @@ export class MemoryBroker implements Broker {
     this.assertOpen();
   }
 
-  async acquireToken(scope: string, taskId: string, max: number, deadline: number): Promise<boolean> {
+  async acquireTokens(scope: string, max: number, deadline: number, taskIds: readonly string[]): Promise<boolean[]> {
     this.assertOpen();
-    return this.semaphores.acquire(scope, taskId, max, deadline, floorSeconds(this.clock.now()));
+    return this.limits.acquire(scope, max, deadline, taskIds, floorSeconds(this.clock.now()));
   }
 
-  async releaseToken(scope: string, taskId: string): Promise<boolean> {
+  async releaseTokens(scope: string, taskIds: readonly string[]): Promise<number> {
     this.assertOpen();
-    return this.semaphores.release(scope, taskId);
+    return this.limits.release(scope, taskIds);
+  }
+
+  async takeStarts(scope: string, limit: StartLimit, wanted: number): Promise<{ granted: number; retryIn: number }> {
+    this.assertOpen();
+    return this.limits.takeStarts(scope, limit, wanted, this.clock.now());
+  }
+
+  async wakeWaiting(queue: string, line: string, count: number): Promise<{ woken: number; left: number }> {
+    return this.change(queue, (store, now) => consume.wakeWaiting(store, line, count, now));
   }
 
   async openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleMark> {
@@ -374,8 +384,8 @@ export class MemoryBroker implements Broker {
   /** Forgets every queue and task, as FLUSHDB would. */
   clear(): void {
     this.stores.clear();
-    this.semaphores.clear();
     this.cancellations.clear();
+    this.limits.clear();
   }
 
   /** The bare data of a queue, for tests that bring about what no call can. */

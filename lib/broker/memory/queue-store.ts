@@ -23,6 +23,8 @@ export interface TaskRecord {
   result: Buffer | undefined;
   /** The how-manieth task to be taken this was, when it last was: the order of Redis' list `active`. */
   turn?: number;
+  /** Since when it has waited in a line, as Redis orders it, and the time (Unix seconds) by which it stands among the retries. */
+  waits?: { readonly since: number; readonly till: number };
 }
 
 /** Tasks claimed for one aggregation. */
@@ -58,12 +60,16 @@ export class QueueStore {
   /** By the name of their key. */
   readonly sets = new Map<string, StoredSet>();
   readonly locks = new Locks();
+  /** The tasks that wait for a limit, by line: see TaskRecord.waits. */
+  readonly lines = new Map<string, SortedSet>();
   /** By periodic entry. */
   readonly schedules = new Map<string, StoredSchedule>();
   readonly processed = new Counter();
   readonly failed = new Counter();
   /** Whether something was ever enqueued: only then the queue is listed. */
   announced = false;
+  /** Tasks that ever waited in a line. */
+  waiters = 0;
   private turns = 0;
   private readonly startsByWindow = new Map<number, Starts>();
   private pauseTime: number | undefined;
@@ -110,6 +116,12 @@ export class QueueStore {
     record.state = 'pending';
     record.pendingSince = now;
     this.pending.pushBack(id);
+  }
+
+  line(name: string): SortedSet {
+    let line = this.lines.get(name);
+    if (!line) this.lines.set(name, (line = new SortedSet()));
+    return line;
   }
 
   /** @param joinedAt Unix seconds */

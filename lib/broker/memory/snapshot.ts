@@ -43,6 +43,8 @@ export interface QueueSnapshot {
   readonly sets: readonly SetSnapshot[];
   /** The names in the set `groups`. */
   readonly groupNames: readonly string[];
+  /** The ids that stand in each line, in their order; those included that have lost their place. */
+  readonly lines: Readonly<Record<string, readonly string[]>>;
   readonly tasks: Readonly<Record<string, TaskSnapshot>>;
   /** By key; `expiresIn` in milliseconds. */
   readonly locks: Readonly<Record<string, { readonly owner: string; readonly expiresIn: number }>>;
@@ -60,6 +62,8 @@ export interface QueueSnapshot {
 export type Snapshot = Readonly<Record<string, QueueSnapshot>>;
 
 const scored = (set: SortedSet): ScoredId[] => [...set].map(({ id, score }) => [id, score]);
+
+const idsOf = (set: SortedSet): string[] => [...set].map(({ id }) => id);
 
 const describeTask = (record: TaskRecord): TaskSnapshot => ({
   state: record.state,
@@ -87,6 +91,9 @@ export function describeQueue(store: QueueStore, now: number): QueueSnapshot {
       .map(({ members, ...set }) => ({ ...set, members: scored(members) }))
       .sort(compareSets),
     groupNames: groups.map(([name]) => name),
+    lines: Object.fromEntries(
+      [...store.lines].filter(([, line]) => line.size > 0).map(([name, line]) => [name, idsOf(line)]),
+    ),
     tasks: Object.fromEntries(tasks.map(([id, record]) => [id, describeTask(record)])),
     locks: store.locks.held(now),
     schedules: Object.fromEntries([...store.schedules].map(([entry, { mark }]) => [entry, mark])),

@@ -60,7 +60,7 @@ export class RedisConsumer implements ConsumerBroker {
       ...fences,
       ...batch.specials,
     ]);
-    const keys = this.keys.of(queue, now, limits?.window ?? 0).concat(batch.taskKeys, batch.locks);
+    const keys = this.keys.of(queue, now, limits?.window ?? 0).concat(batch.taskKeys, batch.named);
     const answer = this.scripts.run('consume', 'exchange', keys, argv);
     const trimming = batch.archivedIds.length > 0 ? this.trim(queue, batch.archivedIds, now) : undefined;
     const reply = new PackedReader((await answer) as Buffer);

@@ -1,11 +1,11 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
-import type { LimitingBroker } from '../limiting.js';
-import { requireSeconds } from './arguments.js';
+import type { LimitingBroker, StartLimit } from '../limiting.js';
+import { nanoseconds, requireSeconds } from './arguments.js';
 import type { RedisConnections } from './connections.js';
 import type { Scripts } from './scripts.js';
 
-/** Semaphores, over the connection `monitor`: a worker that waits for a token must not hold up those that settle tasks. */
+/** Limits, over the connection `monitor`: a worker that waits for a token must not hold up those that settle tasks. */
 export class RedisLimiting implements LimitingBroker {
   constructor(
     private readonly connections: RedisConnections,
@@ -14,14 +14,36 @@ export class RedisLimiting implements LimitingBroker {
     private readonly clock: Clock,
   ) {}
 
-  async acquireToken(scope: string, taskId: string, max: number, deadline: number): Promise<boolean> {
+  async acquireTokens(scope: string, max: number, deadline: number, taskIds: readonly string[]): Promise<boolean[]> {
     const now = String(floorSeconds(this.clock.now()));
-    const argv = [taskId, String(max), now, requireSeconds(deadline, 'the deadline of a token')];
-    return (await this.scripts.run('monitor', 'acquireToken', [this.keyspace.semaphore(scope)], argv)) === 1;
+    const argv = [String(max), now, requireSeconds(deadline, 'the deadline of a token'), ...taskIds];
+    const answer = await this.scripts.run('monitor', 'acquireTokens', [this.keyspace.semaphore(scope)], argv);
+    const refused = new Set(answer as number[]);
+    return taskIds.map((_, index) => !refused.has(index + 1));
   }
 
-  async releaseToken(scope: string, taskId: string): Promise<boolean> {
+  releaseTokens(scope: string, taskIds: readonly string[]): Promise<number> {
     const key = this.keyspace.semaphore(scope);
-    return (await this.connections.run('monitor', 'ZREM', (client) => client.zrem(key, taskId))) === 1;
+    return this.connections.run('monitor', 'ZREM', (client) => client.zrem(key, ...taskIds));
+  }
+
+  async takeStarts(scope: string, { max, window }: StartLimit, wanted: number) {
+    const argv = [String(max), String(window), nanoseconds(this.clock.now()), String(wanted)];
+    const answer = await this.scripts.run('monitor', 'takeStarts', [this.keyspace.starts(scope, window)], argv);
+    const [granted, retryIn] = answer as [number, number];
+    return { granted, retryIn };
+  }
+
+  async wakeWaiting(queue: string, line: string, count: number) {
+    const keys = this.keyspace.queue(queue);
+    const argv = [keys.taskPrefix, nanoseconds(this.clock.now()), String(count)];
+    const answer = await this.scripts.run(
+      'monitor',
+      'wakeWaiting',
+      [keys.waiting(line), keys.retry, keys.pending],
+      argv,
+    );
+    const [woken, left] = answer as [number, number];
+    return { woken, left };
   }
 }

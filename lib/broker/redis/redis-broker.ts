@@ -32,6 +32,7 @@ import type {
   TaskPage,
   UpdateStatus,
 } from '../inspection.js';
+import type { StartLimit } from '../limiting.js';
 import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
 import { RedisCancellations } from './cancellations.js';
 import type { RedisConnections } from './connections.js';
@@ -233,12 +234,20 @@ export class RedisBroker implements Broker {
     return this.inspector.queues();
   }
 
-  acquireToken(scope: string, taskId: string, max: number, deadline: number): Promise<boolean> {
-    return this.limiting.acquireToken(scope, taskId, max, deadline);
+  acquireTokens(scope: string, max: number, deadline: number, taskIds: readonly string[]): Promise<boolean[]> {
+    return this.limiting.acquireTokens(scope, max, deadline, taskIds);
   }
 
-  releaseToken(scope: string, taskId: string): Promise<boolean> {
-    return this.limiting.releaseToken(scope, taskId);
+  releaseTokens(scope: string, taskIds: readonly string[]): Promise<number> {
+    return this.limiting.releaseTokens(scope, taskIds);
+  }
+
+  takeStarts(scope: string, limit: StartLimit, wanted: number): Promise<{ granted: number; retryIn: number }> {
+    return this.limiting.takeStarts(scope, limit, wanted);
+  }
+
+  wakeWaiting(queue: string, line: string, count: number): Promise<{ woken: number; left: number }> {
+    return this.limiting.wakeWaiting(queue, line, count);
   }
 
   hasQueue(queue: string): Promise<boolean> {

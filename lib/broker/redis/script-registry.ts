@@ -20,6 +20,8 @@ export const KEY_TYPES = {
   workers: 'hash',
   rate: 'hash',
   semaphore: 'zset',
+  starts: 'hash',
+  waiting: 'zset',
   /** `pending` or `active` */
   line: 'list',
   /** One of the sorted sets of tasks. */
@@ -95,7 +97,9 @@ export const SCRIPTS = {
   },
   repairGroups: { keys: ['aggregationSets', 'groups'], argv: ['groupPrefix'] },
   writeServerState: { keys: ['server', 'workers'], argv: ['ttl', 'info'] },
-  acquireToken: { keys: ['semaphore'], argv: ['id', 'tokens', 'now', 'deadline'] },
+  acquireTokens: { keys: ['semaphore'], argv: ['tokens', 'now', 'deadline'] },
+  takeStarts: { keys: ['starts'], argv: ['most', 'window', 'nowNanos', 'wanted'] },
+  wakeWaiting: { keys: ['waiting', 'retry', 'pending'], argv: ['taskPrefix', 'nowNanos', 'count'] },
   describeQueue: {
     file: 'inspect/describe-queue',
     keys: [

@@ -14,13 +14,15 @@ const KIND = {
   archive: '5',
   archiveAsIs: '6',
   requeue: '7',
+  wait: '8',
 } as const;
 
 /** A batch of settlements as exchange.lua wants it. */
 export interface EncodedSettlements {
   readonly leases: Lease[];
   readonly taskKeys: string[];
-  readonly locks: string[];
+  /** The locks to release and the lines to wait in, in the order of the settlements that name them. */
+  readonly named: string[];
   /** Whatever is not a plain `done`, six arguments each. */
   readonly specials: Argument[];
   readonly archivedIds: string[];
@@ -28,7 +30,7 @@ export interface EncodedSettlements {
 
 /** Messages are encoded, and so checked, before anything is sent. */
 export function encodeSettlements(batch: readonly Settlement[], queue: QueueKeys): EncodedSettlements {
-  const encoded: EncodedSettlements = { leases: [], taskKeys: [], locks: [], specials: [], archivedIds: [] };
+  const encoded: EncodedSettlements = { leases: [], taskKeys: [], named: [], specials: [], archivedIds: [] };
   for (let i = 0; i < batch.length; i++) {
     const item = batch[i]!;
     encoded.leases.push(item.lease);
@@ -39,11 +41,11 @@ export function encodeSettlements(batch: readonly Settlement[], queue: QueueKeys
 }
 
 function encodeSpecial(item: Settlement, index: number, queue: QueueKeys, encoded: EncodedSettlements): void {
-  const { locks, specials, archivedIds } = encoded;
-  const lock = lockOf(item, queue);
-  if (lock !== undefined) locks.push(lock);
+  const { named, specials, archivedIds } = encoded;
+  const key = item.kind === 'wait' ? queue.waiting(item.line) : lockOf(item, queue);
+  if (key !== undefined) named.push(key);
   if (item.kind === 'archive') archivedIds.push(item.lease.id);
-  specials.push(String(index), kindOf(item), lock ? '1' : '', messageOf(item), timeOf(item), resultOf(item));
+  specials.push(String(index), kindOf(item), key ? '1' : '', messageOf(item), timeOf(item), resultOf(item));
 }
 
 /** A name that is none of the queue's comes from elsewhere. In a cluster it would be in another slot, and fail the whole call. */
@@ -64,6 +66,8 @@ function kindOf(item: Settlement): string {
       return item.message ? KIND.archive : KIND.archiveAsIs;
     case 'requeue':
       return KIND.requeue;
+    case 'wait':
+      return KIND.wait;
   }
 }
 

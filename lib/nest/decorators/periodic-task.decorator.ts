@@ -3,7 +3,12 @@ import { InvalidHandlerError } from '../../errors.js';
 import { PERIODIC_OPTION_NAMES, checkPlan, type PeriodicTaskOptions } from '../../scheduler/options.js';
 import { rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
 import { nameOf, requireMethod } from './handler-method.js';
-import { addHandlerMetadata, toMetadata, type TaskHandlerOptions } from './task-handler.decorator.js';
+import {
+  addHandlerMetadata,
+  HANDLER_OPTION_NAMES,
+  toMetadata,
+  type TaskHandlerOptions,
+} from './task-handler.decorator.js';
 
 /** Options of `@PeriodicTask`: of the plan, of the tasks it enqueues, and of their handler. */
 export interface PeriodicTaskHandlerOptions extends PeriodicTaskOptions, TaskHandlerOptions {
@@ -14,7 +19,6 @@ export interface PeriodicTaskHandlerOptions extends PeriodicTaskOptions, TaskHan
 }
 
 const OWN = ['type', 'payload'];
-const HANDLING = ['connection', 'retryDelay', 'isFailure', 'codec'];
 
 /**
  * Makes a method of a provider a periodic task: its schedule and its handler in one. Any number of processes may have it; each
@@ -32,12 +36,23 @@ export function PeriodicTask(spec: string, options: PeriodicTaskHandlerOptions =
     const what = nameOf(target, key);
     const method = requireMethod('PeriodicTask', target, key, descriptor);
     requireObject(options, `${what}: the options of @PeriodicTask`, InvalidHandlerError);
-    const known = [...OWN, ...HANDLING, ...PERIODIC_OPTION_NAMES];
+    const known = [...OWN, ...HANDLER_OPTION_NAMES, ...PERIODIC_OPTION_NAMES];
     rejectUnknownKeys(options, known, `@PeriodicTask option of ${what}:`, InvalidHandlerError);
-    const { type = what, payload, connection, retryDelay, isFailure, codec, ...periodic } = options;
+    const { type = what, payload, ...rest } = options;
     requireNonBlank(type, `${what}: type`, InvalidHandlerError);
+    const { handling, periodic } = divide(rest);
     checkPlan(spec, periodic);
-    const handler = toMetadata(type, { connection, retryDelay, isFailure, codec }, what);
+    const handler = toMetadata(type, handling, what);
     addHandlerMetadata(target, method, { ...handler, periodic: { spec, payload, options: periodic } });
+  };
+}
+
+/** The options of the handler, and those of the plan and its tasks. */
+function divide(options: PeriodicTaskHandlerOptions): { handling: TaskHandlerOptions; periodic: PeriodicTaskOptions } {
+  const names: readonly string[] = HANDLER_OPTION_NAMES;
+  const entries = Object.entries(options);
+  return {
+    handling: Object.fromEntries(entries.filter(([name]) => names.includes(name))),
+    periodic: Object.fromEntries(entries.filter(([name]) => !names.includes(name))),
   };
 }

@@ -3,6 +3,7 @@ import { InvalidHandlerError } from '../../errors.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import type { IsFailure, RetryDelay } from '../../task/context.js';
 import { requireCodec, type TaskDefinition } from '../../task/definition.js';
+import { pickLimits, TASK_LIMIT_NAMES, type TaskLimits } from '../../task/limits.js';
 import {
   describe,
   isBlank,
@@ -16,7 +17,7 @@ import { blankPattern, notATask } from '../nest.messages.js';
 import type { PeriodicTaskOptions } from '../../scheduler/options.js';
 import { nameOf, requireMethod } from './handler-method.js';
 
-export interface TaskHandlerOptions {
+export interface TaskHandlerOptions extends TaskLimits {
   /** The `name` of the AsynqModule whose tasks these are. Default: the unnamed one. */
   connection?: string;
   /** Milliseconds until the next attempt. Default: the definition's, else the server's. */
@@ -34,11 +35,18 @@ export interface TaskHandlerMetadata {
   readonly retryDelay?: RetryDelay;
   readonly isFailure?: IsFailure;
   readonly codec?: PayloadCodec;
+  readonly limits?: TaskLimits;
   /** Given by `@PeriodicTask`: when tasks for this handler are enqueued. */
   readonly periodic?: { readonly spec: string; readonly payload: unknown; readonly options: PeriodicTaskOptions };
 }
 
-const KNOWN: readonly (keyof TaskHandlerOptions)[] = ['connection', 'retryDelay', 'isFailure', 'codec'];
+export const HANDLER_OPTION_NAMES = [
+  'connection',
+  'retryDelay',
+  'isFailure',
+  'codec',
+  ...TASK_LIMIT_NAMES,
+] as const satisfies readonly (keyof TaskHandlerOptions)[];
 
 /**
  * Makes a method of a provider or controller the handler of a task type, or of all types with a prefix: the exact type wins, then
@@ -82,13 +90,21 @@ export function toMetadata(
     retryDelay: options.retryDelay ?? definition.retryDelay,
     isFailure: options.isFailure ?? definition.isFailure,
     codec: options.codec ?? definition.codec,
+    limits: pickLimits(merged(definition.limits, options), what, InvalidHandlerError),
   };
+}
+
+/** What the handler says of limits, and where it says nothing its definition. */
+function merged(defined: TaskLimits | undefined, given: TaskLimits): TaskLimits {
+  const limits = { ...defined };
+  for (const name of TASK_LIMIT_NAMES) if (given[name] !== undefined) Object.assign(limits, { [name]: given[name] });
+  return limits;
 }
 
 function checkOptions(options: TaskHandlerOptions, what: string): void {
   requireObject(options, `${what}: the options of @TaskHandler`, InvalidHandlerError);
   const { connection, retryDelay, isFailure, codec, ...rest } = options;
-  rejectUnknownKeys(rest, KNOWN, `@TaskHandler option of ${what}`, InvalidHandlerError);
+  rejectUnknownKeys(rest, HANDLER_OPTION_NAMES, `@TaskHandler option of ${what}`, InvalidHandlerError);
   if (connection !== undefined) requireNonBlank(connection, `${what}: connection`, InvalidHandlerError);
   if (retryDelay !== undefined) requireFunction(retryDelay, `${what}: retryDelay`, InvalidHandlerError);
   if (isFailure !== undefined) requireFunction(isFailure, `${what}: isFailure`, InvalidHandlerError);

@@ -42,14 +42,14 @@ export class TaskHandlerFactory {
   create(handler: DiscoveredHandler, settings: HandlerSettings): TaskHandlerEntry {
     const plan = planParams(handler.owner, handler.methodName);
     this.enhancers.requireReachable(handler, plan);
-    const { pattern, retryDelay, isFailure, codec = settings.codec } = handler.metadata;
+    const { pattern, retryDelay, isFailure, limits, codec = settings.codec } = handler.metadata;
     const read = plan.decodes ? decoder(codec) : (task: TaskContext) => task.payload;
     const wrapped = this.enhancers.wrap(handler, plan);
     const handle =
       wrapped || handler.scoped
         ? this.piped(handler, plan, read, settings, wrapped)
         : direct(handler, plan, read, settings);
-    return { pattern, retryDelay, isFailure, handle };
+    return { pattern, retryDelay, isFailure, limits, handle };
   }
 
   /** The way through guards, interceptors, pipes and filters, and the one of scoped handlers. */

@@ -1,10 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import type { LeasedTask, QueueLimits, Settlement } from '../../../lib/broker/broker.js';
+import type { Broker, LeasedTask, QueueLimits, Settlement } from '../../../lib/broker/broker.js';
 import { ClosedError } from '../../../lib/errors.js';
 import type { Driver } from '../driver.js';
 
 const SLICE = 1_000;
 const WINDOW = 16 * SLICE;
+
+const acquire = async (broker: Broker, scope: string, id: string, max: number, deadline: number): Promise<boolean> =>
+  (await broker.acquireTokens(scope, max, deadline, [id]))[0]!;
+
+const release = async (broker: Broker, scope: string, id: string): Promise<boolean> =>
+  (await broker.releaseTokens(scope, [id])) === 1;
 
 /** Takes up to `take` tasks and settles `done`; how many it got, and how long a limit holds the others back. */
 async function take(driver: Driver, limits: QueueLimits, settle: readonly LeasedTask[] = [], wanted = 10) {
@@ -95,60 +101,194 @@ export function exerciseLimiting(current: () => Driver): void {
   describe('semaphore tokens', () => {
     it('are as many as there are, and come back when they are released', async () => {
       const { broker, now } = current();
-      const acquire = (id: string): Promise<boolean> => broker.acquireToken('scope', id, 2, now + 60);
-      expect([await acquire('a'), await acquire('b'), await acquire('c')]).toEqual([true, true, false]);
-      expect(await broker.releaseToken('scope', 'b')).toBe(true);
-      expect(await broker.releaseToken('scope', 'b')).toBe(false);
-      expect([await acquire('c'), await acquire('d')]).toEqual([true, false]);
+      const get = (id: string): Promise<boolean> => acquire(broker, 'scope', id, 2, now + 60);
+      expect([await get('a'), await get('b'), await get('c')]).toEqual([true, true, false]);
+      expect(await release(broker, 'scope', 'b')).toBe(true);
+      expect(await release(broker, 'scope', 'b')).toBe(false);
+      expect([await get('c'), await get('d')]).toEqual([true, false]);
     });
 
     it('are kept by who has one and asks again, with the new deadline', async () => {
       const { broker, clock, now } = current();
-      expect(await broker.acquireToken('scope', 'a', 1, now + 5)).toBe(true);
-      expect(await broker.acquireToken('scope', 'a', 1, now + 9)).toBe(true);
+      expect(await acquire(broker, 'scope', 'a', 1, now + 5)).toBe(true);
+      expect(await acquire(broker, 'scope', 'a', 1, now + 9)).toBe(true);
       clock.advance(9_000);
-      expect(await broker.acquireToken('scope', 'b', 1, now + 60)).toBe(false);
+      expect(await acquire(broker, 'scope', 'b', 1, now + 60)).toBe(false);
       clock.advance(1_000);
-      expect(await broker.acquireToken('scope', 'b', 1, now + 60)).toBe(true);
+      expect(await acquire(broker, 'scope', 'b', 1, now + 60)).toBe(true);
     });
 
     it('come back when the deadline has passed, not at it', async () => {
       const { broker, clock, now } = current();
-      await broker.acquireToken('scope', 'crashed', 1, now + 5);
+      await acquire(broker, 'scope', 'crashed', 1, now + 5);
       clock.advance(5_999);
-      expect(await broker.acquireToken('scope', 'a', 1, now + 60)).toBe(false);
+      expect(await acquire(broker, 'scope', 'a', 1, now + 60)).toBe(false);
       clock.advance(1);
-      expect(await broker.acquireToken('scope', 'a', 1, now + 60)).toBe(true);
-      expect(await broker.releaseToken('scope', 'crashed')).toBe(false);
+      expect(await acquire(broker, 'scope', 'a', 1, now + 60)).toBe(true);
+      expect(await release(broker, 'scope', 'crashed')).toBe(false);
     });
 
     it('belong to their scope, whatever its name', async () => {
       const { broker, now } = current();
       const scopes = ['scope', 'Scope', 'ü {b}:c', ' '];
-      for (const scope of scopes) expect(await broker.acquireToken(scope, 'a', 1, now + 60)).toBe(true);
-      for (const scope of scopes) expect(await broker.acquireToken(scope, 'b', 1, now + 60)).toBe(false);
-      expect(await broker.releaseToken('other', 'a')).toBe(false);
+      for (const scope of scopes) expect(await acquire(broker, scope, 'a', 1, now + 60)).toBe(true);
+      for (const scope of scopes) expect(await acquire(broker, scope, 'b', 1, now + 60)).toBe(false);
+      expect(await release(broker, 'other', 'a')).toBe(false);
     });
 
     it('count against the number of the caller', async () => {
       const { broker, now } = current();
-      for (const id of ['a', 'b', 'c']) await broker.acquireToken('scope', id, 3, now + 60);
-      expect(await broker.acquireToken('scope', 'd', 2, now + 60)).toBe(false);
-      expect(await broker.acquireToken('scope', 'd', 4, now + 60)).toBe(true);
+      for (const id of ['a', 'b', 'c']) await acquire(broker, 'scope', id, 3, now + 60);
+      expect(await acquire(broker, 'scope', 'd', 2, now + 60)).toBe(false);
+      expect(await acquire(broker, 'scope', 'd', 4, now + 60)).toBe(true);
     });
 
     it('are never more than there are, however many ask at once', async () => {
       const { broker, now } = current();
       const ids = Array.from({ length: 50 }, (_, index) => `t${index}`);
-      const got = await Promise.all(ids.map((id) => broker.acquireToken('scope', id, 7, now + 60)));
+      const got = await Promise.all(ids.map((id) => acquire(broker, 'scope', id, 7, now + 60)));
       expect(got.filter(Boolean)).toHaveLength(7);
+    });
+
+    it('are given to several tasks at a time, to as many as there are, in their order', async () => {
+      const { broker, now } = current();
+      await acquire(broker, 'scope', 'b', 3, now + 60);
+      expect(await broker.acquireTokens('scope', 3, now + 60, ['a', 'b', 'c', 'd'])).toEqual([true, true, true, false]);
+      expect(await broker.releaseTokens('scope', ['a', 'c', 'd'])).toBe(2);
+      expect(await broker.acquireTokens('scope', 1, now + 60, ['d', 'b'])).toEqual([false, true]);
     });
 
     it('are not to be had from a closed broker', async () => {
       const { broker, now } = current();
       await broker.close();
-      await expect(broker.acquireToken('scope', 'a', 1, now)).rejects.toThrow(ClosedError);
-      await expect(broker.releaseToken('scope', 'a')).rejects.toThrow(ClosedError);
+      await expect(acquire(broker, 'scope', 'a', 1, now)).rejects.toThrow(ClosedError);
+      await expect(release(broker, 'scope', 'a')).rejects.toThrow(ClosedError);
+    });
+  });
+
+  describe('starts of a scope', () => {
+    const limit = { max: 5, window: WINDOW };
+
+    it('are no more in a window than they may be, whoever asks', async () => {
+      const { broker, clock } = current();
+      clock.moveTo(Math.ceil(clock.now() / WINDOW) * WINDOW);
+      expect(await broker.takeStarts('scope', limit, 2)).toEqual({ granted: 2, retryIn: 0 });
+      clock.advance(SLICE + 1);
+      expect(await broker.takeStarts('scope', limit, 9)).toEqual({ granted: 3, retryIn: 16 * SLICE - 1 });
+      clock.advance(16 * SLICE - 2);
+      expect(await broker.takeStarts('scope', limit, 1)).toEqual({ granted: 0, retryIn: 1 });
+      clock.advance(1);
+      expect(await broker.takeStarts('scope', limit, 2)).toEqual({ granted: 2, retryIn: 0 });
+    });
+
+    it('are counted by scope and by window', async () => {
+      const { broker } = current();
+      const one = { max: 1, window: WINDOW };
+      for (const scope of ['a', 'A', 'ü {b}:c']) expect((await broker.takeStarts(scope, one, 1)).granted).toBe(1);
+      expect((await broker.takeStarts('a', one, 1)).granted).toBe(0);
+      expect((await broker.takeStarts('a', { max: 1, window: WINDOW * 2 }, 1)).granted).toBe(1);
+    });
+  });
+
+  describe('tasks that wait in a line', () => {
+    /** Takes everything and puts it into the line. */
+    async function queueUp(driver: Driver, line = 'line'): Promise<void> {
+      const { tasks } = await driver.broker.exchange('default', { settle: [], take: 100 });
+      const settle = tasks.map(({ lease }): Settlement => ({ kind: 'wait', lease, line }));
+      const { settled } = await driver.broker.exchange('default', { settle, take: 0 });
+      expect(settled).toEqual(tasks.map(() => 'settled'));
+    }
+
+    it('are as though they had not been taken, and stand among the retries for a minute', async () => {
+      const driver = current();
+      const id = await driver.add();
+      await queueUp(driver);
+      const queue = await driver.queue();
+      expect(queue).toMatchObject({ pending: [], active: [], lease: [], processed: 0, failed: 0 });
+      expect(queue.retry).toEqual([[id, driver.now + 60]]);
+      expect(queue.tasks[id]).toMatchObject({ state: 'retry', message: { retried: 0, errorMsg: '' } });
+      driver.clock.advance(60_000);
+      expect(await driver.broker.forward('default')).toEqual({ moved: 1, nextDue: undefined });
+      expect((await driver.queue()).pending).toEqual([id]);
+    });
+
+    it('come to the front of their queue when they are woken, in the order in which they came', async () => {
+      const driver = current();
+      const ids = [];
+      for (let index = 0; index < 5; index++) ids.push(await driver.add());
+      await queueUp(driver);
+      const late = await driver.add();
+      expect(await driver.broker.wakeWaiting('default', 'line', 2)).toEqual({ woken: 2, left: 3 });
+      const { pending, tasks } = await driver.queue();
+      expect(pending).toEqual([ids[0], ids[1], late]);
+      expect(tasks[ids[0]!]).toMatchObject({ state: 'pending', pendingSince: driver.clock.now() });
+      expect(await driver.broker.wakeWaiting('default', 'line', 9)).toEqual({ woken: 3, left: 0 });
+      expect((await driver.queue()).pending).toEqual([ids[2], ids[3], ids[4], ids[0], ids[1], late]);
+      expect(await driver.broker.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
+    });
+
+    it('get their old place back when they have to wait again', async () => {
+      const driver = current();
+      const first = await driver.add();
+      const second = await driver.add();
+      await queueUp(driver);
+      await driver.broker.wakeWaiting('default', 'line', 1);
+      const third = await driver.add();
+      await queueUp(driver);
+      await driver.broker.wakeWaiting('default', 'line', 3);
+      expect((await driver.queue()).pending).toEqual([first, second, third]);
+    });
+
+    it('are put off for longer the more of them there are', async () => {
+      const driver = current();
+      for (let index = 0; index < 25; index++) await driver.add();
+      await queueUp(driver);
+      const times = (await driver.queue()).retry.map(([, time]) => time - driver.now);
+      expect(times).toEqual([
+        ...Array<number>(10).fill(60),
+        ...Array<number>(10).fill(61),
+        ...Array<number>(5).fill(62),
+      ]);
+    });
+
+    it('lose their place when they are run, archived or deleted, or fail and wait for a retry', async () => {
+      const driver = current();
+      const ids = [];
+      for (let index = 0; index < 5; index++) ids.push(await driver.add());
+      await queueUp(driver);
+      const [run, archived, deleted, failed, waiting] = ids as [string, string, string, string, string];
+      await driver.broker.moveTasks('default', 'run', [run, failed]);
+      await driver.broker.moveTasks('default', 'archive', [archived]);
+      await driver.broker.moveTasks('default', 'delete', [deleted]);
+      const { tasks } = await driver.broker.exchange('default', { settle: [], take: 2 });
+      const { lease, message } = tasks.find((task) => task.lease.id === failed)!;
+      const settle: Settlement[] = [{ kind: 'retry', lease, message, retryAt: driver.now + 99, countAsFailure: true }];
+      await driver.broker.exchange('default', { settle, take: 0 });
+      expect(await driver.broker.wakeWaiting('default', 'line', 9)).toEqual({ woken: 1, left: 0 });
+      expect(await driver.queue()).toMatchObject({ pending: [waiting], retry: [[failed, driver.now + 99]] });
+    });
+
+    it('wait in one line of one queue', async () => {
+      const driver = current();
+      await driver.add();
+      await queueUp(driver, 'ü {b}:c');
+      expect(await driver.broker.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
+      expect(await driver.broker.wakeWaiting('other', 'ü {b}:c', 1)).toEqual({ woken: 0, left: 0 });
+      expect(await driver.broker.wakeWaiting('default', 'ü {b}:c', 1)).toEqual({ woken: 1, left: 0 });
+    });
+
+    it('stand in no line when the lease was lost', async () => {
+      const driver = current();
+      await driver.add();
+      const { tasks } = await driver.broker.exchange('default', { settle: [], take: 1 });
+      const lease = { ...tasks[0]!.lease, expiresAt: 1 };
+      const { settled } = await driver.broker.exchange('default', {
+        settle: [{ kind: 'wait', lease, line: 'line' }],
+        take: 0,
+      });
+      expect(settled).toEqual(['lost']);
+      expect(await driver.broker.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
+      expect((await driver.queue()).active).toHaveLength(1);
     });
   });
 }

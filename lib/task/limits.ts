@@ -1,0 +1,76 @@
+import { parseDuration, type Duration } from '../duration.js';
+import type { ErrorClass } from '../errors.js';
+import { describe, rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../validation.js';
+
+/** How many may run, and start. */
+export interface Limits {
+  /** Tasks that run at a time in this process. Default: as many as the server runs. */
+  concurrency?: number;
+  /** Tasks that run at a time in the whole fleet. Slots of a server that died come back. Default: no limit. */
+  globalConcurrency?: number;
+  /** Tasks that start per time in the whole fleet: never more than `max` in any stretch of `per` (1 ms to a day). Default: no limit. */
+  rateLimit?: { readonly max: number; readonly per: Duration };
+}
+
+/** With every default applied. */
+export interface ResolvedLimits {
+  /** `Infinity` is no limit. */
+  readonly concurrency: number;
+  /** 0 is no limit. */
+  readonly globalConcurrency: number;
+  /** 0 is no limit. */
+  readonly rate: number;
+  /** Milliseconds. */
+  readonly window: number;
+}
+
+/** Limits of the tasks of one handler. */
+export interface TaskLimits extends Limits {
+  /**
+   * What `globalConcurrency` and `rateLimit` count together, in the fleet: a semaphore of asynq's x/rate by this name, which Go workers
+   * and AsynqSemaphores share. Handlers with the same scope share all their limits. Default: the type, or prefix, of the handler.
+   */
+  limitScope?: string;
+}
+
+const COUNT = { least: 1, most: 1_000_000_000 };
+const LONGEST_WINDOW = 86_400_000;
+const LIMIT_NAMES = ['concurrency', 'globalConcurrency', 'rateLimit'] as const satisfies readonly (keyof Limits)[];
+export const TASK_LIMIT_NAMES = [...LIMIT_NAMES, 'limitScope'] as const satisfies readonly (keyof TaskLimits)[];
+
+/** @param what whose limits they are, for messages */
+export function resolveLimits(limits: Limits, what: string, Failure: ErrorClass): ResolvedLimits {
+  const { concurrency, globalConcurrency, rateLimit } = limits;
+  const count = (value: unknown, name: string): number => requireInteger(value, `${name} of ${what}`, Failure, COUNT);
+  const rate = rateLimit === undefined ? undefined : checkRate(rateLimit, what, Failure);
+  return {
+    concurrency: concurrency === undefined ? Infinity : count(concurrency, 'concurrency'),
+    globalConcurrency: globalConcurrency === undefined ? 0 : count(globalConcurrency, 'globalConcurrency'),
+    rate: rate?.max ?? 0,
+    window: rate?.per ?? 1,
+  };
+}
+
+/** The limits among the options of a definition or a handler, `undefined` when it has none. */
+export function pickLimits(options: TaskLimits, what: string, Failure: ErrorClass): TaskLimits | undefined {
+  const { concurrency, globalConcurrency, rateLimit, limitScope } = options;
+  resolveLimits(options, what, Failure);
+  if (limitScope !== undefined) requireNonBlank(limitScope, `limitScope of ${what}`, Failure);
+  if (concurrency === undefined && globalConcurrency === undefined && rateLimit === undefined) {
+    if (limitScope === undefined) return undefined;
+    throw new Failure(`limitScope of ${what} limits nothing without ${LIMIT_NAMES.join(', ')}`);
+  }
+  return { concurrency, globalConcurrency, rateLimit, limitScope };
+}
+
+function checkRate(given: unknown, what: string, Failure: ErrorClass): { max: number; per: number } {
+  const name = `rateLimit of ${what}`;
+  const rate = requireObject(given, `${name}, as in { max: 100, per: '1m' }`, Failure) as object;
+  rejectUnknownKeys(rate, ['max', 'per'], `option of ${name}`, Failure);
+  const { max, per } = rate as { max?: unknown; per?: unknown };
+  const window = parseDuration(per, `per of ${name}`, Failure);
+  if (window < 1 || window > LONGEST_WINDOW) {
+    throw new Failure(`per of ${name} must be from 1 millisecond to 24 hours, not ${describe(per)}`);
+  }
+  return { max: requireInteger(max, `max of ${name}`, Failure, COUNT), per: Math.ceil(window) };
+}

@@ -1,0 +1,27 @@
+-- Takes tokens of a semaphore, one per task, or moves the deadline of the one a task has: LimitingBroker.acquireTokens.
+-- In asynq a holder that asks again while all are taken is refused; then a reply that was lost would cost a token.
+--
+-- KEYS
+--   1 semaphore
+-- ARGV
+--   1 tokens
+--   2 now: seconds
+--   3 deadline: seconds
+--   4… the ids of the tasks
+-- Returns
+--   the indexes of the tasks that got none: all tokens are taken
+
+local call = redis.call
+
+call('ZREMRANGEBYSCORE', KEYS[1], '-inf', '(' .. ARGV[2])
+local free, refused = tonumber(ARGV[1]) - call('ZCARD', KEYS[1]), {}
+for i = 4, #ARGV do
+  local has = call('ZSCORE', KEYS[1], ARGV[i])
+  if has or free > 0 then
+    call('ZADD', KEYS[1], ARGV[3], ARGV[i])
+    if not has then free = free - 1 end
+  else
+    refused[#refused + 1] = i - 3
+  end
+end
+return refused

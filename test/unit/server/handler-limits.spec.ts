@@ -1,0 +1,209 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { MemoryBroker } from '../../../lib/broker/memory/memory-broker.js';
+import type { ManualClock } from '../../../lib/clock.js';
+import { InvalidHandlerError } from '../../../lib/errors.js';
+import { Server } from '../../../lib/server/server.js';
+import type { TaskLimits } from '../../../lib/task/limits.js';
+import { closeRigs, manualClock, openRig, startRig, turn, type Rig } from '../../support/server-rig.js';
+
+const servers: Server[] = [];
+
+afterEach(async () => {
+  await closeRigs();
+  await Promise.all(servers.splice(0).map((server) => server.shutdown()));
+});
+
+/** Attempts that end when they are told to. */
+function workers() {
+  const open: { id: string; end: () => void }[] = [];
+  const started: string[] = [];
+  let most = 0;
+  return {
+    started,
+    handle: ({ id }: { id: string }) => {
+      started.push(id);
+      return new Promise<void>((resolve) => {
+        open.push({ id, end: resolve });
+        most = Math.max(most, open.length);
+      });
+    },
+    endOne: () => open.shift()?.end(),
+    get running() {
+      return open.length;
+    },
+    get most() {
+      return most;
+    },
+  };
+}
+
+/** Lets time pass in steps, so that whatever wants to look can. */
+async function pass(clock: ManualClock, milliseconds: number, step = 50): Promise<void> {
+  for (let left = milliseconds; left > 0; left -= step) {
+    clock.advance(Math.min(step, left));
+    await turn();
+  }
+}
+
+const narrow = (limits: TaskLimits) => {
+  const work = workers();
+  return { work, handler: { pattern: 'narrow', handle: work.handle, limits } };
+};
+
+async function addMany({ add }: Rig, type: string, count: number): Promise<string[]> {
+  const ids = [];
+  for (let index = 0; index < count; index++) ids.push((await add({ type })).id);
+  return ids;
+}
+
+describe('limits of a handler', () => {
+  it('concurrency: so many in this process; the slots of the others are free for other tasks of the same queue', async () => {
+    const { work, handler } = narrow({ concurrency: 2 });
+    const wide = workers();
+    const rig = await startRig({ narrow: handler, wide: wide.handle }, { concurrency: 5 }, manualClock());
+    const ids = await addMany(rig, 'narrow', 7);
+    await addMany(rig, 'wide', 3);
+    await turn(30);
+    expect([work.running, wide.running, rig.server.active]).toEqual([2, 3, 5]);
+    for (let ended = 0; ended < 7; ended++) {
+      work.endOne();
+      await turn(30);
+    }
+    expect([work.started, work.most]).toEqual([ids, 2]); // in their order, without any time having passed
+  });
+
+  it('cost no retry, count as nothing and are not heard of', async () => {
+    const { work, handler } = narrow({ concurrency: 1 });
+    const rig = await startRig({ narrow: handler }, {}, manualClock());
+    await addMany(rig, 'narrow', 3);
+    await turn(30);
+    const waiting = (await rig.memory.describeQueue('default'))!;
+    expect(waiting).toMatchObject({ active: 1, retry: 2, pending: 0, processed: 0, failed: 0 });
+    for (let ended = 0; ended < 3; ended++) {
+      work.endOne();
+      await turn(30);
+    }
+    expect(rig.outcomes.map(({ outcome, retried }) => [outcome, retried])).toEqual([0, 1, 2].map(() => ['done', 0]));
+  });
+
+  it('globalConcurrency: so many in the fleet, each slot used again at once by those who wait', async () => {
+    const clock = manualClock();
+    const { work, handler } = narrow({ globalConcurrency: 3 });
+    const rig = await startRig({ narrow: handler }, { concurrency: 5 }, clock);
+    const second = new Server({ broker: rig.memory, handlers: [handler], options: { concurrency: 5 } });
+    servers.push(second);
+    await second.start();
+    await addMany(rig, 'narrow', 20);
+    for (let ended = 0; ended < 20; ended++) {
+      await turn(60);
+      expect(work.running).toBe(Math.min(3, 20 - ended));
+      work.endOne();
+    }
+    await turn(60);
+    expect([work.started.length, work.most]).toEqual([20, 3]);
+    expect(await rig.memory.releaseTokens('narrow', work.started)).toBe(0); // all were given back
+  });
+
+  it('slots of a process that died come back after half a minute, and only then', async () => {
+    const clock = manualClock();
+    const { work, handler } = narrow({ globalConcurrency: 2 });
+    const rig = openRig({ narrow: handler }, {}, clock);
+    await rig.memory.acquireTokens('narrow', 2, Math.floor(clock.now() / 1000) + 30, ['dead', 'gone']);
+    await rig.server.start();
+    await addMany(rig, 'narrow', 5);
+    await pass(clock, 30_000);
+    expect(work.running).toBe(0);
+    await pass(clock, 7_000);
+    expect(work.running).toBe(2);
+  });
+
+  it('hold on to their tokens for as long as they run', async () => {
+    const clock = manualClock();
+    const { work, handler } = narrow({ globalConcurrency: 1 });
+    const rig = await startRig({ narrow: handler }, {}, clock);
+    await addMany(rig, 'narrow', 2);
+    await pass(clock, 300_000, 500);
+    expect([work.running, work.started.length]).toEqual([1, 1]);
+    work.endOne();
+    await turn(30);
+    expect(work.started).toHaveLength(2);
+  });
+
+  it('rateLimit: never more starts in a stretch of that length, and each as soon as it may be', async () => {
+    const clock = manualClock();
+    const starts: number[] = [];
+    const limits = { rateLimit: { max: 5, per: '10s' } };
+    const handler = { pattern: 'narrow', handle: () => void starts.push(clock.now()), limits };
+    const rig = await startRig({ narrow: handler }, {}, clock);
+    await addMany(rig, 'narrow', 30);
+    await pass(clock, 80_000);
+    expect(starts).toHaveLength(30);
+    for (const first of starts) {
+      expect(starts.filter((at) => at >= first && at < first + 10_000).length).toBeLessThanOrEqual(5);
+    }
+    expect(starts.at(-1)! - starts[0]!).toBeLessThan(6 * 11_000);
+  });
+
+  it('of a scope are shared by its handlers', async () => {
+    const { work, handler } = narrow({ globalConcurrency: 1, concurrency: 1, limitScope: 'stripe' });
+    const other = { ...handler, pattern: 'other' };
+    const rig = await startRig({ narrow: handler, other }, {}, manualClock());
+    await addMany(rig, 'narrow', 2);
+    await addMany(rig, 'other', 2);
+    for (let ended = 0; ended < 4; ended++) {
+      await turn(40);
+      expect(work.running).toBe(1);
+      work.endOne();
+    }
+    expect(work.most).toBe(1);
+  });
+
+  it('of a scope that differ are refused, and so are wrong ones', () => {
+    const handle = (): void => {};
+    const server = (...limits: TaskLimits[]): Server => {
+      const handlers = limits.map((each, index) => ({ pattern: `t${index}`, handle, limits: each }));
+      return new Server({ broker: new MemoryBroker(), handlers });
+    };
+    expect(() => server({ concurrency: 1, limitScope: 's' }, { concurrency: 2, limitScope: 's' })).toThrow(
+      'handler "t1" limits scope "s" otherwise than another handler does (concurrency 2, not 1)',
+    );
+    expect(() => server({ concurrency: 0 })).toThrow(InvalidHandlerError);
+    expect(() => server({ rateLimit: { max: 1, per: '2 days' as never } })).toThrow(/per of rateLimit/);
+  });
+
+  it('do not keep a task from waiting while Redis does not answer for the tokens', async () => {
+    const clock = manualClock();
+    const { work, handler } = narrow({ globalConcurrency: 2 });
+    const rig = openRig({ narrow: handler }, {}, clock);
+    rig.faults.set('acquireTokens', 'before');
+    await rig.server.start();
+    const [id] = await addMany(rig, 'narrow', 1);
+    await pass(clock, 20_000);
+    const tries = rig.calls.filter((call) => call === 'acquireTokens').length;
+    expect(tries).toBeGreaterThan(2);
+    expect(tries).toBeLessThan(40); // no busy loop
+    rig.faults.clear();
+    await pass(clock, 6_000);
+    expect(work.started).toEqual([id]);
+    expect(rig.events.some(({ event }) => (event as { loop?: string }).loop === 'limiter')).toBe(true);
+  });
+
+  it('let a server stop: what is being let in goes back to the front of its queue', async () => {
+    const clock = manualClock();
+    const { work, handler } = narrow({ globalConcurrency: 2 });
+    const rig = openRig({ narrow: handler }, { shutdownTimeout: '1s' }, clock);
+    let grant = (): void => {};
+    vi.spyOn(rig.memory, 'acquireTokens').mockReturnValue(new Promise((resolve) => (grant = () => resolve([true]))));
+    await rig.server.start();
+    const [id] = await addMany(rig, 'narrow', 1);
+    await turn(20);
+    expect(rig.server.active).toBe(1);
+    const closed = rig.server.shutdown();
+    await pass(clock, 1_500);
+    grant();
+    await pass(clock, 10_000, 500);
+    await closed;
+    expect(work.started).toEqual([]);
+    expect((await rig.memory.getTask('default', id!))?.state).toBe('pending');
+  });
+});
