@@ -1,5 +1,6 @@
 import type { QueueLimits } from '../../lib/broker/broker.js';
 import fc from 'fast-check';
+import { type InspectorCall, inspectorCall } from './inspector-calls.js';
 
 /** What a settlement of a random history wants; an even `lease` picks one not settled yet, an odd one any ever given out. */
 export interface SettlementStep {
@@ -50,7 +51,19 @@ export type Step =
     }
   | { readonly do: 'forward' | 'pause' | 'resume' | 'repair' | 'reclaim' | 'repairGroups'; readonly queue: string }
   | { readonly do: 'nameGroup'; readonly queue: string; readonly id: string; readonly group: string }
-  | { readonly do: 'getTask'; readonly queue: string; readonly id: string };
+  | { readonly do: 'getTask'; readonly queue: string; readonly id: string }
+  | { readonly do: 'inspect'; readonly call: InspectorCall }
+  | { readonly do: 'openSchedule'; readonly queue: string; readonly entry: string; readonly spec: string }
+  | {
+      readonly do: 'fire';
+      readonly queue: string;
+      readonly entry: string;
+      /** Seconds from now. */
+      readonly planned: number;
+      readonly attempt: string;
+      readonly skipUnfinished: boolean;
+      readonly item: EnqueueStep;
+    };
 
 export const QUEUES = ['default', 'b {x}:'] as const;
 export const LINES = ['l', 'ü'] as const;
@@ -58,6 +71,7 @@ const DAY = 86_400;
 
 const queue = fc.constantFrom('default', 'default', ...QUEUES);
 const id = fc.constantFrom('a', 'b', 'c', 'd:e', 'f g', 'ü', '🎉', '\uffee', 'half\ud800');
+const entry = fc.constantFrom('e', 'e:ü');
 const group = fc.constantFrom('g', 'g:h', 'ö');
 const seconds = fc.oneof(fc.integer({ min: -5, max: 40 }), fc.integer({ min: -100 * DAY, max: 100 * DAY }));
 const limit = fc.integer({ min: 1, max: 4 });
@@ -163,6 +177,23 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('nameGroup'), queue, id, group }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('getTask'), queue, id }) },
+  { weight: 10, arbitrary: fc.record({ do: fc.constant('inspect'), call: inspectorCall({ queue, id, group }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('openSchedule'), queue, entry, spec: fc.constantFrom('s', 'other') }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('fire'),
+      queue,
+      entry,
+      planned: fc.integer({ min: -20, max: 20 }),
+      attempt: fc.constantFrom('one', 'two', 'three'),
+      skipUnfinished: fc.boolean(),
+      item: enqueueItem,
+    }),
+  },
 );
 
 /** A history of up to 57 steps, some thirty on average, that always begins with something to work on. */

@@ -5,8 +5,12 @@ import { Keyspace } from '../../lib/wire/keys.js';
 import { request } from '../support/messages.js';
 import type { World } from './driver.js';
 import { type EnqueueStep, LINES, QUEUES, type SettlementStep, type Step } from './history.js';
+import { inspect } from './inspector-calls.js';
 
 type StepOf<D extends Step['do']> = Extract<Step, { do: D }>;
+
+/** Seconds a mark is remembered: longer than any history, as Redis and the clock of the test do not agree on its end. */
+const KEPT = 100 * 365 * 86_400;
 
 /** Plays a history on one broker. What the steps answer is what two brokers are compared by. */
 export class Player {
@@ -42,6 +46,12 @@ export class Player {
         return this.aggregate(step);
       case 'getTask':
         return broker.getTask(step.queue, step.id);
+      case 'inspect':
+        return inspect(broker, step.call);
+      case 'openSchedule':
+        return broker.openSchedule(step.queue, step.entry, step.spec, KEPT);
+      case 'fire':
+        return this.fire(step);
       case 'move':
         return undefined;
       case 'wake':
@@ -65,7 +75,10 @@ export class Player {
           | 'getTask'
           | 'move'
           | 'wake'
-          | 'aggregate';
+          | 'aggregate'
+          | 'inspect'
+          | 'openSchedule'
+          | 'fire';
       }
     >,
   ): Promise<unknown> {
@@ -176,6 +189,11 @@ export class Player {
       answers.push({ group, tasks, aside, status });
     }
     return { nextDue, answers };
+  }
+
+  private fire({ queue, entry, planned, attempt, skipUnfinished, item }: StepOf<'fire'>): Promise<unknown> {
+    const firing = { entry, planned: this.now + planned, attempt, skipUnfinished, keepFor: KEPT };
+    return this.world.broker.fire(queue, { ...firing, request: this.enqueueRequest(queue, item) });
   }
 
   private async nameGroup({ queue, id, group }: StepOf<'nameGroup'>): Promise<unknown> {

@@ -65,5 +65,5 @@ export function updatePayload(store: QueueStore, id: string, payload: Buffer): U
 
 export function refuseDeletion(store: QueueStore, force: boolean): DeletionStatus | undefined {
   if (store.lease.size > 0) return 'active';
-  return store.tasks.size > 0 && !force ? 'notEmpty' : undefined;
+  return store.tasks.size + store.sets.size > 0 && !force ? 'notEmpty' : undefined;
 }

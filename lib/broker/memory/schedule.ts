@@ -28,11 +28,11 @@ export function openSchedule(
 
 export function fire(store: QueueStore, firing: Firing, now: number): FiringReply {
   const { entry, planned, attempt, request, skipUnfinished, keepFor } = firing;
+  store.announced = true;
   const known = find(store, entry, now);
   if (known.mark >= planned) {
     return { status: known.attempt === attempt ? known.status! : 'past', mark: known.mark };
   }
-  store.announced = true;
   const unfinished = skipUnfinished && known.task !== undefined && isUnfinished(store, known.task);
   const status: FiringStatus = unfinished ? 'unfinished' : enqueueAll(store, [request], now)[0]!;
   const task = status === 'enqueued' ? wellFormed(request.message.id) : known.task;

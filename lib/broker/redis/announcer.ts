@@ -31,6 +31,11 @@ export class Announcer {
     return undefined;
   }
 
+  /** The queue was taken off the list: the next announcement is made at once. */
+  forget(queue: string): void {
+    this.queues.delete(queue);
+  }
+
   private isListed({ at }: Announcement): boolean {
     if (at === undefined) return false;
     const age = this.clock.now() - at;

@@ -52,6 +52,11 @@ export class RedisProducer implements ProducerBroker {
     return this.announcer.announce(queue);
   }
 
+  /** The queue was deleted: who enqueues to it next lists it anew. */
+  forget(queue: string): void {
+    this.announcer.forget(queue);
+  }
+
   private create({ keys, taskPrefix, routes, rest }: EncodedRequests): Promise<readonly number[]> {
     const now = this.clock.now();
     const argv: Argument[] = [taskPrefix, String(floorSeconds(now)), nanoseconds(now), '0', routes];

@@ -286,8 +286,10 @@ export class RedisBroker implements Broker {
     return this.moving.updatePayload(queue, id, payload);
   }
 
-  deleteQueue(queue: string, options: DeletionOptions): Promise<DeletionStatus> {
-    return this.deletion.deleteQueue(queue, options);
+  async deleteQueue(queue: string, options: DeletionOptions): Promise<DeletionStatus> {
+    const status = await this.deletion.deleteQueue(queue, options);
+    if (status === 'deleted') this.producer.forget(queue);
+    return status;
   }
 
   servers(): Promise<PublishedServer[]> {

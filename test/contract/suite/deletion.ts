@@ -26,6 +26,21 @@ export function exerciseDeletion(current: () => Driver): void {
       });
     }
 
+    it('refuses a queue with a claimed set, though nothing is left in it', async () => {
+      const driver = current();
+      await driver.add({ id: 'a', groupKey: 'g' });
+      const policy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
+      const { sets } = await driver.broker.claimDueSets('default', () => policy, 1);
+      await driver.broker.setAside(sets[0]!, ['a']);
+      await driver.broker.moveTasks('default', 'delete', ['a']);
+      expect((await driver.queue()).tasks).toEqual({});
+      await expectUntouched(driver, async () =>
+        expect(await driver.broker.deleteQueue('default', { force: false })).toBe('notEmpty'),
+      );
+      expect(await driver.broker.deleteQueue('default', { force: true })).toBe('deleted');
+      expect(await driver.world.dump()).toEqual({});
+    });
+
     it('refuses a queue with active tasks even when forced', async () => {
       const driver = current();
       await driver.arrange('active');
@@ -62,6 +77,7 @@ export function exerciseDeletion(current: () => Driver): void {
       await driver.broker.pauseQueue('default');
       await driver.broker.deleteQueue('default', { force: true });
       await driver.add({ id: 'a' }, { processAt: driver.now });
+      expect(await driver.broker.hasQueue('default')).toBe(true);
       expect(await driver.broker.forward('default')).toMatchObject({ moved: 1 });
       expect(await driver.take()).toHaveLength(1);
     });

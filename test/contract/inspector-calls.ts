@@ -1,0 +1,92 @@
+import fc from 'fast-check';
+import type { Broker } from '../../lib/broker/broker.js';
+import { AsynqError } from '../../lib/errors.js';
+import type { MovableState } from '../../lib/inspector/bulk.js';
+import { AsynqInspector } from '../../lib/inspector/inspector.js';
+import { TASK_STATES } from '../../lib/wire/states.js';
+
+type Action = 'run' | 'archive' | 'delete';
+
+/** What somebody at an inspector does. */
+export type InspectorCall =
+  | { readonly call: 'move'; readonly action: Action; readonly queue: string; readonly id: string }
+  | {
+      readonly call: 'moveAll';
+      readonly action: Action;
+      readonly queue: string;
+      readonly state: MovableState;
+      readonly group: string;
+    }
+  | { readonly call: 'update'; readonly queue: string; readonly id: string; readonly payload: Uint8Array }
+  | { readonly call: 'deleteQueue'; readonly queue: string; readonly force: boolean }
+  | { readonly call: 'look'; readonly queue: string };
+
+interface Names {
+  readonly queue: fc.Arbitrary<string>;
+  readonly id: fc.Arbitrary<string>;
+  readonly group: fc.Arbitrary<string>;
+}
+
+export function inspectorCall({ queue, id, group }: Names): fc.Arbitrary<InspectorCall> {
+  const action = fc.constantFrom('run', 'archive', 'delete');
+  const state = fc.constantFrom(...TASK_STATES.filter((name) => name !== 'active'));
+  const payload = fc.uint8Array({ maxLength: 6 });
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.record({ call: fc.constant('move'), action, queue, id }) },
+    { weight: 4, arbitrary: fc.record({ call: fc.constant('moveAll'), action, queue, state, group }) },
+    { weight: 1, arbitrary: fc.record({ call: fc.constant('update'), queue, id, payload }) },
+    { weight: 1, arbitrary: fc.record({ call: fc.constant('deleteQueue'), queue, force: fc.boolean() }) },
+    { weight: 3, arbitrary: fc.record({ call: fc.constant('look'), queue }) },
+  );
+}
+
+/** Does it on one broker; answers what was told, also when it was an error. */
+export async function inspect(broker: Broker, call: InspectorCall): Promise<unknown> {
+  try {
+    return await act(new AsynqInspector(broker), call);
+  } catch (error) {
+    if (error instanceof AsynqError) return { code: error.code, message: error.message };
+    throw error;
+  }
+}
+
+function act(inspector: AsynqInspector, call: InspectorCall): Promise<unknown> {
+  const { queue } = call;
+  switch (call.call) {
+    case 'move':
+      return inspector[`${call.action}Task`](queue, call.id);
+    case 'moveAll': {
+      const group = call.state === 'aggregating' ? call.group : undefined;
+      return inspector[`${call.action}AllTasks`](queue, call.state, { group });
+    }
+    case 'update':
+      return inspector.updateTaskPayload(queue, call.id, Buffer.from(call.payload));
+    case 'deleteQueue':
+      return inspector.deleteQueue(queue, { force: call.force });
+    case 'look':
+      return look(inspector, queue);
+  }
+}
+
+/** Everything an inspector tells of a queue, but what it weighs. */
+async function look(inspector: AsynqInspector, queue: string): Promise<unknown> {
+  const info = { ...(await inspector.getQueueInfo(queue)), memoryUsage: undefined };
+  const groups = await inspector.groups(queue);
+  const lists = [];
+  for (const state of TASK_STATES) {
+    if (state !== 'aggregating') lists.push(await list(inspector, queue, state));
+  }
+  for (const { group } of groups) lists.push(await list(inspector, queue, 'aggregating', group));
+  return { info, groups, lists, history: await inspector.history(queue, 3) };
+}
+
+async function list(inspector: AsynqInspector, queue: string, state: (typeof TASK_STATES)[number], group?: string) {
+  const tasks = [];
+  let cursor: string | undefined;
+  do {
+    const page = await inspector.listTasks(queue, state, { size: 2, cursor, group });
+    tasks.push(...page.tasks, ...page.damaged);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return tasks;
+}
