@@ -67,7 +67,7 @@ export interface GroupSize {
   readonly size: number;
 }
 
-/** What {@link InspectorBroker.describeQueue} tells. */
+/** How a queue stands. */
 export interface QueueNumbers {
   readonly pending: number;
   readonly active: number;
@@ -75,18 +75,19 @@ export interface QueueNumbers {
   readonly retry: number;
   readonly archived: number;
   readonly completed: number;
-  /** Tasks waiting in groups; an estimate where there are more than {@link COUNTED_GROUPS} groups. */
+  /** Tasks waiting in groups; estimated where there are more than 1,000 groups. */
   readonly aggregating: number;
+  /** Groups that have waiting tasks. */
   readonly groups: number;
-  /** Today's (UTC) attempts, and those that failed. */
+  /** Attempts finished today (UTC), and those of them that failed. */
   readonly processed: number;
   readonly failed: number;
   readonly processedTotal: number;
   readonly failedTotal: number;
   readonly paused: boolean;
-  /** Milliseconds the oldest of the next pending tasks has waited; 0 when that is not known. */
+  /** Milliseconds the task that is next to run has waited; of the next 20 the one that has waited longest. 0 when that is not known. */
   readonly latency: number;
-  /** Bytes, estimated from the first tasks of each state. */
+  /** Bytes in Redis, estimated from the first 20 tasks of each state; in memory a rough figure. */
   readonly memoryUsage: number;
 }
 

@@ -3,6 +3,7 @@ import { InvalidOptionError } from '../errors.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
 import { requireSteering } from './delete-queue.js';
+import { requireQueue } from './known-queue.js';
 import { toPlace } from './list-options.js';
 
 /** States whose tasks can be moved. Not every state fits every action: pending tasks cannot be run, nor archived ones archived. */
@@ -44,8 +45,7 @@ const TARGETS: Readonly<Record<TaskAction, TaskState | undefined>> = {
 /** Tasks moved in one step: a script of two or three milliseconds. */
 const STEP = 200;
 
-/** @throws InvalidOptionError */
-export function toBulk(action: TaskAction, state: MovableState, options: BulkOptions = {}): Bulk {
+function toBulk(action: TaskAction, state: MovableState, options: BulkOptions): Bulk {
   requireObject(options, `the options of ${action}AllTasks`, InvalidOptionError);
   const known = ['group', 'onProgress', 'signal'];
   rejectUnknownKeys(options, known, `option of ${action}AllTasks`, InvalidOptionError);
@@ -69,8 +69,11 @@ export async function moveAll(
   broker: InspectorBroker,
   queue: string,
   action: TaskAction,
-  { place, onProgress, signal }: Bulk,
+  state: MovableState,
+  options: BulkOptions = {},
 ): Promise<BulkResult> {
+  const { place, onProgress, signal } = toBulk(action, state, options);
+  await requireQueue(broker, queue);
   const pages = await readIds(broker, queue, place, signal);
   const total = pages.reduce((sum, ids) => sum + ids.length, 0);
   let moved = 0;

@@ -1,6 +1,7 @@
-import type { DeletionOptions } from '../broker/inspection.js';
-import { InvalidOptionError } from '../errors.js';
+import type { DeletionOptions, InspectorBroker } from '../broker/inspection.js';
+import { InvalidOptionError, QueueNotEmptyError } from '../errors.js';
 import { describe, rejectUnknownKeys, requireFunction, requireObject } from '../validation.js';
+import { requireQueue } from './known-queue.js';
 
 export interface DeleteQueueOptions {
   /** Also when tasks are waiting in it, archived or retained. Default false. */
@@ -11,8 +12,19 @@ export interface DeleteQueueOptions {
   readonly signal?: AbortSignal;
 }
 
-/** @throws InvalidOptionError */
-export function toDeletion(options: DeleteQueueOptions): DeletionOptions {
+/** Deletes the queue, or says why not. */
+export async function deleteQueue(broker: InspectorBroker, queue: string, options: DeleteQueueOptions): Promise<void> {
+  const deletion = toDeletion(options);
+  await requireQueue(broker, queue);
+  const status = await broker.deleteQueue(queue, deletion);
+  const name = `queue=${JSON.stringify(queue)}`;
+  if (status === 'active')
+    throw new QueueNotEmptyError(`cannot remove queue with active tasks: ${name}; wait for them`);
+  if (status === 'notEmpty')
+    throw new QueueNotEmptyError(`queue is not empty: ${name}; \`force\` deletes its tasks, too`);
+}
+
+function toDeletion(options: DeleteQueueOptions): DeletionOptions {
   requireObject(options, 'the options of deleteQueue', InvalidOptionError);
   rejectUnknownKeys(options, ['force', 'onProgress', 'signal'], 'option of deleteQueue', InvalidOptionError);
   const { force = false, onProgress, signal } = options;

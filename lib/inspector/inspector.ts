@@ -1,25 +1,18 @@
 import type { CancellationBroker } from '../broker/cancellation.js';
-import type { DamagedEntry, GroupSize, InspectorBroker, TaskAction } from '../broker/inspection.js';
+import type { DamagedEntry, GroupSize, InspectorBroker } from '../broker/inspection.js';
 import type { Clock } from '../clock.js';
-import {
-  InvalidOptionError,
-  InvalidTaskError,
-  QueueNotEmptyError,
-  QueueNotFoundError,
-  TaskNotFoundError,
-  TaskStateError,
-} from '../errors.js';
-import { jsonCodec } from '../task/codec.js';
+import { InvalidOptionError } from '../errors.js';
 import type { TaskInfo } from '../task/info.js';
 import { requireInteger, requireNonBlank } from '../validation.js';
 import { utcDay } from '../wire/keys.js';
 import type { TaskState } from '../wire/states.js';
-import { type BulkOptions, type BulkResult, type MovableState, moveAll, toBulk } from './bulk.js';
+import { type BulkOptions, type BulkResult, type MovableState, moveAll } from './bulk.js';
 import { type CancelOptions, toCancellation } from './cancel-options.js';
-import { type DeleteQueueOptions, toDeletion } from './delete-queue.js';
+import { type DeleteQueueOptions, deleteQueue } from './delete-queue.js';
+import { requireQueue, requireQueueName } from './known-queue.js';
 import { type ListOptions, type PageOptions, toListRequest, toRange } from './list-options.js';
-import { refusal } from './refusal.js';
 import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
+import { moveTask, updatePayload } from './single-task.js';
 import {
   type DailyStats,
   type EnqueueEvent,
@@ -67,13 +60,13 @@ export class AsynqInspector {
 
   /** The groups of the queue that have waiting tasks, by name. */
   async groups(queue: string): Promise<GroupSize[]> {
-    await this.requireQueue(queue);
+    await requireQueue(this.broker, queue);
     return this.broker.groups(queue);
   }
 
   /** How the queue stands. Costs the same whatever its size: it can be asked every second. */
   async getQueueInfo(queue: string): Promise<QueueInfo> {
-    await this.requireQueue(queue);
+    await requireQueue(this.broker, queue);
     const numbers = await this.broker.describeQueue(queue);
     return viewQueue(queue, numbers, this.broker.clock.now());
   }
@@ -81,7 +74,7 @@ export class AsynqInspector {
   /** What the queue did today and on the days before, newest first. @param days 1 to 91: what is older is not kept */
   async history(queue: string, days: number): Promise<DailyStats[]> {
     requireInteger(days, 'days', InvalidOptionError, { least: 1, most: MOST_DAYS });
-    await this.requireQueue(queue);
+    await requireQueue(this.broker, queue);
     const now = this.broker.clock.now();
     const names = Array.from({ length: days }, (_, back) => utcDay(now - back * DAY));
     return (await this.broker.countsOfDays(queue, names)).map((day) => viewDay(queue, day));
@@ -103,7 +96,7 @@ export class AsynqInspector {
   /** The tasks of one state (and group), page by page. Tasks claimed for an aggregation are in no list. */
   async listTasks(queue: string, state: TaskState, options?: ListOptions): Promise<TaskList> {
     const request = toListRequest(state, options);
-    await this.requireQueue(queue);
+    await requireQueue(this.broker, queue);
     const { tasks, damaged, cursor } = await this.broker.listTasks(queue, request);
     return { tasks: tasks.map((task) => viewTask(task, this.broker.clock)), damaged, cursor };
   }
@@ -115,7 +108,7 @@ export class AsynqInspector {
    * @throws TaskNotFoundError; TaskStateError when it is active or pending, or its group is being aggregated
    */
   async runTask(queue: string, id: string): Promise<void> {
-    await this.moveTask(queue, 'run', id);
+    await moveTask(this.broker, queue, 'run', id);
   }
 
   /**
@@ -124,7 +117,7 @@ export class AsynqInspector {
    * @throws TaskNotFoundError; TaskStateError when it is active or archived, or its group is being aggregated
    */
   async archiveTask(queue: string, id: string): Promise<void> {
-    await this.moveTask(queue, 'archive', id);
+    await moveTask(this.broker, queue, 'archive', id);
   }
 
   /**
@@ -133,7 +126,7 @@ export class AsynqInspector {
    * @throws TaskNotFoundError; TaskStateError when it is active, or its group is being aggregated
    */
   async deleteTask(queue: string, id: string): Promise<void> {
-    await this.moveTask(queue, 'delete', id);
+    await moveTask(this.broker, queue, 'delete', id);
   }
 
   /**
@@ -143,29 +136,22 @@ export class AsynqInspector {
    * @throws TaskNotFoundError; TaskStateError when it is not scheduled, or changes all the time; InvalidTaskError
    */
   async updateTaskPayload(queue: string, id: string, payload: unknown): Promise<void> {
-    requireNonBlank(id, 'task ID', InvalidOptionError);
-    const bytes = encode(payload);
-    await this.requireQueue(queue);
-    const status = await this.broker.updatePayload(queue, id, bytes);
-    if (status === 'missing') throw new TaskNotFoundError(queue, id);
-    if (status === 'notScheduled') throw new TaskStateError('cannot update task that is not in scheduled state.');
-    if (status === 'changed')
-      throw new TaskStateError('the task was changed by others again and again; try it once more');
+    await updatePayload(this.broker, queue, id, payload);
   }
 
   /** {@link runTask} for all tasks of a state (and group) that are there when the call begins. */
   async runAllTasks(queue: string, state: MovableState, options?: BulkOptions): Promise<BulkResult> {
-    return this.moveAll(queue, 'run', state, options);
+    return moveAll(this.broker, queue, 'run', state, options);
   }
 
   /** {@link archiveTask} for all tasks of a state (and group) that are there when the call begins. */
   async archiveAllTasks(queue: string, state: MovableState, options?: BulkOptions): Promise<BulkResult> {
-    return this.moveAll(queue, 'archive', state, options);
+    return moveAll(this.broker, queue, 'archive', state, options);
   }
 
   /** {@link deleteTask} for all tasks of a state (and group) that are there when the call begins. */
   async deleteAllTasks(queue: string, state: MovableState, options?: BulkOptions): Promise<BulkResult> {
-    return this.moveAll(queue, 'delete', state, options);
+    return moveAll(this.broker, queue, 'delete', state, options);
   }
 
   /**
@@ -175,14 +161,7 @@ export class AsynqInspector {
    * @throws QueueNotFoundError; QueueNotEmptyError when it has tasks in any state and `force` is not given, or active ones
    */
   async deleteQueue(queue: string, options: DeleteQueueOptions = {}): Promise<void> {
-    const deletion = toDeletion(options);
-    await this.requireQueue(queue);
-    const status = await this.broker.deleteQueue(queue, deletion);
-    const name = `queue=${JSON.stringify(queue)}`;
-    if (status === 'active')
-      throw new QueueNotEmptyError(`cannot remove queue with active tasks: ${name}; wait for them`);
-    if (status === 'notEmpty')
-      throw new QueueNotEmptyError(`queue is not empty: ${name}; \`force\` deletes its tasks, too`);
+    await deleteQueue(this.broker, queue, options);
   }
 
   /** The servers that run, ours and Go's, and what they are busy with. */
@@ -197,7 +176,7 @@ export class AsynqInspector {
    */
   async searchTasks(queue: string, state: TaskState, options: SearchOptions): Promise<SearchResult> {
     const wanted = toSearch(state, options);
-    await this.requireQueue(queue);
+    await requireQueue(this.broker, queue);
     return search(this.broker, queue, wanted, (task) => viewTask(task, this.broker.clock));
   }
 
@@ -249,38 +228,5 @@ export class AsynqInspector {
   async unpauseQueue(queue: string): Promise<boolean> {
     requireQueueName(queue);
     return this.broker.resumeQueue(queue);
-  }
-
-  private async moveTask(queue: string, action: TaskAction, id: string): Promise<void> {
-    requireNonBlank(id, 'task ID', InvalidOptionError);
-    await this.requireQueue(queue);
-    const [status] = await this.broker.moveTasks(queue, action, [id]);
-    if (status !== 'moved') throw refusal(action, status ?? 'missing', queue, id);
-  }
-
-  private async moveAll(
-    queue: string,
-    action: TaskAction,
-    state: MovableState,
-    options: BulkOptions | undefined,
-  ): Promise<BulkResult> {
-    const bulk = toBulk(action, state, options);
-    await this.requireQueue(queue);
-    return moveAll(this.broker, queue, action, bulk);
-  }
-
-  private async requireQueue(queue: string): Promise<void> {
-    requireQueueName(queue);
-    if (!(await this.broker.hasQueue(queue))) throw new QueueNotFoundError(queue);
-  }
-}
-
-const requireQueueName = (queue: string): string => requireNonBlank(queue, 'queue name', InvalidOptionError);
-
-function encode(payload: unknown): Buffer {
-  try {
-    return Buffer.from(jsonCodec.encode(payload) ?? []);
-  } catch (error) {
-    throw new InvalidTaskError(`the payload cannot be stored: ${(error as Error).message}`, { cause: error });
   }
 }

@@ -1,8 +1,45 @@
-import type { MoveStatus, TaskAction } from '../broker/inspection.js';
-import { type AsynqError, TaskNotFoundError, TaskStateError } from '../errors.js';
+import type { InspectorBroker, MoveStatus, TaskAction } from '../broker/inspection.js';
+import { type AsynqError, InvalidOptionError, InvalidTaskError, TaskNotFoundError, TaskStateError } from '../errors.js';
+import { jsonCodec } from '../task/codec.js';
+import { requireNonBlank } from '../validation.js';
+import { requireQueue } from './known-queue.js';
+
+/** Runs, archives or deletes one task, or says why not. */
+export async function moveTask(broker: InspectorBroker, queue: string, action: TaskAction, id: string): Promise<void> {
+  requireNonBlank(id, 'task ID', InvalidOptionError);
+  await requireQueue(broker, queue);
+  const [status] = await broker.moveTasks(queue, action, [id]);
+  if (status !== 'moved') throw refusal(action, status ?? 'missing', queue, id);
+}
+
+/** Gives a scheduled task another payload. */
+export async function updatePayload(
+  broker: InspectorBroker,
+  queue: string,
+  id: string,
+  payload: unknown,
+): Promise<void> {
+  requireNonBlank(id, 'task ID', InvalidOptionError);
+  const bytes = encode(payload);
+  await requireQueue(broker, queue);
+  const status = await broker.updatePayload(queue, id, bytes);
+  if (status === 'missing') throw new TaskNotFoundError(queue, id);
+  if (status === 'notScheduled') throw new TaskStateError('cannot update task that is not in scheduled state.');
+  if (status === 'changed') {
+    throw new TaskStateError('the task was changed by others again and again; try it once more');
+  }
+}
+
+function encode(payload: unknown): Buffer {
+  try {
+    return Buffer.from(jsonCodec.encode(payload) ?? []);
+  } catch (error) {
+    throw new InvalidTaskError(`the payload cannot be stored: ${(error as Error).message}`, { cause: error });
+  }
+}
 
 /** Why a task was not moved, in asynq's words (wire-protocol appendix B). */
-export function refusal(action: TaskAction, status: MoveStatus, queue: string, id: string): AsynqError {
+function refusal(action: TaskAction, status: MoveStatus, queue: string, id: string): AsynqError {
   switch (status) {
     case 'active':
       if (action === 'run') return new TaskStateError('task is already running');

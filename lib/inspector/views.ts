@@ -4,30 +4,10 @@ import { toTaskInfo, type TaskInfo } from '../task/info.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry, WorkerInfo } from '../wire/message.js';
 
 /** A queue at one moment (asynq's QueueInfo). */
-export interface QueueInfo {
+export interface QueueInfo extends QueueNumbers {
   readonly queue: string;
   /** Tasks in all states. */
   readonly size: number;
-  readonly pending: number;
-  readonly active: number;
-  readonly scheduled: number;
-  readonly retry: number;
-  readonly archived: number;
-  readonly completed: number;
-  /** Tasks waiting in groups; estimated where there are more than 1,000 groups. */
-  readonly aggregating: number;
-  /** Groups that have waiting tasks. */
-  readonly groups: number;
-  /** Attempts finished today (UTC), and those of them that failed. */
-  readonly processed: number;
-  readonly failed: number;
-  readonly processedTotal: number;
-  readonly failedTotal: number;
-  readonly paused: boolean;
-  /** Milliseconds the task that is next to run has waited; of the next 20 the one that has waited longest. 0 when that is not known. */
-  readonly latency: number;
-  /** Bytes in Redis, estimated from the first 20 tasks of each state; in memory a rough figure. */
-  readonly memoryUsage: number;
   /** When this was seen. */
   readonly timestamp: Date;
 }
