@@ -42,8 +42,17 @@ local function leave_set(set, id, group)
   return true
 end
 
-local function leave(state, group, id)
-  if state == 'pending' then return call('LREM', pending, -1, id) > 0 end
+-- From which end a long line is searched for one task: they stand in it by when they became pending, save for a few.
+local function nearer_end(since)
+  local length = call('LLEN', pending)
+  if only ~= '' or length < 1000 then return -1 end
+  local middle = try('HGET', ARGV[1] .. call('LINDEX', pending, math.floor(length / 2)), 'pending_since')
+  local here, there = tonumber(since), type(middle) == 'string' and tonumber(middle)
+  return here and there and here > there and 1 or -1
+end
+
+local function leave(state, group, id, since)
+  if state == 'pending' then return call('LREM', pending, nearer_end(since), id) > 0 end
   if state == 'aggregating' then return leave_set(ARGV[2] .. group, id, group) end
   return leave_set(sorted[state], id)
 end
@@ -74,7 +83,7 @@ end
 local runnable = {}
 local function move(id)
   local key = ARGV[1] .. id
-  local fields = try('HMGET', key, 'msg', 'state', 'group', 'unique_key')
+  local fields = try('HMGET', key, 'msg', 'state', 'group', 'unique_key', 'pending_since')
   local message, state, group, lock = fields[1], fields[2], fields[3] or '', fields[4]
   if state == 'active' then return 'a' end
   if not message or not known[state] then return action == 'delete' and clear(key, id) or 'n' end
@@ -84,7 +93,7 @@ local function move(id)
     group = only_group
   end
   if (action == 'run' and state == 'pending') or (action == 'archive' and state == 'archived') then return 's' end
-  if not leave(state, group, id) then return state == 'aggregating' and 'c' or 'e' end
+  if not leave(state, group, id, fields[5]) then return state == 'aggregating' and 'c' or 'e' end
   if action == 'delete' then
     -- The name of the lock comes from the hash: whatever it is, it must not stop the deletion.
     if lock and lock ~= '' and try('GET', lock) == id then call('DEL', lock) end

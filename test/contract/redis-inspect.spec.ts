@@ -227,6 +227,30 @@ describe('deleting damaged entries', () => {
   });
 });
 
+describe('one task of a long line', () => {
+  it.each([
+    ['the front', 'old', 'the back'],
+    ['the back', 'new', 'the front'],
+  ])('is looked for from %s when it stands there', async (_, id, kept) => {
+    const driver = current();
+    const { redis, keys, broker } = driver;
+    await driver.add({ id: 'old' });
+    for (let second = 0; second < 3; second++) {
+      driver.clock.advance(1_000);
+      await driver.enqueue(Array.from({ length: 400 }, () => request()));
+    }
+    driver.clock.advance(1_000);
+    await driver.add({ id: 'new' });
+    // A second entry of the same id, at the other end, shows from which end the first was found.
+    if (id === 'old') await redis.lpush(keys.pending, id);
+    else await redis.rpush(keys.pending, id);
+    expect(await broker.moveTasks('default', 'delete', [id])).toEqual(['moved']);
+    expect(await redis.lindex(keys.pending, kept === 'the back' ? 0 : -1)).toBe(id);
+    expect(await redis.llen(keys.pending)).toBe(1_202);
+    expect(await redis.lpos(keys.pending, id, 'RANK', kept === 'the back' ? 2 : -2)).toBeNull();
+  });
+});
+
 describe('updating a payload', () => {
   it('reads again when somebody else was faster', async () => {
     const driver = current();
