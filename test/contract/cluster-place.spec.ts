@@ -1,0 +1,52 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { InvalidOptionError } from '../../lib/errors.js';
+import { AsynqInspector } from '../../lib/inspector/inspector.js';
+import { Keyspace } from '../../lib/wire/keys.js';
+import { request } from '../support/messages.js';
+import { type RedisCluster, startCluster } from '../support/redis.js';
+
+let cluster: RedisCluster;
+
+beforeAll(async () => {
+  cluster = await startCluster(3);
+});
+
+afterAll(() => cluster.stop());
+
+it.each(['default', 'low', 'ü', 'a {b}', 'x}y', 'critical:eu'])(
+  'tells the slot of the queue %j, and the node that holds its tasks',
+  async (queue) => {
+    const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
+    onTestFinished(() => broker.close());
+    const inspector = new AsynqInspector(broker);
+    await broker.enqueue(queue, [request({ id: 'a', queue })]);
+    const key = new Keyspace().queue(queue).task('a');
+
+    const nodes = cluster.nodes.map(({ host, port }) => ({
+      name: `${host}:${port}`,
+      redis: new Redis({ host, port }),
+    }));
+    onTestFinished(() => nodes.forEach(({ redis }) => redis.disconnect()));
+    const slot = Number(await nodes[0]!.redis.call('CLUSTER', 'KEYSLOT', key));
+    const holders = [];
+    for (const { name, redis } of nodes) {
+      if (Number(await redis.call('CLUSTER', 'COUNTKEYSINSLOT', slot)) > 0) holders.push(name);
+    }
+    expect(holders).toHaveLength(1);
+    expect(await inspector.clusterKeySlot(queue)).toBe(slot);
+    expect(await inspector.clusterNodes(queue)).toEqual(holders);
+  },
+);
+
+it('tells where a queue will be that is not there yet, and refuses a blank name', async () => {
+  const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
+  onTestFinished(() => broker.close());
+  const inspector = new AsynqInspector(broker);
+  expect(await inspector.clusterKeySlot('new')).toBeTypeOf('number');
+  expect(await inspector.clusterNodes('new')).toHaveLength(1);
+  await expect(inspector.clusterKeySlot(' ')).rejects.toThrow(InvalidOptionError);
+  await expect(inspector.clusterNodes('')).rejects.toThrow(InvalidOptionError);
+});
