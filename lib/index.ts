@@ -12,14 +12,8 @@ export type { BulkOptions, BulkProgress, BulkResult, MovableState } from './insp
 export type { DeleteQueueOptions } from './inspector/delete-queue.js';
 export type { ListOptions, PageOptions } from './inspector/list-options.js';
 export type { SearchOptions, SearchResult } from './inspector/search.js';
-export type {
-  DailyStats,
-  EnqueueEvent,
-  PeriodicEntry,
-  QueueInfo,
-  RunningServer,
-  RunningTask,
-} from './inspector/views.js';
+export type { EnqueueEvent, PeriodicEntry } from './inspector/periodic-entries.js';
+export type { DailyStats, QueueInfo, RunningServer, RunningTask } from './inspector/views.js';
 export type { DamagedEntry, GroupSize } from './broker/inspection.js';
 export type { CancelOutcome } from './broker/cancellation.js';
 export {

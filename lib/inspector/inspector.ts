@@ -12,16 +12,13 @@ import { type DeleteQueueOptions, deleteQueue } from './delete-queue.js';
 import { requireQueue, requireQueueName } from './known-queue.js';
 import { type ListOptions, type PageOptions, toListRequest, toRange } from './list-options.js';
 import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
+import { type EnqueueEvent, type PeriodicEntry, viewEntries, viewEvent } from './periodic-entries.js';
 import { moveTask, updatePayload } from './single-task.js';
 import {
   type DailyStats,
-  type EnqueueEvent,
-  type PeriodicEntry,
   type QueueInfo,
   type RunningServer,
   viewDay,
-  viewEntry,
-  viewEvent,
   viewQueue,
   viewServer,
   viewTask,
@@ -180,9 +177,9 @@ export class AsynqInspector {
     return search(this.broker, queue, wanted, (task) => viewTask(task, this.broker.clock));
   }
 
-  /** The periodic tasks of all schedulers that run, ours and Go's. */
+  /** The periodic tasks of all schedulers that run, ours and Go's; one that several processes have is listed once. */
   async schedulerEntries(): Promise<PeriodicEntry[]> {
-    return (await this.broker.schedulerEntries()).map(viewEntry);
+    return viewEntries(await this.broker.schedulerEntries());
   }
 
   /** What became of a periodic task: its last enqueues, newest first. Empty for an entry nobody knows. */

@@ -1,7 +1,7 @@
 import type { DayCount, ListedTask, PublishedServer, QueueNumbers, StoredTask } from '../broker/inspection.js';
 import type { Clock } from '../clock.js';
 import { toTaskInfo, type TaskInfo } from '../task/info.js';
-import type { SchedulerEnqueueEvent, SchedulerEntry, WorkerInfo } from '../wire/message.js';
+import type { WorkerInfo } from '../wire/message.js';
 
 /** A queue at one moment (asynq's QueueInfo). */
 export interface QueueInfo extends QueueNumbers {
@@ -46,27 +46,6 @@ export interface RunningTask {
   readonly deadline: Date;
 }
 
-/** A periodic task some scheduler has, of whatever kind (asynq's SchedulerEntry). */
-export interface PeriodicEntry {
-  readonly id: string;
-  /** As it was registered: `0 9 * * 1-5`, `@every 1h` … */
-  readonly spec: string;
-  readonly taskType: string;
-  readonly taskPayload: Buffer;
-  /** In asynq's spelling: `Queue("low")`, `MaxRetry(5)` … */
-  readonly options: readonly string[];
-  /** `undefined`: never. */
-  readonly nextEnqueueAt: Date | undefined;
-  /** `undefined`: not yet. */
-  readonly prevEnqueueAt: Date | undefined;
-}
-
-/** One task a scheduler has enqueued. */
-export interface EnqueueEvent {
-  readonly taskId: string;
-  readonly enqueuedAt: Date;
-}
-
 /** @param clock tells when pending tasks are due: now */
 export function viewTask(task: StoredTask | ListedTask, clock: Clock): TaskInfo {
   const { message, state, result, nextProcessAt } = task;
@@ -105,22 +84,4 @@ const viewWorker = ({ taskId, taskType, taskPayload, queue, startTime, deadline 
   ...{ taskId, taskType, taskPayload, queue },
   startedAt: new Date(startTime),
   deadline: new Date(deadline),
-});
-
-const toDate = (milliseconds: number | undefined): Date | undefined =>
-  milliseconds === undefined ? undefined : new Date(milliseconds);
-
-export const viewEntry = (entry: SchedulerEntry): PeriodicEntry => ({
-  id: entry.id,
-  spec: entry.spec,
-  taskType: entry.taskType,
-  taskPayload: entry.taskPayload,
-  options: entry.enqueueOptions,
-  nextEnqueueAt: toDate(entry.nextEnqueueTime),
-  prevEnqueueAt: toDate(entry.prevEnqueueTime),
-});
-
-export const viewEvent = ({ taskId, enqueueTime }: SchedulerEnqueueEvent): EnqueueEvent => ({
-  taskId,
-  enqueuedAt: new Date(enqueueTime),
 });

@@ -1,5 +1,5 @@
 import { buildPeer } from './go.js';
-import { Peer } from './peer.js';
+import { Peer, type PeerEnqueue } from './peer.js';
 
 export type GoState = 'active' | 'pending' | 'scheduled' | 'retry' | 'archived' | 'completed' | 'aggregating';
 
@@ -107,6 +107,19 @@ export class GoPeer extends Peer {
   /** Newest first. */
   enqueueEvents(id: string): Promise<{ taskId: string; enqueuedAt: number }[]> {
     return this.call('enqueueEvents', { id });
+  }
+
+  /** Starts a scheduler of asynq's that publishes every second; answers the ids of its entries. */
+  startScheduler(
+    name: string,
+    location: string,
+    entries: readonly { spec: string; task: PeerEnqueue }[],
+  ): Promise<string[]> {
+    return this.call('startScheduler', { name, location, entries });
+  }
+
+  stopScheduler(name: string): Promise<void> {
+    return this.call('stopScheduler', { name });
   }
 
   runTask(queue: string, id: string): Promise<void> {

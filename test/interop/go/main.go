@@ -28,6 +28,7 @@ func main() {
 	addServerOperations(ops, newServers(redis, out))
 	addInspectorOperations(ops, asynq.NewInspector(redis))
 	addSchedulerOperations(ops, asynq.NewInspector(redis))
+	addSchedulingOperations(ops, newSchedulers(redis))
 	addCronOperations(ops)
 
 	out.event("ready", map[string]any{"pid": os.Getpid()})

@@ -326,7 +326,7 @@ describe('AsynqInspector', () => {
     expect(await inspector.schedulerEntries()).toEqual([
       {
         ...{ id: 'e', spec: '@daily', taskType: 't', taskPayload: Buffer.alloc(0), options: ['Queue("q")'] },
-        ...{ nextEnqueueAt: new Date(now + 5), prevEnqueueAt: undefined },
+        ...{ taskOptions: { queue: 'q' }, nextEnqueueAt: new Date(now + 5), prevEnqueueAt: undefined, replicas: 1 },
       },
     ]);
     expect(await inspector.schedulerEnqueueEvents('e', { size: 2 })).toEqual([
@@ -336,6 +336,43 @@ describe('AsynqInspector', () => {
     expect(await inspector.schedulerEnqueueEvents('e', { size: 2, page: 2 })).toHaveLength(1);
     await expect(inspector.schedulerEnqueueEvents('e', { size: 0 })).rejects.toThrow(InvalidOptionError);
     await expect(inspector.schedulerEnqueueEvents('')).rejects.toThrow(InvalidOptionError);
+  });
+
+  it('shows a periodic task once that several processes have, as the one has it that got furthest', async () => {
+    const { broker, inspector } = await setUp();
+    const common = { id: 'e', spec: '@every 1h', taskType: 't', taskPayload: Buffer.from('p'), enqueueOptions: [] };
+    const at = (hours: number): number => now + hours * 3_600_000;
+    const times = [
+      { nextEnqueueTime: at(2), prevEnqueueTime: at(1) },
+      { nextEnqueueTime: at(3), prevEnqueueTime: at(2) },
+      { nextEnqueueTime: at(1), prevEnqueueTime: undefined },
+    ];
+    for (const [index, time] of times.entries()) {
+      await broker.writeSchedulerEntries(`h:${index}:x`, [{ ...common, ...time }], 20);
+    }
+    // Another deployment has another spec for the id: that is another entry.
+    await broker.writeSchedulerEntries('h:9:x', [{ ...common, spec: '@every 2h', ...times[2]! }], 20);
+    expect(await inspector.schedulerEntries()).toMatchObject([
+      { id: 'e', spec: '@every 1h', replicas: 3, nextEnqueueAt: new Date(at(3)), prevEnqueueAt: new Date(at(2)) },
+      { id: 'e', spec: '@every 2h', replicas: 1, nextEnqueueAt: new Date(at(1)), prevEnqueueAt: undefined },
+    ]);
+  });
+
+  it('reads the options of a periodic task', async () => {
+    const { broker, inspector } = await setUp();
+    const enqueueOptions = [
+      ...['Queue("a")', 'Queue("b")', 'ProcessIn(5s)', 'ProcessAt(Tue Jan  2 03:04:05 UTC 2024)', 'Group("g")'],
+      ...['Header(["k","v"])', 'Header(["l","w"])', 'Header(["k","last"])', 'Timeout(1m30s)', 'Unheard(1)', 'broken'],
+    ];
+    const entry = { id: 'e', spec: '@daily', taskType: 't', taskPayload: Buffer.alloc(0), enqueueOptions };
+    const never = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
+    await broker.writeSchedulerEntries('h:1:x', [{ ...entry, ...never }], 20);
+    const [{ options, taskOptions } = { options: [] }] = await inspector.schedulerEntries();
+    expect(options).toEqual(enqueueOptions);
+    expect(taskOptions).toEqual({
+      ...{ queue: 'b', timeout: 90_000, headers: { k: 'last', l: 'w' } },
+      ...{ processAt: new Date(Date.UTC(2024, 0, 2, 3, 4, 5)), processIn: undefined },
+    });
   });
 
   it('asks for a task to be cancelled', async () => {

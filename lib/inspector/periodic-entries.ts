@@ -1,0 +1,105 @@
+import type { TaskOptions } from '../task/options.js';
+import type { SchedulerEnqueueEvent, SchedulerEntry } from '../wire/message.js';
+import { type EnqueueOption, parseOption } from '../wire/options.js';
+
+/** A periodic task that schedulers have, of whatever kind (asynq's SchedulerEntry). */
+export interface PeriodicEntry {
+  readonly id: string;
+  /** As it was registered: `0 9 * * 1-5`, `@every 1h` … */
+  readonly spec: string;
+  readonly taskType: string;
+  readonly taskPayload: Buffer;
+  /** In asynq's spelling: `Queue("low")`, `MaxRetry(5)` … */
+  readonly options: readonly string[];
+  /**
+   * The same, as `AsynqClient.enqueue` takes them; durations in milliseconds. Without what asynq's readers drop, too: `TaskID`,
+   * `Group`, and texts with a `)` in them.
+   */
+  readonly taskOptions: Readonly<TaskOptions>;
+  /** `undefined`: never. */
+  readonly nextEnqueueAt: Date | undefined;
+  /** `undefined`: not yet. */
+  readonly prevEnqueueAt: Date | undefined;
+  /** How many processes have the entry: they fire it once together. Of asynq's own schedulers every entry is one of its own. */
+  readonly replicas: number;
+}
+
+/** One task a scheduler has enqueued. */
+export interface EnqueueEvent {
+  readonly taskId: string;
+  readonly enqueuedAt: Date;
+}
+
+/**
+ * One for each entry, in the order in which they were found. What the processes that have it published some seconds apart is
+ * that of the one that got furthest.
+ */
+export function viewEntries(published: readonly SchedulerEntry[]): PeriodicEntry[] {
+  const byKind = new Map<string, { entry: SchedulerEntry; replicas: number }>();
+  for (const entry of published) {
+    const { id, spec, taskType, taskPayload, enqueueOptions } = entry;
+    const kind = JSON.stringify([id, spec, taskType, taskPayload.toString('base64'), enqueueOptions]);
+    const known = byKind.get(kind) ?? { entry, replicas: 0 };
+    byKind.set(kind, { entry: further(known.entry, entry), replicas: known.replicas + 1 });
+  }
+  return [...byKind.values()].map(({ entry, replicas }) => viewEntry(entry, replicas));
+}
+
+function further(a: SchedulerEntry, b: SchedulerEntry): SchedulerEntry {
+  return (b.prevEnqueueTime ?? -Infinity) > (a.prevEnqueueTime ?? -Infinity) ? b : a;
+}
+
+const viewEntry = (entry: SchedulerEntry, replicas: number): PeriodicEntry => ({
+  id: entry.id,
+  spec: entry.spec,
+  taskType: entry.taskType,
+  taskPayload: entry.taskPayload,
+  options: entry.enqueueOptions,
+  taskOptions: readOptions(entry.enqueueOptions),
+  nextEnqueueAt: toDate(entry.nextEnqueueTime),
+  prevEnqueueAt: toDate(entry.prevEnqueueTime),
+  replicas,
+});
+
+const toDate = (milliseconds: number | undefined): Date | undefined =>
+  milliseconds === undefined ? undefined : new Date(milliseconds);
+
+/** Of two of a kind the later one counts, as in asynq; of headers the later one of a name. */
+function readOptions(texts: readonly string[]): TaskOptions {
+  let options: TaskOptions = {};
+  for (const text of texts) {
+    const option = parseOption(text);
+    if (option) options = { ...options, ...toTaskOption(option, options) };
+  }
+  return options;
+}
+
+function toTaskOption(option: EnqueueOption, { headers }: TaskOptions): TaskOptions {
+  switch (option.name) {
+    case 'Queue':
+      return { queue: option.value };
+    case 'MaxRetry':
+      return { maxRetry: option.value };
+    case 'Timeout':
+      return { timeout: option.value };
+    case 'Deadline':
+      return { deadline: option.value };
+    case 'Unique':
+      return { unique: option.value };
+    case 'ProcessAt':
+      return { processAt: option.value, processIn: undefined };
+    case 'ProcessIn':
+      return { processIn: option.value, processAt: undefined };
+    case 'Retention':
+      return { retention: option.value };
+    case 'Header':
+      return { headers: { ...headers, [option.value[0]]: option.value[1] } };
+    default:
+      return {};
+  }
+}
+
+export const viewEvent = ({ taskId, enqueueTime }: SchedulerEnqueueEvent): EnqueueEvent => ({
+  taskId,
+  enqueuedAt: new Date(enqueueTime),
+});
