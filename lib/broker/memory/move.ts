@@ -13,7 +13,7 @@ export function moveTasks(
   now: number,
 ): MoveStatus[] {
   const statuses = ids.map((id) => moveOne(store, action, wellFormed(id), from, now));
-  if (action === 'archive') trimArchived(store, Infinity, now, new Set(ids.map(wellFormed)));
+  if (action === 'archive') trimArchived(store, Infinity, now);
   return statuses;
 }
 
