@@ -40,9 +40,11 @@ export class Limiter {
   /** Room is being looked for: each task that is let in wakes two more, until one is refused. */
   private probing = false;
   private misses = 0;
+  private missedAt = 0;
   private probeTimer: ClockTimer | undefined;
   private opensAt = 0;
   private renewAt = 0;
+  private closed = false;
 
   constructor(
     /** Names the semaphore, the rate and the line. */
@@ -62,7 +64,7 @@ export class Limiter {
 
   /** The task's handler has settled, or it was never called. */
   left(task: ActiveTask): void {
-    if (!this.inside.delete(task)) return;
+    if (!this.inside.delete(task) || this.closed) return;
     if (this.ended.push(task) === 1) void this.makeRoom();
   }
 
@@ -84,6 +86,7 @@ export class Limiter {
   }
 
   close(): void {
+    this.closed = true;
     this.probeTimer?.cancel();
     this.probeTimer = undefined;
   }
@@ -118,9 +121,17 @@ export class Limiter {
       this.deps.turnAway(task, this.scope);
     }
     for (const task of granted) this.deps.letIn(task);
-    this.misses = granted.length > 0 ? 0 : this.misses + 1;
+    if (granted.length === 0) this.missed();
+    else if (this.probing) this.misses = 0;
     if (refused.length > 0) this.probing = false;
     else if (this.probing) await this.wake(2 * granted.length);
+  }
+
+  /** Misses in a row; those of long ago say nothing of now. */
+  private missed(): void {
+    const now = this.deps.clock.now();
+    this.misses = now - this.missedAt > 2 * LONGEST_PROBE ? 0 : this.misses + 1;
+    this.missedAt = now;
   }
 
   private async takeTokens(tasks: readonly ActiveTask[]): Promise<readonly ActiveTask[]> {
@@ -181,7 +192,7 @@ export class Limiter {
 
   /** Tries again to find room, at growing intervals, or when the rate has room again. */
   private probeLater(): void {
-    if (this.probeTimer) return;
+    if (this.probeTimer || this.closed) return;
     const { clock } = this.deps;
     const delay = Math.max(backoff(this.misses + 1, LONGEST_PROBE), this.opensAt - clock.now());
     this.probeTimer = clock.after(delay, () => {
@@ -203,7 +214,10 @@ export class Limiter {
     try {
       for (const queue of queues) {
         if (wanted <= 0 || clock.now() < this.opensAt) break;
-        if (!served.includes(queue)) continue;
+        if (!served.includes(queue)) {
+          this.waiting.delete(queue);
+          continue;
+        }
         const { woken, left } = await broker.wakeWaiting(queue, this.scope, wanted);
         if (left > 0) this.waiting.set(queue, left);
         else this.waiting.delete(queue);
