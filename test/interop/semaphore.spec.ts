@@ -4,7 +4,9 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqSemaphores } from '../../lib/limits/semaphores.js';
+import { Server } from '../../lib/server/server.js';
 import { BUILD_TIMEOUT, buildPeer, describeWithGo } from '../support/go.js';
+import { request } from '../support/messages.js';
 import { type RedisProcess, startRedis } from '../support/redis.js';
 
 interface Attempt {
@@ -80,5 +82,29 @@ describeWithGo("a semaphore shared with Go's x/rate", () => {
     expect(await shared.acquire(task('ours-5'))).toBe(false);
     expect(await shared.release(task('go-3'))).toBe(true); // one key, one spelling of the holders
     worker.end('go-3');
+  });
+
+  it('is the one of a handler with globalConcurrency and that limitScope', async () => {
+    expect(await broker.releaseTokens('shared', ['ours-4'])).toBe(1);
+    expect([await worker.try('go-a'), await worker.try('go-b')]).toEqual([true, true]);
+    let end = (): void => {};
+    const handle = (): Promise<void> => new Promise((resolve) => (end = resolve));
+    const limits = { globalConcurrency: 2, limitScope: 'shared' };
+    const server = new Server({
+      broker,
+      handlers: [{ pattern: 'ours', handle, limits }],
+      options: { queues: ['ours'] },
+    });
+    await broker.enqueue('ours', [request({ id: 'limited', type: 'ours', queue: 'ours' })]);
+    const state = async () => (await broker.getTask('ours', 'limited'))?.state;
+    await server.start();
+    await vi.waitFor(async () => expect(await state()).toBe('retry')); // where Go shows that it waits
+    worker.end('go-a');
+    await vi.waitFor(async () => expect(await state()).toBe('active'), { timeout: 10_000 });
+    expect(await worker.try('go-c')).toBe(false);
+    end();
+    await vi.waitFor(async () => expect(await state()).toBeUndefined());
+    await vi.waitFor(async () => expect(await worker.try(`go-${Math.random()}`)).toBe(true));
+    await server.shutdown();
   });
 });
