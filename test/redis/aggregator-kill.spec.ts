@@ -13,49 +13,16 @@ import { type RedisProcess, startRedis } from '../support/redis.js';
 vi.setConfig({ testTimeout: 60_000 });
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
+const keyspace = new Keyspace();
 
-type Place = 'function' | 'before' | 'after' | 'nowhere';
-
-const started: Aggregating[] = [];
-
-/** See aggregator-process.ts. */
-class Aggregating {
-  readonly lines: string[] = [];
-  readonly process: ChildProcess;
-  errors = '';
-  private readonly ended: Promise<unknown>;
-
-  constructor(redis: { host: string; port: number }, queue: string, place: Place) {
-    const args = [redis.host, String(redis.port), queue, place];
-    const program = [path('../support/run-ts.mjs'), path('./aggregator-process.ts')];
-    this.process = spawn(process.execPath, [...program, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
-    this.ended = once(this.process, 'close');
-    createInterface({ input: this.process.stdout! }).on('line', (line) => this.lines.push(line));
-    this.process.stderr!.on('data', (data: Buffer) => (this.errors += data.toString()));
-    started.push(this);
-  }
-
-  /** The rest of the lines that begin with a word. */
-  said(word: string): string[] {
-    return this.lines.filter((line) => line.startsWith(`${word} `)).map((line) => line.slice(word.length + 1));
-  }
-
-  until(word: string, count = 1): Promise<void> {
-    return vi.waitFor(
-      () => expect(this.said(word).length, this.errors + this.lines.join()).toBeGreaterThanOrEqual(count),
-      { timeout: 30_000, interval: 10 },
-    );
-  }
-
-  async kill(): Promise<void> {
-    this.process.kill('SIGKILL');
-    await this.ended;
-  }
-}
+/** Seven tasks in two groups: with sets of three at most they become three. */
+const PARTS = { g: ['1', '2', '3', '4', '5'], 'h:i': ['6', '7'] };
+const LINES = Object.values(PARTS).flat();
 
 let server: RedisProcess;
 let redis: Redis;
 let broker: RedisBroker;
+const started: Aggregating[] = [];
 beforeAll(async () => {
   server = await startRedis();
   redis = new Redis(server.port, server.host);
@@ -68,64 +35,93 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Seven tasks in two groups: with sets of three at most they become four, in whatever order. */
-const PARTS = { g: ['1', '2', '3', '4', '5'], 'h:i': ['6', '7'] };
+/** See aggregator-process.ts. */
+class Aggregating {
+  readonly lines: string[] = [];
+  readonly process: ChildProcess;
+  errors = '';
+  private readonly ended: Promise<unknown>;
 
-/** A process that has claimed these tasks and stands where it is told to. */
-async function startVictim(queue: string, place: Place): Promise<Aggregating> {
-  const keys = new Keyspace().queue(queue);
-  const requests = Object.entries(PARTS).flatMap(([groupKey, lines]) =>
-    lines.map((line) => {
-      const payload = Buffer.from(line);
-      return request({ queue, groupKey, payload, uniqueKey: keys.unique('part', payload) }, { uniqueTtl: 600 });
-    }),
-  );
-  await broker.enqueue(queue, requests);
-  const victim = new Aggregating(server, queue, place);
-  await victim.until('at');
+  constructor(queues: readonly string[], role: 'wait' | 'run') {
+    const args = [server.host, String(server.port), queues.join(), role];
+    const program = [path('../support/run-ts.mjs'), path('./aggregator-process.ts')];
+    this.process = spawn(process.execPath, [...program, ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.ended = once(this.process, 'close');
+    createInterface({ input: this.process.stdout! }).on('line', (line) => this.lines.push(line));
+    this.process.stderr!.on('data', (data: Buffer) => (this.errors += data.toString()));
+    started.push(this);
+  }
+
+  until(line: string): Promise<void> {
+    return vi.waitFor(() => expect(this.lines, this.errors).toContain(line), { timeout: 30_000, interval: 10 });
+  }
+
+  /** What it has run of the queue. */
+  made(queue: string): string[] {
+    const prefix = `made ${queue} `;
+    const aggregates = this.lines.filter((line) => line.startsWith(prefix)).map((line) => line.slice(prefix.length));
+    return aggregates.flatMap((lines) => lines.split(',')).sort();
+  }
+
+  async kill(): Promise<void> {
+    this.process.kill('SIGKILL');
+    await this.ended;
+  }
+}
+
+/** A process that has claimed the tasks of each queue, and stands where the name of the queue says. */
+async function startVictim(...queues: string[]): Promise<Aggregating> {
+  for (const queue of queues) {
+    const requests = Object.entries(PARTS).flatMap(([groupKey, lines]) =>
+      lines.map((line) => {
+        const payload = Buffer.from(line);
+        const uniqueKey = keyspace.queue(queue).unique('part', payload);
+        return request({ queue, groupKey, payload, uniqueKey }, { uniqueTtl: 600 });
+      }),
+    );
+    await broker.enqueue(queue, requests);
+  }
+  const victim = new Aggregating(queues, 'wait');
+  for (const queue of queues) await victim.until(`at ${queue}`);
   return victim;
 }
 
-/** Lets the two minutes of every claimed set be over, and a process without fear do the rest. */
-async function succeed(queue: string): Promise<Aggregating> {
-  const { aggregationSets, base } = new Keyspace().queue(queue);
-  for (const set of await redis.zrange(aggregationSets, '0', '-1')) await redis.zadd(aggregationSets, 1, set);
-  const successor = new Aggregating(server, queue, 'nowhere');
+/** Lets the two minutes of every claimed set be over, and another process do the rest: until nothing is left. */
+async function succeed(...queues: string[]): Promise<Aggregating> {
+  for (const { aggregationSets } of queues.map((queue) => keyspace.queue(queue))) {
+    for (const set of await redis.zrange(aggregationSets, '0', '-1')) await redis.zadd(aggregationSets, 1, set);
+  }
+  const successor = new Aggregating(queues, 'run');
   await vi.waitFor(
     async () => {
-      const left = await redis.keys(`${base}*`);
-      expect(left.filter((key) => /:(t:|g:|groups$|aggregation_sets$|unique:|pending$|active$)/.test(key))).toEqual([]);
+      const left = await redis.keys('asynq:{*');
+      expect(left.filter((key) => !/:(processed|failed)(:|$)/.test(key) && !/servers|workers/.test(key))).toEqual([]);
     },
     { timeout: 30_000, interval: 20 },
   );
   return successor;
 }
 
-const linesOf = (aggregates: readonly string[]): string[] => aggregates.flatMap((one) => one.split(',')).sort();
+describe('an aggregating process', () => {
+  it('that is killed, wherever it stands, loses nothing and doubles nothing', async () => {
+    const queues = ['function', 'before', 'after'];
+    const victim = await startVictim(...queues);
+    await victim.kill();
+    const successor = await succeed(...queues);
+    for (const queue of queues) expect(successor.made(queue)).toEqual(LINES);
+    expect(victim.errors + successor.errors).toBe('');
+  });
 
-describe.concurrent('an aggregating process', () => {
-  it.for(['function', 'before', 'after'] as const)(
-    'killed at the point "%s" loses nothing and doubles nothing',
-    async (place, { expect }) => {
-      const victim = await startVictim(place, place);
-      await victim.kill();
-      const successor = await succeed(place);
-      expect(linesOf(successor.said('made'))).toEqual(['1', '2', '3', '4', '5', '6', '7']);
-      expect(successor.said('failed')).toEqual([]);
-      expect(victim.errors + successor.errors).toBe('');
-    },
-  );
-
-  it('that stood still for too long stores nothing of what it makes then', async ({ expect }) => {
-    const victim = await startVictim('paused', 'before');
+  it('that stood still for too long stores nothing of what it makes then', async () => {
+    const queue = 'before: a pause';
+    const victim = await startVictim(queue);
     victim.process.kill('SIGSTOP');
-    const successor = await succeed('paused');
+    const successor = await succeed(queue);
     victim.process.kill('SIGCONT');
     victim.process.stdin!.write('go on\n');
-    await victim.until('failed');
-    expect(new Set(victim.said('failed'))).toEqual(new Set(['ASYNQ_AGGREGATION_SET_LOST']));
-    expect(await redis.keys('asynq:{paused}:t:*')).toEqual([]);
-    expect(linesOf(successor.said('made'))).toEqual(['1', '2', '3', '4', '5', '6', '7']);
+    await victim.until('failed ASYNQ_AGGREGATION_SET_LOST');
+    expect(await redis.keys(keyspace.queue(queue).task('*'))).toEqual([]);
+    expect(successor.made(queue)).toEqual(LINES);
     expect(victim.errors + successor.errors).toBe('');
   });
 });

@@ -1,7 +1,8 @@
 /*
- * A process that aggregates the groups of a queue, for aggregator-kill.spec.ts. Arguments: host and port of Redis, the queue, and where
- * it stops until it gets a line: `function` inside the aggregating function, `before` the step that finishes a set, `after` that step
- * and before its reply is known, or `nowhere`: only then it also runs what it makes. Writes `at <where>`, and `made <lines>`.
+ * A process that aggregates the groups of some queues, for aggregator-kill.spec.ts. Arguments: host and port of Redis, the queues, and
+ * `run` when it also runs what it makes; else it waits in each queue where its name begins to say, until it gets a line: `function` is
+ * inside the aggregating function, `before` the step that finishes a set, `after` that step, before its reply is known. Writes `at
+ * <queue>`, and `made <queue> <lines>`.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,21 +12,22 @@ import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { Server } from '../../lib/server/server.js';
 import { request } from '../support/messages.js';
 
-const [host, port, queue, place] = process.argv.slice(-4) as [string, string, string, string];
+const [host, port, queues, role] = process.argv.slice(-4) as [string, string, string, string];
 const input = createInterface({ input: process.stdin });
 const write = (line: string): void => void process.stdout.write(`${line}\n`);
 
-async function reach(here: string): Promise<void> {
-  if (here !== place) return;
-  write(`at ${here}`);
+async function reach(place: string, queue: string): Promise<void> {
+  if (role === 'run' || !queue.startsWith(place)) return;
+  write(`at ${queue}`);
   await once(input, 'line');
 }
 
 class WatchedBroker extends RedisBroker {
   override async finishSet(...args: Parameters<RedisBroker['finishSet']>): ReturnType<RedisBroker['finishSet']> {
-    await reach('before');
+    const [{ queue }] = args;
+    await reach('before', queue);
     const status = await super.finishSet(...args);
-    await reach('after');
+    await reach('after', queue);
     return status;
   }
 }
@@ -33,22 +35,22 @@ class WatchedBroker extends RedisBroker {
 const broker = new WatchedBroker(new RedisConnections({ host, port: Number(port) }));
 const server = new Server({
   broker,
-  handlers: place === 'nowhere' ? [{ pattern: 'whole', handle: ({ payload }) => write(`made ${payload}`) }] : [],
+  handlers:
+    role === 'run' ? [{ pattern: 'whole', handle: ({ queue, payload }) => write(`made ${queue} ${payload}`) }] : [],
   aggregators: [
     {
       pattern: '',
       read: ({ id, type, payload, headers = {} }) => ({ id, type, payload, headers }),
-      aggregate: async (_queue, _group, tasks) => {
-        await reach('function');
+      aggregate: async (queue, _, tasks) => {
+        await reach('function', queue);
         const payload = Buffer.from(tasks.map(({ payload }) => String(payload)).join(','));
         return request({ id: randomUUID(), type: 'whole', queue, payload });
       },
     },
   ],
-  options: { queues: [queue], groupGracePeriod: '1s', groupMaxSize: 3 },
+  options: { queues: queues.split(','), groupGracePeriod: '1s', groupMaxSize: 3 },
 });
 server.events.on('aggregationFailed', ({ error }) => write(`failed ${(error as { code?: string }).code}`));
-server.events.on('groupsReclaimed', ({ tasks }) => write(`reclaimed ${tasks}`));
 await server.start();
 write('ready');
 // It does not outlive its driver.
