@@ -81,7 +81,10 @@ export interface AggregationBroker {
    */
   repairGroups(queue: string): Promise<{ listed: number; removed: number }>;
   /**
-   * Some groups whose last task joined at or before `cutoff` (Unix seconds): what nobody aggregates. Looks at about a hundred.
+   * Some groups whose last task joined at or before their cutoff: what nobody aggregates. Looks at about a hundred that have one, and
+   * among about a thousand for those.
+   *
+   * @param cutoffOf Unix seconds; `undefined` = the group is left alone
    */
-  listOverdueGroups(queue: string, cutoff: number): Promise<string[]>;
+  listOverdueGroups(queue: string, cutoffOf: (group: string) => number | undefined): Promise<string[]>;
 }

@@ -89,8 +89,8 @@ export interface AsynqEventMap {
   serverStarted: { readonly concurrency: number; readonly queues: Readonly<Record<string, number>> };
   /** Fetching has ended for good; running tasks go on. */
   serverStopped: { readonly active: number };
-  /** The shutdown timeout passed with tasks still running; they were told to stop. */
-  shutdownTimedOut: { readonly active: number };
+  /** The shutdown timeout passed with tasks still running, which were told to stop, or with sets of grouped tasks being aggregated. */
+  shutdownTimedOut: { readonly active: number; readonly aggregating: number };
   serverClosed: { readonly requeued: number };
 }
 

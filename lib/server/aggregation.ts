@@ -1,34 +1,28 @@
-import type { AggregationBroker, AggregationSet, ClaimedSet, FinishStatus } from '../broker/aggregation.js';
-import type { Clock } from '../clock.js';
+import type { AggregationSet, ClaimedSet, FinishStatus } from '../broker/aggregation.js';
+import type { ClockTimer } from '../clock.js';
 import { AggregationSetLostError, DeadlineExceededError, DuplicateTaskError, TaskIdConflictError } from '../errors.js';
-import type { AsynqEvents, TaskRef } from '../events/events.js';
-import type { Aggregators, GroupedTask, TaskAggregatorEntry } from './aggregators.js';
-
-export interface AggregationOptions {
-  readonly broker: AggregationBroker;
-  readonly clock: Clock;
-  readonly events: AsynqEvents;
-  readonly aggregators: Aggregators;
-}
+import type { TaskRef } from '../events/events.js';
+import type { GroupedTask, TaskAggregatorEntry } from './aggregators.js';
+import type { Grouping } from './grouping.js';
 
 /**
  * Makes one task of one claimed set. When the function fails, the new task is refused or the set's time passes, nothing is
  * written: the set goes back to its group at its deadline, by whoever reclaims.
  */
 export class Aggregation {
-  constructor(private readonly options: AggregationOptions) {}
+  constructor(private readonly grouping: Grouping) {}
 
   /** Never rejects: it says what happened by an event. */
   async run(set: ClaimedSet): Promise<void> {
     const { queue, group } = set;
     let size = 0;
     try {
-      const read = await this.options.broker.readSet(set);
+      const read = await this.grouping.broker.readSet(set);
       size = read.tasks.length;
-      const task = await this.finish(read, this.options.aggregators.find(group)!);
-      if (task) this.options.events.emit('groupAggregated', { queue, group, size: task.size, task: task.made });
+      const task = await this.finish(read, this.grouping.aggregators.find(group)!);
+      if (task) this.grouping.events.emit('groupAggregated', { queue, group, size: task.size, task: task.made });
     } catch (error) {
-      this.options.events.emit('aggregationFailed', {
+      this.grouping.events.emit('aggregationFailed', {
         queue,
         group,
         size,
@@ -42,13 +36,13 @@ export class Aggregation {
     set: AggregationSet,
     entry: TaskAggregatorEntry,
   ): Promise<{ size: number; made: TaskRef } | undefined> {
-    const { broker } = this.options;
+    const { broker } = this.grouping;
     const tasks = await this.decode(set, entry);
     if (tasks.length === 0) {
       await broker.finishSet(set, undefined);
       return undefined;
     }
-    const request = await this.withinDeadline(set, entry.aggregate(set.queue, set.group, tasks));
+    const request = await this.withinDeadline(set, () => entry.aggregate(set.queue, set.group, tasks));
     const status = await broker.finishSet(set, request);
     if (status !== 'finished') throw failureOf(status);
     const { id, type, queue } = request.message;
@@ -57,7 +51,7 @@ export class Aggregation {
 
   /** What cannot be read is archived, so that it holds up nothing. */
   private async decode(set: AggregationSet, entry: TaskAggregatorEntry): Promise<GroupedTask[]> {
-    const { broker, events } = this.options;
+    const { broker, events } = this.grouping;
     const damaged = [...set.damaged];
     const tasks: GroupedTask[] = [];
     for (const message of set.tasks) {
@@ -78,12 +72,15 @@ export class Aggregation {
   }
 
   /** After the deadline the result could not be stored: nobody waits for it then. */
-  private withinDeadline<T>({ deadline }: ClaimedSet, work: Promise<T>): Promise<T> {
-    const { clock } = this.options;
-    return new Promise((resolve, reject) => {
-      const timer = clock.after(deadline * 1000 - clock.now(), () => reject(new DeadlineExceededError()));
-      work.then(resolve, reject).finally(() => timer.cancel());
+  private async withinDeadline<T>({ deadline }: ClaimedSet, work: () => Promise<T>): Promise<T> {
+    const { clock } = this.grouping;
+    const left = deadline * 1000 - clock.now();
+    if (left <= 0) throw new DeadlineExceededError();
+    let timer: ClockTimer | undefined;
+    const passed = new Promise<never>((_, reject) => {
+      timer = clock.after(left, () => reject(new DeadlineExceededError()));
     });
+    return Promise.race([work(), passed]).finally(() => timer?.cancel());
   }
 }
 

@@ -1,12 +1,8 @@
-import type { AggregationBroker, ClaimedSet } from '../broker/aggregation.js';
-import type { Clock } from '../clock.js';
+import type { ClaimedSet } from '../broker/aggregation.js';
 import { ServerStateError } from '../errors.js';
-import type { AsynqEvents } from '../events/events.js';
 import { allDone } from './all-done.js';
 import { Aggregation } from './aggregation.js';
-import type { Aggregators } from './aggregators.js';
-import type { ResolvedGroupOptions } from './group-options.js';
-import type { Lanes } from './lanes.js';
+import type { Grouping } from './grouping.js';
 
 /** Sets of one queue under way at once. */
 const AT_ONCE = 10;
@@ -16,13 +12,7 @@ const SIZE_INTERVAL = 1_000;
 /** Sets one pass by hand makes tasks of before it takes that for an endless loop. */
 const MOST_BY_HAND = 10_000;
 
-export interface AggregatorOptions {
-  readonly broker: AggregationBroker;
-  readonly clock: Clock;
-  readonly events: AsynqEvents;
-  readonly lanes: Lanes;
-  readonly aggregators: Aggregators;
-  readonly groups: ResolvedGroupOptions;
+export interface AggregatorOptions extends Grouping {
   /** A set is done while more were due than could be taken: run again. */
   readonly onFree: () => void;
 }
@@ -38,6 +28,7 @@ export class Aggregator {
   private readonly interval: number;
   private wanting = false;
   private stopped = false;
+  private closed = false;
 
   constructor(private readonly options: AggregatorOptions) {
     this.aggregation = new Aggregation(options);
@@ -77,9 +68,19 @@ export class Aggregator {
     return next === Infinity ? undefined : next;
   }
 
+  /** Sets under way. */
+  get size(): number {
+    return this.running.size;
+  }
+
   /** Nothing is claimed any more. */
   stop(): void {
     this.stopped = true;
+  }
+
+  /** Nothing is begun any more. What a Redis that hung has claimed for us by then goes back to its group at its deadline. */
+  close(): void {
+    this.closed = true;
   }
 
   /** Resolves when nothing that was begun is under way. */
@@ -110,6 +111,7 @@ export class Aggregator {
   }
 
   private begin(set: ClaimedSet): void {
+    if (this.closed) return;
     const run = this.aggregation.run(set).finally(() => {
       this.running.delete(run);
       if (!this.wanting || this.stopped) return;

@@ -1,22 +1,9 @@
-import type { AggregationBroker } from '../broker/aggregation.js';
-import { floorSeconds, type Clock } from '../clock.js';
-import type { AsynqEvents } from '../events/events.js';
+import { floorSeconds } from '../clock.js';
 import { allDone } from './all-done.js';
-import type { Aggregators } from './aggregators.js';
-import type { ResolvedGroupOptions } from './group-options.js';
-import type { Lanes } from './lanes.js';
+import type { Grouping } from './grouping.js';
 
 /** Milliseconds between two looks: longer than any aggregator takes to see that a group is due. */
 const EVERY = 10_000;
-
-export interface GroupWatchOptions {
-  readonly broker: AggregationBroker;
-  readonly clock: Clock;
-  readonly events: AsynqEvents;
-  readonly lanes: Lanes;
-  readonly aggregators: Aggregators;
-  readonly groups: ResolvedGroupOptions;
-}
 
 /**
  * Tells, once per queue, of groups that nobody aggregates: this server has no function for them, and they are still there on a
@@ -26,21 +13,22 @@ export class GroupWatch {
   private readonly told = new Set<string>();
   private suspects = new Set<string>();
 
-  constructor(private readonly options: GroupWatchOptions) {}
+  constructor(private readonly grouping: Grouping) {}
 
   async runOnce(): Promise<number> {
     const suspects = new Set<string>();
-    const queues = this.options.lanes.queues().filter((queue) => !this.told.has(queue));
+    const queues = this.grouping.lanes.queues().filter((queue) => !this.told.has(queue));
     await allDone(queues.map((queue) => this.look(queue, suspects))).finally(() => (this.suspects = suspects));
     return EVERY;
   }
 
   private async look(queue: string, suspects: Set<string>): Promise<void> {
-    const { broker, clock, events, aggregators, groups } = this.options;
+    const { broker, clock, events, aggregators, groups } = this.grouping;
     const now = floorSeconds(clock.now());
-    const { gracePeriod } = groups.policyOf(queue, '');
-    const overdue = await broker.listOverdueGroups(queue, now - gracePeriod);
-    for (const group of overdue.filter((name) => !aggregators.find(name))) {
+    const overdue = await broker.listOverdueGroups(queue, (group) =>
+      aggregators.find(group) ? undefined : now - groups.policyOf(queue, group).gracePeriod,
+    );
+    for (const group of overdue) {
       const suspect = `${queue}\n${group}`;
       suspects.add(suspect);
       if (!this.suspects.has(suspect) || this.told.has(queue)) continue;

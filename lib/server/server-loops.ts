@@ -1,11 +1,11 @@
 import type { Broker } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Aggregator } from './aggregator.js';
-import type { Aggregators } from './aggregators.js';
 import { Canceller } from './canceller.js';
 import type { Core } from './core.js';
 import type { Forwarder } from './forwarder.js';
 import { GroupWatch } from './group-watch.js';
+import type { Grouping } from './grouping.js';
 import { HealthCheck } from './health-check.js';
 import type { Heartbeater } from './heartbeater.js';
 import { Janitor } from './janitor.js';
@@ -23,7 +23,7 @@ export interface ServerLoopsDeps {
   readonly core: Core;
   readonly heartbeater: Heartbeater;
   readonly forwarder: Forwarder;
-  readonly aggregators: Aggregators;
+  readonly grouping: Grouping;
   readonly aggregator: Aggregator;
   readonly onError: (loop: string, error: unknown) => void;
 }
@@ -46,9 +46,10 @@ export class ServerLoops {
   private delayedChange = false;
 
   constructor(private readonly deps: ServerLoopsDeps) {
-    const { broker, mux, events, options, core, heartbeater, forwarder, aggregators } = deps;
+    const { broker, mux, events, options, core, heartbeater, forwarder, grouping } = deps;
     const { clock } = broker;
     const { lanes, runner, verdicts } = core;
+    const { aggregators } = grouping;
     const canceller = new Canceller({ broker, lanes, cancel: (task, reason) => runner.fail(task, reason) });
     this.subscriber = new Subscriber(broker, (id) => {
       if (canceller.hear(id)) this.cancellation.trigger();
@@ -74,10 +75,7 @@ export class ServerLoops {
     this.cleaning = this.loop('janitor', janitor);
     if (core.limiters.size > 0) this.limiting = this.loop('limiter', core.limiters);
     if (aggregators.size > 0) this.aggregation = this.loop('aggregator', deps.aggregator);
-    if (!aggregators.coverAll) {
-      const watch = { broker, clock, events, lanes, aggregators, groups: options.groups };
-      this.groupWatch = this.loop('group watch', new GroupWatch(watch));
-    }
+    if (!aggregators.coverAll) this.groupWatch = this.loop('group watch', new GroupWatch(grouping));
     const hook = options.healthCheck;
     if (hook) {
       const check = new HealthCheck({ broker, events, hook, interval: options.healthCheckInterval });
@@ -105,6 +103,7 @@ export class ServerLoops {
   async stopForwarding(): Promise<void> {
     this.deps.aggregator.stop();
     await Promise.all([this.forwarding.stop(), this.aggregation?.stop()]);
+    this.deps.aggregator.close();
   }
 
   async stop(): Promise<void> {

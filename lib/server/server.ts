@@ -8,6 +8,7 @@ import { Aggregators, type TaskAggregatorEntry } from './aggregators.js';
 import { buildCore, type Core } from './core.js';
 import { Forwarder } from './forwarder.js';
 import type { TaskHandlerEntry } from './handler.js';
+import type { Grouping } from './grouping.js';
 import { Heartbeater } from './heartbeater.js';
 import { Mux } from './mux.js';
 import {
@@ -48,10 +49,10 @@ export class Server {
   private readonly broker: Broker;
   private readonly options: ResolvedServerOptions;
   private readonly mux: Mux;
-  private readonly aggregators: Aggregators;
   private readonly core: Core;
   private readonly source: WakeSource;
   private readonly waker: Waker;
+  private readonly grouping: Grouping;
   private readonly aggregator: Aggregator;
   private readonly loops: ServerLoops;
   private closing: Promise<void> | undefined;
@@ -64,7 +65,7 @@ export class Server {
     this.events = deps.events ?? new AsynqEvents();
     this.options = resolveServerOptions(deps.options);
     this.mux = new Mux(deps.handlers);
-    this.aggregators = new Aggregators(deps.aggregators ?? []);
+    const aggregators = new Aggregators(deps.aggregators ?? []);
     this.core = this.wireCore(deps.encodeResult ?? encodeJsonResult);
     this.source = this.broker.watch({
       onPending: (queue) => this.waker.onPending(queue),
@@ -72,7 +73,8 @@ export class Server {
       onLost: () => this.waker.onLost(),
     });
     this.waker = this.makeWaker();
-    this.aggregator = this.makeAggregator();
+    this.grouping = this.makeGrouping(aggregators);
+    this.aggregator = new Aggregator({ ...this.grouping, onFree: () => this.loops.aggregateMore() });
     this.loops = this.makeLoops();
   }
 
@@ -96,7 +98,7 @@ export class Server {
       throw new ServerStateError('asynq: the server is in the stopped state. Waiting for shutdown.');
     }
     if (this.state === 'closed') throw new ServerStateError('asynq: Server closed');
-    if (this.mux.size + this.aggregators.size === 0) {
+    if (this.mux.size + this.grouping.aggregators.size === 0) {
       throw new ServerStateError('asynq: server cannot run with nil handler');
     }
     this.state = 'active';
@@ -219,7 +221,7 @@ export class Server {
     // Leases, cancellation and the syncer go on while tasks end and are settled.
     const quiet = Promise.all([processor.whenQuiet(), this.aggregator.whenQuiet()]);
     if (!(await this.within(this.options.shutdownTimeout, quiet))) {
-      this.events.emit('shutdownTimedOut', { active: this.active });
+      this.events.emit('shutdownTimedOut', { active: this.active, aggregating: this.aggregator.size });
       for (const task of [...lanes.held()]) runner.interrupt(task, new ShutdownError());
       await this.within(ABORT_GRACE, processor.whenQuiet());
     }
@@ -283,16 +285,13 @@ export class Server {
     });
   }
 
-  private makeAggregator(): Aggregator {
-    const { broker, events, aggregators, core } = this;
-    const { groups } = this.options;
-    const { lanes } = core;
-    const onFree = (): void => this.loops.aggregateMore();
-    return new Aggregator({ broker, clock: broker.clock, events, lanes, aggregators, groups, onFree });
+  private makeGrouping(aggregators: Aggregators): Grouping {
+    const { broker, events, core, options } = this;
+    return { broker, clock: broker.clock, events, lanes: core.lanes, aggregators, groups: options.groups };
   }
 
   private makeLoops(): ServerLoops {
-    const { broker, events, options, mux, core, source, aggregators, aggregator } = this;
+    const { broker, events, options, mux, core, source, grouping, aggregator } = this;
     const { clock } = broker;
     const onError = (loop: string, error: unknown): void => events.emit('loopFailed', { loop, error });
     const heartbeater = new Heartbeater({
@@ -310,7 +309,7 @@ export class Server {
       lanes: core.lanes,
       interval: options.delayedTaskCheckInterval,
     });
-    const deps = { broker, mux, events, options, core, heartbeater, forwarder, aggregators, aggregator };
+    const deps = { broker, mux, events, options, core, heartbeater, forwarder, grouping, aggregator };
     return new ServerLoops({ ...deps, onError });
   }
 }

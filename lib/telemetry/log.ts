@@ -116,8 +116,10 @@ const SERVER: Wording = {
   serverStarted: ({ concurrency, queues }, logger) =>
     logger.log(`Server started: concurrency ${concurrency}, queues ${priorities(queues)}`),
   serverStopped: ({ active }, logger) => logger.log(`Stopped fetching; ${count(active, 'task')} still running`),
-  shutdownTimedOut: ({ active }, logger) =>
-    logger.warn(`The shutdown timeout has passed: ${count(active, 'task')} still running, now told to stop`),
+  shutdownTimedOut: ({ active, aggregating }, logger) => {
+    const sets = aggregating === 0 ? '' : `; ${count(aggregating, 'aggregation')} still running, not waited for`;
+    logger.warn(`The shutdown timeout has passed: ${count(active, 'task')} still running, now told to stop${sets}`);
+  },
   serverClosed: ({ requeued }, logger) =>
     logger.log(requeued === 0 ? 'Server closed' : `Server closed; ${count(requeued, 'task')} put back to the queue`),
 };

@@ -114,7 +114,8 @@ describe('the log', () => {
     events.emit('wakeUnavailable', { error: boom });
     events.emit('handlersIdle', { handlers: 2 });
     events.emit('serverStopped', { active: 1 });
-    events.emit('shutdownTimedOut', { active: 2 });
+    events.emit('shutdownTimedOut', { active: 2, aggregating: 0 });
+    events.emit('shutdownTimedOut', { active: 0, aggregating: 1 });
     events.emit('serverClosed', { requeued: 2 });
     events.emit('serverClosed', { requeued: 0 });
     end();
@@ -125,6 +126,7 @@ describe('the log', () => {
       'log: This process only produces (server: false): its 2 task handlers will not run here',
       'log: Stopped fetching; 1 task still running',
       'warn: The shutdown timeout has passed: 2 tasks still running, now told to stop',
+      'warn: The shutdown timeout has passed: 0 tasks still running, now told to stop; 1 aggregation still running, not waited for',
       'log: Server closed; 2 tasks put back to the queue',
       'log: Server closed',
     ]);

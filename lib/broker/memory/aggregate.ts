@@ -116,5 +116,7 @@ export function reclaimStaleSets(store: QueueStore, now: number): number {
   return reclaimed;
 }
 
-export const listOverdueGroups = (store: QueueStore, cutoff: number): string[] =>
-  [...store.groups].filter(([, members]) => (members.last()?.score ?? Infinity) <= cutoff).map(([group]) => group);
+export const listOverdueGroups = (store: QueueStore, cutoffOf: (group: string) => number | undefined): string[] =>
+  [...store.groups]
+    .filter(([group, members]) => (members.last()?.score ?? Infinity) <= (cutoffOf(group) ?? -Infinity))
+    .map(([group]) => group);

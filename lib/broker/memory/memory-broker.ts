@@ -149,8 +149,8 @@ export class MemoryBroker implements Broker {
     return this.change(queue, () => ({ listed: 0, removed: 0 }));
   }
 
-  async listOverdueGroups(queue: string, cutoff: number): Promise<string[]> {
-    return this.change(queue, (store) => aggregate.listOverdueGroups(store, cutoff));
+  async listOverdueGroups(queue: string, cutoffOf: (group: string) => number | undefined): Promise<string[]> {
+    return this.change(queue, (store) => aggregate.listOverdueGroups(store, cutoffOf));
   }
 
   async writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void> {

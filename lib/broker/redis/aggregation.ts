@@ -28,6 +28,8 @@ import type { Scripts } from './scripts.js';
 const GROUPS_AT_ONCE = 100;
 const READ_AT_ONCE = 500;
 const RECLAIMED_AT_ONCE = 500;
+/** Pages of group names looked through for some that nobody aggregates. */
+const PAGES_WATCHED = 10;
 
 /** What finish-set.lua answers. */
 const STATUS: Readonly<Record<number, FinishStatus>> = { 0: 'finished', 1: 'duplicate', 2: 'conflict', 3: 'lost' };
@@ -141,19 +143,24 @@ export class RedisAggregation implements AggregationBroker {
     return total;
   }
 
-  async listOverdueGroups(queue: string, cutoff: number): Promise<string[]> {
+  async listOverdueGroups(queue: string, cutoffOf: (group: string) => number | undefined): Promise<string[]> {
     const keys = this.keyspace.queue(queue);
+    const some = new Map<string, number>();
+    let pages = 0;
     for await (const names of this.groupNames(queue)) {
-      if (names.length === 0) continue;
-      const some = names.slice(0, GROUPS_AT_ONCE);
-      const last = (name: string): Promise<string[]> =>
-        this.connections.run('monitor', 'ZREVRANGE', (client) =>
-          client.zrevrange(keys.group(name), 0, 0, 'WITHSCORES'),
-        );
-      const lasts = await Promise.all(some.map((name) => last(name)));
-      return some.filter((_, index) => readScore(lasts[index]![1] ?? 'inf') <= cutoff);
+      for (const name of names) {
+        const cutoff = cutoffOf(name);
+        if (cutoff !== undefined && some.size < GROUPS_AT_ONCE) some.set(name, cutoff);
+      }
+      if (some.size === GROUPS_AT_ONCE || ++pages === PAGES_WATCHED) break;
     }
-    return [];
+    const overdue = [...some].map(async ([name, cutoff]) => {
+      const last = await this.connections.run('monitor', 'ZREVRANGE', (client) =>
+        client.zrevrange(keys.group(name), 0, 0, 'WITHSCORES'),
+      );
+      return readScore(last[1] ?? 'inf') <= cutoff ? [name] : [];
+    });
+    return (await Promise.all(overdue)).flat();
   }
 
   private async claim(

@@ -170,8 +170,8 @@ export class RedisBroker implements Broker {
     return this.aggregation.repairGroups(queue);
   }
 
-  listOverdueGroups(queue: string, cutoff: number): Promise<string[]> {
-    return this.aggregation.listOverdueGroups(queue, cutoff);
+  listOverdueGroups(queue: string, cutoffOf: (group: string) => number | undefined): Promise<string[]> {
+    return this.aggregation.listOverdueGroups(queue, cutoffOf);
   }
 
   writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void> {

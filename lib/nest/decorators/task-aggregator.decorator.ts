@@ -27,7 +27,7 @@ const KNOWN: readonly (keyof TaskAggregatorOptions)[] = ['connection', 'codec'];
 /**
  * Makes a method of a provider or controller the function that makes one task of the tasks of a group, when the group is due (see the
  * server options `groupGracePeriod`, `groupMaxDelay`, `groupMaxSize`). It is called with `(group, tasks)`, the tasks in the order in
- * which they joined as {@link GroupedTask}, and answers the task to enqueue as an item of `enqueueMany` (see {@link AggregatedTask}),
+ * which they joined (to the second) as {@link GroupedTask}, and answers the task to enqueue as an item of `enqueueMany` (see {@link AggregatedTask}),
  * or a promise of it. The task goes to the queue of the group, whatever its options say. When the method throws, the tasks go back
  * to their group after 2 minutes. A task whose payload cannot be decoded is archived.
  *

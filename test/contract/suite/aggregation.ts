@@ -364,10 +364,20 @@ export function exerciseAggregation(current: () => Driver): void {
       await join(driver, 'new', 'b');
       driver.clock.advance(10_000);
       await join(driver, 'new', 'c');
-      expect(await driver.broker.listOverdueGroups('default', driver.now - 11)).toEqual([]);
-      expect(await driver.broker.listOverdueGroups('default', driver.now - 10)).toEqual(['old']);
-      expect((await driver.broker.listOverdueGroups('default', driver.now)).sort()).toEqual(['new', 'old']);
-      expect(await driver.broker.listOverdueGroups('empty', driver.now)).toEqual([]);
+      const overdue = (cutoff: number, queue = 'default'): Promise<string[]> =>
+        driver.broker.listOverdueGroups(queue, () => cutoff);
+      expect(await overdue(driver.now - 11)).toEqual([]);
+      expect(await overdue(driver.now - 10)).toEqual(['old']);
+      expect((await overdue(driver.now)).sort()).toEqual(['new', 'old']);
+      expect(await overdue(driver.now, 'empty')).toEqual([]);
+    });
+
+    it('goes by the cutoff of each group, and finds those that have one among hundreds that have none', async () => {
+      const driver = current();
+      const others = Array.from({ length: 600 }, (_, n) => request({ groupKey: `mine:${n}` }));
+      await driver.enqueue([...others, request({ groupKey: 'a' }), request({ groupKey: 'b' })]);
+      const cutoffs: Record<string, number> = { a: driver.now, b: driver.now - 1 };
+      expect(await driver.broker.listOverdueGroups('default', (group) => cutoffs[group])).toEqual(['a']);
     });
   });
 }

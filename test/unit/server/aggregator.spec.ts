@@ -212,6 +212,55 @@ describe('the aggregator', () => {
     expect((await rig.memory.getTask('default', 'later'))?.state).toBe('aggregating');
   });
 
+  it('says which aggregations the shutdown does not wait for any longer', async () => {
+    const rig = await setUp([entry(() => new Promise(() => {}))], { groupGracePeriod: '1s', shutdownTimeout: '3s' });
+    await rig.add({ groupKey: 'g' });
+    await pass(rig.clock, 1_000);
+    const closing = rig.server.shutdown();
+    await pass(rig.clock, 4_000);
+    await closing;
+    expect(told(rig, 'shutdownTimedOut')).toEqual([{ active: 0, aggregating: 1 }]);
+  });
+
+  it('does not call the function when the time of the set has passed before', async () => {
+    const aggregate = vi.fn(listIds);
+    const rig = await setUp([entry(aggregate)], { groupGracePeriod: '1s' });
+    await rig.add({ id: 'a', groupKey: 'g' });
+    let answer = (): void => {};
+    const read = rig.memory.readSet.bind(rig.memory);
+    vi.spyOn(rig.memory, 'readSet').mockImplementationOnce(async (set) => {
+      const reply = await read(set);
+      return new Promise((resolve) => (answer = () => resolve(reply)));
+    });
+    await pass(rig.clock, 1_000);
+    rig.clock.advance(120_000);
+    answer();
+    await turn();
+    expect(told(rig, 'aggregationFailed')).toMatchObject([{ error: { code: 'ASYNQ_DEADLINE_EXCEEDED' } }]);
+    expect(aggregate).not.toHaveBeenCalled();
+  });
+
+  it('begins nothing when Redis answers only after the end, and leaves the set to go back', async () => {
+    const aggregate = vi.fn(listIds);
+    const rig = await setUp([entry(aggregate)], { groupGracePeriod: '1s' });
+    await rig.add({ id: 'a', groupKey: 'g' });
+    let answer = (): void => {};
+    const claim = rig.memory.claimDueSets.bind(rig.memory);
+    vi.spyOn(rig.memory, 'claimDueSets').mockImplementation(async (...args) => {
+      const reply = await claim(...args);
+      return reply.sets.length === 0 ? reply : new Promise((resolve) => (answer = () => resolve(reply)));
+    });
+    await pass(rig.clock, 1_500);
+    const closed = vi.fn();
+    const closing = rig.server.shutdown().then(closed);
+    await pass(rig.clock, 3_000);
+    await closing;
+    answer();
+    await turn();
+    expect(aggregate).not.toHaveBeenCalled();
+    expect(rig.memory.store('default').sets.size).toBe(1);
+  });
+
   it('runs in a server without handlers, which then fetches nothing', async () => {
     const clock = manualClock();
     const rig = await startRig({}, { groupGracePeriod: '1s' }, clock, [entry()]);
@@ -283,6 +332,16 @@ describe('a group that nobody aggregates', () => {
       { queue: 'default', group: 'g' },
       { queue: 'mail', group: 'm' },
     ]);
+  });
+
+  it('is told of when it is overdue by the options of that group', async () => {
+    const options = { groupGracePeriod: '20s', groupOverrides: [{ group: 'slow', groupGracePeriod: '2m' }] };
+    const rig = await setUp([entry(listIds, 'mine')], options);
+    await rig.add({ groupKey: 'slow:1' });
+    await pass(rig.clock, 110_000);
+    expect(told(rig, 'groupNotAggregated')).toEqual([]);
+    await pass(rig.clock, 40_000);
+    expect(told(rig, 'groupNotAggregated')).toEqual([{ queue: 'default', group: 'slow:1' }]);
   });
 
   it('is not told of while another server does, or where every group has a function', async () => {
