@@ -14,8 +14,9 @@
 --   3 now: seconds
 --   4 nowNanos
 --   5 locks: how many members may hold one
---   6 route: of the task, as in enqueue.lua: p pending, s scheduled, g group, l a group later, upper case when unique; '' without a task
---   7… the ids of those members; then the message, the seconds the lock lives, the time (seconds), the name of the group
+--   6 resent: '1' when an earlier call with the same task may have done its work
+--   7 route: of the task, as in enqueue.lua: p pending, s scheduled, g group, l a group later, upper case when unique; '' without a task
+--   8… the ids of those members; then the message, the seconds the lock lives, the time (seconds), the name of the group
 -- Returns
 --   0, or why nothing was written: 1 duplicate (the lock is held; tested first), 2 conflict (the id exists), 3 the set is lost
 --
@@ -25,12 +26,15 @@
 local FINISHED, DUPLICATE, CONFLICT, LOST = 0, 1, 2, 3
 
 local call, try = redis.call, redis.pcall
-local locks, route = tonumber(ARGV[5]), ARGV[6]
+local locks, route = tonumber(ARGV[5]), ARGV[7]
 
 call('LLEN', KEYS[3])
 call('ZCARD', KEYS[4])
 call('SCARD', KEYS[5])
-if tonumber(call('ZSCORE', KEYS[1], KEYS[2])) ~= tonumber(ARGV[2]) then return LOST end
+if tonumber(call('ZSCORE', KEYS[1], KEYS[2])) ~= tonumber(ARGV[2]) then
+  local made = ARGV[6] == '1' and route ~= '' and try('HGET', KEYS[locks + 6], 'msg')
+  return made == ARGV[locks + 8] and FINISHED or LOST
+end
 local members = call('ZRANGE', KEYS[2], 0, -1)
 if route ~= '' and #members == 0 then return LOST end
 
@@ -38,7 +42,7 @@ if route ~= '' and #members == 0 then return LOST end
 local released, free = {}, {}
 for i = 1, locks do
   local lock = KEYS[i + 5]
-  if try('GET', lock) == ARGV[i + 6] and call('ZSCORE', KEYS[2], ARGV[i + 6]) then
+  if try('GET', lock) == ARGV[i + 7] and call('ZSCORE', KEYS[2], ARGV[i + 7]) then
     released[#released + 1] = lock
     free[lock] = true
   end
@@ -46,8 +50,8 @@ end
 
 local key, lock, set, message, ttl, place, id, group
 if route ~= '' then
-  local next_key, next_argument = locks + 7, locks + 8
-  key, message = KEYS[locks + 6], ARGV[locks + 7]
+  local next_key, next_argument = locks + 7, locks + 9
+  key, message = KEYS[locks + 6], ARGV[locks + 8]
   if route ~= string.lower(route) then
     lock, ttl = KEYS[next_key], ARGV[next_argument]
     next_key, next_argument = next_key + 1, next_argument + 1

@@ -17,6 +17,7 @@ import { nanoseconds, readScore, requireSeconds } from './arguments.js';
 import type { RedisConnections } from './connections.js';
 import { LeasedTasks } from './leased-tasks.js';
 import { PackedReader } from './packed-reader.js';
+import { persist } from './producer.js';
 import { queueKeys } from './queue-keys.js';
 import { encodeRequests } from './requests.js';
 import { scanKeys } from './scan.js';
@@ -31,6 +32,8 @@ const RECLAIMED_AT_ONCE = 500;
 /** Pages of group names looked through for some that nobody aggregates. */
 const PAGES_WATCHED = 10;
 
+const RESENT = SCRIPTS.finishSet.argv.indexOf('resent');
+
 /** What finish-set.lua answers. */
 const STATUS: Readonly<Record<number, FinishStatus>> = { 0: 'finished', 1: 'duplicate', 2: 'conflict', 3: 'lost' };
 
@@ -38,7 +41,10 @@ interface Check extends GroupPolicy {
   readonly group: string;
 }
 
-/** Groups and their aggregation, over the connection `consume`; what looks for damage goes over `monitor`. */
+/**
+ * Groups and their aggregation, over the connection `consume`; what makes the task over `produce`, which waits for a Redis that is
+ * away for a moment, and what looks for damage over `monitor`.
+ */
 export class RedisAggregation implements AggregationBroker {
   constructor(
     private readonly connections: RedisConnections,
@@ -103,13 +109,17 @@ export class RedisAggregation implements AggregationBroker {
       String(floorSeconds(now)),
       nanoseconds(now),
       String(locked.length),
+      '0',
       task?.routes ?? '',
       ...locked.map(({ id }) => id),
       ...(task?.rest ?? []),
     ];
     const further = task?.keys.slice(SCRIPTS.enqueue.keys.length) ?? [];
     const names = [...setKeys('finishSet', keys, set), ...locked.map(({ uniqueKey }) => uniqueKey), ...further];
-    return STATUS[(await this.run('finishSet', names, argv)) as number]!;
+    return persist(async (attempt) => {
+      if (attempt > 1) argv[RESENT] = '1';
+      return STATUS[(await this.scripts.run('produce', 'finishSet', names, argv)) as number]!;
+    });
   }
 
   async reclaimStaleSets(queue: string): Promise<number> {

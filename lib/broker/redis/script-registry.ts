@@ -89,7 +89,7 @@ export const SCRIPTS = {
   setAside: { keys: ['aggregationSets', 'aggregationSet', 'archived'], argv: ['taskPrefix', 'setDeadline', 'now'] },
   finishSet: {
     keys: ['aggregationSets', 'aggregationSet', 'pending', 'scheduled', 'groups'],
-    argv: ['taskPrefix', 'setDeadline', 'now', 'nowNanos', 'locks', 'route'],
+    argv: ['taskPrefix', 'setDeadline', 'now', 'nowNanos', 'locks', 'resent', 'route'],
   },
   reclaimStaleSets: {
     keys: ['aggregationSets', 'groups'],
