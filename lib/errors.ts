@@ -168,6 +168,11 @@ export class ShutdownError extends AsynqError {
   }
 }
 
+/** A command line, an environment variable or a config file of the command `nestjs-asynq` is wrong. Nothing was sent. */
+export class CommandLineError extends AsynqError {
+  readonly code = 'ASYNQ_COMMAND_LINE';
+}
+
 /** The testing kit cannot do what a test asks of it, or a test ran into one of its limits. */
 export class TestingError extends AsynqError {
   readonly code = 'ASYNQ_TESTING';

@@ -55,6 +55,11 @@ export const PACKAGES = [
   },
   { match: /^ioredis(\/|$)/, rooms: ['broker/redis', 'nest', 'cli'], why: 'only the Redis broker talks to Redis' },
   {
+    match: /^(commander|yaml|cli-progress|string-width)(\/|$)/,
+    rooms: ['cli'],
+    why: 'only the command line needs it, and an application should not load it',
+  },
+  {
     match: /^class-(validator|transformer)(\/|$)/,
     rooms: [],
     why: 'it is an optional peer; an app without it must boot',

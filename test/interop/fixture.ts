@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished, vi } from 'vitest';
 import { BUILD_TIMEOUT } from '../support/go.js';
 import { type GoPeer, type GoState, type GoTask, startGoPeer } from '../support/go-peer.js';
 import { type OurPeer, startOurPeer } from '../support/our-peer.js';
-import type { Peer, PeerServe, PeerServer } from '../support/peer.js';
+import type { Peer, PeerServe, PeerServer, PeerStep } from '../support/peer.js';
 import { type RedisProcess, startRedis } from '../support/redis.js';
 
 /** One Redis with a Go process and one of ours on it. Go's inspector is the judge of what is stored. */
@@ -27,6 +27,33 @@ export class Interop {
     const server = await peer.serve({ queues, ...options });
     onTestFinished(() => server.shutdown());
     return server;
+  }
+
+  /** Two tasks in every state, enqueued by one side and run by the other; the queue is paused, and its server at work. */
+  async arrangeEveryState(queue: string, producer: Peer, consumer: Peer): Promise<void> {
+    const behaviours: Record<string, PeerStep[]> = {
+      ok: [{ do: 'ok', result: Buffer.from('r') }],
+      fail: [{ do: 'fail', error: 'nö' }],
+      hold: [{ do: 'hold' }],
+    };
+    await this.serve(consumer, queue, { retryDelay: 3_600_000, behaviours });
+    for (let index = 0; index < 2; index++) {
+      const payload = Buffer.from([0, index]);
+      await producer.enqueue({ type: 'ok', queue, payload, retention: 3_600_000, headers: { k: 'v' } });
+      await producer.enqueue({ type: 'fail', queue, payload, maxRetry: 3 });
+      await producer.enqueue({ type: 'fail', queue, maxRetry: 0 });
+      const { id } = await producer.enqueue({ type: 'hold', queue, payload, timeout: 60_000 });
+      await consumer.event('start', { id });
+    }
+    await this.until(async () =>
+      expect(await this.go.queueInfo(queue)).toMatchObject({ completed: 2, retry: 2, archived: 2, active: 2 }),
+    );
+    await this.go.pause(queue);
+    for (let index = 0; index < 2; index++) {
+      await producer.enqueue({ type: 'wait', queue });
+      await producer.enqueue({ type: 'wait', queue, processIn: 3_600_000 + index * 60_000 });
+      await producer.enqueue({ type: 'wait', queue, group: 'g' });
+    }
   }
 
   /** Resolves when Go's inspector sees the task in this state. */

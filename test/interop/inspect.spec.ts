@@ -7,7 +7,6 @@ import type { TaskInfo } from '../../lib/task/info.js';
 import { TASK_STATES } from '../../lib/wire/states.js';
 import { describeWithGo } from '../support/go.js';
 import type { GoQueue, GoTask } from '../support/go-peer.js';
-import type { Peer, PeerStep } from '../support/peer.js';
 import { PAIRS, useInterop } from './fixture.js';
 
 /** As Go tells it. Pending tasks are due "now", of which each side has its own; so is memory measured. */
@@ -36,36 +35,9 @@ describeWithGo("Go's inspector and ours", () => {
     return new AsynqInspector(broker);
   };
 
-  /** Two tasks in every state, enqueued by one side and run by the other. */
-  const arrange = async (queue: string, producer: Peer, consumer: Peer): Promise<void> => {
-    const behaviours: Record<string, PeerStep[]> = {
-      ok: [{ do: 'ok', result: Buffer.from('r') }],
-      fail: [{ do: 'fail', error: 'nö' }],
-      hold: [{ do: 'hold' }],
-    };
-    await interop.serve(consumer, queue, { retryDelay: 3_600_000, behaviours });
-    for (let index = 0; index < 2; index++) {
-      const payload = Buffer.from([0, index]);
-      await producer.enqueue({ type: 'ok', queue, payload, retention: 3_600_000, headers: { k: 'v' } });
-      await producer.enqueue({ type: 'fail', queue, payload, maxRetry: 3 });
-      await producer.enqueue({ type: 'fail', queue, maxRetry: 0 });
-      const { id } = await producer.enqueue({ type: 'hold', queue, payload, timeout: 60_000 });
-      await consumer.event('start', { id });
-    }
-    await interop.until(async () =>
-      expect(await interop.go.queueInfo(queue)).toMatchObject({ completed: 2, retry: 2, archived: 2, active: 2 }),
-    );
-    await interop.go.pause(queue);
-    for (let index = 0; index < 2; index++) {
-      await producer.enqueue({ type: 'wait', queue });
-      await producer.enqueue({ type: 'wait', queue, processIn: 3_600_000 + index * 60_000 });
-      await producer.enqueue({ type: 'wait', queue, group: 'g' });
-    }
-  };
-
   it.each(PAIRS)('tell the same of every state, enqueued by %s and run by %s', async (from, by) => {
     const queue = interop.queue();
-    await arrange(queue, interop[from], interop[by]);
+    await interop.arrangeEveryState(queue, interop[from], interop[by]);
     const ours = inspector();
     for (const state of TASK_STATES) {
       const group = state === 'aggregating' ? 'g' : undefined;
@@ -123,7 +95,7 @@ describeWithGo("Go's inspector and ours", () => {
   it("leave nothing of each other's queue", async () => {
     const { go, ours: peer } = interop;
     const queue = interop.queue();
-    await arrange(queue, go, peer);
+    await interop.arrangeEveryState(queue, go, peer);
     const ours = inspector();
     await expect(ours.deleteQueue(queue, { force: true })).rejects.toThrow(/active tasks/);
     await go.unpause(queue);

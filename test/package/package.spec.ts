@@ -115,6 +115,17 @@ describe.each(['nest12', 'nest11'] as const)('beside %s', (nest) => {
       expect(outcome).toEqual({ stdout: '["letter:send to redis after 0 retries"]\n', stderr: '', status: 0 });
     });
 
+    it('has the command line', async () => {
+      const npx = (...args: string[]) => run(join(folder, app), 'npx', ['--no-install', 'nestjs-asynq', ...args]);
+      expect(await npx('version')).toMatchObject({ stdout: 'nestjs-asynq version 0.1.0\n', status: 0 });
+      const queue = `${nest}-${app}`;
+      expect(await npx('queue', 'pause', queue, '-u', redis.url)).toMatchObject({
+        status: 0,
+        stdout: `Queue "${queue}" is paused\n`,
+      });
+      expect(await npx('task', 'run')).toMatchObject({ status: 2, stdout: '' });
+    });
+
     it('is tested with the testing kit', async () => {
       const outcome = await node(app, 'testing');
       expect(outcome).toEqual({ stdout: '[1,"letter:send to nobody after 2 retries"]\n', stderr: '', status: 0 });

@@ -77,6 +77,16 @@ export class GoPeer extends Peer {
     return this.call('queueInfo', { queue });
   }
 
+  /** asynq.QueueInfo as Go's own encoder writes it. */
+  queueInfoAsIs(queue: string): Promise<Record<string, unknown>> {
+    return this.call('queueInfoAsIs', { queue });
+  }
+
+  /** asynq.GroupInfo as Go's own encoder writes it. */
+  groups(queue: string): Promise<{ Group: string; Size: number }[]> {
+    return this.call('groups', { queue });
+  }
+
   taskInfo(queue: string, id: string): Promise<GoTask> {
     return this.call('taskInfo', { queue, id });
   }

@@ -100,7 +100,23 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
     allowed: ['../broker/memory/memory-broker.js', '../nest/module.js', '@nestjs/common'],
     forbidden: ['../broker/redis/redis-broker.js', '@nestjs/testing', 'ioredis'],
   },
-  'lib/index.ts': { allowed: ['./nest/module.js', './errors.js'], forbidden: ['./testing/tester.js'] },
+  'lib/cli/session.ts': {
+    allowed: [
+      '../broker/redis/redis-broker.js',
+      '../client/client.js',
+      '../inspector/inspector.js',
+      'commander',
+      'yaml',
+    ],
+    forbidden: [
+      '../broker/memory/memory-broker.js',
+      '../server/server.js',
+      '../nest/module.js',
+      '@nestjs/common',
+      'rxjs',
+    ],
+  },
+  'lib/index.ts': { allowed: ['./nest/module.js', './errors.js'], forbidden: ['./testing/tester.js', './cli/run.js'] },
   'sample/01/main.ts': {
     allowed: ['nestjs-asynq', './tasks.js', '@nestjs/core'],
     forbidden: ['../../lib/index.js', '../../lib/nest/module.js'],

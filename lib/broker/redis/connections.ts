@@ -52,6 +52,11 @@ export class RedisConnections {
     this.isCluster = this.factory.isCluster;
   }
 
+  /** Where Redis is, for messages; without credentials. */
+  get target(): string {
+    return this.factory.target;
+  }
+
   /** The driver's client of this role, not (yet) connected: for {@link run}, or after {@link ready}. */
   command(role: ConnectionRole): RedisClient {
     return this.role(role).client;

@@ -49,6 +49,9 @@ func addReadOperations(ops operations, inspector *asynq.Inspector) {
 		}
 		return viewQueue(info), nil
 	})
+	// As asynq's own command answers it in JSON: the struct as it is.
+	ops["queueInfoAsIs"] = operation(func(a queueArgs) (*asynq.QueueInfo, error) { return inspector.GetQueueInfo(a.Queue) })
+	ops["groups"] = operation(func(a queueArgs) ([]*asynq.GroupInfo, error) { return inspector.Groups(a.Queue) })
 	ops["taskInfo"] = operation(func(a taskArgs) (*taskView, error) {
 		info, err := inspector.GetTaskInfo(a.Queue, a.ID)
 		if err != nil {

@@ -14,10 +14,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-const script = fileURLToPath(new URL('../../scripts/ensure-redis.mjs', import.meta.url));
+const script = fileURLToPath(new URL('../../scripts/ensure-programs.mjs', import.meta.url));
 const isRoot = process.getuid?.() === 0;
 
-describe('scripts/ensure-redis.mjs', () => {
+describe('scripts/ensure-programs.mjs', () => {
   let folder: string;
   const bin = () => join(folder, 'bin');
   const program = (name: string, body: string) =>
@@ -32,8 +32,12 @@ describe('scripts/ensure-redis.mjs', () => {
       case "$*" in *install*) ${onInstall} ;; esac`,
     );
   const installed = () => (existsSync(join(folder, 'apt.log')) ? readFileSync(join(folder, 'apt.log'), 'utf8') : '');
-  const ensure = (uid?: number) =>
-    spawnSync(process.execPath, [join(folder, 'ensure.mjs')], { env: { PATH: bin() }, encoding: 'utf8', uid });
+  const ensure = (uid?: number, ...names: string[]) =>
+    spawnSync(process.execPath, [join(folder, 'ensure.mjs'), ...(names.length > 0 ? names : ['redis-server'])], {
+      env: { PATH: bin() },
+      encoding: 'utf8',
+      uid,
+    });
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'asynq-ensure-'));
@@ -86,5 +90,26 @@ describe('scripts/ensure-redis.mjs', () => {
     expect(status).toBe(1);
     expect(stdout).toBe('');
     expect(stderr).toContain('sudo apt-get install redis-server');
+  });
+
+  it('sees to tmux, too', () => {
+    aptGet('exit 0');
+    program('redis-server', redis('7.0.15'));
+    const { status, stderr } = ensure(undefined, 'redis-server', 'tmux');
+    expect(status).toBe(1);
+    expect(stderr).toContain(
+      'No tmux was found in PATH: the command line is tested in a terminal; the tests need 2.9 or later',
+    );
+    for (const version of ['3.3a', 'next-3.5']) {
+      program('tmux', `echo "tmux ${version}"`);
+      expect(ensure(undefined, 'redis-server', 'tmux')).toMatchObject({ status: 0, stderr: '' });
+    }
+    program('tmux', 'echo "tmux 2.8"');
+    expect(ensure(undefined, 'tmux').stderr).toContain('tmux 2.8 is too old');
+  });
+
+  it('sees to all of them when none is named', () => {
+    const none = spawnSync(process.execPath, [join(folder, 'ensure.mjs')], { env: { PATH: bin() }, encoding: 'utf8' });
+    expect(none.stderr).toMatch(/No redis-server was found[^]*No tmux was found/);
   });
 });

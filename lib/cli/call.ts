@@ -1,0 +1,122 @@
+import { homedir } from 'node:os';
+import { CommandLineError } from '../errors.js';
+import type { AsynqInspector } from '../inspector/inspector.js';
+import type { AsynqClient } from '../client/client.js';
+import { toJson } from './json.js';
+import type { Session } from './session.js';
+import { type Column, type Screen, renderFields, renderTable } from './table.js';
+import { hasColors, type Output, type Terminal } from './terminal.js';
+import { plain, plainLines } from './text.js';
+
+/** Global options as they were given, wherever on the line. */
+export type GlobalFlags = Readonly<Record<string, unknown>>;
+
+/** One run of one command: its input, what it writes, and its connections. */
+export class Call<Options = object> {
+  /** Something was not done, though the command went on. */
+  failed = false;
+  private opened: Promise<Session> | undefined;
+
+  constructor(
+    readonly terminal: Terminal,
+    readonly args: readonly string[],
+    readonly options: Options,
+    private readonly flags: GlobalFlags,
+  ) {}
+
+  get now(): number {
+    return this.terminal.clock.now();
+  }
+
+  /** To standard output. Escape what comes out of Redis: {@link plain}. */
+  print(...lines: readonly string[]): void {
+    for (const line of lines) this.terminal.stdout.write(`${line}\n`);
+  }
+
+  json(value: unknown): void {
+    this.print(toJson(value));
+  }
+
+  heading(text: string): void {
+    this.print(this.screen(this.terminal.stdout).bold(plain(text)));
+  }
+
+  table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void {
+    this.print(...renderTable(columns, rows, this.screen(this.terminal.stdout)));
+  }
+
+  fields(fields: readonly (readonly [title: string, value: string | number])[]): void {
+    this.print(...renderFields(fields, this.screen(this.terminal.stdout)));
+  }
+
+  /** To standard error: what is no part of the answer. */
+  note(text: string): void {
+    this.terminal.stderr.write(`${plainLines(text)}\n`);
+  }
+
+  /** Tells of something that was not done; the command goes on, and ends with status 1. */
+  fail(error: unknown): void {
+    this.failed = true;
+    this.note(`error: ${explain(error as Error)}`);
+  }
+
+  /** Does it for each argument, whatever becomes of the others. */
+  async forEach(args: readonly string[], act: (arg: string) => Promise<void>): Promise<void> {
+    for (const arg of args) {
+      try {
+        await act(arg);
+      } catch (error) {
+        if (isGeneral(error)) throw error;
+        this.fail(error);
+      }
+    }
+  }
+
+  /** The connection that flags, environment and config file describe; opened once. */
+  session(): Promise<Session> {
+    return (this.opened ??= this.open());
+  }
+
+  async inspector(): Promise<AsynqInspector> {
+    return (await this.session()).inspector();
+  }
+
+  async client(): Promise<AsynqClient> {
+    return (await this.session()).client();
+  }
+
+  async close(): Promise<void> {
+    const session = await this.opened?.catch(() => undefined);
+    await session?.close();
+  }
+
+  private async open(): Promise<Session> {
+    const [{ readConfigFile }, { resolveSettings }, { toConnection }, { Session }] = await Promise.all([
+      import('./config-file.js'),
+      import('./settings.js'),
+      import('./connection.js'),
+      import('./session.js'),
+    ]);
+    const { env, clock } = this.terminal;
+    const file = await readConfigFile(this.flags['config'] as string | undefined, env['HOME'] ?? homedir());
+    const settings = resolveSettings({ flags: this.flags, env, file });
+    const keyPrefix = settings.key_prefix?.value;
+    if (keyPrefix === '')
+      throw new CommandLineError(`${settings.key_prefix?.origin} is empty; leave it out for "asynq"`);
+    return Session.open({ connection: toConnection(settings), keyPrefix, clock });
+  }
+
+  private screen(output: Output): Screen {
+    const width = output.isTTY ? (output.columns ?? 80) : Infinity;
+    const colors = hasColors(output, this.terminal);
+    return { width, bold: (text) => (colors ? `\u001b[1m${text}\u001b[22m` : text) };
+  }
+}
+
+/** The message, where it speaks of the library in the words of the command line. */
+export const explain = ({ message }: Error): string =>
+  message.replace('check its name against AsynqInspector.queues()', 'see `nestjs-asynq queue list`');
+
+/** Redis is away, or the command was stopped: it makes no sense to go on with the next argument. */
+const isGeneral = (error: unknown): boolean =>
+  error instanceof Error && ['BrokerUnavailableError', 'CommandLineError', 'AbortError'].includes(error.name);

@@ -1,0 +1,53 @@
+import { Argument, type Command } from 'commander';
+import { Call } from '../call.js';
+import { complete, type Names } from '../complete.js';
+import { COMPLETION_SCRIPTS, type Shell } from '../completion-scripts.js';
+import type { Terminal } from '../terminal.js';
+import { addCommand, type Outcome } from '../tree.js';
+
+/** Whoever has pressed the tab key does not wait longer, in milliseconds. */
+const PATIENCE = 700;
+
+export function addCompletion(root: Command, terminal: Terminal, outcome: Outcome): void {
+  addCommand(root, terminal, outcome, {
+    usage: 'completion',
+    arguments: [new Argument('<shell>', 'the shell').choices(Object.keys(COMPLETION_SCRIPTS))],
+    summary: 'print a script that completes commands, flags and names of queues',
+    examples: [
+      'completion bash >> ~/.bashrc',
+      'completion zsh >> ~/.zshrc',
+      'completion fish > ~/.config/fish/completions/nestjs-asynq.fish',
+    ],
+    run: (call) => void terminal.stdout.write(COMPLETION_SCRIPTS[call.args[0] as Shell]),
+  });
+  addCommand(root, terminal, outcome, {
+    usage: '__complete [word...]',
+    summary: 'what may come next on a line; for the scripts of completion',
+    examples: ['__complete -- queue in'],
+    hidden: true,
+    run: async (call) => {
+      for (const { text, meaning } of await complete(root, call.args, namesFrom(terminal)))
+        call.print(`${text}\t${meaning}`);
+    },
+  });
+}
+
+/** By the connection that the line to be completed would have. */
+const namesFrom =
+  (terminal: Terminal): Names =>
+  async (kind, flags) => {
+    const call = new Call(terminal, [], {}, flags);
+    const late = new Promise<string[]>((resolve) => terminal.clock.after(PATIENCE, () => resolve([])));
+    try {
+      return await Promise.race([late, ask(call, kind)]);
+    } catch {
+      return [];
+    } finally {
+      await call.close();
+    }
+  };
+
+async function ask(call: Call, kind: 'queue' | 'entry'): Promise<string[]> {
+  const inspector = await call.inspector();
+  return kind === 'queue' ? inspector.queues() : (await inspector.schedulerEntries()).map(({ id }) => id);
+}

@@ -1,0 +1,195 @@
+import { Option } from 'commander';
+import type { Command } from 'commander';
+import type { Call } from '../call.js';
+import { confirm } from '../confirm.js';
+import { plain } from '../text.js';
+import { addCommand, addGroup, type Outcome } from '../tree.js';
+import type { Terminal } from '../terminal.js';
+import { jsonOption, positive, yesOption } from '../values.js';
+import { formatDuration } from '../when.js';
+import type { DailyStats, QueueInfo } from '../../inspector/views.js';
+
+interface Json {
+  readonly json?: boolean;
+}
+
+export function addQueueCommands(root: Command, terminal: Terminal, outcome: Outcome): void {
+  const group = addGroup(root, 'queue', 'manage queues');
+  const json = [jsonOption()];
+  addCommand<Json>(group, terminal, outcome, {
+    usage: 'list',
+    aliases: ['ls'],
+    summary: 'list the queues; in a cluster with key slot and nodes',
+    options: json,
+    examples: ['queue list', 'queue list --cluster --cluster_addrs 10.0.0.1:7000'],
+    run: listQueues,
+  });
+  addCommand<Json>(group, terminal, outcome, {
+    usage: 'inspect <queue...>',
+    summary: 'show the numbers of one or more queues',
+    options: json,
+    examples: ['queue inspect default', 'queue inspect critical low --json'],
+    run: inspectQueues,
+  });
+  addCommand<Json & { readonly days: number }>(group, terminal, outcome, {
+    usage: 'history <queue...>',
+    summary: 'show how many tasks were processed, and failed, on the last days (UTC)',
+    options: [new Option('-x, --days <number>', 'how many days, up to 91').argParser(positive).default(10), ...json],
+    examples: ['queue history default', 'queue history default --days 30'],
+    run: showHistory,
+  });
+  addSteering(group, terminal, outcome);
+}
+
+function addSteering(group: Command, terminal: Terminal, outcome: Outcome): void {
+  addCommand(group, terminal, outcome, {
+    usage: 'pause <queue...>',
+    summary: 'let no server take tasks of the queues',
+    examples: ['queue pause default low'],
+    run: pauseQueues,
+  });
+  addCommand(group, terminal, outcome, {
+    usage: 'resume <queue...>',
+    aliases: ['unpause'],
+    summary: 'end the pause of queues',
+    examples: ['queue resume default low'],
+    run: resumeQueues,
+  });
+  addCommand<{ readonly force?: boolean; readonly yes?: boolean }>(group, terminal, outcome, {
+    usage: 'remove <queue...>',
+    aliases: ['rm', 'delete'],
+    summary: 'remove queues that are empty, or, by force, with all their tasks',
+    details: 'With --force it asks before it deletes anything. A queue with active tasks is never removed.',
+    options: [new Option('-f, --force', 'also when it has tasks'), yesOption()],
+    examples: ['queue remove old', 'queue remove old older --force --yes'],
+    run: removeQueues,
+  });
+}
+
+async function listQueues(call: Call<Json>): Promise<void> {
+  const inspector = await call.inspector();
+  const names = (await inspector.queues()).sort();
+  const { isCluster } = await call.session();
+  const places = names.map(async (queue) => ({
+    queue,
+    slot: (await inspector.clusterKeySlot(queue)) ?? null,
+    nodes: (await inspector.clusterNodes(queue)) ?? null,
+  }));
+  const queues = await Promise.all(places);
+  if (call.options.json) return call.json(queues);
+  if (!isCluster) return call.print(...names.map(plain));
+  call.table(
+    [
+      { title: 'Queue', cell: ({ queue }) => queue },
+      { title: 'Key Slot', cell: ({ slot }) => slot ?? '' },
+      { title: 'Nodes', cell: ({ nodes }) => nodes?.join(' ') ?? '' },
+    ],
+    queues,
+  );
+}
+
+async function inspectQueues(call: Call<Json>): Promise<void> {
+  const inspector = await call.inspector();
+  const infos: QueueInfo[] = [];
+  await call.forEach(call.args, async (queue) => {
+    const info = await inspector.getQueueInfo(queue);
+    infos.push(info);
+    if (call.options.json) return;
+    if (infos.length > 1) call.print('');
+    printQueue(call, info);
+  });
+  if (call.options.json) call.json(infos);
+}
+
+function printQueue(call: Call<Json>, info: QueueInfo): void {
+  call.heading('Queue');
+  call.fields([
+    ['Name', info.queue],
+    ['Size', info.size],
+    ['Groups', info.groups],
+    ['Paused', String(info.paused)],
+    ['Latency', formatDuration(info.latency)],
+    ['Memory usage', formatBytes(info.memoryUsage)],
+  ]);
+  call.print('');
+  call.heading('Tasks by state');
+  call.table(STATE_COLUMNS, [info]);
+  call.print('');
+  call.heading(`Today (${info.timestamp.toISOString().slice(0, 10)} UTC)`);
+  call.table(DAY_COLUMNS, [info]);
+}
+
+type Counted = Record<'active' | 'pending' | 'aggregating' | 'scheduled' | 'retry' | 'archived' | 'completed', number>;
+
+/** Numbers of tasks by state, in asynq's order. */
+export const STATE_COLUMNS = (
+  ['active', 'pending', 'aggregating', 'scheduled', 'retry', 'archived', 'completed'] as const
+).map((state) => ({ title: state, cell: (counted: Counted) => counted[state] }));
+
+/** Attempts of a day. */
+export const DAY_COLUMNS = [
+  { title: 'processed', cell: ({ processed }: Attempts) => processed },
+  { title: 'failed', cell: ({ failed }: Attempts) => failed },
+  { title: 'error rate', cell: ({ processed, failed }: Attempts) => errorRate(processed, failed) },
+];
+
+interface Attempts {
+  readonly processed: number;
+  readonly failed: number;
+}
+
+const errorRate = (processed: number, failed: number): string =>
+  processed === 0 ? 'N/A' : `${((failed / processed) * 100).toFixed(2)}%`;
+
+function formatBytes(bytes: number): string {
+  const [unit, size] = bytes < 1e6 ? ['kB', 1e3] : bytes < 1e9 ? ['MB', 1e6] : ['GB', 1e9];
+  return bytes < 1e3 ? `${bytes} B` : `${(bytes / Number(size)).toFixed(1)} ${unit}`;
+}
+
+async function showHistory(call: Call<Json & { readonly days: number }>): Promise<void> {
+  const inspector = await call.inspector();
+  const all: DailyStats[] = [];
+  let shown = 0;
+  await call.forEach(call.args, async (queue) => {
+    const days = await inspector.history(queue, call.options.days);
+    all.push(...days);
+    if (call.options.json) return;
+    if (shown++) call.print('');
+    call.heading(`Queue ${queue}`);
+    call.table([{ title: 'date (UTC)', cell: ({ date }: DailyStats) => date }, ...DAY_COLUMNS], days);
+  });
+  if (call.options.json) call.json(all);
+}
+
+async function pauseQueues(call: Call): Promise<void> {
+  const inspector = await call.inspector();
+  await call.forEach(call.args, async (queue) => {
+    if (!(await inspector.pauseQueue(queue))) return call.fail(new Error(`queue "${queue}" is already paused`));
+    call.print(plain(`Queue "${queue}" is paused`));
+  });
+}
+
+async function resumeQueues(call: Call): Promise<void> {
+  const inspector = await call.inspector();
+  await call.forEach(call.args, async (queue) => {
+    if (!(await inspector.unpauseQueue(queue))) return call.fail(new Error(`queue "${queue}" is not paused`));
+    call.print(plain(`Queue "${queue}" is resumed`));
+  });
+}
+
+async function removeQueues(call: Call<{ readonly force?: boolean; readonly yes?: boolean }>): Promise<void> {
+  const { force = false } = call.options;
+  const inspector = await call.inspector();
+  if (force && !call.options.yes) {
+    const sizes = await Promise.all(call.args.map(async (queue) => (await inspector.getQueueInfo(queue)).size));
+    const names = call.args.map((queue, index) => `"${queue}" with ${countTasks(sizes[index]!)}`);
+    if (!(await confirm(call, `remove queue ${names.join(', ')}`))) return;
+  }
+  const signal = call.terminal.interruption();
+  await call.forEach(call.args, async (queue) => {
+    await inspector.deleteQueue(queue, { force, signal });
+    call.print(plain(`Queue "${queue}" is removed`));
+  });
+}
+
+export const countTasks = (count: number): string => (count === 1 ? '1 task' : `${count} tasks`);

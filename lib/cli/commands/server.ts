@@ -1,0 +1,56 @@
+import type { Command } from 'commander';
+import type { RunningServer } from '../../inspector/views.js';
+import type { Call } from '../call.js';
+import { bytesAsJson } from '../json.js';
+import type { Terminal } from '../terminal.js';
+import { addCommand, addGroup, type Outcome } from '../tree.js';
+import { jsonOption } from '../values.js';
+import { formatDistance } from '../when.js';
+
+export function addServerCommands(root: Command, terminal: Terminal, outcome: Outcome): void {
+  const group = addGroup(root, 'server', 'look at servers');
+  addCommand<{ readonly json?: boolean }>(group, terminal, outcome, {
+    usage: 'list',
+    aliases: ['ls'],
+    summary: 'list the servers that run, with their queues by priority',
+    details: 'A server that was killed is listed for up to ten seconds more.',
+    options: [jsonOption()],
+    examples: ['server list'],
+    run: listServers,
+  });
+}
+
+async function listServers(call: Call<{ readonly json?: boolean }>): Promise<void> {
+  const servers = await (await call.inspector()).servers();
+  const sorted = servers.sort((a, b) => compare(a.host, b.host) || a.pid - b.pid || compare(a.id, b.id));
+  if (call.options.json) return call.json(sorted.map(serverAsJson));
+  if (sorted.length === 0) return call.note('No server is running');
+  call.table(
+    [
+      { title: 'Host', cell: ({ host }) => host },
+      { title: 'PID', cell: ({ pid }) => pid },
+      { title: 'State', cell: ({ status }) => status },
+      { title: 'Active', cell: ({ activeWorkers, concurrency }) => `${activeWorkers.length}/${concurrency}` },
+      { title: 'Queues', cell: byPriority, shrinks: true },
+      { title: 'Started', cell: ({ startedAt }) => formatDistance(startedAt, call.now) },
+    ],
+    sorted,
+  );
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+
+/** `critical:6 default:3 low:1` */
+const byPriority = ({ queues }: RunningServer): string =>
+  Object.entries(queues)
+    .sort(([a, x], [b, y]) => y - x || compare(a, b))
+    .map(([name, priority]) => `${name}:${priority}`)
+    .join(' ');
+
+const serverAsJson = (server: RunningServer): object => ({
+  ...server,
+  activeWorkers: server.activeWorkers.map(({ taskPayload, ...worker }) => {
+    const { text, encoding } = bytesAsJson(taskPayload);
+    return { ...worker, taskPayload: text, taskPayloadEncoding: encoding };
+  }),
+});

@@ -1,0 +1,94 @@
+import { type Command, Option } from 'commander';
+import { CANCEL_OUTCOMES } from '../../broker/cancellation.js';
+import type { CancelOptions } from '../../inspector/cancel-options.js';
+import type { AsynqInspector } from '../../inspector/inspector.js';
+import type { Call } from '../call.js';
+import type { Terminal } from '../terminal.js';
+import { plain } from '../text.js';
+import { addCommand, type Outcome } from '../tree.js';
+import { idOption, queueOption } from '../values.js';
+
+interface OneTask {
+  readonly queue: string;
+  readonly id: string;
+}
+
+/** What is done to one task: its command, and what to say afterwards. */
+const ACTIONS = [
+  {
+    usage: 'archive',
+    aliases: [],
+    summary: 'archive a task, to be run or deleted by hand',
+    done: 'archived',
+    act: (inspector: AsynqInspector, { queue, id }: OneTask) => inspector.archiveTask(queue, id),
+  },
+  {
+    usage: 'delete',
+    aliases: ['remove', 'rm'],
+    summary: 'delete a task that is not active',
+    done: 'deleted',
+    act: (inspector: AsynqInspector, { queue, id }: OneTask) => inspector.deleteTask(queue, id),
+  },
+  {
+    usage: 'run',
+    aliases: [],
+    summary: 'run a task now, whatever it waits for',
+    done: 'pending',
+    act: (inspector: AsynqInspector, { queue, id }: OneTask) => inspector.runTask(queue, id),
+  },
+] as const;
+
+export function addTaskActions(group: Command, terminal: Terminal, outcome: Outcome): void {
+  addCommand<CancelOptions>(group, terminal, outcome, {
+    usage: 'cancel <id...>',
+    summary: 'cancel tasks that are running',
+    details:
+      'Asks whichever server runs them; nothing tells whether one does. A server of Go knows neither reason nor outcome: it retries.',
+    options: [
+      new Option('--reason <text>', 'what the handler is told, and the task keeps as its error'),
+      new Option('--outcome <outcome>', 'what becomes of the tasks (default: "retry")').choices(CANCEL_OUTCOMES),
+    ],
+    examples: [
+      'task cancel f1720682-f5a6-4db1-8953-4f48ae541d0f',
+      "task cancel order-17 --reason 'the order was withdrawn' --outcome archive",
+    ],
+    run: cancelTasks,
+  });
+  for (const { act, done, ...spec } of ACTIONS) {
+    addCommand<OneTask>(group, terminal, outcome, {
+      ...spec,
+      options: [queueOption(), idOption()],
+      examples: [`task ${spec.usage} -q default -i f1720682-f5a6-4db1-8953-4f48ae541d0f`],
+      run: async (call) => {
+        await act(await call.inspector(), call.options);
+        call.print(plain(`Task "${call.options.id}" of queue "${call.options.queue}" is ${done}`));
+      },
+    });
+  }
+  addCommand<OneTask & { readonly payload: string }>(group, terminal, outcome, {
+    usage: 'update-payload',
+    summary: 'give a scheduled task another payload',
+    options: [
+      queueOption(),
+      idOption(),
+      new Option('-l, --payload <text>', 'the new one, as it is').makeOptionMandatory(),
+    ],
+    examples: [`task update-payload -q default -i order-17 -l '{"userId":42}'`],
+    run: updatePayload,
+  });
+}
+
+async function cancelTasks(call: Call<CancelOptions>): Promise<void> {
+  const { reason, outcome } = call.options;
+  const inspector = await call.inspector();
+  await call.forEach(call.args, async (id) => {
+    await inspector.cancelProcessing(id, { reason, outcome });
+    call.print(plain(`Asked to cancel task "${id}"`));
+  });
+}
+
+async function updatePayload(call: Call<OneTask & { readonly payload: string }>): Promise<void> {
+  const { queue, id, payload } = call.options;
+  await (await call.inspector()).updateTaskPayload(queue, id, Buffer.from(payload));
+  call.print(plain(`Task "${id}" of queue "${queue}" has its new payload`));
+}

@@ -1,0 +1,77 @@
+import { type Command, Option } from 'commander';
+import type { TaskOptions } from '../../task/options.js';
+import type { Call } from '../call.js';
+import { taskAsJson } from '../json.js';
+import type { Terminal } from '../terminal.js';
+import { plain } from '../text.js';
+import { addCommand, type Outcome } from '../tree.js';
+import { count, duration, jsonOption, time } from '../values.js';
+
+interface EnqueueFlags {
+  readonly type_name: string;
+  readonly payload: string;
+  readonly retry?: number;
+  readonly queue?: string;
+  readonly id?: string;
+  readonly timeout?: number;
+  readonly deadline?: Date;
+  readonly unique?: number;
+  readonly process_at?: Date;
+  readonly process_in?: number;
+  readonly retention?: number;
+  readonly group?: string;
+  readonly json?: boolean;
+}
+
+export function addTaskEnqueue(group: Command, terminal: Terminal, outcome: Outcome): void {
+  addCommand<EnqueueFlags>(group, terminal, outcome, {
+    usage: 'enqueue',
+    summary: 'enqueue a task',
+    details: 'Durations are written as 90s, 1h30m or 500ms, times in RFC 3339. What is not given is as in the library.',
+    options: [
+      new Option('-t, --type_name <type>', 'type of the task').makeOptionMandatory(),
+      new Option('-l, --payload <text>', 'payload, as it is').makeOptionMandatory(),
+      new Option('--retry <number>', 'retries after the first attempt (default: 25)').argParser(count),
+      new Option('--queue <name>', 'queue (default: default)'),
+      new Option('--id <id>', 'id of the task (default: a new UUID)'),
+      new Option(
+        '--timeout <duration>',
+        'how long an attempt may take (default: 30m, unless there is a deadline)',
+      ).argParser(duration),
+      new Option('--deadline <time>', 'when it must have ended').argParser(time),
+      new Option('--unique <duration>', 'refuse another with the same payload for so long').argParser(duration),
+      new Option('--process_at <time>', 'when to start at the earliest').argParser(time).conflicts('process_in'),
+      new Option('--process_in <duration>', 'how long to wait before the start').argParser(duration),
+      new Option('--retention <duration>', 'how long to keep it after success (default: 0s)').argParser(duration),
+      new Option('--group <name>', 'collect it in this group'),
+      jsonOption(),
+    ],
+    examples: [
+      `task enqueue -t email:welcome -l '{"userId":42}'`,
+      `task enqueue -t report -l '{}' --queue low --process_in 10m --unique 1h --retry 3`,
+    ],
+    run: enqueue,
+  });
+}
+
+async function enqueue(call: Call<EnqueueFlags>): Promise<void> {
+  const { type_name, payload, json } = call.options;
+  const client = await call.client();
+  const task = await client.enqueue(type_name, Buffer.from(payload), toTaskOptions(call.options));
+  if (json) return call.json(taskAsJson(task));
+  call.print(plain(`Enqueued task: id="${task.id}" queue="${task.queue}" state=${task.state}`));
+}
+
+/** What is not given stays `undefined`, which counts as not given. */
+const toTaskOptions = (flags: EnqueueFlags): TaskOptions => ({
+  maxRetry: flags.retry,
+  queue: flags.queue,
+  taskId: flags.id,
+  timeout: flags.timeout,
+  deadline: flags.deadline,
+  unique: flags.unique,
+  processAt: flags.process_at,
+  processIn: flags.process_in,
+  retention: flags.retention,
+  group: flags.group,
+});

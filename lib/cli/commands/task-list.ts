@@ -1,0 +1,161 @@
+import { type Command, Option } from 'commander';
+import type { Call } from '../call.js';
+import { taskAsJson } from '../json.js';
+import type { Column } from '../table.js';
+import { describeBytes } from '../text.js';
+import { addCommand, type Outcome } from '../tree.js';
+import type { Terminal } from '../terminal.js';
+import { groupOption, idOption, jsonOption, pageOptions, positive, queueOption, stateOption } from '../values.js';
+import { formatDistance, formatDuration, formatMoment, formatTime } from '../when.js';
+import type { TaskList } from '../../inspector/inspector.js';
+import type { SearchOptions, SearchResult } from '../../inspector/search.js';
+import { CommandLineError, TaskNotFoundError } from '../../errors.js';
+import type { TaskInfo } from '../../task/info.js';
+import type { TaskState } from '../../wire/states.js';
+
+interface ListFlags extends Pick<SearchOptions, (typeof CRITERIA)[number] | 'group' | 'scan' | 'cursor'> {
+  readonly queue: string;
+  readonly state: TaskState;
+  readonly page?: number;
+  readonly size: number;
+  readonly json?: boolean;
+}
+
+const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
+
+export function addTaskReading(group: Command, terminal: Terminal, outcome: Outcome): void {
+  addCommand<ListFlags>(group, terminal, outcome, {
+    usage: 'list',
+    aliases: ['ls'],
+    summary: 'list the tasks of a state, page by page, or search them',
+    details:
+      'Pages shift while tasks come and go; a cursor, told at the end of a page that is not the last, goes on after it all the same. ' +
+      'With any of --type, --id, --payload and --error it looks at --scan tasks and shows all that fit.',
+    options: [
+      queueOption(),
+      stateOption(),
+      groupOption(),
+      ...pageOptions(),
+      new Option('--cursor <cursor>', 'go on after the page or search that told it').conflicts('page'),
+      new Option('--type <prefix>', 'search: how the type begins'),
+      new Option('--id <prefix>', 'search: how the id begins'),
+      new Option('--payload <text>', 'search: text in the payload'),
+      new Option('--error <text>', 'search: text in the last error'),
+      new Option('--scan <number>', 'search: how many tasks to look at, up to 10000 (default: 1000)').argParser(
+        positive,
+      ),
+      jsonOption(),
+    ],
+    examples: [
+      'task list -q default -s pending',
+      'task list -q default -s retry --page 2 --size 100',
+      'task list -q default -s aggregating -g digest',
+      'task list -q default -s archived --type email: --error ECONNREFUSED',
+    ],
+    run: listTasks,
+  });
+  addCommand<{ queue: string; id: string; json?: boolean }>(group, terminal, outcome, {
+    usage: 'inspect',
+    summary: 'show all there is to know about a task',
+    options: [queueOption(), idOption(), jsonOption()],
+    examples: ['task inspect -q default -i f1720682-f5a6-4db1-8953-4f48ae541d0f'],
+    run: inspectTask,
+  });
+}
+
+async function listTasks(call: Call<ListFlags>): Promise<void> {
+  const found = await findTasks(call);
+  const { tasks, damaged, cursor } = found;
+  if (call.options.json) {
+    return call.json({
+      tasks: tasks.map(taskAsJson),
+      damaged: damaged.map(({ id, error }) => ({ id, error: error.message })),
+      cursor: cursor ?? null,
+      ...('scanned' in found && { scanned: found.scanned }),
+    });
+  }
+  const { state, queue } = call.options;
+  if (tasks.length > 0) call.table(columnsOf(state, call.now), tasks);
+  else
+    call.note('scanned' in found ? `None of the ${found.scanned} tasks fits` : `No ${state} tasks in queue "${queue}"`);
+  for (const { id, error } of damaged) call.note(`damaged: ${id}: ${error.message}`);
+  if (cursor !== undefined) call.note(`There is more: --cursor ${cursor}`);
+}
+
+async function findTasks(call: Call<ListFlags>): Promise<TaskList | SearchResult> {
+  const { queue, state, group, page, size, cursor, scan } = call.options;
+  const wanted = CRITERIA.filter((name) => call.options[name] !== undefined);
+  if (wanted.length === 0) {
+    if (scan !== undefined)
+      throw new CommandLineError('--scan is for a search; add --type, --id, --payload or --error');
+    return (await call.inspector()).listTasks(queue, state, { size, page, group, cursor });
+  }
+  if (page !== undefined) throw new CommandLineError('a search has no pages; go on with --cursor');
+  const criteria = Object.fromEntries(wanted.map((name) => [name, call.options[name]]));
+  return (await call.inspector()).searchTasks(queue, state, { ...criteria, group, scan, cursor });
+}
+
+type Columns = readonly Column<TaskInfo>[];
+
+/** What matters in a state. */
+function columnsOf(state: TaskState, now: number): Columns {
+  const head: Columns = [
+    { title: 'ID', cell: ({ id }) => id },
+    { title: 'Type', cell: ({ type }) => type },
+    { title: 'Payload', cell: ({ payload }) => describeBytes(payload), shrinks: true },
+  ];
+  const further: Readonly<Record<TaskState, Columns>> = {
+    active: [{ title: 'Orphaned', cell: ({ isOrphaned }) => (isOrphaned ? 'yes' : 'no') }],
+    pending: [],
+    scheduled: [{ title: 'Process', cell: ({ nextProcessAt }) => formatDistance(nextProcessAt, now) }],
+    retry: [
+      { title: 'Next Retry', cell: ({ nextProcessAt }) => formatDistance(nextProcessAt, now) },
+      { title: 'Last Error', cell: ({ lastErr }) => lastErr, shrinks: true },
+      { title: 'Last Failed', cell: ({ lastFailedAt }) => formatDistance(lastFailedAt, now) },
+      { title: 'Retried', cell: ({ retried }) => retried },
+      { title: 'Max Retry', cell: ({ maxRetry }) => maxRetry },
+    ],
+    archived: [
+      { title: 'Last Failed', cell: ({ lastFailedAt }) => formatDistance(lastFailedAt, now) },
+      { title: 'Last Error', cell: ({ lastErr }) => lastErr, shrinks: true },
+    ],
+    completed: [
+      { title: 'Completed', cell: ({ completedAt }) => formatDistance(completedAt, now) },
+      { title: 'Result', cell: ({ result }) => describeBytes(result), shrinks: true },
+    ],
+    aggregating: [{ title: 'Group', cell: ({ group }) => group }],
+  };
+  return [...head, ...further[state]];
+}
+
+async function inspectTask(call: Call<{ queue: string; id: string; json?: boolean }>): Promise<void> {
+  const { queue, id, json } = call.options;
+  const task = await (await call.inspector()).getTaskInfo(queue, id);
+  if (!task) throw new TaskNotFoundError(queue, id);
+  if (json) return call.json(taskAsJson(task));
+  const { now } = call;
+  const all: [title: string, value: string][] = [
+    ['Queue', task.queue],
+    ['ID', task.id],
+    ['Type', task.type],
+    ['State', task.state],
+    ['Retried', `${task.retried}/${task.maxRetry}`],
+    ['Payload', describeBytes(task.payload)],
+    [
+      'Headers',
+      Object.entries(task.headers)
+        .map(([key, value]) => `${key}=${value}`)
+        .join(', '),
+    ],
+    ['Group', task.group],
+    ['Next process time', formatMoment(task.nextProcessAt, now)],
+    ['Timeout', task.timeout ? formatDuration(task.timeout) : ''],
+    ['Deadline', formatTime(task.deadline)],
+    ['Last failure', formatMoment(task.lastFailedAt, now)],
+    ['Last error', task.lastErr],
+    ['Completed', formatMoment(task.completedAt, now)],
+    ['Retention', task.retention ? formatDuration(task.retention) : ''],
+    ['Result', describeBytes(task.result)],
+  ];
+  call.fields(all.filter(([, value]) => value !== ''));
+}

@@ -1,0 +1,38 @@
+import { createInterface } from 'node:readline';
+import { CommandLineError } from '../errors.js';
+import type { Call } from './call.js';
+import type { Terminal } from './terminal.js';
+import { plain } from './text.js';
+
+/**
+ * Whether whoever sits at the terminal wants it done.
+ *
+ * @param what as in `delete all archived tasks of queue "default"`
+ * @throws CommandLineError where nobody can be asked
+ */
+export async function confirm(call: Call<{ readonly yes?: boolean }>, what: string): Promise<boolean> {
+  if (call.options.yes) return true;
+  const { stdin, stderr } = call.terminal;
+  if (!stdin.isTTY || !stderr.isTTY) {
+    throw new CommandLineError(`there is no terminal to ask whether to ${what}; say --yes if you mean it`);
+  }
+  stderr.write(`${plain(`${what[0]!.toUpperCase()}${what.slice(1)}?`)} [y/N] `);
+  const answer = await readLine(call.terminal);
+  if (/^y(es)?$/i.test(answer?.trim() ?? '')) return true;
+  if (answer === undefined) stderr.write('\n'); // Ctrl-D
+  call.failed = true;
+  call.note('Nothing was done.');
+  return false;
+}
+
+/** The terminal stays in its usual mode, so that Ctrl-C is a signal like at any other time. `undefined`: there is no line. */
+function readLine({ stdin }: Terminal): Promise<string | undefined> {
+  const lines = createInterface({ input: stdin, terminal: false });
+  return new Promise((resolve) => {
+    lines.once('line', (line) => {
+      resolve(line);
+      lines.close();
+    });
+    lines.once('close', () => resolve(undefined));
+  });
+}

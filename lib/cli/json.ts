@@ -1,0 +1,45 @@
+import { isUtf8 } from 'node:buffer';
+import type { TaskInfo } from '../task/info.js';
+
+/** What a terminal might act upon and JSON leaves as it is: DEL, C1 controls, bidirectional and invisible formats. */
+const RISKY = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+/** JSON for programs that is also safe to look at. */
+export const toJson = (value: unknown): string =>
+  JSON.stringify(value, null, 2).replace(RISKY, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+/** Text as it is, other bytes in base64; `null` when there are none. */
+export function bytesAsJson(bytes: Buffer | undefined): { text: string | null; encoding: 'utf8' | 'base64' } {
+  if (bytes === undefined) return { text: null, encoding: 'utf8' };
+  return isUtf8(bytes)
+    ? { text: bytes.toString(), encoding: 'utf8' }
+    : { text: bytes.toString('base64'), encoding: 'base64' };
+}
+
+/** A task as every command tells it with `--json`: the names of TaskInfo, times in RFC 3339, durations in milliseconds. */
+export function taskAsJson(task: TaskInfo): object {
+  const payload = bytesAsJson(task.payload);
+  const result = bytesAsJson(task.result);
+  return {
+    id: task.id,
+    queue: task.queue,
+    type: task.type,
+    state: task.state,
+    payload: payload.text,
+    payloadEncoding: payload.encoding,
+    headers: task.headers,
+    maxRetry: task.maxRetry,
+    retried: task.retried,
+    lastErr: task.lastErr,
+    lastFailedAt: task.lastFailedAt ?? null,
+    timeout: task.timeout,
+    deadline: task.deadline ?? null,
+    group: task.group,
+    nextProcessAt: task.nextProcessAt ?? null,
+    isOrphaned: task.isOrphaned,
+    retention: task.retention,
+    completedAt: task.completedAt ?? null,
+    result: result.text,
+    resultEncoding: result.encoding,
+  };
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env node
+import { readFileSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { SystemClock } from '../clock.js';
+import { runCommandLine, STATUS } from './run.js';
+import type { Terminal } from './terminal.js';
+
+/* The command `nestjs-asynq`: this process as the terminal of one run. */
+
+/** By the path of the program, which is that of this file: dist/cli/main.js. */
+function ownVersion(): string {
+  const manifest = join(dirname(realpathSync(process.argv[1]!)), '..', '..', 'package.json');
+  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
+}
+
+const interruption = new AbortController();
+let stopsByItself = false;
+process.on('SIGINT', () => {
+  if (interruption.signal.aborted || !stopsByItself) {
+    if (process.stderr.isTTY) process.stderr.write('\n'); // after the ^C
+    process.exit(STATUS.interrupted);
+  }
+  interruption.abort();
+});
+
+// Whoever reads our output may have seen enough (`| head`): the command is carried out all the same.
+for (const output of [process.stdout, process.stderr]) {
+  output.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
+const terminal: Terminal = {
+  get stdin() {
+    return process.stdin;
+  },
+  stdout: process.stdout,
+  stderr: process.stderr,
+  env: process.env,
+  clock: new SystemClock(),
+  version: ownVersion(),
+  interruption: () => {
+    stopsByItself = true;
+    return interruption.signal;
+  },
+};
+
+process.exitCode = await runCommandLine(process.argv.slice(2), terminal);

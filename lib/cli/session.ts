@@ -1,0 +1,81 @@
+import type { ConnectionInput } from '../broker/redis/connection-options.js';
+import type { ConnectionRole, RedisConnections } from '../broker/redis/connections.js';
+import type { RedisBroker } from '../broker/redis/redis-broker.js';
+import type { AsynqClient } from '../client/client.js';
+import type { Clock } from '../clock.js';
+import { BrokerUnavailableError } from '../errors.js';
+import type { AsynqInspector } from '../inspector/inspector.js';
+
+export interface SessionOptions {
+  readonly connection: ConnectionInput;
+  readonly keyPrefix: string | undefined;
+  readonly clock: Clock;
+}
+
+/** The connections of one command. All of this is loaded by commands that need Redis, and by no other. */
+export class Session {
+  private constructor(
+    private readonly connections: RedisConnections,
+    private readonly broker: RedisBroker,
+  ) {}
+
+  /** Connects nothing yet. @throws InvalidOptionError */
+  static async open({ connection, keyPrefix, clock }: SessionOptions): Promise<Session> {
+    const [{ RedisConnections }, { RedisBroker }] = await Promise.all([
+      import('../broker/redis/connections.js'),
+      import('../broker/redis/redis-broker.js'),
+    ]);
+    const connections = new RedisConnections(connection);
+    return new Session(connections, new RedisBroker(connections, { clock, keyPrefix }));
+  }
+
+  get isCluster(): boolean {
+    return this.connections.isCluster;
+  }
+
+  /** @throws BrokerUnavailableError at once, where the first attempt to connect fails */
+  async inspector(): Promise<AsynqInspector> {
+    const [{ AsynqInspector }] = await Promise.all([import('../inspector/inspector.js'), this.connect('monitor')]);
+    return new AsynqInspector(this.broker);
+  }
+
+  /** @throws BrokerUnavailableError */
+  async client(): Promise<AsynqClient> {
+    const [{ AsynqClient }] = await Promise.all([import('../client/client.js'), this.connect('produce')]);
+    return new AsynqClient(this.broker);
+  }
+
+  /** What Redis says of itself: `INFO`, in a cluster `CLUSTER INFO`. */
+  redisInfo(): Promise<string> {
+    if (!this.isCluster) return this.connections.run('monitor', 'INFO', (client) => client.info());
+    return this.connections.run('monitor', 'CLUSTER INFO', (client) => client.cluster('INFO') as Promise<string>);
+  }
+
+  close(): Promise<void> {
+    return this.broker.close();
+  }
+
+  /** A server waits for Redis; somebody at a terminal had rather know. */
+  private async connect(role: ConnectionRole): Promise<void> {
+    let forget: (() => void) | undefined;
+    const lost = new Promise<never>((_, reject) => {
+      forget = this.connections.onStateChange((which, state, cause) => {
+        if (which === role && state === 'lost') reject(new BrokerUnavailableError('lost', { cause }));
+      });
+    });
+    try {
+      await Promise.race([this.connections.ready(role), lost]);
+    } catch (error) {
+      if (!(error instanceof BrokerUnavailableError)) throw error;
+      throw unreachable(this.connections.target, error.cause as Error | undefined);
+    } finally {
+      forget?.();
+    }
+  }
+}
+
+function unreachable(target: string, cause: Error | undefined): BrokerUnavailableError {
+  const reason = cause ? `: ${cause.message}` : '';
+  const remedy = 'see that it runs there, or say where it is with --uri, ASYNQ_URI or a config file';
+  return new BrokerUnavailableError(`no connection to Redis at ${target}${reason}; ${remedy}`, { cause });
+}

@@ -1,0 +1,90 @@
+import { cut, padEnd, padStart, plain, widthOf } from './text.js';
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly cell: (row: Row) => string | number;
+  /** May be cut where the screen is narrow; ids and names never are. */
+  readonly shrinks?: boolean;
+}
+
+export interface Screen {
+  /** Columns of the terminal; `Infinity` where lines may be as long as they like. */
+  readonly width: number;
+  readonly bold: (text: string) => string;
+}
+
+const GAP = '  ';
+/** What a column keeps when it is cut. */
+const NARROWEST = 12;
+
+interface Layout {
+  readonly title: string;
+  readonly cells: readonly string[];
+  readonly right: boolean;
+  readonly shrinks: boolean;
+  width: number;
+}
+
+/** Lines of an aligned table; blocks of `title: value` where the screen is too narrow for it. Numbers stand to the right. */
+export function renderTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], screen: Screen): string[] {
+  const layouts = columns.map((column) => layOut(column, rows));
+  if (!fit(layouts, screen.width)) return renderBlocks(layouts, rows.length, screen);
+  const head = screen.bold(line(layouts, ({ title }) => title));
+  return [head, ...rows.map((_, index) => line(layouts, ({ cells }) => cells[index]!))];
+}
+
+function layOut<Row>({ title, cell, shrinks = false }: Column<Row>, rows: readonly Row[]): Layout {
+  const values = rows.map(cell);
+  const cells = values.map((value) => plain(String(value)));
+  const width = cells.reduce((widest, text) => Math.max(widest, widthOf(text)), widthOf(title));
+  return {
+    title,
+    cells,
+    width,
+    shrinks,
+    right: values.length > 0 && values.every((value) => typeof value === 'number'),
+  };
+}
+
+/** Takes from the widest columns that may shrink until the line fits; `false` when that is not enough. */
+function fit(layouts: readonly Layout[], width: number): boolean {
+  const gaps = GAP.length * (layouts.length - 1);
+  const shrinking = layouts.filter(({ shrinks }) => shrinks);
+  for (const layout of shrinking) layout.width = Math.min(layout.width, Math.max(width, NARROWEST));
+  for (let excess = layouts.reduce((sum, layout) => sum + layout.width, gaps) - width; excess > 0; excess--) {
+    const widest = shrinking.reduce<Layout | undefined>((a, b) => (a && a.width >= b.width ? a : b), undefined);
+    if (!widest || widest.width <= NARROWEST) return false;
+    widest.width--;
+  }
+  return true;
+}
+
+function line(layouts: readonly Layout[], textOf: (layout: Layout) => string): string {
+  const cells = layouts.map((layout) => {
+    const text = cut(textOf(layout), layout.width);
+    return layout.right ? padStart(text, layout.width) : padEnd(text, layout.width);
+  });
+  return cells.join(GAP).trimEnd();
+}
+
+function renderBlocks(layouts: readonly Layout[], count: number, screen: Screen): string[] {
+  const blocks = Array.from({ length: count }, (_, index) =>
+    renderFields(
+      layouts.map(({ title, cells }) => [title, cells[index]!]),
+      screen,
+    ),
+  );
+  return blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
+}
+
+/** Lines of `title: value`, the values below each other. */
+export function renderFields(
+  fields: readonly (readonly [title: string, value: string | number])[],
+  screen: Screen,
+): string[] {
+  const widest = fields.reduce((width, [title]) => Math.max(width, widthOf(title)), 0);
+  return fields.map(([title, value]) => {
+    const head = padEnd(`${title}:`, widest + 2);
+    return `${screen.bold(head)}${plain(String(value))}`.trimEnd();
+  });
+}

@@ -1,0 +1,33 @@
+import type { Clock } from '../clock.js';
+
+export interface Output extends NodeJS.WritableStream {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+export interface Input extends NodeJS.ReadableStream {
+  readonly isTTY?: boolean;
+}
+
+/** What the command line needs of the process it runs in: the real one, or that of a test. */
+export interface Terminal {
+  readonly stdin: Input;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  /** Of this package. */
+  readonly version: string;
+  /**
+   * Fires at the first Ctrl-C, for work that stops between two steps. Until somebody has asked for it, Ctrl-C ends the process at
+   * once; the second one always does.
+   */
+  interruption(): AbortSignal;
+}
+
+/** Whether it is a terminal that understands escape sequences. */
+export const isScreen = (output: Output, { env }: Terminal): boolean => output.isTTY === true && env['TERM'] !== 'dumb';
+
+/** https://no-color.org: set to anything but nothing. */
+export const hasColors = (output: Output, terminal: Terminal): boolean =>
+  isScreen(output, terminal) && !terminal.env['NO_COLOR'];

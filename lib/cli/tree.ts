@@ -1,0 +1,123 @@
+import { type Argument, Command, Help, Option } from 'commander';
+import { Call, type GlobalFlags } from './call.js';
+import { SETTINGS } from './settings.js';
+import { hasColors, type Terminal } from './terminal.js';
+
+/** A command of the tree, without its place in it. */
+export interface CommandSpec<Options> {
+  /** The rest of the line, too: `inspect <queue...>`. */
+  readonly usage: string;
+  readonly aliases?: readonly string[];
+  readonly summary: string;
+  /** More to say in its help. */
+  readonly details?: string;
+  readonly options?: readonly Option[];
+  /** In place of those in `usage`, where they have choices. */
+  readonly arguments?: readonly Argument[];
+  /** Without the name of the program. */
+  readonly examples: readonly string[];
+  readonly hidden?: boolean;
+  run(call: Call<Options>): Promise<void> | void;
+}
+
+/** Where a call ends up: the tree is run once. */
+export interface Outcome {
+  failed: boolean;
+}
+
+export const PROGRAM = 'nestjs-asynq';
+
+/** Global options besides the {@link SETTINGS}. */
+const CONFIG = ['--config <file>', 'config file, YAML or JSON (default: $HOME/.asynq.yaml, .yml or .json)'] as const;
+
+/** The root of the tree, with the options that every command knows. */
+export function createRoot(terminal: Terminal): Command {
+  const root = new Command(PROGRAM)
+    .description('Looks at the queues and tasks of asynq and nestjs-asynq in Redis, and steers them.')
+    .usage('<command> <subcommand> [flags]')
+    .version(`${PROGRAM} version ${terminal.version}`, '--version', 'print the version')
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand(false)
+    .enablePositionalOptions()
+    .exitOverride()
+    .showHelpAfterError(`(see the flags with --help)`)
+    .configureHelp({
+      showGlobalOptions: true,
+      subcommandTerm: (command) => [command.name(), ...command.aliases()].join(', '),
+      optionDescription: (option) => new Help().optionDescription(option) + (option.mandatory ? ' (required)' : ''),
+    })
+    .configureOutput({
+      writeOut: (text) => void terminal.stdout.write(text),
+      writeErr: (text) => void terminal.stderr.write(text),
+      getOutHelpWidth: () => terminal.stdout.columns ?? 100,
+      getErrHelpWidth: () => terminal.stderr.columns ?? 100,
+      getOutHasColors: () => hasColors(terminal.stdout, terminal),
+      getErrHasColors: () => hasColors(terminal.stderr, terminal),
+    });
+  return addGlobalOptions(root);
+}
+
+/** A command that only holds others. */
+export function addGroup(root: Command, name: string, summary: string): Command {
+  const group = root.command(name).description(summary).usage('<subcommand> [flags]').helpCommand(false);
+  return addGlobalOptions(group, true);
+}
+
+export function addCommand<Options>(
+  parent: Command,
+  terminal: Terminal,
+  outcome: Outcome,
+  spec: CommandSpec<Options>,
+): void {
+  const command = parent
+    .command(spec.usage, { hidden: spec.hidden ?? false })
+    .aliases([...(spec.aliases ?? [])])
+    .summary(spec.summary)
+    .description(spec.details ? `${spec.summary}\n\n${spec.details}` : spec.summary)
+    .addHelpText(
+      'after',
+      spec.examples.map((line, index) => `${index ? '' : '\nExamples:\n'}  $ ${PROGRAM} ${line}`).join('\n'),
+    );
+  for (const argument of spec.arguments ?? []) command.addArgument(argument);
+  for (const option of spec.options ?? []) command.addOption(option);
+  addGlobalOptions(command, true);
+  command.action(async () => {
+    const call = new Call(terminal, command.args, command.opts() as Options, globalFlags(command));
+    try {
+      await spec.run(call);
+    } finally {
+      outcome.failed ||= call.failed;
+      await call.close();
+    }
+  });
+}
+
+/** They are known at every place of the line, and shown once. */
+function addGlobalOptions(command: Command, hidden = false): Command {
+  const all: (readonly [string, string])[] = [
+    CONFIG,
+    ...Object.values(SETTINGS).map(({ flags, help }) => [flags, help] as const),
+  ];
+  for (const [flags, help] of all) {
+    command.addOption(new Option(flags, help).hideHelp(hidden));
+    // As Go's flags: --tls=false.
+    if (!flags.includes('<')) command.addOption(new Option(flags.replace('--', '--no-')).hideHelp());
+  }
+  return command;
+}
+
+/** What was given closest to the end of the line wins. */
+function globalFlags(command: Command): GlobalFlags {
+  const levels: Command[] = [];
+  for (let level: Command | null = command; level; level = level.parent) levels.unshift(level);
+  return Object.assign({}, ...levels.map(given)) as GlobalFlags;
+}
+
+function given(level: Command): object {
+  const names = ['config', ...Object.keys(SETTINGS)];
+  return Object.fromEntries(
+    names
+      .filter((name) => level.getOptionValueSource(name) === 'cli')
+      .map((name) => [name, level.getOptionValue(name)]),
+  );
+}

@@ -1,0 +1,55 @@
+import { InvalidArgumentError, Option } from 'commander';
+import { millisecondsOf, parseGoDuration } from '../wire/go-duration.js';
+import { TASK_STATES, type TaskState } from '../wire/states.js';
+
+/* Options that several commands have, and how their values are read. What is wrong with one ends the command with status 2. */
+
+export const queueOption = (help = 'name of the queue'): Option =>
+  new Option('-q, --queue <name>', help).makeOptionMandatory();
+
+export const idOption = (): Option => new Option('-i, --id <id>', 'id of the task').makeOptionMandatory();
+
+export const jsonOption = (): Option => new Option('--json', 'answer in JSON');
+
+export const yesOption = (): Option => new Option('-y, --yes', 'do not ask');
+
+export const groupOption = (): Option => new Option('-g, --group <name>', 'the group; needed for aggregating tasks');
+
+export const stateOption = (states: readonly TaskState[] = TASK_STATES): Option =>
+  new Option('-s, --state <state>', 'state of the tasks').choices(states).makeOptionMandatory();
+
+export const pageOptions = (): Option[] => [
+  new Option('--page <number>', 'the how-manieth page (default: 1)').argParser(positive),
+  new Option('--size <number>', 'tasks per page, up to 1000').argParser(positive).default(30),
+];
+
+export function positive(text: string): number {
+  if (/^\d{1,9}$/.test(text) && Number(text) > 0) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of at least 1.');
+}
+
+export function count(text: string): number {
+  if (/^\d{1,10}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number of at least 0.');
+}
+
+/** Milliseconds of a duration as Go writes it. */
+export function duration(text: string): number {
+  try {
+    return millisecondsOf(parseGoDuration(text));
+  } catch (error) {
+    throw new InvalidArgumentError(`${(error as Error).message}; write 90s, 1h30m or 500ms.`);
+  }
+}
+
+const RFC3339 = /^(\d{4}-\d\d-\d\d)[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
+
+export function time(text: string): Date {
+  const [, day] = RFC3339.exec(text) ?? [];
+  const date = new Date(text.toUpperCase());
+  const isDay = day !== undefined && new Date(`${day}T00:00:00Z`).toJSON()?.startsWith(day);
+  if (isDay && !Number.isNaN(date.getTime())) return date;
+  throw new InvalidArgumentError(
+    'It must be a time in RFC 3339, as 2026-11-21T09:00:00Z or 2026-11-21T09:00:00+01:00.',
+  );
+}

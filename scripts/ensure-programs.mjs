@@ -1,0 +1,77 @@
+// Makes sure that the programs which tests start are there: `node scripts/ensure-programs.mjs [PROGRAM...]`, by default all.
+// Installs Debian's packages where it can (root, apt-get); elsewhere says what to do and exits with 1.
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+/** `Redis server v=7.0.15 sha=...` → `7.0.15`; undefined for any other text. */
+export const versionOf = (text) => /\b(?:v=|tmux (?:next-)?)(\d+\.\d+(?:\.\d+)?)/.exec(text)?.[1];
+
+/** By name: the package of the same name has them on Debian. */
+const PROGRAMS = {
+  'redis-server': {
+    flag: '--version',
+    // Lua scripts, ACL and CLIENT TRACKING as this package uses them.
+    oldest: '6.2',
+    why: 'the tests start their own servers and',
+    note: 'A running server is not needed, and one that runs already is left alone.',
+    elsewhere: { Fedora: 'sudo dnf install redis', Alpine: 'sudo apk add redis', macOS: 'brew install redis' },
+  },
+  tmux: {
+    flag: '-V',
+    oldest: '2.9',
+    why: 'the command line is tested in a terminal; the tests',
+    note: 'The tests have a tmux server of their own.',
+    elsewhere: { Fedora: 'sudo dnf install tmux', Alpine: 'sudo apk add tmux', macOS: 'brew install tmux' },
+  },
+};
+
+/** Whether dotted version `a` is at least `b`, number by number. */
+export function isAtLeast(a, b) {
+  const [left, right] = [a, b].map((version) => version.split('.').map(Number));
+  for (const [index, wanted] of right.entries()) {
+    if ((left[index] ?? 0) !== wanted) return (left[index] ?? 0) > wanted;
+  }
+  return true;
+}
+
+function installedVersion(name) {
+  const run = spawnSync(name, [PROGRAMS[name].flag], { encoding: 'utf8' });
+  return run.error ? undefined : (versionOf(run.stdout) ?? 'unknown');
+}
+
+const hasAptGet = () => !spawnSync('apt-get', ['--version'], { stdio: 'ignore' }).error;
+
+function aptGet(...args) {
+  // RUNLEVEL=1: the package must not start a server of its own on port 6379.
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
+  const run = spawnSync('apt-get', ['-y', '-q', ...args], { env, stdio: ['ignore', 'inherit', 'inherit'] });
+  return run.status === 0;
+}
+
+const install = (name) => aptGet('update') && aptGet('install', '--no-install-recommends', name);
+
+function remedy(name, found) {
+  const { why, oldest, note, elsewhere } = PROGRAMS[name];
+  const ways = Object.entries({ 'Debian, Ubuntu': `sudo apt-get install ${name}`, ...elsewhere });
+  return `
+${found ? `${name} ${found} is too old` : `No ${name} was found in PATH`}: ${why} need ${oldest} or later.
+Install it and run the command again:
+${ways.map(([system, way]) => `  ${system.padEnd(16)} ${way}`).join('\n')}
+${note}`;
+}
+
+function ensure(name) {
+  let found = installedVersion(name);
+  if (found === undefined && process.getuid?.() === 0 && hasAptGet()) {
+    console.log(`No ${name} was found in PATH: installing the package ${name} with apt-get.`);
+    if (install(name)) found = installedVersion(name);
+  }
+  if (found !== undefined && isAtLeast(found, PROGRAMS[name].oldest)) return;
+  console.error(remedy(name, found));
+  process.exitCode = 1;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const names = process.argv.slice(2);
+  for (const name of names.length > 0 ? names : Object.keys(PROGRAMS)) ensure(name);
+}

@@ -1,0 +1,121 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { request } from '../support/messages.js';
+import { startRedis, type RedisProcess } from '../support/redis.js';
+import { Program, Programs, repository } from './program.js';
+
+const main = join(repository, 'dist', 'cli', 'main.js');
+const programs = new Programs();
+let redis: RedisProcess;
+let home: string;
+
+beforeAll(async () => {
+  [redis, home] = await Promise.all([startRedis(), mkdtemp(join(tmpdir(), 'asynq-cli-'))]);
+});
+afterAll(async () => {
+  await programs.destroy();
+  await redis.stop();
+  await rm(home, { recursive: true });
+});
+
+const start = (args: string[], env: NodeJS.ProcessEnv = {}, nodeArgs: string[] = []): Program =>
+  programs.start(process.execPath, [...nodeArgs, main, ...args], { HOME: home, ...env });
+
+async function run(args: string[], env?: NodeJS.ProcessEnv, nodeArgs?: string[]) {
+  const program = start(args, env, nodeArgs);
+  const { code } = await program.ended;
+  return { status: code, stdout: program.stdout, stderr: program.stderr };
+}
+
+async function seed(queue: string, count: number): Promise<void> {
+  const broker = new RedisBroker(new RedisConnections({ host: redis.host, port: redis.port }));
+  const tasks = Array.from({ length: count }, () => request({ queue }));
+  for (let from = 0; from < count; from += 500) await broker.enqueue(queue, tasks.slice(from, from + 500));
+  await broker.close();
+}
+
+describe('the process', () => {
+  it('ends with 0, 1 or 2, with errors on standard error', async () => {
+    const env = { ASYNQ_URI: redis.url };
+    expect(await run(['version'])).toEqual({ status: 0, stdout: 'nestjs-asynq version 0.1.0\n', stderr: '' });
+    expect(await run(['queue', 'ls'], env)).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(await run(['task', 'run', '-q', 'a', '-i', 'b'], env)).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'error: queue not found: queue="a"; see `nestjs-asynq queue list`\n',
+    });
+    expect(await run(['task', 'run', '-q', 'a'], env)).toMatchObject({ status: 2, stdout: '' });
+  });
+
+  it('finds its config file', async () => {
+    await writeFile(join(home, '.asynq.yaml'), `uri: ${redis.url}\n`);
+    await seed('of-the-file', 1);
+    expect(await run(['queue', 'ls'])).toMatchObject({ status: 0, stdout: 'of-the-file\n' });
+    const other = join(home, 'other.json');
+    await writeFile(other, `{"uri": "127.0.0.1:1"}`);
+    expect(await run(['queue', 'ls', '--config', other])).toMatchObject({ status: 1 });
+    expect((await run(['queue', 'ls', '--config', other], { URI: redis.url })).status).toBe(0);
+    await rm(join(home, '.asynq.yaml'));
+  });
+
+  it('loads nothing it does not need', async () => {
+    const tracer = ['--import', join(repository, 'test', 'e2e', 'loaded-modules.mjs')];
+    const loadedBy = async (...args: string[]) => {
+      const { stderr, status } = await run(args, { URI: redis.url }, tracer);
+      expect(status).toBe(0);
+      return stderr.split('\n').filter((line) => line.startsWith('loaded '));
+    };
+    const foreign =
+      /node_modules\/(ioredis|@nestjs|rxjs|reflect-metadata|yaml|cli-progress)\/|broker\/redis|dist\/(nest|client)/;
+    for (const args of [['version'], ['--help'], ['task', '--help'], ['completion', 'bash']]) {
+      const loaded = await loadedBy(...args);
+      expect(loaded.filter((line) => foreign.test(line))).toEqual([]);
+      expect(loaded.length).toBeGreaterThan(10);
+      expect(loaded.length).toBeLessThan(60);
+    }
+    const connected = await loadedBy('queue', 'ls');
+    expect(connected.filter((line) => foreign.test(line))).toEqual(
+      expect.arrayContaining([expect.stringMatching(/ioredis/)]),
+    );
+    expect(
+      connected.filter((line) => /@nestjs|rxjs|reflect-metadata|yaml|cli-progress|dist\/(nest|client)/.test(line)),
+    ).toEqual([]);
+  });
+
+  it('is quiet when its reader has seen enough', async () => {
+    await seed('many', 1_000);
+    const line = `"$0" "$1" task list -q many -s pending --size 1000 --json | head -n 1; echo "\${PIPESTATUS[0]}"`;
+    const env = { PATH: process.env['PATH'], ASYNQ_URI: redis.url };
+    const outcome = await new Promise((resolve) => {
+      execFile('bash', ['--norc', '-c', line, process.execPath, main], { env }, (error, stdout, stderr) =>
+        resolve({ error, stdout, stderr }),
+      );
+    });
+    expect(outcome).toEqual({ error: null, stdout: '{\n0\n', stderr: '' });
+  });
+
+  it('ends at Ctrl-C, quietly, with 130', async () => {
+    const server = createServer().listen(0, '127.0.0.1'); // answers nothing
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const connected = new Promise<void>((resolve) =>
+      server.once('connection', (socket) => {
+        onTestFinished(() => void socket.destroy());
+        resolve();
+      }),
+    );
+    const program = start(['queue', 'ls', '-u', `127.0.0.1:${(server.address() as AddressInfo).port}`]);
+    await connected;
+    program.interrupt();
+    expect(await program.ended).toEqual({ code: 130, signal: null });
+    expect(program.output.trim()).toBe('');
+  });
+});

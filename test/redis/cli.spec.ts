@@ -1,0 +1,536 @@
+import { describe, expect, it } from 'vitest';
+import { type Ran, runHere, type Surroundings } from '../support/command-line.js';
+import { arrangeEveryState } from '../support/every-state.js';
+import { request } from '../support/messages.js';
+import { useBroker } from './broker-fixture.js';
+
+describe('the command line', () => {
+  const fixture = useBroker();
+  const run = (line: string | string[], more: Surroundings = {}): Promise<Ran> => {
+    const args = typeof line === 'string' ? line.split(' ') : line;
+    return runHere(['--uri', `${fixture.server.host}:${fixture.server.port}`, ...args], {
+      clock: fixture.clock,
+      ...more,
+    });
+  };
+  /** The lines of an answer; fails unless all is well and nothing else was said. */
+  const lines = async (line: string | string[], more?: Surroundings): Promise<string[]> => {
+    const { status, stdout, stderr } = await run(line, more);
+    expect([status, stderr]).toEqual([0, '']);
+    return stdout.split('\n').slice(0, -1);
+  };
+  const json = async (line: string): Promise<unknown> => JSON.parse((await lines(`${line} --json`)).join('\n'));
+  const stored = (state: 'pending' | 'scheduled' | 'archived') =>
+    fixture.broker
+      .listTasks('default', { state, size: 100 })
+      .then(({ tasks }) => tasks.map(({ message }) => message.id));
+
+  describe('of a queue with a task in every state', () => {
+    const arrange = (): Promise<void> => arrangeEveryState(fixture.broker);
+
+    it.each([
+      ['active', 'active     email:active  {"id":"active"}  no'],
+      ['pending', 'pending  email:pending  {"id":"pending"}'],
+      ['scheduled', 'scheduled  email:scheduled  {"id":"scheduled"}  in 1h0m0s'],
+      [
+        'retry',
+        'retry  email:retry  {"id":"retry"}  in 1m0s     connect ECONNREFUSED  now                1         25',
+      ],
+      ['archived', 'archived  email:archived  {"id":"archived"}  now          connect ECONNREFUSED'],
+      ['completed', 'completed  email:completed  {"id":"completed"}  now        {"ok":true}'],
+      ['aggregating -g g', 'aggregating  email:aggregating  {"id":"aggregating"}  g'],
+    ])('lists what is %s', async (state, row) => {
+      await arrange();
+      const [head, first, ...others] = await lines(`task ls -q default -s ${state}`);
+      expect(head).toMatch(/^ID +Type +Payload/);
+      expect(first?.split(/ {2,}/)).toEqual(row.split(/ {2,}/));
+      expect(others).toEqual([]);
+      const answer = await json(`task list -q default -s ${state}`);
+      const id = state.split(' ')[0]!;
+      expect(answer).toMatchObject({
+        tasks: [
+          { id, queue: 'default', type: `email:${id}`, state: id, payload: `{"id":"${id}"}`, payloadEncoding: 'utf8' },
+        ],
+        damaged: [],
+        cursor: null,
+      });
+    });
+
+    it('shows a task', async () => {
+      await arrange();
+      expect(await lines('task inspect -q default -i retry')).toEqual([
+        'Queue:             default',
+        'ID:                retry',
+        'Type:              email:retry',
+        'State:             retry',
+        'Retried:           1/25',
+        'Payload:           {"id":"retry"}',
+        'Next process time: 2030-06-15T12:01:00Z (in 1m0s)',
+        'Timeout:           30m0s',
+        'Last failure:      2030-06-15T12:00:00Z (now)',
+        'Last error:        connect ECONNREFUSED',
+      ]);
+      expect(await json('task inspect -q default -i completed')).toEqual({
+        ...{ id: 'completed', queue: 'default', type: 'email:completed', state: 'completed' },
+        ...{ payload: '{"id":"completed"}', payloadEncoding: 'utf8', headers: {}, group: '' },
+        ...{ maxRetry: 25, retried: 0, lastErr: '', lastFailedAt: null, timeout: 1_800_000, deadline: null },
+        ...{ nextProcessAt: null, isOrphaned: false, retention: 3_600_000, completedAt: '2030-06-15T12:00:00.000Z' },
+        ...{ result: '{"ok":true}', resultEncoding: 'utf8' },
+      });
+      expect(await run('task inspect -q default -i nobody')).toEqual({
+        ...{ status: 1, stdout: '', stderr: 'error: task not found: id="nobody", queue="default"\n' },
+      });
+    });
+
+    it('shows how the queue stands, and all queues', async () => {
+      await arrange();
+      const numbers = [
+        'active  pending  aggregating  scheduled  retry  archived  completed',
+        '     1        1            1          1      1         1          1',
+      ];
+      const day = ['Today (2030-06-15 UTC)', 'processed  failed  error rate', '        3       2  66.67%'];
+      const inspected = await lines('queue inspect default');
+      expect(inspected.slice(0, 5)).toEqual([
+        'Queue',
+        'Name:         default',
+        'Size:         7',
+        'Groups:       1',
+        'Paused:       false',
+      ]);
+      expect(inspected.slice(7)).toEqual(['', 'Tasks by state', ...numbers, '', ...day]);
+      const stats = await lines('stats');
+      expect(stats.slice(0, 11)).toEqual([
+        'Tasks by state',
+        ...numbers,
+        '',
+        'Tasks by queue',
+        'queue    size',
+        'default     7',
+        '',
+        ...day,
+      ]);
+      expect(stats.slice(12)).toEqual([
+        'Redis',
+        expect.stringMatching(/^version +uptime +connections/),
+        expect.stringMatching(/^\d+\.\d+\.\d+ +0 days +\d+ +\S+B +\S+B$/),
+      ]);
+      expect(await lines('queue history default -x 2')).toEqual([
+        'Queue default',
+        'date (UTC)  processed  failed  error rate',
+        '2030-06-15          3       2  66.67%',
+        '2030-06-14          0       0  N/A',
+      ]);
+      expect(await json('queue history default -x 1')).toEqual([
+        { queue: 'default', date: '2030-06-15', processed: 3, failed: 2 },
+      ]);
+      expect(await json('queue inspect default')).toMatchObject([
+        { queue: 'default', size: 7, latency: 0, paused: false, timestamp: '2030-06-15T12:00:00.000Z' },
+      ]);
+    });
+
+    it("answers `stats --json` in asynq's shape", async () => {
+      await arrange();
+      await fixture.broker.pauseQueue('default');
+      fixture.clock.advance(1500);
+      const timestamp = '2030-06-15T12:00:01.500Z';
+      const counts = { active: 1, pending: 1, aggregating: 1, scheduled: 1, retry: 1, archived: 1, completed: 1 };
+      const answer = await json('stats');
+      expect(answer).toEqual({
+        aggregate: { ...counts, processed: 3, failed: 2, timestamp },
+        queues: [
+          {
+            ...{ Queue: 'default', MemoryUsage: expect.any(Number), Latency: 1_500_000_000, Size: 7, Groups: 1 },
+            ...{ Pending: 1, Active: 1, Scheduled: 1, Retry: 1, Archived: 1, Completed: 1, Aggregating: 1 },
+            ...{ Processed: 3, Failed: 2, ProcessedTotal: 3, FailedTotal: 2, Paused: true, Timestamp: timestamp },
+          },
+        ],
+        redis: expect.objectContaining({ redis_mode: 'standalone', uptime_in_days: '0' }),
+      });
+      await fixture.redis.flushall();
+      expect(await json('stats')).toMatchObject({ aggregate: { active: 0 }, queues: null });
+    });
+
+    it('runs, archives and deletes one task, and gives another payload', async () => {
+      await arrange();
+      expect(await lines('task run -q default -i archived')).toEqual(['Task "archived" of queue "default" is pending']);
+      expect(await lines('task archive -q default -i retry')).toEqual(['Task "retry" of queue "default" is archived']);
+      expect(await lines('task rm -q default -i completed')).toEqual([
+        'Task "completed" of queue "default" is deleted',
+      ]);
+      expect(await lines(['task', 'update-payload', '-q', 'default', '-i', 'scheduled', '-l', '{"é":1}'])).toHaveLength(
+        1,
+      );
+      expect([await stored('pending'), await stored('archived')]).toEqual([['pending', 'archived'], ['retry']]);
+      const task = await fixture.broker.getTask('default', 'scheduled');
+      expect(task?.message.payload.toString()).toBe('{"é":1}');
+      expect(await run('task archive -q default -i active')).toEqual({
+        ...{
+          status: 1,
+          stdout: '',
+          stderr: 'error: cannot archive task in active state. use cancelProcessing instead.\n',
+        },
+      });
+      expect(await run('task run -q nowhere -i x')).toMatchObject({
+        status: 1,
+        stderr: expect.stringContaining('queue not found: queue="nowhere"'),
+      });
+    });
+
+    it('acts on all tasks of a state', async () => {
+      await arrange();
+      expect(await lines('task runall -q default -s scheduled')).toEqual(['1 task is pending now']);
+      expect(await lines('task archiveall -q default -s pending')).toEqual(['2 tasks are archived']);
+      expect(await lines('task runall -q default -s aggregating -g g')).toEqual(['1 task is pending now']);
+      expect(await lines('task deleteall -q default -s archived --yes')).toEqual(['3 tasks are deleted']);
+      expect(await lines('task deleteall -q default -s retry -y')).toEqual(['1 task is deleted']);
+      expect(await stored('pending')).toEqual(['aggregating']);
+      expect(await run('task runall -q default -s aggregating')).toMatchObject({
+        status: 2,
+        stderr: expect.stringContaining('group must be'),
+      });
+    });
+
+    it.each([
+      ['task deleteall -q default -s archived', 'delete all archived tasks of queue "default"'],
+      ['task deleteall -q default -s aggregating -g g', 'delete all aggregating tasks of group "g" in queue "default"'],
+      ['queue remove default --force', 'remove queue "default" with 7 tasks'],
+    ])('does not do `%s` unless somebody says yes', async (line, what) => {
+      await arrange();
+      const before = await fixture.content();
+      const refused = await run(line);
+      expect(refused).toEqual({
+        status: 2,
+        stdout: '',
+        stderr: `error: there is no terminal to ask whether to ${what}; say --yes if you mean it\n`,
+      });
+      const asked = `${what[0]!.toUpperCase()}${what.slice(1)}? [y/N] `;
+      for (const input of ['n\n', '\n', 'yesterday\n']) {
+        expect(await run(line, { columns: 80, input })).toEqual({
+          status: 1,
+          stdout: '',
+          stderr: `${asked}Nothing was done.\n`,
+        });
+      }
+      expect(await run(line, { columns: 80, input: '' })).toMatchObject({
+        status: 1,
+        stderr: `${asked}\nNothing was done.\n`,
+      });
+      expect(await fixture.content()).toEqual(before);
+    });
+
+    it('does it when somebody says yes', async () => {
+      await arrange();
+      const deleted = await run('task deleteall -q default -s archived', { columns: 80, input: 'Y\n' });
+      expect(deleted).toMatchObject({ status: 0, stdout: '1 task is deleted\n' });
+      expect(await stored('archived')).toEqual([]);
+    });
+
+    it('stops a deletion between two steps', async () => {
+      await arrange();
+      const stopped = await run('task deleteall -q default -s archived --yes', { interruption: AbortSignal.abort() });
+      expect(stopped).toEqual({ status: 130, stdout: '', stderr: '' });
+      expect(await stored('archived')).toEqual(['archived']);
+    });
+  });
+
+  it('pages, goes on by cursor, and searches', async () => {
+    const ids = ['a', 'b', 'c', 'd', 'e'];
+    await fixture.broker.enqueue(
+      'default',
+      ids.map((id) => request({ id, type: id < 'c' ? 'mail' : 'push' })),
+    );
+    const listed = async (more: string): Promise<[string[], string | undefined]> => {
+      const { status, stdout, stderr } = await run(`task list -q default -s pending ${more}`);
+      expect(status).toBe(0);
+      const rows = stdout.split('\n').slice(1, -1);
+      return [rows.map((row) => row.split(' ')[0]!), /^There is more: --cursor (\S+)\n$/.exec(stderr)?.[1]];
+    };
+    const [first, cursor] = await listed('--size 2');
+    expect(first).toEqual(['a', 'b']);
+    await fixture.broker.moveTasks('default', 'delete', ['a']);
+    expect(await listed(`--size 9 --cursor ${cursor}`)).toEqual([['c', 'd', 'e'], undefined]);
+    expect((await listed('--size 2 --page 2'))[0]).toEqual(['d', 'e']);
+    expect((await listed('--type push'))[0]).toEqual(['c', 'd', 'e']);
+    const [found, next] = await listed('--type push --scan 2');
+    expect(found).toEqual(['c']);
+    expect((await listed(`--type push --cursor ${next}`))[0]).toEqual(['d', 'e']);
+    expect(await json('task list -q default -s pending --id d')).toMatchObject({
+      tasks: [{ id: 'd' }],
+      scanned: 4,
+      cursor: null,
+    });
+    expect(await run('task list -q default -s pending --error boom')).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: 'None of the 4 tasks fits\n',
+    });
+    expect(await run('task list -q default -s pending --cursor nonsense')).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('"nonsense" is not a cursor'),
+    });
+    expect(await run('task list -q default -s retry')).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: 'No retry tasks in queue "default"\n',
+    });
+  });
+
+  it('lets nothing out of Redis reach the terminal as it is', async () => {
+    const evil = '\u001b[2J\u202e\u009b31mx\n';
+    const task = request({
+      id: evil,
+      type: evil,
+      queue: evil,
+      payload: Buffer.from(evil),
+      headers: { [evil]: evil },
+      groupKey: evil,
+    });
+    await fixture.broker.enqueue(evil, [task]);
+    await fixture.broker.enqueue(evil, [
+      request({ id: 'wide', queue: evil, payload: Buffer.from('日本'.repeat(50)), type: 'x' }),
+    ]);
+    const outputs = [
+      await run('queue list'),
+      await run(['queue', 'inspect', evil, 'nowhere\u001b[2J']),
+      await run('stats', { columns: 60 }),
+      await run(['group', 'list', '-q', evil]),
+      await run(['task', 'list', '-q', evil, '-s', 'aggregating', '-g', evil], { columns: 60 }),
+      await run(['task', 'list', '-q', evil, '-s', 'pending'], { columns: 60, env: { NO_COLOR: '1' } }),
+      await run(['task', 'inspect', '-q', evil, '-i', evil]),
+      await run(['task', 'inspect', '-q', evil, '-i', evil, '--json']),
+      await run(['task', 'run', '-q', evil, '-i', evil]),
+      await run(['task', 'run', '-q', evil, '-i', `${evil}!`]),
+      await run(['queue', 'pause', evil]),
+      await run(['queue', 'remove', evil, '--force'], { columns: 80, input: 'n\n' }),
+    ];
+    for (const { stdout, stderr } of outputs) {
+      const text = `${stdout}${stderr}`.replaceAll('\u001b[1m', '').replaceAll('\u001b[22m', ''); // our own bold
+      expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+      expect(text).toMatch(/\\(x1b|u001b)\[2J|日本/);
+    }
+    const [head, wide] = outputs[5]!.stdout.split('\n');
+    expect(head).toBe('ID    Type  Payload');
+    expect(wide).toBe(`wide  x     ${'日本'.repeat(11)}日…`);
+    expect(outputs[2]!.stdout).toContain('\u001b[1m');
+  });
+
+  it('pauses and resumes queues, and says of each what went wrong', async () => {
+    await fixture.broker.enqueue('a', [request({ queue: 'a' })]);
+    expect(await lines('queue ls')).toEqual(['a']);
+    expect(await json('queue ls')).toEqual([{ queue: 'a', slot: null, nodes: null }]);
+    expect(await lines('queue pause a b')).toEqual(['Queue "a" is paused', 'Queue "b" is paused']);
+    expect(await run('queue pause a c')).toEqual({
+      status: 1,
+      stdout: 'Queue "c" is paused\n',
+      stderr: 'error: queue "a" is already paused\n',
+    });
+    expect(await lines('queue unpause a b c')).toHaveLength(3);
+    expect(await run('queue resume a')).toEqual({ status: 1, stdout: '', stderr: 'error: queue "a" is not paused\n' });
+    expect(await run('queue inspect b a')).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^error: queue not found: queue="b"/),
+      stdout: expect.stringContaining('Name:         a'),
+    });
+    expect(await run('queue rm a')).toMatchObject({ status: 1, stderr: expect.stringContaining('queue is not empty') });
+    expect(await lines('queue rm a --force --yes')).toEqual(['Queue "a" is removed']);
+    expect(await run('queue rm a -fy')).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('queue not found'),
+    });
+    expect(await fixture.redis.keys('*')).toEqual([]);
+  });
+
+  it('enqueues with what is given, and nothing else', async () => {
+    const payload = '{"é":"日本"} \\n';
+    const [plain] = await lines(['task', 'enqueue', '-t', 'mail', '-l', payload]);
+    const [, id] = /^Enqueued task: id="([0-9a-f-]{36})" queue="default" state=pending$/.exec(plain!)!;
+    expect((await fixture.broker.getTask('default', id!))?.message).toMatchObject({
+      ...{
+        type: 'mail',
+        payload: Buffer.from(payload),
+        maxRetry: 25,
+        timeout: 1800,
+        deadline: 0,
+        retention: 0,
+        uniqueKey: '',
+      },
+    });
+    const all =
+      '--retry 3 --queue low --id x --timeout 90s --deadline 2031-01-01T00:00:00Z --unique 1h --process_in 10m --retention 24h';
+    expect(await lines(`task enqueue -t mail -l {} ${all}`)).toEqual([
+      'Enqueued task: id="x" queue="low" state=scheduled',
+    ]);
+    const task = await fixture.broker.getTask('low', 'x');
+    expect(task?.message).toMatchObject({
+      maxRetry: 3,
+      timeout: 90,
+      deadline: Date.UTC(2031, 0) / 1000,
+      retention: 86_400,
+    });
+    expect(task?.nextProcessAt).toBe(fixture.now + 600);
+    expect(await run(`task enqueue -t mail -l {} ${all}`)).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'error: task already exists\n',
+    });
+    expect(await run('task enqueue -t mail -l {} --id x --queue low')).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'error: task ID conflicts with another task\n',
+    });
+    expect(await lines('task enqueue -t mail -l {} --group g --id y')).toEqual([
+      'Enqueued task: id="y" queue="default" state=aggregating',
+    ]);
+    expect(await lines('group list -q default')).toEqual(['Group  Tasks', 'g          1']);
+    expect(await json('group list -q default')).toEqual([{ group: 'g', size: 1 }]);
+    expect(await json('task enqueue -t mail -l {} --id z --process_at 2030-06-15T15:00:00+02:00')).toMatchObject({
+      id: 'z',
+      state: 'scheduled',
+      nextProcessAt: '2030-06-15T13:00:00.000Z',
+    });
+    for (const [wrong, why] of [
+      ['--unique 10ms', 'Unique TTL cannot be less than 1s'],
+      ['--timeout -5s', 'timeout must not be negative'],
+      ['--queue= ', 'queue name must contain'],
+    ] as const)
+      expect(await run(['task', 'enqueue', '-t', 'mail', '-l', '{}', ...wrong.split(/ (?=.)/)])).toMatchObject({
+        status: 2,
+        stderr: expect.stringContaining(why),
+      });
+  });
+
+  it('shows servers and periodic tasks', async () => {
+    const { broker, clock } = fixture;
+    const server = {
+      host: 'h',
+      pid: 7,
+      serverId: 's',
+      concurrency: 5,
+      queues: { low: 1, high: 6 },
+      strictPriority: false,
+    };
+    const times = { startTime: clock.now() - 90_000, deadline: clock.now() + 60_000 };
+    const worker = {
+      host: 'h',
+      pid: 7,
+      serverId: 's',
+      taskId: 't',
+      taskType: 'mail',
+      taskPayload: Buffer.from([255]),
+      queue: 'low',
+    };
+    for (const command of ['server ls', 'cron ls']) expect((await run(command)).stderr).toMatch(/^No (server|process)/);
+    await broker.writeServerState(
+      { ...server, ...times, status: 'active', activeWorkerCount: 1 },
+      [{ ...worker, ...times }],
+      60,
+    );
+    expect(await lines('server ls')).toEqual([
+      'Host  PID  State   Active  Queues        Started',
+      'h       7  active  1/5     high:6 low:1  1m30s ago',
+    ]);
+    expect(await json('server ls')).toMatchObject([
+      {
+        id: 's',
+        queues: server.queues,
+        activeWorkers: [{ taskId: 't', taskPayload: '/w==', taskPayloadEncoding: 'base64' }],
+      },
+    ]);
+
+    const entry = {
+      id: 'e',
+      spec: '@hourly',
+      taskType: 'mail',
+      taskPayload: Buffer.from('{}'),
+      enqueueOptions: ['Queue("low")', 'MaxRetry(3)'],
+    };
+    const planned = { nextEnqueueTime: clock.now() + 3_600_000, prevEnqueueTime: undefined };
+    await broker.writeSchedulerEntries('h:1:x', [{ ...entry, ...planned }], 60);
+    await broker.writeSchedulerEntries('h:2:y', [{ ...entry, ...planned, prevEnqueueTime: clock.now() }], 60);
+    expect((await lines('cron ls')).map((line) => line.split(/ {2,}/))).toEqual([
+      ['EntryID', 'Spec', 'Type', 'Payload', 'Options', 'Next', 'Prev', 'Replicas'],
+      [
+        'e',
+        '@hourly',
+        'mail',
+        '{}',
+        'Queue("low") MaxRetry(3)',
+        '2030-06-15T13:00:00Z (in 1h0m0s)',
+        '2030-06-15T12:00:00Z (now)',
+        '2',
+      ],
+    ]);
+    expect(await json('cron ls')).toEqual([
+      {
+        ...{ id: 'e', spec: '@hourly', taskType: 'mail', taskPayload: '{}', taskPayloadEncoding: 'utf8', replicas: 2 },
+        ...{
+          options: entry.enqueueOptions,
+          nextEnqueueAt: '2030-06-15T13:00:00.000Z',
+          prevEnqueueAt: '2030-06-15T12:00:00.000Z',
+        },
+      },
+    ]);
+    for (const taskId of ['t1', 't2', 't3']) {
+      clock.advance(1000);
+      await broker.recordEnqueueEvent('e', { taskId, enqueueTime: clock.now() });
+    }
+    expect(await lines('cron history e --size 2')).toEqual([
+      'Entry e',
+      'TaskID  Enqueued',
+      't3      2030-06-15T12:00:03Z (now)',
+      't2      2030-06-15T12:00:02Z (1s ago)',
+    ]);
+    expect(await json('cron history e --size 2 --page 2')).toEqual([
+      { entryId: 'e', taskId: 't1', enqueuedAt: '2030-06-15T12:00:01.000Z' },
+    ]);
+    expect(await run('cron history nobody')).toEqual({
+      status: 0,
+      stdout: 'Entry nobody\n',
+      stderr: 'Nothing is known of entry "nobody"\n',
+    });
+  });
+
+  it('asks servers to cancel', async () => {
+    const cancelled: string[] = [];
+    const stop = await fixture.broker.subscribeCancellations((id) => cancelled.push(id));
+    expect(await lines('task cancel a b')).toEqual(['Asked to cancel task "a"', 'Asked to cancel task "b"']);
+    await expect.poll(() => cancelled).toEqual(['a', 'b']);
+    await stop();
+    expect(await lines(['task', 'cancel', 'c', '--reason', 'withdrawn', '--outcome', 'archive'])).toHaveLength(1);
+    expect(await fixture.broker.findCancellations(['a', 'c'])).toMatchObject([
+      { id: 'a', outcome: 'retry' },
+      { id: 'c', outcome: 'archive', reason: 'withdrawn' },
+    ]);
+    const unknown = await run('task cancel c --outcome drop');
+    expect(unknown).toMatchObject({ status: 2, stderr: expect.stringContaining('Allowed choices are retry') });
+  });
+
+  it('works in a namespace of its own', async () => {
+    expect(await lines('--key_prefix tenant task enqueue -t mail -l {} --id x')).toHaveLength(1);
+    expect((await fixture.redis.keys('*')).every((key) => key.startsWith('tenant:'))).toBe(true);
+    expect(await lines('queue ls', { env: { ASYNQ_KEY_PREFIX: 'tenant' } })).toEqual(['default']);
+    expect(await lines('queue ls')).toEqual([]);
+    expect(await run(['queue', 'ls', '--key_prefix', ''])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('--key_prefix is empty'),
+    });
+  });
+
+  it('completes names that need no quotes', async () => {
+    for (const queue of ['mail', 'mail:low', 'Überweisung', '$(reboot)', 'a b'])
+      await fixture.broker.enqueue(queue, [request({ queue })]);
+    const entry = { spec: '@hourly', taskType: 't', taskPayload: Buffer.alloc(0), enqueueOptions: [] };
+    const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
+    for (const scheduler of ['h:1:x', 'h:2:y'])
+      await fixture.broker.writeSchedulerEntries(scheduler, [{ ...entry, ...times, id: 'digest:42' }], 60);
+    const after = async (...words: string[]): Promise<string[]> =>
+      (await lines(['__complete', '--', '-u', `127.0.0.1:${fixture.server.port}`, ...words])).map(
+        (line) => line.split('\t')[0]!,
+      );
+    expect(await after('queue', 'inspect', '')).toEqual(['mail', 'mail:low', 'Überweisung']);
+    expect(await after('task', 'list', '-q', 'mail:')).toEqual(['mail:low']);
+    expect(await after('task', 'list', '--queue=mail:')).toEqual(['--queue=mail:low']);
+    expect(await after('cron', 'history', 'd')).toEqual(['digest:42']);
+    expect(await after('--key_prefix', 'other', 'queue', 'pause', '')).toEqual([]);
+  });
+});
