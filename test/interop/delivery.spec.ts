@@ -185,14 +185,18 @@ describeWithGo('one side enqueues, one side runs', () => {
       expect(server.seen('start', { id })).toEqual([]);
     });
 
-    it('runs a group task that was scheduled too by itself', async () => {
+    it("runs a group task that was scheduled, too, by itself where Go's client made it, and else sends it to its group", async () => {
       const { client, server, queue } = sides();
       const { id, state } = await client.enqueue({ type: 'both', queue, group: 'g', processIn: 3_600_000 });
       expect(state).toBe('scheduled');
       await interop.makeDue(queue, 'scheduled');
       await interop.serve(server, queue, { behaviours: { both: OK } });
-      await server.event('start', { id });
-      await interop.untilGone(queue, id);
+      if (producer === 'go') {
+        await server.event('start', { id });
+        await interop.untilGone(queue, id);
+      } else {
+        expect(await interop.untilState(queue, id, 'aggregating')).toMatchObject({ group: 'g' });
+      }
     });
 
     it('gives a group task that was run by hand and failed back to its group', async () => {
