@@ -1,5 +1,7 @@
-import { describe, expect, it } from 'vitest';
-
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import { describeWithGo } from '../support/go.js';
 import { PAIRS, useInterop } from './fixture.js';
 
@@ -72,6 +74,23 @@ describeWithGo('one side steers, one side runs', () => {
       await control.cancel(id);
       expect((await interop.untilState(queue, id, 'archived')).lastErr).toBe('context canceled');
     });
+  });
+
+  it.each([
+    ['go', { state: 'retry', retried: 1, lastErr: 'context canceled' }],
+    ['ours', { state: 'archived', retried: 0, lastErr: 'withdrawn' }],
+  ] as const)('a reason and an outcome of ours, for a task that runs on %s', async (running, expected) => {
+    const { host, port } = interop.redis;
+    const broker = new RedisBroker(new RedisConnections({ host, port }));
+    onTestFinished(() => broker.close());
+    const [worker, queue] = [interop[running], interop.queue()];
+    await interop.serve(worker, queue, { retryDelay: HOUR, behaviours: { t: [{ do: 'hang' }] } });
+    const { id } = await interop.go.enqueue({ type: 't', queue });
+    await worker.event('start', { id });
+    await interop.untilSubscribed();
+    await new AsynqInspector(broker).cancelProcessing(id, { reason: 'withdrawn', outcome: 'archive' });
+    expect((await worker.event('end', { id })).error).toBe(expected.lastErr);
+    expect(await interop.untilState(queue, id, expected.state)).toMatchObject(expected);
   });
 
   it.each(['go', 'ours'] as const)('Go runs an archived task again, on %s', async (running) => {
