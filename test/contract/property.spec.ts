@@ -1,9 +1,8 @@
 import fc from 'fast-check';
-import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Snapshot } from '../../lib/broker/memory/snapshot.js';
 import { ManualClock } from '../../lib/clock.js';
-import { type RedisProcess, startRedis } from '../support/redis.js';
+import { startCluster, startRedis } from '../support/redis.js';
 import { withRoundedLocks } from './driver.js';
 import { type Step, history } from './history.js';
 import { memoryWorld } from './memory-world.js';
@@ -24,12 +23,13 @@ const locksOf = (snapshot: Snapshot): Map<string, number> =>
   );
 
 /** Redis lets its locks age in real time: gives them the ages they have by the clock that the test moves. */
-async function alignLocks(redis: Redis, inRedis: Snapshot, inMemory: Snapshot): Promise<void> {
+async function alignLocks(backdoor: RedisBackdoor, inRedis: Snapshot, inMemory: Snapshot): Promise<void> {
   const alive = locksOf(inMemory);
   for (const key of locksOf(inRedis).keys()) {
+    const node = await backdoor.home(key);
     const expiresIn = alive.get(key);
-    if (expiresIn === undefined) await redis.del(key);
-    else await redis.pexpire(key, expiresIn);
+    if (expiresIn === undefined) await node.del(key);
+    else await node.pexpire(key, expiresIn);
   }
 }
 
@@ -41,52 +41,61 @@ function expectSame(inRedis: Snapshot, inMemory: Snapshot): void {
   }
 }
 
-describe('memory and Redis', () => {
-  let redis: RedisProcess;
+async function replay(backdoor: RedisBackdoor, steps: readonly Step[]): Promise<void> {
+  // Not on the second, so that what rounds and what does not can be told apart.
+  const clock = new ManualClock(Math.floor(Date.now() / 1000) * 1000 + 300);
+  const players = [new Player(await backdoor.world(clock), clock), new Player(memoryWorld(clock), clock)] as const;
+  const [onRedis, onMemory] = players;
+  try {
+    for (const step of steps) {
+      if (step.do === 'move') clock.advance(step.seconds * 1000);
+      const [answer, expected] = [await onRedis.play(step), await onMemory.play(step)];
+      expect(answer).toEqual(expected);
+      const inMemory = await onMemory.world.dump();
+      if (step.do === 'move') await alignLocks(backdoor, await onRedis.world.dump(), inMemory);
+      const inRedis = await onRedis.world.dump();
+      expectSame(inRedis, inMemory);
+      await alignLocks(backdoor, inRedis, inMemory);
+    }
+  } finally {
+    await Promise.all(players.map(({ world }) => world.cleanup()));
+  }
+}
+
+type Servers = { readonly nodes: ConstructorParameters<typeof RedisBackdoor>[0]; stop(): Promise<void> };
+
+const single = async (): Promise<Servers> => {
+  const redis = await startRedis();
+  return { nodes: [redis], stop: () => redis.stop() };
+};
+
+describe.each([
+  ['Redis', single, Number(FC_RUNS)],
+  ['a cluster of three', (): Promise<Servers> => startCluster(3), Math.ceil(Number(FC_RUNS) / 4)],
+] as const)('memory and %s', (_, start, runs) => {
+  let servers: Servers;
   let backdoor: RedisBackdoor;
-  let node: Redis;
 
   beforeAll(async () => {
-    redis = await startRedis();
-    backdoor = new RedisBackdoor([redis]);
-    node = await backdoor.home('');
+    servers = await start();
+    backdoor = new RedisBackdoor(servers.nodes);
   });
 
   afterAll(async () => {
     backdoor.close();
-    await redis.stop();
+    await servers.stop();
   });
-
-  async function replay(steps: readonly Step[]): Promise<void> {
-    // Not on the second, so that what rounds and what does not can be told apart.
-    const clock = new ManualClock(Math.floor(Date.now() / 1000) * 1000 + 300);
-    const players = [new Player(await backdoor.world(clock), clock), new Player(memoryWorld(clock), clock)] as const;
-    const [onRedis, onMemory] = players;
-    try {
-      for (const step of steps) {
-        if (step.do === 'move') clock.advance(step.seconds * 1000);
-        const [answer, expected] = [await onRedis.play(step), await onMemory.play(step)];
-        expect(answer).toEqual(expected);
-        const inMemory = await onMemory.world.dump();
-        if (step.do === 'move') await alignLocks(node, await onRedis.world.dump(), inMemory);
-        const inRedis = await onRedis.world.dump();
-        expectSame(inRedis, inMemory);
-        await alignLocks(node, inRedis, inMemory);
-      }
-    } finally {
-      await Promise.all(players.map(({ world }) => world.cleanup()));
-    }
-  }
 
   it(
     'answer the same and hold the same after each step of any history',
     async () => {
-      await fc.assert(fc.asyncProperty(history, replay), {
-        numRuns: Number(FC_RUNS),
+      const property = fc.asyncProperty(history, (steps) => replay(backdoor, steps));
+      await fc.assert(property, {
+        numRuns: runs,
         ...(FC_SEED === undefined ? {} : { seed: Number(FC_SEED) }),
         ...(FC_PATH === undefined ? {} : { path: FC_PATH }),
       });
     },
-    Math.max(60_000, Number(FC_RUNS) * 1500),
+    Math.max(60_000, runs * 1500),
   );
 });
