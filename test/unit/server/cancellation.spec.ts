@@ -153,6 +153,28 @@ describe('a message that arrives', () => {
     });
   });
 
+  it('during a look that began before counts with what was recorded since', async () => {
+    const { clock, inspector, memory, run } = await setUp();
+    await run();
+    const find = memory.findCancellations.bind(memory);
+    let answer = (): void => {};
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    memory.findCancellations = async (ids) => {
+      const found = await find(ids);
+      memory.findCancellations = find;
+      await answered;
+      return found;
+    };
+    await pass(clock, 5 * SECOND);
+    expect(memory.findCancellations).toBe(find); // the look is under way
+    await inspector.cancelProcessing('a', { outcome: 'archive' });
+    await turn();
+    answer();
+    await turn();
+    await pass(clock, 10);
+    expect((await memory.getTask('default', 'a'))?.state).toBe('archived');
+  });
+
   it('asks nothing when the task does not run here, and nothing is asked while nothing runs', async () => {
     const { clock, memory, calls, add } = await setUp();
     await add({ type: 'other' });
