@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { CommandLineError } from '../errors.js';
 import type { AsynqInspector } from '../inspector/inspector.js';
 import type { AsynqClient } from '../client/client.js';
+import { explain, isAboutOne } from './failures.js';
 import { toJson } from './json.js';
 import type { Session } from './session.js';
 import { type Column, type Screen, renderFields, renderTable } from './table.js';
@@ -55,9 +56,9 @@ export class Call<Options = object> {
   }
 
   /** Tells of something that was not done; the command goes on, and ends with status 1. */
-  fail(error: unknown): void {
+  fail(why: string): void {
     this.failed = true;
-    this.note(`error: ${explain(error as Error)}`);
+    this.note(`error: ${why}`);
   }
 
   /** Does it for each argument, whatever becomes of the others. */
@@ -66,8 +67,8 @@ export class Call<Options = object> {
       try {
         await act(arg);
       } catch (error) {
-        if (isGeneral(error)) throw error;
-        this.fail(error);
+        if (!isAboutOne(error)) throw error;
+        this.fail(explain(error));
       }
     }
   }
@@ -112,11 +113,3 @@ export class Call<Options = object> {
     return { width, bold: (text) => (colors ? `\u001b[1m${text}\u001b[22m` : text) };
   }
 }
-
-/** The message, where it speaks of the library in the words of the command line. */
-export const explain = ({ message }: Error): string =>
-  message.replace('check its name against AsynqInspector.queues()', 'see `nestjs-asynq queue list`');
-
-/** Redis is away, or the command was stopped: it makes no sense to go on with the next argument. */
-const isGeneral = (error: unknown): boolean =>
-  error instanceof Error && ['BrokerUnavailableError', 'CommandLineError', 'AbortError'].includes(error.name);

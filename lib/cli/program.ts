@@ -10,23 +10,22 @@ import { addTaskBulk } from './commands/task-all.js';
 import { addTaskEnqueue } from './commands/task-enqueue.js';
 import { addTaskReading } from './commands/task-list.js';
 import { addVersion } from './commands/version.js';
-import type { Terminal } from './terminal.js';
-import { addGroup, createRoot, type Outcome } from './tree.js';
+import { addGroup, createRoot, type Frame } from './tree.js';
 
 /** The whole tree of commands: asynq's, in its words, and what we have beside it. */
-export function buildProgram(terminal: Terminal, outcome: Outcome): Command {
-  const root = createRoot(terminal);
-  addStats(root, terminal, outcome);
-  addQueueCommands(root, terminal, outcome);
+export function buildProgram(frame: Frame): Command {
+  const root = createRoot(frame.terminal);
+  addStats(root, frame);
+  addQueueCommands(root, frame);
   const task = addGroup(root, 'task', 'manage tasks');
-  addTaskReading(task, terminal, outcome);
-  addTaskActions(task, terminal, outcome);
-  addTaskEnqueue(task, terminal, outcome);
-  addTaskBulk(task, terminal, outcome);
-  addServerCommands(root, terminal, outcome);
-  addCronCommands(root, terminal, outcome);
-  addGroupCommands(root, terminal, outcome);
-  addCompletion(root, terminal, outcome);
-  addVersion(root, terminal, outcome);
+  addTaskReading(task, frame);
+  addTaskActions(task, frame);
+  addTaskEnqueue(task, frame);
+  addTaskBulk(task, frame);
+  addServerCommands(root, frame);
+  addCronCommands(root, frame);
+  addGroupCommands(root, frame);
+  addCompletion(root, frame);
+  addVersion(root, frame);
   return root;
 }

@@ -1,6 +1,5 @@
 import { CommanderError } from 'commander';
-import { AsynqError } from '../errors.js';
-import { explain } from './call.js';
+import { explain, isInterruption, isWrongUse } from './failures.js';
 import { buildProgram } from './program.js';
 import { SETTINGS } from './settings.js';
 import type { Terminal } from './terminal.js';
@@ -24,10 +23,10 @@ export const STATUS = {
  * @returns the exit status
  */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
-  const outcome = { failed: false };
+  const frame = { terminal, failed: false };
   try {
-    await buildProgram(terminal, outcome).parseAsync(args.flatMap(expandSwitch), { from: 'user' });
-    return outcome.failed ? STATUS.failed : STATUS.ok;
+    await buildProgram(frame).parseAsync(args.flatMap(expandSwitch), { from: 'user' });
+    return frame.failed ? STATUS.failed : STATUS.ok;
   } catch (error) {
     return report(error, terminal);
   }
@@ -41,13 +40,9 @@ function expandSwitch(arg: string): string[] {
   return name in SETTINGS ? [`--no-${name}`] : [];
 }
 
-const WRONG_USE = ['ASYNQ_COMMAND_LINE', 'ASYNQ_INVALID_OPTION', 'ASYNQ_INVALID_TASK'];
-
 function report(error: unknown, terminal: Terminal): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? STATUS.ok : STATUS.usage; // it has told already
-  if (error instanceof Error && error.name === 'AbortError') return STATUS.interrupted;
-  const isOurs = error instanceof AsynqError;
-  const text = isOurs ? explain(error) : `this should not have happened: ${(error as Error).stack ?? String(error)}`;
-  terminal.stderr.write(`error: ${plainLines(text)}\n`);
-  return isOurs && WRONG_USE.includes(error.code) ? STATUS.usage : STATUS.failed;
+  if (isInterruption(error)) return STATUS.interrupted;
+  terminal.stderr.write(`error: ${plainLines(explain(error))}\n`);
+  return isWrongUse(error) ? STATUS.usage : STATUS.failed;
 }

@@ -20,8 +20,10 @@ export interface CommandSpec<Options> {
   run(call: Call<Options>): Promise<void> | void;
 }
 
-/** Where a call ends up: the tree is run once. */
-export interface Outcome {
+/** What the tree is put up in, for one run. */
+export interface Frame {
+  readonly terminal: Terminal;
+  /** Something was not done. */
   failed: boolean;
 }
 
@@ -63,12 +65,7 @@ export function addGroup(root: Command, name: string, summary: string): Command 
   return addGlobalOptions(group, true);
 }
 
-export function addCommand<Options>(
-  parent: Command,
-  terminal: Terminal,
-  outcome: Outcome,
-  spec: CommandSpec<Options>,
-): void {
+export function addCommand<Options>(parent: Command, frame: Frame, spec: CommandSpec<Options>): void {
   const command = parent
     .command(spec.usage, { hidden: spec.hidden ?? false })
     .aliases([...(spec.aliases ?? [])])
@@ -82,11 +79,11 @@ export function addCommand<Options>(
   for (const option of spec.options ?? []) command.addOption(option);
   addGlobalOptions(command, true);
   command.action(async () => {
-    const call = new Call(terminal, command.args, command.opts() as Options, globalFlags(command));
+    const call = new Call(frame.terminal, command.args, command.opts() as Options, globalFlags(command));
     try {
       await spec.run(call);
     } finally {
-      outcome.failed ||= call.failed;
+      frame.failed ||= call.failed;
       await call.close();
     }
   });

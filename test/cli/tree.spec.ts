@@ -2,17 +2,16 @@ import type { Command } from 'commander';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { buildProgram } from '../../lib/cli/program.js';
+import type { Terminal } from '../../lib/cli/terminal.js';
 import { SystemClock } from '../../lib/clock.js';
 import { runHere } from '../support/command-line.js';
 
 const stream = new PassThrough();
-const root = buildProgram(
-  {
-    ...{ stdin: stream, stdout: stream, stderr: stream, env: {}, clock: new SystemClock(), version: '1.2.3' },
-    interruption: () => AbortSignal.abort(),
-  },
-  { failed: false },
-);
+const terminal: Terminal = {
+  ...{ stdin: stream, stdout: stream, stderr: stream, env: {}, clock: new SystemClock(), version: '1.2.3' },
+  interruption: () => AbortSignal.abort(),
+};
+const root = buildProgram({ terminal, failed: false });
 
 const find = (path: string): Command | undefined =>
   path.split(' ').reduce<Command | undefined>((at, name) => at?.commands.find((one) => one.name() === name), root);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Ran, runHere, type Surroundings } from '../support/command-line.js';
+import { bare, type Ran, runHere, type Surroundings } from '../support/command-line.js';
 import { arrangeEveryState } from '../support/every-state.js';
 import { request } from '../support/messages.js';
 import { useBroker } from './broker-fixture.js';
@@ -338,6 +338,25 @@ describe('the command line', () => {
       stderr: expect.stringContaining('queue not found'),
     });
     expect(await fixture.redis.keys('*')).toEqual([]);
+  });
+
+  it('ends with 2 for a value that the inspector refuses, and once', async () => {
+    const { status, stderr } = await run('queue history a b -x 92');
+    expect([status, stderr]).toEqual([2, 'error: days must be a whole number from 1 to 91, not 92\n']);
+    expect(await run('task list -q a -s pending --size 1001')).toMatchObject({ status: 2 });
+    expect(await run(['queue', 'inspect', ' '])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('queue name'),
+    });
+  });
+
+  it('shows how far the removal of a queue is', async () => {
+    await arrangeEveryState(fixture.broker);
+    const [lease] = (await fixture.broker.listExpiredLeases('default', fixture.now + 100, 1)).tasks;
+    await fixture.broker.exchange('default', { settle: [{ kind: 'requeue', lease: lease!.lease }], take: 0 });
+    const { status, stdout, stderr } = await run('queue rm default -fy', { columns: 80 });
+    expect([status, stdout]).toEqual([0, 'Queue "default" is removed\n']);
+    expect(bare(stderr)).toMatch(/remove queue "default" \[=+\] 100% 7\/7/);
   });
 
   it('enqueues with what is given, and nothing else', async () => {

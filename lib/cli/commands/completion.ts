@@ -3,13 +3,13 @@ import { Call } from '../call.js';
 import { complete, type Names } from '../complete.js';
 import { COMPLETION_SCRIPTS, type Shell } from '../completion-scripts.js';
 import type { Terminal } from '../terminal.js';
-import { addCommand, type Outcome } from '../tree.js';
+import { addCommand, type Frame } from '../tree.js';
 
 /** Whoever has pressed the tab key does not wait longer, in milliseconds. */
 const PATIENCE = 700;
 
-export function addCompletion(root: Command, terminal: Terminal, outcome: Outcome): void {
-  addCommand(root, terminal, outcome, {
+export function addCompletion(root: Command, frame: Frame): void {
+  addCommand(root, frame, {
     usage: 'completion',
     arguments: [new Argument('<shell>', 'the shell').choices(Object.keys(COMPLETION_SCRIPTS))],
     summary: 'print a script that completes commands, flags and names of queues',
@@ -18,15 +18,15 @@ export function addCompletion(root: Command, terminal: Terminal, outcome: Outcom
       'completion zsh >> ~/.zshrc',
       'completion fish > ~/.config/fish/completions/nestjs-asynq.fish',
     ],
-    run: (call) => void terminal.stdout.write(COMPLETION_SCRIPTS[call.args[0] as Shell]),
+    run: (call) => void call.terminal.stdout.write(COMPLETION_SCRIPTS[call.args[0] as Shell]),
   });
-  addCommand(root, terminal, outcome, {
+  addCommand(root, frame, {
     usage: '__complete [word...]',
     summary: 'what may come next on a line; for the scripts of completion',
     examples: ['__complete -- queue in'],
     hidden: true,
     run: async (call) => {
-      for (const { text, meaning } of await complete(root, call.args, namesFrom(terminal)))
+      for (const { text, meaning } of await complete(root, call.args, namesFrom(call.terminal)))
         call.print(`${text}\t${meaning}`);
     },
   });

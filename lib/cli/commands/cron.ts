@@ -2,9 +2,8 @@ import type { Command } from 'commander';
 import type { EnqueueEvent, PeriodicEntry } from '../../inspector/periodic-entries.js';
 import type { Call } from '../call.js';
 import { bytesAsJson } from '../json.js';
-import type { Terminal } from '../terminal.js';
 import { describeBytes } from '../text.js';
-import { addCommand, addGroup, type Outcome } from '../tree.js';
+import { addCommand, addGroup, type Frame } from '../tree.js';
 import { jsonOption, pageOptions } from '../values.js';
 import { formatMoment } from '../when.js';
 
@@ -14,9 +13,9 @@ interface HistoryFlags {
   readonly json?: boolean;
 }
 
-export function addCronCommands(root: Command, terminal: Terminal, outcome: Outcome): void {
+export function addCronCommands(root: Command, frame: Frame): void {
   const group = addGroup(root, 'cron', 'look at periodic tasks');
-  addCommand<{ readonly json?: boolean }>(group, terminal, outcome, {
+  addCommand<{ readonly json?: boolean }>(group, frame, {
     usage: 'list',
     aliases: ['ls'],
     summary: 'list the periodic tasks of all processes, each once',
@@ -24,7 +23,7 @@ export function addCronCommands(root: Command, terminal: Terminal, outcome: Outc
     examples: ['cron list'],
     run: listEntries,
   });
-  addCommand<HistoryFlags>(group, terminal, outcome, {
+  addCommand<HistoryFlags>(group, frame, {
     usage: 'history <entry...>',
     summary: 'show the last tasks that entries have enqueued, newest first',
     options: [...pageOptions(), jsonOption()],

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { Call } from '../call.js';
-import type { Terminal } from '../terminal.js';
-import { addCommand, addGroup, type Outcome } from '../tree.js';
+import { addCommand, addGroup, type Frame } from '../tree.js';
 import { jsonOption, queueOption } from '../values.js';
 
 interface GroupFlags {
@@ -9,9 +8,9 @@ interface GroupFlags {
   readonly json?: boolean;
 }
 
-export function addGroupCommands(root: Command, terminal: Terminal, outcome: Outcome): void {
+export function addGroupCommands(root: Command, frame: Frame): void {
   const group = addGroup(root, 'group', 'look at groups of tasks');
-  addCommand<GroupFlags>(group, terminal, outcome, {
+  addCommand<GroupFlags>(group, frame, {
     usage: 'list',
     aliases: ['ls'],
     summary: 'list the groups of a queue that have waiting tasks',

@@ -2,21 +2,27 @@ import { Option } from 'commander';
 import type { Command } from 'commander';
 import type { Call } from '../call.js';
 import { confirm } from '../confirm.js';
+import { withProgress } from '../progress.js';
 import { plain } from '../text.js';
-import { addCommand, addGroup, type Outcome } from '../tree.js';
-import type { Terminal } from '../terminal.js';
+import { addCommand, addGroup, type Frame } from '../tree.js';
 import { jsonOption, positive, yesOption } from '../values.js';
 import { formatDuration } from '../when.js';
+import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
 
 interface Json {
   readonly json?: boolean;
 }
 
-export function addQueueCommands(root: Command, terminal: Terminal, outcome: Outcome): void {
+interface RemoveFlags {
+  readonly force?: boolean;
+  readonly yes?: boolean;
+}
+
+export function addQueueCommands(root: Command, frame: Frame): void {
   const group = addGroup(root, 'queue', 'manage queues');
   const json = [jsonOption()];
-  addCommand<Json>(group, terminal, outcome, {
+  addCommand<Json>(group, frame, {
     usage: 'list',
     aliases: ['ls'],
     summary: 'list the queues; in a cluster with key slot and nodes',
@@ -24,38 +30,38 @@ export function addQueueCommands(root: Command, terminal: Terminal, outcome: Out
     examples: ['queue list', 'queue list --cluster --cluster_addrs 10.0.0.1:7000'],
     run: listQueues,
   });
-  addCommand<Json>(group, terminal, outcome, {
+  addCommand<Json>(group, frame, {
     usage: 'inspect <queue...>',
     summary: 'show the numbers of one or more queues',
     options: json,
     examples: ['queue inspect default', 'queue inspect critical low --json'],
     run: inspectQueues,
   });
-  addCommand<Json & { readonly days: number }>(group, terminal, outcome, {
+  addCommand<Json & { readonly days: number }>(group, frame, {
     usage: 'history <queue...>',
     summary: 'show how many tasks were processed, and failed, on the last days (UTC)',
     options: [new Option('-x, --days <number>', 'how many days, up to 91').argParser(positive).default(10), ...json],
     examples: ['queue history default', 'queue history default --days 30'],
     run: showHistory,
   });
-  addSteering(group, terminal, outcome);
+  addSteering(group, frame);
 }
 
-function addSteering(group: Command, terminal: Terminal, outcome: Outcome): void {
-  addCommand(group, terminal, outcome, {
+function addSteering(group: Command, frame: Frame): void {
+  addCommand(group, frame, {
     usage: 'pause <queue...>',
     summary: 'let no server take tasks of the queues',
     examples: ['queue pause default low'],
     run: pauseQueues,
   });
-  addCommand(group, terminal, outcome, {
+  addCommand(group, frame, {
     usage: 'resume <queue...>',
     aliases: ['unpause'],
     summary: 'end the pause of queues',
     examples: ['queue resume default low'],
     run: resumeQueues,
   });
-  addCommand<{ readonly force?: boolean; readonly yes?: boolean }>(group, terminal, outcome, {
+  addCommand<RemoveFlags>(group, frame, {
     usage: 'remove <queue...>',
     aliases: ['rm', 'delete'],
     summary: 'remove queues that are empty, or, by force, with all their tasks',
@@ -164,7 +170,7 @@ async function showHistory(call: Call<Json & { readonly days: number }>): Promis
 async function pauseQueues(call: Call): Promise<void> {
   const inspector = await call.inspector();
   await call.forEach(call.args, async (queue) => {
-    if (!(await inspector.pauseQueue(queue))) return call.fail(new Error(`queue "${queue}" is already paused`));
+    if (!(await inspector.pauseQueue(queue))) return call.fail(`queue "${queue}" is already paused`);
     call.print(plain(`Queue "${queue}" is paused`));
   });
 }
@@ -172,24 +178,30 @@ async function pauseQueues(call: Call): Promise<void> {
 async function resumeQueues(call: Call): Promise<void> {
   const inspector = await call.inspector();
   await call.forEach(call.args, async (queue) => {
-    if (!(await inspector.unpauseQueue(queue))) return call.fail(new Error(`queue "${queue}" is not paused`));
+    if (!(await inspector.unpauseQueue(queue))) return call.fail(`queue "${queue}" is not paused`);
     call.print(plain(`Queue "${queue}" is resumed`));
   });
 }
 
-async function removeQueues(call: Call<{ readonly force?: boolean; readonly yes?: boolean }>): Promise<void> {
+async function removeQueues(call: Call<RemoveFlags>): Promise<void> {
   const { force = false } = call.options;
   const inspector = await call.inspector();
-  if (force && !call.options.yes) {
-    const sizes = await Promise.all(call.args.map(async (queue) => (await inspector.getQueueInfo(queue)).size));
-    const names = call.args.map((queue, index) => `"${queue}" with ${countTasks(sizes[index]!)}`);
-    if (!(await confirm(call, `remove queue ${names.join(', ')}`))) return;
-  }
+  if (force && !(await confirm(call, `remove ${await describeQueues(inspector, call)}`))) return;
   const signal = call.terminal.interruption();
   await call.forEach(call.args, async (queue) => {
-    await inspector.deleteQueue(queue, { force, signal });
+    const total = force ? (await inspector.getQueueInfo(queue)).size : 0;
+    await withProgress(call.terminal, `remove queue "${queue}"`, (report) =>
+      inspector.deleteQueue(queue, { force, signal, onProgress: report && ((done) => report({ done, total })) }),
+    );
     call.print(plain(`Queue "${queue}" is removed`));
   });
+}
+
+/** Whoever is asked should know how much is at stake. */
+async function describeQueues(inspector: AsynqInspector, { args, options }: Call<RemoveFlags>): Promise<string> {
+  if (options.yes) return 'queues';
+  const sizes = await Promise.all(args.map(async (queue) => (await inspector.getQueueInfo(queue)).size));
+  return args.map((queue, index) => `queue "${queue}" with ${countTasks(sizes[index]!)}`).join(', ');
 }
 
 export const countTasks = (count: number): string => (count === 1 ? '1 task' : `${count} tasks`);

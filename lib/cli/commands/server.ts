@@ -2,14 +2,13 @@ import type { Command } from 'commander';
 import type { RunningServer } from '../../inspector/views.js';
 import type { Call } from '../call.js';
 import { bytesAsJson } from '../json.js';
-import type { Terminal } from '../terminal.js';
-import { addCommand, addGroup, type Outcome } from '../tree.js';
+import { addCommand, addGroup, type Frame } from '../tree.js';
 import { jsonOption } from '../values.js';
 import { formatDistance } from '../when.js';
 
-export function addServerCommands(root: Command, terminal: Terminal, outcome: Outcome): void {
+export function addServerCommands(root: Command, frame: Frame): void {
   const group = addGroup(root, 'server', 'look at servers');
-  addCommand<{ readonly json?: boolean }>(group, terminal, outcome, {
+  addCommand<{ readonly json?: boolean }>(group, frame, {
     usage: 'list',
     aliases: ['ls'],
     summary: 'list the servers that run, with their queues by priority',

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import type { QueueInfo } from '../../inspector/views.js';
 import type { Call } from '../call.js';
-import type { Terminal } from '../terminal.js';
-import { addCommand, type Outcome } from '../tree.js';
+import { addCommand, type Frame } from '../tree.js';
 import { jsonOption } from '../values.js';
 import { DAY_COLUMNS, STATE_COLUMNS } from './queue.js';
 
@@ -10,8 +9,8 @@ interface StatsFlags {
   readonly json?: boolean;
 }
 
-export function addStats(root: Command, terminal: Terminal, outcome: Outcome): void {
-  addCommand<StatsFlags>(root, terminal, outcome, {
+export function addStats(root: Command, frame: Frame): void {
+  addCommand<StatsFlags>(root, frame, {
     usage: 'stats',
     summary: 'show how all queues stand, what was done today, and how Redis is',
     details:

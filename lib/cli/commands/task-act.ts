@@ -3,9 +3,8 @@ import { CANCEL_OUTCOMES } from '../../broker/cancellation.js';
 import type { CancelOptions } from '../../inspector/cancel-options.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { Call } from '../call.js';
-import type { Terminal } from '../terminal.js';
 import { plain } from '../text.js';
-import { addCommand, type Outcome } from '../tree.js';
+import { addCommand, type Frame } from '../tree.js';
 import { idOption, queueOption } from '../values.js';
 
 interface OneTask {
@@ -38,8 +37,8 @@ const ACTIONS = [
   },
 ] as const;
 
-export function addTaskActions(group: Command, terminal: Terminal, outcome: Outcome): void {
-  addCommand<CancelOptions>(group, terminal, outcome, {
+export function addTaskActions(group: Command, frame: Frame): void {
+  addCommand<CancelOptions>(group, frame, {
     usage: 'cancel <id...>',
     summary: 'cancel tasks that are running',
     details:
@@ -55,7 +54,7 @@ export function addTaskActions(group: Command, terminal: Terminal, outcome: Outc
     run: cancelTasks,
   });
   for (const { act, done, ...spec } of ACTIONS) {
-    addCommand<OneTask>(group, terminal, outcome, {
+    addCommand<OneTask>(group, frame, {
       ...spec,
       options: [queueOption(), idOption()],
       examples: [`task ${spec.usage} -q default -i f1720682-f5a6-4db1-8953-4f48ae541d0f`],
@@ -65,7 +64,7 @@ export function addTaskActions(group: Command, terminal: Terminal, outcome: Outc
       },
     });
   }
-  addCommand<OneTask & { readonly payload: string }>(group, terminal, outcome, {
+  addCommand<OneTask & { readonly payload: string }>(group, frame, {
     usage: 'update-payload',
     summary: 'give a scheduled task another payload',
     options: [

@@ -5,8 +5,7 @@ import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { Call } from '../call.js';
 import { confirm } from '../confirm.js';
 import { withProgress } from '../progress.js';
-import type { Terminal } from '../terminal.js';
-import { addCommand, type Outcome } from '../tree.js';
+import { addCommand, type Frame } from '../tree.js';
 import { groupOption, queueOption, stateOption, yesOption } from '../values.js';
 import { countTasks } from './queue.js';
 
@@ -46,10 +45,10 @@ const SPECS: readonly AllSpec[] = [
 ];
 
 /** The operations of the inspector act on some hundred tasks at a time, so that they can be watched and stopped. */
-export function addTaskBulk(group: Command, terminal: Terminal, outcome: Outcome): void {
+export function addTaskBulk(group: Command, frame: Frame): void {
   for (const spec of SPECS) {
     const { action, states, summary } = spec;
-    addCommand<AllFlags>(group, terminal, outcome, {
+    addCommand<AllFlags>(group, frame, {
       usage: `${action}all`,
       summary,
       options: [queueOption(), stateOption(states), groupOption(), ...(action === 'delete' ? [yesOption()] : [])],

@@ -2,9 +2,8 @@ import { type Command, Option } from 'commander';
 import type { TaskOptions } from '../../task/options.js';
 import type { Call } from '../call.js';
 import { taskAsJson } from '../json.js';
-import type { Terminal } from '../terminal.js';
 import { plain } from '../text.js';
-import { addCommand, type Outcome } from '../tree.js';
+import { addCommand, type Frame } from '../tree.js';
 import { count, duration, jsonOption, time } from '../values.js';
 
 interface EnqueueFlags {
@@ -23,8 +22,8 @@ interface EnqueueFlags {
   readonly json?: boolean;
 }
 
-export function addTaskEnqueue(group: Command, terminal: Terminal, outcome: Outcome): void {
-  addCommand<EnqueueFlags>(group, terminal, outcome, {
+export function addTaskEnqueue(group: Command, frame: Frame): void {
+  addCommand<EnqueueFlags>(group, frame, {
     usage: 'enqueue',
     summary: 'enqueue a task',
     details: 'Durations are written as 90s, 1h30m or 500ms, times in RFC 3339. What is not given is as in the library.',

@@ -3,8 +3,7 @@ import type { Call } from '../call.js';
 import { taskAsJson } from '../json.js';
 import type { Column } from '../table.js';
 import { describeBytes } from '../text.js';
-import { addCommand, type Outcome } from '../tree.js';
-import type { Terminal } from '../terminal.js';
+import { addCommand, type Frame } from '../tree.js';
 import { groupOption, idOption, jsonOption, pageOptions, positive, queueOption, stateOption } from '../values.js';
 import { formatDistance, formatDuration, formatMoment, formatTime } from '../when.js';
 import type { TaskList } from '../../inspector/inspector.js';
@@ -23,8 +22,8 @@ interface ListFlags extends Pick<SearchOptions, (typeof CRITERIA)[number] | 'gro
 
 const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
 
-export function addTaskReading(group: Command, terminal: Terminal, outcome: Outcome): void {
-  addCommand<ListFlags>(group, terminal, outcome, {
+export function addTaskReading(group: Command, frame: Frame): void {
+  addCommand<ListFlags>(group, frame, {
     usage: 'list',
     aliases: ['ls'],
     summary: 'list the tasks of a state, page by page, or search them',
@@ -54,7 +53,7 @@ export function addTaskReading(group: Command, terminal: Terminal, outcome: Outc
     ],
     run: listTasks,
   });
-  addCommand<{ queue: string; id: string; json?: boolean }>(group, terminal, outcome, {
+  addCommand<{ queue: string; id: string; json?: boolean }>(group, frame, {
     usage: 'inspect',
     summary: 'show all there is to know about a task',
     options: [queueOption(), idOption(), jsonOption()],
