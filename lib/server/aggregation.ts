@@ -76,11 +76,12 @@ export class Aggregation {
     const { clock } = this.grouping;
     const left = deadline * 1000 - clock.now();
     if (left <= 0) throw new DeadlineExceededError();
+    const working = work();
     let timer: ClockTimer | undefined;
     const passed = new Promise<never>((_, reject) => {
       timer = clock.after(left, () => reject(new DeadlineExceededError()));
     });
-    return Promise.race([work(), passed]).finally(() => timer?.cancel());
+    return Promise.race([working, passed]).finally(() => timer?.cancel());
   }
 }
 

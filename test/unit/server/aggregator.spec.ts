@@ -132,6 +132,16 @@ describe('the aggregator', () => {
     expect(told(rig, 'groupAggregated')).toHaveLength(1);
   });
 
+  it('takes a function that throws at once for one that rejects', async () => {
+    const aggregate: Aggregate = () => {
+      throw new Error('no database');
+    };
+    const rig = await setUp([entry(aggregate)], { groupGracePeriod: '1s' });
+    await rig.add({ groupKey: 'g' });
+    await pass(rig.clock, 125_000); // past the deadline, when nothing else may go wrong
+    expect(told(rig, 'aggregationFailed')[0]).toMatchObject({ error: { message: 'no database' } });
+  });
+
   it.each([
     ['duplicate', { uniqueKey: 'lock' }, { uniqueTtl: 600 }, 'ASYNQ_DUPLICATE_TASK'],
     ['conflict', { id: 'taken' }, {}, 'ASYNQ_TASK_ID_CONFLICT'],
