@@ -95,9 +95,11 @@ function wait(store: QueueStore, name: string, id: string, record: TaskRecord, n
   const seconds = Math.min(WAIT_LEAST + Math.floor(line.size / WAITING_PER_SECOND), WAIT_MOST);
   const till = floorSeconds(now) + seconds;
   record.state = 'retry';
-  record.waits = { since: record.waits?.since ?? ++store.waiters, till };
+  // Its place: microseconds, but in any case behind those that are there.
+  const since = record.waits?.since ?? Math.max(Math.floor(now) * 1000, (line.last()?.score ?? 0) + 1);
+  record.waits = { since, till };
   store.retry.set(id, till);
-  line.set(id, record.waits.since);
+  line.set(id, since);
 }
 
 /** The longest waiting ones first. Who has left the retries since, or stands there for another time, no longer waits. */

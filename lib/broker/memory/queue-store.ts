@@ -68,8 +68,6 @@ export class QueueStore {
   readonly failed = new Counter();
   /** Whether something was ever enqueued: only then the queue is listed. */
   announced = false;
-  /** Tasks that ever waited in a line. */
-  waiters = 0;
   private turns = 0;
   private readonly startsByWindow = new Map<number, Starts>();
   private pauseTime: number | undefined;
