@@ -5,8 +5,8 @@ import { COMPLETION_SCRIPTS, type Shell } from '../completion-scripts.js';
 import type { Terminal } from '../terminal.js';
 import { addCommand, type Frame } from '../tree.js';
 
-/** Whoever has pressed the tab key does not wait longer, in milliseconds. */
-const PATIENCE = 700;
+/** Whoever has pressed the tab key does not wait longer for Redis, in milliseconds. */
+const PATIENCE = 1_000;
 
 export function addCompletion(root: Command, frame: Frame): void {
   addCommand(root, frame, {
@@ -37,8 +37,9 @@ const namesFrom =
   (terminal: Terminal): Names =>
   async (kind, flags) => {
     const call = new Call(terminal, [], {}, flags);
-    const late = new Promise<string[]>((resolve) => terminal.clock.after(PATIENCE, () => resolve([])));
     try {
+      await call.session(); // loading takes a part of a second, and is no reason to give up
+      const late = new Promise<string[]>((resolve) => terminal.clock.after(PATIENCE, () => resolve([])));
       return await Promise.race([late, ask(call, kind)]);
     } catch {
       return [];
