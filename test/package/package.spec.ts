@@ -98,6 +98,13 @@ describe.each(['nest12', 'nest11'] as const)('beside %s', (nest) => {
     expect(existsSync(join(folder, 'node_modules', 'class-transformer'))).toBe(false);
   });
 
+  it('has the command line', async () => {
+    const npx = (...args: string[]) => run(join(folder, 'esm'), 'npx', ['--no-install', 'nestjs-asynq', ...args]);
+    expect(await npx('version')).toMatchObject({ stdout: 'nestjs-asynq version 0.1.0\n', status: 0 });
+    const paused = await npx('queue', 'pause', nest, '-u', redis.url);
+    expect(paused).toMatchObject({ stdout: `Queue "${nest}" is paused\n`, status: 0 });
+  });
+
   describe.each(['esm', 'cjs'])('an app that is %s', (app) => {
     it('compiles with the payload types of its tasks, every declaration checked', async () => {
       expect(await compile(app)).toMatchObject({ stdout: '', status: 0 });
@@ -113,17 +120,6 @@ describe.each(['nest12', 'nest11'] as const)('beside %s', (nest) => {
     it('runs a task on Redis, and ends by itself', async () => {
       const outcome = await node(app, 'redis', { REDIS_URL: redis.url });
       expect(outcome).toEqual({ stdout: '["letter:send to redis after 0 retries"]\n', stderr: '', status: 0 });
-    });
-
-    it('has the command line', async () => {
-      const npx = (...args: string[]) => run(join(folder, app), 'npx', ['--no-install', 'nestjs-asynq', ...args]);
-      expect(await npx('version')).toMatchObject({ stdout: 'nestjs-asynq version 0.1.0\n', status: 0 });
-      const queue = `${nest}-${app}`;
-      expect(await npx('queue', 'pause', queue, '-u', redis.url)).toMatchObject({
-        status: 0,
-        stdout: `Queue "${queue}" is paused\n`,
-      });
-      expect(await npx('task', 'run')).toMatchObject({ status: 2, stdout: '' });
     });
 
     it('is tested with the testing kit', async () => {
