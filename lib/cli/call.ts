@@ -6,7 +6,7 @@ import { explain, isAboutOne } from './failures.js';
 import { toJson } from './json.js';
 import type { Session } from './session.js';
 import { type Column, type Screen, renderFields, renderTable } from './table.js';
-import { hasColors, type Output, type Terminal } from './terminal.js';
+import { columnsOf, hasColors, type Output, type Terminal } from './terminal.js';
 import { plain, plainLines } from './text.js';
 
 /** Global options as they were given, wherever on the line. */
@@ -108,7 +108,7 @@ export class Call<Options = object> {
   }
 
   private screen(output: Output): Screen {
-    const width = output.isTTY ? (output.columns ?? 80) : Infinity;
+    const width = output.isTTY ? columnsOf(output, 80) : Infinity;
     const colors = hasColors(output, this.terminal);
     return { width, bold: (text) => (colors ? `\u001b[1m${text}\u001b[22m` : text) };
   }

@@ -1,6 +1,6 @@
 import type { SingleBar as SingleBarType } from 'cli-progress';
 import type { BulkOptions } from '../inspector/bulk.js';
-import { isScreen, type Terminal } from './terminal.js';
+import { columnsOf, isScreen, type Terminal } from './terminal.js';
 import { cut, plain } from './text.js';
 
 type Report = NonNullable<BulkOptions['onProgress']>;
@@ -20,7 +20,7 @@ export async function withProgress<T>(
   const { SingleBar } = await import('cli-progress');
   let bar: SingleBarType | undefined;
   const begin = (total: number): SingleBarType => {
-    const room = (stderr.columns ?? 80) - BESIDE - 2 * String(total).length;
+    const room = columnsOf(stderr, 80) - BESIDE - 2 * String(total).length;
     const barsize = Math.max(1, Math.min(LONGEST_BAR, Math.floor(room / 2)));
     const format = '{label} [{bar}] {percentage}% {value}/{total}';
     const made = new SingleBar({ stream: stderr, barsize, format, hideCursor: true, emptyOnZero: true });

@@ -1,4 +1,4 @@
-import { CommanderError } from 'commander';
+import { type Command, CommanderError, type Option } from 'commander';
 import { explain, isInterruption, isWrongUse } from './failures.js';
 import { buildProgram } from './program.js';
 import { SETTINGS } from './settings.js';
@@ -25,16 +25,24 @@ export const STATUS = {
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
   const frame = { terminal, failed: false };
   try {
-    await buildProgram(frame).parseAsync(args.flatMap(expandSwitch), { from: 'user' });
+    const root = buildProgram(frame);
+    await root.parseAsync(expandSwitches(args, root), { from: 'user' });
     return frame.failed ? STATUS.failed : STATUS.ok;
   } catch (error) {
     return report(error, terminal);
   }
 }
 
-/** Go's flags take `--tls=false`. */
+/** Go's flags take `--tls=false`; where a value is expected, that is one. */
+function expandSwitches(args: readonly string[], root: Command): string[] {
+  const takingValues = new Set(optionsOf(root).flatMap(({ required, short, long }) => (required ? [short, long] : [])));
+  return args.flatMap((arg, index) => (index > 0 && takingValues.has(args[index - 1]) ? [arg] : expandSwitch(arg)));
+}
+
+const optionsOf = (command: Command): Option[] => [...command.options, ...command.commands.flatMap(optionsOf)];
+
 function expandSwitch(arg: string): string[] {
-  const [, name, value] = /^--(cluster|tls|insecure|json|force)=(true|false)$/.exec(arg) ?? [];
+  const [, name, value] = /^--(cluster|tls|insecure|json|force|yes)=(true|false)$/.exec(arg) ?? [];
   if (name === undefined) return [arg];
   if (value === 'true') return [`--${name}`];
   return name in SETTINGS ? [`--no-${name}`] : [];

@@ -25,6 +25,9 @@ export interface Terminal {
   interruption(): AbortSignal;
 }
 
+/** Columns of a terminal; some do not know their size, and say 0. */
+export const columnsOf = (output: Output, otherwise: number): number => output.columns || otherwise;
+
 /** Whether it is a terminal that understands escape sequences. */
 export const isScreen = (output: Output, { env }: Terminal): boolean => output.isTTY === true && env['TERM'] !== 'dumb';
 

@@ -1,7 +1,7 @@
 import { type Argument, Command, Help, Option } from 'commander';
 import { Call, type GlobalFlags } from './call.js';
 import { SETTINGS } from './settings.js';
-import { hasColors, type Terminal } from './terminal.js';
+import { columnsOf, hasColors, type Terminal } from './terminal.js';
 
 /** A command of the tree, without its place in it. */
 export interface CommandSpec<Options> {
@@ -51,8 +51,8 @@ export function createRoot(terminal: Terminal): Command {
     .configureOutput({
       writeOut: (text) => void terminal.stdout.write(text),
       writeErr: (text) => void terminal.stderr.write(text),
-      getOutHelpWidth: () => terminal.stdout.columns ?? 100,
-      getErrHelpWidth: () => terminal.stderr.columns ?? 100,
+      getOutHelpWidth: () => columnsOf(terminal.stdout, 100),
+      getErrHelpWidth: () => columnsOf(terminal.stderr, 100),
       getOutHasColors: () => hasColors(terminal.stdout, terminal),
       getErrHasColors: () => hasColors(terminal.stderr, terminal),
     });

@@ -57,7 +57,7 @@ describe('a command line', () => {
       ['-n', '1', 'queue', '-n', '2', 'list', '-nx'],
     ])
       expect((await runHere(args)).stderr).toContain('--db is "x"');
-    const { stderr } = await runHere(['queue', 'list', '--tls=false', '--insecure=true', ...AWAY]);
+    const { stderr } = await runHere(['--insecure=true', 'queue', 'list', '--tls=false', ...AWAY]);
     expect(stderr).toContain('--insecure is for TLS, and there is none');
   });
 

@@ -374,6 +374,8 @@ describe('the command line', () => {
         uniqueKey: '',
       },
     });
+    expect(await lines('task enqueue -t mail -l --tls=true --id flag')).toHaveLength(1);
+    expect((await fixture.broker.getTask('default', 'flag'))?.message.payload.toString()).toBe('--tls=true');
     const all =
       '--retry 3 --queue low --id x --timeout 90s --deadline 2031-01-01T00:00:00Z --unique 1h --process_in 10m --retention 24h';
     expect(await lines(`task enqueue -t mail -l {} ${all}`)).toEqual([
