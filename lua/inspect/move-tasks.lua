@@ -42,17 +42,18 @@ local function leave_set(set, id, group)
   return true
 end
 
--- From which end a long line is searched for one task: they stand in it by when they became pending, save for a few.
-local function nearer_end(since)
+-- From which end a long line is searched for one task: they stand in it by when they became pending, save for those that were put
+-- back to the front.
+local function nearer_end(id, since)
   local length = call('LLEN', pending)
-  if only ~= '' or length < 1000 then return -1 end
+  if only ~= '' or length < 1000 or call('LPOS', pending, id, 'RANK', -1, 'MAXLEN', 1000) then return -1 end
   local middle = try('HGET', ARGV[1] .. call('LINDEX', pending, math.floor(length / 2)), 'pending_since')
   local here, there = tonumber(since), type(middle) == 'string' and tonumber(middle)
   return here and there and here > there and 1 or -1
 end
 
 local function leave(state, group, id, since)
-  if state == 'pending' then return call('LREM', pending, nearer_end(since), id) > 0 end
+  if state == 'pending' then return call('LREM', pending, nearer_end(id, since), id) > 0 end
   if state == 'aggregating' then return leave_set(ARGV[2] .. group, id, group) end
   return leave_set(sorted[state], id)
 end

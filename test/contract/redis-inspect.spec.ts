@@ -241,13 +241,26 @@ describe('one task of a long line', () => {
     }
     driver.clock.advance(1_000);
     await driver.add({ id: 'new' });
-    // A second entry of the same id, at the other end, shows from which end the first was found.
+    // A second entry of the same id, at the other end, or not quite there, shows from which end the first was found.
     if (id === 'old') await redis.lpush(keys.pending, id);
-    else await redis.rpush(keys.pending, id);
+    else await redis.linsert(keys.pending, 'BEFORE', (await redis.lindex(keys.pending, -1_100))!, id);
     expect(await broker.moveTasks('default', 'delete', [id])).toEqual(['moved']);
-    expect(await redis.lindex(keys.pending, kept === 'the back' ? 0 : -1)).toBe(id);
+    expect(await redis.lindex(keys.pending, kept === 'the back' ? 0 : -1_101)).toBe(id);
     expect(await redis.llen(keys.pending)).toBe(1_202);
     expect(await redis.lpos(keys.pending, id, 'RANK', kept === 'the back' ? 2 : -2)).toBeNull();
+  });
+
+  it('is looked for from the front when it was put back there', async () => {
+    const driver = current();
+    const { redis, keys, broker } = driver;
+    await driver.add({ id: 'again' });
+    const { lease } = await driver.takeOne();
+    await driver.enqueue(Array.from({ length: 1_200 }, () => request()));
+    driver.clock.advance(1_000);
+    await driver.settle({ kind: 'requeue', lease });
+    await redis.lpush(keys.pending, 'again');
+    expect(await broker.moveTasks('default', 'delete', ['again'])).toEqual(['moved']);
+    expect(await redis.lindex(keys.pending, 0)).toBe('again');
   });
 });
 

@@ -387,6 +387,15 @@ describe('AsynqInspector', () => {
     await expect(inspector.cancelProcessing(' ')).rejects.toThrow(InvalidOptionError);
   });
 
+  it('has recorded what is to become of a task when the message is heard', async () => {
+    const { broker, inspector } = await setUp();
+    const recorded = new Promise((resolve) => {
+      void broker.subscribeCancellations((id) => resolve(broker.findCancellations([id])));
+    });
+    await inspector.cancelProcessing('a', { outcome: 'archive' });
+    expect(await recorded).toMatchObject([{ id: 'a', outcome: 'archive' }]);
+  });
+
   it.each([
     [{ reason: ' ' }, /reason must contain/],
     [{ reason: 'x'.repeat(1_001) }, /reason has 1001 characters; it may have 1000/],
