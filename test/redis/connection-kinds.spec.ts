@@ -74,6 +74,20 @@ describe('Sentinel', () => {
     expect(await observe(group.replica.port).client('LIST')).not.toContain('cmd=blpop');
   });
 
+  it('rejects a fetch as soon as no sentinel has answered, and says so once', async () => {
+    const sentinels = [{ host: '127.0.0.1', port: await freePort() }];
+    const connections = connectionsTo({ sentinels, name: 'm' });
+    const lost = signal<Error | undefined>();
+    connections.onStateChange((_role, state, error) => state === 'lost' && lost.fire(error));
+    const first = await failure(connections.ready('consume'));
+    expect(first.message).toMatch(/no connection to the master "m" of the sentinels: All sentinels are unreachable/);
+    const again = signal();
+    connections.command('consume').once('error', () => again.fire());
+    await again.fired;
+    expect(lost.values).toEqual([first.cause]);
+    expect(await failure(connections.ready('consume'))).toMatchObject({ name: 'BrokerUnavailableError' });
+  });
+
   it('tells when no sentinel answers, and closes at once', async () => {
     const sentinels = [{ host: '127.0.0.1', port: await freePort() }];
     const connections = connectionsTo({ sentinels, name: 'm' });

@@ -73,7 +73,7 @@ export class RoleConnection {
     client.on('ready', () => this.becomeReady());
     client.on('close', () => this.becomeLost());
     client.on('end', () => this.revive());
-    client.on('error', (error: Error) => this.remember(rootOf(error)));
+    client.on('error', (error: Error) => this.fail(rootOf(error)));
     client.on('node error', (error: Error) => this.remember(rootOf(error)));
     return client;
   }
@@ -105,6 +105,12 @@ export class RoleConnection {
     this.becomeLost();
     if (this.state === 'closed') return;
     this.revival = this.options.clock.after(backoff(++this.revivals), () => this.connect());
+  }
+
+  /** When no sentinel answers, nothing was opened that could be closed: the error is all that tells of it. */
+  private fail(error: Error): void {
+    this.remember(error);
+    if (this.state === 'connecting') this.becomeLost();
   }
 
   /** That a connection was closed says less than whatever was told before it. */
