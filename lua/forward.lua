@@ -16,9 +16,7 @@
 --   how many were moved, the lowest score that is left ('' when none is), and 1 when there is more to do
 --
 -- Uses shared/spread.lua
-
--- Notes looked at by one call.
-local MOST_NOTED = 500
+-- Uses shared/delayed-groups.lua
 
 local call, try = redis.call, redis.pcall
 
@@ -76,16 +74,6 @@ for source = 1, 2 do
   if lowest and (next_due == '' or tonumber(lowest) < tonumber(next_due)) then next_due = lowest end
 end
 
--- Another server may have moved some of these, and Go's lists no group. What is due has left `scheduled`, so this is the time to see.
-local more = 0
-if next_due == '' or tonumber(next_due) > tonumber(ARGV[3]) then
-  local noted = call('ZRANGE', KEYS[5], '-inf', ARGV[3], 'BYSCORE', 'LIMIT', 0, MOST_NOTED)
-  for i = 1, #noted do
-    local group = string.match(noted[i], '^[^:]*:(.+)$')
-    local size = group and try('ZCARD', ARGV[2] .. group)
-    if type(size) == 'number' and size > 0 then call('SADD', KEYS[4], group) end
-  end
-  spread('ZREM', KEYS[5], noted)
-  if #noted == MOST_NOTED then more = 1 end
-end
-return { moved, next_due, more }
+-- Another server may have moved some of what was due.
+local more = list_delayed_groups(KEYS[5], KEYS[4], ARGV[2], ARGV[3], next_due ~= '' and next_due or nil)
+return { moved, next_due, more and 1 or 0 }

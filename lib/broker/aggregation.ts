@@ -81,6 +81,13 @@ export interface AggregationBroker {
    */
   repairGroups(queue: string): Promise<{ listed: number; removed: number }>;
   /**
+   * Lists groups that tasks have joined which were scheduled with a group: a Go server that moves them there leaves their group
+   * unlisted. `forward` does it, too; this is for who only enqueues. Tasks that are due and that nobody has moved are left for later.
+   *
+   * @returns Unix seconds when the next such task joins its group; `undefined` when none is left
+   */
+  listDelayedGroups(queue: string): Promise<number | undefined>;
+  /**
    * Some groups whose last task joined at or before their cutoff: what nobody aggregates. Looks at about a hundred that have one, and
    * among about a thousand for those.
    *

@@ -1,3 +1,4 @@
+import type { AggregationBroker } from '../broker/aggregation.js';
 import type { Broker, ProducerBroker } from '../broker/broker.js';
 import { ClosedError, InvalidOptionError, InvalidTaskError } from '../errors.js';
 import type { PayloadCodec } from '../task/codec.js';
@@ -8,13 +9,16 @@ import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { BatchLimits } from './batch.js';
 import { Bulk } from './bulk.js';
 import { Coalescer } from './coalescer.js';
+import { GroupReminder } from './group-reminder.js';
 import { type AnyTask, readItem } from './item.js';
 import { statusError } from './outcome.js';
 import { infoOf, Preparer, type PreparedTask } from './preparer.js';
 import type { DefinedItem, EnqueueResult, NamedItem, PayloadArguments } from './types.js';
 
 /** What a client needs of a broker. */
-export type ClientBroker = ProducerBroker & Pick<Broker, 'clock' | 'keyPrefix'>;
+export type ClientBroker = ProducerBroker &
+  Pick<AggregationBroker, 'listDelayedGroups'> &
+  Pick<Broker, 'clock' | 'keyPrefix'>;
 
 export interface AsynqClientOptions {
   /** How payloads become bytes, unless the definition says. Default: JSON; bytes as they are. */
@@ -34,6 +38,7 @@ const LIMITS: BatchLimits = { tasks: 500, bytes: 1 << 20 };
 export class AsynqClient {
   private readonly preparer: Preparer;
   private readonly coalescer: Coalescer;
+  private readonly reminder: GroupReminder;
   private readonly bulks = new Set<Promise<unknown>>();
   private closing: Promise<void> | undefined;
 
@@ -46,6 +51,7 @@ export class AsynqClient {
     rejectUnknownKeys(options, ['codec', 'defaults'], 'client option', InvalidOptionError);
     this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults);
     this.coalescer = new Coalescer(broker, LIMITS);
+    this.reminder = new GroupReminder(broker);
   }
 
   /**
@@ -71,6 +77,7 @@ export class AsynqClient {
     const { request } = prepared;
     const error = statusError(await this.coalescer.add(request.message.queue, request));
     if (error) throw error;
+    this.remind(prepared);
     return infoOf(prepared);
   }
 
@@ -111,6 +118,13 @@ export class AsynqClient {
 
   private async settle(): Promise<void> {
     await Promise.all([...this.bulks, this.coalescer.close()]);
+    this.reminder.close();
+  }
+
+  private remind(prepared: PreparedTask): PreparedTask {
+    const { message, processAt } = prepared.request;
+    if (processAt !== undefined && message.groupKey !== '') this.reminder.note(message.queue, processAt);
+    return prepared;
   }
 
   private requireOpen(): void {
@@ -119,7 +133,8 @@ export class AsynqClient {
 
   private runBulk(count: number, prepare: (index: number) => PreparedTask): Promise<EnqueueResult[]> {
     // What single calls collected for a queue before this call goes first.
-    const bulk = new Bulk(this.broker, LIMITS, count, prepare, (queue) => this.coalescer.flush(queue));
+    const reminding = (index: number): PreparedTask => this.remind(prepare(index));
+    const bulk = new Bulk(this.broker, LIMITS, count, reminding, (queue) => this.coalescer.flush(queue));
     const run = bulk.run();
     this.bulks.add(run);
     return run.finally(() => this.bulks.delete(run));

@@ -1,5 +1,6 @@
--- Notes that tasks which wait in `scheduled` join their groups: `entries` are pairs of time (seconds) and name. forward.lua reads it.
--- The key ends a day after its last time, as where only Go servers are, nobody takes anything out of it.
+-- Tasks that wait in `scheduled` and join a group when they are due are noted: `<time>:<group>` at that time, in seconds. Go's
+-- forwarder puts such a task into its group and does not list the group, so that nobody finds it: whoever reads the notes does.
+-- The key ends a day after its last time, for when nobody is left who reads it. `entries` are pairs of time and name.
 local function note_delayed_groups(key, now, entries)
   if #entries == 0 then return end
   local call = redis.call
@@ -8,4 +9,19 @@ local function note_delayed_groups(key, now, entries)
   end
   local left = tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]) - tonumber(now)
   call('EXPIRE', key, string.format('%.0f', math.max(left, 0) + 86400))
+end
+
+-- Lists the groups of some notes that are due, and forgets these; answers whether there may be more. Only of notes before `first`, the
+-- lowest time left in `scheduled` (nil when there is none): those tasks have all joined their groups, and can be seen there.
+local function list_delayed_groups(key, groups, group_prefix, now, first)
+  local call, last = redis.call, now
+  if first and tonumber(first) <= tonumber(now) then last = '(' .. first end
+  local noted = call('ZRANGE', key, '-inf', last, 'BYSCORE', 'LIMIT', 0, 500)
+  for i = 1, #noted do
+    local group = string.match(noted[i], '^[^:]*:(.+)$')
+    local size = group and redis.pcall('ZCARD', group_prefix .. group)
+    if type(size) == 'number' and size > 0 then call('SADD', groups, group) end
+  end
+  if #noted > 0 then call('ZREM', key, unpack(noted)) end
+  return #noted == 500
 end

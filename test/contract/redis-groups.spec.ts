@@ -198,6 +198,26 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     expect(await driver.redis.exists(driver.keys.delayedGroups)).toBe(0);
   });
 
+  it('is found by who only enqueues, while other tasks are due that nobody has moved', async () => {
+    const driver = current();
+    for (const [id, groupKey, seconds] of [
+      ['a', 'g:1', 5],
+      ['b', 'next', 6],
+      ['c', 'later', 60],
+    ] as const) {
+      await driver.add({ id, groupKey }, { processAt: driver.now + seconds });
+    }
+    expect(await driver.broker.listDelayedGroups('default')).toBe(driver.now + 5);
+    driver.clock.advance(6000);
+    await forwardAsGo(driver, 'a');
+    expect(await driver.broker.listDelayedGroups('default')).toBe(driver.now);
+    expect(await driver.redis.smembers(driver.keys.groups)).toEqual(['g:1']);
+    await forwardAsGo(driver, 'b');
+    expect(await driver.broker.listDelayedGroups('default')).toBe(driver.now + 54);
+    expect((await driver.redis.smembers(driver.keys.groups)).sort()).toEqual(['g:1', 'next']);
+    expect(await driver.broker.listDelayedGroups('empty')).toBeUndefined();
+  });
+
   it('lists no group that is empty, or has become another kind of key, or was never noted as we do', async () => {
     const driver = current();
     for (const groupKey of ['gone', 'text']) await driver.add({ id: groupKey, groupKey }, { processAt: driver.now });

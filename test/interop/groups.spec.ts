@@ -121,6 +121,22 @@ describeWithGo('groups', () => {
     expect(go.seen('start', { queue, type: 'part' })).toEqual([]);
   });
 
+  it('has Go alone aggregate a task that joins its group later', async () => {
+    const { go, ours } = interop;
+    const queue = interop.queue();
+    await interop.serve(go, queue, AGGREGATE);
+    const { id } = await ours.enqueue({
+      type: 'part',
+      queue,
+      group: 'g:h',
+      payload: Buffer.from('1'),
+      processIn: 1_000,
+    });
+    await interop.untilState(queue, id, 'aggregating');
+    // Some seconds later the process that has enqueued it lists the group.
+    await vi.waitFor(() => expect(ranBy(go, queue)).toEqual([['1']]), { timeout: 20_000, interval: 50 });
+  });
+
   it('leaves it to Go to aggregate a task that joins its group later', async () => {
     const { go, ours } = interop;
     const queue = interop.queue();

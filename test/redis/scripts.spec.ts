@@ -50,7 +50,7 @@ const headerOf = (name: ScriptName): string => /^(?:--.*\n)+/.exec(readLua(scrip
 const SHARED = [
   { file: 'shared/spread.lua', defines: ['spread'] },
   { file: 'shared/stored.lua', defines: ['stored'] },
-  { file: 'shared/delayed-groups.lua', defines: ['note_delayed_groups'] },
+  { file: 'shared/delayed-groups.lua', defines: ['note_delayed_groups', 'list_delayed_groups'] },
   { file: 'shared/fence.lua', defines: ['held_leases'] },
   { file: 'shared/starts.lua', defines: ['starts_left', 'count_starts'] },
 ];
@@ -80,6 +80,7 @@ const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   finishSet: () => fixture.broker.finishSet({ ...claimedSet(), tasks: [], damaged: [] }, request()),
   reclaimStaleSets: () => fixture.broker.reclaimStaleSets('default'),
   repairGroups: () => fixture.broker.repairGroups('default'),
+  listDelayedGroups: () => fixture.broker.listDelayedGroups('default'),
   writeServerState: () => fixture.broker.writeServerState(INFO, [], 10),
   recordCancellation: () => fixture.broker.recordCancellation(cancellation()),
   findCancellations: async () => {

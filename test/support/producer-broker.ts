@@ -1,4 +1,5 @@
-import type { EnqueueRequest, EnqueueStatus, ProducerBroker } from '../../lib/broker/broker.js';
+import type { EnqueueRequest, EnqueueStatus } from '../../lib/broker/broker.js';
+import type { ClientBroker } from '../../lib/client/client.js';
 import { ManualClock } from '../../lib/clock.js';
 
 /** One `enqueue` call as the broker saw it. */
@@ -8,7 +9,7 @@ export interface ProducerCall {
 }
 
 /** A broker that stores nothing: it records what it is asked, and answers, fails or waits as it is told. */
-export class FakeProducerBroker implements ProducerBroker {
+export class FakeProducerBroker implements ClientBroker {
   readonly clock: ManualClock;
   readonly keyPrefix: string;
   readonly calls: ProducerCall[] = [];
@@ -44,6 +45,10 @@ export class FakeProducerBroker implements ProducerBroker {
   release(): void {
     this.holding = false;
     for (const go of this.held.splice(0)) go();
+  }
+
+  async listDelayedGroups(): Promise<number | undefined> {
+    return undefined;
   }
 
   async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {

@@ -149,6 +149,11 @@ export class MemoryBroker implements Broker {
     return this.change(queue, () => ({ listed: 0, removed: 0 }));
   }
 
+  /** Every group that holds tasks is listed here. */
+  async listDelayedGroups(): Promise<undefined> {
+    return undefined;
+  }
+
   async listOverdueGroups(queue: string, cutoffOf: (group: string) => number | undefined): Promise<string[]> {
     return this.change(queue, (store) => aggregate.listOverdueGroups(store, cutoffOf));
   }

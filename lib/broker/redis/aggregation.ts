@@ -153,6 +153,16 @@ export class RedisAggregation implements AggregationBroker {
     return total;
   }
 
+  async listDelayedGroups(queue: string): Promise<number | undefined> {
+    const keys = this.keyspace.queue(queue);
+    const argv = [keys.groupPrefix, String(floorSeconds(this.clock.now()))];
+    for (;;) {
+      const reply = await this.scripts.run('monitor', 'listDelayedGroups', queueKeys('listDelayedGroups', keys), argv);
+      const [next, more] = reply as [Buffer, number];
+      if (more === 0) return next.length > 0 ? readScore(next.toString()) : undefined;
+    }
+  }
+
   async listOverdueGroups(queue: string, cutoffOf: (group: string) => number | undefined): Promise<string[]> {
     const keys = this.keyspace.queue(queue);
     const some = new Map<string, number>();

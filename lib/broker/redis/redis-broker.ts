@@ -170,6 +170,10 @@ export class RedisBroker implements Broker {
     return this.aggregation.repairGroups(queue);
   }
 
+  listDelayedGroups(queue: string): Promise<number | undefined> {
+    return this.aggregation.listDelayedGroups(queue);
+  }
+
   listOverdueGroups(queue: string, cutoffOf: (group: string) => number | undefined): Promise<string[]> {
     return this.aggregation.listOverdueGroups(queue, cutoffOf);
   }

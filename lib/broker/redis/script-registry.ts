@@ -95,6 +95,7 @@ export const SCRIPTS = {
     keys: ['aggregationSets', 'groups'],
     argv: ['taskPrefix', 'groupPrefix', 'now', 'limit'],
   },
+  listDelayedGroups: { keys: ['scheduled', 'groups', 'delayedGroups'], argv: ['groupPrefix', 'now'] },
   repairGroups: { keys: ['aggregationSets', 'groups'], argv: ['groupPrefix'] },
   writeServerState: { keys: ['server', 'workers'], argv: ['ttl', 'info'] },
   acquireTokens: { keys: ['semaphore'], argv: ['tokens', 'now', 'deadline'] },
