@@ -11,14 +11,19 @@ export interface Proxy {
   close(): void;
 }
 
-/** A TCP proxy before a port on loopback, for answers that get lost on their way. Ends with the test. */
-export async function startProxy(target: number): Promise<Proxy> {
+/**
+ * A TCP proxy before a port on loopback, for answers that get lost on their way, or take their time. Ends with the test.
+ *
+ * @param delay milliseconds that every reply takes
+ */
+export async function startProxy(target: number, delay = 0): Promise<Proxy> {
   const sockets = new Set<Socket>();
   let held = false;
   const server = createServer((client) => {
     const upstream = connect(target, '127.0.0.1');
     client.pipe(upstream);
-    upstream.on('data', (chunk) => held || client.write(chunk));
+    const pass = (chunk: Buffer): void => void (held || client.destroyed || client.write(chunk));
+    upstream.on('data', (chunk) => (delay > 0 ? setTimeout(pass, delay, chunk) : pass(chunk)));
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on('error', () => undefined);
