@@ -42,7 +42,9 @@ class Subscription {
     const connection = await this.connections.open('subscribe', () => this.connection && this.reopenLater());
     try {
       const { client } = connection;
-      client.on('messageBuffer', (_channel: Buffer, message: Buffer) => this.onMessage(message.toString()));
+      client.on('messageBuffer', (_channel: Buffer, message: Buffer) => {
+        if (!this.stopped) this.onMessage(message.toString());
+      });
       await client.subscribe(this.channel);
       if (!connection.isOpen) throw new Error('Connection is closed.');
     } catch (error) {
