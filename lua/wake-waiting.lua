@@ -5,35 +5,62 @@
 --   1 waiting
 --   2 retry
 --   3 pending
+--   4 paused
 -- ARGV
 --   1 taskPrefix
 --   2 nowNanos
 --   3 count
 -- Returns
---   how many were put there, and how many still wait
+--   how many were put there (none while the queue is paused), and how many still wait
+--
+-- Uses shared/spread.lua
 
 local call, try = redis.call, redis.pcall
 -- How many places without a task are cleared away in one call.
 local MOST_GONE = 1000
+-- How many tasks that were woken before, and still stand at the front, are kept in their order with those that are woken now.
+local MOST_AHEAD = 256
 
 call('LLEN', KEYS[3])
 call('ZCARD', KEYS[2])
+local waiting = call('ZCARD', KEYS[1])
+if waiting == 0 or call('EXISTS', KEYS[4]) == 1 then return { 0, waiting } end
 
-local count, woken, gone = tonumber(ARGV[3]), {}, 0
+-- Until when it stands among the retries, and since when it has waited.
+local function waits(id)
+  local text = try('HGET', ARGV[1] .. id, 'waits')
+  if type(text) == 'string' then return string.match(text, '^(%d+) (%d+)$') end
+end
+
+local count, woken, gone, since = tonumber(ARGV[3]), {}, 0, {}
 while #woken < count and gone < MOST_GONE do
-  local place = call('ZPOPMIN', KEYS[1])
-  local id = place[1]
+  local id = call('ZPOPMIN', KEYS[1])[1]
   if not id then break end
-  local waits, score = try('HGET', ARGV[1] .. id, 'waits'), call('ZSCORE', KEYS[2], id)
-  if score and type(waits) == 'string' and string.match(waits, '^%d+') == score then
+  local till, from = waits(id)
+  if till and till == call('ZSCORE', KEYS[2], id) then
     woken[#woken + 1] = id
+    since[id] = tonumber(from)
   else
     gone = gone + 1
   end
 end
-for i = #woken, 1, -1 do
+if #woken == 0 then return { 0, call('ZCARD', KEYS[1]) } end
+
+local line, ahead = {}, call('LRANGE', KEYS[3], -MOST_AHEAD, -1)
+for i = #ahead, 1, -1 do
+  local _, from = waits(ahead[i])
+  if not from then break end
+  since[ahead[i]] = tonumber(from)
+  line[#line + 1] = ahead[i]
+end
+if #line > 0 then call('LTRIM', KEYS[3], 0, -#line - 1) end
+for i = 1, #woken do
   call('ZREM', KEYS[2], woken[i])
   call('HSET', ARGV[1] .. woken[i], 'state', 'pending', 'pending_since', ARGV[2])
-  call('RPUSH', KEYS[3], woken[i])
+  line[#line + 1] = woken[i]
 end
+table.sort(line, function(one, other)
+  return since[one] > since[other]
+end)
+spread('RPUSH', KEYS[3], line)
 return { #woken, call('ZCARD', KEYS[1]) }

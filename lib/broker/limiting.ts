@@ -20,8 +20,9 @@ export interface LimitingBroker {
   /** Counts up to `wanted` starts of a scope; answers how many may be, and milliseconds until more may (0 when all may). */
   takeStarts(scope: string, limit: StartLimit, wanted: number): Promise<{ granted: number; retryIn: number }>;
   /**
-   * Puts up to `count` tasks that wait in a line to the front of their queue, the one that has waited longest first. A task that was
-   * run, archived or deleted meanwhile has lost its place.
+   * Puts up to `count` tasks that wait in a line to the front of their queue, the one that has waited longest first, and behind those
+   * that were woken before and have waited longer; none while the queue is paused. A task that was run, archived or deleted
+   * meanwhile has lost its place.
    */
   wakeWaiting(queue: string, line: string, count: number): Promise<{ woken: number; left: number }>;
 }

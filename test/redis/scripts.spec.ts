@@ -290,6 +290,7 @@ describe('a key of the wrong type', () => {
   /** Keys whose type does not matter: overwritten, looked up by existence, or not looked at by these calls. */
   const UNREAD: Partial<Record<ScriptName, KeyName[]>> = {
     exchange: ['paused'],
+    wakeWaiting: ['paused'],
     writeServerState: ['server', 'workers'],
     writeSchedulerEntries: ['schedulerEntries'],
     getTask: ['scheduled', 'retry'],

@@ -17,6 +17,8 @@ const LOOK_AGAIN = 100;
 const WAIT_LEAST = 60;
 const WAITING_PER_SECOND = 10;
 const WAIT_MOST = 3_600;
+/** How many tasks that were woken before, and still stand at the front, are kept in their order with those that are woken now. */
+const MOST_AHEAD = 256;
 
 /** Settles in order, then takes. Messages are encoded, and so checked, before anything is written. */
 export function exchange(store: QueueStore, queue: string, request: ExchangeRequest, now: number): ExchangeReply {
@@ -102,23 +104,43 @@ function wait(store: QueueStore, name: string, id: string, record: TaskRecord, n
   line.set(id, since);
 }
 
-/** The longest waiting ones first. Who has left the retries since, or stands there for another time, no longer waits. */
+/**
+ * The longest waiting ones first, those that were woken before and not taken yet among them. Who has left the retries since, or stands
+ * there for another time, no longer waits.
+ */
 export function wakeWaiting(store: QueueStore, name: string, count: number, now: number) {
   const line = store.line(wellFormed(name));
+  if (store.pausedAt !== undefined) return { woken: 0, left: line.size };
   const woken: string[] = [];
   for (let first = line.first(); first && woken.length < count; first = line.first()) {
     line.delete(first.id);
     const till = store.tasks.get(first.id)?.waits?.till;
     if (till !== undefined && store.retry.score(first.id) === till) woken.push(first.id);
   }
-  for (const id of woken.toReversed()) {
+  if (woken.length === 0) return { woken: 0, left: line.size };
+  const front = [...woken, ...wokenBefore(store)];
+  for (const id of woken) {
     const record = store.tasks.get(id)!;
     store.retry.delete(id);
     record.state = 'pending';
     record.pendingSince = now;
+  }
+  const since = (id: string): number => store.tasks.get(id)!.waits!.since;
+  for (const id of front.sort((one, other) => since(other) - since(one))) {
+    store.pending.remove(id);
     store.pending.pushFront(id);
   }
   return { woken: woken.length, left: line.size };
+}
+
+/** Tasks at the front of the queue that have waited in a line. */
+function wokenBefore(store: QueueStore): string[] {
+  const ids: string[] = [];
+  for (const id of store.pending) {
+    if (ids.length === MOST_AHEAD || !store.tasks.get(id)?.waits) break;
+    ids.push(id);
+  }
+  return ids;
 }
 
 /** Each archiving trims the archive, but not what it was about. */

@@ -40,7 +40,7 @@ export class RedisLimiting implements LimitingBroker {
     const answer = await this.scripts.run(
       'monitor',
       'wakeWaiting',
-      [keys.waiting(line), keys.retry, keys.pending],
+      [keys.waiting(line), keys.retry, keys.pending, keys.paused],
       argv,
     );
     const [woken, left] = answer as [number, number];

@@ -100,7 +100,7 @@ export const SCRIPTS = {
   writeServerState: { keys: ['server', 'workers'], argv: ['ttl', 'info'] },
   acquireTokens: { keys: ['semaphore'], argv: ['tokens', 'now', 'deadline'] },
   takeStarts: { keys: ['starts'], argv: ['most', 'window', 'nowNanos', 'wanted'] },
-  wakeWaiting: { keys: ['waiting', 'retry', 'pending'], argv: ['taskPrefix', 'nowNanos', 'count'] },
+  wakeWaiting: { keys: ['waiting', 'retry', 'pending', 'paused'], argv: ['taskPrefix', 'nowNanos', 'count'] },
   describeQueue: {
     file: 'inspect/describe-queue',
     keys: [

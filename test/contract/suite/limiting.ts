@@ -223,8 +223,19 @@ export function exerciseLimiting(current: () => Driver): void {
       expect(pending).toEqual([ids[0], ids[1], late]);
       expect(tasks[ids[0]!]).toMatchObject({ state: 'pending', pendingSince: driver.clock.now() });
       expect(await driver.broker.wakeWaiting('default', 'line', 9)).toEqual({ woken: 3, left: 0 });
-      expect((await driver.queue()).pending).toEqual([ids[2], ids[3], ids[4], ids[0], ids[1], late]);
+      expect((await driver.queue()).pending).toEqual([...ids, late]); // behind those that were woken before
       expect(await driver.broker.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
+    });
+
+    it('stay in their line while the queue is paused', async () => {
+      const driver = current();
+      const id = await driver.add();
+      await queueUp(driver);
+      await driver.broker.pauseQueue('default');
+      expect(await driver.broker.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 1 });
+      await driver.broker.resumeQueue('default');
+      expect(await driver.broker.wakeWaiting('default', 'line', 1)).toEqual({ woken: 1, left: 0 });
+      expect((await driver.queue()).pending).toEqual([id]);
     });
 
     it('get their old place back when they have to wait again', async () => {
