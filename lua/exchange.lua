@@ -71,9 +71,9 @@ if take > 0 and ARGV[9] ~= '' then
   running, starts, window = string.match(ARGV[9], '(%d+) (%d+) (%d+)')
   most = tonumber(running)
 end
-local fewer_in = 0
+local fewer_in, time = 0, 0
 if starts ~= '0' then
-  startable, fewer_in = starts_left(KEYS[12], tonumber(starts), tonumber(window), ARGV[3])
+  startable, fewer_in, time = starts_left(KEYS[12], tonumber(starts), tonumber(window), ARGV[3])
 end
 
 -- Refuses what INCRBY would, which must not happen half-way.
@@ -256,7 +256,7 @@ repeat
 until n == wanted or popped > wanted + MOST_GHOSTS
 reply[1] = backlog - popped
 if n > 0 then
-  if startable then count_starts(KEYS[12], n, tonumber(window), ARGV[3]) end
+  if startable then count_starts(KEYS[12], n, tonumber(window), time) end
   if spread('LPUSH', active, taken) > FEW then
     local unlisted = string.rep('\255', TOO_LONG)
     call('ZADD', lease, '0', unlisted)

@@ -13,7 +13,7 @@
 -- Uses shared/starts.lua
 
 local wanted = tonumber(ARGV[4])
-local left, fewer_in = starts_left(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3])
+local left, fewer_in, time = starts_left(KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3])
 local granted = math.min(left, wanted)
-if granted > 0 then count_starts(KEYS[1], granted, tonumber(ARGV[2]), ARGV[3]) end
+if granted > 0 then count_starts(KEYS[1], granted, tonumber(ARGV[2]), time) end
 return { granted, granted < wanted and fewer_in or 0 }

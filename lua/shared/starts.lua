@@ -1,11 +1,23 @@
 -- Counts how many tasks start in a window of time, in sixteenths of it. The oldest one counts whole, so that no stretch of that length ever
--- holds too many. `key` is a hash of counts by number of the part; `now` is in nanoseconds, as text.
+-- holds too many. `key` is a hash of counts by number of the part, and of the time of the last count.
+-- Callers' clocks differ, and may be set back: time goes on from the last count by what Redis knows has passed; only a caller that is
+-- ahead of that puts it forward, once. So the key outlives what it counts.
+local KEPT = 3600000
 
--- How many more may start, and milliseconds until that may be more.
+-- How many more may start, milliseconds until that may be more, and the time in milliseconds. `now` is in nanoseconds, as text.
 local function starts_left(key, most, window, now)
-  local part, milliseconds = math.ceil(window / 16), tonumber(string.sub(now, 1, -7))
-  local current = math.floor(milliseconds / part)
-  local left, oldest, counts = most, current, redis.call('HGETALL', key)
+  local part, time = math.ceil(window / 16), tonumber(string.sub(now, 1, -7))
+  local left, counts, last = most, redis.call('HGETALL', key), nil
+  for i = 1, #counts, 2 do
+    if counts[i] == 'last' then last = tonumber(counts[i + 1]) end
+  end
+  if last then
+    local lives = redis.call('PTTL', key)
+    local known = lives < 0 and last or last + math.max(0, 18 * part + KEPT - lives)
+    if known - time > part then time = known end -- less than that the parts blur anyway
+  end
+  local current = math.floor(time / part)
+  local oldest = current
   for i = 1, #counts, 2 do
     local at = tonumber(counts[i])
     if at and at >= current - 16 then
@@ -13,17 +25,19 @@ local function starts_left(key, most, window, now)
       oldest = math.min(oldest, at)
     end
   end
-  return math.max(0, left), (oldest + 17) * part - milliseconds
+  return math.max(0, left), (oldest + 17) * part - time, time
 end
 
-local function count_starts(key, number, window, now)
+-- `time` is what `starts_left` answered.
+local function count_starts(key, number, window, time)
   local call, part = redis.call, math.ceil(window / 16)
-  local current = math.floor(tonumber(string.sub(now, 1, -7)) / part)
+  local current = math.floor(time / part)
   local parts = call('HKEYS', key)
   for i = 1, #parts do
     local at = tonumber(parts[i])
     if not at or at < current - 16 then call('HDEL', key, parts[i]) end
   end
   call('HINCRBY', key, current, number)
-  call('PEXPIRE', key, 18 * part)
+  call('HSET', key, 'last', string.format('%.0f', time))
+  call('PEXPIRE', key, 18 * part + KEPT)
 end

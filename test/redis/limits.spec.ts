@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { SystemClock } from '../../lib/clock.js';
 import type { QueueOptions } from '../../lib/server/queue-options.js';
 import { Server } from '../../lib/server/server.js';
 import type { TaskLimits } from '../../lib/task/limits.js';
@@ -91,6 +92,28 @@ describe('limits of a queue, several servers on one Redis', () => {
     const key = 'asynq:{default}:rate:160';
     expect(await client.type(key)).toBe('hash');
     expect(await client.pttl(key)).toBeGreaterThan(0);
+  });
+
+  it('rateLimit is kept though the clocks of servers differ, once the one that is ahead has counted', async () => {
+    const starts = async (skew: number, wanted: number): Promise<number> => {
+      const real = new SystemClock();
+      const clock = { now: () => real.now() + skew, after: real.after.bind(real) };
+      const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: redis.port }), { clock });
+      brokers.push(broker);
+      return (await broker.takeStarts('scope', { max: 10, window: 60_000 }, wanted)).granted;
+    };
+    expect(await starts(600_000, 4)).toBe(4);
+    expect(await starts(0, 4)).toBe(4);
+    expect(await starts(-600_000, 1)).toBe(1);
+    expect(await starts(600_000, 4)).toBe(1);
+    expect(await starts(0, 4)).toBe(0);
+    const counts = await client.hgetall('asynq:starts:60000:scope');
+    expect(Math.max(...Object.keys(counts).map((part) => Number(part) || 0)) * 3750).toBeGreaterThan(
+      Date.now() + 590_000,
+    );
+    // Somebody took away the time to live: only then nothing is known of what has passed.
+    await client.persist('asynq:starts:60000:scope');
+    expect(await starts(0, 4)).toBe(0);
   });
 
   describe('limits of a handler', () => {
