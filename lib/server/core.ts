@@ -59,6 +59,7 @@ export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
     onVerdict: (task) => processor.finished(task),
     onSlotFree: (task) => {
       if (limiters.size > 0) limiterOf(task)?.left(task);
+      lanes.get(task.queue)?.lingering.delete(task);
       processor.pump();
     },
   });

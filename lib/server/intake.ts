@@ -47,6 +47,7 @@ export class Intake {
 
   /** To the front of its queue, the attempt not counted. */
   private giveBack(task: ActiveTask): void {
+    task.handlerSettled = true;
     this.options.runner.conclude(task, this.options.verdicts.requeue(task));
   }
 
@@ -76,7 +77,10 @@ export class Intake {
   }
 
   private forget(task: ActiveTask): void {
-    this.options.lanes.get(task.queue)?.held.delete(task);
+    const lane = this.options.lanes.get(task.queue);
+    if (!lane) return;
+    lane.held.delete(task);
+    if (!task.handlerSettled) lane.lingering.add(task);
   }
 
   private report(task: ActiveTask, outcome: TaskOutcomeKind): void {

@@ -27,6 +27,8 @@ export class Lane {
   removed = false;
   /** Tasks of this queue whose lease this server holds: running, or finished and not yet settled. */
   readonly held = new Set<ActiveTask>();
+  /** Tasks no longer held whose handlers still run: they were given up. */
+  readonly lingering = new Set<ActiveTask>();
   /** Finished, to be settled with the next exchange. */
   finished: ActiveTask[] = [];
 
@@ -40,8 +42,15 @@ export class Lane {
   /** Tasks it is worth while to ask for. A limit that was reached has room again when something of ours is settled, or later. */
   get wanted(): number {
     if (this.removed || (this.limitTimer && this.finished.length === 0)) return 0;
-    const room = this.options.concurrency - (this.held.size - this.finished.length);
-    return Math.max(0, Math.min(this.backlog, room));
+    return Math.max(0, Math.min(this.backlog, this.room));
+  }
+
+  /** Handlers that may start; one that goes on though its task is settled still counts. */
+  private get room(): number {
+    const { concurrency } = this.options;
+    if (concurrency === Infinity) return concurrency;
+    const ended = this.finished.filter(({ handlerSettled }) => handlerSettled).length;
+    return concurrency - (this.held.size - ended) - this.lingering.size;
   }
 
   /**

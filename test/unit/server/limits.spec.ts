@@ -35,6 +35,21 @@ async function pass(clock: ManualClock, milliseconds: number, step = 50): Promis
 }
 
 describe('limits of a queue', () => {
+  it('concurrency: counts handlers that go on after their task was given up', async () => {
+    const clock = manualClock();
+    const work = workers();
+    const rig = await startRig({ t: work.handle }, { queues: { default: { concurrency: 2 } } }, clock);
+    for (let index = 0; index < 5; index++) await rig.add({ type: 't', timeout: 1, maxRetry: 0 });
+    await pass(clock, 5_000);
+    expect(rig.outcomes).toHaveLength(2);
+    expect(work.state).toEqual({ most: 2, started: 2 });
+    for (let ended = 1; ended <= 3; ended++) {
+      work.endOne();
+      await turn(10);
+      expect(work.state).toEqual({ most: 2, started: 2 + ended });
+    }
+  });
+
   it('concurrency: so many in this process, while other queues get the other slots', async () => {
     const work = workers();
     const { server, add } = await startRig(
