@@ -43,7 +43,7 @@ export class Limiter {
   private missedAt = 0;
   private probeTimer: ClockTimer | undefined;
   private opensAt = 0;
-  private renewAt = 0;
+  private renewedAt = -Infinity;
   private closed = false;
 
   constructor(
@@ -57,7 +57,10 @@ export class Limiter {
   enter(task: ActiveTask): void {
     if (this.room <= 0) return this.deps.turnAway(task, this.scope);
     this.inside.add(task);
-    if (!this.isShared) return this.deps.letIn(task);
+    if (!this.isShared) {
+      this.misses = 0;
+      return this.deps.letIn(task);
+    }
     this.arrivals.push(task);
     if (!this.admitting) void this.admitArrivals();
   }
@@ -71,16 +74,20 @@ export class Limiter {
   /** A task that was turned away now stands in the line. */
   queued(queue: string): void {
     this.waiting.set(queue, (this.waiting.get(queue) ?? 0) + 1);
-    if (this.isShared) this.probeLater();
-    else if (this.room > 0) void this.wake(1); // a place came free on its way there
+    if (!this.isShared && this.room > 0)
+      void this.wake(1); // a place came free on its way there
+    else this.probeLater();
   }
 
   /** A pass: holds on to the tokens, and looks for tasks that wait and nobody here knows of. */
   async runOnce(): Promise<void> {
     await this.renew();
     const { waiting } = this;
-    if (this.isShared && waiting.size > 0) return this.probeLater();
     const unknown = this.deps.queues().filter((queue) => !waiting.has(queue));
+    if (this.isShared && waiting.size > 0) {
+      for (const queue of unknown) waiting.set(queue, 0); // has its turn among the others
+      return this.probeLater();
+    }
     this.probing = this.isShared;
     await this.wakeIn(unknown, this.isShared ? 1 : this.room);
   }
@@ -98,6 +105,12 @@ export class Limiter {
 
   private get room(): number {
     return this.limits.concurrency - this.inside.size;
+  }
+
+  /** Milliseconds until the rate has room again. It never takes two windows: then the clock was set back. */
+  private get opensIn(): number {
+    const left = this.opensAt - this.deps.clock.now();
+    return left > 2 * this.limits.window ? 0 : Math.max(0, left);
   }
 
   /** One call for all that arrive together. */
@@ -137,8 +150,8 @@ export class Limiter {
   private async takeTokens(tasks: readonly ActiveTask[]): Promise<readonly ActiveTask[]> {
     const { globalConcurrency } = this.limits;
     if (globalConcurrency === 0) return tasks;
-    const ids = tasks.map(({ id }) => id);
-    const got = await this.deps.broker.acquireTokens(this.scope, globalConcurrency, this.tokenEnd(), ids);
+    const holders = tasks.map(holderOf);
+    const got = await this.deps.broker.acquireTokens(this.scope, globalConcurrency, this.tokenEnd(), holders);
     return tasks.filter((_, index) => got[index]);
   }
 
@@ -170,35 +183,39 @@ export class Limiter {
     await woken;
   }
 
-  /** Tokens that cannot be given back end by themselves. */
+  /** Tokens that cannot be given back end by themselves. That of a task whose lease was lost may be its new holder's. */
   private async release(tasks: readonly ActiveTask[]): Promise<void> {
-    if (this.limits.globalConcurrency === 0 || tasks.length === 0) return;
-    const ids = tasks.map(({ id }) => id);
-    await this.deps.broker.releaseTokens(this.scope, ids).catch(this.deps.onError);
+    const holders = tasks.filter(({ lost }) => !lost).map(holderOf);
+    if (this.limits.globalConcurrency === 0 || holders.length === 0) return;
+    await this.deps.broker.releaseTokens(this.scope, holders).catch(this.deps.onError);
   }
 
   private async renew(): Promise<void> {
     const { clock, broker } = this.deps;
     const now = clock.now();
-    if (this.limits.globalConcurrency === 0 || this.inside.size === 0 || now < this.renewAt) return;
-    this.renewAt = now + RENEW_AFTER;
-    const ids = [...this.inside].map(({ id }) => id);
-    await broker.acquireTokens(this.scope, this.limits.globalConcurrency, this.tokenEnd(), ids);
+    const isFresh = now >= this.renewedAt && now < this.renewedAt + RENEW_AFTER; // not so when the clock was set back
+    if (this.limits.globalConcurrency === 0 || this.inside.size === 0 || isFresh) return;
+    const holders = [...this.inside].map(holderOf);
+    await broker.acquireTokens(this.scope, this.limits.globalConcurrency, this.tokenEnd(), holders);
+    this.renewedAt = now;
   }
 
   private tokenEnd(): number {
     return floorSeconds(this.deps.clock.now()) + LEASE_SECONDS;
   }
 
-  /** Tries again to find room, at growing intervals, or when the rate has room again. */
+  /**
+   * Tries again to let in one that is known to wait: where others count, too, to find room; else as another server, where there is
+   * none, may have taken the one that was woken for the room here. At growing intervals, or when the rate has room again.
+   */
   private probeLater(): void {
-    if (this.probeTimer || this.closed) return;
-    const { clock } = this.deps;
-    const delay = Math.max(backoff(this.misses + 1, LONGEST_PROBE), this.opensAt - clock.now());
-    this.probeTimer = clock.after(delay, () => {
+    if (this.probeTimer || this.closed || this.waiting.size === 0 || this.room <= 0) return;
+    const delay = Math.max(backoff(this.misses + 1, LONGEST_PROBE), this.opensIn);
+    this.probeTimer = this.deps.clock.after(delay, () => {
       this.probeTimer = undefined;
-      this.probing = true;
-      void this.wake(1);
+      this.probing = this.isShared;
+      if (!this.isShared) this.missed(); // until one comes
+      void this.wake(this.isShared ? 1 : this.room);
     });
   }
 
@@ -208,25 +225,28 @@ export class Limiter {
 
   /** Wakes up to so many tasks, as far as there are places for them, in the first of the queues that has some. */
   private async wakeIn(queues: readonly string[], count: number): Promise<void> {
-    const { broker, clock, onWoken, onError } = this.deps;
+    const { broker, onWoken, onError } = this.deps;
     const served = this.deps.queues();
     let wanted = Math.min(count, this.room);
     try {
       for (const queue of queues) {
-        if (wanted <= 0 || clock.now() < this.opensAt) break;
+        if (wanted <= 0 || this.opensIn > 0) break;
         if (!served.includes(queue)) {
           this.waiting.delete(queue);
           continue;
         }
         const { woken, left } = await broker.wakeWaiting(queue, this.scope, wanted);
-        if (left > 0) this.waiting.set(queue, left);
-        else this.waiting.delete(queue);
+        this.waiting.delete(queue);
+        if (left > 0) this.waiting.set(queue, left); // the last one from here on: the next time it is another queue's turn
         if (woken > 0) onWoken(queue);
         wanted -= woken;
       }
     } catch (error) {
       onError(error);
     }
-    if (this.isShared && this.waiting.size > 0) this.probeLater();
+    this.probeLater();
   }
 }
+
+/** Names the holder of a token. Two queues may have a task of the same id. */
+const holderOf = ({ queue, id }: ActiveTask): string => `{${queue}}:${id}`;

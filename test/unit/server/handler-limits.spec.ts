@@ -101,7 +101,8 @@ describe('limits of a handler', () => {
     }
     await turn(60);
     expect([work.started.length, work.most]).toEqual([20, 3]);
-    expect(await rig.memory.releaseTokens('narrow', work.started)).toBe(0); // all were given back
+    const free = ['a', 'b', 'c'];
+    expect(await rig.memory.acquireTokens('narrow', 3, 2 ** 40, free)).toEqual([true, true, true]); // all were given back
   });
 
   it('slots of a process that died come back after half a minute, and only then', async () => {
@@ -156,6 +157,90 @@ describe('limits of a handler', () => {
       work.endOne();
     }
     expect(work.most).toBe(1);
+  });
+
+  it('count tasks of the same id in two queues as two', async () => {
+    const { work, handler } = narrow({ globalConcurrency: 1 });
+    const rig = await startRig({ narrow: handler }, { queues: { a: 1, b: 1 } }, manualClock());
+    for (const queue of ['a', 'b']) await rig.add({ type: 'narrow', id: 'same', queue });
+    for (let ended = 0; ended < 2; ended++) {
+      await turn(40);
+      expect(work.running).toBe(1);
+      work.endOne();
+    }
+    expect(work.most).toBe(1);
+  });
+
+  it.each([{ globalConcurrency: 1 }, { concurrency: 1 }])(
+    'let the queues of a scope have their turns: $globalConcurrency $concurrency',
+    async (limits) => {
+      const { work, handler } = narrow(limits);
+      const rig = await startRig({ narrow: handler }, { queues: { a: 1, b: 1 } }, manualClock());
+      const queues = new Map<string, string>();
+      for (const queue of 'aaaaaabb') queues.set((await rig.add({ type: 'narrow', queue })).id, queue);
+      await turn(40);
+      for (let ended = 0; ended < 8; ended++) {
+        work.endOne();
+        await turn(40);
+      }
+      const order = work.started.map((id) => queues.get(id)).join('');
+      expect(order.lastIndexOf('b')).toBeLessThan(5);
+    },
+  );
+
+  it('find a task that waits in one queue, nobody knowing, while others wait in another', async () => {
+    const clock = manualClock();
+    const { work, handler } = narrow({ globalConcurrency: 1 });
+    const rig = openRig({ narrow: handler }, { queues: { a: 1, b: 1 } }, clock);
+    for (let index = 0; index < 9; index++) await rig.add({ type: 'narrow', queue: 'a' });
+    const { id } = await rig.add({ type: 'narrow', queue: 'b' });
+    const { tasks } = await rig.memory.exchange('b', { settle: [], take: 1 });
+    const settle = [{ kind: 'wait', lease: tasks[0]!.lease, line: 'narrow' }] as const;
+    await rig.memory.exchange('b', { settle, take: 0 });
+    const wake = vi.spyOn(rig.memory, 'wakeWaiting').mockResolvedValueOnce({ woken: 0, left: 0 }); // the first pass
+    vi.spyOn(rig.memory, 'forward').mockResolvedValue({ moved: 0, nextDue: undefined });
+    await rig.server.start();
+    await pass(clock, 5_000);
+    for (let ended = 0; ended < 5; ended++) {
+      work.endOne();
+      await turn(40);
+    }
+    expect(wake).toHaveBeenCalled();
+    expect(work.started).toContain(id);
+  });
+
+  it('look for one that waits again when another server, without a place for it, took the one that was woken', async () => {
+    const clock = manualClock();
+    const { work, handler } = narrow({ concurrency: 1 });
+    const rig = await startRig({ narrow: handler }, {}, clock);
+    await addMany(rig, 'narrow', 4);
+    await turn(30);
+    const { memory } = rig;
+    const wake = memory.wakeWaiting.bind(memory);
+    vi.spyOn(memory, 'wakeWaiting').mockImplementationOnce(async (queue, line, count) => {
+      const answer = await wake(queue, line, count);
+      const { tasks } = await memory.exchange(queue, { settle: [], take: 1 });
+      await memory.exchange(queue, { settle: [{ kind: 'wait', lease: tasks[0]!.lease, line }], take: 0 });
+      return answer;
+    });
+    work.endOne();
+    await pass(clock, 500);
+    expect(work.started).toHaveLength(2);
+  });
+
+  it('leave the token of a task whose lease was lost to who has the task now', async () => {
+    const clock = manualClock();
+    const { work, handler } = narrow({ globalConcurrency: 1 });
+    const rig = await startRig({ narrow: handler }, {}, clock);
+    const release = vi.spyOn(rig.memory, 'releaseTokens');
+    const [id] = await addMany(rig, 'narrow', 1);
+    await turn(30);
+    vi.spyOn(rig.memory, 'extendLeases').mockResolvedValue([false]);
+    await pass(clock, 30_000, 500);
+    expect(rig.outcomes).toMatchObject([{ outcome: 'lost', task: { id } }]);
+    work.endOne();
+    await turn(30);
+    expect(release).not.toHaveBeenCalled();
   });
 
   it('of a scope that differ are refused, and so are wrong ones', () => {
