@@ -13,6 +13,7 @@ import { ManualClock, floorSeconds } from '../../lib/clock.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry, TaskMessage } from '../../lib/wire/message.js';
 import type { TaskState } from '../../lib/wire/states.js';
 import { request } from '../support/messages.js';
+import { emptyDraft } from '../support/redis-dump.js';
 
 /** A broker under test, and what a test must be able to do behind its back. */
 export interface World {
@@ -32,28 +33,6 @@ export interface World {
 }
 
 export type MakeWorld = (clock: ManualClock) => Promise<World>;
-
-const NOTHING: QueueSnapshot = {
-  pending: [],
-  active: [],
-  lease: [],
-  scheduled: [],
-  retry: [],
-  archived: [],
-  completed: [],
-  groups: {},
-  sets: [],
-  groupNames: [],
-  lines: {},
-  tasks: {},
-  locks: {},
-  schedules: {},
-  pausedAt: undefined,
-  processed: 0,
-  failed: 0,
-  processedOn: {},
-  failedOn: {},
-};
 
 /** Drives one broker through a test. Everything concerns the queue `default` unless another one is named. */
 export class Driver {
@@ -113,7 +92,7 @@ export class Driver {
   }
 
   async queue(name = 'default'): Promise<QueueSnapshot> {
-    return (await this.world.dump())[name] ?? NOTHING;
+    return (await this.world.dump())[name] ?? emptyDraft();
   }
 
   async stateOf(id: string, queue = 'default'): Promise<TaskState | undefined> {

@@ -11,7 +11,8 @@ type Draft = { -readonly [K in keyof QueueSnapshot]: QueueSnapshot[K] };
 
 const FIELDS = new Set(['msg', 'state', 'pending_since', 'unique_key', 'group', 'result', 'waits']);
 
-const emptyDraft = (): Draft => ({
+/** A queue without anything. */
+export const emptyDraft = (): Draft => ({
   pending: [],
   active: [],
   lease: [],
