@@ -11,6 +11,7 @@ export type { CancelOptions } from './inspector/cancel-options.js';
 export type { BulkOptions, BulkProgress, BulkResult, MovableState } from './inspector/bulk.js';
 export type { DeleteQueueOptions } from './inspector/delete-queue.js';
 export type { ListOptions, PageOptions } from './inspector/list-options.js';
+export type { MoveOptions } from './inspector/move-options.js';
 export type { SearchOptions, SearchResult } from './inspector/search.js';
 export type { EnqueueEvent, PeriodicEntry } from './inspector/periodic-entries.js';
 export type { DailyStats, QueueInfo, RunningServer, RunningTask } from './inspector/views.js';

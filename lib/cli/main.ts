@@ -23,6 +23,19 @@ process.on('SIGINT', () => {
   interruption.abort();
 });
 
+/** Signals that end a process without telling it; their numbers, as shells add them to 128. */
+const FATAL = { SIGHUP: 1, SIGTERM: 15 } as const;
+
+function onEnd(undo: () => void): () => void {
+  const stop = (signal: keyof typeof FATAL): void => process.exit(128 + FATAL[signal]);
+  process.on('exit', undo);
+  for (const signal of Object.keys(FATAL)) process.on(signal, stop);
+  return () => {
+    process.off('exit', undo);
+    for (const signal of Object.keys(FATAL)) process.off(signal, stop);
+  };
+}
+
 // Whoever reads our output may have seen enough (`| head`): the command is carried out all the same.
 for (const output of [process.stdout, process.stderr]) {
   output.on('error', (error: NodeJS.ErrnoException) => {
@@ -43,6 +56,7 @@ const terminal: Terminal = {
     stopsByItself = true;
     return interruption.signal;
   },
+  onEnd,
 };
 
 process.exitCode = await runCommandLine(process.argv.slice(2), terminal);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { addCompletion } from './commands/completion.js';
 import { addCronCommands } from './commands/cron.js';
+import { addDash } from './commands/dash.js';
 import { addGroupCommands } from './commands/group.js';
 import { addQueueCommands } from './commands/queue.js';
 import { addServerCommands } from './commands/server.js';
@@ -16,6 +17,7 @@ import { addGroup, createRoot, type Frame } from './tree.js';
 export function buildProgram(frame: Frame): Command {
   const root = createRoot(frame.terminal);
   addStats(root, frame);
+  addDash(root, frame);
   addQueueCommands(root, frame);
   const task = addGroup(root, 'task', 'manage tasks');
   addTaskReading(task, frame);

@@ -33,6 +33,11 @@ export class Session {
     return this.connections.isCluster;
   }
 
+  /** Redis, by its address. */
+  get where(): string {
+    return this.connections.target;
+  }
+
   /** @throws BrokerUnavailableError at once, where the first attempt to connect fails */
   async inspector(): Promise<AsynqInspector> {
     const [{ AsynqInspector }] = await Promise.all([import('../inspector/inspector.js'), this.connect('monitor')]);

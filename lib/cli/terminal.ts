@@ -3,10 +3,13 @@ import type { Clock } from '../clock.js';
 export interface Output extends NodeJS.WritableStream {
   readonly isTTY?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
 }
 
 export interface Input extends NodeJS.ReadableStream {
   readonly isTTY?: boolean;
+  /** Keys come one by one, as they are; Ctrl-C, too, is a key then. */
+  setRawMode?(isRaw: boolean): unknown;
 }
 
 /** What the command line needs of the process it runs in: the real one, or that of a test. */
@@ -23,6 +26,11 @@ export interface Terminal {
    * once; the second one always does.
    */
   interruption(): AbortSignal;
+  /**
+   * Calls back, once, when the process is about to end, for whatever reason but SIGKILL: what was done to the terminal is
+   * undone. The returned function takes it back.
+   */
+  onEnd(undo: () => void): () => void;
 }
 
 /** Columns of a terminal; some do not know their size, and say 0. */

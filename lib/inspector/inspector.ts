@@ -13,6 +13,7 @@ import { requireQueue, requireQueueName } from './known-queue.js';
 import { type ListOptions, type PageOptions, toListRequest, toRange } from './list-options.js';
 import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
 import { type EnqueueEvent, type PeriodicEntry, viewEntries, viewEvent } from './periodic-entries.js';
+import type { MoveOptions } from './move-options.js';
 import { moveTask, updatePayload } from './single-task.js';
 import {
   type DailyStats,
@@ -102,28 +103,28 @@ export class AsynqInspector {
    * Makes a task pending at once, last in line, whatever it waited for; also one that is archived or completed. Its failures stay
    * counted: an archived task that fails again is archived again.
    *
-   * @throws TaskNotFoundError; TaskStateError when it is active or pending, or its group is being aggregated
+   * @throws TaskNotFoundError; TaskStateError when it is active or pending, not where `options` say, or its group is being aggregated
    */
-  async runTask(queue: string, id: string): Promise<void> {
-    await moveTask(this.broker, queue, 'run', id);
+  async runTask(queue: string, id: string, options?: MoveOptions): Promise<void> {
+    await moveTask(this.broker, queue, 'run', id, options);
   }
 
   /**
    * Archives a task, to be run or deleted by hand. The archive keeps the newest 9,999 for 90 days, as ever.
    *
-   * @throws TaskNotFoundError; TaskStateError when it is active or archived, or its group is being aggregated
+   * @throws TaskNotFoundError; TaskStateError when it is active or archived, not where `options` say, or its group is being aggregated
    */
-  async archiveTask(queue: string, id: string): Promise<void> {
-    await moveTask(this.broker, queue, 'archive', id);
+  async archiveTask(queue: string, id: string, options?: MoveOptions): Promise<void> {
+    await moveTask(this.broker, queue, 'archive', id, options);
   }
 
   /**
    * Deletes a task in any state but active, with the unique lock it holds; also a damaged entry of a list.
    *
-   * @throws TaskNotFoundError; TaskStateError when it is active, or its group is being aggregated
+   * @throws TaskNotFoundError; TaskStateError when it is active, not where `options` say, or its group is being aggregated
    */
-  async deleteTask(queue: string, id: string): Promise<void> {
-    await moveTask(this.broker, queue, 'delete', id);
+  async deleteTask(queue: string, id: string, options?: MoveOptions): Promise<void> {
+    await moveTask(this.broker, queue, 'delete', id, options);
   }
 
   /**

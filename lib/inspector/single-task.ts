@@ -1,16 +1,27 @@
-import type { InspectorBroker, MoveStatus, TaskAction } from '../broker/inspection.js';
+import type { InspectorBroker, MoveStatus, Place, TaskAction } from '../broker/inspection.js';
 import { type AsynqError, InvalidOptionError, InvalidTaskError, TaskNotFoundError, TaskStateError } from '../errors.js';
 import { jsonCodec } from '../task/codec.js';
 import { requireNonBlank } from '../validation.js';
 import { requireQueue } from './known-queue.js';
+import { type MoveOptions, toOrigin } from './move-options.js';
 
 /** Runs, archives or deletes one task, or says why not. */
-export async function moveTask(broker: InspectorBroker, queue: string, action: TaskAction, id: string): Promise<void> {
+export async function moveTask(
+  broker: InspectorBroker,
+  queue: string,
+  action: TaskAction,
+  id: string,
+  options: MoveOptions = {},
+): Promise<void> {
   requireNonBlank(id, 'task ID', InvalidOptionError);
+  const from = toOrigin(`${action}Task`, options);
   await requireQueue(broker, queue);
-  const [status] = await broker.moveTasks(queue, action, [id]);
+  const [status] = await broker.moveTasks(queue, action, [id], from);
+  if (status === 'elsewhere' && from) throw new TaskStateError(`task "${id}" is not in ${wordPlace(from)} any more`);
   if (status !== 'moved') throw refusal(action, status ?? 'missing', queue, id);
 }
+
+const wordPlace = ({ state, group }: Place): string => (group === undefined ? `state ${state}` : `group "${group}"`);
 
 /** Gives a scheduled task another payload. */
 export async function updatePayload(

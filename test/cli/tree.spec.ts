@@ -10,6 +10,7 @@ const stream = new PassThrough();
 const terminal: Terminal = {
   ...{ stdin: stream, stdout: stream, stderr: stream, env: {}, clock: new SystemClock(), version: '1.2.3' },
   interruption: () => AbortSignal.abort(),
+  onEnd: () => () => undefined,
 };
 const root = buildProgram({ terminal, failed: false });
 
@@ -23,9 +24,10 @@ const pathOf = (command: Command): string =>
 const GLOBAL = ['--config', '-u/--uri', '-n/--db', '-p/--password', '-U/--username', '--cluster', '--cluster_addrs'];
 const GLOBAL_TLS = ['--tls', '--tls_server', '--insecure'];
 
-/** Section 8.1 of the protocol: command, aliases, argument, flags (`*` is required), without `dash`. */
+/** Section 8.1 of the protocol: command, aliases, argument, flags (`*` is required). */
 const ASYNQ: [path: string, aliases: string[], argument: string, flags: string[]][] = [
   ['stats', [], '', ['--json']],
+  ['dash', [], '', ['--refresh=8000']],
   ['queue list', ['ls'], '', []],
   ['queue inspect', [], '<queue...>', []],
   ['queue history', [], '<queue...>', ['-x/--days=10']],

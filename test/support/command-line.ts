@@ -42,6 +42,7 @@ export async function runHere(args: readonly string[], surroundings: Surrounding
     ...{ stdin, stdout, stderr, clock, version: '1.2.3' },
     env: { HOME: '/nowhere', ...env },
     interruption: () => interruption ?? new AbortController().signal,
+    onEnd: () => () => undefined,
   };
   const status = await runCommandLine(args, terminal);
   return { status, stdout: stdout.text, stderr: stderr.text };

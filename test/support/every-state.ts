@@ -1,5 +1,4 @@
-import type { LeasedTask, Settlement } from '../../lib/broker/broker.js';
-import type { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import type { Broker, LeasedTask, Settlement } from '../../lib/broker/broker.js';
 import { floorSeconds } from '../../lib/clock.js';
 import type { TaskMessage } from '../../lib/wire/message.js';
 import { request } from './messages.js';
@@ -25,7 +24,7 @@ const HOW: Readonly<Record<string, How>> = {
 };
 
 /** One task in every state, with the state for its id; of the group `g`. The queue holds no other. */
-export async function arrangeEveryState(broker: RedisBroker, queue = 'default'): Promise<void> {
+export async function arrangeEveryState(broker: Broker, queue = 'default'): Promise<void> {
   const now = floorSeconds(broker.clock.now());
   const make = (id: string, more: Partial<TaskMessage> = {}) =>
     request({ queue, id, type: `email:${id}`, payload: Buffer.from(`{"id":"${id}"}`), ...more });

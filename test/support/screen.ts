@@ -44,6 +44,25 @@ export class Screen {
     return this.tmux('capture-pane', '-p');
   }
 
+  /** {@link text} with the escape sequences for how it looks. */
+  async styledText(): Promise<string> {
+    return this.tmux('capture-pane', '-p', '-e');
+  }
+
+  /** What programs may leave behind: the other screen, a hidden cursor, lines that do not wrap, and all that stty knows. */
+  async modes(): Promise<string> {
+    const modes = await this.tmux('display-message', '-p', '#{alternate_on} #{cursor_flag} #{wrap_flag}');
+    const { output } = await this.run('stty -g');
+    return modes + output.replaceAll('\n', ''); // a narrow screen breaks the line
+  }
+
+  /** The program that runs in the shell. */
+  async program(): Promise<number> {
+    const shell = await this.tmux('display-message', '-p', '#{pane_pid}');
+    const { stdout } = await promisify(execFile)('pgrep', ['-P', shell.trim()]);
+    return Number(stdout.trim());
+  }
+
   /** Resolves with the text once it is as wanted: there is no event for what a screen shows. */
   until(isThere: (text: string) => boolean, timeout = 15_000): Promise<string> {
     const look = async (): Promise<string> => {

@@ -7,6 +7,7 @@ import { plain } from '../text.js';
 import { addCommand, addGroup, type Frame } from '../tree.js';
 import { jsonOption, positive, yesOption } from '../values.js';
 import { formatDuration } from '../when.js';
+import { countTasks, errorRate, formatBytes } from '../words.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
 
@@ -144,14 +145,6 @@ interface Attempts {
   readonly failed: number;
 }
 
-const errorRate = (processed: number, failed: number): string =>
-  processed === 0 ? 'N/A' : `${((failed / processed) * 100).toFixed(2)}%`;
-
-function formatBytes(bytes: number): string {
-  const [unit, size] = bytes < 1e6 ? ['kB', 1e3] : bytes < 1e9 ? ['MB', 1e6] : ['GB', 1e9];
-  return bytes < 1e3 ? `${bytes} B` : `${(bytes / Number(size)).toFixed(1)} ${unit}`;
-}
-
 async function showHistory(call: Call<Json & { readonly days: number }>): Promise<void> {
   const inspector = await call.inspector();
   const all: DailyStats[] = [];
@@ -203,5 +196,3 @@ async function describeQueues(inspector: AsynqInspector, { args, options }: Call
   const sizes = await Promise.all(args.map(async (queue) => (await inspector.getQueueInfo(queue)).size));
   return args.map((queue, index) => `queue "${queue}" with ${countTasks(sizes[index]!)}`).join(', ');
 }
-
-export const countTasks = (count: number): string => (count === 1 ? '1 task' : `${count} tasks`);

@@ -7,7 +7,7 @@ import { confirm } from '../confirm.js';
 import { withProgress } from '../progress.js';
 import { addCommand, type Frame } from '../tree.js';
 import { groupOption, queueOption, stateOption, yesOption } from '../values.js';
-import { countTasks } from './queue.js';
+import { countTasks } from '../words.js';
 
 interface AllFlags {
   readonly queue: string;

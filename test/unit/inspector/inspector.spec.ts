@@ -12,6 +12,7 @@ import {
 import type { BulkProgress } from '../../../lib/inspector/bulk.js';
 import type { CancelOptions } from '../../../lib/inspector/cancel-options.js';
 import { AsynqInspector } from '../../../lib/inspector/inspector.js';
+import type { MoveOptions } from '../../../lib/inspector/move-options.js';
 import type { ListOptions } from '../../../lib/inspector/list-options.js';
 import type { SearchOptions } from '../../../lib/inspector/search.js';
 import { request } from '../../support/messages.js';
@@ -273,6 +274,43 @@ describe('AsynqInspector', () => {
       const call = inspector.deleteAllTasks('default', 'pending', { onProgress, signal: controller.signal });
       await expect(call).rejects.toBe(reason);
       expect((await inspector.getQueueInfo('default')).pending).toBe(300);
+    });
+
+    it('acts only where the task was seen, when somebody says where', async () => {
+      const { broker, inspector } = await setUp();
+      const later = { processAt: now / 1000 + 60 };
+      await broker.enqueue('default', [
+        { ...request({ id: 's' }), ...later },
+        { ...request({ id: 't' }), ...later },
+        request({ id: 'g', groupKey: 'g' }),
+      ]);
+      for (const method of ['runTask', 'archiveTask', 'deleteTask'] as const) {
+        const error = await inspector[method]('default', 's', { state: 'retry' }).catch((reason: Error) => reason);
+        expect(error).toBeInstanceOf(TaskStateError);
+        expect((error as Error).message).toBe('task "s" is not in state retry any more');
+        await expect(inspector[method]('default', 'g', { state: 'aggregating', group: 'h' })).rejects.toThrow(
+          'task "g" is not in group "h" any more',
+        );
+        await expect(inspector[method]('default', 'nobody', { state: 'retry' })).rejects.toBeInstanceOf(
+          TaskNotFoundError,
+        );
+        for (const options of [
+          { state: 'active' },
+          { group: 'g' },
+          { state: 'retired' },
+          { states: 'retry' },
+          { state: 'aggregating' },
+        ]) {
+          await expect(inspector[method]('default', 's', options as MoveOptions)).rejects.toBeInstanceOf(
+            InvalidOptionError,
+          );
+        }
+      }
+      expect(await inspector.getQueueInfo('default')).toMatchObject({ scheduled: 2, aggregating: 1 });
+      await inspector.runTask('default', 's', { state: 'scheduled' });
+      await inspector.archiveTask('default', 't', { state: 'scheduled' });
+      await inspector.deleteTask('default', 'g', { state: 'aggregating', group: 'g' });
+      expect(await inspector.getQueueInfo('default')).toMatchObject({ pending: 1, archived: 1, size: 2 });
     });
 
     it('refuses what makes no sense', async () => {

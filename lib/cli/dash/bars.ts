@@ -1,0 +1,161 @@
+import { cut, plain, widthOf } from '../text.js';
+import { PROGRAM } from '../tree.js';
+import { VERBS } from './acting.js';
+import { impossibility } from './deeds.js';
+import { formatCount, formatSpan } from './format.js';
+import { parseFilter } from './filter.js';
+import { idsOf, type Model, totalOf, type TaskView, type View, viewOf } from './model.js';
+import { type Line, lineOf, type Span, type Tone } from './spans.js';
+
+interface Bars {
+  readonly header: Line;
+  /** None, when all is well. */
+  readonly failure: readonly Line[];
+  readonly status: Line;
+  readonly footer: Line;
+}
+
+/** What stands around the view. */
+export function bars(model: Model): Bars {
+  return {
+    header: headerOf(model),
+    failure: model.failure ? [lineOf(cut(`! ${plain(model.failure)}`, model.columns), 'bad')] : [],
+    status: statusOf(model),
+    footer: footerOf(model),
+  };
+}
+
+/** Where we are, and how old what we see is. */
+function headerOf(model: Model): Line {
+  const right = ageOf(model);
+  const view = viewOf(model);
+  const isPaused = view.kind !== 'queues' && view.info?.paused;
+  const place = model.views.flatMap((one) => nameOf(one) ?? []).map(plain);
+  if (isPaused) place[0] += ' (paused)';
+  const all = [PROGRAM, ...place].join(' › ');
+  const room = Math.max(1, model.columns - widthOf(right) - 3);
+  // Where there is no room for the way here, its end is what matters.
+  const left = widthOf(all) <= room ? all : cut(place.join(' › ') || PROGRAM, room);
+  return twoSided(model, ` ${left}`, `${right} `, { inverted: true });
+}
+
+function nameOf(view: View): string | undefined {
+  switch (view.kind) {
+    case 'queues':
+      return undefined;
+    case 'queue':
+      return view.queue;
+    case 'groups':
+      return 'aggregating';
+    case 'tasks':
+      return view.place.group ?? view.place.state;
+    case 'task':
+      return view.id;
+  }
+}
+
+function ageOf({ now, where, columns, failure, ...model }: Model): string {
+  const { readAt } = model.views.at(-1)!;
+  const age = readAt === undefined ? 'reading' : formatAge(now - readAt);
+  const shown = failure && readAt !== undefined ? `as of ${age}` : age;
+  return columns >= 70 ? `${plain(where)} · ${shown}` : shown;
+}
+
+const formatAge = (milliseconds: number): string =>
+  milliseconds < 1000 ? 'now' : `${formatSpan(Math.floor(milliseconds / 1000) * 1000)} ago`;
+
+/** What is asked, or has come of the last key; and where in the list we are, if there is room. */
+function statusOf(model: Model): Line {
+  const { prompt, status, busy, columns } = model;
+  if (prompt?.kind === 'confirm') return { spans: [{ text: ` ${plain(prompt.question)}`, tone: 'warning' }] };
+  if (prompt) return { spans: [{ text: ' / ', tone: 'key' }, { text: `${endOf(prompt.text, columns - 5)}▏` }] };
+  const right = model.help ? '' : positionOf(viewOf(model), model);
+  if (busy) return twoSided(model, ' working …', right);
+  const text = status ? ` ${plain(status.text)}` : '';
+  const isTight = text !== '' && widthOf(text) + widthOf(right) + 2 > columns;
+  return twoSided(model, text, isTight ? '' : right, { tone: status?.good ? 'good' : 'warning' });
+}
+
+/** What is typed goes on at its end. */
+function endOf(text: string, width: number): string {
+  let end = plain(text);
+  while (widthOf(end) > width) end = end.slice(1);
+  return end;
+}
+
+function positionOf(view: View, model: Model): string {
+  if (view.kind === 'task') return view.gone ? 'gone from the queue ' : '';
+  const filter = 'filter' in view ? plain(cut(view.filter, Math.ceil(model.columns / 3))) : '';
+  const parts = [filter && `/${filter}`, view.readAt === undefined ? '' : countOf(view)];
+  if (view.kind === 'tasks' && view.marked.size > 0) parts.unshift(`${formatCount(view.marked.size)} marked`);
+  return `${parts.filter((part) => part !== '').join(' · ')} `;
+}
+
+function countOf(view: Exclude<View, TaskView>): string {
+  const count = idsOf(view).length;
+  const here = count === 0 ? 0 : view.list.index + 1;
+  if (view.kind !== 'tasks') return `${formatCount(here)} of ${formatCount(count)}`;
+  if (parseFilter(view.filter)) {
+    const more = view.cursor === undefined ? '' : ', more below';
+    return `${formatCount(here)} of ${formatCount(count)} found in ${formatCount(view.scanned)}${more}`;
+  }
+  if (count === 0) return '';
+  const before = view.trail.at(-1)!.first;
+  const total = totalOf(view);
+  if (total === undefined)
+    return `${formatCount(before + here)} of ${formatCount(before + count)}${view.cursor ? '+' : ''}`;
+  // Those before this page may have become fewer.
+  const first = Math.max(0, Math.min(before, total - count));
+  return `${formatCount(first + here)} of ${formatCount(Math.max(total, count))}`;
+}
+
+type Hint = readonly [key: string, meaning: string];
+
+const ALWAYS = hints('? help, q quit');
+
+const HINTS: Readonly<Record<View['kind'], readonly Hint[]>> = {
+  queues: hints('Enter open, P pause, / filter, r refresh'),
+  queue: hints('Enter open, P pause, r refresh'),
+  groups: hints('Enter open, / filter, P pause'),
+  tasks: hints('Enter open, Space mark, / filter, P pause'),
+  task: hints('↑↓ scroll, P pause, r refresh'),
+};
+
+/** The keys that matter here. */
+function footerOf(model: Model): Line {
+  const { help, prompt, columns } = model;
+  if (help) return hintLine(hints('any-key back'), columns);
+  if (prompt) return hintLine(hints(prompt.kind === 'confirm' ? 'y yes, n no' : 'Enter apply, Esc leave'), columns);
+  const view = viewOf(model);
+  const back = view.kind === 'queues' ? [] : hints('Esc back');
+  return hintLine([...ALWAYS, ...back, ...actionsIn(view), ...HINTS[view.kind]], columns);
+}
+
+/** What can be done to tasks in the state. */
+function actionsIn(view: View): Hint[] {
+  if (view.kind !== 'tasks' && view.kind !== 'task') return [];
+  if (view.kind === 'task' && view.gone) return [];
+  const state = view.kind === 'tasks' ? view.place.state : view.task.state;
+  return Object.entries(VERBS).flatMap(([key, verb]) => (impossibility(verb, state) ? [] : [[key, verb] as const]));
+}
+
+function hints(text: string): Hint[] {
+  return text.split(', ').map((one) => one.split(' ') as [string, string]);
+}
+
+function hintLine(all: readonly Hint[], width: number): Line {
+  const spans: Span[] = [];
+  let used = 0;
+  for (const [key, meaning] of all) {
+    used += widthOf(` ${key} ${meaning} `);
+    if (used > width) break;
+    spans.push({ text: ` ${key} `, tone: 'key' }, { text: `${meaning} `, tone: 'dim' });
+  }
+  return { spans };
+}
+
+function twoSided(model: Model, left: string, right: string, look: { tone?: Tone; inverted?: boolean } = {}): Line {
+  const between = Math.max(1, model.columns - widthOf(left) - widthOf(right));
+  const spans = [{ text: left, tone: look.tone }, { text: ' '.repeat(between) }, { text: right, tone: 'dim' as const }];
+  return { spans, inverted: look.inverted ?? false };
+}

@@ -1,0 +1,138 @@
+import type { GroupSize } from '../../broker/inspection.js';
+import type { QueueInfo } from '../../inspector/views.js';
+import type { TaskInfo } from '../../task/info.js';
+import type { TaskState } from '../../wire/states.js';
+import { errorRate, formatBytes } from '../words.js';
+import { excerpt, formatCount, formatDistance, formatSpan } from './format.js';
+import type { GridColumn } from './grid.js';
+import { type Row, STATES } from './model.js';
+import type { Tone } from './spans.js';
+import { STATE_TONES, toneOfCount } from './tones.js';
+
+/** A queue by name; without numbers as long as they have not been read. */
+export interface QueueRow {
+  readonly name: string;
+  readonly info: QueueInfo | undefined;
+}
+
+/** Numbers of tasks that want to be looked at are kept longest where there is no room. */
+const STATE_RANKS: Readonly<Record<TaskState, number>> = {
+  ...{ pending: 3, active: 4, retry: 5, archived: 6, scheduled: 10, completed: 13, aggregating: 14 },
+};
+
+const number = (
+  title: string,
+  rank: number,
+  value: (info: QueueInfo) => number,
+  tone?: Tone,
+): GridColumn<QueueRow> => ({
+  ...{ title, rank, right: true },
+  cell: ({ info }) => (info ? formatCount(value(info)) : '…'),
+  tone: ({ info }) => (info ? toneOfCount(value(info), tone) : 'dim'),
+});
+
+const text = (title: string, rank: number, value: (info: QueueInfo) => string): GridColumn<QueueRow> => ({
+  ...{ title, rank, right: true },
+  cell: ({ info }) => (info ? value(info) : '…'),
+});
+
+export const QUEUE_COLUMNS: readonly GridColumn<QueueRow>[] = [
+  { title: 'QUEUE', rank: 0, least: 12, cell: ({ name }) => name },
+  {
+    ...{ title: 'STATUS', rank: 1 },
+    cell: ({ info }) => (info?.paused ? 'paused' : info ? 'running' : '…'),
+    tone: ({ info }) => (info?.paused ? 'warning' : 'dim'),
+  },
+  number('SIZE', 2, ({ size }) => size),
+  ...STATES.map((state) => number(state.toUpperCase(), STATE_RANKS[state], (info) => info[state], STATE_TONES[state])),
+  text('LATENCY', 7, ({ latency }) => formatSpan(latency)),
+  text('MEMORY', 12, ({ memoryUsage }) => formatBytes(memoryUsage)),
+  number('PROCESSED', 9, ({ processed }) => processed),
+  number('FAILED', 8, ({ failed }) => failed, 'bad'),
+  {
+    ...text('ERRORS', 11, ({ processed, failed }) => errorRate(processed, failed)),
+    tone: ({ info }) => (info && info.failed > 0 ? 'bad' : 'dim'),
+  },
+];
+
+/** The tasks of a state, and what share of all they are. */
+export interface StateRow {
+  readonly state: TaskState;
+  readonly count: number | undefined;
+  readonly note: string;
+  readonly share: number;
+}
+
+const BAR = 24;
+
+export const STATE_COLUMNS: readonly GridColumn<StateRow>[] = [
+  { title: 'STATE', rank: 0, cell: ({ state }) => state },
+  {
+    ...{ title: 'TASKS', rank: 1, right: true },
+    cell: ({ count }) => (count === undefined ? '…' : formatCount(count)),
+    tone: ({ state, count }) => toneOfCount(count ?? 0, STATE_TONES[state]),
+  },
+  {
+    ...{ title: '', rank: 3 },
+    cell: ({ share }) => '█'.repeat(share > 0 ? Math.max(1, Math.round(share * BAR)) : 0).padEnd(BAR),
+    tone: ({ state }) => STATE_TONES[state] ?? 'dim',
+  },
+  { title: '', rank: 2, cell: ({ note }) => note, tone: () => 'dim' },
+];
+
+export const GROUP_COLUMNS: readonly GridColumn<GroupSize>[] = [
+  { title: 'GROUP', rank: 0, least: 8, cell: ({ group }) => group },
+  { title: 'TASKS', rank: 1, right: true, cell: ({ size }) => formatCount(size) },
+];
+
+/** Columns of tasks, with what matters in their state. */
+export function taskColumns(state: TaskState, now: number): readonly GridColumn<Row>[] {
+  const column = (
+    title: string,
+    rank: number,
+    value: (task: TaskInfo) => string,
+    more: Partial<GridColumn<Row>> = {},
+  ): GridColumn<Row> => ({ title, rank, cell: ({ task }) => (task ? value(task) : ''), ...more });
+  const payload = column('PAYLOAD', 7, (task) => excerpt(task.payload), { least: 16 });
+  const error = column('LAST ERROR', 3, ({ lastErr }) => lastErr.slice(0, 300), { least: 16, tone: () => 'bad' });
+  const further: Readonly<Record<TaskState, readonly GridColumn<Row>[]>> = {
+    pending: [payload],
+    active: [
+      column('LEASE', 2, ({ isOrphaned }) => (isOrphaned ? 'orphaned' : 'held'), {
+        tone: ({ task }) => (task?.isOrphaned ? 'bad' : 'dim'),
+      }),
+      payload,
+    ],
+    scheduled: [column('PROCESS', 2, ({ nextProcessAt }) => formatDistance(nextProcessAt, now)), payload],
+    retry: [
+      column('NEXT TRY', 2, ({ nextProcessAt }) => formatDistance(nextProcessAt, now)),
+      column('RETRIED', 5, ({ retried, maxRetry }) => `${retried}/${maxRetry}`, { right: true }),
+      error,
+      payload,
+    ],
+    archived: [
+      column('LAST FAILED', 5, ({ lastFailedAt }) => formatDistance(lastFailedAt, now)),
+      column('RETRIED', 6, ({ retried, maxRetry }) => `${retried}/${maxRetry}`, { right: true }),
+      error,
+      payload,
+    ],
+    completed: [
+      column('COMPLETED', 2, ({ completedAt }) => formatDistance(completedAt, now)),
+      column('EXPIRES', 5, (task) => formatDistance(expiryOf(task), now)),
+      column('RESULT', 3, ({ result }) => excerpt(result), { least: 16 }),
+      payload,
+    ],
+    aggregating: [payload],
+  };
+  const id: GridColumn<Row> = { title: 'ID', rank: 0, least: 20, cell: (row) => row.id };
+  const type: GridColumn<Row> = {
+    ...{ title: 'TYPE', rank: 1, least: 10 },
+    cell: ({ task, damage }) => task?.type ?? `damaged: ${damage}`,
+    tone: ({ task }) => (task ? undefined : 'bad'),
+  };
+  return [id, type, ...further[state]];
+}
+
+/** When a completed task goes; `undefined` where it is no such. */
+export const expiryOf = ({ completedAt, retention }: TaskInfo): Date | undefined =>
+  completedAt && new Date(completedAt.getTime() + retention);

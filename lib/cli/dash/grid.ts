@@ -1,0 +1,81 @@
+import { cut, padEnd, padStart, plain, widthOf } from '../text.js';
+import type { Line, Span, Tone } from './spans.js';
+
+export interface GridColumn<Row> {
+  readonly title: string;
+  readonly cell: (row: Row) => string;
+  readonly tone?: (row: Row) => Tone | undefined;
+  /** Numbers stand to the right. */
+  readonly right?: boolean;
+  /** It may be cut down to this; without it the column is whole or not there. */
+  readonly least?: number;
+  /** Who goes first where there is no room: the highest. */
+  readonly rank: number;
+}
+
+interface Track<Row> {
+  readonly column: GridColumn<Row>;
+  readonly cells: readonly string[];
+  readonly natural: number;
+  width: number;
+}
+
+const GAP = 2;
+
+/** A head and aligned rows that fit into `width`: columns are cut, then left out, by rank. */
+export function layOut<Row>(
+  columns: readonly GridColumn<Row>[],
+  rows: readonly Row[],
+  width: number,
+): { readonly head: readonly Span[]; readonly rows: readonly (readonly Span[])[] } {
+  const tracks = fit(
+    columns.map((column) => measure(column, rows)),
+    width,
+  );
+  const head = tracks.map(({ column, width }, index) =>
+    pad({ text: column.title, tone: 'head' }, column, width, index),
+  );
+  const lines = rows.map((row, number) =>
+    tracks.map(({ column, cells, width }, index) =>
+      pad({ text: cells[number]!, tone: column.tone?.(row) }, column, width, index),
+    ),
+  );
+  return { head, rows: lines };
+}
+
+function measure<Row>(column: GridColumn<Row>, rows: readonly Row[]): Track<Row> {
+  const cells = rows.map((row) => plain(column.cell(row)));
+  const natural = Math.max(widthOf(column.title), ...cells.map(widthOf));
+  return { column, cells, natural, width: Math.min(natural, column.least ?? natural) };
+}
+
+function fit<Row>(all: Track<Row>[], width: number): Track<Row>[] {
+  let tracks = all;
+  while (tracks.length > 1 && totalOf(tracks) > width) {
+    const last = tracks.reduce((a, b) => (b.column.rank >= a.column.rank ? b : a));
+    tracks = tracks.filter((track) => track !== last);
+  }
+  let spare = width - totalOf(tracks);
+  if (spare < 0) tracks[0]!.width = width;
+  for (const track of [...tracks].sort((a, b) => a.column.rank - b.column.rank)) {
+    const more = Math.min(track.natural - track.width, Math.max(0, spare));
+    track.width += more;
+    spare -= more;
+  }
+  return tracks;
+}
+
+const totalOf = <Row>(tracks: readonly Track<Row>[]): number =>
+  tracks.reduce((sum, { width }) => sum + width, GAP * (tracks.length - 1));
+
+function pad<Row>({ text, tone }: Span, { right }: GridColumn<Row>, width: number, index: number): Span {
+  const short = cut(text, width);
+  const padded = right ? padStart(short, width) : padEnd(short, width);
+  return { text: index === 0 ? padded : ' '.repeat(GAP) + padded, tone };
+}
+
+/** Two cells before a row: whether it is selected, and marked. */
+export function rowLine(spans: readonly Span[], selected: boolean, marked: boolean): Line {
+  const gutter = `${selected ? '>' : ' '}${marked ? '*' : ' '}`;
+  return { spans: [{ text: gutter, tone: marked ? 'warning' : undefined }, ...spans], inverted: selected };
+}

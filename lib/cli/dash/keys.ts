@@ -1,0 +1,99 @@
+import { act } from './acting.js';
+import { type Model, type Prompt, viewOf } from './model.js';
+import { applyFilter, back, move, open, type Move } from './moving.js';
+import { say, type Step } from './step.js';
+
+/** What keys move by. A screenful is told apart, as it depends on the screen. */
+const MOVES: Readonly<Record<string, Move>> = {
+  up: 'up',
+  k: 'up',
+  down: 'down',
+  j: 'down',
+  pageup: 'screenUp',
+  'ctrl-b': 'screenUp',
+  pagedown: 'screenDown',
+  'ctrl-f': 'screenDown',
+  home: 'first',
+  g: 'first',
+  end: 'last',
+  G: 'last',
+};
+
+/** For the help, in groups: keys, and what they do. */
+export const HELP: readonly (readonly [keys: string, meaning: string])[] = [
+  ['↑ ↓  k j', 'one row up, down'],
+  ['PgUp PgDn', 'one page up, down'],
+  ['g G', 'to the first, the last'],
+  ['Enter → l', 'open'],
+  ['Esc ← h Backspace', 'back'],
+  ['/', 'filter: names by text; tasks by the beginning of the type, or'],
+  ['', 'id=… payload=… error=… type=…'],
+  ['r', 'read again, now'],
+  ['Space', 'mark a task; actions are for all that are marked'],
+  ['*', 'mark all on this page, or none'],
+  ['R', 'run now'],
+  ['A', 'archive'],
+  ['D', 'delete (asks)'],
+  ['C', 'cancel an active task'],
+  ['P', 'pause the queue, or end its pause'],
+  ['q', 'quit'],
+];
+
+/** @param key a character as it is, or a name: `up`, `enter`, `ctrl-c` … */
+export function pressKey(model: Model, key: string): Step {
+  if (key === 'ctrl-c') return { model, end: 'interrupt' };
+  if (model.help) return { model: { ...model, help: false } };
+  if (model.prompt?.kind === 'confirm') return answer(model, model.prompt, key);
+  if (model.prompt?.kind === 'filter') return typeFilter(model, model.prompt.text, key);
+  const direction = MOVES[key];
+  if (direction) return { model: move(model, direction) };
+  return pressOther(model, key);
+}
+
+function pressOther(model: Model, key: string): Step {
+  switch (key) {
+    case 'q':
+      return { model, end: 'quit' };
+    case '?':
+      return { model: { ...model, help: true } };
+    case 'r':
+      return { model, again: true };
+    case 'enter':
+    case 'right':
+    case 'l':
+      return { model: open(model) };
+    case 'escape':
+    case 'left':
+    case 'h':
+    case 'backspace':
+      return { model: back(model) };
+    case '/':
+      return { model: startFilter(model) };
+    default:
+      return act(model, key);
+  }
+}
+
+function answer(model: Model, { deed }: Extract<Prompt, { kind: 'confirm' }>, key: string): Step {
+  const asked = { ...model, prompt: undefined };
+  if (key === 'y' || key === 'Y') return { model: { ...asked, busy: true }, deed };
+  if (['n', 'N', 'q', 'escape'].includes(key)) return { model: say(asked, 'Nothing was done.', true) };
+  return { model };
+}
+
+function startFilter(model: Model): Model {
+  const view = viewOf(model);
+  if ('filter' in view) return { ...model, prompt: { kind: 'filter', text: view.filter } };
+  return say(model, 'There is nothing to filter here.');
+}
+
+function typeFilter(model: Model, text: string, key: string): Step {
+  const typed = (more: string): Step => ({ model: { ...model, prompt: { kind: 'filter', text: more } } });
+  const closed = { ...model, prompt: undefined };
+  if (key === 'escape') return { model: closed };
+  if (key === 'enter') return { model: applyFilter(closed, text.trim()) };
+  if (key === 'backspace') return typed([...text].slice(0, -1).join(''));
+  if (key === 'ctrl-u') return typed('');
+  if (key === 'space') return typed(`${text} `);
+  return [...key].length === 1 ? typed(text + key) : { model };
+}

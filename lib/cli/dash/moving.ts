@@ -1,0 +1,148 @@
+import type { Place } from '../../broker/inspection.js';
+import type { QueueInfo } from '../../inspector/views.js';
+import type { TaskState } from '../../wire/states.js';
+import { parseFilter } from './filter.js';
+import { AT_END, AT_START, type List, select, selectedOf } from './list.js';
+import {
+  bodyHeight,
+  idsOf,
+  listHeight,
+  type Model,
+  type Page,
+  type TasksView,
+  totalOf,
+  type TaskView,
+  type View,
+  viewOf,
+  withView,
+} from './model.js';
+import { say } from './step.js';
+import { clampScroll } from './task-text.js';
+
+export type Move = 'up' | 'down' | 'screenUp' | 'screenDown' | 'first' | 'last';
+
+/** Somewhere else on this screen, or on another page of its list. */
+export function move(model: Model, direction: Move): Model {
+  const view = viewOf(model);
+  if (view.kind === 'task') {
+    const by = stepOf(direction, bodyHeight(model));
+    return withView(model, { ...view, scroll: clampScroll(view, model, view.scroll + by) });
+  }
+  const ids = idsOf(view);
+  const { index } = view.list;
+  if (view.kind === 'tasks') {
+    const turned = turnPage(view, direction, ids.length);
+    if (turned) return withView(model, turned);
+  }
+  const by = stepOf(direction, listHeight(model));
+  // A row that was lost is not there to move away from: whoever moves chooses its place, or the one above.
+  const from = view.list.lost && direction === 'down' ? index - 1 : index;
+  return withView(model, { ...view, list: select(view.list, ids, listHeight(model), from + by) });
+}
+
+/** Farther than any list is long. */
+const FAR = 1e9;
+
+function stepOf(direction: Move, screen: number): number {
+  const steps: Readonly<Record<Move, number>> = {
+    ...{ up: -1, down: 1, screenUp: -screen, screenDown: screen, first: -FAR, last: FAR },
+  };
+  return steps[direction];
+}
+
+/** The view on another page, when that is where the key leads. */
+function turnPage(view: TasksView, direction: Move, count: number): TasksView | undefined {
+  const { index } = view.list;
+  if (direction === 'first' && view.trail.at(-1)!.first > 0) return onPage(view, [{ first: 0 }], AT_START);
+  if (direction === 'last') return toLastPage(view, count);
+  if (view.readAt === undefined) return undefined;
+  const goesDown = direction === 'down' || direction === 'screenDown';
+  if (goesDown && index >= count - 1 && view.cursor !== undefined) {
+    const first = view.trail.at(-1)!.first + (view.scanned || count);
+    return onPage(view, [...view.trail, { first, cursor: view.cursor }], AT_START);
+  }
+  const goesUp = direction === 'up' || direction === 'screenUp';
+  const before = goesUp && index <= 0 ? trailBefore(view.trail) : undefined;
+  return before && onPage(view, before, AT_END);
+}
+
+function trailBefore(trail: readonly Page[]): readonly Page[] | undefined {
+  if (trail.length > 1) return trail.slice(0, -1);
+  const { jump } = trail[0]!;
+  if (!jump) return undefined;
+  return [pageAt(jump.page - 1, jump.size)];
+}
+
+const pageAt = (page: number, size: number): Page =>
+  page <= 1 ? { first: 0 } : { first: (page - 1) * size, jump: { page, size } };
+
+/** A search has no pages to jump to. */
+function toLastPage(view: TasksView, count: number): TasksView | undefined {
+  const total = totalOf(view);
+  if (view.cursor === undefined || total === undefined || count === 0 || parseFilter(view.filter)) return undefined;
+  return onPage(view, [pageAt(Math.ceil(total / count), count)], AT_END);
+}
+
+const onPage = (view: TasksView, trail: readonly Page[], list: List): TasksView => ({
+  ...view,
+  ...{ trail, list, rows: [], cursor: undefined, readAt: undefined },
+});
+
+/** What the selected row stands for, on top of the others. */
+export function open(model: Model): Model {
+  const view = viewOf(model);
+  if (view.kind === 'task') return model;
+  const id = selectedOf(view.list);
+  if (id === undefined) return say(model, view.list.lost ? LOST : 'There is nothing to open.');
+  const next = viewFrom(view, id);
+  if (typeof next === 'string') return say(model, next);
+  return next ? { ...model, views: [...model.views, next] } : model;
+}
+
+export const LOST = 'What was selected has gone; select something first.';
+
+function viewFrom(view: Exclude<View, TaskView>, id: string): View | string | undefined {
+  switch (view.kind) {
+    case 'queues':
+      return { kind: 'queue', queue: id, list: AT_START, info: view.infos.get(id), days: [], readAt: undefined };
+    case 'queue': {
+      const { queue, info } = view;
+      if (id !== 'aggregating') return tasksOf(queue, info, { state: id as TaskState });
+      return { kind: 'groups', queue, info, list: AT_START, filter: '', groups: [], readAt: undefined };
+    }
+    case 'groups':
+      return tasksOf(view.queue, view.info, { state: 'aggregating', group: id });
+    case 'tasks':
+      return taskOf(view, id);
+  }
+}
+
+function tasksOf(queue: string, info: QueueInfo | undefined, place: Place): TasksView {
+  const empty = { rows: [], cursor: undefined, scanned: 0, readAt: undefined };
+  return {
+    ...{ kind: 'tasks', queue, info, place, list: AT_START, marked: new Set(), trail: [{ first: 0 }], filter: '' },
+    ...empty,
+  };
+}
+
+function taskOf({ rows, queue, info, readAt }: TasksView, id: string): TaskView | string | undefined {
+  const row = rows.find((one) => one.id === id);
+  if (row && !row.task) return `This entry cannot be read: ${row.damage}`;
+  return row?.task && { kind: 'task', queue, info, id, scroll: 0, task: row.task, gone: false, readAt };
+}
+
+/** Without the filter, or else to the view below. */
+export function back(model: Model): Model {
+  const view = viewOf(model);
+  if ('filter' in view && view.filter !== '') return applyFilter(model, '');
+  return model.views.length > 1 ? { ...model, views: model.views.slice(0, -1) } : model;
+}
+
+/** A list that is filtered otherwise begins anew. */
+export function applyFilter(model: Model, filter: string): Model {
+  const view = viewOf(model);
+  if (!('filter' in view) || view.filter === filter) return model;
+  const list = AT_START;
+  if (view.kind !== 'tasks') return withView(model, { ...view, filter, list });
+  return withView(model, onPage({ ...view, filter }, [{ first: 0 }], list));
+}

@@ -1,0 +1,34 @@
+/** Levels that are indented: deeper ones would be spaces and little else. */
+const DEEPEST = 30;
+
+/**
+ * JSON with a line for every value, or `undefined` when it is no object and no array. Only white space changes: numbers beyond
+ * what JavaScript can hold, and names that come twice, stay as they are.
+ */
+export function prettyJson(text: string): string | undefined {
+  if (!isStructure(text)) return undefined;
+  let pretty = '';
+  let depth = 0;
+  let last = '';
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s[\]{}:,"]+/g)) {
+    const opened = last === '{' || last === '[';
+    const closes = token === '}' || token === ']';
+    if (closes) depth--;
+    if (opened !== closes || last === ',') pretty += lineBreak(depth);
+    pretty += token === ':' ? ': ' : token;
+    if (token === '{' || token === '[') depth++;
+    last = token;
+  }
+  return pretty;
+}
+
+const lineBreak = (depth: number): string => `\n${'  '.repeat(Math.min(depth, DEEPEST))}`;
+
+function isStructure(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,74 @@
+import type { GroupSize, Place } from '../../broker/inspection.js';
+import type { DailyStats, QueueInfo } from '../../inspector/views.js';
+import type { TaskInfo } from '../../task/info.js';
+import { type Criteria, parseFilter } from './filter.js';
+import { listHeight, type Model, type Page, type Row, viewOf } from './model.js';
+
+/** What a view looks at. */
+export type Aim =
+  | { readonly kind: 'queues'; readonly filter: string }
+  | { readonly kind: 'queue'; readonly queue: string }
+  | { readonly kind: 'groups'; readonly queue: string }
+  | {
+      readonly kind: 'tasks';
+      readonly queue: string;
+      readonly place: Place;
+      readonly page: Page;
+      readonly criteria: Criteria | undefined;
+    }
+  | { readonly kind: 'task'; readonly queue: string; readonly id: string };
+
+/** What has to be read for the screen, and no more. */
+export interface Query {
+  readonly aim: Aim;
+  /** Rows on the screen, where they are read one by one. */
+  readonly top: number;
+  readonly height: number;
+}
+
+export interface Answers {
+  readonly queues: { readonly names: readonly string[]; readonly infos: readonly QueueInfo[] };
+  readonly queue: InQueue & { readonly days: readonly DailyStats[] };
+  readonly groups: InQueue & { readonly groups: readonly GroupSize[] };
+  readonly tasks: InQueue & {
+    readonly rows: readonly Row[];
+    readonly cursor: string | undefined;
+    /** How many tasks a search has looked at. */
+    readonly scanned: number;
+  };
+  /** `undefined`: there is no such task. */
+  readonly task: InQueue & { readonly task: TaskInfo | undefined };
+}
+
+interface InQueue {
+  readonly info: QueueInfo;
+}
+
+export type Answer = { [Kind in keyof Answers]: { readonly kind: Kind } & Answers[Kind] }[keyof Answers];
+
+export function queryOf(model: Model): Query {
+  const view = viewOf(model);
+  const height = listHeight(model);
+  switch (view.kind) {
+    case 'queues':
+      return { aim: { kind: 'queues', filter: view.filter }, top: view.list.top, height };
+    case 'tasks': {
+      const { kind, queue, place } = view;
+      const aim = { kind, queue, place, page: view.trail.at(-1)!, criteria: parseFilter(view.filter) };
+      return { aim, top: 0, height: aim.criteria ? 0 : height };
+    }
+    case 'task':
+      return { aim: { kind: 'task', queue: view.queue, id: view.id }, top: 0, height: 0 };
+    default:
+      return { aim: { kind: view.kind, queue: view.queue }, top: 0, height: 0 };
+  }
+}
+
+/** Equal when the same is to be read. */
+export const keyOf = (query: Query): string => JSON.stringify(query);
+
+/** Whether an answer is for what is looked at now, though perhaps not for all that is on the screen. */
+export const hasSameAim = (a: Query, b: Query): boolean => JSON.stringify(a.aim) === JSON.stringify(b.aim);
+
+/** A search is repeated when somebody asks for it: it may look at a thousand tasks. */
+export const isRefreshed = ({ aim }: Query): boolean => aim.kind !== 'tasks' || aim.criteria === undefined;

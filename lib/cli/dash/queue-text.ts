@@ -1,0 +1,44 @@
+import type { DailyStats, QueueInfo } from '../../inspector/views.js';
+import { errorRate, formatBytes } from '../words.js';
+import type { StateRow } from './columns.js';
+import { formatCount, formatSpan } from './format.js';
+import { type QueueView, STATES } from './model.js';
+import { type Line, lineOf, type Span, type Tone } from './spans.js';
+import { layOut, type GridColumn } from './grid.js';
+
+/** The rows of a queue's view. */
+export const statesOf = ({ info }: QueueView): readonly StateRow[] =>
+  STATES.map((state) => ({
+    state,
+    count: info?.[state],
+    note: state === 'aggregating' && info && info.groups > 0 ? countGroups(info.groups) : '',
+    share: info && info.size > 0 ? info[state] / info.size : 0,
+  }));
+
+const countGroups = (count: number): string => (count === 1 ? 'in 1 group' : `in ${formatCount(count)} groups`);
+
+const DAY_COLUMNS: readonly GridColumn<DailyStats>[] = [
+  { title: 'DAY (UTC)', rank: 0, cell: ({ date }) => date },
+  { title: 'PROCESSED', rank: 1, right: true, cell: ({ processed }) => formatCount(processed) },
+  { title: 'FAILED', rank: 2, right: true, cell: ({ failed }) => formatCount(failed) },
+  { title: 'ERRORS', rank: 3, right: true, cell: ({ processed, failed }) => errorRate(processed, failed) },
+];
+
+/** The numbers of a queue that are no state's, and its last days. */
+export function aboutQueue(info: QueueInfo, days: readonly DailyStats[]): Line[] {
+  const { head, rows } = layOut(DAY_COLUMNS, days, Infinity);
+  const about: Span[][] = [
+    named('status', info.paused ? 'paused' : 'running', info.paused ? 'warning' : 'good'),
+    named('size', formatCount(info.size)),
+    named('latency', formatSpan(info.latency)),
+    named('memory', `about ${formatBytes(info.memoryUsage)}`),
+    named('all time', `${formatCount(info.processedTotal)} processed, ${formatCount(info.failedTotal)} failed`),
+  ];
+  const indented = [head, ...rows].map((spans): Line => ({ spans: [{ text: '  ' }, ...spans] }));
+  return [lineOf(''), ...about.map((spans) => ({ spans })), lineOf(''), ...(days.length > 0 ? indented : [])];
+}
+
+const named = (title: string, text: string, tone?: Tone): Span[] => [
+  { text: `  ${title.padEnd(12)}`, tone: 'dim' },
+  { text, tone },
+];

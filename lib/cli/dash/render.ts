@@ -1,0 +1,99 @@
+import { bars } from './bars.js';
+import { GROUP_COLUMNS, QUEUE_COLUMNS, STATE_COLUMNS, taskColumns } from './columns.js';
+import { type GridColumn, layOut, rowLine } from './grid.js';
+import { HELP } from './keys.js';
+import {
+  bodyHeight,
+  type GroupsView,
+  idsOf,
+  listHeight,
+  type Model,
+  queuesOf,
+  type QueueView,
+  type View,
+  viewOf,
+} from './model.js';
+import { aboutQueue, statesOf } from './queue-text.js';
+import { type Line, lineOf, paint, type Span } from './spans.js';
+import { taskLines } from './task-text.js';
+
+/** The screen, line by line: as many as the terminal has, none wider than it is. Only the model counts. */
+export function render(model: Model, colors: boolean): string[] {
+  const height = bodyHeight(model);
+  const body = model.help ? helpLines() : bodyOf(model);
+  const { header, failure, status, footer } = bars(model);
+  const blank = Array.from({ length: Math.max(0, height - body.length) }, () => lineOf(''));
+  const lines = [header, ...body.slice(0, height), ...blank, ...failure, status, footer];
+  return lines.slice(0, model.rows).map((line) => paint(line, model.columns, colors));
+}
+
+function helpLines(): Line[] {
+  const lines = HELP.map(([keys, meaning]) => ({
+    spans: [{ text: `  ${keys.padEnd(20)}`, tone: 'key' as const }, { text: meaning }],
+  }));
+  return [lineOf('Keys', 'title'), ...lines];
+}
+
+function bodyOf(model: Model): Line[] {
+  const view = viewOf(model);
+  if (view.kind === 'task') {
+    return taskLines(view.task, model.columns, model.now).slice(view.scroll, view.scroll + bodyHeight(model));
+  }
+  if (view.readAt === undefined && !(view.kind === 'queue' && view.info)) return [lineOf('  reading …', 'dim')];
+  if (idsOf(view).length === 0) return [lineOf(`  ${emptiness(view)}`, 'dim')];
+  return listOf(model, view);
+}
+
+type ListView = Exclude<View, { kind: 'task' }>;
+
+function listOf(model: Model, view: ListView): Line[] {
+  switch (view.kind) {
+    case 'queues': {
+      const rows = queuesOf(view).map((name) => ({ name, info: view.infos.get(name) }));
+      return listLines(model, view, QUEUE_COLUMNS, rows);
+    }
+    case 'queue':
+      return queueLines(model, view);
+    case 'groups':
+      return listLines(model, view, GROUP_COLUMNS, groupsOf(view));
+    case 'tasks':
+      return listLines(model, view, taskColumns(view.place.state, model.now), view.rows);
+  }
+}
+
+function groupsOf(view: GroupsView): GroupsView['groups'] {
+  const shown = new Set(idsOf(view));
+  return view.groups.filter(({ group }) => shown.has(group));
+}
+
+/** What is known besides the states stands below them, as far as there is room. */
+function queueLines(model: Model, view: QueueView): Line[] {
+  const list = listLines(model, view, STATE_COLUMNS, statesOf(view));
+  return view.info ? [...list, ...aboutQueue(view.info, view.days)] : list;
+}
+
+function listLines<Row>(
+  model: Model,
+  view: ListView,
+  columns: readonly GridColumn<Row>[],
+  all: readonly Row[],
+): Line[] {
+  const { top, index, lost } = view.list;
+  const ids = idsOf(view).slice(top, top + listHeight(model));
+  const { head, rows } = layOut(columns, all.slice(top, top + ids.length), model.columns - 2);
+  const marked = view.kind === 'tasks' ? view.marked : undefined;
+  const lines = rows.map((spans, at) => rowLine(spans, !lost && top + at === index, marked?.has(ids[at]!) ?? false));
+  return [{ spans: [{ text: '  ' } satisfies Span, ...head] }, ...lines];
+}
+
+function emptiness(view: ListView): string {
+  if ('filter' in view && view.filter !== '') return 'Nothing fits the filter. Esc takes it away.';
+  switch (view.kind) {
+    case 'tasks':
+      return view.trail.length > 1 ? 'There are no more.' : `No ${view.place.state} tasks.`;
+    case 'groups':
+      return 'No tasks are waiting in groups.';
+    default:
+      return 'There are no queues: nothing was ever enqueued here.';
+  }
+}

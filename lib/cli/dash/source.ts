@@ -1,0 +1,128 @@
+import { QueueNotFoundError, TaskStateError } from '../../errors.js';
+import type { AsynqInspector } from '../../inspector/inspector.js';
+import type { QueueInfo } from '../../inspector/views.js';
+import type { TaskInfo } from '../../task/info.js';
+import { explain, isAboutOne } from '../failures.js';
+import { type Deed, type Outcome, outcomeOf, type QueueDeed, type TaskDeed } from './deeds.js';
+import { queuesOf, type Row } from './model.js';
+import type { Aim, Answer, Answers, Query } from './query.js';
+
+/** Days shown of a queue. */
+const DAYS = 7;
+
+/** What the dashboard reads and does, by the inspector and by nothing else. */
+export class Source {
+  constructor(private readonly inspector: AsynqInspector) {}
+
+  /** @throws BrokerUnavailableError; QueueNotFoundError */
+  async read(query: Query): Promise<Answer> {
+    const { aim } = query;
+    if (aim.kind === 'queues') return { kind: 'queues', ...(await this.readQueues(aim.filter, query)) };
+    const [info, answer] = await Promise.all([this.inspector.getQueueInfo(aim.queue), this.readInQueue(aim, query)]);
+    return { ...answer, info } as Answer;
+  }
+
+  /** Carries it out, as far as it can be, and says what has come of it; never rejects. */
+  async act(deed: Deed): Promise<Outcome> {
+    try {
+      return await ('ids' in deed ? this.actOnTasks(deed) : this.steer(deed));
+    } catch (error) {
+      return { text: explain(error), good: false, settled: [] };
+    }
+  }
+
+  private async readInQueue(aim: Exclude<Aim, { kind: 'queues' }>, query: Query): Promise<object> {
+    const { kind, queue } = aim;
+    switch (kind) {
+      case 'queue':
+        return { kind, days: await this.inspector.history(queue, DAYS) };
+      case 'groups':
+        return { kind, groups: await this.inspector.groups(queue) };
+      case 'task':
+        return { kind, task: await this.inspector.getTaskInfo(queue, aim.id) };
+      case 'tasks':
+        return { kind, ...(await this.readTasks(aim, query)) };
+    }
+  }
+
+  /** All names, but the numbers of those queues only that are on the screen. */
+  private async readQueues(filter: string, { top, height }: Query): Promise<Answers['queues']> {
+    const names = (await this.inspector.queues()).sort();
+    const shown = queuesOf({ names, filter }).slice(top, top + height);
+    const infos = await Promise.all(shown.map((queue) => this.infoOf(queue)));
+    return { names, infos: infos.filter((info) => info !== undefined) };
+  }
+
+  /** `undefined` when the queue was deleted in the meantime. */
+  private async infoOf(queue: string): Promise<QueueInfo | undefined> {
+    try {
+      return await this.inspector.getQueueInfo(queue);
+    } catch (error) {
+      if (error instanceof QueueNotFoundError) return undefined;
+      throw error;
+    }
+  }
+
+  private async readTasks(
+    { queue, place, page, criteria }: Extract<Aim, { kind: 'tasks' }>,
+    { height }: Query,
+  ): Promise<Omit<Answers['tasks'], 'info'>> {
+    const { cursor, jump } = page;
+    const { state, group } = place;
+    if (criteria) {
+      const found = await this.inspector.searchTasks(queue, state, { ...criteria, group, cursor });
+      return { rows: toRows(found), cursor: found.cursor, scanned: found.scanned };
+    }
+    const where = jump ? { page: jump.page, size: jump.size } : { cursor, size: Math.min(height, 1000) };
+    const list = await this.inspector.listTasks(queue, state, { ...where, group });
+    return { rows: toRows(list), cursor: list.cursor, scanned: 0 };
+  }
+
+  private async steer({ verb, queue }: QueueDeed): Promise<Outcome> {
+    await this.inspector.getQueueInfo(queue); // a queue that has gone must not come back as a pause
+    const isPause = verb === 'pause';
+    const changed = await (isPause ? this.inspector.pauseQueue(queue) : this.inspector.unpauseQueue(queue));
+    if (!changed)
+      return { text: `Queue "${queue}" was ${isPause ? 'paused' : 'resumed'} already.`, good: true, settled: [] };
+    return { text: `Queue "${queue}" is ${isPause ? 'paused' : 'resumed'}.`, good: true, settled: [] };
+  }
+
+  /** One by one, each only where it was seen; when Redis is away the others are left alone. */
+  private async actOnTasks(deed: TaskDeed): Promise<Outcome> {
+    const settled: string[] = [];
+    let reason: string | undefined;
+    for (const id of deed.ids) {
+      try {
+        await this.actOnTask(deed, id);
+        settled.push(id);
+      } catch (error) {
+        reason ??= explain(error);
+        if (!isAboutOne(error)) break;
+      }
+    }
+    return outcomeOf(deed, settled, reason);
+  }
+
+  private async actOnTask({ verb, queue, place }: TaskDeed, id: string): Promise<void> {
+    const { state, group } = place;
+    if (verb === 'cancel' || state === 'active') return this.cancel(queue, id);
+    const from = { state, group };
+    if (verb === 'run') return this.inspector.runTask(queue, id, from);
+    if (verb === 'archive') return this.inspector.archiveTask(queue, id, from);
+    return this.inspector.deleteTask(queue, id, from);
+  }
+
+  private async cancel(queue: string, id: string): Promise<void> {
+    const task = await this.inspector.getTaskInfo(queue, id);
+    if (task?.state !== 'active') throw new TaskStateError(`task "${id}" is not active any more`);
+    await this.inspector.cancelProcessing(id);
+  }
+}
+
+const toRows = (list: {
+  readonly tasks: readonly TaskInfo[];
+  readonly damaged: readonly { readonly id: string; readonly error: Error }[];
+}): Row[] => [
+  ...list.tasks.map((task) => ({ id: task.id, task, damage: '' })),
+  ...list.damaged.map(({ id, error }) => ({ id, task: undefined, damage: error.message })),
+];

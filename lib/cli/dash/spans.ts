@@ -1,0 +1,46 @@
+import { cut, padEnd, widthOf } from '../text.js';
+
+/** What a piece of text is, for those who can see it: each has its colour. */
+export type Tone = 'title' | 'head' | 'good' | 'bad' | 'warning' | 'dim' | 'key' | 'strong';
+
+export interface Span {
+  readonly text: string;
+  readonly tone?: Tone | undefined;
+}
+
+/** A line of the screen, in pieces that can be printed: escaped with `plain`. */
+export interface Line {
+  readonly spans: readonly Span[];
+  /** The row that is selected, or a bar: shown inverted over the whole width. */
+  readonly inverted?: boolean;
+}
+
+export const lineOf = (text: string, tone?: Tone): Line => ({ spans: [{ text, tone }] });
+
+const CODES: Readonly<Record<Tone, string>> = {
+  title: '1;36',
+  head: '1',
+  good: '32',
+  bad: '31',
+  warning: '33',
+  dim: '2',
+  key: '1',
+  strong: '1',
+};
+
+/** The line as a terminal takes it, no wider than `width`. */
+export function paint({ spans, inverted = false }: Line, width: number, colors: boolean): string {
+  if (!colors || inverted) {
+    const text = cut(spans.map((span) => span.text).join(''), width);
+    return colors ? `\u001b[7m${padEnd(text, width)}\u001b[0m` : text.trimEnd();
+  }
+  let left = width;
+  let painted = '';
+  for (const { text, tone } of spans) {
+    if (left <= 0) break;
+    const shown = cut(text, left);
+    left -= widthOf(shown);
+    painted += tone ? `\u001b[${CODES[tone]}m${shown}\u001b[0m` : shown;
+  }
+  return painted;
+}

@@ -1,0 +1,140 @@
+import type { TaskInfo } from '../../task/info.js';
+import { padEnd, plain, widthOf } from '../text.js';
+import { formatTime } from '../when.js';
+import { formatBytes } from '../words.js';
+import { formatCount, formatDistance, formatSpan, textOf } from './format.js';
+import { bodyHeight, type Model, type TaskView } from './model.js';
+import { prettyJson } from './pretty-json.js';
+import { type Line, lineOf } from './spans.js';
+import { STATE_TONES } from './tones.js';
+
+/** Bytes of a payload or result that are shown as text, and as bytes. */
+const MOST_TEXT = 32_768;
+const MOST_BYTES = 2_048;
+
+const MARGIN = '  ';
+
+/** Everything about a task, as lines of the screen. */
+export function taskLines(task: TaskInfo, columns: number, now: number): Line[] {
+  const lines = linesOf(task, columns - MARGIN.length, now);
+  return lines.map(({ spans }) => ({ spans: [{ text: MARGIN }, ...spans] }));
+}
+
+function linesOf(task: TaskInfo, width: number, now: number): Line[] {
+  const fields = fieldsOf(task, now).filter(([, value]) => value !== '');
+  const widest = Math.max(...fields.map(([title]) => title.length)) + 2;
+  return [
+    ...fields.flatMap(([title, value]) => field(title, value, title === 'State' ? task : undefined, widest, width)),
+    ...section('Headers', headersOf(task), width),
+    ...section('Last error', wrap(task.lastErr, width), width, true),
+    ...section(`Payload${sizeOf(task.payload)}`, bytesLines(task.payload, width), width),
+    ...section(`Result${sizeOf(task.result)}`, bytesLines(task.result, width), width),
+  ];
+}
+
+/** The line that may be the first on the screen, nearest to the one wanted. */
+export function clampScroll({ task }: TaskView, model: Model, wanted: number): number {
+  const count = taskLines(task, model.columns, model.now).length;
+  return Math.max(0, Math.min(wanted, count - bodyHeight(model)));
+}
+
+function fieldsOf(task: TaskInfo, now: number): (readonly [title: string, value: string])[] {
+  const { completedAt, retention } = task;
+  const expiry = completedAt && new Date(completedAt.getTime() + retention);
+  return [
+    ['ID', task.id],
+    ['Type', task.type],
+    ['Queue', task.queue],
+    ['State', task.isOrphaned ? `${task.state}, orphaned: its server is gone` : task.state],
+    ['Group', task.group],
+    ['Next process', task.state === 'pending' ? '' : moment(task.nextProcessAt, now)],
+    ['Retried', `${task.retried} of ${task.maxRetry}`],
+    ['Last failure', moment(task.lastFailedAt, now)],
+    ['Timeout', task.timeout ? formatSpan(task.timeout) : ''],
+    ['Deadline', moment(task.deadline, now)],
+    ['Retention', retention ? formatSpan(retention) : ''],
+    ['Completed', moment(completedAt, now)],
+    ['Expires', moment(expiry, now)],
+  ];
+}
+
+const moment = (time: Date | undefined, now: number): string =>
+  time === undefined ? '' : `${formatTime(time)} (${formatDistance(time, now)})`;
+
+function field(title: string, value: string, task: TaskInfo | undefined, widest: number, width: number): Line[] {
+  const tone = task && STATE_TONES[task.state];
+  return wrap(value, Math.max(1, width - widest)).map((text, index) => ({
+    spans: [
+      { text: padEnd(index === 0 ? title : '', widest), tone: 'dim' },
+      { text, tone },
+    ],
+  }));
+}
+
+/** Nothing at all where there is nothing to show. */
+function section(title: string, lines: readonly string[], width: number, isBad = false): Line[] {
+  if (lines.length === 0) return [];
+  const rule = '─'.repeat(Math.max(0, Math.min(width - 1, 72) - widthOf(title) - 1));
+  const head: Line = {
+    spans: [
+      { text: title, tone: 'strong' },
+      { text: ` ${rule}`, tone: 'dim' },
+    ],
+  };
+  return [lineOf(''), head, ...lines.map((text) => lineOf(text, isBad ? 'bad' : undefined))];
+}
+
+const headersOf = ({ headers }: TaskInfo): string[] => Object.entries(headers).map(([k, v]) => plain(`${k}: ${v}`));
+
+const sizeOf = (bytes: Buffer | undefined): string => (bytes ? ` (${formatBytes(bytes.length)})` : '');
+
+/** Bytes never change once they are here. */
+const known = new WeakMap<Buffer, { readonly width: number; readonly lines: string[] }>();
+
+function bytesLines(bytes: Buffer | undefined, width: number): string[] {
+  if (bytes === undefined || bytes.length === 0) return [];
+  const cached = known.get(bytes);
+  if (cached?.width === width) return cached.lines;
+  const text = textOf(bytes, MOST_TEXT);
+  const lines = text === undefined ? dump(bytes, width) : wrap(prettyJson(text) ?? text, width);
+  const left = bytes.length - (text === undefined ? MOST_BYTES : MOST_TEXT);
+  if (left > 0) lines.push(`… and ${formatCount(left)} bytes more`);
+  known.set(bytes, { width, lines });
+  return lines;
+}
+
+/** As hexdump(1) does it. */
+function dump(bytes: Buffer, width: number): string[] {
+  const perLine = width >= 77 ? 16 : width >= 45 ? 8 : 4;
+  const lines: string[] = [];
+  for (let at = 0; at < Math.min(bytes.length, MOST_BYTES); at += perLine) {
+    const some = [...bytes.subarray(at, at + perLine)];
+    const hex = some.map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
+    const text = some.map((byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '.')).join('');
+    lines.push(`${at.toString(16).padStart(6, '0')}  ${hex.padEnd(perLine * 3)} ${text}`);
+  }
+  return lines;
+}
+
+/** Lines that fit and can be printed. */
+export function wrap(text: string, width: number): string[] {
+  if (text === '') return [];
+  return text.split(/\r?\n/).flatMap((line) => wrapLine(plain(line.replaceAll('\t', '  ')), width));
+}
+
+function wrapLine(line: string, width: number): string[] {
+  if (line.length <= width && widthOf(line) <= width) return [line];
+  const lines: string[] = [];
+  let current = '';
+  let used = 0;
+  for (const char of line) {
+    const wide = char < '\u0300' ? 1 : widthOf(char);
+    if (used + wide > width && current !== '') {
+      lines.push(current);
+      [current, used] = ['', 0];
+    }
+    current += char;
+    used += wide;
+  }
+  return [...lines, current];
+}

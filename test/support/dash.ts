@@ -1,0 +1,94 @@
+import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
+import { createModel, type Model } from '../../lib/cli/dash/model.js';
+import { queryOf } from '../../lib/cli/dash/query.js';
+import { render } from '../../lib/cli/dash/render.js';
+import { Source } from '../../lib/cli/dash/source.js';
+import type { Step } from '../../lib/cli/dash/step.js';
+import { type Event, update } from '../../lib/cli/dash/update.js';
+import { ManualClock } from '../../lib/clock.js';
+import { AsynqInspector } from '../../lib/inspector/inspector.js';
+
+type WithoutTime<T> = T extends unknown ? Omit<T, 'now'> : never;
+
+/** The dashboard without a terminal and without Redis: keys go in, a screen comes out, everything else is real. */
+export class DashRig {
+  readonly clock = new ManualClock(new Date('2030-06-15T12:00:00Z'));
+  readonly broker = new MemoryBroker(this.clock);
+  readonly inspector = new AsynqInspector(this.broker);
+  readonly source = new Source(this.inspector);
+  model: Model;
+
+  constructor({ columns = 100, rows = 24 } = {}) {
+    this.model = createModel({ now: this.clock.now(), columns, rows, where: '127.0.0.1:6379' });
+  }
+
+  /** Takes an event, and nothing more. */
+  take(event: WithoutTime<Event>): Step {
+    const step = update(this.model, { ...event, now: this.clock.now() } as Event);
+    this.model = step.model;
+    return step;
+  }
+
+  /** Presses keys one after the other, each followed by all that it leads to. */
+  async press(...keys: string[]): Promise<void> {
+    for (const key of keys) {
+      const { deed } = this.take({ type: 'key', key });
+      if (deed) this.take({ type: 'outcome', outcome: await this.source.act(deed) });
+      await this.read();
+    }
+  }
+
+  /** Types text as it is. */
+  type(text: string): Promise<void> {
+    return this.press(...text);
+  }
+
+  /** Reads until there is nothing new to read. */
+  async read(): Promise<void> {
+    let before: string;
+    do {
+      const query = queryOf(this.model);
+      before = JSON.stringify(query);
+      try {
+        this.take({ type: 'answer', query, answer: await this.source.read(query) });
+      } catch (error) {
+        this.take({ type: 'failure', message: (error as Error).message });
+      }
+    } while (JSON.stringify(queryOf(this.model)) !== before);
+  }
+
+  resize(columns: number, rows: number): Promise<void> {
+    this.take({ type: 'resize', columns, rows });
+    return this.read();
+  }
+
+  /** The screen, without colours. */
+  get lines(): string[] {
+    return render(this.model, false);
+  }
+
+  get text(): string {
+    return this.lines.join('\n');
+  }
+
+  /** The row that is selected, without what is around its words. */
+  get selected(): string | undefined {
+    return this.lines.find((line) => line.startsWith('>'))?.slice(2);
+  }
+
+  /** What is asked, or said of the last key. */
+  get status(): string {
+    return this.statusLine.left;
+  }
+
+  /** Where in the list we are. */
+  get position(): string {
+    return this.statusLine.right;
+  }
+
+  private get statusLine(): { left: string; right: string } {
+    const line = this.lines.at(-2)!;
+    const [first = '', second = ''] = line.trim().split(/ {3,}/);
+    return line.startsWith('  ') ? { left: '', right: first } : { left: first, right: second };
+  }
+}
