@@ -134,13 +134,12 @@ export class Limiter {
       this.deps.turnAway(task, this.scope);
     }
     for (const task of granted) this.deps.letIn(task);
-    if (granted.length === 0) this.missed();
-    else if (this.probing) this.misses = 0;
+    if (granted.length > 0 && this.probing) this.misses = 0;
     if (refused.length > 0) this.probing = false;
     else if (this.probing) await this.wake(2 * granted.length);
   }
 
-  /** Misses in a row; those of long ago say nothing of now. */
+  /** Probes in a row for which none was let in; those of long ago say nothing of now. */
   private missed(): void {
     const now = this.deps.clock.now();
     this.misses = now - this.missedAt > 2 * LONGEST_PROBE ? 0 : this.misses + 1;
@@ -214,7 +213,7 @@ export class Limiter {
     this.probeTimer = this.deps.clock.after(delay, () => {
       this.probeTimer = undefined;
       this.probing = this.isShared;
-      if (!this.isShared) this.missed(); // until one comes
+      this.missed(); // until one comes
       void this.wake(this.isShared ? 1 : this.room);
     });
   }

@@ -145,6 +145,19 @@ describe('limits of a handler', () => {
     expect(starts.at(-1)! - starts[0]!).toBeLessThan(6 * 11_000);
   });
 
+  it('rateLimit: many that come while it is reached do not put off the time when it has room', async () => {
+    const clock = manualClock();
+    const { work, handler } = narrow({ rateLimit: { max: 5, per: '1s' } });
+    const rig = await startRig({ narrow: handler }, { concurrency: 50 }, clock);
+    for (let index = 0; index < 20; index++) {
+      await addMany(rig, 'narrow', 1);
+      await turn(20);
+    }
+    expect(work.started).toHaveLength(5);
+    await pass(clock, 4_500);
+    expect(work.started).toHaveLength(20);
+  });
+
   it('of a scope are shared by its handlers', async () => {
     const { work, handler } = narrow({ globalConcurrency: 1, concurrency: 1, limitScope: 'stripe' });
     const other = { ...handler, pattern: 'other' };
