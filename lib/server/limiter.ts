@@ -13,7 +13,7 @@ const LONGEST_PROBE = 5_000;
 export interface LimiterDeps {
   readonly broker: LimitingBroker;
   readonly clock: Clock;
-  /** The queues in which tasks are woken, none while the server takes no tasks. */
+  /** The queues in which tasks are woken. */
   readonly queues: () => readonly string[];
   /** The task may run. */
   readonly letIn: (task: ActiveTask) => void;
