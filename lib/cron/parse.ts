@@ -23,6 +23,9 @@ const DESCRIPTORS: Readonly<Record<string, string>> = {
 
 const EVERY = '@every ';
 
+/** How the message about a zone begins that does not exist. */
+export const BAD_ZONE = 'provided bad location';
+
 /** Go's white space, which differs from `\s` in U+0085 and U+FEFF. */
 const SPACE = '[\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]+';
 const SPACES = new RegExp(SPACE);
@@ -51,7 +54,7 @@ export function requireZone(name: string): Zone {
   if (zone) return zone;
   const isPath = name.includes('..') || /^[/\\]/.test(name); // Go looks names up as files
   const reason = isPath ? 'time: invalid location name' : `unknown time zone ${name}`;
-  throw new InvalidScheduleError(`provided bad location ${name}: ${reason}`);
+  throw new InvalidScheduleError(`${BAD_ZONE} ${name}: ${reason}`);
 }
 
 /** `TZ=Local` is the zone of the scheduler, as no prefix is. */

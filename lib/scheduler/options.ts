@@ -1,4 +1,4 @@
-import { parseSpec } from '../cron/parse.js';
+import { BAD_ZONE, parseSpec } from '../cron/parse.js';
 import type { Schedule } from '../cron/schedule.js';
 import { InvalidOptionError, InvalidScheduleError } from '../errors.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from '../task/options.js';
@@ -42,37 +42,60 @@ export interface Plan {
 const PLAN_NAMES = ['tz', 'missed', 'overlap', 'id'] as const satisfies readonly (keyof PlanOptions)[];
 export const PERIODIC_OPTION_NAMES: readonly string[] = [...PLAN_NAMES, ...TASK_OPTION_NAMES];
 
-/** Separates the two kinds of options, and checks those of the plan. @throws InvalidOptionError */
-export function readPeriodicOptions(options: PeriodicTaskOptions): { plan: Plan; task: TaskOptions } {
+/**
+ * Separates the two kinds of options, and checks those of the plan.
+ *
+ * @param what whose they are, for the message
+ * @throws InvalidOptionError
+ */
+export function readPeriodicOptions(
+  options: PeriodicTaskOptions,
+  what = 'periodic task',
+): { plan: Plan; task: TaskOptions } {
   requireObject(options, 'options of a periodic task', InvalidOptionError);
   rejectUnknownKeys(options, PERIODIC_OPTION_NAMES, 'option of a periodic task', InvalidOptionError);
   const { tz = 'UTC', missed = 'skip', overlap = 'allow', id, ...task } = options;
-  requireNonBlank(tz, 'periodic task: tz', InvalidOptionError);
-  if (id !== undefined) requireNonBlank(id, 'periodic task: id', InvalidOptionError);
+  requireNonBlank(tz, `${what}: tz`, InvalidOptionError);
+  if (id !== undefined) requireNonBlank(id, `${what}: id`, InvalidOptionError);
   if (overlap !== 'allow' && overlap !== 'skip') {
-    throw new InvalidOptionError(`periodic task: overlap must be "allow" or "skip", not ${describe(overlap)}`);
+    throw new InvalidOptionError(`${what}: overlap must be "allow" or "skip", not ${describe(overlap)}`);
   }
-  return { plan: { tz, missed: checkMissed(missed), overlap, id }, task };
+  return { plan: { tz, missed: checkMissed(missed, what), overlap, id }, task };
 }
+
+const SPEC_FORMS =
+  'write five fields (minute, hour, day of month, month, day of week) as in "0 9 * * 1-5", a descriptor as "@daily", or ' +
+  '"@every 90s"';
+const ZONE_FORM = 'write an IANA name as "Europe/Berlin"';
 
 /** The schedule of a spec. @throws InvalidScheduleError */
-export function readSpec(spec: unknown, tz: string): Schedule {
-  if (typeof spec === 'string') return parseSpec(spec, { location: tz });
-  throw new InvalidScheduleError(`a spec must be a string, not ${describe(spec)}`);
+export function readSpec(spec: unknown, tz: string, what = 'periodic task'): Schedule {
+  if (typeof spec !== 'string')
+    throw new InvalidScheduleError(`${what}: a spec must be a string, not ${describe(spec)}`);
+  try {
+    return parseSpec(spec, { location: tz });
+  } catch (cause) {
+    if (!(cause instanceof InvalidScheduleError)) throw cause;
+    const remedy = cause.message.startsWith(BAD_ZONE) ? ZONE_FORM : SPEC_FORMS;
+    throw new InvalidScheduleError(`${what}: spec ${describe(spec)}: ${cause.message}; ${remedy}`, { cause });
+  }
 }
 
-/** @throws InvalidScheduleError, InvalidOptionError when spec or options are wrong */
-export function checkPlan(spec: unknown, options: PeriodicTaskOptions): void {
-  readSpec(spec, readPeriodicOptions(options).plan.tz);
+/**
+ * @param what whose they are, for the message
+ * @throws InvalidScheduleError, InvalidOptionError when spec or options are wrong
+ */
+export function checkPlan(spec: unknown, options: PeriodicTaskOptions, what: string): void {
+  readSpec(spec, readPeriodicOptions(options, what).plan.tz, what);
 }
 
-function checkMissed(missed: unknown): MissedPolicy {
+function checkMissed(missed: unknown, what: string): MissedPolicy {
   if (missed === 'skip' || missed === 'one') return missed;
   if (typeof missed === 'object' && missed !== null && Object.keys(missed).join() === 'all') {
     const most = (missed as { all: unknown }).all;
-    return { all: requireInteger(most, 'periodic task: missed.all', InvalidOptionError, { least: 1, most: 10_000 }) };
+    return { all: requireInteger(most, `${what}: missed.all`, InvalidOptionError, { least: 1, most: 10_000 }) };
   }
   throw new InvalidOptionError(
-    `periodic task: missed must be "skip", "one" or { all: <at most so many> }, not ${describe(missed)}`,
+    `${what}: missed must be "skip", "one" or { all: <at most so many> }, not ${describe(missed)}`,
   );
 }

@@ -115,7 +115,13 @@ describe('@PeriodicTask', () => {
         return Wrong;
       };
     expect(decorate('60 * * * *')).toThrow(InvalidScheduleError);
-    expect(decorate('@daily', { tz: 'X' })).toThrow(/unknown time zone X/);
+    expect(decorate('0 0 9 * * *')).toThrow(
+      '@PeriodicTask of Wrong.run: spec "0 0 9 * * *": expected exactly 5 fields, found 6: [0 0 9 * * *]; write five fields',
+    );
+    expect(decorate('@daily', { tz: 'X' })).toThrow(
+      /^@PeriodicTask of Wrong.run: spec "@daily": .*unknown time zone X; .*Europe\/Berlin/,
+    );
+    expect(decorate('@daily', { missed: 'all' })).toThrow('@PeriodicTask of Wrong.run: missed must be "skip", "one"');
     expect(decorate('@daily', { overlapp: 'skip' })).toThrow(
       /@PeriodicTask option of Wrong.run: "overlapp".*"overlap"/,
     );

@@ -41,7 +41,7 @@ export function PeriodicTask(spec: string, options: PeriodicTaskHandlerOptions =
     const { type = what, payload, ...rest } = options;
     requireNonBlank(type, `${what}: type`, InvalidHandlerError);
     const { handling, periodic } = divide(rest);
-    checkPlan(spec, periodic);
+    checkPlan(spec, periodic, `@PeriodicTask of ${what}`);
     const handler = toMetadata(type, handling, what);
     addHandlerMetadata(target, method, { ...handler, periodic: { spec, payload, options: periodic } });
   };
