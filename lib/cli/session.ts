@@ -79,8 +79,17 @@ export class Session {
   }
 }
 
+const ELSEWHERE = 'see that it runs there, or say where it is with --uri, ASYNQ_URI or a config file';
+const REMEDIES: readonly (readonly [RegExp, string])[] = [
+  [
+    /^(NOAUTH|WRONGPASS) /,
+    'give the password with ASYNQ_PASSWORD (and a user with --username), the URL or a config file',
+  ],
+  [/DB index is out of range/, 'give another number with --db, ASYNQ_DB, the URL or a config file'],
+];
+
 function unreachable(target: string, cause: Error | undefined): BrokerUnavailableError {
-  const reason = cause ? `: ${cause.message}` : '';
-  const remedy = 'see that it runs there, or say where it is with --uri, ASYNQ_URI or a config file';
+  const reason = cause ? `: ${cause.message.replace(/\.$/, '')}` : '';
+  const remedy = REMEDIES.find(([about]) => about.test(cause?.message ?? ''))?.[1] ?? ELSEWHERE;
   return new BrokerUnavailableError(`no connection to Redis at ${target}${reason}; ${remedy}`, { cause });
 }

@@ -37,8 +37,12 @@ describe('the command line reaches', () => {
     expect((await runHere(['queue', 'ls', '-u', `redis://joe:secret@localhost:${port}/3`])).stdout).toBe('default\n');
     const refused = await runHere(['queue', 'ls', '-u', `redis://joe:wrong@localhost:${port}/3`]);
     expect([refused.status, refused.stdout]).toEqual([1, '']);
-    expect(refused.stderr).toMatch(/^error: no connection to Redis at localhost:\d+: WRONGPASS/);
+    expect(refused.stderr).toMatch(
+      /^error: no connection to Redis at localhost:\d+: WRONGPASS .*; give the password with ASYNQ_PASSWORD/,
+    );
     expect(refused.stderr).not.toContain('wrong@');
+    const none = await runHere(['queue', 'ls', '-u', `redis://joe:secret@localhost:${port}/99`]);
+    expect(none.stderr).toMatch(/: ERR DB index is out of range; give another number with --db/);
   });
 
   it('a socket', async () => {

@@ -25,8 +25,9 @@ describe('parseRedisUrl', () => {
 
   it.each([
     ['http://localhost', 'asynq: unsupported uri scheme: "http"; use one of redis://, rediss://'],
-    ['localhost:6379', 'asynq: unsupported uri scheme: "localhost"'],
+    ['localhost:6379', 'asynq: unsupported uri scheme: "localhost"; write redis://localhost:6379 for a server'],
     ['', 'asynq: unsupported uri scheme: ""'],
+    ['memroy', 'write redis://memroy for a server of that name, or use one of redis://'],
     ['memroy', "redis-sentinel://, or 'memory' for the connection"],
     ['constructor://h', 'asynq: unsupported uri scheme: "constructor"'],
     ['redis://h/', 'asynq: could not parse redis uri: database number should be the first segment of the path'],

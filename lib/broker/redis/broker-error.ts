@@ -52,6 +52,12 @@ export const isPassing = (error: unknown): boolean =>
 
 const isUnsent = (error: Error): boolean => neverSent.has(error) || isReply(error) || UNSENT.test(error.message);
 
+const REFUSED_LOGIN = /^(NOAUTH|WRONGPASS) /;
+
+/** Whether Redis answered, and wants another user or password. */
+export const isRefusedLogin = (error: unknown): boolean =>
+  error instanceof Error && isReply(error) && REFUSED_LOGIN.test(error.message);
+
 /** Whether it is an error reply of Redis; by name, for there may be two copies of ioredis. */
 export const isReply = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';
 

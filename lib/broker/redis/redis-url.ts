@@ -31,9 +31,17 @@ export function parseRedisUrl(url: string): RedisOptions {
   const parts = split(url);
   const parse = Object.hasOwn(FORMS, parts.scheme) ? FORMS[parts.scheme] : undefined;
   if (parse) return parse(parts);
-  const known = Object.keys(FORMS).map((scheme) => `${scheme}://`);
-  const remedy = `use one of ${known.join(', ')}, or 'memory' for the connection`;
-  throw new InvalidOptionError(`asynq: unsupported uri scheme: "${parts.scheme}"; ${remedy}`);
+  throw new InvalidOptionError(`asynq: unsupported uri scheme: "${parts.scheme}"; ${schemeRemedy(url)}`);
+}
+
+/** Text that cannot hold a password is shown. What is a URL was not meant to be the word `memory`. */
+function schemeRemedy(url: string): string {
+  const forms = `use one of ${Object.keys(FORMS)
+    .map((scheme) => `${scheme}://`)
+    .join(', ')}`;
+  if (url.includes('://')) return forms;
+  const address = /^[a-z0-9.-]+(:\d{1,5})?$/i.test(url) ? `write redis://${url} for a server of that name, or ` : '';
+  return `${address}${forms}, or 'memory' for the connection`;
 }
 
 function split(url: string): UrlParts {

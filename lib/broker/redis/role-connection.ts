@@ -1,6 +1,6 @@
 import type { Clock, ClockTimer } from '../../clock.js';
 import { BrokerUnavailableError, ClosedError } from '../../errors.js';
-import { markUnsent, withoutArguments } from './broker-error.js';
+import { isRefusedLogin, markUnsent, withoutArguments } from './broker-error.js';
 import type { RedisClient } from './client-factory.js';
 import { backoff } from './client-settings.js';
 
@@ -127,7 +127,8 @@ export class RoleConnection {
 
   private unavailable(): BrokerUnavailableError {
     const reason = this.lastError ? `: ${this.lastError.message}` : '';
-    const message = `Redis is unavailable: no connection to ${this.options.target}${reason}`;
+    const remedy = isRefusedLogin(this.lastError) ? ' Give username and password in the connection or its URL.' : '';
+    const message = `Redis is unavailable: no connection to ${this.options.target}${reason}${remedy}`;
     return markUnsent(new BrokerUnavailableError(message, { cause: this.lastError }));
   }
 
