@@ -79,7 +79,7 @@ function statusOf(model: Model): Line {
 /** What is typed goes on at its end. */
 function endOf(text: string, width: number): string {
   let end = plain(text);
-  while (widthOf(end) > width) end = end.slice(1);
+  while (end !== '' && widthOf(end) > width) end = end.slice(1);
   return end;
 }
 

@@ -35,6 +35,7 @@ export class Dashboard {
   private reading: Query | undefined;
   /** What was read, or tried to be, the last time; `undefined` when it has to be read again. */
   private lastRead: string | undefined;
+  private isOver = false;
   private readonly ended: Promise<'quit' | 'interrupt'>;
   private end!: (how: 'quit' | 'interrupt') => void;
   private crash!: (error: unknown) => void;
@@ -63,6 +64,7 @@ export class Dashboard {
       this.tick();
       return await this.ended;
     } finally {
+      this.isOver = true;
       for (const timer of this.timers.values()) timer.cancel();
       this.screen.close();
     }
@@ -74,6 +76,7 @@ export class Dashboard {
   }
 
   private dispatch(event: WithoutTime<Event>): void {
+    if (this.isOver) return;
     try {
       const step = update(this.model, { ...event, now: this.clock.now() } as Event);
       this.model = step.model;
@@ -112,6 +115,7 @@ export class Dashboard {
       (error: Error) => ({ type: 'failure', message: explain(error) }) as const,
     );
     this.reading = undefined;
+    if (this.isOver) return;
     this.after('refresh', this.options.refresh, () => this.refresh());
     this.dispatch(event);
   }

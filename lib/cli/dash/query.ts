@@ -48,14 +48,16 @@ export type Answer = { [Kind in keyof Answers]: { readonly kind: Kind } & Answer
 
 export function queryOf(model: Model): Query {
   const view = viewOf(model);
-  const height = listHeight(model);
+  // A line that tells of a failure must not be a reason to ask for something else.
+  const height = listHeight({ ...model, failure: undefined });
   switch (view.kind) {
     case 'queues':
       return { aim: { kind: 'queues', filter: view.filter }, top: view.list.top, height };
     case 'tasks': {
       const { kind, queue, place } = view;
       const aim = { kind, queue, place, page: view.trail.at(-1)!, criteria: parseFilter(view.filter) };
-      return { aim, top: 0, height: aim.criteria ? 0 : height };
+      // On a screen that has become smaller the page stays what it was: the selected row is on it.
+      return { aim, top: 0, height: aim.criteria ? 0 : Math.max(height, view.rows.length) };
     }
     case 'task':
       return { aim: { kind: 'task', queue: view.queue, id: view.id }, top: 0, height: 0 };

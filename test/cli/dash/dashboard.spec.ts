@@ -1,0 +1,161 @@
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Dashboard } from '../../../lib/cli/dash/dashboard.js';
+import type { Deed, Outcome } from '../../../lib/cli/dash/deeds.js';
+import type { Answer, Query } from '../../../lib/cli/dash/query.js';
+import { ManualClock } from '../../../lib/clock.js';
+import { BrokerUnavailableError } from '../../../lib/errors.js';
+import type { QueueInfo } from '../../../lib/inspector/views.js';
+import { FakeTerminal } from '../../support/fake-terminal.js';
+
+const NUMBERS: QueueInfo = {
+  ...{ queue: '', size: 0, pending: 0, active: 0, scheduled: 0, retry: 0, archived: 0, completed: 0, aggregating: 0 },
+  ...{ groups: 0, processed: 0, failed: 0, processedTotal: 0, failedTotal: 0, paused: false, latency: 0 },
+  ...{ memoryUsage: 0, timestamp: new Date(0) },
+};
+
+/** A source whose answers come when the test says so. */
+class SlowSource {
+  readonly queries: Query[] = [];
+  readonly deeds: Deed[] = [];
+  private readonly waiting: { resolve: (answer: Answer) => void; reject: (error: Error) => void }[] = [];
+
+  read(query: Query): Promise<Answer> {
+    this.queries.push(query);
+    return new Promise((resolve, reject) => this.waiting.push({ resolve, reject }));
+  }
+
+  act(deed: Deed): Promise<Outcome> {
+    this.deeds.push(deed);
+    return Promise.resolve({ text: 'It is done.', good: true, settled: [] });
+  }
+
+  /** @param infos as much of them as counts */
+  async answer(names: string[], infos: Partial<QueueInfo>[] = []): Promise<void> {
+    this.waiting.shift()!.resolve({ kind: 'queues', names, infos: infos.map((info) => ({ ...NUMBERS, ...info })) });
+    await new Promise(setImmediate);
+  }
+
+  async fail(error: Error): Promise<void> {
+    this.waiting.shift()!.reject(error);
+    await new Promise(setImmediate);
+  }
+}
+
+describe('the dashboard', () => {
+  let clock: ManualClock;
+  let terminal: FakeTerminal;
+  let source: SlowSource;
+  let ended: Promise<unknown>;
+
+  beforeEach(() => {
+    clock = new ManualClock(1_700_000_000_000);
+    terminal = new FakeTerminal(clock);
+    source = new SlowSource();
+    ended = new Dashboard({ terminal, source, refresh: 8_000, where: 'here' }).run().catch((error: unknown) => error);
+  });
+  afterEach(async () => {
+    terminal.stdin.write('\u0003');
+    await ended;
+  });
+
+  const written = (): string => stripVTControlCharacters(terminal.written.splice(0).join('\n'));
+
+  it('reads at once, and again when the time has come since the answer', async () => {
+    expect(source.queries).toHaveLength(1);
+    await source.answer(['a']);
+    expect(written()).toMatch(/> a /);
+    clock.advance(7_999);
+    expect(source.queries).toHaveLength(1);
+    clock.advance(1);
+    expect(source.queries).toHaveLength(2);
+  });
+
+  it('never reads twice at a time, however long an answer takes and whatever is pressed', async () => {
+    terminal.stdin.write('rrr');
+    clock.advance(60_000);
+    expect(source.queries).toHaveLength(1);
+    await source.answer(['a', 'b']);
+    expect(source.queries).toHaveLength(2); // r
+    await source.answer(['a', 'b']);
+    expect(source.queries).toHaveLength(2);
+    terminal.stdin.write('\r');
+    expect(source.queries.at(-1)).toMatchObject({ aim: { kind: 'queue', queue: 'a' } });
+    terminal.stdin.write('h');
+    expect(source.queries).toHaveLength(3);
+    await source.answer([]); // for a queue nobody looks at any more
+    expect(source.queries.slice(3)).toMatchObject([{ aim: { kind: 'queues' } }]);
+    await source.answer(['a', 'b']);
+    expect(source.queries).toHaveLength(4);
+  });
+
+  it('shows nothing before there is something to show, or it takes its time', async () => {
+    expect(written()).not.toContain('reading');
+    clock.advance(79);
+    expect(written()).not.toContain('reading');
+    clock.advance(1);
+    expect(written()).toContain('reading …');
+  });
+
+  it('tells the age of what it shows every second, and writes nothing else', async () => {
+    await source.answer(['a']);
+    written();
+    clock.advance(1_000);
+    const [first, ...others] = written().split('\n');
+    expect(first).toMatch(/here · 1s ago/);
+    expect(others).toEqual([]);
+  });
+
+  it('says what is wrong, shows what it knows, and tries again when the time has come', async () => {
+    await source.answer(['a']);
+    clock.advance(8_000);
+    await source.fail(new BrokerUnavailableError('Redis is unavailable'));
+    expect(written()).toContain('! Redis is unavailable');
+    clock.advance(7_000);
+    expect(source.queries).toHaveLength(2);
+    expect(written()).toMatch(/as of 15s ago/);
+    clock.advance(1_000);
+    expect(source.queries).toHaveLength(3);
+    await source.answer(['a', 'b']);
+    expect(written()).toMatch(/now[^]* {2}b /);
+  });
+
+  it('reads again once something was done', async () => {
+    await source.answer(['a'], [{ queue: 'a', paused: false }]);
+    written();
+    terminal.stdin.write('P');
+    expect(source.deeds).toEqual([{ verb: 'pause', queue: 'a' }]);
+    expect(written()).toContain('working …');
+    await new Promise(setImmediate);
+    expect(written()).toContain('It is done.');
+    expect(source.queries).toHaveLength(2);
+  });
+
+  it('fits a screen whose size changes', async () => {
+    await source.answer(['a']);
+    written();
+    terminal.resize(40, 10);
+    expect(written()).toContain('> a ');
+    expect(source.queries.at(-1)).toMatchObject({ height: 6 });
+  });
+
+  it.each([
+    ['q', 'quit'],
+    ['\u0003', 'interrupt'],
+  ])('ends at %j, also while an answer is awaited, and leaves no timer behind', async (key, how) => {
+    terminal.stdin.write(key);
+    expect(await ended).toBe(how);
+    expect(terminal.rawModes).toEqual([true, false]);
+    expect(clock.nextDue()).toBeUndefined();
+    await source.answer(['a']);
+    expect(clock.nextDue()).toBeUndefined();
+  });
+
+  it('ends, and leaves the terminal as it was, when something is wrong with itself', async () => {
+    const broken = { kind: 'queues', names: undefined, infos: [] } as never;
+    vi.spyOn(source, 'read').mockResolvedValue(broken);
+    await source.answer(undefined as never);
+    expect(await ended).toBeInstanceOf(TypeError);
+    expect(terminal.rawModes).toEqual([true, false]);
+  });
+});
