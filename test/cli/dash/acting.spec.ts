@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MAX_PAGE } from '../../../lib/broker/inspection.js';
+import { type Answer, queryOf } from '../../../lib/cli/dash/query.js';
 import { DashRig } from '../../support/dash.js';
 import { arrangeEveryState } from '../../support/every-state.js';
 import { request } from '../../support/messages.js';
@@ -226,6 +227,23 @@ describe('what the dashboard does', () => {
       await dash.press(next);
     }
     expect(await idsIn('scheduled')).toEqual(['a']);
+  });
+
+  it('only deletes entries that cannot be read, and says so', async () => {
+    await enqueue('a');
+    await open('scheduled');
+    const query = queryOf(dash.model);
+    const answer = (await dash.source.read(query)) as Extract<Answer, { kind: 'tasks' }>;
+    const rows = [...answer.rows, { id: 'ghost', task: undefined, damage: 'it has no message' }];
+    dash.take({ type: 'answer', query, answer: { ...answer, rows } });
+    dash.take({ type: 'key', key: 'G' });
+    expect(dash.selected).toMatch(/^ghost +damaged: it has no message$/);
+    for (const key of ['R', 'A', 'enter']) {
+      expect(dash.take({ type: 'key', key }).deed).toBeUndefined();
+      expect(dash.status).toMatch(/cannot be read.*: it has no message$/);
+    }
+    dash.take({ type: 'key', key: 'D' });
+    expect(dash.take({ type: 'key', key: 'y' }).deed).toMatchObject({ verb: 'delete', ids: ['ghost'] });
   });
 
   it('does one thing at a time', async () => {
