@@ -25,24 +25,32 @@ export class InvalidTaskError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_TASK';
 }
 
-/** The spec of a periodic task cannot be read. The message is that of robfig/cron, which asynq uses. */
+/** The spec of a periodic task cannot be read. The message holds that of robfig/cron, which asynq uses. */
 export class InvalidScheduleError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_SCHEDULE';
+}
+
+/** The task that was not stored. */
+export interface RefusedTask {
+  readonly id: string;
+  readonly type: string;
+  readonly queue: string;
 }
 
 /** Another task holds the unique lock (asynq's ErrDuplicateTask). */
 export class DuplicateTaskError extends AsynqError {
   readonly code = 'ASYNQ_DUPLICATE_TASK';
-  constructor(options?: ErrorOptions) {
-    super('task already exists', options);
+  constructor({ type, queue }: RefusedTask, options?: ErrorOptions) {
+    const holder = `another of type "${type}" with the same payload holds the unique lock in queue "${queue}"`;
+    super(`task already exists: ${holder}`, options);
   }
 }
 
 /** A task with this id exists in the queue, in whatever state (asynq's ErrTaskIDConflict). */
 export class TaskIdConflictError extends AsynqError {
   readonly code = 'ASYNQ_TASK_ID_CONFLICT';
-  constructor(options?: ErrorOptions) {
-    super('task ID conflicts with another task', options);
+  constructor({ id, queue }: RefusedTask, options?: ErrorOptions) {
+    super(`task ID conflicts with another task: queue "${queue}" has one with id "${id}", in whatever state`, options);
   }
 }
 

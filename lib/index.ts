@@ -103,6 +103,7 @@ export {
   LeaseExpiredError,
   QueueNotEmptyError,
   QueueNotFoundError,
+  type RefusedTask,
   RevokeTask,
   SchedulerStateError,
   ServerStateError,

@@ -80,7 +80,7 @@ export class Bulk {
       const statuses = await this.broker.enqueue(queue, requests);
       for (let at = 0; at < owners.length; at++) {
         const { index, task } = owners[at]!;
-        const error = statusError(statuses[at]!);
+        const error = statusError(statuses[at]!, requests[at]!.message);
         this.results[index] = error ? { ok: false, error } : { ok: true, info: infoOf(task) };
       }
     } catch (error) {

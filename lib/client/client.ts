@@ -75,7 +75,7 @@ export class AsynqClient {
     const { preparer } = this;
     const prepared = preparer.prepare(preparer.kindOf(task, options), payload, this.broker.clock.now());
     const { request } = prepared;
-    const error = statusError(await this.coalescer.add(request.message.queue, request));
+    const error = statusError(await this.coalescer.add(request.message.queue, request), request.message);
     if (error) throw error;
     this.remind(prepared);
     return infoOf(prepared);

@@ -4,7 +4,7 @@ import type { FiringReply } from '../broker/scheduling.js';
 import type { Preparer, TaskKind } from '../client/preparer.js';
 import { ceilSeconds, floorSeconds } from '../clock.js';
 import type { Schedule } from '../cron/schedule.js';
-import { DuplicateTaskError, TaskIdConflictError } from '../errors.js';
+import { DuplicateTaskError, type RefusedTask, TaskIdConflictError } from '../errors.js';
 import type { AsynqEvents, PeriodicRef } from '../events/events.js';
 import type { SchedulerEntry } from '../wire/message.js';
 import { dueTimes } from './due.js';
@@ -159,20 +159,20 @@ export class Entry extends Job {
     this.mark = Math.max(this.mark!, reply.mark * 1000);
     this.prev = Math.max(this.prev ?? -Infinity, reply.mark * 1000);
     if (reply.status === 'past') return false;
-    await this.tell(planned, reply, request.message.id);
+    await this.tell(planned, reply, request.message);
     return true;
   }
 
-  private async tell(planned: number, { status }: FiringReply, taskId: string): Promise<void> {
+  private async tell(planned: number, { status }: FiringReply, task: RefusedTask): Promise<void> {
     const { events, broker } = this.context;
     const entry = this.ref(planned);
     if (status === 'unfinished') events.emit('periodicTaskSkipped', { entry, reason: 'unfinished' });
-    else if (status === 'duplicate') events.emit('periodicTaskFailed', { entry, error: new DuplicateTaskError() });
-    else if (status === 'conflict') events.emit('periodicTaskFailed', { entry, error: new TaskIdConflictError() });
+    else if (status === 'duplicate') events.emit('periodicTaskFailed', { entry, error: new DuplicateTaskError(task) });
+    else if (status === 'conflict') events.emit('periodicTaskFailed', { entry, error: new TaskIdConflictError(task) });
     else {
-      events.emit('periodicTaskEnqueued', { entry, taskId });
+      events.emit('periodicTaskEnqueued', { entry, taskId: task.id });
       await broker
-        .recordEnqueueEvent(this.definition.id, { taskId, enqueueTime: this.now() })
+        .recordEnqueueEvent(this.definition.id, { taskId: task.id, enqueueTime: this.now() })
         .catch((error: unknown) => this.onError(error));
     }
   }

@@ -1,6 +1,12 @@
 import type { AggregationSet, ClaimedSet, FinishStatus } from '../broker/aggregation.js';
 import type { ClockTimer } from '../clock.js';
-import { AggregationSetLostError, DeadlineExceededError, DuplicateTaskError, TaskIdConflictError } from '../errors.js';
+import {
+  AggregationSetLostError,
+  DeadlineExceededError,
+  DuplicateTaskError,
+  type RefusedTask,
+  TaskIdConflictError,
+} from '../errors.js';
 import type { TaskRef } from '../events/events.js';
 import type { GroupedTask, TaskAggregatorEntry } from './aggregators.js';
 import type { Grouping } from './grouping.js';
@@ -44,7 +50,7 @@ export class Aggregation {
     }
     const request = await this.withinDeadline(set, () => entry.aggregate(set.queue, set.group, tasks));
     const status = await broker.finishSet(set, request);
-    if (status !== 'finished') throw failureOf(status);
+    if (status !== 'finished') throw failureOf(status, request.message);
     const { id, type, queue } = request.message;
     return { size: tasks.length, made: { id, type, queue } };
   }
@@ -85,7 +91,7 @@ export class Aggregation {
   }
 }
 
-function failureOf(status: Exclude<FinishStatus, 'finished'>): Error {
-  if (status === 'duplicate') return new DuplicateTaskError();
-  return status === 'conflict' ? new TaskIdConflictError() : new AggregationSetLostError();
+function failureOf(status: Exclude<FinishStatus, 'finished'>, task: RefusedTask): Error {
+  if (status === 'duplicate') return new DuplicateTaskError(task);
+  return status === 'conflict' ? new TaskIdConflictError(task) : new AggregationSetLostError();
 }

@@ -392,12 +392,13 @@ describe('the command line', () => {
     expect(await run(`task enqueue -t mail -l {} ${all}`)).toEqual({
       status: 1,
       stdout: '',
-      stderr: 'error: task already exists\n',
+      stderr:
+        'error: task already exists: another of type "mail" with the same payload holds the unique lock in queue "low"\n',
     });
     expect(await run('task enqueue -t mail -l {} --id x --queue low')).toEqual({
       status: 1,
       stdout: '',
-      stderr: 'error: task ID conflicts with another task\n',
+      stderr: 'error: task ID conflicts with another task: queue "low" has one with id "x", in whatever state\n',
     });
     expect(await lines('task enqueue -t mail -l {} --group g --id y')).toEqual([
       'Enqueued task: id="y" queue="default" state=aggregating',

@@ -75,10 +75,14 @@ describe('enqueue', () => {
     const { broker, client } = setUp();
     broker.answer = () => 'duplicate';
     await expect(client.enqueue('t')).rejects.toThrow(DuplicateTaskError);
-    await expect(client.enqueue('t')).rejects.toThrow('task already exists');
+    await expect(client.enqueue('t')).rejects.toThrow(
+      'task already exists: another of type "t" with the same payload holds the unique lock in queue "default"',
+    );
     broker.answer = () => 'conflict';
     await expect(client.enqueue('t')).rejects.toThrow(TaskIdConflictError);
-    await expect(client.enqueue('t')).rejects.toThrow('task ID conflicts with another task');
+    await expect(client.enqueue('t', undefined, { taskId: 'x' })).rejects.toThrow(
+      'task ID conflicts with another task: queue "default" has one with id "x"',
+    );
   });
 
   it('rejects what is invalid before the broker hears of it, and never throws', async () => {
