@@ -35,9 +35,15 @@ describe('the tarball', () => {
 
   it('holds compiled code, Lua and the documents, nothing else', () => {
     const known =
-      /^(dist\/[\w./-]+\.(js|d\.ts)|lua\/[\w./-]+\.lua|package\.json|LICENSE|(README|CHANGELOG|ARCHITECTURE)\.md)$/;
+      /^(dist\/[\w./-]+\.(js|d\.ts)|lua\/[\w./-]+\.lua|package\.json|LICENSE|(README|CHANGELOG|ARCHITECTURE|docs\/[a-z-]+)\.md)$/;
     expect(files.filter((path) => !known.test(path))).toEqual([]);
     expect(files.filter((path) => /\.spec\.|\.map$|test\//.test(path))).toEqual([]);
+  });
+
+  it('holds the pages the README sends its readers to', () => {
+    const pages = [...text('README.md').matchAll(/\]\((docs\/[^)]+)\)/g)].map(([, page]) => page);
+    expect(pages).toContain('docs/groups.md');
+    expect(files).toEqual(expect.arrayContaining(pages));
   });
 
   it('holds every Lua script', () => {
