@@ -16,5 +16,7 @@ export function explain(error: unknown): string {
   if (!(error instanceof AsynqError)) {
     return `this should not have happened: ${error instanceof Error ? error.stack : String(error)}`;
   }
-  return error.message.replace('check its name against AsynqInspector.queues()', 'see `nestjs-asynq queue list`');
+  return error.message
+    .replace('check its name against AsynqInspector.queues()', 'see `nestjs-asynq queue list`')
+    .replace('`force` deletes', '--force deletes');
 }

@@ -331,7 +331,10 @@ describe('the command line', () => {
       stderr: expect.stringMatching(/^error: queue not found: queue="b"/),
       stdout: expect.stringContaining('Name:         a'),
     });
-    expect(await run('queue rm a')).toMatchObject({ status: 1, stderr: expect.stringContaining('queue is not empty') });
+    expect(await run('queue rm a')).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^error: queue is not empty: .*; --force deletes its tasks, too\n$/),
+    });
     expect(await lines('queue rm a --force --yes')).toEqual(['Queue "a" is removed']);
     expect(await run('queue rm a -fy')).toMatchObject({
       status: 1,
