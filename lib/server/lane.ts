@@ -8,10 +8,10 @@ export class Lane {
   backlog = Infinity;
   /** When Redis last told the backlog, in milliseconds since the epoch. */
   seenAt = 0;
-  /** Slots promised to the exchange under way. */
+  /** Slots promised to the exchanges under way. */
   reserved = 0;
-  /** An exchange is under way. */
-  busy = false;
+  /** Exchanges under way. */
+  exchanges = 0;
   /** The last exchange failed; the syncer, not the processor, speaks to Redis about this queue until it answers. */
   failed = false;
   /** A wake-up notice is armed. */
@@ -39,10 +39,14 @@ export class Lane {
     public options: ResolvedQueueOptions,
   ) {}
 
-  /** Tasks it is worth while to ask for. A limit that was reached has room again when something of ours is settled, or later. */
+  get busy(): boolean {
+    return this.exchanges > 0;
+  }
+
+  /** Tasks it is worth while to ask for beyond what has been asked for. A limit that was reached has room again when something of ours is settled, or later. */
   get wanted(): number {
     if (this.removed || (this.limitTimer && this.finished.length === 0)) return 0;
-    return Math.max(0, Math.min(this.backlog, this.room));
+    return Math.max(0, Math.min(this.backlog, this.room) - this.reserved);
   }
 
   /** Handlers that may start; one that goes on though its task is settled still counts. */

@@ -17,6 +17,9 @@ const STRAGGLER_AFTER = 1_000;
 /** Milliseconds between two looks at an empty queue for which no wake-up notice is armed. */
 const PROBE_EVERY = 20;
 
+/** With fewer slots than this an exchange is too small to be divided. */
+const OVERLAP_FROM = 16;
+
 /** Milliseconds by which servers that a limit holds back keep apart from each other. */
 const JITTER = 25;
 
@@ -40,13 +43,15 @@ export interface ProcessorOptions {
  * Fetches tasks and settles finished ones, in rounds. A round is at most one exchange per queue, all at once: each settles
  * whatever has finished in its queue and fills the free slots allotted to it. While a round is under way tasks finish and
  * gather for the next; so there is one round trip per batch, whatever its size, and one per task at concurrency 1.
+ * With many slots a round takes half of them at most, and a second one may be under way when there is enough to do for it: so Redis works
+ * on one half while the handlers of the other run.
  */
 export class Processor {
   concurrency: number;
   private fetching = false;
   private byHand = false;
   private roundScheduled = false;
-  private roundUnderWay = false;
+  private rounds = 0;
   private readonly waiters = new Set<{ done: () => boolean; resolve: () => void }>();
 
   constructor(private readonly options: ProcessorOptions) {
@@ -86,7 +91,7 @@ export class Processor {
 
   /** Starts a round once everything that runs now has had its turn: tasks that finish meanwhile share it. */
   pump(): void {
-    if (this.roundScheduled || this.roundUnderWay) return;
+    if (this.roundScheduled || this.rounds >= this.mostRounds) return;
     this.roundScheduled = true;
     setImmediate(() => {
       this.roundScheduled = false;
@@ -123,13 +128,18 @@ export class Processor {
   /** Settles what has finished in a queue and takes up to `take` tasks. Never rejects; answers whether Redis did answer. */
   async exchange(lane: Lane, take: number): Promise<boolean> {
     const batch = lane.finished.splice(0, batchSize(lane.finished));
-    lane.busy = true;
-    lane.reserved = take;
+    lane.exchanges += 1;
+    lane.reserved += take;
+    let promised = take;
+    const keepPromise = (): void => {
+      lane.reserved -= promised;
+      promised = 0;
+    };
     try {
       const settle = batch.map((task) => task.verdict!.settlement);
       const { limits } = lane.options;
       const reply = await this.options.broker.exchange(lane.queue, { settle, take, limits });
-      lane.reserved = 0;
+      keepPromise();
       const got = reply.tasks.length + reply.damaged.length;
       lane.learn(reply.backlog, take > 0 && got === 0 && reply.limitedFor === 0);
       this.holdBack(lane, reply.limitedFor);
@@ -143,8 +153,8 @@ export class Processor {
       this.options.onFailure(lane, error);
       return false;
     } finally {
-      lane.reserved = 0;
-      lane.busy = false;
+      keepPromise();
+      lane.exchanges -= 1;
       this.options.lanes.forgetIfDone(lane);
       this.pump(); // for an exchange that outlived its round, or was the syncer's; within a round it does nothing
     }
@@ -162,22 +172,45 @@ export class Processor {
   }
 
   private async round(fetch: boolean): Promise<void> {
-    if (this.roundUnderWay) return;
-    this.roundUnderWay = true;
+    if (this.rounds >= this.mostRounds || (this.rounds > 0 && !this.isWorthAnother(fetch))) return;
+    this.rounds += 1;
     const exchanges = this.plan(fetch);
+    if (this.rounds < this.mostRounds && this.isWorthAnother(fetch)) this.pump();
     if (this.options.lanes.size === 1) await exchanges[0];
     else if (exchanges.length > 0) await this.withoutStragglers(exchanges);
-    this.roundUnderWay = false;
+    this.rounds -= 1;
     const more = this.hasWork();
-    this.options.onRound(!more && this.fetching && this.free > 0);
+    if (this.rounds === 0) this.options.onRound(!more && this.fetching && this.free > 0);
     if (more) this.pump();
     this.tellWaiters();
   }
 
+  /** Rounds that may be under way at a time. */
+  private get mostRounds(): number {
+    return this.concurrency >= OVERLAP_FROM && !this.byHand ? 2 : 1;
+  }
+
+  /** Whether there is so much to do that it need not wait for the round under way. */
+  private isWorthAnother(fetch: boolean): boolean {
+    const enough = this.concurrency / 4;
+    const free = fetch ? this.free : 0;
+    return [...this.options.lanes.all()].some((lane) => {
+      if (!this.isOpen(lane)) return false;
+      const known = lane.backlog === Infinity ? 0 : lane.wanted;
+      return Math.max(lane.finished.length, Math.min(free, known)) >= enough;
+    });
+  }
+
+  /** Limits are kept by what Redis knows, and so by one exchange after the other. */
+  private isOpen(lane: Lane): boolean {
+    return !lane.failed && lane.exchanges < (lane.options.limits ? 1 : this.mostRounds);
+  }
+
   /** Decides the exchanges of a round and starts them. */
   private plan(fetch: boolean): Promise<boolean>[] {
-    const open = [...this.options.lanes.all()].filter((lane) => !lane.busy && !lane.failed);
-    const free = fetch ? this.free : 0;
+    const open = [...this.options.lanes.all()].filter((lane) => this.isOpen(lane));
+    const most = Math.ceil(this.concurrency / this.mostRounds);
+    const free = fetch ? Math.min(this.free, most) : 0;
     const shares = open.map(({ options, wanted }) => ({
       priority: options.priority,
       backlog: Math.min(wanted, LARGEST_BATCH),
@@ -203,7 +236,7 @@ export class Processor {
   private hasWork(): boolean {
     const mayTake = this.fetching && this.free > 0;
     for (const lane of this.options.lanes.all()) {
-      if (lane.busy || lane.failed) continue;
+      if (!this.isOpen(lane)) continue;
       if (lane.finished.length > 0 || (mayTake && lane.wanted > 0)) return true;
     }
     return false;
@@ -221,7 +254,7 @@ export class Processor {
   }
 
   private isSettled(): boolean {
-    if (this.roundUnderWay) return false;
+    if (this.rounds > 0) return false;
     for (const lane of this.options.lanes.all()) if (lane.busy || lane.held.size > 0) return false;
     return true;
   }
