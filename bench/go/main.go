@@ -56,9 +56,10 @@ func rssMegabytes() float64 {
 	return pages * float64(os.Getpagesize()) / (1 << 20)
 }
 
-func timed(count int, work func()) measurement {
+// timed measures work; work calls begin when what is measured begins.
+func timed(count int, work func(begin func())) measurement {
 	cpu, start := cpuMillis(), time.Now()
-	work()
+	work(func() { cpu, start = cpuMillis(), time.Now() })
 	seconds := time.Since(start).Seconds()
 	return measurement{Value: float64(count) / seconds, CPU: (cpuMillis() - cpu) * 1000 / float64(count), RSS: rssMegabytes()}
 }
@@ -104,7 +105,7 @@ func enqueue(client *asynq.Client, rdb *redis.Client, count, atOnce int) measure
 	}
 	must(rdb.FlushAll(context.Background()).Err())
 	before := usedMemory(rdb)
-	result := timed(count, func() {
+	result := timed(count, func(func()) {
 		if atOnce == 1 {
 			for n := 0; n < count; n++ {
 				enqueueOne(client, n)
@@ -136,12 +137,15 @@ func serve(redisOpt asynq.RedisClientOpt, concurrency int, handle func(*asynq.Ta
 	return server
 }
 
+// process measures from the first task handled to the last one settled.
 func process(client *asynq.Client, rdb *redis.Client, redisOpt asynq.RedisClientOpt, count, concurrency int, slow bool) measurement {
 	enqueueConcurrently(client, 0, count, 200)
-	return timed(count, func() {
+	return timed(count, func(begin func()) {
 		var handled atomic.Int64
+		var first sync.Once
 		done := make(chan struct{})
 		serve(redisOpt, concurrency, func(task *asynq.Task) {
+			first.Do(begin)
 			var decoded struct {
 				N    int    `json:"n"`
 				Text string `json:"text"`

@@ -20,6 +20,7 @@ interface Scenario {
 /** The first scenario of each kind with few tasks: says that the bench runs, not how fast anything is. */
 const smoke = process.argv.includes('--smoke');
 const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice('--only='.length);
+const asked = process.argv.find((argument) => argument.startsWith('--systems='))?.slice('--systems='.length).split(',');
 const rounds = smoke ? 1 : Number(process.argv.find((argument) => argument.startsWith('--rounds='))?.slice(9) ?? 3);
 const n = (count: number): number => (smoke ? Math.max(20, Math.floor(count / 50)) : count);
 
@@ -148,12 +149,15 @@ async function main(): Promise<void> {
   const go = buildGo(dir);
   if (!go) console.log('Go asynq is NOT in this table: no Go toolchain was found, or its program did not build.');
   const redis = new Redis(port);
+  const against = !asked || asked.includes('bullmq') ? 'bullmq' : asked.at(-1)!;
   const rows = [
-    ['scenario', 'system', 'per second', 'min-max', 'to bullmq', 'p95', 'cpu ms/1000', 'rss MB', 'bytes/task'],
+    ['scenario', 'system', 'per second', 'min-max', `to ${against}`, 'p95', 'cpu ms/1000', 'rss MB', 'bytes/task'],
   ];
   try {
     for (const scenario of scenarios) {
-      const systems = scenario.systems.filter((system) => go || system !== 'go asynq');
+      const systems = scenario.systems.filter(
+        (system) => (go || system !== 'go asynq') && (!asked || asked.includes(system)),
+      );
       const runs = new Map<string, Measurement[]>(systems.map((system) => [system, []]));
       for (let round = 0; round < rounds; round++) {
         for (const system of systems) {
@@ -161,7 +165,7 @@ async function main(): Promise<void> {
           runs.get(system)!.push(await measure(system, scenario, port, go));
         }
       }
-      const reference = median(runs.get('bullmq')!.map((run) => run.value));
+      const reference = median(runs.get(against)!.map((run) => run.value));
       for (const [system, measured] of runs) rows.push(row(system, scenario, measured, reference));
       console.error(`measured: ${scenario.title}`);
     }
