@@ -20,7 +20,10 @@ interface Scenario {
 /** The first scenario of each kind with few tasks: says that the bench runs, not how fast anything is. */
 const smoke = process.argv.includes('--smoke');
 const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice('--only='.length);
-const asked = process.argv.find((argument) => argument.startsWith('--systems='))?.slice('--systems='.length).split(',');
+const asked = process.argv
+  .find((argument) => argument.startsWith('--systems='))
+  ?.slice('--systems='.length)
+  .split(',');
 const rounds = smoke ? 1 : Number(process.argv.find((argument) => argument.startsWith('--rounds='))?.slice(9) ?? 3);
 const n = (count: number): number => (smoke ? Math.max(20, Math.floor(count / 50)) : count);
 
