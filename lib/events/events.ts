@@ -78,6 +78,8 @@ export interface AsynqEventMap {
   wakeUnavailable: { readonly error: unknown };
   /** The application declares handlers (aggregators among them) for a connection that only produces (`server: false`): they are not run here. */
   handlersIdle: { readonly handlers: number };
+  /** The module has options of a server, and the application declares no handler for it: none is started. */
+  handlersMissing: { readonly connection: string };
   /** This process has enqueued the task of a planned time. */
   periodicTaskEnqueued: { readonly entry: PeriodicRef; readonly taskId: string };
   /** A planned time was passed over: `missed` (this one and perhaps later ones) or while the last task was `unfinished`. */

@@ -85,7 +85,11 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
       return;
     }
     const server = this.serverOf(connection); // judges its options, whether it is started or not
-    if (handlers === 0 || !options.autoStart || broker.manual || server.status !== 'new') return;
+    if (!options.autoStart || broker.manual || server.status !== 'new') return;
+    if (handlers === 0) {
+      if (Object.keys(options.server).length > 0) events.emit('handlersMissing', { connection: connection.name });
+      return;
+    }
     await server.start();
   }
 

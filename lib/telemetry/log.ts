@@ -113,6 +113,11 @@ const SERVER: Wording = {
     logger.warn(`Redis gives no wake-up notices, so idle queues are polled: ${text(error)}`),
   handlersIdle: ({ handlers }, logger) =>
     logger.log(`This process only produces (server: false): its ${count(handlers, 'task handler')} will not run here`),
+  handlersMissing: (_, logger) =>
+    logger.warn(
+      'No server is started, as this application has no task handler: list the class that has them under providers, ' +
+        'or say server: false if this process only produces',
+    ),
   serverStarted: ({ concurrency, queues }, logger) =>
     logger.log(`Server started: concurrency ${concurrency}, queues ${priorities(queues)}`),
   serverStopped: ({ active }, logger) => logger.log(`Stopped fetching; ${count(active, 'task')} still running`),

@@ -171,6 +171,19 @@ describe('a server', () => {
     expect(app.get(AsynqServer).status).toBe('new');
   });
 
+  test.each([
+    { server: { concurrency: 2 }, told: 1 },
+    { server: {}, told: 0 },
+  ])('tells that there are no handlers where options $server ask for a server', async ({ server, told }) => {
+    const imports = [AsynqModule.forRoot({ connection: 'memory', server })];
+    const app = await Test.createTestingModule({ imports }).setLogger(quiet).compile();
+    onTestFinished(() => app.close());
+    let heard = 0;
+    app.get(AsynqServer).events.on('handlersMissing', () => heard++);
+    await app.init();
+    expect([heard, app.get(AsynqServer).status]).toEqual([told, 'new']);
+  });
+
   test('is started by hand with autoStart: false', async () => {
     const app = await start({ autoStart: false });
     const server = app.get(AsynqServer);

@@ -113,6 +113,7 @@ describe('the log', () => {
     events.emit('serverStarted', { concurrency: 10, queues: { critical: 6, low: 1 } });
     events.emit('wakeUnavailable', { error: boom });
     events.emit('handlersIdle', { handlers: 2 });
+    events.emit('handlersMissing', { connection: 'default' });
     events.emit('serverStopped', { active: 1 });
     events.emit('shutdownTimedOut', { active: 2, aggregating: 0 });
     events.emit('shutdownTimedOut', { active: 0, aggregating: 1 });
@@ -124,6 +125,8 @@ describe('the log', () => {
       'log: Server started: concurrency 10, queues critical=6 low=1',
       'warn: Redis gives no wake-up notices, so idle queues are polled: boom',
       'log: This process only produces (server: false): its 2 task handlers will not run here',
+      'warn: No server is started, as this application has no task handler: list the class that has them under providers, ' +
+        'or say server: false if this process only produces',
       'log: Stopped fetching; 1 task still running',
       'warn: The shutdown timeout has passed: 2 tasks still running, now told to stop',
       'warn: The shutdown timeout has passed: 0 tasks still running, now told to stop; 1 aggregation still running, not waited for',
