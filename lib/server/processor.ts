@@ -156,7 +156,7 @@ export class Processor {
       keepPromise();
       lane.exchanges -= 1;
       this.options.lanes.forgetIfDone(lane);
-      this.pump(); // for an exchange that outlived its round, or was the syncer's; within a round it does nothing
+      this.pump(); // for an exchange that outlived its round, or was the syncer's
     }
   }
 

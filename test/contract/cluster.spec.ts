@@ -1,19 +1,6 @@
-import { afterAll, beforeAll } from 'vitest';
-import { type RedisCluster, startCluster } from '../support/redis.js';
 import { exerciseBroker } from './exercise-broker.js';
-import { RedisBackdoor } from './redis-world.js';
+import { useCluster } from './cluster-fixture.js';
 
-let cluster: RedisCluster;
-let backdoor: RedisBackdoor;
+const cluster = useCluster();
 
-beforeAll(async () => {
-  cluster = await startCluster(3);
-  backdoor = new RedisBackdoor(cluster.nodes);
-});
-
-afterAll(async () => {
-  backdoor.close();
-  await cluster.stop();
-});
-
-exerciseBroker('the Redis broker on a cluster of three', (clock) => backdoor.world(clock));
+exerciseBroker('the Redis broker on a cluster of three', (clock) => cluster.backdoor.world(clock));

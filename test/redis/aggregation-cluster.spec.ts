@@ -2,11 +2,10 @@ import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { AsynqClient, AsynqInspector, AsynqModule, type GroupedTask, TaskAggregator, TaskHandler } from 'nestjs-asynq';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { slotOf } from '../../lib/broker/redis/slot.js';
 import { Keyspace } from '../../lib/wire/keys.js';
-import { RedisBackdoor } from '../contract/redis-world.js';
-import { type RedisCluster, startCluster } from '../support/redis.js';
+import { useCluster } from '../contract/cluster-fixture.js';
 
 const QUEUES = Array.from({ length: 9 }, (_, n) => `q${n}`);
 
@@ -26,16 +25,7 @@ class Digests {
   }
 }
 
-let cluster: RedisCluster;
-let backdoor: RedisBackdoor;
-beforeAll(async () => {
-  cluster = await startCluster(3);
-  backdoor = new RedisBackdoor(cluster.nodes);
-});
-afterAll(async () => {
-  backdoor.close();
-  await cluster.stop();
-});
+const cluster = useCluster();
 
 it('an application aggregates groups of queues on every node of a cluster', async () => {
   const keyspace = new Keyspace();
@@ -72,6 +62,6 @@ it('an application aggregates groups of queues on every node of a cluster', asyn
   }
   await app.close();
   // Sets, locks and notes are gone, too.
-  const left = (await Promise.all(backdoor.nodes.map((node) => node.keys('asynq:{q*')))).flat();
+  const left = (await Promise.all(cluster.backdoor.nodes.map((node) => node.keys('asynq:{q*')))).flat();
   expect(left.filter((key) => !/:processed(:|$)/.test(key))).toEqual([]);
 });

@@ -1,29 +1,19 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ManualClock } from '../../lib/clock.js';
 import { Keyspace } from '../../lib/wire/keys.js';
-import { RedisBackdoor } from '../contract/redis-world.js';
+import { useCluster } from '../contract/cluster-fixture.js';
 import { request } from '../support/messages.js';
-import { type RedisCluster, startCluster } from '../support/redis.js';
 
-let cluster: RedisCluster;
-let backdoor: RedisBackdoor;
-beforeAll(async () => {
-  cluster = await startCluster(3);
-  backdoor = new RedisBackdoor(cluster.nodes);
-});
-afterAll(async () => {
-  backdoor.close();
-  await cluster.stop();
-});
+const cluster = useCluster();
 
 it('lists stranded groups of queues on every node of a cluster', async () => {
-  const { broker, cleanup } = await backdoor.world(new ManualClock());
+  const { broker, cleanup } = await cluster.backdoor.world(new ManualClock());
   const queues = Array.from({ length: 12 }, (_, n) => `q${n}`);
   const homes = new Set<unknown>();
   for (const queue of queues) {
     await broker.enqueue(queue, [request({ queue, groupKey: 'g' })]);
     const { groups } = new Keyspace().queue(queue);
-    const home = await backdoor.home(groups);
+    const home = await cluster.backdoor.home(groups);
     homes.add(home);
     await home.del(groups);
   }
