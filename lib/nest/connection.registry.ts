@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Broker } from '../broker/broker.js';
 import type { AsynqClient } from '../client/client.js';
-import { InvalidOptionError } from '../errors.js';
+import { InvalidHandlerError, InvalidOptionError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { AsynqScheduler } from '../scheduler/scheduler.js';
 import { nearest } from '../validation.js';
@@ -29,10 +29,6 @@ export class ConnectionRegistry {
     this.connections.set(connection.name, connection);
   }
 
-  has(name: string): boolean {
-    return this.connections.has(name);
-  }
-
   all(): readonly Connection[] {
     return [...this.connections.values()];
   }
@@ -47,8 +43,20 @@ export class ConnectionRegistry {
     throw new InvalidOptionError(this.unknown(name, what));
   }
 
+  /** @throws InvalidHandlerError when a decorator names a connection there is none of */
+  requireFor({
+    label,
+    metadata,
+  }: {
+    readonly label: string;
+    readonly metadata: { readonly connection: string };
+  }): void {
+    if (this.connections.has(metadata.connection)) return;
+    throw new InvalidHandlerError(this.unknown(metadata.connection, label));
+  }
+
   /** The text about a name that no connection has. */
-  unknown(name: string, what: string): string {
+  private unknown(name: string, what: string): string {
     const known = [...this.connections.keys()];
     return unknownConnection(what, name, known.join(', '), nearest(name, known));
   }

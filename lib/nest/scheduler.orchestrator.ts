@@ -30,9 +30,7 @@ export class SchedulerOrchestrator {
     }
     for (const source of this.explorer.sources()) {
       const { label, metadata, wrapper, scoped, methodName } = source;
-      if (!this.registry.has(metadata.connection)) {
-        throw new InvalidHandlerError(this.registry.unknown(metadata.connection, label));
-      }
+      this.registry.requireFor(source);
       if (metadata.connection !== connection.name) continue;
       if (scoped) throw new InvalidHandlerError(scopedSource(label));
       const instance = wrapper.instance as Record<string, PeriodicTaskConfigs>;

@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { AsynqClient } from '../client/client.js';
-import { InvalidHandlerError, ServerStateError } from '../errors.js';
+import { ServerStateError } from '../errors.js';
 import type { AsynqScheduler } from '../scheduler/scheduler.js';
 import { Server } from '../server/server.js';
 import { jsonCodec } from '../task/codec.js';
@@ -105,10 +105,7 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
   }
 
   private requireConnections<D extends DiscoveredHandler | DiscoveredAggregator>(found: D[]): D[] {
-    for (const { label, metadata } of found) {
-      if (this.registry.has(metadata.connection)) continue;
-      throw new InvalidHandlerError(this.registry.unknown(metadata.connection, label));
-    }
+    for (const one of found) this.registry.requireFor(one);
     return found;
   }
 }

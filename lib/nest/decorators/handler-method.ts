@@ -1,4 +1,6 @@
+import 'reflect-metadata';
 import { InvalidHandlerError } from '../../errors.js';
+import { NEST_METADATA } from '../nest.constants.js';
 import { notAMethod, onStaticMethod, unnamedMethod } from '../nest.messages.js';
 
 /** `Class.method`, for messages. */
@@ -19,4 +21,16 @@ export function requireMethod(
   if (typeof target === 'function') throw new InvalidHandlerError(onStaticMethod(what, decorator));
   if (typeof key !== 'string') throw new InvalidHandlerError(unnamedMethod(what, decorator));
   return descriptor.value as object;
+}
+
+/**
+ * Adds what one decorator says to what others of its kind say of the method, in the order in which they are written.
+ *
+ * @param target the prototype that has the method
+ */
+export function addMethodMetadata<M>(key: string, target: object, method: object, metadata: M): void {
+  const others = (Reflect.getOwnMetadata(key, method) ?? []) as M[];
+  Reflect.defineMetadata(key, [metadata, ...others], method);
+  // Request-scoped global guards and the like then apply to the handlers of this class as they do to controllers.
+  Reflect.defineMetadata(NEST_METADATA.entryProvider, true, target.constructor);
 }

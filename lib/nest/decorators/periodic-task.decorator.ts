@@ -1,14 +1,9 @@
-import 'reflect-metadata';
 import { InvalidHandlerError } from '../../errors.js';
 import { PERIODIC_OPTION_NAMES, checkPlan, type PeriodicTaskOptions } from '../../scheduler/options.js';
 import { rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
-import { nameOf, requireMethod } from './handler-method.js';
-import {
-  addHandlerMetadata,
-  HANDLER_OPTION_NAMES,
-  toMetadata,
-  type TaskHandlerOptions,
-} from './task-handler.decorator.js';
+import { TASK_HANDLER_METADATA } from '../nest.constants.js';
+import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
+import { HANDLER_OPTION_NAMES, toMetadata, type TaskHandlerOptions } from './task-handler.decorator.js';
 
 /** Options of `@PeriodicTask`: of the plan, of the tasks it enqueues, and of their handler. */
 export interface PeriodicTaskHandlerOptions extends PeriodicTaskOptions, TaskHandlerOptions {
@@ -43,7 +38,8 @@ export function PeriodicTask(spec: string, options: PeriodicTaskHandlerOptions =
     const { handling, periodic } = divide(rest);
     checkPlan(spec, periodic, `@PeriodicTask of ${what}`);
     const handler = toMetadata(type, handling, what);
-    addHandlerMetadata(target, method, { ...handler, periodic: { spec, payload, options: periodic } });
+    const metadata = { ...handler, periodic: { spec, payload, options: periodic } };
+    addMethodMetadata(TASK_HANDLER_METADATA, target, method, metadata);
   };
 }
 

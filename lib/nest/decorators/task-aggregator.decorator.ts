@@ -1,11 +1,10 @@
-import 'reflect-metadata';
 import { InvalidHandlerError } from '../../errors.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import { requireCodec } from '../../task/definition.js';
 import { describe, isBlank, rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
-import { DEFAULT_CONNECTION, NEST_METADATA, TASK_AGGREGATOR_METADATA } from '../nest.constants.js';
+import { DEFAULT_CONNECTION, TASK_AGGREGATOR_METADATA } from '../nest.constants.js';
 import { blankGroup } from '../nest.messages.js';
-import { nameOf, requireMethod } from './handler-method.js';
+import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
 
 export interface TaskAggregatorOptions {
   /** The `name` of the AsynqModule whose groups these are. Default: the unnamed one. */
@@ -45,10 +44,7 @@ export function TaskAggregator(
   return (target: object, key: string | symbol | undefined, descriptor?: PropertyDescriptor) => {
     const method = requireMethod('TaskAggregator', target, key, descriptor);
     const [groups, options] = typeof first === 'string' ? [first, second] : [undefined, first];
-    const metadata = toMetadata(groups, options, nameOf(target, key));
-    const others = (Reflect.getOwnMetadata(TASK_AGGREGATOR_METADATA, method) ?? []) as TaskAggregatorMetadata[];
-    Reflect.defineMetadata(TASK_AGGREGATOR_METADATA, [metadata, ...others], method);
-    Reflect.defineMetadata(NEST_METADATA.entryProvider, true, target.constructor);
+    addMethodMetadata(TASK_AGGREGATOR_METADATA, target, method, toMetadata(groups, options, nameOf(target, key)));
   };
 }
 

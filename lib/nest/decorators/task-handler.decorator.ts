@@ -1,4 +1,3 @@
-import 'reflect-metadata';
 import { InvalidHandlerError } from '../../errors.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import type { IsFailure, RetryDelay } from '../../task/context.js';
@@ -12,10 +11,10 @@ import {
   requireNonBlank,
   requireObject,
 } from '../../validation.js';
-import { DEFAULT_CONNECTION, NEST_METADATA, TASK_HANDLER_METADATA } from '../nest.constants.js';
+import { DEFAULT_CONNECTION, TASK_HANDLER_METADATA } from '../nest.constants.js';
 import { blankPattern, notATask } from '../nest.messages.js';
 import type { PeriodicTaskOptions } from '../../scheduler/options.js';
-import { nameOf, requireMethod } from './handler-method.js';
+import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
 
 export interface TaskHandlerOptions extends TaskLimits {
   /** The `name` of the AsynqModule whose tasks these are. Default: the unnamed one. */
@@ -61,16 +60,8 @@ export const HANDLER_OPTION_NAMES = [
 export function TaskHandler(task: string | TaskDefinition, options: TaskHandlerOptions = {}): MethodDecorator {
   return (target: object, key: string | symbol | undefined, descriptor?: PropertyDescriptor) => {
     const method = requireMethod('TaskHandler', target, key, descriptor);
-    addHandlerMetadata(target, method, toMetadata(task, options, nameOf(target, key)));
+    addMethodMetadata(TASK_HANDLER_METADATA, target, method, toMetadata(task, options, nameOf(target, key)));
   };
-}
-
-/** @param target the prototype that has the method */
-export function addHandlerMetadata(target: object, method: object, metadata: TaskHandlerMetadata): void {
-  const others = (Reflect.getOwnMetadata(TASK_HANDLER_METADATA, method) ?? []) as TaskHandlerMetadata[];
-  Reflect.defineMetadata(TASK_HANDLER_METADATA, [metadata, ...others], method);
-  // Request-scoped global guards and the like then apply to the handlers of this class as they do to controllers.
-  Reflect.defineMetadata(NEST_METADATA.entryProvider, true, target.constructor);
 }
 
 export function toMetadata(
