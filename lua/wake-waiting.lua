@@ -59,7 +59,12 @@ for i = 1, #woken do
   call('HSET', ARGV[1] .. woken[i], 'state', 'pending', 'pending_since', ARGV[2])
   line[#line + 1] = woken[i]
 end
+local place = {}
+for i = 1, #line do
+  place[line[i]] = i
+end
 table.sort(line, function(one, other)
+  if since[one] == since[other] then return place[one] > place[other] end
   return since[one] > since[other]
 end)
 spread('RPUSH', KEYS[3], line)

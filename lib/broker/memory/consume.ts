@@ -118,7 +118,7 @@ export function wakeWaiting(store: QueueStore, name: string, count: number, now:
     if (till !== undefined && store.retry.score(first.id) === till) woken.push(first.id);
   }
   if (woken.length === 0) return { woken: 0, left: line.size };
-  const front = [...woken, ...wokenBefore(store)];
+  const front = [...wokenBefore(store), ...woken];
   for (const id of woken) {
     const record = store.tasks.get(id)!;
     store.retry.delete(id);
@@ -126,7 +126,7 @@ export function wakeWaiting(store: QueueStore, name: string, count: number, now:
     record.pendingSince = now;
   }
   const since = (id: string): number => store.tasks.get(id)!.waits!.since;
-  for (const id of front.sort((one, other) => since(other) - since(one))) {
+  for (const id of front.reverse().sort((one, other) => since(other) - since(one))) {
     store.pending.remove(id);
     store.pending.pushFront(id);
   }

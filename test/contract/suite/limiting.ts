@@ -227,6 +227,16 @@ export function exerciseLimiting(current: () => Driver): void {
       expect(await driver.broker.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
     });
 
+    it('come in the order in which they were woken, of several lines, when they came at the same time', async () => {
+      const driver = current();
+      const [z, a, m] = [await driver.add({ id: 'z' }), await driver.add({ id: 'a' }), await driver.add({ id: 'm' })];
+      const { tasks } = await driver.exchange([], 3);
+      const settle = tasks.map(({ lease }) => ({ kind: 'wait', lease, line: lease.id }) as const);
+      await driver.exchange(settle, 0);
+      for (const line of [z, a, m]) await driver.broker.wakeWaiting('default', line, 1);
+      expect((await driver.queue()).pending).toEqual([z, a, m]);
+    });
+
     it('stay in their line while the queue is paused', async () => {
       const driver = current();
       const id = await driver.add();
