@@ -25,10 +25,12 @@
 --   7 take: tasks wanted
 --   8 count: tasks to settle
 --   9 limits: empty, or "active rate window": tasks running in the fleet, and starts per so many milliseconds; 0 is no limit
---   10… the fences: see shared/fence.lua; then, for what is no plain `done`: index, kind, '1' if it names a key, message, time, result
+--   10 since: '1' to be told since when each task taken was pending, else empty
+--   11… the fences: see shared/fence.lua; then, for what is no plain `done`: index, kind, '1' if it names a key, message, time, result
 -- Returns
 --   packed: backlog (0 when paused), milliseconds until a limit that was reached may let more through (0: none was),
---     number of lost settlements, their indexes; then id and message of each task taken
+--     number of lost settlements, their indexes; then id and message of each task taken,
+--     followed, when asked for, by the nanoseconds since when it was pending (empty when that is not known)
 --
 -- Uses shared/spread.lua
 -- Uses shared/fence.lua
@@ -95,7 +97,7 @@ else
   for i = 1, count do
     ids[i] = string.sub(KEYS[12 + i], id_start)
   end
-  local held, argument = held_leases(lease, ids, 10)
+  local held, argument = held_leases(lease, ids, 11)
   local specials, moves, named = {}, false, 12 + count
   for i = argument, #ARGV, 6 do
     local item = { kind = ARGV[i + 1], message = ARGV[i + 3], time = ARGV[i + 4], result = ARGV[i + 5] }
@@ -232,6 +234,8 @@ if startable and startable < wanted then
 end
 if wanted == 0 then return cmsgpack.pack(reply) end
 
+local tell = ARGV[10] == '1'
+local width = tell and 3 or 2
 local taken, leases, popped, n = {}, {}, 0, 0
 repeat
   local ids = call('RPOP', pending, wanted - n)
@@ -240,15 +244,21 @@ repeat
   for i = 1, #ids do
     local id = ids[i]
     local key = ARGV[1] .. id
-    local message = try('HGET', key, 'msg')
+    local message, since
+    if tell then
+      local fields = try('HMGET', key, 'msg', 'pending_since')
+      if fields.err then message = fields else message, since = fields[1], fields[2] or '' end
+    else
+      message = try('HGET', key, 'msg')
+    end
     if type(message) == 'string' then
       call('HSET', key, 'state', 'active')
       call('HDEL', key, 'pending_since')
       n = n + 1
       taken[n] = id
       leases[2 * n - 1], leases[2 * n] = ARGV[4], id
-      local at = lost + 2 * n + 1
-      reply[at + 1], reply[at + 2] = id, message
+      local at = lost + 3 + (n - 1) * width
+      reply[at + 1], reply[at + 2], reply[at + 3] = id, message, since
     elseif not message then
       call('DEL', key) -- a stub without a message; what is no hash at all is not ours to delete
     end

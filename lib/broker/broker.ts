@@ -41,6 +41,8 @@ export interface Lease {
 export interface LeasedTask {
   readonly lease: Lease;
   readonly message: TaskMessage;
+  /** When it was put where it was taken from, in milliseconds since the epoch; only when asked for, and when it is known. */
+  readonly pendingSince?: number;
 }
 
 /** A task whose `msg` is not a task message. It is leased like any other, so that it can be archived as it is. */
@@ -99,6 +101,8 @@ export interface ExchangeRequest {
   /** How many tasks to take at most; 0 only settles and counts. */
   readonly take: number;
   readonly limits?: QueueLimits;
+  /** Also tell since when each task was pending: one more field is read per task. Default false. */
+  readonly since?: boolean;
 }
 
 export interface ExchangeReply {

@@ -28,6 +28,8 @@ export interface TaskOutcome {
   readonly retryAt?: Date;
   /** Milliseconds from the start of the handler to its end. */
   readonly duration: number;
+  /** Milliseconds it was pending before the attempt; known while somebody asks for it ({@link AsynqEvents.measureWaits}). */
+  readonly waited?: number;
 }
 
 /** One planned time of a periodic task. */
@@ -42,8 +44,8 @@ export interface PeriodicRef {
 
 /** The events of a server, by name. Listeners run synchronously; what they throw is reported as `listenerFailed`. */
 export interface AsynqEventMap {
-  /** A handler is about to be called. */
-  taskStarted: { readonly task: TaskRef; readonly retried: number };
+  /** A handler is about to be called. `waited`: see TaskOutcome. */
+  taskStarted: { readonly task: TaskRef; readonly retried: number; readonly waited?: number };
   /** The outcome of an attempt is stored (or is `lost`). */
   taskFinished: TaskOutcome;
   /** A handler has not settled some time after its attempt was ended; it keeps its slot. */
@@ -111,6 +113,7 @@ export function watchRejection(returned: unknown, onRejected: (error: unknown) =
 /** A small typed emitter: a listener that throws, or rejects, never reaches the code that emits. */
 export class AsynqEvents {
   private readonly listeners = new Map<AsynqEventName, Set<Listener<never>>>();
+  private waitsAskedFor = 0;
 
   /** @returns a function that ends the subscription */
   on<E extends AsynqEventName>(event: E, listener: Listener<E>): () => void {
@@ -121,6 +124,25 @@ export class AsynqEvents {
       set.delete(listener);
       if (set.size === 0 && this.listeners.get(event) === set) this.listeners.delete(event);
     };
+  }
+
+  /**
+   * Has the server measure how long each task was pending (`waited`), which costs it the reading of one more field per task. For tasks
+   * that it takes from now on.
+   *
+   * @returns a function that ends it
+   */
+  measureWaits(): () => void {
+    let asked = 1;
+    this.waitsAskedFor += asked;
+    return () => {
+      this.waitsAskedFor -= asked;
+      asked = 0;
+    };
+  }
+
+  get measuresWaits(): boolean {
+    return this.waitsAskedFor > 0;
   }
 
   /** Whether anybody listens: lets the hot path skip building an event nobody wants. */

@@ -45,6 +45,7 @@ export class ActiveTask implements TaskContext {
     readonly lease: Lease,
     readonly message: TaskMessage,
     readonly startedAt: number,
+    readonly waited?: number,
   ) {
     this.deadlineAt = Math.min(deadlineOf(message, startedAt), LATEST);
   }

@@ -82,6 +82,7 @@ export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
   const processor: Processor = new Processor({
     broker,
     clock,
+    events,
     lanes,
     runner,
     intake,

@@ -52,9 +52,11 @@ export class Intake {
   }
 
   /** Makes an attempt of a leased task; its lease is kept alive from here on. */
-  admit(lane: Lane, { lease, message }: LeasedTask, now = this.options.clock.now()): ActiveTask {
+  admit(lane: Lane, { lease, message, pendingSince }: LeasedTask, now = this.options.clock.now()): ActiveTask {
     const { broker, encodeResult } = this.options;
-    const task = new ActiveTask(broker, encodeResult, lease, message, now);
+    // The clock of who made it pending may be ahead of ours.
+    const waited = pendingSince === undefined ? undefined : Math.max(0, now - pendingSince);
+    const task = new ActiveTask(broker, encodeResult, lease, message, now, waited);
     lane.held.add(task);
     return task;
   }
@@ -93,6 +95,7 @@ export class Intake {
       retried,
       result: verdict?.result,
       error: verdict?.error ?? task.aborted,
+      waited: task.waited,
       retryAt: settlement?.kind === 'retry' ? new Date(settlement.retryAt * 1000) : undefined,
       duration: Math.max(0, (task.endedAt || this.options.clock.now()) - task.startedAt),
     });

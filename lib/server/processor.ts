@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers'; // the real one, also where a test fakes the global
 import type { ConsumerBroker } from '../broker/broker.js';
 import type { Clock } from '../clock.js';
+import type { AsynqEvents } from '../events/events.js';
 import type { ActiveTask } from './active-task.js';
 import { allot } from './allot.js';
 import type { Intake } from './intake.js';
@@ -26,6 +27,7 @@ const JITTER = 25;
 export interface ProcessorOptions {
   readonly broker: ConsumerBroker;
   readonly clock: Clock;
+  readonly events: AsynqEvents;
   readonly lanes: Lanes;
   readonly runner: Runner;
   readonly intake: Intake;
@@ -138,7 +140,8 @@ export class Processor {
     try {
       const settle = batch.map((task) => task.verdict!.settlement);
       const { limits } = lane.options;
-      const reply = await this.options.broker.exchange(lane.queue, { settle, take, limits });
+      const since = take > 0 && this.options.events.measuresWaits;
+      const reply = await this.options.broker.exchange(lane.queue, { settle, take, limits, since });
       keepPromise();
       const got = reply.tasks.length + reply.damaged.length;
       lane.learn(reply.backlog, take > 0 && got === 0 && reply.limitedFor === 0);

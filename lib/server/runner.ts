@@ -65,7 +65,9 @@ export class Runner {
   private run(task: ActiveTask, entry: TaskHandlerEntry): void {
     const { events } = this.options;
     if (task.deadlineAt <= task.startedAt) return this.settled(task, false, new DeadlineExceededError());
-    if (events.wants('taskStarted')) events.emit('taskStarted', { task, retried: task.retried });
+    if (events.wants('taskStarted')) {
+      events.emit('taskStarted', { task, retried: task.retried, waited: task.waited });
+    }
     this.deadlines.watch(task);
     this.call(task, entry.handle);
   }

@@ -10,6 +10,11 @@ export interface TaskContext {
   /** Failures so far, before this attempt. */
   readonly retried: number;
   readonly maxRetry: number;
+  /**
+   * Milliseconds it was pending before this attempt; `undefined` when that is not known, or nobody asked: `AsynqEvents.measureWaits`,
+   * as the metrics and the traces do.
+   */
+  readonly waited?: number;
   /** When this attempt must have ended: the earlier of timeout and deadline. */
   readonly deadline: Date;
   /**

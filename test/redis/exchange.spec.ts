@@ -64,6 +64,32 @@ describe('taking', () => {
     expect(await redis.zcard(keys.lease)).toBe(2);
   });
 
+  it('tells since when tasks were pending past ids without a task, and not where it cannot be read', async () => {
+    const { keys, redis } = fixture;
+    await redis.hset(keys.task('stub'), 'state', 'pending');
+    await redis.set(keys.task('foreign'), 'not ours');
+    await redis.lpush(keys.pending, 'missing', 'stub', 'foreign');
+    await fixture.broker.enqueue(
+      'default',
+      ['none', 'text', 'far', 'short', 'real'].map((id) => request({ id })),
+    );
+    await redis.hdel(keys.task('none'), 'pending_since');
+    await redis.hset(keys.task('text'), 'pending_since', 'a while ago, some');
+    await redis.hset(keys.task('far'), 'pending_since', '9'.repeat(40));
+    await redis.hset(keys.task('short'), 'pending_since', '7');
+    await redis.hset(keys.task('real'), 'pending_since', '1700000000123999999');
+    const reply = await fixture.broker.exchange('default', { settle: [], take: 5, since: true });
+    expect(reply.tasks.map(({ lease, pendingSince }) => [lease.id, pendingSince])).toEqual([
+      ['none', undefined],
+      ['text', undefined],
+      ['far', undefined],
+      ['short', undefined],
+      ['real', 1_700_000_000_123],
+    ]);
+    expect(await redis.exists(keys.task('stub'), keys.task('missing'))).toBe(0);
+    expect(await redis.get(keys.task('foreign'))).toBe('not ours');
+  });
+
   it('gives up after a thousand ids without a message, and goes on with the next call', async () => {
     const { keys, redis } = fixture;
     await redis.lpush(keys.pending, ...Array.from({ length: 2_500 }, (_, index) => `ghost-${index}`));

@@ -37,7 +37,7 @@ export function exchange(store: QueueStore, queue: string, request: ExchangeRequ
   store.failed.add(written.filter(countsAsFailed).length, now);
   trimAfter(store, request.settle, now);
   const { wanted, limitedFor } = limitTake(store, request, now);
-  const tasks = takeFront(store, queue, wanted, now);
+  const tasks = takeFront(store, queue, wanted, now, request.since);
   if (request.limits && request.limits.rate > 0) store.starts(request.limits.window).add(tasks.length, now);
   return { settled, tasks, damaged: [], backlog: store.backlog, limitedFor };
 }
@@ -149,11 +149,17 @@ function trimAfter(store: QueueStore, items: readonly Settlement[], now: number)
   if (spared.length > 0) trimArchived(store, Infinity, now, new Set(spared));
 }
 
-function takeFront(store: QueueStore, queue: string, count: number, now: number): LeasedTask[] {
+function takeFront(
+  store: QueueStore,
+  queue: string,
+  count: number,
+  now: number,
+  since: boolean | undefined,
+): LeasedTask[] {
   const tasks: LeasedTask[] = [];
   while (tasks.length < count && store.backlog > 0) {
     const id = store.pending.popFront();
-    const task = id === undefined ? undefined : store.lend(queue, id, floorSeconds(now) + LEASE_SECONDS);
+    const task = id === undefined ? undefined : store.lend(queue, id, floorSeconds(now) + LEASE_SECONDS, since);
     if (task) tasks.push(task);
   }
   return tasks;

@@ -131,14 +131,16 @@ export class QueueStore {
   }
 
   /** Makes a pending task active; it must have left the line already. */
-  lend(queue: string, id: string, expiresAt: number): LeasedTask | undefined {
+  lend(queue: string, id: string, expiresAt: number, tellSince = false): LeasedTask | undefined {
     const record = this.tasks.get(id);
     if (!record) return undefined;
+    const { pendingSince } = record;
     record.state = 'active';
     record.pendingSince = undefined;
     record.turn = ++this.turns;
     this.lease.set(id, expiresAt);
-    return { lease: { queue, id, expiresAt }, message: readMessage(record) };
+    const leased = { lease: { queue, id, expiresAt }, message: readMessage(record) };
+    return tellSince && pendingSince !== undefined ? { ...leased, pendingSince: Math.floor(pendingSince) } : leased;
   }
 
   /** The task, if this lease still is the one that was given out last. */

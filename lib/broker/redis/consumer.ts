@@ -49,7 +49,7 @@ export class RedisConsumer implements ConsumerBroker {
     this.keys = new ExchangeKeys(keyspace);
   }
 
-  async exchange(queue: string, { settle, take, limits }: ExchangeRequest): Promise<ExchangeReply> {
+  async exchange(queue: string, { settle, take, limits, since = false }: ExchangeRequest): Promise<ExchangeReply> {
     const now = this.clock.now();
     const expiresAt = floorSeconds(now) + LEASE_SECONDS;
     const own = this.keyspace.queue(queue);
@@ -57,6 +57,7 @@ export class RedisConsumer implements ConsumerBroker {
     const fences = this.scores.fences(batch.leases);
     const argv = exchangeArguments(own.taskPrefix, now, expiresAt, take, batch.leases.length, [
       limits ? limitsText(limits) : '',
+      since ? '1' : '',
       ...fences,
       ...batch.specials,
     ]);
@@ -70,7 +71,7 @@ export class RedisConsumer implements ConsumerBroker {
     const lost = Array.from({ length: reply.count() }, () => reply.count());
     const settled = new Array<SettleStatus>(settle.length).fill('settled');
     if (lost.length > 0) await this.markLost(queue, settle, lost, fences, settled);
-    const { tasks, damaged } = readTasks(queue, expiresAt, reply);
+    const { tasks, damaged } = readTasks(queue, expiresAt, reply, since);
     return { settled, tasks, damaged, backlog, limitedFor };
   }
 
@@ -159,8 +160,18 @@ function exchangeArguments(
 
 const limitsText = ({ active, rate, window }: QueueLimits): string => `${active} ${rate} ${window}`;
 
-function readTasks(queue: string, expiresAt: number, reader: PackedReader): LeasedTasks {
+function readTasks(queue: string, expiresAt: number, reader: PackedReader, since: boolean): LeasedTasks {
   const taken = new LeasedTasks(queue);
-  while (reader.more()) taken.add(reader.text(), expiresAt, reader.view());
+  while (reader.more()) {
+    const id = reader.text();
+    const message = reader.view();
+    taken.add(id, expiresAt, message, since ? readSince(reader.text()) : undefined);
+  }
   return taken;
+}
+
+/** Nanoseconds as text, as far as milliseconds; anybody may have written it. */
+function readSince(nanoseconds: string): number | undefined {
+  const milliseconds = Number(nanoseconds.slice(0, -6));
+  return Number.isSafeInteger(milliseconds) && milliseconds > 0 ? milliseconds : undefined;
 }

@@ -9,13 +9,13 @@ export class LeasedTasks {
 
   constructor(private readonly queue: string) {}
 
-  /** @param expiresAt Unix seconds */
-  add(id: string, expiresAt: number, raw: Buffer): void {
+  /** @param expiresAt Unix seconds; @param pendingSince milliseconds since the epoch, when asked for and known */
+  add(id: string, expiresAt: number, raw: Buffer, pendingSince?: number): void {
     const lease: Lease = { queue: this.queue, id, expiresAt, renewing: undefined };
     try {
       const message = decodeTaskMessage(raw);
       if (message.id !== id) throw foreignMessage(id, message.id);
-      this.tasks.push({ lease, message });
+      this.tasks.push(pendingSince === undefined ? { lease, message } : { lease, message, pendingSince });
     } catch (error) {
       this.damaged.push({ lease, raw, error: error as Error });
     }

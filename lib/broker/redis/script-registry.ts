@@ -69,7 +69,7 @@ export const SCRIPTS = {
       'completed',
       'rate',
     ],
-    argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'statsExpiry', 'max', 'take', 'count', 'limits'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'statsExpiry', 'max', 'take', 'count', 'limits', 'since'],
   },
   extendLeases: { keys: ['lease'], argv: ['expiry', 'count'] },
   writeResult: { keys: ['lease', 'task'], argv: ['id', 'result'] },

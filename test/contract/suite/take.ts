@@ -32,6 +32,31 @@ export function exerciseTake(current: () => Driver): void {
       expect(queue.tasks[id]).toMatchObject({ state: 'active', pendingSince: undefined });
     });
 
+    it('tells since when what it takes was pending, when asked', async () => {
+      const driver = current();
+      const started = driver.clock.now();
+      await driver.enqueue(batch(2));
+      await driver.enqueue([request({ id: 'later' }, { processAt: driver.now + 2 })]);
+      driver.clock.advance(2_500);
+      await driver.broker.forward('default');
+      driver.clock.advance(1_000);
+      const [first] = await driver.take();
+      if (!first) throw new Error('nothing was taken');
+      expect(first.pendingSince).toBeUndefined();
+      const ask = { take: 2, since: true };
+      const reply = await driver.broker.exchange('default', { settle: [requeueing(first)], ...ask });
+      const since = ({ tasks }: typeof reply) => tasks.map(({ lease, pendingSince }) => [lease.id, pendingSince]);
+      expect(since(reply)).toEqual([
+        ['n0', started + 3_500],
+        ['n1', started],
+      ]);
+      expect(reply.tasks.map(({ message }) => message.id)).toEqual(['n0', 'n1']);
+      const lost = { ...done(reply.tasks[0]!), lease: { ...reply.tasks[0]!.lease, expiresAt: 1 } };
+      const last = await driver.broker.exchange('default', { settle: [lost, done(reply.tasks[1]!)], ...ask });
+      expect(last.settled).toEqual(['lost', 'settled']);
+      expect(since(last)).toEqual([['later', started + 2_500]]);
+    });
+
     it('takes nothing when nothing is asked for, but counts', async () => {
       const driver = current();
       await driver.enqueue(batch(2));

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { DeadlineExceededError, LeaseExpiredError, ShutdownError, TaskCanceledError } from '../../../lib/errors.js';
 import { closeRigs, gate, manualClock, rig, startRig, turn } from '../../support/server-rig.js';
 
@@ -288,6 +288,30 @@ describe('shutdown', () => {
     expect((await memory.getTask('default', id))?.state).toBe('pending');
     expect(events.find(({ name }) => name === 'serverClosed')?.event).toEqual({ requeued: 1 });
     held.open();
+  });
+
+  it('tells how long tasks were pending, never less than nothing, only while somebody asks', async () => {
+    const clock = manualClock();
+    const { add, server, memory, outcomes } = rig({ t: () => undefined }, {}, clock);
+    const started: (number | undefined)[] = [];
+    server.events.on('taskStarted', ({ waited }) => started.push(waited));
+    await add({ type: 't' });
+    await server.runOnce();
+    const [end, endOther] = [server.events.measureWaits(), server.events.measureWaits()];
+    end();
+    end();
+    await add({ type: 't' });
+    clock.advance(1_500);
+    await server.runOnce();
+    await add({ type: 't' });
+    const behind = vi.spyOn(memory.clock, 'now').mockReturnValue(clock.now() - 60_000);
+    await server.runOnce();
+    behind.mockRestore();
+    endOther();
+    await add({ type: 't' });
+    await server.runOnce();
+    expect(outcomes.map(({ waited }) => waited)).toEqual([undefined, 1_500, 0, undefined]);
+    expect(started).toEqual([undefined, 1_500, 0, undefined]);
   });
 
   it('gives several tasks back in their order', async () => {
