@@ -15,7 +15,7 @@ export type { MoveOptions } from './inspector/move-options.js';
 export type { SearchOptions, SearchResult } from './inspector/search.js';
 export type { EnqueueEvent, PeriodicEntry } from './inspector/periodic-entries.js';
 export type { DailyStats, QueueInfo, RunningServer, RunningTask } from './inspector/views.js';
-export type { DamagedEntry, GroupSize } from './broker/inspection.js';
+export type { DamagedEntry, GroupSize, RedisInfo, RedisNode } from './broker/inspection.js';
 export type { CancelOutcome } from './broker/cancellation.js';
 export {
   ASYNQ_BROKER,

@@ -107,6 +107,24 @@ export interface PublishedServer {
   readonly workers: readonly WorkerInfo[];
 }
 
+/** What one Redis server says of itself. */
+export interface RedisNode {
+  /** `host:port` */
+  readonly address: string;
+  /** The text of `INFO`: lines of `name:value`. */
+  readonly info: string;
+}
+
+/** What Redis says of itself. */
+export interface RedisInfo {
+  /** Where it is, without credentials. */
+  readonly address: string;
+  /** Every server that holds tasks: the one there is, or all masters of the cluster that answered. */
+  readonly nodes: readonly RedisNode[];
+  /** The texts of `CLUSTER INFO` and `CLUSTER NODES`; `undefined` where there is no cluster. */
+  readonly cluster: { readonly info: string; readonly nodes: string } | undefined;
+}
+
 /** Where a cluster keeps a queue. */
 export interface ClusterPlace {
   readonly slot: number;
@@ -122,8 +140,8 @@ export type TaskAction = 'run' | 'archive' | 'delete';
  */
 export type MoveStatus = 'moved' | 'missing' | 'active' | 'same' | 'elsewhere' | 'claimed';
 
-/** `changed`: by somebody else, again and again, while it was tried. */
-export type UpdateStatus = 'updated' | 'missing' | 'notScheduled' | 'changed';
+/** `notEditable`: active, completed, or in a group. `changed`: by somebody else, again and again, while it was tried. */
+export type UpdateStatus = 'updated' | 'missing' | 'notEditable' | 'changed';
 
 export interface DeletionOptions {
   /** Also when tasks are waiting in it. */
@@ -158,7 +176,14 @@ export interface InspectorBroker {
    * @param from only tasks that are there
    */
   moveTasks(queue: string, action: TaskAction, ids: readonly string[], from?: Place): Promise<MoveStatus[]>;
-  /** Gives a scheduled task another payload. A lock it holds stays that of the old one. */
+  /**
+   * Has tasks run at another time, from wherever they wait: they become scheduled; one that is to be retried stays so. One with a
+   * group joins it then. A lock a task holds lasts as much longer as it is put off. Otherwise as {@link moveTasks}.
+   *
+   * @param at Unix seconds; a time that has passed is due at once
+   */
+  rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: Place): Promise<MoveStatus[]>;
+  /** Gives a task another payload while it is scheduled, pending, to be retried or archived. A lock it holds stays that of the old one. */
   updatePayload(queue: string, id: string, payload: Buffer): Promise<UpdateStatus>;
   /**
    * Deletes a queue with all that belongs to it: tasks in every state, groups, locks, counters, the pause. It is paused meanwhile.
@@ -171,6 +196,8 @@ export interface InspectorBroker {
   schedulerEntries(): Promise<SchedulerEntry[]>;
   /** The history of an entry, newest first. */
   enqueueEvents(entryId: string, offset: number, size: number): Promise<SchedulerEnqueueEvent[]>;
+  /** `undefined` where there is no Redis. */
+  redisInfo(): Promise<RedisInfo | undefined>;
   /** `undefined` where there is no cluster. */
   clusterPlace(queue: string): Promise<ClusterPlace | undefined>;
   /** Answers whether this call changed anything. */

@@ -51,9 +51,9 @@ export class Session {
   }
 
   /** What Redis says of itself: `INFO`, in a cluster `CLUSTER INFO`. */
-  redisInfo(): Promise<string> {
-    if (!this.isCluster) return this.connections.run('monitor', 'INFO', (client) => client.info());
-    return this.connections.run('monitor', 'CLUSTER INFO', (client) => client.cluster('INFO') as Promise<string>);
+  async redisInfo(): Promise<string> {
+    const { cluster, nodes } = await this.broker.redisInfo();
+    return cluster?.info ?? nodes[0]?.info ?? '';
   }
 
   close(): Promise<void> {

@@ -23,6 +23,18 @@ export const pageOptions = (): Option[] => [
   new Option('--size <number>', 'tasks per page, up to 1000').argParser(positive).default(30),
 ];
 
+/** When a task is to run: one of the two. */
+export interface ProcessFlags {
+  readonly process_at?: Date;
+  /** Milliseconds. */
+  readonly process_in?: number;
+}
+
+export const processOptions = (): Option[] => [
+  new Option('--process_at <time>', 'when to start at the earliest').argParser(time).conflicts('process_in'),
+  new Option('--process_in <duration>', 'how long to wait before the start').argParser(duration),
+];
+
 export function positive(text: string): number {
   if (/^\d{1,9}$/.test(text) && Number(text) > 0) return Number(text);
   throw new InvalidArgumentError('It must be a whole number of at least 1.');

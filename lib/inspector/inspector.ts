@@ -1,6 +1,7 @@
 import type { CancellationBroker } from '../broker/cancellation.js';
-import type { DamagedEntry, GroupSize, InspectorBroker } from '../broker/inspection.js';
+import type { DamagedEntry, GroupSize, InspectorBroker, RedisInfo } from '../broker/inspection.js';
 import type { Clock } from '../clock.js';
+import type { Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
 import type { TaskInfo } from '../task/info.js';
 import { requireInteger, requireNonBlank } from '../validation.js';
@@ -14,7 +15,7 @@ import { type ListOptions, type PageOptions, toListRequest, toRange } from './li
 import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
 import { type EnqueueEvent, type PeriodicEntry, viewEntries, viewEvent } from './periodic-entries.js';
 import type { MoveOptions } from './move-options.js';
-import { moveTask, updatePayload } from './single-task.js';
+import { moveTask, rescheduleTask, updatePayload } from './single-task.js';
 import {
   type DailyStats,
   type QueueInfo,
@@ -128,10 +129,22 @@ export class AsynqInspector {
   }
 
   /**
-   * Gives a scheduled task another payload: bytes as they are, everything else as JSON; `undefined` is none. The lock of a unique
-   * task stays that of its old payload.
+   * Has a task run at another time, under the same id: a Date, or so long from now. It becomes scheduled, wherever it waited; one that
+   * is to be retried stays so. One with a group leaves it and joins again then. The lock of a unique task lasts as much longer as
+   * it is put off. A time that has passed is due at once.
    *
-   * @throws TaskNotFoundError; TaskStateError when it is not scheduled, or changes all the time; InvalidTaskError
+   * @throws TaskNotFoundError; TaskStateError when it is active, not where `options` say, or its group is being aggregated
+   * @example await inspector.rescheduleTask('default', 'order-17', '2h')
+   */
+  async rescheduleTask(queue: string, id: string, when: Date | Duration, options?: MoveOptions): Promise<void> {
+    await rescheduleTask(this.broker, queue, id, when, options);
+  }
+
+  /**
+   * Gives a task that is scheduled, pending, to be retried or archived another payload (asynq: a scheduled one only): bytes as they are,
+   * everything else as JSON; `undefined` is none. The lock of a unique task stays that of its old payload.
+   *
+   * @throws TaskNotFoundError; TaskStateError in any other state, or when it changes all the time; InvalidTaskError
    */
   async updateTaskPayload(queue: string, id: string, payload: unknown): Promise<void> {
     await updatePayload(this.broker, queue, id, payload);
@@ -202,6 +215,11 @@ export class AsynqInspector {
     const cancellation = toCancellation(id, options, this.broker.clock.now());
     await this.broker.recordCancellation(cancellation); // first: whoever hears the message looks it up
     await this.broker.publishCancellation(id);
+  }
+
+  /** What Redis says of itself: `INFO` of every server that holds tasks, and of the cluster. `undefined` in memory. */
+  redisInfo(): Promise<RedisInfo | undefined> {
+    return this.broker.redisInfo();
   }
 
   /** The slot of a Redis Cluster that holds the queue; `undefined` where there is no cluster. */

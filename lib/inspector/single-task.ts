@@ -1,7 +1,9 @@
+import { type Clock, ceilSeconds } from '../clock.js';
+import { type Duration, parseDuration } from '../duration.js';
 import type { InspectorBroker, MoveStatus, Place, TaskAction } from '../broker/inspection.js';
 import { type AsynqError, InvalidOptionError, InvalidTaskError, TaskNotFoundError, TaskStateError } from '../errors.js';
 import { jsonCodec } from '../task/codec.js';
-import { requireNonBlank } from '../validation.js';
+import { describe, requireNonBlank } from '../validation.js';
 import { requireQueue } from './known-queue.js';
 import { type MoveOptions, toOrigin } from './move-options.js';
 
@@ -17,13 +19,38 @@ export async function moveTask(
   const from = toOrigin(`${action}Task`, options);
   await requireQueue(broker, queue);
   const [status] = await broker.moveTasks(queue, action, [id], from);
-  if (status === 'elsewhere' && from) throw new TaskStateError(`task "${id}" is not in ${wordPlace(from)} any more`);
-  if (status !== 'moved') throw refusal(action, status ?? 'missing', queue, id);
+  if (status !== 'moved') throw refusal(action, status ?? 'missing', queue, id, from);
 }
 
 const wordPlace = ({ state, group }: Place): string => (group === undefined ? `state ${state}` : `group "${group}"`);
 
-/** Gives a scheduled task another payload. */
+/** Has one task run at another time, or says why not. */
+export async function rescheduleTask(
+  broker: InspectorBroker & { readonly clock: Clock },
+  queue: string,
+  id: string,
+  when: Date | Duration,
+  options: MoveOptions = {},
+): Promise<void> {
+  requireNonBlank(id, 'task ID', InvalidOptionError);
+  const at = ceilSeconds(toTime(when, broker.clock.now()));
+  const from = toOrigin('rescheduleTask', options);
+  await requireQueue(broker, queue);
+  const [status] = await broker.rescheduleTasks(queue, [id], at, from);
+  if (status !== 'moved') throw refusal('reschedule', status ?? 'missing', queue, id, from);
+}
+
+/** @returns milliseconds since the epoch */
+function toTime(when: Date | Duration, now: number): number {
+  if (!(when instanceof Date)) {
+    return Math.max(0, now + parseDuration(when, 'the time to reschedule to', InvalidOptionError));
+  }
+  const time = when.getTime();
+  if (time >= 0) return time;
+  throw new InvalidOptionError(`the time to reschedule to must be a valid Date from 1970 on, not ${describe(when)}`);
+}
+
+/** Gives a waiting task another payload. */
 export async function updatePayload(
   broker: InspectorBroker,
   queue: string,
@@ -35,7 +62,11 @@ export async function updatePayload(
   await requireQueue(broker, queue);
   const status = await broker.updatePayload(queue, id, bytes);
   if (status === 'missing') throw new TaskNotFoundError(queue, id);
-  if (status === 'notScheduled') throw new TaskStateError('cannot update task that is not in scheduled state.');
+  if (status === 'notEditable') {
+    throw new TaskStateError(
+      `the payload of task "${id}" cannot be changed now: only one that is scheduled, pending, to be retried or archived`,
+    );
+  }
   if (status === 'changed') {
     throw new TaskStateError('the task was changed by others again and again; try it once more');
   }
@@ -50,7 +81,13 @@ function encode(payload: unknown): Buffer {
 }
 
 /** Why a task was not moved, in asynq's words (wire-protocol appendix B). */
-function refusal(action: TaskAction, status: MoveStatus, queue: string, id: string): AsynqError {
+function refusal(
+  action: TaskAction | 'reschedule',
+  status: MoveStatus,
+  queue: string,
+  id: string,
+  from: Place | undefined,
+): AsynqError {
   switch (status) {
     case 'active':
       if (action === 'run') return new TaskStateError('task is already running');
@@ -63,6 +100,7 @@ function refusal(action: TaskAction, status: MoveStatus, queue: string, id: stri
         `the group of task "${id}" is being aggregated; it is free again within two minutes, or gone`,
       );
     case 'elsewhere':
+      if (from) return new TaskStateError(`task "${id}" is not in ${wordPlace(from)} any more`);
       return new TaskStateError(`task "${id}" is not listed where its state says; see what else writes to its queue`);
     default:
       return new TaskNotFoundError(queue, id);

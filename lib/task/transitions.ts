@@ -21,7 +21,8 @@ export type TaskOperation =
   | 'setAside'
   | 'runTask'
   | 'archiveTask'
-  | 'deleteTask';
+  | 'deleteTask'
+  | 'rescheduleTask';
 
 export interface Transition {
   /** `undefined`: there is no task of this id yet. */
@@ -72,6 +73,13 @@ export const TRANSITIONS: readonly Transition[] = [
     undefined,
     'lock released',
   ),
+  ...byHand(
+    'rescheduleTask',
+    ['pending', 'scheduled', 'archived', 'completed', 'aggregating'],
+    'scheduled',
+    'at the time given; its lock lasts as much longer',
+  ),
+  ...byHand('rescheduleTask', ['retry'], 'retry', 'at the time given; its lock lasts as much longer'),
 ];
 
 /** What an inspector does, which leads to one state from wherever it starts; not while a group's tasks are claimed. */

@@ -1,4 +1,4 @@
--- Runs, archives or deletes tasks, wherever they wait: InspectorBroker.moveTasks, one step.
+-- Runs, archives, deletes or reschedules tasks, wherever they wait: InspectorBroker.moveTasks and rescheduleTasks, one step.
 -- Each task is checked before it is touched; what does not fit is left alone and does not stop the others.
 --
 -- KEYS
@@ -9,19 +9,22 @@
 --   5 completed
 --   6 groups
 --   7 lease
+--   8 delayedGroups
 -- ARGV
 --   1 taskPrefix
 --   2 groupPrefix
---   3 action: 'run', 'archive' or 'delete'
+--   3 action: 'run', 'archive', 'delete' or 'schedule'
 --   4 now: seconds
 --   5 nowNanos
 --   6 state: only tasks that are in it; '' for any
 --   7 group: and in this group
---   8… ids
+--   8 at: the time they are scheduled for, in seconds
+--   9… ids
 -- Returns
 --   a letter for each id: m moved, n no such task, a active, s in that state already, e elsewhere, c claimed for an aggregation
 --
 -- Uses shared/spread.lua
+-- Uses shared/delayed-groups.lua
 
 local call, try = redis.call, redis.pcall
 local action, only, only_group = ARGV[3], ARGV[6], ARGV[7]
@@ -35,6 +38,7 @@ end
 call('LLEN', pending)
 call('SCARD', groups)
 call('ZCARD', lease)
+call('ZCARD', KEYS[8])
 
 local function leave_set(set, id, group)
   if try('ZREM', set, id) ~= 1 then return false end
@@ -81,7 +85,27 @@ local function clear(key, id)
   return found and 'm' or 'n'
 end
 
-local runnable = {}
+-- A lock lasts as much longer as its task is put off.
+local function extend_lock(lock, id, seconds)
+  if not lock or lock == '' or seconds <= 0 or try('GET', lock) ~= id then return end
+  local left = call('PTTL', lock)
+  if left > 0 then call('PEXPIRE', lock, string.format('%.0f', left + seconds * 1000)) end
+end
+
+local runnable, joining = {}, {}
+
+-- One that is to be retried stays so; one that has a group goes to it at that time.
+local function reschedule(key, id, state, group, lock, due)
+  call('ZADD', state == 'retry' and KEYS[3] or KEYS[2], ARGV[8], id)
+  if state ~= 'retry' then call('HSET', key, 'state', 'scheduled') end
+  call('HDEL', key, 'pending_since')
+  if group ~= '' then
+    joining[#joining + 1] = ARGV[8]
+    joining[#joining + 1] = group
+  end
+  extend_lock(lock, id, tonumber(ARGV[8]) - tonumber(due or ARGV[4]))
+end
+
 local function move(id)
   local key = ARGV[1] .. id
   local fields = try('HMGET', key, 'msg', 'state', 'group', 'unique_key', 'pending_since')
@@ -94,6 +118,7 @@ local function move(id)
     group = only_group
   end
   if (action == 'run' and state == 'pending') or (action == 'archive' and state == 'archived') then return 's' end
+  local due = (state == 'scheduled' or state == 'retry') and call('ZSCORE', sorted[state], id)
   if not leave(state, group, id, fields[5]) then return state == 'aggregating' and 'c' or 'e' end
   if action == 'delete' then
     -- The name of the lock comes from the hash: whatever it is, it must not stop the deletion.
@@ -103,6 +128,8 @@ local function move(id)
     call('ZADD', archived, ARGV[4], id)
     call('HSET', key, 'state', 'archived')
     call('HDEL', key, 'pending_since')
+  elseif action == 'schedule' then
+    reschedule(key, id, state, group, lock, due)
   else
     runnable[#runnable + 1] = id
     call('HSET', key, 'state', 'pending', 'pending_since', ARGV[5])
@@ -111,8 +138,9 @@ local function move(id)
 end
 
 local statuses = {}
-for i = 8, #ARGV do
+for i = 9, #ARGV do
   statuses[#statuses + 1] = move(ARGV[i])
 end
 spread('LPUSH', pending, runnable)
+note_delayed_groups(KEYS[8], ARGV[4], joining)
 return table.concat(statuses)

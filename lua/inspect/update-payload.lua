@@ -1,4 +1,4 @@
--- Replaces the message of a scheduled task, unless it has changed since it was read: InspectorBroker.updatePayload.
+-- Replaces the message of a waiting task, unless it has changed since it was read: InspectorBroker.updatePayload.
 --
 -- KEYS
 --   1 task
@@ -6,11 +6,12 @@
 --   1 old: the message as it was read
 --   2 new
 -- Returns
---   1 replaced, 0 another message now, -1 no such task, -2 not scheduled
+--   1 replaced, 0 another message now, -1 no such task, -2 active, completed, or in a group
 
+local editable = { scheduled = true, pending = true, retry = true, archived = true }
 local message, state = unpack(redis.call('HMGET', KEYS[1], 'msg', 'state'))
 if not message then return -1 end
-if state ~= 'scheduled' then return -2 end
+if not editable[state] then return -2 end
 if message ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'msg', ARGV[2])
 return 1

@@ -41,6 +41,21 @@ it.each(['default', 'low', 'ü', 'a {b}', 'x}y', 'critical:eu'])(
   },
 );
 
+it('tells what Redis says of itself, master by master', async () => {
+  const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
+  onTestFinished(() => broker.close());
+  const { address, nodes, cluster: whole } = (await new AsynqInspector(broker).redisInfo())!;
+  expect(nodes.map((node) => node.address)).toEqual(
+    cluster.nodes.map(({ host, port }) => `${host}:${port}`).toSorted(),
+  );
+  expect(new Set(nodes.map(({ info }) => /^tcp_port:(\d+)/m.exec(info)?.[1]))).toEqual(
+    new Set(cluster.nodes.map(({ port }) => String(port))),
+  );
+  expect(address).toContain(String(cluster.nodes[0]!.port));
+  expect(whole?.info).toContain('cluster_state:ok');
+  expect(whole?.nodes.match(/ master /g)).toHaveLength(cluster.nodes.length - 1);
+});
+
 it('tells where a queue will be that is not there yet, and refuses a blank name', async () => {
   const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
   onTestFinished(() => broker.close());

@@ -18,6 +18,7 @@ export type InspectorCall =
       readonly group: string;
     }
   | { readonly call: 'update'; readonly queue: string; readonly id: string; readonly payload: Uint8Array }
+  | { readonly call: 'reschedule'; readonly queue: string; readonly id: string; readonly delay: number }
   | { readonly call: 'deleteQueue'; readonly queue: string; readonly force: boolean }
   | { readonly call: 'look'; readonly queue: string };
 
@@ -35,6 +36,7 @@ export function inspectorCall({ queue, id, group }: Names): fc.Arbitrary<Inspect
     { weight: 6, arbitrary: fc.record({ call: fc.constant('move'), action, queue, id }) },
     { weight: 4, arbitrary: fc.record({ call: fc.constant('moveAll'), action, queue, state, group }) },
     { weight: 1, arbitrary: fc.record({ call: fc.constant('update'), queue, id, payload }) },
+    { weight: 3, arbitrary: fc.record({ call: fc.constant('reschedule'), queue, id, delay: fc.nat(90_000) }) },
     { weight: 1, arbitrary: fc.record({ call: fc.constant('deleteQueue'), queue, force: fc.boolean() }) },
     { weight: 3, arbitrary: fc.record({ call: fc.constant('look'), queue }) },
   );
@@ -61,6 +63,8 @@ function act(inspector: AsynqInspector, call: InspectorCall): Promise<unknown> {
     }
     case 'update':
       return inspector.updateTaskPayload(queue, call.id, Buffer.from(call.payload));
+    case 'reschedule':
+      return inspector.rescheduleTask(queue, call.id, call.delay);
     case 'deleteQueue':
       return inspector.deleteQueue(queue, { force: call.force });
     case 'look':

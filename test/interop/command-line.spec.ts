@@ -136,6 +136,8 @@ describeWithGo("Go's inspector and our command line", () => {
     expect((await go.taskInfo(queue, 'e')).group).toBe('g');
     await run('task', 'update-payload', '-q', queue, '-i', 'b', '-l', 'new');
     expect((await go.taskInfo(queue, 'b')).payload).toBe(Buffer.from('new').toString('base64'));
+    await run('task', 'reschedule', '-q', queue, '-i', 'b', '--process_at', '2100-01-01T00:00:00Z');
+    expect(await go.taskInfo(queue, 'b')).toMatchObject({ state: 'scheduled', nextProcessAt: Date.UTC(2100, 0) });
     await run('task', 'run', '-q', queue, '-i', 'b');
     await run('task', 'archive', '-q', queue, '-i', 'c');
     await run('task', 'delete', '-q', queue, '-i', 'd');

@@ -160,6 +160,12 @@ describe('the command line', () => {
       expect(await lines(['task', 'update-payload', '-q', 'default', '-i', 'scheduled', '-l', '{"é":1}'])).toHaveLength(
         1,
       );
+      expect(await lines('task reschedule -q default -i scheduled --process_in 2h')).toEqual([
+        'Task "scheduled" of queue "default" has its new time',
+      ]);
+      expect((await run('task reschedule -q default -i scheduled')).stderr).toBe(
+        'error: nothing tells when; give --process_at or --process_in\n',
+      );
       expect([await stored('pending'), await stored('archived')]).toEqual([['pending', 'archived'], ['retry']]);
       const task = await fixture.broker.getTask('default', 'scheduled');
       expect(task?.message.payload.toString()).toBe('{"é":1}');

@@ -47,11 +47,6 @@ describe('RedisConnections', () => {
     expect(await namesOf(observe(server.port))).toEqual(['nestjs-asynq:consume']);
   });
 
-  it('tells the version of the server', async () => {
-    const server = await ownServer();
-    expect(await connectionsTo(server.url).serverVersion()).toMatch(/^\d+\.\d+\.\d+$/);
-  });
-
   it('keeps passwords and payloads out of its errors', async () => {
     const server = await ownServer({ args: ['--requirepass', 'right'] });
     const connections = connectionsTo(`redis://:TopSecret@127.0.0.1:${server.port}`);

@@ -24,6 +24,12 @@ export class Locks {
     this.locks.set(key, { owner, expiresAt: now + ttl * 1000 });
   }
 
+  /** Keeps the lock so many seconds longer, if this task holds it. */
+  extend(key: string, owner: string, seconds: number, now: number): void {
+    const lock = this.living(key, now);
+    if (lock?.owner === owner) this.locks.set(key, { owner, expiresAt: lock.expiresAt + seconds * 1000 });
+  }
+
   /** Gives the lock back, if this task is still the one that holds it. */
   release(key: string, owner: string, now: number): void {
     if (this.living(key, now)?.owner === owner) this.locks.delete(key);

@@ -29,6 +29,7 @@ import type {
   Place,
   PublishedServer,
   QueueNumbers,
+  RedisInfo,
   StoredTask,
   TaskAction,
   TaskPage,
@@ -281,7 +282,11 @@ export class MemoryBroker implements Broker {
   }
 
   async moveTasks(queue: string, action: TaskAction, ids: readonly string[], from?: Place): Promise<MoveStatus[]> {
-    return this.change(queue, (store, now) => move.moveTasks(store, action, ids, from, now));
+    return this.change(queue, (store, now) => move.moveTasks(store, { action }, ids, from, now));
+  }
+
+  async rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: Place): Promise<MoveStatus[]> {
+    return this.change(queue, (store, now) => move.moveTasks(store, { action: 'schedule', at }, ids, from, now));
   }
 
   async updatePayload(queue: string, id: string, payload: Buffer): Promise<UpdateStatus> {
@@ -323,6 +328,11 @@ export class MemoryBroker implements Broker {
     return this.publishedEvents(entryId)
       .toReversed()
       .slice(offset, offset + size);
+  }
+
+  async redisInfo(): Promise<RedisInfo | undefined> {
+    this.assertOpen();
+    return undefined;
   }
 
   async clusterPlace(): Promise<ClusterPlace | undefined> {

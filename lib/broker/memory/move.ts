@@ -1,23 +1,27 @@
 import { floorSeconds } from '../../clock.js';
+import type { TaskState } from '../../wire/states.js';
 import type { DeletionStatus, MoveStatus, Place, TaskAction, UpdateStatus } from '../inspection.js';
 import { placeOf } from './list.js';
 import { trimArchived } from './maintain.js';
 import { type QueueStore, type TaskRecord, readMessage, storedMessage, wellFormed } from './queue-store.js';
 
+/** What is done to each task; `at` in Unix seconds. */
+type Step = { readonly action: TaskAction } | { readonly action: 'schedule'; readonly at: number };
+
 /** @param now milliseconds since the epoch */
 export function moveTasks(
   store: QueueStore,
-  action: TaskAction,
+  step: Step,
   ids: readonly string[],
   from: Place | undefined,
   now: number,
 ): MoveStatus[] {
-  const statuses = ids.map((id) => moveOne(store, action, wellFormed(id), from, now));
-  if (action === 'archive') trimArchived(store, Infinity, now);
+  const statuses = ids.map((id) => moveOne(store, step, wellFormed(id), from, now));
+  if (step.action === 'archive') trimArchived(store, Infinity, now);
   return statuses;
 }
 
-function moveOne(store: QueueStore, action: TaskAction, id: string, from: Place | undefined, now: number): MoveStatus {
+function moveOne(store: QueueStore, step: Step, id: string, from: Place | undefined, now: number): MoveStatus {
   const record = store.tasks.get(id);
   if (!record) return 'missing';
   const { state } = record;
@@ -26,9 +30,12 @@ function moveOne(store: QueueStore, action: TaskAction, id: string, from: Place 
   const group = wellFormed(from?.group ?? record.group ?? '');
   const isThere = state === 'pending' || placeOf(store, { state, group }).score(id) !== undefined;
   if (!isThere) return group === record.group ? 'claimed' : 'elsewhere';
+  const { action } = step;
   if ((action === 'run' && state === 'pending') || (action === 'archive' && state === 'archived')) return 'same';
+  const due = state === 'scheduled' || state === 'retry' ? store[state].score(id) : undefined;
   leave(store, { state, group }, id);
-  arrive(store, action, id, record, now);
+  if (step.action === 'schedule') reschedule(store, id, record, step.at, due ?? floorSeconds(now), now);
+  else arrive(store, step.action, id, record, now);
   return 'moved';
 }
 
@@ -55,10 +62,20 @@ function arrive(store: QueueStore, action: TaskAction, id: string, record: TaskR
   }
 }
 
+/** @param due when it was to run before; Unix seconds, as `at` */
+function reschedule(store: QueueStore, id: string, record: TaskRecord, at: number, due: number, now: number): void {
+  if (record.state !== 'retry') record.state = 'scheduled';
+  record.pendingSince = undefined;
+  store[record.state as 'scheduled' | 'retry'].set(id, at);
+  if (record.uniqueKey && at > due) store.locks.extend(record.uniqueKey, id, at - due, now);
+}
+
+const EDITABLE: ReadonlySet<TaskState> = new Set(['scheduled', 'pending', 'retry', 'archived']);
+
 export function updatePayload(store: QueueStore, id: string, payload: Buffer): UpdateStatus {
   const record = store.tasks.get(id);
   if (!record) return 'missing';
-  if (record.state !== 'scheduled') return 'notScheduled';
+  if (!EDITABLE.has(record.state)) return 'notEditable';
   record.msg = storedMessage({ ...readMessage(record), payload });
   return 'updated';
 }

@@ -97,12 +97,6 @@ export class RedisConnections {
     return () => void this.listeners.delete(listener);
   }
 
-  /** As Redis says it, `7.2.4`; in a cluster that of some node. */
-  async serverVersion(): Promise<string> {
-    const info = await this.run('monitor', 'INFO', (client) => client.info('server'));
-    return /^redis_version:(\S+)/m.exec(info)?.[1] ?? '';
-  }
-
   /**
    * A connection of its own for what belongs to one socket: to the server, to the node of the cluster named, or to any of
    * its masters.

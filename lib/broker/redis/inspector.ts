@@ -29,11 +29,13 @@ type ElsewhereMethods =
   | 'listTasks'
   | 'listIds'
   | 'moveTasks'
+  | 'rescheduleTasks'
   | 'updatePayload'
   | 'deleteQueue'
   | 'servers'
   | 'schedulerEntries'
-  | 'enqueueEvents';
+  | 'enqueueEvents'
+  | 'redisInfo';
 
 /** Looks at queues and single tasks, and pauses queues, over the connection `monitor`. */
 export class RedisInspector implements Omit<InspectorBroker, ElsewhereMethods> {

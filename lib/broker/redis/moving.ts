@@ -22,7 +22,13 @@ const STATUS: Readonly<Record<string, MoveStatus>> = {
   c: 'claimed',
 };
 
-const UPDATED: Readonly<Record<number, UpdateStatus>> = { 1: 'updated', [-1]: 'missing', [-2]: 'notScheduled' };
+const UPDATED: Readonly<Record<number, UpdateStatus>> = { 1: 'updated', [-1]: 'missing', [-2]: 'notEditable' };
+
+/** What move-tasks.lua does to each task, and for what time (Unix seconds) where that is to schedule it. */
+interface Step {
+  readonly action: TaskAction | 'schedule';
+  readonly at: string;
+}
 
 /** What an inspector changes about tasks. */
 export class RedisMoving {
@@ -32,19 +38,12 @@ export class RedisMoving {
     private readonly clock: Clock,
   ) {}
 
-  async moveTasks(queue: string, action: TaskAction, ids: readonly string[], from?: Place): Promise<MoveStatus[]> {
-    const keys = this.keyspace.queue(queue);
-    const statuses: MoveStatus[] = [];
-    for (let first = 0; first < ids.length; first += MOVED_AT_ONCE) {
-      const some = ids.slice(first, first + MOVED_AT_ONCE);
-      const now = this.clock.now();
-      const when = [String(floorSeconds(now)), nanoseconds(now)];
-      const argv = [keys.taskPrefix, keys.groupPrefix, action, ...when, from?.state ?? '', from?.group ?? '', ...some];
-      const reply = await this.scripts.run('monitor', 'moveTasks', queueKeys('moveTasks', keys), argv);
-      for (const letter of String(reply)) statuses.push(STATUS[letter]!);
-      if (action === 'archive') await this.trim(keys);
-    }
-    return statuses;
+  moveTasks(queue: string, action: TaskAction, ids: readonly string[], from?: Place): Promise<MoveStatus[]> {
+    return this.move(queue, { action, at: '' }, ids, from);
+  }
+
+  rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: Place): Promise<MoveStatus[]> {
+    return this.move(queue, { action: 'schedule', at: String(at) }, ids, from);
   }
 
   async updatePayload(queue: string, id: string, payload: Buffer): Promise<UpdateStatus> {
@@ -64,6 +63,22 @@ export class RedisMoving {
       if (status) return status;
     }
     return 'changed';
+  }
+
+  private async move(queue: string, { action, at }: Step, ids: readonly string[], from?: Place): Promise<MoveStatus[]> {
+    const keys = this.keyspace.queue(queue);
+    const place = [from?.state ?? '', from?.group ?? ''];
+    const statuses: MoveStatus[] = [];
+    for (let first = 0; first < ids.length; first += MOVED_AT_ONCE) {
+      const some = ids.slice(first, first + MOVED_AT_ONCE);
+      const now = this.clock.now();
+      const when = [String(floorSeconds(now)), nanoseconds(now)];
+      const argv = [keys.taskPrefix, keys.groupPrefix, action, ...when, ...place, at, ...some];
+      const reply = await this.scripts.run('monitor', 'moveTasks', queueKeys('moveTasks', keys), argv);
+      for (const letter of String(reply)) statuses.push(STATUS[letter]!);
+      if (action === 'archive') await this.trim(keys);
+    }
+    return statuses;
   }
 
   /** What was just archived is the newest of all, and stays. */

@@ -27,6 +27,7 @@ import type {
   Place,
   PublishedServer,
   QueueNumbers,
+  RedisInfo,
   StoredTask,
   TaskAction,
   TaskPage,
@@ -46,6 +47,7 @@ import { RedisMonitoring } from './monitoring.js';
 import { RedisMoving } from './moving.js';
 import { RedisProducer } from './producer.js';
 import { RedisPublications } from './publications.js';
+import { readRedisInfo } from './redis-info.js';
 import { RedisScheduling } from './scheduling.js';
 import { Scripts } from './scripts.js';
 import { RedisWakeSource } from './wake-source.js';
@@ -286,6 +288,10 @@ export class RedisBroker implements Broker {
     return this.moving.moveTasks(queue, action, ids, from);
   }
 
+  rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: Place): Promise<MoveStatus[]> {
+    return this.moving.rescheduleTasks(queue, ids, at, from);
+  }
+
   updatePayload(queue: string, id: string, payload: Buffer): Promise<UpdateStatus> {
     return this.moving.updatePayload(queue, id, payload);
   }
@@ -306,6 +312,10 @@ export class RedisBroker implements Broker {
 
   enqueueEvents(entryId: string, offset: number, size: number): Promise<SchedulerEnqueueEvent[]> {
     return this.publications.enqueueEvents(entryId, offset, size);
+  }
+
+  redisInfo(): Promise<RedisInfo> {
+    return readRedisInfo(this.connections);
   }
 
   clusterPlace(queue: string): Promise<ClusterPlace | undefined> {

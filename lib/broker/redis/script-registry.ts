@@ -156,8 +156,8 @@ export const SCRIPTS = {
   noteCancelled: { keys: ['cancellations', 'cancellationDetails'], argv: [] },
   moveTasks: {
     file: 'inspect/move-tasks',
-    keys: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'lease'],
-    argv: ['taskPrefix', 'groupPrefix', 'action', 'now', 'nowNanos', 'state', 'group'],
+    keys: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'lease', 'delayedGroups'],
+    argv: ['taskPrefix', 'groupPrefix', 'action', 'now', 'nowNanos', 'state', 'group', 'at'],
   },
   updatePayload: { file: 'inspect/update-payload', keys: ['task'], argv: ['old', 'new'] },
   beginDeletion: {

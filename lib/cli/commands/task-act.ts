@@ -1,11 +1,12 @@
 import { type Command, Option } from 'commander';
 import { CANCEL_OUTCOMES } from '../../broker/cancellation.js';
+import { InvalidOptionError } from '../../errors.js';
 import type { CancelOptions } from '../../inspector/cancel-options.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { Call } from '../call.js';
 import { plain } from '../text.js';
 import { addCommand, type Frame } from '../tree.js';
-import { idOption, queueOption } from '../values.js';
+import { idOption, type ProcessFlags, processOptions, queueOption } from '../values.js';
 
 interface OneTask {
   readonly queue: string;
@@ -66,7 +67,7 @@ export function addTaskActions(group: Command, frame: Frame): void {
   }
   addCommand<OneTask & { readonly payload: string }>(group, frame, {
     usage: 'update-payload',
-    summary: 'give a scheduled task another payload',
+    summary: 'give another payload to a task that is scheduled, pending, to be retried or archived',
     options: [
       queueOption(),
       idOption(),
@@ -74,6 +75,16 @@ export function addTaskActions(group: Command, frame: Frame): void {
     ],
     examples: [`task update-payload -q default -i order-17 -l '{"userId":42}'`],
     run: updatePayload,
+  });
+  addCommand<OneTask & ProcessFlags>(group, frame, {
+    usage: 'reschedule',
+    summary: 'have a task run at another time, wherever it waits',
+    options: [queueOption(), idOption(), ...processOptions()],
+    examples: [
+      'task reschedule -q default -i order-17 --process_in 2h',
+      'task reschedule -q default -i order-17 --process_at 2030-01-02T15:04:05Z',
+    ],
+    run: reschedule,
   });
 }
 
@@ -84,6 +95,14 @@ async function cancelTasks(call: Call<CancelOptions>): Promise<void> {
     await inspector.cancelProcessing(id, { reason, outcome });
     call.print(plain(`Asked to cancel task "${id}"`));
   });
+}
+
+async function reschedule(call: Call<OneTask & ProcessFlags>): Promise<void> {
+  const { queue, id, process_at: at, process_in: after } = call.options;
+  const when = at ?? after;
+  if (when === undefined) throw new InvalidOptionError('nothing tells when; give --process_at or --process_in');
+  await (await call.inspector()).rescheduleTask(queue, id, when);
+  call.print(plain(`Task "${id}" of queue "${queue}" has its new time`));
 }
 
 async function updatePayload(call: Call<OneTask & { readonly payload: string }>): Promise<void> {

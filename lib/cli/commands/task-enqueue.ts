@@ -4,9 +4,9 @@ import type { Call } from '../call.js';
 import { taskAsJson } from '../json.js';
 import { plain } from '../text.js';
 import { addCommand, type Frame } from '../tree.js';
-import { count, duration, jsonOption, time } from '../values.js';
+import { count, duration, jsonOption, type ProcessFlags, processOptions, time } from '../values.js';
 
-interface EnqueueFlags {
+interface EnqueueFlags extends ProcessFlags {
   readonly type_name: string;
   readonly payload: string;
   readonly retry?: number;
@@ -15,8 +15,6 @@ interface EnqueueFlags {
   readonly timeout?: number;
   readonly deadline?: Date;
   readonly unique?: number;
-  readonly process_at?: Date;
-  readonly process_in?: number;
   readonly retention?: number;
   readonly group?: string;
   readonly json?: boolean;
@@ -39,8 +37,7 @@ export function addTaskEnqueue(group: Command, frame: Frame): void {
       ).argParser(duration),
       new Option('--deadline <time>', 'when it must have ended').argParser(time),
       new Option('--unique <duration>', 'refuse another with the same payload for so long').argParser(duration),
-      new Option('--process_at <time>', 'when to start at the earliest').argParser(time).conflicts('process_in'),
-      new Option('--process_in <duration>', 'how long to wait before the start').argParser(duration),
+      ...processOptions(),
       new Option('--retention <duration>', 'how long to keep it after success (default: 0s)').argParser(duration),
       new Option('--group <name>', 'collect it in this group'),
       jsonOption(),

@@ -153,6 +153,92 @@ export function exerciseMoving(current: () => Driver): void {
     });
   });
 
+  describe('rescheduleTasks', () => {
+    const reschedule = (ids: string[], at: number, from?: Place): Promise<MoveStatus[]> =>
+      current().broker.rescheduleTasks('default', ids, at, from);
+
+    for (const state of TASK_STATES.filter((one) => one !== 'active')) {
+      it(`has a task that is ${state} run at another time, once`, async () => {
+        const driver = current();
+        const id = await driver.arrange(state);
+        const at = driver.now + 7;
+        const target = state === 'retry' ? 'retry' : 'scheduled';
+        expect(await reschedule([id], at)).toEqual(['moved']);
+        const queue = await driver.queue();
+        const { pending, archived, completed, groups, groupNames } = queue;
+        expect({ pending, archived, completed, groups, groupNames }).toEqual({
+          ...{ pending: [], archived: [], completed: [], groups: {}, groupNames: [] },
+        });
+        expect([queue.scheduled, queue.retry]).toEqual(target === 'retry' ? [[], [[id, at]]] : [[[id, at]], []]);
+        expect(queue.tasks[id]).toMatchObject({ state: target, pendingSince: undefined });
+        driver.clock.advance(6_000);
+        expect(await driver.broker.forward('default')).toMatchObject({ moved: 0, nextDue: at });
+        driver.clock.advance(1_000);
+        expect((await driver.broker.forward('default')).moved).toBe(1);
+        expect(await driver.stateOf(id)).toBe(state === 'aggregating' ? 'aggregating' : 'pending');
+      });
+    }
+
+    it('brings a task forward as well; a time that has passed is due at once', async () => {
+      const driver = current();
+      await driver.add({ id: 'a' }, { processAt: driver.now + 900 });
+      await driver.add({ id: 'b' }, { processAt: driver.now + 900 });
+      expect(await reschedule(['a', 'b', 'x'], 0)).toEqual(['moved', 'moved', 'missing']);
+      expect((await driver.broker.forward('default')).moved).toBe(2);
+      expect((await driver.take(9)).map(({ lease }) => lease.id)).toEqual(['a', 'b']);
+    });
+
+    it('leaves running tasks alone, those of a claimed group, and those that are not where they were seen', async () => {
+      const driver = current();
+      const active = await driver.arrange('active');
+      await driver.add({ id: 'g', groupKey: 'g' });
+      await claim(driver);
+      await driver.add({ id: 'p' });
+      await expectUntouched(driver, async () => {
+        expect(await reschedule([active, 'g', 'x'], driver.now + 9)).toEqual(['active', 'claimed', 'missing']);
+        expect(await reschedule(['p'], driver.now + 9, { state: 'scheduled' })).toEqual(['elsewhere']);
+      });
+    });
+
+    it('keeps the lock of a unique task as much longer as it is put off, and no shorter', async () => {
+      const driver = current();
+      await driver.add({ id: 'a', uniqueKey: LOCK }, { processAt: driver.now + 10, uniqueTtl: 60 });
+      const before = (await driver.queue()).locks[LOCK]!.expiresIn;
+      await reschedule(['a'], driver.now + 110);
+      const longer = (await driver.queue()).locks[LOCK]!.expiresIn;
+      expect(Math.round((longer - before) / 1000)).toBe(100);
+      await reschedule(['a'], driver.now + 10);
+      expect(Math.round((await driver.queue()).locks[LOCK]!.expiresIn / 1000)).toBe(Math.round(longer / 1000));
+      await driver.world.expireLock('default', LOCK);
+      await driver.add({ id: 'b', uniqueKey: LOCK }, { uniqueTtl: 60 });
+      await reschedule(['a'], driver.now + 900);
+      const { owner, expiresIn } = (await driver.queue()).locks[LOCK]!;
+      expect([owner, Math.round(expiresIn / 1000)]).toEqual(['b', 60]);
+    });
+
+    it('has a task leave its group, and join it again at that time', async () => {
+      const driver = current();
+      await driver.add({ id: 'a', groupKey: 'g' });
+      await driver.add({ id: 'b', groupKey: 'g' });
+      expect(await reschedule(['a'], driver.now + 5, { state: 'aggregating', group: 'g' })).toEqual(['moved']);
+      await expectQueue(driver, { groups: { g: [['b', driver.now]] }, scheduled: [['a', driver.now + 5]] });
+      await driver.broker.moveTasks('default', 'delete', ['b']);
+      await expectQueue(driver, { groupNames: [] });
+      driver.clock.advance(5_000);
+      await driver.broker.forward('default');
+      await expectQueue(driver, { groups: { g: [['a', driver.now]] }, groupNames: ['g'], scheduled: [] });
+    });
+
+    it('takes a task out of the line it waits in for a limit', async () => {
+      const driver = current();
+      const { lease } = await driver.lend({});
+      await driver.settle({ kind: 'wait', lease, line: 'l' });
+      expect(await reschedule([lease.id], driver.now + 500)).toEqual(['moved']);
+      expect(await driver.broker.wakeWaiting('default', 'l', 5)).toEqual({ woken: 0, left: 0 });
+      await expectQueue(driver, { retry: [[lease.id, driver.now + 500]], pending: [] });
+    });
+  });
+
   describe('updatePayload', () => {
     it('gives a scheduled task another payload, and changes nothing else', async () => {
       const driver = current();
@@ -165,12 +251,25 @@ export function exerciseMoving(current: () => Driver): void {
       expect([scheduled, Object.keys(locks)]).toEqual([[[before.id, driver.now + 9]], [LOCK]]);
     });
 
-    for (const state of TASK_STATES.filter((one) => one !== 'scheduled')) {
+    for (const state of ['pending', 'retry', 'archived'] as const) {
+      it(`works for a task that is ${state}, too, and leaves it where it is`, async () => {
+        const driver = current();
+        const id = await driver.arrange(state);
+        const { tasks, ...rest } = await driver.queue();
+        expect(await driver.broker.updatePayload('default', id, Buffer.from('new'))).toBe('updated');
+        const { tasks: now, ...same } = await driver.queue();
+        expect(same).toEqual(rest);
+        const message = { ...tasks[id]!.message, payload: Buffer.from('new') };
+        expect(now[id]).toEqual({ ...tasks[id], message });
+      });
+    }
+
+    for (const state of ['active', 'completed', 'aggregating'] as const) {
       it(`refuses a task that is ${state}`, async () => {
         const driver = current();
         const id = await driver.arrange(state);
         await expectUntouched(driver, async () =>
-          expect(await driver.broker.updatePayload('default', id, Buffer.alloc(1))).toBe('notScheduled'),
+          expect(await driver.broker.updatePayload('default', id, Buffer.alloc(1))).toBe('notEditable'),
         );
       });
     }

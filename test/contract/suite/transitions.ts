@@ -50,6 +50,7 @@ const OPERATIONS: Record<TaskOperation, Operate> = {
   runTask: ({ broker }, id) => broker.moveTasks('default', 'run', [id]),
   archiveTask: ({ broker }, id) => broker.moveTasks('default', 'archive', [id]),
   deleteTask: ({ broker }, id) => broker.moveTasks('default', 'delete', [id]),
+  rescheduleTask: ({ broker, now }, id) => broker.rescheduleTasks('default', [id], now + 9),
   setAside: async (driver, id) => driver.broker.setAside(await claimed(driver), [id]),
 };
 

@@ -196,13 +196,32 @@ describe('AsynqInspector', () => {
         [inspector.archiveTask('default', 'active'), 'cannot archive task in active state'],
         [inspector.archiveTask('default', 'old'), 'task is already archived: id=old, queue=default'],
         [inspector.deleteTask('default', 'active'), 'cannot delete task in active state'],
-        [inspector.updateTaskPayload('default', 'pending', 1), 'cannot update task that is not in scheduled state.'],
+        [inspector.updateTaskPayload('default', 'active', 1), 'the payload of task "active" cannot be changed now'],
+        [inspector.rescheduleTask('default', 'active', '1m'), 'cannot reschedule task in active state'],
+        [inspector.rescheduleTask('default', 'old', '1m', { state: 'retry' }), 'is not in state retry any more'],
       ];
       for (const [call, text] of refusals) {
         const error = await call.catch((reason: unknown) => reason);
         expect(error).toBeInstanceOf(TaskStateError);
         expect((error as Error).message).toContain(text);
       }
+    });
+
+    it('has a task run at a Date, or so long from now, in whole seconds and never too early', async () => {
+      const { broker, inspector } = await setUp();
+      await broker.enqueue('default', [request({ id: 'a' })]);
+      const due = async (): Promise<number> => (await inspector.getTaskInfo('default', 'a'))!.nextProcessAt!.getTime();
+      await inspector.rescheduleTask('default', 'a', new Date(now + 60_500));
+      expect(await due()).toBe(Math.ceil((now + 60_500) / 1000) * 1000);
+      await inspector.rescheduleTask('default', 'a', '1m');
+      expect(await due()).toBe(Math.ceil((now + 60_000) / 1000) * 1000);
+      for (const wrong of [new Date(NaN), new Date(-1), 'soon', undefined, null]) {
+        await expect(inspector.rescheduleTask('default', 'a', wrong as Date)).rejects.toThrow(InvalidOptionError);
+      }
+    });
+
+    it('tells nothing of Redis where there is none', async () => {
+      expect(await (await setUp()).inspector.redisInfo()).toBeUndefined();
     });
 
     it('knows neither tasks nor queues that are not there, nor payloads that cannot be stored', async () => {
@@ -214,6 +233,8 @@ describe('AsynqInspector', () => {
         await expect(inspector[method]('default', ' ')).rejects.toThrow(InvalidOptionError);
       }
       await expect(inspector.updateTaskPayload('default', 'x', 1)).rejects.toThrow(TaskNotFoundError);
+      await expect(inspector.rescheduleTask('default', 'x', 1)).rejects.toThrow(TaskNotFoundError);
+      await expect(inspector.rescheduleTask('nobody', 'x', 1)).rejects.toThrow(QueueNotFoundError);
       await expect(inspector.updateTaskPayload('default', 'a', 1n)).rejects.toThrow(InvalidTaskError);
     });
   });

@@ -1,0 +1,31 @@
+import type { Cluster, Redis } from 'ioredis';
+import type { RedisInfo, RedisNode } from '../inspection.js';
+import { toBrokerError } from './broker-error.js';
+import type { RedisConnections } from './connections.js';
+
+/** What Redis says of itself; a master of a cluster that does not answer is left out, as long as any does. */
+export async function readRedisInfo(connections: RedisConnections): Promise<RedisInfo> {
+  const address = connections.target;
+  if (!connections.isCluster) {
+    const info = await connections.run('monitor', 'INFO', (client) => client.info());
+    return { address, nodes: [{ address, info }], cluster: undefined };
+  }
+  const [info, nodes] = await Promise.all(
+    (['INFO', 'NODES'] as const).map((what) =>
+      connections.run('monitor', `CLUSTER ${what}`, (client) => client.cluster(what as 'INFO') as Promise<string>),
+    ),
+  );
+  const masters = ((await connections.ready('monitor')) as Cluster).nodes('master');
+  return { address, nodes: await readNodes(masters), cluster: { info: info!, nodes: nodes! } };
+}
+
+async function readNodes(masters: readonly Redis[]): Promise<RedisNode[]> {
+  const answers = await Promise.allSettled(masters.map((node) => node.info()));
+  const read = answers.flatMap((answer, index) => {
+    const { host, port } = masters[index]!.options;
+    return answer.status === 'fulfilled' ? [{ address: `${host}:${port}`, info: answer.value }] : [];
+  });
+  const failed = answers.find((answer) => answer.status === 'rejected');
+  if (read.length === 0 && failed) throw toBrokerError(failed.reason, 'INFO');
+  return read.toSorted((a, b) => (a.address < b.address ? -1 : 1));
+}
