@@ -2,6 +2,7 @@
 export { AsynqModule } from './nest/asynq.module.js';
 export type { AsynqModuleExtras, AsynqModuleOptions, AsynqOptionsFactory } from './nest/asynq-module.options.js';
 export { AsynqServer } from './nest/asynq-server.js';
+export { AsynqTaskEvents } from './nest/asynq-task-events.js';
 export { AsynqClient, type AsynqClientOptions } from './client/client.js';
 export type { AggregatedTask, DefinedItem, EnqueueResult, NamedItem } from './client/types.js';
 export { AsynqSemaphores } from './limits/semaphores.js';
@@ -25,10 +26,12 @@ export {
   getAsynqSemaphoresToken,
   getAsynqSchedulerToken,
   getAsynqServerToken,
+  getAsynqTaskEventsToken,
 } from './nest/nest.tokens.js';
 export { InjectAsynqClient } from './nest/decorators/inject-asynq-client.decorator.js';
 
 // Handlers
+export { OnTaskEvent, type OnTaskEventOptions } from './nest/decorators/on-task-event.decorator.js';
 export { Payload } from './nest/decorators/payload.decorator.js';
 export { TaskAggregator, type TaskAggregatorOptions } from './nest/decorators/task-aggregator.decorator.js';
 export { TaskCtx } from './nest/decorators/task-ctx.decorator.js';
@@ -78,8 +81,18 @@ export type {
   GroupRef,
   TaskOutcome,
   TaskOutcomeKind,
+  TaskRecovery,
   TaskRef,
 } from './events/events.js';
+export type {
+  EndedAttempt,
+  TaskAttempt,
+  TaskEvent,
+  TaskEventCommon,
+  TaskEventFilter,
+  TaskEventMap,
+  TaskEventName,
+} from './events/task-events.js';
 
 // Connections and brokers
 export type { ConnectionInput } from './broker/redis/connection-options.js';

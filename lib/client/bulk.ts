@@ -1,4 +1,5 @@
 import type { ProducerBroker } from '../broker/broker.js';
+import type { TaskInfo } from '../task/info.js';
 import { Batch, type BatchLimits } from './batch.js';
 import { statusError } from './outcome.js';
 import { infoOf, type PreparedTask } from './preparer.js';
@@ -12,6 +13,15 @@ interface Place {
   readonly task: PreparedTask;
 }
 
+/** What a bulk asks of the client. */
+interface BulkCalls {
+  /** Makes task `index`; what it throws is that task's result. */
+  prepare(index: number): PreparedTask;
+  /** Called with a queue right before a batch is sent to it. */
+  beforeSend(queue: string): void;
+  onEnqueued(info: TaskInfo): void;
+}
+
 /**
  * One `enqueueMany`: tasks are prepared as they are needed, gathered by queue, and sent a batch at a time. The batches of one
  * queue are sent in order; an error concerns the tasks it is about and no other.
@@ -19,19 +29,14 @@ interface Place {
 export class Bulk {
   private readonly open = new Map<string, Batch<Place>>();
   /** Oldest first. None rejects. */
-  private readonly calls: Promise<void>[] = [];
+  private readonly sending: Promise<void>[] = [];
   private readonly results: EnqueueResult[];
 
-  /**
-   * @param prepare makes task `index`; what it throws is that task's result
-   * @param beforeSend called with a queue right before a batch is sent to it
-   */
   constructor(
     private readonly broker: ProducerBroker,
     private readonly limits: BatchLimits,
     private readonly count: number,
-    private readonly prepare: (index: number) => PreparedTask,
-    private readonly beforeSend: (queue: string) => void,
+    private readonly calls: BulkCalls,
   ) {
     this.results = Array.from({ length: count });
   }
@@ -47,13 +52,13 @@ export class Bulk {
       this.place(queue, { index, task });
     }
     for (const queue of [...this.open.keys()]) await this.send(queue);
-    await Promise.all(this.calls);
+    await Promise.all(this.sending);
     return this.results;
   }
 
   private tryPrepare(index: number): PreparedTask | undefined {
     try {
-      return this.prepare(index);
+      return this.calls.prepare(index);
     } catch (error) {
       this.results[index] = { ok: false, error: error as Error };
       return undefined;
@@ -70,9 +75,9 @@ export class Bulk {
   private async send(queue: string): Promise<void> {
     const batch = this.open.get(queue)!;
     this.open.delete(queue);
-    if (this.calls.length >= CALLS_IN_FLIGHT) await this.calls.shift();
-    this.beforeSend(queue);
-    this.calls.push(this.call(queue, batch));
+    if (this.sending.length >= CALLS_IN_FLIGHT) await this.sending.shift();
+    this.calls.beforeSend(queue);
+    this.sending.push(this.call(queue, batch));
   }
 
   private async call(queue: string, { requests, owners }: Batch<Place>): Promise<void> {
@@ -81,10 +86,15 @@ export class Bulk {
       for (let at = 0; at < owners.length; at++) {
         const { index, task } = owners[at]!;
         const error = statusError(statuses[at]!, requests[at]!.message);
-        this.results[index] = error ? { ok: false, error } : { ok: true, info: infoOf(task) };
+        this.results[index] = error ? { ok: false, error } : this.enqueued(infoOf(task));
       }
     } catch (error) {
       for (const { index } of owners) this.results[index] = { ok: false, error: error as Error };
     }
+  }
+
+  private enqueued(info: TaskInfo): EnqueueResult {
+    this.calls.onEnqueued(info);
+    return { ok: true, info };
   }
 }

@@ -1,5 +1,6 @@
 import type { AggregationBroker } from '../broker/aggregation.js';
 import type { Broker, ProducerBroker } from '../broker/broker.js';
+import type { AsynqEvents } from '../events/events.js';
 import { ClosedError, InvalidOptionError, InvalidTaskError } from '../errors.js';
 import type { PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
@@ -42,10 +43,14 @@ export class AsynqClient {
   private readonly bulks = new Set<Promise<unknown>>();
   private closing: Promise<void> | undefined;
 
-  /** @throws InvalidOptionError or InvalidTaskError when an option is wrong */
+  /**
+   * @param events where enqueued tasks are told of; the module gives those of its connection
+   * @throws InvalidOptionError or InvalidTaskError when an option is wrong
+   */
   constructor(
     private readonly broker: ClientBroker,
     options: AsynqClientOptions = {},
+    private readonly events?: AsynqEvents,
   ) {
     requireObject(options, 'client options', InvalidOptionError);
     rejectUnknownKeys(options, ['codec', 'defaults'], 'client option', InvalidOptionError);
@@ -78,7 +83,9 @@ export class AsynqClient {
     const error = statusError(await this.coalescer.add(request.message.queue, request), request.message);
     if (error) throw error;
     this.remind(prepared);
-    return infoOf(prepared);
+    const info = infoOf(prepared);
+    if (this.events?.wants('taskEnqueued')) this.events.emit('taskEnqueued', { task: info });
+    return info;
   }
 
   /**
@@ -132,9 +139,11 @@ export class AsynqClient {
   }
 
   private runBulk(count: number, prepare: (index: number) => PreparedTask): Promise<EnqueueResult[]> {
-    // What single calls collected for a queue before this call goes first.
-    const reminding = (index: number): PreparedTask => this.remind(prepare(index));
-    const bulk = new Bulk(this.broker, LIMITS, count, reminding, (queue) => this.coalescer.flush(queue));
+    const bulk = new Bulk(this.broker, LIMITS, count, {
+      prepare: (index) => this.remind(prepare(index)),
+      beforeSend: (queue) => this.coalescer.flush(queue), // what single calls collected for a queue before this call goes first
+      onEnqueued: (task) => this.events?.emit('taskEnqueued', { task }),
+    });
     const run = bulk.run();
     this.bulks.add(run);
     return run.finally(() => this.bulks.delete(run));

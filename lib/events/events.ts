@@ -1,3 +1,5 @@
+import type { TaskInfo } from '../task/info.js';
+
 /** What a finished attempt came to. `done`: deleted after success; `completed`: retained; `lost`: no longer ours, nothing written. */
 export type TaskOutcomeKind =
   'done' | 'completed' | 'retry' | 'archived' | 'revoked' | 'postponed' | 'requeued' | 'lost';
@@ -20,6 +22,7 @@ export interface TaskOutcome {
   readonly task: TaskRef;
   /** Failures before this attempt. */
   readonly retried: number;
+  readonly maxRetry: number;
   /** What the handler returned. */
   readonly result?: unknown;
   /** What the handler threw, or why it was stopped. */
@@ -30,6 +33,17 @@ export interface TaskOutcome {
   readonly duration: number;
   /** Milliseconds it was pending before the attempt; known while somebody asks for it ({@link AsynqEvents.measureWaits}). */
   readonly waited?: number;
+}
+
+/** The attempt of a server that went away, ended by another one. */
+export interface TaskRecovery {
+  readonly outcome: 'retry' | 'archived';
+  readonly task: TaskRef;
+  /** Failures before this attempt. */
+  readonly retried: number;
+  readonly maxRetry: number;
+  readonly error: Error;
+  readonly retryAt?: Date;
 }
 
 /** One planned time of a periodic task. */
@@ -44,8 +58,15 @@ export interface PeriodicRef {
 
 /** The events of a server, by name. Listeners run synchronously; what they throw is reported as `listenerFailed`. */
 export interface AsynqEventMap {
+  /** This process has stored a new task: a client, a scheduler or an aggregator of it. */
+  taskEnqueued: { readonly task: TaskInfo };
   /** A handler is about to be called. `waited`: see TaskOutcome. */
-  taskStarted: { readonly task: TaskRef; readonly retried: number; readonly waited?: number };
+  taskStarted: {
+    readonly task: TaskRef;
+    readonly retried: number;
+    readonly maxRetry: number;
+    readonly waited?: number;
+  };
   /** The outcome of an attempt is stored (or is `lost`). */
   taskFinished: TaskOutcome;
   /** A handler has not settled some time after its attempt was ended; it keeps its slot. */
@@ -56,8 +77,13 @@ export interface AsynqEventMap {
   resultDropped: { readonly task: TaskRef; readonly error: unknown };
   /** A user's hook (onError, retryDelay, isFailure, healthCheck) threw; its default applies. */
   hookFailed: { readonly hook: string; readonly error: unknown };
-  listenerFailed: { readonly event: string; readonly error: unknown };
-  /** Tasks of a crashed or stalled server were taken over. */
+  /** `listener`: the method, when it has a name. */
+  listenerFailed: { readonly event: string; readonly error: unknown; readonly listener?: string };
+  /** The application ends, and listeners that were waited for have not. */
+  listenersLeft: { readonly listeners: number };
+  /** A task of a crashed or stalled server was taken over. */
+  taskRecovered: TaskRecovery;
+  /** The same, summed up: tasks of one queue that were taken over in one step. */
   tasksRecovered: { readonly queue: string; readonly retried: number; readonly archived: number };
   /** Ids without a message, or active ids without a lease, were repaired. */
   queueRepaired: { readonly queue: string; readonly ghosts: number; readonly leases: number };

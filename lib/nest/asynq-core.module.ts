@@ -8,6 +8,7 @@ import { moveInHookOrder } from './hook-order.js';
 import { SchedulerOrchestrator } from './scheduler.orchestrator.js';
 import { ServerOrchestrator } from './server.orchestrator.js';
 import { TaskAggregatorExplorer } from './task-aggregator.explorer.js';
+import { TaskEventListeners } from './task-event.listeners.js';
 import { TaskHandlerExplorer } from './task-handler.explorer.js';
 import { TaskHandlerMetadataAccessor } from './task-handler.metadata-accessor.js';
 
@@ -23,9 +24,10 @@ import { TaskHandlerMetadataAccessor } from './task-handler.metadata-accessor.js
     SchedulerOrchestrator,
     TaskAggregatorExplorer,
     TaskAggregatorFactory,
+    TaskEventListeners,
     ServerOrchestrator,
   ],
-  exports: [ConnectionRegistry, ServerOrchestrator],
+  exports: [ConnectionRegistry, ServerOrchestrator, TaskEventListeners],
 })
 export class AsynqCoreModule {
   constructor(modules: ModulesContainer) {

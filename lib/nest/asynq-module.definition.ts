@@ -11,6 +11,7 @@ import {
   getAsynqSchedulerToken,
   getAsynqSemaphoresToken,
   getAsynqServerToken,
+  getAsynqTaskEventsToken,
 } from './nest.tokens.js';
 
 const NO_EXTRAS: AsynqModuleExtras = { name: undefined, isGlobal: false, extraProviders: undefined };
@@ -37,6 +38,7 @@ function withConnection(definition: DynamicModule, extras: AsynqModuleExtras): D
       getAsynqSchedulerToken(name),
       getAsynqSemaphoresToken(name),
       getAsynqServerToken(name),
+      getAsynqTaskEventsToken(name),
     ],
   };
 }

@@ -1,4 +1,4 @@
-import { Inject, Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Module, type DynamicModule, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { InvalidOptionError } from '../errors.js';
 import { logEvents } from '../telemetry/log.js';
@@ -11,6 +11,7 @@ import { CONNECTION } from './connection.tokens.js';
 import { moveInHookOrder } from './hook-order.js';
 import { noOptionsSource, optionsMissing } from './nest.messages.js';
 import { closeConnection } from './server.orchestrator.js';
+import { TaskEventListeners } from './task-event.listeners.js';
 
 const SOURCES = ['useFactory', 'useClass', 'useExisting'];
 const ASYNC_KEYS = [...SOURCES, 'imports', 'inject', 'provideInjectionTokensFrom', ...EXTRAS];
@@ -24,10 +25,11 @@ const ASYNC_KEYS = [...SOURCES, 'imports', 'inject', 'provideInjectionTokensFrom
  * connections close in `onApplicationShutdown`, after that of every other module.
  */
 @Module({})
-export class AsynqModule extends ConfigurableModuleClass implements OnApplicationShutdown {
+export class AsynqModule extends ConfigurableModuleClass implements OnApplicationShutdown, OnModuleInit {
   constructor(
     @Inject(CONNECTION) private readonly connection: Connection,
     modules: ModulesContainer,
+    private readonly listeners: TaskEventListeners,
   ) {
     super();
     logEvents(connection.events, nestLogger(connection.name));
@@ -46,6 +48,11 @@ export class AsynqModule extends ConfigurableModuleClass implements OnApplicatio
     rejectUnknownKeys(options, ASYNC_KEYS, 'AsynqModule.forRootAsync option', InvalidOptionError);
     if (!SOURCES.some((source) => source in options)) throw new InvalidOptionError(noOptionsSource);
     return super.forRootAsync(options);
+  }
+
+  /** Before the hooks of every other module, which may enqueue. */
+  onModuleInit(): void {
+    this.listeners.attach(this.connection);
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -9,8 +9,9 @@ import { InvalidOptionError } from '../errors.js';
 import { AsynqEvents } from '../events/events.js';
 import { resolveModuleOptions, type ResolvedModuleOptions } from './asynq-module.options.js';
 import { AsynqServer } from './asynq-server.js';
+import { AsynqTaskEvents } from './asynq-task-events.js';
 import { ConnectionRegistry, type Connection } from './connection.registry.js';
-import { CONNECTION, RAW_MODULE_OPTIONS, RESOLVED_MODULE_OPTIONS } from './connection.tokens.js';
+import { CONNECTION, EVENTS, RAW_MODULE_OPTIONS, RESOLVED_MODULE_OPTIONS } from './connection.tokens.js';
 import { missingConnection } from './nest.messages.js';
 import {
   getAsynqBrokerToken,
@@ -19,6 +20,7 @@ import {
   getAsynqSchedulerToken,
   getAsynqSemaphoresToken,
   getAsynqServerToken,
+  getAsynqTaskEventsToken,
 } from './nest.tokens.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import { AsynqSemaphores } from '../limits/semaphores.js';
@@ -36,11 +38,12 @@ export function connectionProviders(name: string): Provider[] {
       useFactory: (options: ResolvedModuleOptions) => createBroker(name, options),
       inject: [RESOLVED_MODULE_OPTIONS],
     },
+    { provide: EVENTS, useFactory: () => new AsynqEvents() },
     {
       provide: client,
-      useFactory: (made: Broker, { codec, defaults }: ResolvedModuleOptions) =>
-        new AsynqClient(made, { codec, defaults }),
-      inject: [broker, RESOLVED_MODULE_OPTIONS],
+      useFactory: (made: Broker, { codec, defaults }: ResolvedModuleOptions, events: AsynqEvents) =>
+        new AsynqClient(made, { codec, defaults }, events),
+      inject: [broker, RESOLVED_MODULE_OPTIONS, EVENTS],
     },
     {
       provide: getAsynqInspectorToken(name),
@@ -54,9 +57,14 @@ export function connectionProviders(name: string): Provider[] {
     },
     {
       provide: CONNECTION,
-      useFactory: (registry: ConnectionRegistry, ...made: [ResolvedModuleOptions, Broker, AsynqClient]) =>
+      useFactory: (registry: ConnectionRegistry, ...made: [ResolvedModuleOptions, Broker, AsynqClient, AsynqEvents]) =>
         register(registry, name, ...made),
-      inject: [ConnectionRegistry, RESOLVED_MODULE_OPTIONS, broker, client],
+      inject: [ConnectionRegistry, RESOLVED_MODULE_OPTIONS, broker, client, EVENTS],
+    },
+    {
+      provide: getAsynqTaskEventsToken(name),
+      useFactory: ({ taskEvents }: Connection) => taskEvents,
+      inject: [CONNECTION],
     },
     {
       provide: getAsynqSchedulerToken(name),
@@ -85,11 +93,12 @@ function register(
   options: ResolvedModuleOptions,
   broker: Broker,
   client: AsynqClient,
+  events: AsynqEvents,
 ): Connection {
-  const events = new AsynqEvents();
   const { codec, defaults } = options;
   const scheduler = new AsynqScheduler(broker, events, { codec, defaults });
-  const connection = { name, options, broker, client, events, scheduler };
+  const taskEvents = new AsynqTaskEvents(events, name);
+  const connection = { name, options, broker, client, events, scheduler, taskEvents };
   registry.add(connection);
   return connection;
 }

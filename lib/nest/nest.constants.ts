@@ -2,6 +2,7 @@
 export const TASK_HANDLER_METADATA = 'nestjs-asynq:task-handlers';
 export const PERIODIC_SOURCE_METADATA = 'nestjs-asynq:periodic-source';
 export const TASK_AGGREGATOR_METADATA = 'nestjs-asynq:task-aggregators';
+export const TASK_EVENT_METADATA = 'nestjs-asynq:task-events';
 export const TASK_PARAMS_METADATA = 'nestjs-asynq:task-params';
 
 /** The name of the connection that has no name. */

@@ -62,6 +62,21 @@ export const enhancedAggregator = (label: string, kind: string): string =>
   `${label}: ${kind} do not apply to a @TaskAggregator method, which runs for a group and not for a task; ` +
   'put them on the handler of the aggregated task';
 
+export const enhancedListener = (label: string, kind: string): string =>
+  `${label}: ${kind} do not apply to an @OnTaskEvent method, which is told of tasks and does not handle them; remove them`;
+
+export const decoratedListener = (label: string): string =>
+  `${label}: an @OnTaskEvent method is called with the event; remove the decorators of its parameters`;
+
+export const scopedListener = (label: string): string =>
+  `${label}: @OnTaskEvent belongs on a provider that is made once, and this one is made for each request (by its scope, or by ` +
+  'that of something it injects); put the method on a provider with the default scope';
+
+export const noEvents = (what: string): string => `${what} needs at least one event`;
+
+export const unknownEvent = (what: string, event: string, near: string | undefined, known: string): string =>
+  `${what}: there is no task event ${event}; ${near ? `did you mean "${near}"?` : `events are ${known}`}`;
+
 export const decoratedParameters = (label: string): string =>
   `${label}: a @TaskAggregator method is called with (group, tasks); remove the decorators of its parameters`;
 

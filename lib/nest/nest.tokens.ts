@@ -4,6 +4,7 @@ import { AsynqInspector } from '../inspector/inspector.js';
 import { AsynqSemaphores } from '../limits/semaphores.js';
 import { AsynqScheduler } from '../scheduler/scheduler.js';
 import { AsynqServer } from './asynq-server.js';
+import { AsynqTaskEvents } from './asynq-task-events.js';
 import { DEFAULT_CONNECTION } from './nest.constants.js';
 
 /** The broker of the unnamed connection: override it with InMemoryBroker in tests, and no connection to Redis is made. */
@@ -34,3 +35,7 @@ export const getAsynqSemaphoresToken = (name?: string): InjectionToken<AsynqSema
 /** The token of a connection's scheduler; the class AsynqScheduler for the unnamed one. */
 export const getAsynqSchedulerToken = (name?: string): InjectionToken<AsynqScheduler> =>
   isDefault(name) ? AsynqScheduler : `ASYNQ_SCHEDULER:${name}`;
+
+/** The token of a connection's task events; the class AsynqTaskEvents for the unnamed one. */
+export const getAsynqTaskEventsToken = (name?: string): InjectionToken<AsynqTaskEvents> =>
+  isDefault(name) ? AsynqTaskEvents : `ASYNQ_TASK_EVENTS:${name}`;

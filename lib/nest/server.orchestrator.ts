@@ -10,6 +10,7 @@ import { TaskHandlerFactory } from './execution/task-handler.factory.js';
 import { noServer } from './nest.messages.js';
 import { SchedulerOrchestrator } from './scheduler.orchestrator.js';
 import { TaskAggregatorExplorer, type DiscoveredAggregator } from './task-aggregator.explorer.js';
+import { TaskEventListeners } from './task-event.listeners.js';
 import { TaskHandlerExplorer, type DiscoveredHandler } from './task-handler.explorer.js';
 
 /**
@@ -30,6 +31,7 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
     private readonly schedulers: SchedulerOrchestrator,
     private readonly aggregatorExplorer: TaskAggregatorExplorer,
     private readonly aggregatorFactory: TaskAggregatorFactory,
+    private readonly listeners: TaskEventListeners,
   ) {}
 
   /** What the application declares for a connection. @throws InvalidHandlerError when some declaration is wrong */
@@ -75,6 +77,8 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
     this.shutDown = true;
     const servers = [...this.servers.values()].map((server) => server.shutdown());
     await Promise.all([this.schedulers.shutdown(), ...servers]);
+    await Promise.all(this.registry.all().map((connection) => this.listeners.close(connection)));
+    for (const { taskEvents } of this.registry.all()) taskEvents.complete();
   }
 
   private async boot(connection: Connection): Promise<void> {

@@ -2,8 +2,9 @@ import 'reflect-metadata';
 import { Injectable } from '@nestjs/common';
 import { InvalidHandlerError } from '../errors.js';
 import type { TaskAggregatorMetadata } from './decorators/task-aggregator.decorator.js';
-import { NEST_METADATA, TASK_AGGREGATOR_METADATA } from './nest.constants.js';
+import { TASK_AGGREGATOR_METADATA } from './nest.constants.js';
 import { decoratedParameters, enhancedAggregator, twoAggregators } from './nest.messages.js';
+import { rejectEnhancers } from './plain-method.js';
 import { type Discovered, TaskHandlerExplorer } from './task-handler.explorer.js';
 
 /** One `@TaskAggregator`. */
@@ -17,7 +18,8 @@ export class TaskAggregatorExplorer {
   /** @throws InvalidHandlerError for two of one pattern and connection, and for enhancers that would not apply */
   explore(): DiscoveredAggregator[] {
     const aggregators = this.methods.search(metadataOf);
-    aggregators.forEach(rejectEnhancers);
+    for (const one of aggregators)
+      rejectEnhancers(one, { enhanced: enhancedAggregator, decorated: decoratedParameters });
     rejectTwins(aggregators);
     return aggregators;
   }
@@ -25,17 +27,6 @@ export class TaskAggregatorExplorer {
 
 const metadataOf = (method: object): TaskAggregatorMetadata[] =>
   (Reflect.getOwnMetadata(TASK_AGGREGATOR_METADATA, method) ?? []) as TaskAggregatorMetadata[];
-
-/** A guard that is left out without a word is worse than none. */
-function rejectEnhancers({ label, method, owner, methodName }: DiscoveredAggregator): void {
-  for (const kind of ['guards', 'interceptors', 'pipes', 'filters'] as const) {
-    if (!Reflect.hasMetadata(NEST_METADATA[kind], method)) continue;
-    throw new InvalidHandlerError(enhancedAggregator(label, kind));
-  }
-  if (Reflect.hasOwnMetadata(NEST_METADATA.routeArguments, owner.constructor, methodName)) {
-    throw new InvalidHandlerError(decoratedParameters(label));
-  }
-}
 
 function rejectTwins(aggregators: readonly DiscoveredAggregator[]): void {
   const first = new Map<string, DiscoveredAggregator>();

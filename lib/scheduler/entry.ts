@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Broker } from '../broker/broker.js';
 import type { FiringReply } from '../broker/scheduling.js';
-import type { Preparer, TaskKind } from '../client/preparer.js';
+import { infoOf, type PreparedTask, type Preparer, type TaskKind } from '../client/preparer.js';
 import { ceilSeconds, floorSeconds } from '../clock.js';
 import type { Schedule } from '../cron/schedule.js';
-import { DuplicateTaskError, type RefusedTask, TaskIdConflictError } from '../errors.js';
+import { DuplicateTaskError, TaskIdConflictError } from '../errors.js';
 import type { AsynqEvents, PeriodicRef } from '../events/events.js';
 import type { SchedulerEntry } from '../wire/message.js';
 import { dueTimes } from './due.js';
@@ -147,30 +147,32 @@ export class Entry extends Job {
   private async fire(planned: number): Promise<boolean> {
     const { broker, preparer } = this.context;
     const { id, plan, kind, payload } = this.definition;
-    const { request } = preparer.prepare(kind, payload, this.now());
+    const prepared = preparer.prepare(kind, payload, this.now());
     const reply = await broker.fire(this.queue, {
       entry: id,
       planned: floorSeconds(planned),
       attempt: randomUUID(),
-      request,
+      request: prepared.request,
       skipUnfinished: plan.overlap === 'skip',
       keepFor: this.keepFor(planned),
     });
     this.mark = Math.max(this.mark!, reply.mark * 1000);
     this.prev = Math.max(this.prev ?? -Infinity, reply.mark * 1000);
     if (reply.status === 'past') return false;
-    await this.tell(planned, reply, request.message);
+    await this.tell(planned, reply, prepared);
     return true;
   }
 
-  private async tell(planned: number, { status }: FiringReply, task: RefusedTask): Promise<void> {
+  private async tell(planned: number, { status }: FiringReply, prepared: PreparedTask): Promise<void> {
     const { events, broker } = this.context;
+    const task = prepared.request.message;
     const entry = this.ref(planned);
     if (status === 'unfinished') events.emit('periodicTaskSkipped', { entry, reason: 'unfinished' });
     else if (status === 'duplicate') events.emit('periodicTaskFailed', { entry, error: new DuplicateTaskError(task) });
     else if (status === 'conflict') events.emit('periodicTaskFailed', { entry, error: new TaskIdConflictError(task) });
     else {
       events.emit('periodicTaskEnqueued', { entry, taskId: task.id });
+      if (events.wants('taskEnqueued')) events.emit('taskEnqueued', { task: infoOf(prepared) });
       await broker
         .recordEnqueueEvent(this.definition.id, { taskId: task.id, enqueueTime: this.now() })
         .catch((error: unknown) => this.onError(error));

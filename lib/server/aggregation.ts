@@ -1,4 +1,5 @@
 import type { AggregationSet, ClaimedSet, FinishStatus } from '../broker/aggregation.js';
+import type { EnqueueRequest } from '../broker/broker.js';
 import type { ClockTimer } from '../clock.js';
 import {
   AggregationSetLostError,
@@ -8,6 +9,7 @@ import {
   TaskIdConflictError,
 } from '../errors.js';
 import type { TaskRef } from '../events/events.js';
+import { toTaskInfo } from '../task/info.js';
 import type { GroupedTask, TaskAggregatorEntry } from './aggregators.js';
 import type { Grouping } from './grouping.js';
 
@@ -51,8 +53,18 @@ export class Aggregation {
     const request = await this.withinDeadline(set, () => entry.aggregate(set.queue, set.group, tasks));
     const status = await broker.finishSet(set, request);
     if (status !== 'finished') throw failureOf(status, request.message);
+    this.tellEnqueued(request);
     const { id, type, queue } = request.message;
     return { size: tasks.length, made: { id, type, queue } };
+  }
+
+  private tellEnqueued({ message, processAt }: EnqueueRequest): void {
+    const { events, clock } = this.grouping;
+    if (!events.wants('taskEnqueued')) return;
+    const joins = processAt === undefined && message.groupKey !== '';
+    const state = processAt !== undefined ? 'scheduled' : joins ? 'aggregating' : 'pending';
+    const nextProcessAt = joins ? undefined : processAt === undefined ? clock.now() : processAt * 1000;
+    events.emit('taskEnqueued', { task: toTaskInfo(message, { state, nextProcessAt }) });
   }
 
   /** What cannot be read is archived, so that it holds up nothing. */

@@ -87,12 +87,13 @@ export class Intake {
 
   private report(task: ActiveTask, outcome: TaskOutcomeKind): void {
     if (!this.options.events.wants('taskFinished')) return;
-    const { verdict, retried } = task;
+    const { verdict, retried, maxRetry } = task;
     const settlement = verdict?.settlement;
     this.options.events.emit('taskFinished', {
       outcome,
       task,
       retried,
+      maxRetry,
       result: verdict?.result,
       error: verdict?.error ?? task.aborted,
       waited: task.waited,

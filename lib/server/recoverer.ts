@@ -8,6 +8,7 @@ import {
   type Settlement,
 } from '../broker/broker.js';
 import { floorSeconds, type Clock } from '../clock.js';
+import { LeaseExpiredError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
 import { allDone } from './all-done.js';
 import { ActiveTask } from './active-task.js';
@@ -61,7 +62,7 @@ export class Recoverer {
       if (settle.length === 0) break;
       const { settled } = await broker.exchange(queue, { settle, take: 0 });
       const done = settle.filter((_, index) => settled[index] === 'settled');
-      this.report(queue, done, expired.damaged);
+      this.report(queue, done, expired);
       if (done.length === 0 || settle.length + expired.ghosts < BATCH) break;
     }
     const tasks = await broker.reclaimStaleSets(queue);
@@ -84,17 +85,31 @@ export class Recoverer {
     return this.options.verdicts.leaseExpired(task, this.options.mux.find(message.type)).settlement;
   }
 
-  private report(
-    queue: string,
-    settled: readonly Settlement[],
-    damaged: readonly { lease: object; error: Error }[],
-  ): void {
+  private report(queue: string, settled: readonly Settlement[], { tasks, damaged }: ExpiredTasks): void {
     const { events } = this.options;
+    const own = new Map(settled.map((settlement) => [settlement.lease, settlement]));
     for (const { lease, error } of damaged) {
-      const own = settled.find((settlement) => settlement.lease === lease);
-      if (own) events.emit('taskDamaged', { task: { id: own.lease.id, queue }, error });
+      if (own.has(lease)) events.emit('taskDamaged', { task: { id: lease.id, queue }, error });
+    }
+    if (events.wants('taskRecovered')) {
+      for (const task of tasks) this.reportOne(task, own.get(task.lease));
     }
     const retried = settled.filter(({ kind }) => kind === 'retry').length;
     if (settled.length > 0) events.emit('tasksRecovered', { queue, retried, archived: settled.length - retried });
   }
+
+  private reportOne({ lease, message }: LeasedTask, settlement: Settlement | undefined): void {
+    if (!settlement) return;
+    const { type, retried, maxRetry } = message;
+    this.options.events.emit('taskRecovered', {
+      outcome: settlement.kind === 'retry' ? 'retry' : 'archived',
+      task: { id: lease.id, type, queue: lease.queue },
+      retried,
+      maxRetry,
+      error: new LeaseExpiredError(),
+      retryAt: settlement.kind === 'retry' ? new Date(settlement.retryAt * 1000) : undefined,
+    });
+  }
 }
+
+type ExpiredTasks = Pick<Awaited<ReturnType<MaintenanceBroker['listExpiredLeases']>>, 'tasks' | 'damaged'>;

@@ -66,7 +66,8 @@ export class Runner {
     const { events } = this.options;
     if (task.deadlineAt <= task.startedAt) return this.settled(task, false, new DeadlineExceededError());
     if (events.wants('taskStarted')) {
-      events.emit('taskStarted', { task, retried: task.retried, waited: task.waited });
+      const { retried, maxRetry, waited } = task;
+      events.emit('taskStarted', { task, retried, maxRetry, waited });
     }
     this.deadlines.watch(task);
     this.call(task, entry.handle);

@@ -46,8 +46,10 @@ const TASKS: Wording = {
     logger.warn(`${name(task)} succeeded, but its result cannot be stored: ${text(error)}`),
   hookFailed: ({ hook, error }, logger) =>
     logger.error(`${hook} threw, and was passed over: ${text(error)}`, stack(error)),
-  listenerFailed: ({ event, error }, logger) =>
-    logger.error(`A listener of the event "${event}" threw: ${text(error)}`, stack(error)),
+  listenerFailed: ({ event, error, listener = 'A listener' }, logger) =>
+    logger.error(`${listener} of the event "${event}" threw: ${text(error)}`, stack(error)),
+  listenersLeft: ({ listeners }, logger) =>
+    logger.warn(`${count(listeners, 'listener')} of task events still running at the end, not waited for`),
 };
 
 function wordOutcome({ outcome, task, retried, error, retryAt }: TaskOutcome, logger: AsynqLogger): void {

@@ -6,6 +6,7 @@ import type { TaskOutcome } from '../events/events.js';
 import { ConnectionRegistry, type Connection } from '../nest/connection.registry.js';
 import { DEFAULT_CONNECTION } from '../nest/nest.constants.js';
 import { ServerOrchestrator } from '../nest/server.orchestrator.js';
+import { TaskEventListeners } from '../nest/task-event.listeners.js';
 import type { PayloadArguments } from '../client/types.js';
 import { jsonCodec, type PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
@@ -50,7 +51,10 @@ export class AsynqTester {
     private readonly connection: Connection,
     private readonly broker: InMemoryBroker,
     private readonly orchestrator: ServerOrchestrator,
-  ) {}
+    private readonly listeners: TaskEventListeners,
+  ) {
+    listeners.attach(connection); // also where the application is not initialized
+  }
 
   /**
    * Works as soon as the module is compiled; `init()` is not needed (but then Nest's hooks have not run).
@@ -62,7 +66,7 @@ export class AsynqTester {
   static from(app: INestApplicationContext, connection = DEFAULT_CONNECTION): AsynqTester {
     const made = find(app, ConnectionRegistry).get(connection, 'AsynqTester.from');
     if (!(made.broker instanceof InMemoryBroker)) throw new TestingError(noInMemoryBroker(connection));
-    return new AsynqTester(made, made.broker, find(app, ServerOrchestrator));
+    return new AsynqTester(made, made.broker, find(app, ServerOrchestrator), find(app, TaskEventListeners));
   }
 
   /** The time the application lives by. */
@@ -144,7 +148,9 @@ export class AsynqTester {
     const info = await this.connection.client.enqueue(task as string, payload, now);
     const leased = this.broker.take(info.queue, info.id);
     if (!leased) throw new TestingError(notRunnable(info.type, info.state));
-    return server.work(leased);
+    const outcome = await server.work(leased);
+    await this.listeners.settle(this.connection);
+    return outcome;
   }
 
   /** What was retained up to then is gone, and its id free again. */
@@ -170,7 +176,9 @@ export class AsynqTester {
     try {
       for (;;) {
         const outcomes = await server.runOnce();
-        if (outcomes.length === 0) return;
+        // What listeners of events enqueue belongs to the run.
+        if (outcomes.length === 0 && !(await this.listeners.settle(this.connection))) return;
+        if (outcomes.length === 0) continue;
         summary.add(outcomes);
         if (summary.total > limit) throw new TestingError(runsOn(limit, outcomes.at(-1)!.task.type));
       }

@@ -59,20 +59,27 @@ describe('the log', () => {
 
   test('of tasks: silent when they end well', () => {
     const { events, lines } = recorded();
-    events.emit('taskStarted', { task, retried: 0 });
-    events.emit('taskFinished', { task, outcome: 'done', retried: 0, duration: 5 });
-    events.emit('taskFinished', { task, outcome: 'completed', retried: 0, duration: 5 });
+    events.emit('taskStarted', { task, retried: 0, maxRetry: 5 });
+    events.emit('taskFinished', { task, outcome: 'done', retried: 0, maxRetry: 5, duration: 5 });
+    events.emit('taskFinished', { task, outcome: 'completed', retried: 0, maxRetry: 5, duration: 5 });
     expect(lines).toEqual([]);
   });
 
   test('of tasks: louder the worse it is', () => {
     const { events, lines } = recorded();
     const retryAt = new Date('2024-01-02T03:04:05Z');
-    events.emit('taskFinished', { task, outcome: 'retry', retried: 2, error: boom, retryAt, duration: 5 });
-    events.emit('taskFinished', { task, outcome: 'archived', retried: 25, error: boom, duration: 5 });
-    events.emit('taskFinished', { task, outcome: 'revoked', retried: 0, error: 'no longer wanted', duration: 5 });
-    events.emit('taskFinished', { task, outcome: 'requeued', retried: 0, duration: 5 });
-    events.emit('taskFinished', { task, outcome: 'lost', retried: 0, duration: 5 });
+    events.emit('taskFinished', { task, outcome: 'retry', retried: 2, maxRetry: 5, error: boom, retryAt, duration: 5 });
+    events.emit('taskFinished', { task, outcome: 'archived', retried: 25, maxRetry: 5, error: boom, duration: 5 });
+    events.emit('taskFinished', {
+      task,
+      outcome: 'revoked',
+      retried: 0,
+      maxRetry: 5,
+      error: 'no longer wanted',
+      duration: 5,
+    });
+    events.emit('taskFinished', { task, outcome: 'requeued', retried: 0, maxRetry: 5, duration: 5 });
+    events.emit('taskFinished', { task, outcome: 'lost', retried: 0, maxRetry: 5, duration: 5 });
     expect(lines).toEqual([
       [
         'warn',

@@ -23,14 +23,19 @@ export function requireMethod(
   return descriptor.value as object;
 }
 
+/** Adds what one decorator says to what others of its kind say of the method, in the order in which they are written. */
+export function addMetadata<M>(key: string, method: object, metadata: M): void {
+  const others = (Reflect.getOwnMetadata(key, method) ?? []) as M[];
+  Reflect.defineMetadata(key, [metadata, ...others], method);
+}
+
 /**
- * Adds what one decorator says to what others of its kind say of the method, in the order in which they are written.
+ * The same for methods that handle tasks.
  *
  * @param target the prototype that has the method
  */
 export function addMethodMetadata<M>(key: string, target: object, method: object, metadata: M): void {
-  const others = (Reflect.getOwnMetadata(key, method) ?? []) as M[];
-  Reflect.defineMetadata(key, [metadata, ...others], method);
+  addMetadata(key, method, metadata);
   // Request-scoped global guards and the like then apply to the handlers of this class as they do to controllers.
   Reflect.defineMetadata(NEST_METADATA.entryProvider, true, target.constructor);
 }

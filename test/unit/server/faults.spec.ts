@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { MemoryBroker } from '../../../lib/broker/memory/memory-broker.js';
 import { BrokerUnavailableError, LeaseExpiredError, WakeUpRefusedError } from '../../../lib/errors.js';
 import { Server } from '../../../lib/server/server.js';
+import { onTaskEvents, type TaskEvent } from '../../../lib/events/task-events.js';
 import { closeRigs, gate, manualClock, openRig, turn } from '../../support/server-rig.js';
 
 afterEach(closeRigs);
@@ -161,6 +162,10 @@ describe('the recoverer', () => {
     const clock = manualClock();
     const current = openRig({ t: () => undefined }, { retryDelay: () => 3_600_000 }, clock);
     const { add, server, memory, events } = current;
+    const told: TaskEvent[] = [];
+    onTaskEvents(server.events, 'default', ['finished', 'failed', 'retried', 'archived'], {}, (event) =>
+      told.push(event),
+    );
     const again = await add({ type: 't', maxRetry: 3 });
     const last = await add({ type: 't', maxRetry: 0 });
     await memory.exchange('default', { settle: [], take: 2 }); // a server that crashes now
@@ -181,6 +186,13 @@ describe('the recoverer', () => {
       name: 'tasksRecovered',
       event: { queue: 'default', retried: 1, archived: 1 },
     });
+    const common = { connection: 'default', duration: 0, retried: 0, error: { code: 'ASYNQ_LEASE_EXPIRED' } };
+    expect(told.filter(({ event }) => event !== 'finished')).toMatchObject([
+      { event: 'failed', task: { id: again.id }, outcome: 'retry', maxRetry: 3, ...common },
+      { event: 'retried', retryAt: expect.any(Date) as Date },
+      { event: 'failed', task: { id: last.id }, outcome: 'archived', maxRetry: 0, ...common },
+      { event: 'archived', task: { id: last.id, type: 't', queue: 'default' } },
+    ]);
   });
 
   it('settles each task once, however many recoverers look', async () => {

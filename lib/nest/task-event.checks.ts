@@ -1,0 +1,32 @@
+import { InvalidHandlerError } from '../errors.js';
+import { TASK_EVENT_NAMES, type TaskEventFilter, type TaskEventName } from '../events/task-events.js';
+import { describe, nearest, requireNonBlank } from '../validation.js';
+import { noEvents, unknownEvent } from './nest.messages.js';
+
+/** @param what who asks, for the message. @throws InvalidHandlerError for none, and for a name that is no event's */
+export function checkEventNames<E extends TaskEventName>(given: E | readonly E[], what: string): readonly E[] {
+  const names: readonly E[] = Array.isArray(given) ? given : [given];
+  if (names.length === 0) throw new InvalidHandlerError(noEvents(what));
+  for (const name of names as readonly unknown[]) {
+    if ((TASK_EVENT_NAMES as readonly unknown[]).includes(name)) continue;
+    const near = typeof name === 'string' ? (nearest(name, TASK_EVENT_NAMES) ?? sibling(name)) : undefined;
+    throw new InvalidHandlerError(unknownEvent(what, describe(name), near, TASK_EVENT_NAMES.join(', ')));
+  }
+  return [...new Set(names)];
+}
+
+/** Another form of the same word: `failure`, `retry`, `success`. */
+const sibling = (name: string): string | undefined =>
+  name.length < 4 ? undefined : TASK_EVENT_NAMES.find((known) => known.startsWith(name.slice(0, 4).toLowerCase()));
+
+/** @throws InvalidHandlerError */
+export function checkEventFilter({ type, queue }: TaskEventFilter, what: string): void {
+  for (const one of listed(type)) {
+    const name = typeof one === 'object' && one !== null ? (one as { type?: unknown }).type : one;
+    requireNonBlank(name, `${what}: type`, InvalidHandlerError);
+  }
+  for (const one of listed(queue)) requireNonBlank(one, `${what}: queue`, InvalidHandlerError);
+}
+
+const listed = (value: unknown): readonly unknown[] =>
+  value === undefined ? [] : Array.isArray(value) ? (value as unknown[]) : [value];

@@ -1,0 +1,98 @@
+import 'reflect-metadata';
+import { Injectable } from '@nestjs/common';
+import { SystemClock } from '../clock.js';
+import { InvalidHandlerError } from '../errors.js';
+import { isThenable } from '../events/events.js';
+import { onTaskEvents, type TaskEvent } from '../events/task-events.js';
+import { ConnectionRegistry, type Connection } from './connection.registry.js';
+import type { TaskEventMetadata } from './decorators/on-task-event.decorator.js';
+import { TASK_EVENT_METADATA } from './nest.constants.js';
+import { decoratedListener, enhancedListener, scopedListener } from './nest.messages.js';
+import { rejectEnhancers } from './plain-method.js';
+import { type Discovered, TaskHandlerExplorer } from './task-handler.explorer.js';
+
+/** Milliseconds a shutdown waits for listeners. */
+const LONGEST_WAIT = 5_000;
+
+type Listener = Discovered<TaskEventMetadata>;
+
+/** Calls the `@OnTaskEvent` methods of an application, and knows which of them have not ended. */
+@Injectable()
+export class TaskEventListeners {
+  private listeners: readonly Listener[] | undefined;
+  private readonly attached = new Set<Connection>();
+  private readonly running = new Map<Promise<void>, Connection>();
+
+  constructor(
+    private readonly registry: ConnectionRegistry,
+    private readonly explorer: TaskHandlerExplorer,
+  ) {}
+
+  /** Has the listeners of a connection called from now on; once. @throws InvalidHandlerError when some declaration is wrong */
+  attach(connection: Connection): void {
+    if (this.attached.has(connection)) return;
+    this.listeners ??= this.explore();
+    this.attached.add(connection);
+    for (const listener of this.listeners) {
+      const { names, filter, connection: name } = listener.metadata;
+      if (name !== connection.name) continue;
+      onTaskEvents(connection.events, name, names, filter, (event) => this.call(connection, listener, event));
+    }
+  }
+
+  /** Resolves when no listener of the connection runs. Answers whether one did. */
+  async settle(connection: Connection): Promise<boolean> {
+    const own = [...this.running].filter(([, of]) => of === connection).map(([promise]) => promise);
+    if (own.length === 0) return false;
+    await Promise.all(own);
+    await this.settle(connection);
+    return true;
+  }
+
+  /** The same, but not for ever. */
+  async close(connection: Connection): Promise<void> {
+    // Where a test moves the clock, nobody does so at shutdown.
+    const clock = connection.broker.manual ? new SystemClock() : connection.broker.clock;
+    await new Promise<void>((resolve) => {
+      const timer = clock.after(LONGEST_WAIT, () => {
+        const listeners = [...this.running.values()].filter((of) => of === connection).length;
+        connection.events.emit('listenersLeft', { listeners });
+        resolve();
+      });
+      void this.settle(connection).then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+
+  private explore(): Listener[] {
+    const found = this.explorer.search(metadataOf);
+    for (const listener of found) {
+      if (listener.scoped) throw new InvalidHandlerError(scopedListener(listener.label));
+      rejectEnhancers(listener, { enhanced: enhancedListener, decorated: decoratedListener });
+      this.registry.requireFor(listener);
+    }
+    return found;
+  }
+
+  /** Never throws: whatever a listener does, the task is done with. */
+  private call(connection: Connection, { wrapper, methodName, label }: Listener, event: TaskEvent): void {
+    const report = (error: unknown): void =>
+      connection.events.emit('listenerFailed', { event: event.event, error, listener: label });
+    try {
+      // The method as the instance has it now: a spy may have taken its place.
+      const returned = (wrapper.instance as Record<string, (event: TaskEvent) => unknown>)[methodName]!(event);
+      if (!isThenable(returned)) return;
+      const run: Promise<void> = Promise.resolve(returned)
+        .then(() => undefined, report)
+        .finally(() => this.running.delete(run));
+      this.running.set(run, connection);
+    } catch (error) {
+      report(error);
+    }
+  }
+}
+
+const metadataOf = (method: object): readonly TaskEventMetadata[] =>
+  (Reflect.getOwnMetadata(TASK_EVENT_METADATA, method) ?? []) as TaskEventMetadata[];
