@@ -22,6 +22,7 @@ const suites = ['contract', 'redis', 'interop', 'e2e', 'package'];
 export default defineConfig({
   resolve: {
     alias: [
+      { find: /^nestjs-asynq\/dashboard$/, replacement: here('./lib/dashboard/index.ts') },
       { find: /^nestjs-asynq\/testing$/, replacement: here('./lib/testing/index.ts') },
       { find: /^nestjs-asynq$/, replacement: here('./lib/index.ts') },
     ],

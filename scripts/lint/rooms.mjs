@@ -36,7 +36,7 @@ export const ROOMS = {
   telemetry: [...core, 'events'],
   nest: [...entry, 'broker/redis', 'broker/memory'],
   testing: [...entry, 'broker/memory', 'nest'],
-  dashboard: ['leaf', 'inspector', 'nest'],
+  dashboard: [...core, 'broker', 'client', 'inspector', 'nest'],
   cli: [...core, 'broker', 'broker/redis', 'inspector', 'client'],
   index: [...entry, 'broker/redis', 'broker/memory', 'nest'],
 };

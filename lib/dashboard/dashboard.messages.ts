@@ -1,0 +1,38 @@
+/** The texts of errors this room raises. Each names the thing, the value and the remedy. */
+
+export const openDashboard = (path: string, environment: string | undefined): string =>
+  `the Asynq dashboard at "${path}" would be open to everyone: it has no guards, and nothing says who may do what. ` +
+  'Give AsynqDashboardModule `guards: [YourAuthGuard]`, or `access: (request) => ...` that answers "view", "act", "destroy" ' +
+  'or undefined; where a global guard or the network keeps others out, say so with `access: "destroy"`. ' +
+  `Without either it starts only when NODE_ENV is "development" (it is ${JSON.stringify(environment ?? 'not set')})`;
+
+export const openForDevelopment = (path: string): string =>
+  `the Asynq dashboard at "${path}" lets everyone do everything, since NODE_ENV is "development"; ` +
+  'elsewhere the application will not start without the options `guards` or `access`';
+
+export const noOptionsSource =
+  'AsynqDashboardModule.forRootAsync needs one of useFactory, useClass or useExisting to get the options from';
+
+export const misplacedStatic = (key: string): string =>
+  `the dashboard option "${key}" cannot come from a factory: Nest needs it before the factory runs; ` +
+  'put it beside useFactory (or useClass, useExisting) in AsynqDashboardModule.forRootAsync';
+
+export const readOnlyMode = (method: string): string =>
+  `API Server is running in read-only mode: ${method} request is not allowed`;
+
+export const forbidden = (needed: string, has: string | undefined): string =>
+  has === undefined
+    ? 'you have no access to this dashboard; ask whoever set its option `access`'
+    : `this needs the role "${needed}", and you have "${has}"; ask whoever set the dashboard's option \`access\``;
+
+export const crossOrigin = (from: string): string =>
+  `this request comes from another site (${from}) and was refused; if it is yours, add its origin to the dashboard's option trustedOrigins`;
+
+export const notJson = (type: string): string =>
+  `the body is ${type}; send JSON, and say so with the header Content-Type: application/json (curl: -H 'Content-Type: application/json')`;
+
+export const tooLarge = (most: number): string =>
+  `the body is larger than ${most.toLocaleString('en-US')} bytes; send several requests`;
+
+export const pageMissing =
+  'the page of the dashboard has not been built; in the repository of nestjs-asynq: npm run build';

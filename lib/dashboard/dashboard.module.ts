@@ -1,0 +1,109 @@
+import {
+  type DynamicModule,
+  Inject,
+  Logger,
+  type MiddlewareConsumer,
+  Module,
+  type NestModule,
+  type Provider,
+} from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { AsynqCoreModule } from '../nest/asynq-core.module.js';
+import { ConnectionRegistry } from '../nest/connection.registry.js';
+import { requireClosed } from './access.js';
+import { type DashboardControllers, makeControllers } from './controllers.js';
+import { Dashboard } from './dashboard.js';
+import { openForDevelopment } from './dashboard.messages.js';
+import {
+  type AsynqDashboardAsyncOptions,
+  type AsynqDashboardOptions,
+  type AsynqDashboardOptionsFactory,
+  type AsynqDashboardSettings,
+  type ResolvedStatics,
+  resolveAsyncStatics,
+  resolveSettings,
+  splitOptions,
+} from './dashboard.options.js';
+
+const SETTINGS = 'ASYNQ_DASHBOARD_SETTINGS';
+const FACTORY = 'ASYNQ_DASHBOARD_OPTIONS_FACTORY';
+const CONTROLLERS = 'ASYNQ_DASHBOARD_CONTROLLERS';
+
+/**
+ * The web console of a connection: a page, and the REST API under it that scripts made for asynqmon know. An application can have
+ * several, each with a path of its own.
+ *
+ * Closed by default: without `guards` and without `access` the application does not start, unless NODE_ENV is `development`.
+ *
+ * @example
+ * AsynqDashboardModule.forRoot({ path: '/asynq', guards: [AdminGuard], access: (request) => request.user.role })
+ */
+@Module({})
+export class AsynqDashboardModule implements NestModule {
+  constructor(
+    @Inject(CONTROLLERS) private readonly controllers: DashboardControllers,
+    private readonly host: HttpAdapterHost,
+  ) {}
+
+  /** @throws InvalidOptionError at once when an option is wrong */
+  static forRoot(options: AsynqDashboardOptions = {}): DynamicModule {
+    const [statics, settings] = splitOptions(options);
+    resolveSettings(settings);
+    return define(statics, [{ provide: SETTINGS, useValue: settings }]);
+  }
+
+  /**
+   * The settings from a factory or a class; `path`, `connection`, `guards`, `imports` and `version` beside it.
+   *
+   * @throws InvalidOptionError
+   */
+  static forRootAsync(options: AsynqDashboardAsyncOptions): DynamicModule {
+    return define(resolveAsyncStatics(options), settingsProviders(options));
+  }
+
+  /** Nest's hook for middleware is the moment at which the platform is known and no route is made yet. */
+  configure(_consumer: MiddlewareConsumer): void {
+    this.controllers.route(this.host.httpAdapter.getType());
+  }
+}
+
+function define(statics: ResolvedStatics, providers: Provider[]): DynamicModule {
+  const controllers = makeControllers(statics);
+  return {
+    module: AsynqDashboardModule,
+    imports: [...statics.imports, AsynqCoreModule],
+    controllers: [controllers.api, controllers.page],
+    providers: [
+      ...providers,
+      { provide: CONTROLLERS, useValue: controllers },
+      {
+        provide: Dashboard,
+        useFactory: (registry: ConnectionRegistry, settings: AsynqDashboardSettings) =>
+          makeDashboard(registry, statics, settings),
+        inject: [ConnectionRegistry, SETTINGS],
+      },
+    ],
+  };
+}
+
+function makeDashboard(
+  registry: ConnectionRegistry,
+  { path, connection, guards }: ResolvedStatics,
+  settings: AsynqDashboardSettings,
+): Dashboard {
+  const resolved = resolveSettings(settings);
+  const open = requireClosed(path, guards, resolved.access, process.env.NODE_ENV);
+  if (open) new Logger('AsynqDashboard').warn(openForDevelopment(path));
+  return new Dashboard(registry, connection, resolved, path);
+}
+
+function settingsProviders({ useFactory, inject = [], useClass, useExisting }: AsynqDashboardAsyncOptions): Provider[] {
+  if (useFactory) return [{ provide: SETTINGS, useFactory: useFactory as (...args: unknown[]) => unknown, inject }];
+  const factory = useExisting ?? FACTORY;
+  const settings: Provider = {
+    provide: SETTINGS,
+    useFactory: (made: AsynqDashboardOptionsFactory) => made.createAsynqDashboardOptions(),
+    inject: [factory],
+  };
+  return useClass ? [{ provide: FACTORY, useClass }, settings] : [settings];
+}

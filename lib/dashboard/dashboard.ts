@@ -1,0 +1,68 @@
+import type { OnModuleInit } from '@nestjs/common';
+import type { Broker } from '../broker/broker.js';
+import type { AsynqClient } from '../client/client.js';
+import { QueueNotFoundError } from '../errors.js';
+import { AsynqInspector } from '../inspector/inspector.js';
+import type { RunningServer } from '../inspector/views.js';
+import type { Connection, ConnectionRegistry } from '../nest/connection.registry.js';
+import type { ResolvedSettings } from './dashboard.options.js';
+import { Presenter } from './payload/presenter.js';
+import { QueueOverview } from './queue-overview.js';
+import { ReplyCache } from './reply-cache.js';
+
+/** One console of one connection: what its routes work with. */
+export class Dashboard implements OnModuleInit {
+  private found: Connection | undefined;
+  private made: { inspector: AsynqInspector; cache: ReplyCache; overview: QueueOverview } | undefined;
+  readonly presenter: Presenter;
+
+  constructor(
+    private readonly registry: ConnectionRegistry,
+    readonly connectionName: string,
+    readonly settings: ResolvedSettings,
+    private readonly path: string,
+  ) {
+    this.presenter = new Presenter(settings);
+  }
+
+  /** Not before: modules are made in no particular order. @throws InvalidOptionError when there is no such connection */
+  onModuleInit(): void {
+    this.found = this.registry.get(this.connectionName, `the dashboard at "${this.path}"`);
+    const { broker } = this.found;
+    const cache = new ReplyCache(broker.clock, this.settings.refresh);
+    this.made = { inspector: new AsynqInspector(broker), cache, overview: new QueueOverview(broker, cache) };
+  }
+
+  get broker(): Broker {
+    return this.found!.broker;
+  }
+
+  get client(): AsynqClient {
+    return this.found!.client;
+  }
+
+  get inspector(): AsynqInspector {
+    return this.made!.inspector;
+  }
+
+  get cache(): ReplyCache {
+    return this.made!.cache;
+  }
+
+  get overview(): QueueOverview {
+    return this.made!.overview;
+  }
+
+  get now(): number {
+    return this.broker.clock.now();
+  }
+
+  servers(): Promise<RunningServer[]> {
+    return this.cache.get('servers', () => this.inspector.servers());
+  }
+
+  /** @throws QueueNotFoundError */
+  async requireQueue(queue: string): Promise<void> {
+    if (!(await this.broker.hasQueue(queue))) throw new QueueNotFoundError(queue);
+  }
+}

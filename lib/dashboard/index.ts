@@ -1,0 +1,12 @@
+export { AsynqDashboardModule } from './dashboard.module.js';
+export type {
+  AsynqDashboardAsyncOptions,
+  AsynqDashboardOptions,
+  AsynqDashboardOptionsFactory,
+  AsynqDashboardSettings,
+  AsynqDashboardStatics,
+  DashboardGuard,
+} from './dashboard.options.js';
+export type { DashboardAccess, DashboardRole } from './access.js';
+export type { DecodedTask, PayloadDecoder } from './payload/decoders.js';
+export type { Redaction, RedactionFunction, RedactionRule } from './payload/redactor.js';

@@ -1,0 +1,75 @@
+import type { Dashboard } from './dashboard.js';
+import { pageMissing } from './dashboard.messages.js';
+import { ApiError, toErrorReply } from './rest/api-error.js';
+import { requireOwnSite, requireRole } from './rest/dispatcher.js';
+import { type HttpRequest, pathOf } from './rest/http-request.js';
+import { type Outgoing, plain } from './rest/responder.js';
+import { webAsset } from './web-assets.js';
+
+/** Nothing from another host, nothing inline, in no frame. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const ASSET = /\/assets\/([\w][\w.-]*)$/;
+
+/**
+ * The page itself and its files. All its addresses are relative, so that it works below any prefix and behind any proxy. What guards throw is
+ * left to the filters of the application, which may lead to its login.
+ */
+export async function servePage(dashboard: Dashboard, request: HttpRequest): Promise<Outgoing> {
+  try {
+    return await find(dashboard, request);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const { status, text } = toErrorReply(error);
+    return { status, ...plain(text) };
+  }
+}
+
+async function find(dashboard: Dashboard, request: HttpRequest): Promise<Outgoing> {
+  const path = pathOf(request.originalUrl);
+  const asset = ASSET.exec(path)?.[1];
+  if (asset !== undefined) requireOwnSite(dashboard, request);
+  await requireRole(dashboard, request);
+  if (asset !== undefined) return serveAsset(request, asset);
+  if (!isRoot(request)) return { status: 404, ...plain('there is nothing here') };
+  if (!path.endsWith('/')) return redirect(request.originalUrl, path);
+  const page = webAsset('index.html');
+  if (!page) return { status: 503, ...plain(pageMissing) };
+  return serve(request, page, { 'Cache-Control': 'no-cache', 'Content-Security-Policy': POLICY });
+}
+
+const isRoot = ({ params }: HttpRequest): boolean => {
+  const rest = params?.path ?? (params as Record<string, string> | undefined)?.['*'] ?? '';
+  return rest.length === 0;
+};
+
+/** Relative: a proxy may have taken away the front of the path. */
+function redirect(url: string, path: string): Outgoing {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  return { status: 307, headers: { Location: `./${name}/${url.slice(path.length)}` } };
+}
+
+function serveAsset(request: HttpRequest, name: string): Outgoing {
+  const asset = webAsset(`assets/${name}`);
+  if (!asset) return { status: 404, ...plain('there is no such file') };
+  return serve(request, asset, { 'Cache-Control': 'private, max-age=31536000, immutable' });
+}
+
+function serve(
+  { headers }: HttpRequest,
+  { body, type, etag }: { body: Buffer; type: string; etag: string },
+  more: Record<string, string>,
+): Outgoing {
+  const fixed = { ETag: etag, ...more };
+  if (headers['if-none-match'] === etag) return { status: 304, headers: fixed };
+  return { status: 200, headers: { 'Content-Type': type, ...fixed }, body };
+}

@@ -1,0 +1,69 @@
+import { isUtf8 } from 'node:buffer';
+import { InvalidOptionError } from '../../errors.js';
+import { requireFunction, requireNonBlank, requireObject } from '../../validation.js';
+import { parseExactly, plainValue } from './plain-value.js';
+
+/** Whose bytes a decoder is given. */
+export interface DecodedTask {
+  readonly type: string;
+  readonly queue: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether these are the bytes of the task's payload or of its result. */
+  readonly part: 'payload' | 'result';
+}
+
+/** Makes payloads and results readable that are no JSON: msgpack, protobuf … */
+export interface PayloadDecoder {
+  /** Named beside what it decoded. */
+  readonly name: string;
+  /**
+   * The value behind the bytes; `undefined` (or an error): not one of mine, try the next. It is shown as JSON, with maps as objects,
+   * bytes as base64 and BigInts as text.
+   */
+  decode(bytes: Buffer, task: DecodedTask): unknown;
+}
+
+export interface Decoded {
+  readonly decoder: string;
+  readonly value: unknown;
+}
+
+const jsonDecoder: PayloadDecoder = {
+  name: 'json',
+  decode: (bytes) => (isUtf8(bytes) ? parseExactly(bytes.toString()) : undefined),
+};
+
+/** @throws InvalidOptionError */
+export function checkDecoders(decoders: unknown): readonly PayloadDecoder[] {
+  if (!Array.isArray(decoders)) throw new InvalidOptionError('AsynqDashboardModule option decoders must be an array');
+  for (const [index, decoder] of decoders.entries()) {
+    const what = `AsynqDashboardModule option decoders[${index}]`;
+    const { name, decode } = requireObject(decoder, what, InvalidOptionError) as Partial<PayloadDecoder>;
+    requireNonBlank(name, `${what}.name`, InvalidOptionError);
+    requireFunction(decode, `${what}.decode`, InvalidOptionError);
+  }
+  // One that is called json stands in for ours.
+  return decoders.some(({ name }: PayloadDecoder) => name === 'json') ? decoders : [jsonDecoder, ...decoders];
+}
+
+/** What the first decoder that knows the bytes makes of them. */
+export function decode(
+  decoders: readonly PayloadDecoder[],
+  bytes: Buffer | undefined,
+  task: DecodedTask,
+): Decoded | undefined {
+  if (bytes === undefined || bytes.length === 0) return undefined;
+  for (const decoder of decoders) {
+    const value = attempt(decoder, bytes, task);
+    if (value !== undefined) return { decoder: decoder.name, value };
+  }
+  return undefined;
+}
+
+function attempt(decoder: PayloadDecoder, bytes: Buffer, task: DecodedTask): unknown {
+  try {
+    return plainValue(decoder.decode(bytes, task));
+  } catch {
+    return undefined; // not its bytes
+  }
+}

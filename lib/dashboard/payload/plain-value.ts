@@ -1,0 +1,47 @@
+/** Deeper than this nothing is shown: a decoder may answer anything. */
+const DEEPEST = 100;
+
+/**
+ * What a decoder answered as plain JSON data: big numbers as text with all their digits, bytes as `base64:…`, maps as objects. Keys
+ * of any name stay keys.
+ */
+export function plainValue(value: unknown, depth = 0): unknown {
+  if (depth > DEEPEST) return '…';
+  switch (typeof value) {
+    case 'bigint':
+      return String(value);
+    case 'number':
+      return Number.isFinite(value) ? value : String(value);
+    case 'object':
+      return value === null ? null : plainObject(value, depth);
+    case 'string':
+    case 'boolean':
+      return value;
+    default:
+      return undefined;
+  }
+}
+
+function plainObject(value: object, depth: number): unknown {
+  if (ArrayBuffer.isView(value)) {
+    return `base64:${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64')}`;
+  }
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+  if (Array.isArray(value) || value instanceof Set)
+    return [...value].map((part) => plainValue(part, depth + 1) ?? null);
+  const entries = value instanceof Map ? [...value.entries()] : Object.entries(value);
+  // fromEntries defines properties, so that `__proto__` is a name like any other.
+  return Object.fromEntries(entries.map(([key, part]) => [String(key), plainValue(part, depth + 1)]));
+}
+
+const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const LONG = /\d{16}/;
+
+/** JSON in which whole numbers that JavaScript cannot hold (ids of 19 digits, say) come as text, digit by digit. @throws SyntaxError */
+export function parseExactly(text: string): unknown {
+  if (!LONG.test(text)) return JSON.parse(text);
+  JSON.parse(text); // refused here, where what is wrong can still be found in it
+  return JSON.parse(text.replace(TOKEN, (token) => (isUnsafe(token) ? `"${token}"` : token)));
+}
+
+const isUnsafe = (token: string): boolean => /^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token));

@@ -1,0 +1,19 @@
+import { isUtf8 } from 'node:buffer';
+
+/** All that Go's `unicode.IsPrint` refuses: controls (line breaks, too), formats, spaces other than U+0020. */
+const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
+
+/** Bytes as asynqmon shows them: the text they are when all of it can be printed. Nothing stays nothing. */
+export function printable(bytes: Buffer | undefined): string {
+  if (bytes === undefined || bytes.length === 0) return '';
+  const text = isUtf8(bytes) ? bytes.toString() : '';
+  return /[^ ]/.test(text) && !UNPRINTABLE.test(text) ? text : 'non-printable bytes';
+}
+
+/** The first `most` characters (code points), with an ellipsis where something was left out. */
+export function cut(text: string, most: number): { text: string; cut: boolean } {
+  if (text.length <= most) return { text, cut: false };
+  let units = 0;
+  for (let left = most; left > 0 && units < text.length; left--) units += text.codePointAt(units)! > 0xffff ? 2 : 1;
+  return units >= text.length ? { text, cut: false } : { text: `${text.slice(0, units)}…`, cut: true };
+}

@@ -1,0 +1,44 @@
+import type { Clock } from '../clock.js';
+
+/** More would only be many different pages of lists, each asked for once. */
+const MOST_KEPT = 500;
+
+/**
+ * Answers that are used again. Time is divided into periods of `refresh`, and an answer lasts for the period it was asked for in: who asks
+ * once in every period gets news each time, and ten who do cost as much as one. Whoever asks while the answer is on its way waits for it.
+ */
+export class ReplyCache {
+  private readonly kept = new Map<string, { readonly period: number; readonly answer: Promise<unknown> }>();
+
+  /** @param refresh milliseconds */
+  constructor(
+    private readonly clock: Clock,
+    private readonly refresh: number,
+  ) {}
+
+  get<T>(key: string, make: () => Promise<T>): Promise<T> {
+    const period = Math.floor(this.clock.now() / this.refresh);
+    const known = this.kept.get(key);
+    if (known?.period === period) return known.answer as Promise<T>;
+    const answer = make();
+    const entry = { period, answer };
+    this.kept.delete(key);
+    this.kept.set(key, entry);
+    this.trim(period);
+    // A failure is nothing to keep.
+    answer.catch(() => this.kept.get(key) === entry && this.kept.delete(key));
+    return answer;
+  }
+
+  /** Something was changed: whoever changed it is to see it. */
+  clear(): void {
+    this.kept.clear();
+  }
+
+  private trim(period: number): void {
+    for (const [key, entry] of this.kept) {
+      if (entry.period === period && this.kept.size <= MOST_KEPT) break;
+      this.kept.delete(key);
+    }
+  }
+}

@@ -1,0 +1,21 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { toErrorReply } from './api-error.js';
+import { plain, send } from './responder.js';
+
+/** Words every error of the API as asynqmon does, in plain text; also those of the application's guards. */
+@Catch()
+@Injectable()
+export class ApiErrorFilter implements ExceptionFilter {
+  private readonly logger = new Logger('AsynqDashboard');
+
+  constructor(private readonly host: HttpAdapterHost) {}
+
+  catch(error: unknown, context: ArgumentsHost): void {
+    const { status, code, text, unexpected } = toErrorReply(error);
+    if (unexpected) this.logger.error(error instanceof Error ? (error.stack ?? error.message) : error);
+    const { headers, body } = plain(text);
+    const response = context.switchToHttp().getResponse<unknown>();
+    send(this.host, response, { status, body, headers: { ...headers, 'X-Asynq-Error': code } });
+  }
+}

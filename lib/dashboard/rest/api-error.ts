@@ -1,0 +1,85 @@
+import { HttpException } from '@nestjs/common';
+import { AsynqError } from '../../errors.js';
+
+export type ApiErrorCode =
+  | 'BAD_REQUEST'
+  | 'CROSS_ORIGIN'
+  | 'FORBIDDEN'
+  | 'NOT_FOUND'
+  | 'READ_ONLY'
+  | 'TOO_LARGE'
+  | 'UNSUPPORTED_TYPE'
+  | 'UPSTREAM';
+
+const STATUS: Readonly<Record<ApiErrorCode, number>> = {
+  BAD_REQUEST: 400,
+  CROSS_ORIGIN: 403,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  READ_ONLY: 405,
+  TOO_LARGE: 413,
+  UNSUPPORTED_TYPE: 415,
+  UPSTREAM: 502,
+};
+
+/** What the API refuses by itself. */
+export class ApiError extends Error {
+  constructor(
+    readonly code: ApiErrorCode,
+    message: string,
+  ) {
+    super(message);
+    this.name = new.target.name;
+  }
+}
+
+/** The class of errors that checks of bodies are told to throw. */
+export class BadRequest extends ApiError {
+  constructor(message: string) {
+    super('BAD_REQUEST', message);
+  }
+}
+
+/** Statuses of the library's own errors; of every other 500. */
+const ASYNQ_STATUS: ReadonlyMap<string, number> = new Map([
+  ['ASYNQ_INVALID_OPTION', 400],
+  ['ASYNQ_INVALID_TASK', 400],
+  ['ASYNQ_QUEUE_NOT_EMPTY', 400],
+  ['ASYNQ_QUEUE_NOT_FOUND', 404],
+  ['ASYNQ_TASK_NOT_FOUND', 404],
+  ['ASYNQ_TASK_STATE', 409],
+  ['ASYNQ_DUPLICATE_TASK', 409],
+  ['ASYNQ_TASK_ID_CONFLICT', 409],
+  ['ASYNQ_BROKER_UNAVAILABLE', 503],
+  ['ASYNQ_CLOSED', 503],
+]);
+
+export interface ErrorReply {
+  readonly status: number;
+  readonly code: string;
+  /** One sentence, never a stack. */
+  readonly text: string;
+  /** Whether the application's log should have it. */
+  readonly unexpected: boolean;
+}
+
+/** What the sender of a request is told of an error. */
+export function toErrorReply(error: unknown): ErrorReply {
+  if (error instanceof ApiError) {
+    return { status: STATUS[error.code], code: error.code, text: error.message, unexpected: false };
+  }
+  if (error instanceof AsynqError) {
+    const status = ASYNQ_STATUS.get(error.code) ?? 500;
+    return { status, code: error.code, text: error.message, unexpected: status === 500 };
+  }
+  if (error instanceof HttpException) {
+    const status = error.getStatus();
+    return {
+      status,
+      code: status === 401 || status === 403 ? 'FORBIDDEN' : 'HTTP',
+      text: error.message,
+      unexpected: false,
+    };
+  }
+  return { status: 500, code: 'INTERNAL', text: "this did not work; the application's log says why", unexpected: true };
+}

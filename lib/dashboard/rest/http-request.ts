@@ -1,0 +1,35 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** What Express' and Fastify's requests have in common, and where they differ. */
+export interface HttpRequest {
+  readonly method: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly url: string;
+  /** As it was sent, whatever is mounted where. */
+  readonly originalUrl: string;
+  readonly body?: unknown;
+  /** Express: the segments of the wildcard, decoded. */
+  readonly params?: { readonly path?: readonly string[] };
+  /** Fastify. */
+  readonly routeOptions?: { readonly url?: string };
+}
+
+/**
+ * The segments below the API, decoded, and percent signs in them not decoded twice; `undefined` when one cannot be decoded. A name
+ * may hold a slash, which then is encoded; Fastify's own parameter no longer tells it from others.
+ */
+export function segmentsOf(request: HttpRequest): readonly string[] | undefined {
+  const { routeOptions, params, originalUrl } = request;
+  if (Array.isArray(params?.path)) return params.path as readonly string[];
+  const above = (routeOptions?.url ?? '').split('/').length - 1;
+  try {
+    return pathOf(originalUrl).split('/').slice(above).map(decodeURIComponent);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Without the query. */
+export const pathOf = (url: string): string => url.split(/[?#]/, 1)[0]!;
+
+export const queryOf = (url: string): URLSearchParams => new URLSearchParams(url.slice(pathOf(url).length));

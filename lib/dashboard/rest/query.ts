@@ -1,0 +1,31 @@
+import type { QueryParameter } from './route.js';
+
+const DEFAULT_SIZE = 20;
+const MOST = 200;
+
+export const PAGE_PARAMETERS: readonly QueryParameter[] = [
+  { name: 'size', description: `entries, 1 to ${MOST}; default ${DEFAULT_SIZE}`, integer: true },
+  { name: 'page', description: 'the how-manieth page, from 1', integer: true },
+];
+
+export const CURSOR_PARAMETER: QueryParameter = {
+  name: 'cursor',
+  description: 'the next_cursor of the page before; then `page` is passed over',
+};
+
+/** A whole number of at least 1; what is none counts as not given, as in asynqmon. */
+export function positive(query: URLSearchParams, name: string): number | undefined {
+  const given = query.get(name);
+  const value = given !== null && /^\d{1,15}$/.test(given) ? Number(given) : 0;
+  return value >= 1 ? value : undefined;
+}
+
+export const sizeOf = (query: URLSearchParams): number => Math.min(positive(query, 'size') ?? DEFAULT_SIZE, MOST);
+
+/** Beyond this there is nothing, and products of sizes and pages stay exact. */
+const LAST_PAGE = 1_000_000_000;
+
+export const pageOf = (query: URLSearchParams): number => Math.min(positive(query, 'page') ?? 1, LAST_PAGE);
+
+/** A text that is not empty. */
+export const given = (query: URLSearchParams, name: string): string | undefined => query.get(name) || undefined;

@@ -1,0 +1,39 @@
+import type { HttpAdapterHost } from '@nestjs/core';
+import { StreamableFile } from '@nestjs/common';
+
+export interface Outgoing {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+}
+
+/** On every reply of the console: never guessed at, never kept, never part of another page. */
+const ALWAYS = {
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+} as const;
+
+/**
+ * The one place where replies are written: past the application's interceptors and filters, which still run but cannot change the shape of
+ * what scripts and the page rely on.
+ */
+export function send({ httpAdapter }: HttpAdapterHost, response: unknown, { status, headers, body }: Outgoing): void {
+  if (httpAdapter.isHeadersSent(response)) return;
+  for (const [name, value] of Object.entries({ ...ALWAYS, ...headers })) httpAdapter.setHeader(response, name, value);
+  const content = Buffer.isBuffer(body) ? new StreamableFile(body, { length: body.length }) : body;
+  httpAdapter.reply(response, content, status);
+}
+
+const POLICY = "default-src 'none'; frame-ancestors 'none'";
+
+export const json = (value: unknown): Pick<Outgoing, 'headers' | 'body'> => ({
+  headers: { 'Content-Type': 'application/json; charset=utf-8', 'Content-Security-Policy': POLICY },
+  body: `${JSON.stringify(value)}\n`,
+});
+
+export const plain = (text: string): Pick<Outgoing, 'headers' | 'body'> => ({
+  headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Content-Security-Policy': POLICY },
+  body: `${text}\n`,
+});

@@ -1,0 +1,50 @@
+import type { DashboardRole } from '../access.js';
+import type { Dashboard } from '../dashboard.js';
+import type { Schema } from './schema.js';
+
+export type Method = 'GET' | 'POST' | 'DELETE';
+
+/** One request, after every check that concerns all requests. */
+export interface Call {
+  /** By the names in the route's path, decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** Fits the route's `body`; `undefined` when none was sent. */
+  readonly body: unknown;
+  readonly role: DashboardRole;
+  /** Below the API: `live?since=3`. */
+  readonly url: string;
+}
+
+/** A query parameter, for the document only: each route reads its own. */
+export interface QueryParameter {
+  readonly name: string;
+  readonly description: string;
+  readonly integer?: boolean;
+}
+
+/** One line of the table that requests are routed by, and that the OpenAPI document is made from. */
+export interface Route {
+  readonly method: Method;
+  /** Segments below the API; `{name}` is a parameter, and what follows its colon a verb: `queues/{queue}:pause`. */
+  readonly path: string;
+  /** A few words, for the document. */
+  readonly summary: string;
+  /** Default: `view` for GET, `destroy` for DELETE, else `act`. A handler can ask for more, where it depends on the body. */
+  readonly role?: DashboardRole;
+  readonly query?: readonly QueryParameter[];
+  readonly body?: Schema;
+  readonly bodyOptional?: boolean;
+  /** Default 200, or 204 without a `reply`. */
+  readonly status?: 200 | 201;
+  readonly reply?: Schema;
+  /** Whether the answer to a GET is used again for others, until the next refresh. Default true. */
+  readonly cached?: boolean;
+  readonly handle: (dashboard: Dashboard, call: Call) => Promise<unknown> | unknown;
+}
+
+const BY_METHOD: Readonly<Record<Method, DashboardRole>> = { GET: 'view', POST: 'act', DELETE: 'destroy' };
+
+export const roleFor = (route: Route): DashboardRole => route.role ?? BY_METHOD[route.method];
+
+export const statusOf = (route: Route): number => route.status ?? (route.reply ? 200 : 204);

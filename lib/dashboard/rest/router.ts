@@ -1,0 +1,68 @@
+import type { Method, Route } from './route.js';
+
+interface Segment {
+  /** Undefined: a parameter. */
+  readonly literal: string | undefined;
+  readonly name: string;
+  /** What follows the last colon; undefined: the whole segment counts, colons and all. */
+  readonly verb: string | undefined;
+}
+
+export interface Match {
+  readonly route: Route;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+const SEGMENT = /^(?:\{(\w+)\}|([\w.]+))(?::(\w+))?$/;
+
+export function parsePattern(path: string): Segment[] {
+  return path.split('/').map((segment) => {
+    const [, name = '', literal, verb] = SEGMENT.exec(segment)!;
+    return { literal, name, verb };
+  });
+}
+
+/**
+ * Finds the route of a path. Express and Fastify disagree on colons in paths, and both take them for parameters, while names of
+ * queues and tasks may hold colons and slashes: so they hand over whole, decoded segments, and the verb is what follows the last colon.
+ */
+export class Router {
+  private readonly patterns: readonly { readonly route: Route; readonly segments: readonly Segment[] }[];
+
+  constructor(readonly routes: readonly Route[]) {
+    this.patterns = routes.map((route) => ({ route, segments: parsePattern(route.path) }));
+  }
+
+  /** `undefined`: no route has this path with this method. */
+  match(method: Method, path: readonly string[]): Match | undefined {
+    for (const { route, segments } of this.patterns) {
+      if (route.method !== method || segments.length !== path.length) continue;
+      const params = readParams(segments, path);
+      if (params) return { route, params };
+    }
+    return undefined;
+  }
+
+  /** Whether the path has a route with any method. */
+  knows(path: readonly string[]): boolean {
+    return this.patterns.some(({ segments }) => segments.length === path.length && readParams(segments, path));
+  }
+}
+
+function readParams(segments: readonly Segment[], path: readonly string[]): Record<string, string> | undefined {
+  // Without a prototype: a parameter can be called anything.
+  const params = Object.create(null) as Record<string, string>;
+  for (const [index, segment] of segments.entries()) {
+    const text = withoutVerb(path[index]!, segment.verb);
+    if (text === undefined || text === '') return undefined;
+    if (segment.literal === undefined) params[segment.name] = text;
+    else if (segment.literal !== text) return undefined;
+  }
+  return params;
+}
+
+function withoutVerb(text: string, verb: string | undefined): string | undefined {
+  if (verb === undefined) return text;
+  const colon = text.lastIndexOf(':');
+  return colon > 0 && text.slice(colon + 1) === verb ? text.slice(0, colon) : undefined;
+}

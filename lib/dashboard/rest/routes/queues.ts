@@ -1,0 +1,89 @@
+import { QueueNotFoundError, WrongKeyTypeError } from '../../../errors.js';
+import type { DailyStats } from '../../../inspector/views.js';
+import type { Dashboard } from '../../dashboard.js';
+import { eachOf } from '../../each.js';
+import type { Call, Route } from '../route.js';
+import { listOf, mapOf, ref, type Schema, shape } from '../schema.js';
+import { showDay, showQueue } from '../shapes/queue.js';
+
+/** Days of `/queues/{queue}` and of `/queue_stats`, as in asynqmon. */
+const RECENT_DAYS = 10;
+const KEPT_DAYS = 90;
+const QUEUES_AT_ONCE = 8;
+
+/** How a queue stands, wherever a reply says it beside other things. */
+export const QUEUE_STATE: Schema = { anyOf: [ref('Queue'), ref('UnreadableQueue')] };
+
+const list = async ({ overview }: Dashboard) => ({ queues: (await overview.all()).map(showQueue) });
+
+async function show(dashboard: Dashboard, { params }: Call) {
+  const queue = params.queue!;
+  await dashboard.requireQueue(queue);
+  const current = await dashboard.overview.one(queue);
+  const history = await dashboard.inspector.history(queue, RECENT_DAYS).catch(nothingOfUnreadable);
+  return { current: showQueue(current), history: history.map(showDay) };
+}
+
+async function stats(dashboard: Dashboard) {
+  const names = (await dashboard.inspector.queues()).sort();
+  const days = await eachOf(names, QUEUES_AT_ONCE, (queue) =>
+    dashboard.inspector.history(queue, KEPT_DAYS).catch(nothingOfUnreadable),
+  );
+  return { stats: Object.fromEntries(names.map((name, index) => [name, days[index]!.map(showDay)])) };
+}
+
+/** One bad queue is one without a history. */
+function nothingOfUnreadable(error: unknown): DailyStats[] {
+  if (error instanceof WrongKeyTypeError || error instanceof QueueNotFoundError) return [];
+  throw error;
+}
+
+async function remove({ inspector }: Dashboard, { params, query }: Call): Promise<void> {
+  await inspector.deleteQueue(params.queue!, { force: query.get('force') === 'true' });
+}
+
+/** asynq pauses what does not exist, too; here a name is most likely mistyped then. */
+async function pause(dashboard: Dashboard, { params }: Call): Promise<void> {
+  await dashboard.requireQueue(params.queue!);
+  await dashboard.inspector.pauseQueue(params.queue!);
+}
+
+async function resume(dashboard: Dashboard, { params }: Call): Promise<void> {
+  await dashboard.requireQueue(params.queue!);
+  await dashboard.inspector.unpauseQueue(params.queue!);
+}
+
+const groups = async ({ inspector, overview }: Dashboard, { params }: Call) => ({
+  groups: await inspector.groups(params.queue!),
+  stats: showQueue(await overview.one(params.queue!)),
+});
+
+export const queueRoutes: readonly Route[] = [
+  {
+    ...{ method: 'GET', path: 'queues', summary: 'How all queues stand' },
+    reply: shape({ queues: listOf(QUEUE_STATE) }),
+    handle: list,
+  },
+  {
+    ...{ method: 'GET', path: 'queues/{queue}', summary: `How a queue stands, and its last ${RECENT_DAYS} days` },
+    reply: shape({ current: QUEUE_STATE, history: listOf(ref('Daily')) }),
+    handle: show,
+  },
+  {
+    ...{ method: 'DELETE', path: 'queues/{queue}', summary: 'Delete a queue' },
+    query: [{ name: 'force', description: '`true`: with the tasks in it; never with active ones' }],
+    handle: remove,
+  },
+  { method: 'POST', path: 'queues/{queue}:pause', summary: 'Let no server take its tasks', handle: pause },
+  { method: 'POST', path: 'queues/{queue}:resume', summary: 'Let servers take its tasks again', handle: resume },
+  {
+    ...{ method: 'GET', path: 'queues/{queue}/groups', summary: 'Groups that have waiting tasks' },
+    reply: shape({ groups: listOf(ref('Group')), stats: QUEUE_STATE }),
+    handle: groups,
+  },
+  {
+    ...{ method: 'GET', path: 'queue_stats', summary: `The last ${KEPT_DAYS} days of all queues` },
+    reply: shape({ stats: mapOf(listOf(ref('Daily'))) }),
+    handle: stats,
+  },
+];

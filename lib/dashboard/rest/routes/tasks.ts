@@ -1,0 +1,20 @@
+import { TaskNotFoundError } from '../../../errors.js';
+import type { Dashboard } from '../../dashboard.js';
+import type { Call, Route } from '../route.js';
+import { ref } from '../schema.js';
+import { showTask } from '../shapes/task.js';
+
+async function show(dashboard: Dashboard, { params, role }: Call) {
+  await dashboard.requireQueue(params.queue!);
+  const task = await dashboard.inspector.getTaskInfo(params.queue!, params.id!);
+  if (!task) throw new TaskNotFoundError(params.queue!, params.id!);
+  return showTask(dashboard, task, role, task.state === 'active' ? await dashboard.servers() : []);
+}
+
+export const taskRoutes: readonly Route[] = [
+  {
+    ...{ method: 'GET', path: 'queues/{queue}/tasks/{id}', summary: 'A task with all that is known of it' },
+    reply: ref('Task'),
+    handle: show,
+  },
+];

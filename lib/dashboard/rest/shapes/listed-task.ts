@@ -1,0 +1,103 @@
+import type { RunningServer, RunningTask } from '../../../inspector/views.js';
+import type { TaskInfo } from '../../../task/info.js';
+import type { Dashboard } from '../../dashboard.js';
+import { cut } from '../../payload/text.js';
+import { amount, count, flag, mapOf, orNull, type Schema, shape, text, time } from '../schema.js';
+import { goTime, timeOrNull } from './times.js';
+
+/** What only tasks of one state have. */
+const BY_STATE: Readonly<Record<string, Schema>> = {
+  start_time: text('active: RFC 3339, or `-` while no server has said so'),
+  deadline: text('active: the same'),
+  is_orphaned: flag('active: no server holds it'),
+  next_process_at: time('scheduled, retry'),
+  completed_at: time('completed'),
+  result: text('completed'),
+  ttl_seconds: count('completed: how long it is kept'),
+};
+
+export const listedTaskSchemas = {
+  ListedTask: shape(
+    {
+      ...{ id: text(), type: text(), queue: text(), state: text() },
+      payload: text('the text it is, cut, or `non-printable bytes`'),
+      payload_size: count('bytes'),
+      payload_cut: flag('whether the text was cut'),
+      redacted: flag('whether some of it is hidden'),
+      ...{ max_retry: count(), retried: count() },
+      error_message: text(),
+      last_failed_at: orNull(time('archived: never null, but the year 1')),
+      headers: mapOf(text()),
+      group: text(),
+      timeout_seconds: amount(),
+      retention_seconds: amount(),
+      ...BY_STATE,
+    },
+    Object.keys(BY_STATE),
+  ),
+  DamagedEntry: shape({ id: text(), error: text() }),
+};
+
+/** Who works on what, by queue and id. */
+export type Workers = ReadonlyMap<string, RunningTask>;
+
+export const workerKey = (queue: string, id: string): string => JSON.stringify([queue, id]);
+
+export const workersOf = (servers: readonly RunningServer[]): Workers =>
+  new Map(
+    servers
+      .flatMap(({ activeWorkers }) => activeWorkers)
+      .map((worker) => [workerKey(worker.queue, worker.taskId), worker]),
+  );
+
+export function showListed(dashboard: Dashboard, task: TaskInfo, workers: Workers) {
+  const { maxPayloadLength, maxResultLength } = dashboard.settings;
+  const presented = dashboard.presenter.present(toSubject(task), false);
+  const payload = cut(presented.payload, maxPayloadLength);
+  return {
+    ...{ id: task.id, type: task.type, queue: task.queue, state: task.state },
+    payload: payload.text,
+    payload_size: task.payload.length,
+    payload_cut: payload.cut,
+    redacted: presented.redacted,
+    max_retry: task.maxRetry,
+    retried: task.retried,
+    error_message: presented.error,
+    last_failed_at: timeOrNull(task.lastFailedAt),
+    headers: presented.headers,
+    group: task.group,
+    timeout_seconds: task.timeout / 1000,
+    retention_seconds: task.retention / 1000,
+    ...ofState(task, workers, cut(presented.result, maxResultLength).text, dashboard.now),
+  };
+}
+
+function ofState(task: TaskInfo, workers: Workers, result: string, now: number) {
+  switch (task.state) {
+    case 'active': {
+      const worker = workers.get(workerKey(task.queue, task.id));
+      const times = { start_time: timeOrDash(worker?.startedAt), deadline: timeOrDash(worker?.deadline) };
+      return { ...times, is_orphaned: task.isOrphaned };
+    }
+    case 'scheduled':
+    case 'retry':
+      return { next_process_at: goTime(task.nextProcessAt) };
+    case 'archived':
+      return { last_failed_at: goTime(task.lastFailedAt) };
+    case 'completed':
+      return { completed_at: goTime(task.completedAt), result, ttl_seconds: ttlOf(task, now) };
+    default:
+      return {};
+  }
+}
+
+const timeOrDash = (date: Date | undefined): string => (date ? goTime(date) : '-');
+
+/** Seconds a completed task is still kept. */
+export const ttlOf = (task: TaskInfo, now: number): number =>
+  task.completedAt ? Math.trunc((task.completedAt.getTime() + task.retention - now) / 1000) : 0;
+
+export const toSubject = ({ type, queue, payload, headers, result, lastErr }: TaskInfo) => ({
+  ...{ type, queue, payload, headers, result },
+  error: lastErr,
+});

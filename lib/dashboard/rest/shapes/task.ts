@@ -1,0 +1,131 @@
+import type { RunningServer } from '../../../inspector/views.js';
+import type { TaskInfo } from '../../../task/info.js';
+import { type DashboardRole, mayDo } from '../../access.js';
+import type { Dashboard } from '../../dashboard.js';
+import { LARGEST_SHOWN } from '../../payload/presenter.js';
+import { cut } from '../../payload/text.js';
+import { amount, anything, count, flag, listOf, mapOf, oneOf, orNull, shape, text, time } from '../schema.js';
+import { goTime, secondsOrEmpty } from './times.js';
+import { toSubject, ttlOf } from './listed-task.js';
+
+export const TASK_ACTIONS = ['run', 'archive', 'delete', 'cancel', 'reschedule', 'edit', 'clone'] as const;
+type TaskAction = (typeof TASK_ACTIONS)[number];
+
+const DECODED = orNull({ anyOf: [shape({ decoder: text('its name'), value: anything('JSON') })] });
+
+export const taskSchemas = {
+  Task: shape({
+    ...{ id: text(), queue: text(), type: text(), state: text() },
+    payload: text('the text it is, or `non-printable bytes`'),
+    payload_size: count('bytes'),
+    payload_base64: orNull(text('null when redacted or too large')),
+    payload_decoded: DECODED,
+    payload_too_large: flag('it has more than 1,000,000 bytes: its text is cut, and nothing else of it is shown'),
+    redacted: flag('whether some of it is hidden'),
+    ...{ max_retry: count(), retried: count() },
+    error_message: text(),
+    last_failed_at: text('RFC 3339 in whole seconds, or empty; so are the next three'),
+    deadline: text(),
+    next_process_at: text(),
+    completed_at: text(),
+    timeout_seconds: amount('of one attempt; 0: none but the deadline'),
+    retention_seconds: amount(),
+    ttl_seconds: count('how long it is still kept; 0 unless completed'),
+    group: text(),
+    headers: mapOf(text()),
+    result: text(),
+    result_size: count('bytes'),
+    result_base64: orNull(text()),
+    result_decoded: DECODED,
+    worker: orNull({
+      anyOf: [shape({ server_id: text(), host: text(), pid: count(), started_at: time(), deadline: time() })],
+    }),
+    actions: listOf(oneOf(TASK_ACTIONS, 'what the sender of this request may do with it now')),
+  }),
+};
+
+/** @param servers where to look for who works on it */
+export function showTask(
+  dashboard: Dashboard,
+  task: TaskInfo,
+  role: DashboardRole,
+  servers: readonly RunningServer[] = [],
+) {
+  const presented = dashboard.presenter.present(toSubject(task), true);
+  return {
+    ...{ id: task.id, queue: task.queue, type: task.type, state: task.state, group: task.group },
+    ...showPayload(dashboard, task, presented),
+    ...showResult(dashboard, task, presented),
+    redacted: presented.redacted,
+    max_retry: task.maxRetry,
+    retried: task.retried,
+    error_message: presented.error,
+    last_failed_at: secondsOrEmpty(task.lastFailedAt),
+    deadline: secondsOrEmpty(task.deadline),
+    next_process_at: secondsOrEmpty(task.nextProcessAt),
+    completed_at: secondsOrEmpty(task.completedAt),
+    timeout_seconds: task.timeout / 1000,
+    retention_seconds: task.retention / 1000,
+    ttl_seconds: task.state === 'completed' ? ttlOf(task, dashboard.now) : 0,
+    headers: presented.headers,
+    worker: showWorker(task, servers),
+    actions: actionsFor(dashboard, task, role, presented.redacted),
+  };
+}
+
+type Presented = ReturnType<Dashboard['presenter']['present']>;
+
+function showPayload({ settings }: Dashboard, { payload }: TaskInfo, presented: Presented) {
+  const tooLarge = payload.length > LARGEST_SHOWN;
+  return {
+    payload: tooLarge ? cut(presented.payload, settings.maxPayloadLength).text : presented.payload,
+    payload_size: payload.length,
+    payload_base64: presented.redacted || tooLarge ? null : payload.toString('base64'),
+    payload_decoded: presented.payloadDecoded ?? null,
+    payload_too_large: tooLarge,
+  };
+}
+
+function showResult({ settings }: Dashboard, { result }: TaskInfo, presented: Presented) {
+  const tooLarge = (result?.length ?? 0) > LARGEST_SHOWN;
+  return {
+    result: tooLarge ? cut(presented.result, settings.maxResultLength).text : presented.result,
+    result_size: result?.length ?? 0,
+    result_base64: result === undefined || presented.redacted || tooLarge ? null : result.toString('base64'),
+    result_decoded: presented.resultDecoded ?? null,
+  };
+}
+
+function showWorker({ queue, id, state }: TaskInfo, servers: readonly RunningServer[]) {
+  if (state !== 'active') return null;
+  for (const server of servers) {
+    const worker = server.activeWorkers.find((one) => one.taskId === id && one.queue === queue);
+    if (!worker) continue;
+    const times = { started_at: goTime(worker.startedAt), deadline: goTime(worker.deadline) };
+    return { server_id: server.id, host: server.host, pid: server.pid, ...times };
+  }
+  return null;
+}
+
+const WHEN: Readonly<Record<TaskAction, readonly string[]>> = {
+  run: ['scheduled', 'retry', 'archived', 'completed', 'aggregating'],
+  archive: ['pending', 'scheduled', 'retry', 'completed', 'aggregating'],
+  delete: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
+  cancel: ['active'],
+  reschedule: [],
+  edit: [],
+  clone: [],
+};
+
+function actionsFor(
+  { settings }: Dashboard,
+  { state }: TaskInfo,
+  role: DashboardRole,
+  redacted: boolean,
+): TaskAction[] {
+  if (settings.readOnly) return [];
+  return TASK_ACTIONS.filter((action) => {
+    if (action === 'edit' && redacted) return false;
+    return WHEN[action].includes(state) && mayDo(role, action === 'delete' ? 'destroy' : 'act');
+  });
+}

@@ -1,0 +1,23 @@
+import type { Route } from './route.js';
+import { cancelRoutes } from './routes/cancel.js';
+import { configRoutes } from './routes/config.js';
+import { listRoutes } from './routes/lists.js';
+import { moveRoutes } from './routes/moves.js';
+import { queueRoutes } from './routes/queues.js';
+import { taskRoutes } from './routes/tasks.js';
+import { listedTaskSchemas } from './shapes/listed-task.js';
+import { queueSchemas } from './shapes/queue.js';
+import { taskSchemas } from './shapes/task.js';
+
+/** Everything the API does. */
+export const routes: readonly Route[] = [
+  ...configRoutes,
+  ...queueRoutes,
+  ...listRoutes,
+  ...taskRoutes,
+  ...moveRoutes,
+  ...cancelRoutes,
+];
+
+/** What replies are made of, by name. */
+export const schemas = { ...queueSchemas, ...listedTaskSchemas, ...taskSchemas };
