@@ -4,15 +4,17 @@ import { defineConfig } from 'vitest/config';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** A set of specs that `npm run test:<name>` runs alone. Groups run one after the other. */
+const SETUPS: Readonly<Record<string, string[]>> = { e2e: ['sample/build.mjs'], package: ['test/package/pack.ts'] };
+
+/** A set of specs that `npm run test:<name>` runs alone. Groups run one after the other: what fails soon comes first. */
 const project = (name: string, groupOrder: number, include: string[], exclude: string[] = []) => ({
   extends: true as const,
   test: {
     name,
     include,
     exclude: ['**/node_modules/**', 'test/package/consumer/**', ...exclude],
-    // What these specs start is compiled once, before the first of them.
-    globalSetup: name === 'e2e' ? ['sample/build.mjs'] : [],
+    // What these specs start is compiled or packed once, before the first of them.
+    globalSetup: SETUPS[name] ?? [],
     sequence: { groupOrder },
   },
 });
@@ -30,8 +32,8 @@ export default defineConfig({
   test: {
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    // A suite starts servers and workers of its own: more suites at once than this only wait for each other.
-    maxWorkers: Math.max(2, Math.floor(availableParallelism() / 2)),
+    // Many specs mostly wait for programs they have started: more of them at once than there are cores keep these busy.
+    maxWorkers: Math.max(4, Math.floor(availableParallelism() / 2)),
     projects: [
       project(
         'unit',
@@ -39,7 +41,7 @@ export default defineConfig({
         ['test/**/*.spec.ts'],
         suites.map((suite) => `test/${suite}/**`),
       ),
-      ...suites.map((suite, index) => project(suite, index + 1, [`test/${suite}/**/*.spec.ts`])),
+      ...suites.map((suite) => project(suite, suite === 'package' ? 2 : 1, [`test/${suite}/**/*.spec.ts`])),
     ],
   },
 });

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
@@ -35,16 +35,11 @@ export async function must(cwd: string, command: string, args: string[], env: No
 export class Workshop {
   readonly root = mkdtempSync(join(tmpdir(), 'asynq-package-'));
 
-  /** Builds and packs as publishing would; answers the tarball's path. */
-  async pack(): Promise<string> {
-    await must(repository, 'npm', ['pack', '--pack-destination', this.root]);
-    return join(this.root, 'nestjs-asynq-0.1.0.tgz');
-  }
-
   /** Installs the tarball beside one Nest, with an ESM and a CommonJS app that share the installation. */
-  async install(nest: string): Promise<string> {
+  async install(nest: string, tarball: string): Promise<string> {
     const folder = join(this.root, nest);
     cpSync(join(here, nest), folder, { recursive: true });
+    copyFileSync(tarball, join(this.root, basename(tarball)));
     await must(folder, 'npm', ['install', '--prefer-offline', '--no-package-lock', '--no-audit', '--no-fund']);
     for (const [app, type] of [
       ['esm', 'module'],

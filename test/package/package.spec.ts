@@ -1,34 +1,17 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { startRedis, type RedisProcess } from '../support/redis.js';
-import { Workshop, must, repository, run } from './consumer.js';
-
-/*
- * The package as its users get it: packed, installed elsewhere beside Nest 11 or 12, compiled and run from an ESM and
- * from a CommonJS app. class-validator and class-transformer are not installed in any of them.
- */
-
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 300_000 });
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { Workshop, must, repository } from './consumer.js';
 
 const workshop = new Workshop();
-let tarball: string;
-let redis: RedisProcess;
-
-beforeAll(async () => {
-  [tarball, redis] = await Promise.all([workshop.pack(), startRedis()]);
-});
-afterAll(async () => {
-  await redis?.stop();
-  await workshop.remove();
-});
+afterAll(() => workshop.remove());
 
 describe('the tarball', () => {
   let files: string[];
   const text = (path: string) => readFileSync(join(workshop.root, 'package', path), 'utf8');
 
   beforeAll(async () => {
-    await must(workshop.root, 'tar', ['-xzf', tarball]);
+    await must(workshop.root, 'tar', ['-xzf', inject('tarball')]);
     const entries = readdirSync(join(workshop.root, 'package'), { recursive: true, encoding: 'utf8' });
     files = entries.filter((path) => extname(path) || path === 'LICENSE');
   });
@@ -73,75 +56,5 @@ describe('the tarball', () => {
       expect(code, path).not.toContain('sourceMappingURL');
       expect(code, path).not.toContain(repository);
     }
-  });
-});
-
-const bundler = { module: 'preserve', resolution: 'bundler' };
-/** TypeScript before 7 only: what many apps on Nest 11 still have. It knows no exports map. */
-const node10 = { module: 'commonjs', resolution: 'node10' };
-const jestEsm = { way: 'its ES modules', app: 'esm', config: 'jest.esm.json', flags: '--experimental-vm-modules' };
-/** CommonJS through ts-jest, as `nest new` sets it up for Nest 11. */
-const jestCli = { way: 'ts-jest', app: 'cjs', config: 'jest.nest-cli.json', flags: '' };
-const users = {
-  nest12: { resolutions: [bundler], jest: [jestEsm] },
-  nest11: { resolutions: [node10], jest: [jestEsm, jestCli] },
-};
-
-describe.each(['nest12', 'nest11'] as const)('beside %s', (nest) => {
-  let folder: string;
-  const bin = (name: string) => join(folder, 'node_modules', '.bin', name);
-  const node = (app: string, program: string, env: NodeJS.ProcessEnv = {}) =>
-    run(join(folder, app), process.execPath, [join('dist', `${program}.js`)], env, 60);
-  const compile = (app: string, ...flags: string[]) => run(join(folder, app), bin('tsc'), flags);
-
-  beforeAll(async () => {
-    folder = await workshop.install(nest);
-  });
-
-  it('installs without a conflict, and without its optional peers', async () => {
-    await must(folder, 'npm', ['ls', '--all']);
-    expect(existsSync(join(folder, 'node_modules', 'class-validator'))).toBe(false);
-    expect(existsSync(join(folder, 'node_modules', 'class-transformer'))).toBe(false);
-  });
-
-  it('has the command line', async () => {
-    const npx = (...args: string[]) => run(join(folder, 'esm'), 'npx', ['--no-install', 'nestjs-asynq', ...args]);
-    expect(await npx('version')).toMatchObject({ stdout: 'nestjs-asynq version 0.1.0\n', status: 0 });
-    const paused = await npx('queue', 'pause', nest, '-u', redis.url);
-    expect(paused).toMatchObject({ stdout: `Queue "${nest}" is paused\n`, status: 0 });
-  });
-
-  describe.each(['esm', 'cjs'])('an app that is %s', (app) => {
-    it('compiles with the payload types of its tasks, every declaration checked', async () => {
-      expect(await compile(app)).toMatchObject({ stdout: '', status: 0 });
-      const code = readFileSync(join(folder, app, 'dist', 'memory.js'), 'utf8');
-      expect(code.includes('require(')).toBe(app === 'cjs');
-    });
-
-    it('runs a task in memory, and ends by itself', async () => {
-      const outcome = await node(app, 'memory');
-      expect(outcome).toEqual({ stdout: '["letter:send to memory after 0 retries"]\n', stderr: '', status: 0 });
-    });
-
-    it('runs a task on Redis, and ends by itself', async () => {
-      const outcome = await node(app, 'redis', { REDIS_URL: redis.url });
-      expect(outcome).toEqual({ stdout: '["letter:send to redis after 0 retries"]\n', stderr: '', status: 0 });
-    });
-
-    it('is tested with the testing kit', async () => {
-      const outcome = await node(app, 'testing');
-      expect(outcome).toEqual({ stdout: '[1,"letter:send to nobody after 2 retries"]\n', stderr: '', status: 0 });
-    });
-  });
-
-  it.each(users[nest].resolutions)('has types for module resolution $resolution', async (options) => {
-    const flags = ['--noEmit', '--skipLibCheck', '--module', options.module, '--moduleResolution', options.resolution];
-    expect(await compile('cjs', ...flags)).toMatchObject({ stdout: '', status: 0 });
-  });
-
-  it.each(users[nest].jest)('is tested in Jest with $way', async ({ app, config, flags }) => {
-    const outcome = await run(join(folder, app), bin('jest'), ['--config', config], { NODE_OPTIONS: flags });
-    expect(outcome.stderr).toMatch(/Tests: +1 passed, 1 total/);
-    expect(outcome.status).toBe(0);
   });
 });

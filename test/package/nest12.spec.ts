@@ -1,0 +1,3 @@
+import { exerciseBeside } from './beside.js';
+
+exerciseBeside('nest12');
