@@ -9,6 +9,8 @@ const SOURCES = [
   'lib',
   'lua',
   'scripts/embed-lua.mjs',
+  'scripts/embed-web.mjs',
+  'vite.web.config.ts',
   'sample/01-quickstart/src',
   'sample/02-web/src',
   'sample/03-scheduled/src',

@@ -4,9 +4,9 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 /** `Redis server v=7.0.15 sha=...` → `7.0.15`; undefined for any other text. */
-export const versionOf = (text) => /\b(?:v=|tmux (?:next-)?)(\d+\.\d+(?:\.\d+)?)/.exec(text)?.[1];
+export const versionOf = (text) => /\b(?:v=|tmux (?:next-)?|Chrom(?:e|ium) )(\d+\.\d+(?:\.\d+)?)/.exec(text)?.[1];
 
-/** By name: the package of the same name has them on Debian. */
+/** By name: the package of the same name has them on Debian. `or`: names it has elsewhere. */
 const PROGRAMS = {
   'redis-server': {
     flag: '--version',
@@ -23,6 +23,18 @@ const PROGRAMS = {
     note: 'The tests have a tmux server of their own.',
     elsewhere: { Fedora: 'sudo dnf install tmux', Alpine: 'sudo apk add tmux', macOS: 'brew install tmux' },
   },
+  chromium: {
+    or: ['chromium-browser', 'google-chrome', 'google-chrome-stable'],
+    flag: '--version',
+    oldest: '120.0',
+    why: 'the page of the console is tested in a browser; the tests',
+    note: 'Chrome does as well; another place of it goes into the variable CHROMIUM.',
+    elsewhere: {
+      Fedora: 'sudo dnf install chromium',
+      Alpine: 'sudo apk add chromium',
+      macOS: 'brew install --cask google-chrome, and set CHROMIUM to the program in it',
+    },
+  },
 };
 
 /** Whether dotted version `a` is at least `b`, number by number. */
@@ -34,10 +46,19 @@ export function isAtLeast(a, b) {
   return true;
 }
 
-function installedVersion(name) {
-  const run = spawnSync(name, [PROGRAMS[name].flag], { encoding: 'utf8' });
-  return run.error ? undefined : (versionOf(run.stdout) ?? 'unknown');
+/** The names under which a program may be found, the one of its variable first: CHROMIUM for chromium. */
+export const namesOf = (name) => [process.env[name.toUpperCase()], name, ...(PROGRAMS[name].or ?? [])].filter(Boolean);
+
+/** The first of its names that can be run, with its version; undefined when none can. */
+export function findProgram(name) {
+  for (const command of PROGRAMS[name].or ? namesOf(name) : [name]) {
+    const run = spawnSync(command, [PROGRAMS[name].flag], { encoding: 'utf8' });
+    if (!run.error) return { command, version: versionOf(run.stdout) ?? 'unknown' };
+  }
+  return undefined;
 }
+
+const installedVersion = (name) => findProgram(name)?.version;
 
 const hasAptGet = () => !spawnSync('apt-get', ['--version'], { stdio: 'ignore' }).error;
 

@@ -37,8 +37,10 @@ function refuseFile(lib, file, room, source) {
 
 function refusePackage(root, room, source) {
   if (isBuiltin(source)) return source.startsWith('node:') ? undefined : `write "node:${source}"`;
-  for (const { match, rooms, why } of PACKAGES) {
-    if (match.test(source) && !rooms.includes(room)) return `room "${room}" must not import "${source}": ${why}`;
+  for (const { match, rooms, why, bundled } of PACKAGES) {
+    if (!match.test(source)) continue;
+    if (!rooms.includes(room)) return `room "${room}" must not import "${source}": ${why}`;
+    if (bundled) return undefined;
   }
   const name = source.split('/', source.startsWith('@') ? 2 : 1).join('/');
   return declaredPackages(root).has(name) ? undefined : `"${name}" is neither a dependency nor a peer of this package`;

@@ -37,6 +37,8 @@ export const ROOMS = {
   nest: [...entry, 'broker/redis', 'broker/memory'],
   testing: [...entry, 'broker/memory', 'nest'],
   dashboard: [...core, 'broker', 'client', 'inspector', 'nest'],
+  // The page runs in a browser: it knows the console's HTTP interface and nothing of lib.
+  'dashboard/web': [],
   cli: [...core, 'broker', 'broker/redis', 'inspector', 'client'],
   index: [...entry, 'broker/redis', 'broker/memory', 'nest'],
 };
@@ -58,6 +60,13 @@ export const PACKAGES = [
     match: /^(commander|yaml|cli-progress|string-width)(\/|$)/,
     rooms: ['cli'],
     why: 'only the command line needs it, and an application should not load it',
+  },
+  {
+    match: /^preact(\/|$)/,
+    rooms: ['dashboard/web'],
+    why: 'only the page of the console is made of it',
+    // Vite compiles it into the page: users do not install it.
+    bundled: true,
   },
   {
     match: /^class-(validator|transformer)(\/|$)/,

@@ -108,8 +108,18 @@ describe('scripts/ensure-programs.mjs', () => {
     expect(ensure(undefined, 'tmux').stderr).toContain('tmux 2.8 is too old');
   });
 
+  it('takes Chrome for Chromium, under any of its names', () => {
+    const { status, stderr } = ensure(undefined, 'chromium');
+    expect(status).toBe(1);
+    expect(stderr).toContain('No chromium was found in PATH: the page of the console is tested in a browser');
+    program('google-chrome', 'echo "Google Chrome 131.0.6778.85 "');
+    expect(ensure(undefined, 'chromium')).toMatchObject({ status: 0, stderr: '' });
+    program('chromium', 'echo "Chromium 99.0.4844.84 built on Debian"');
+    expect(ensure(undefined, 'chromium').stderr).toContain('chromium 99.0.4844 is too old');
+  });
+
   it('sees to all of them when none is named', () => {
     const none = spawnSync(process.execPath, [join(folder, 'ensure.mjs')], { env: { PATH: bin() }, encoding: 'utf8' });
-    expect(none.stderr).toMatch(/No redis-server was found[^]*No tmux was found/);
+    expect(none.stderr).toMatch(/No redis-server was found[^]*No tmux was found[^]*No chromium was found/);
   });
 });

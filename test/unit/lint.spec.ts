@@ -50,6 +50,10 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
     allowed: ['../broker.js', '../../clock.js'],
     forbidden: ['../redis/redis-broker.js', '../../server/server.js', '../../nest/module.js', 'ioredis'],
   },
+  'lib/dashboard/web/app/app.ts': {
+    allowed: ['../ui/text.js', 'preact', 'preact/hooks'],
+    forbidden: ['../../rest/controller.js', '../../../errors.js', '../../../inspector/inspector.js', '@nestjs/common'],
+  },
   'lib/client/client.ts': {
     allowed: ['../broker/broker.js', '../task/options.js'],
     forbidden: [

@@ -1,0 +1,75 @@
+/** Why a request was not answered as hoped. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+
+  constructor(
+    message: string,
+    /** HTTP status; 0 when no answer came at all. */
+    readonly status: number,
+    readonly code: string,
+  ) {
+    super(message);
+  }
+
+  /** Redis, or the application, does not answer: what is on the page stays, and it is tried again. */
+  get isAway(): boolean {
+    return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
+  }
+}
+
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+/** One segment of a path: whatever a queue or a task is called, it stays one. */
+export const segment = (name: string): string => encodeURIComponent(name);
+
+/** The address of an endpoint, relative to the page, so that it works behind any prefix. */
+export function address(path: string, query: Query = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== '') search.set(name, `${value}`);
+  return `api/${path}${search.size > 0 ? `?${search}` : ''}`;
+}
+
+async function refused(response: Response): Promise<ApiError> {
+  const text = (await response.text().catch(() => '')).trim();
+  const plain = response.headers.get('content-type')?.startsWith('text/plain') ?? false;
+  const message =
+    plain && text ? text.slice(0, 2000) : `The server answered ${response.status} ${response.statusText}`.trim();
+  return new ApiError(message, response.status, response.headers.get('x-asynq-error') ?? '');
+}
+
+async function send(method: string, url: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+  const init: RequestInit = { method, signal, cache: 'no-store', credentials: 'same-origin' };
+  if (method !== 'GET') {
+    // A body of this type makes a foreign page ask first: none can send it on behalf of a visitor.
+    init.headers = { 'content-type': 'application/json' };
+    init.body = JSON.stringify(body ?? {});
+  }
+  let response: Response;
+  try {
+    response = await fetch(url, init);
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError('The application does not answer.', 0, 'UNREACHABLE');
+  }
+  if (!response.ok) throw await refused(response);
+  return response;
+}
+
+/** The text of an answer, for those who must see numbers as they were sent. */
+export async function getText(path: string, query?: Query, signal?: AbortSignal): Promise<string> {
+  return (await send('GET', address(path, query), undefined, signal)).text();
+}
+
+export async function get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {
+  return JSON.parse(await getText(path, query, signal)) as T;
+}
+
+/** POST, or DELETE; answers undefined for 204. */
+export async function act<T = undefined>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
+  const response = await send(method, address(path), body);
+  const text = await response.text();
+  return (text === '' ? undefined : JSON.parse(text)) as T;
+}
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

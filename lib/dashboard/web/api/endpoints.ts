@@ -1,0 +1,70 @@
+import { act, get, getText, type Query, segment } from './client.js';
+import type {
+  Config,
+  Daily,
+  EnqueueEvent,
+  Entry,
+  Group,
+  Live,
+  Queue,
+  RedisInfo,
+  Server,
+  State,
+  Task,
+  TaskInput,
+  TaskList,
+} from './types.js';
+
+/** Where a list of tasks is: of a queue and a state, and for aggregating ones of a group. */
+export interface Place {
+  queue: string;
+  state: State;
+  group?: string;
+}
+
+const queue = (name: string): string => `queues/${segment(name)}`;
+const task = (name: string, id: string): string => `${queue(name)}/tasks/${segment(id)}`;
+
+const listPath = ({ queue: name, state, group }: Place): string =>
+  `${queue(name)}/${group === undefined ? '' : `groups/${segment(group)}/`}${state}_tasks`;
+
+export const api = {
+  config: (signal?: AbortSignal) => get<Config>('config', {}, signal),
+  live: (since: number | undefined, signal?: AbortSignal) => get<Live>('live', { since }, signal),
+  queueStats: (signal?: AbortSignal) => get<{ stats: Record<string, Daily[]> }>('queue_stats', {}, signal),
+
+  queue: (name: string, signal?: AbortSignal) => get<{ current: Queue; history: Daily[] }>(queue(name), {}, signal),
+  groups: (name: string, signal?: AbortSignal) => get<{ groups: Group[] | null }>(`${queue(name)}/groups`, {}, signal),
+  pause: (name: string) => act('POST', `${queue(name)}:pause`),
+  resume: (name: string) => act('POST', `${queue(name)}:resume`),
+  deleteQueue: (name: string, force: boolean) => act('DELETE', `${queue(name)}${force ? '?force=true' : ''}`),
+
+  list: (place: Place, query: Query, signal?: AbortSignal) => get<TaskList>(listPath(place), query, signal),
+  batch: (place: Place, verb: Verb, ids: string[]) =>
+    act<Record<string, string[]>>('POST', `${listPath(place)}:batch_${verb}`, { task_ids: ids }),
+  all: (place: Place, verb: Verb) =>
+    act<Record<string, number> | undefined>(verb === 'delete' ? 'DELETE' : 'POST', `${listPath(place)}:${verb}_all`),
+
+  /** As text: a payload may hold numbers that a double does not. */
+  task: (name: string, id: string, signal?: AbortSignal) => getText(task(name, id), {}, signal),
+  run: (name: string, id: string) => act('POST', `${task(name, id)}:run`),
+  archive: (name: string, id: string) => act('POST', `${task(name, id)}:archive`),
+  remove: (name: string, id: string) => act('DELETE', task(name, id)),
+  cancel: (name: string, id: string, how: { reason?: string; outcome?: string }) =>
+    act('POST', `${task(name, id)}:cancel`, how),
+  reschedule: (name: string, id: string, when: { process_at?: string; process_in_seconds?: number }) =>
+    act('POST', `${task(name, id)}:reschedule`, when),
+  editPayload: (name: string, id: string, payload: Pick<TaskInput, 'payload_text' | 'payload_base64'>) =>
+    act('POST', `${task(name, id)}:edit_payload`, payload),
+  clone: (name: string, id: string, changes: TaskInput) => act<Task>('POST', `${task(name, id)}:clone`, changes),
+  enqueue: (name: string, input: TaskInput) => act<Task>('POST', `${queue(name)}/tasks`, input),
+
+  servers: (signal?: AbortSignal) => get<{ servers: Server[] | null }>('servers', {}, signal),
+  entries: (signal?: AbortSignal) => get<{ entries: Entry[] | null }>('scheduler_entries', {}, signal),
+  events: (entry: string, query: Query, signal?: AbortSignal) =>
+    get<{ events: EnqueueEvent[] | null }>(`scheduler_entries/${segment(entry)}/enqueue_events`, query, signal),
+  runEntry: (entry: string) => act<Task>('POST', `scheduler_entries/${segment(entry)}:run`),
+  redis: (signal?: AbortSignal) => get<RedisInfo>('redis_info', {}, signal),
+};
+
+export type Verb = 'run' | 'archive' | 'delete' | 'cancel';

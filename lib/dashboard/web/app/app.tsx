@@ -1,0 +1,69 @@
+import { useEffect } from 'preact/hooks';
+import { api } from '../api/endpoints.js';
+import { STATES, type State } from '../api/types.js';
+import { follow } from '../live/live.js';
+import { Overview } from '../pages/overview.js';
+import { QueuePage } from '../pages/queue.js';
+import { Empty, Failure, Loading } from '../ui/blank.js';
+import { Notices } from '../ui/notices.js';
+import { config } from './config.js';
+import { Help } from './help.js';
+import { listenToKeys } from './keys.js';
+import { Page } from './page.js';
+import { paths, type Route, useRoute } from './router.js';
+import { useResource } from './resource.js';
+import { Shell } from './shell.js';
+import { useStore } from './store.js';
+
+const Unknown = () => (
+  <Page title="No such page">
+    <Empty title="There is nothing at this address">
+      <a href={paths.overview()}>Go to the overview</a>
+    </Empty>
+  </Page>
+);
+
+const isState = (text: string): text is State => (STATES as readonly string[]).includes(text);
+
+function queueRoute([, queue, part, id]: readonly string[]) {
+  if (queue === undefined) return <Unknown />;
+  if (part === undefined) return <QueuePage key={queue} queue={queue} />;
+  if (isState(part) && id === undefined) return <QueuePage key={queue} queue={queue} state={part} />;
+  return <Unknown />;
+}
+
+function Current({ route }: { route: Route }) {
+  switch (route.path[0]) {
+    case undefined:
+      return <Overview />;
+    case 'queues':
+      return queueRoute(route.path);
+    default:
+      return <Unknown />;
+  }
+}
+
+function Start() {
+  const { data, error, reload } = useResource('config', (signal) => api.config(signal));
+  useEffect(() => config.set(data), [data]);
+  useEffect(() => {
+    if (!error?.isAway) return;
+    const timer = window.setTimeout(reload, 2000);
+    return () => window.clearTimeout(timer);
+  }, [error]);
+  return error ? <Failure error={error} retry={reload} /> : <Loading />;
+}
+
+export function App() {
+  const route = useRoute();
+  const current = useStore(config);
+  useEffect(listenToKeys, []);
+  useEffect(() => (current ? follow(current.refresh_ms) : undefined), [current]);
+  return (
+    <>
+      <Shell>{current ? <Current route={route} /> : <Start />}</Shell>
+      <Help />
+      <Notices />
+    </>
+  );
+}

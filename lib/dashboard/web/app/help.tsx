@@ -1,0 +1,45 @@
+import { useStore } from './store.js';
+import { helpOpen } from './keys.js';
+import { Dialog } from '../ui/dialog.js';
+
+const KEYS = [
+  ['/', 'search or filter'],
+  ['g o', 'overview of all queues'],
+  ['g s', 'servers'],
+  ['g c', 'schedules'],
+  ['g r', 'Redis'],
+  ['g e', 'enqueue a task'],
+  ['j  k', 'next and previous row'],
+  ['Enter', 'open the row'],
+  ['x', 'select the row'],
+  ['n  p', 'next and previous page'],
+  ['Esc', 'leave a field, close a dialog'],
+  ['?', 'this list'],
+] as const;
+
+export function Help() {
+  const open = useStore(helpOpen);
+  if (!open) return null;
+  const close = (): void => helpOpen.set(false);
+  return (
+    <Dialog title="Keys" onClose={close}>
+      <dl class="keys">
+        {KEYS.map(([keys, what]) => (
+          <div key={keys}>
+            <dt>
+              {keys.split(/ +/).map((key) => (
+                <kbd key={key}>{key}</kbd>
+              ))}
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <div class="dialog-foot">
+        <button type="button" class="button plain" onClick={close}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}

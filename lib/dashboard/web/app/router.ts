@@ -1,0 +1,62 @@
+import { Store, useStore } from './store.js';
+
+/** A place in the console: the segments of the hash's path, decoded, and its query. `#/queues/mail/retry?type=a` */
+export interface Route {
+  path: readonly string[];
+  query: Readonly<Record<string, string>>;
+}
+
+export type RouteQuery = Readonly<Record<string, string | number | undefined>>;
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+export function parseHash(hash: string): Route {
+  const [path = '', query = ''] = hash.replace(/^#/, '').split(/\?(.*)/s);
+  return {
+    path: path.split('/').filter(Boolean).map(decode),
+    query: Object.fromEntries(new URLSearchParams(query)),
+  };
+}
+
+/** The hash of a place; empty and undefined values are left out. */
+export function href(path: readonly string[], query: RouteQuery = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== '') search.set(name, `${value}`);
+  return `#/${path.map(encodeURIComponent).join('/')}${search.size > 0 ? `?${search}` : ''}`;
+}
+
+const route = new Store<Route>(parseHash(location.hash));
+window.addEventListener('hashchange', () => route.set(parseHash(location.hash)));
+
+export const useRoute = (): Route => useStore(route);
+
+export function navigate(path: readonly string[], query: RouteQuery = {}): void {
+  location.hash = href(path, query);
+}
+
+/** Changes the query of the place one is at; without a new step in the history of the browser. */
+export function replaceQuery(query: RouteQuery): void {
+  const hash = href(route.get().path, query);
+  if (hash === location.hash) return;
+  history.replaceState(history.state, '', hash);
+  route.set(parseHash(hash));
+}
+
+export const paths = {
+  overview: () => href([]),
+  queue: (queue: string) => href(['queues', queue]),
+  list: (queue: string, state: string, query?: RouteQuery) => href(['queues', queue, state], query),
+  task: (queue: string, id: string) => href(['queues', queue, 'tasks', id]),
+  servers: () => href(['servers']),
+  schedules: () => href(['schedules']),
+  schedule: (entry: string) => href(['schedules', entry]),
+  redis: () => href(['redis']),
+  enqueue: (query?: RouteQuery) => href(['enqueue'], query),
+};

@@ -1,0 +1,163 @@
+import type { ComponentChildren } from 'preact';
+import { isBad } from '../api/types.js';
+import { live } from '../live/live.js';
+import { clockDuration, compact } from '../text/format.js';
+import { useNow } from '../ui/clock.js';
+import { Text } from '../ui/text.js';
+import { config, useMay } from './config.js';
+import { helpOpen } from './keys.js';
+import { paths, useRoute } from './router.js';
+import { useStore } from './store.js';
+import { nextTheme, theme } from './theme.js';
+
+interface NavItem {
+  name: string;
+  href: string;
+  /** First segments of the routes that belong to it. */
+  segments: readonly (string | undefined)[];
+}
+
+const NAV: readonly NavItem[] = [
+  { name: 'Overview', href: paths.overview(), segments: [undefined] },
+  { name: 'Servers', href: paths.servers(), segments: ['servers'] },
+  { name: 'Schedules', href: paths.schedules(), segments: ['schedules'] },
+  { name: 'Redis', href: paths.redis(), segments: ['redis'] },
+];
+
+const ENQUEUE: NavItem = { name: 'Enqueue', href: paths.enqueue(), segments: ['enqueue'] };
+
+function Navigation() {
+  const route = useRoute();
+  const may = useMay();
+  return (
+    <nav class="nav" aria-label="Console">
+      {[...NAV, ...(may('act') ? [ENQUEUE] : [])].map(({ name, href, segments }) => (
+        <a key={name} href={href} aria-current={segments.includes(route.path[0]) ? 'page' : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** More than this are found by the filter of the overview. */
+const MOST_QUEUES = 100;
+
+function Queues() {
+  const queues = useStore(live, ({ queues }) => queues);
+  const route = useRoute();
+  if (queues.length === 0) return null;
+  return (
+    <nav class="rail-queues" aria-labelledby="rail-queues">
+      <h2 id="rail-queues">Queues</h2>
+      <ul>
+        {queues.slice(0, MOST_QUEUES).map((row) => {
+          const here = route.path[0] === 'queues' && route.path[1] === row.queue;
+          return (
+            <li key={row.queue}>
+              <a href={paths.queue(row.queue)} aria-current={here ? 'true' : undefined}>
+                <Text value={row.queue} titled class="cut" />
+                {isBad(row) ? (
+                  <span class="flag bad">error</span>
+                ) : (
+                  <>
+                    {row.paused && <span class="flag">paused</span>}
+                    <span class="number">{compact(row.pending)}</span>
+                  </>
+                )}
+              </a>
+            </li>
+          );
+        })}
+      </ul>
+      {queues.length > MOST_QUEUES && <p class="faint">and {queues.length - MOST_QUEUES} more</p>}
+    </nav>
+  );
+}
+
+const STATUS = { connecting: 'connecting', live: 'live', away: 'no answer', refused: 'refused' } as const;
+
+function Foot() {
+  const status = useStore(live, ({ status }) => status);
+  const mode = useStore(theme);
+  const current = useStore(config);
+  return (
+    <div class="rail-foot">
+      <p class={`status ${status}`}>{STATUS[status]}</p>
+      {current && (
+        <p class="faint connection">
+          <Text value={current.connection} titled class="cut" />
+          {current.read_only && <span class="flag">read-only</span>}
+          {!current.read_only && current.role === 'view' && <span class="flag">view only</span>}
+        </p>
+      )}
+      <div class="rail-buttons">
+        <button type="button" class="quiet" onClick={nextTheme} aria-label={`Theme: ${mode}. Change it`}>
+          {{ auto: '◐ auto', light: '○ light', dark: '● dark' }[mode]}
+        </button>
+        <button type="button" class="quiet" onClick={() => helpOpen.set(true)}>
+          ? keys
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function Age({ since }: { since: number }) {
+  useNow();
+  return <>{clockDuration((Date.now() - since) / 1000)}</>;
+}
+
+/** Says that what is seen is old, and how old. */
+function Banner() {
+  const { status, error, answeredAt } = useStore(live);
+  if (status !== 'away' && status !== 'refused') return null;
+  return (
+    <div class="banner" role="alert">
+      <p>
+        <b>
+          <Text value={error} />
+        </b>{' '}
+        {answeredAt !== undefined && (
+          <>
+            What you see was read <Age since={answeredAt} /> ago. Trying again.
+          </>
+        )}
+      </p>
+    </div>
+  );
+}
+
+export function Shell({ children }: { children: ComponentChildren }) {
+  const title = useStore(config, (current) => current?.title) ?? 'asynq';
+  return (
+    <div class="shell">
+      <a class="skip" href="#main" onClick={skip}>
+        Skip to the content
+      </a>
+      <header class="rail">
+        <a class="brand" href={paths.overview()}>
+          <svg viewBox="0 0 32 32" aria-hidden="true">
+            <rect width="32" height="32" rx="7" />
+            <path d="M8 10h10M8 16h16M8 22h7" />
+            <circle cx="23" cy="10" r="2.6" />
+          </svg>
+          <Text value={title} class="cut" />
+        </a>
+        <Navigation />
+        <Queues />
+        <Foot />
+      </header>
+      <main id="main" tabIndex={-1}>
+        <Banner />
+        {children}
+      </main>
+    </div>
+  );
+}
+
+/** The hash is the route: the link must not change it. */
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById('main')?.focus();
+}

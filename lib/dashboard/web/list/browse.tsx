@@ -1,0 +1,104 @@
+import { api, type Place } from '../api/endpoints.js';
+import { useResource } from '../app/resource.js';
+import { navigate, type Route, useRoute } from '../app/router.js';
+import { count } from '../text/format.js';
+import { Empty, Failure, Loading } from '../ui/blank.js';
+import { AllActions, SelectionBar } from './actions.js';
+import { useSelection } from './selection.js';
+import { Damaged, TaskTable } from './task-table.js';
+
+const SIZES = [20, 50, 100, 200];
+const REFRESH = 5000;
+
+/** Where the pages before this one begin, by list: cursors go forward only. */
+const trails = new Map<string, (string | undefined)[]>();
+
+interface PagerProps {
+  route: Route;
+  trail: string;
+  size: number;
+  next: string | null;
+  shown: number;
+  total: number;
+}
+
+function Pager({ route, trail, size, next, shown, total }: PagerProps) {
+  const { path, query } = route;
+  const before = trails.get(trail) ?? [];
+  const cursor = query['cursor'];
+  const forward = (): void => {
+    trails.set(trail, [...before, cursor]);
+    navigate(path, { ...query, cursor: next ?? undefined });
+  };
+  const back = (): void => {
+    trails.set(trail, before.slice(0, -1));
+    navigate(path, { ...query, cursor: before.at(-1) });
+  };
+  const resize = (value: string): void => {
+    trails.delete(trail);
+    navigate(path, { ...query, size: value, cursor: undefined });
+  };
+  const first = before.length * size;
+  return (
+    <div class="pager">
+      <span class="faint number">
+        {cursor !== undefined && before.length === 0 ? `${shown} shown` : `${count(first + 1)}–${count(first + shown)}`}
+        {total > 0 && ` of ${count(Math.max(total, first + shown))}`}
+      </span>
+      <label>
+        <span class="sr-only">Tasks per page</span>
+        <select value={`${size}`} onChange={(event) => resize(event.currentTarget.value)}>
+          {SIZES.map((option) => (
+            <option key={option} value={`${option}`}>
+              {option} per page
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="button" class="button plain small" data-prev disabled={cursor === undefined} onClick={back}>
+        {before.length > 0 || cursor === undefined ? 'Previous' : 'First'}
+      </button>
+      <button type="button" class="button plain small" data-next disabled={next === null} onClick={forward}>
+        Next
+      </button>
+    </div>
+  );
+}
+
+export function Browse({ place, total }: { place: Place; total: number }) {
+  const route = useRoute();
+  const { cursor } = route.query;
+  const size = SIZES.find((option) => `${option}` === route.query['size']) ?? 20;
+  const trail = JSON.stringify([place, size]);
+  if (cursor === undefined) trails.delete(trail);
+  const list = useResource(
+    JSON.stringify([place, cursor, size]),
+    (signal) => api.list(place, { cursor, size }, signal),
+    { every: REFRESH, keep: true },
+  );
+  const selection = useSelection(list.data?.tasks.map(({ id }) => id) ?? []);
+  if (list.error && !list.data) return <Failure error={list.error} retry={list.reload} />;
+  if (!list.data) return <Loading rows={8} />;
+  const { tasks, next_cursor: next } = list.data;
+  const damaged = list.data.damaged ?? [];
+  return (
+    <>
+      <div class="bar-line">
+        <AllActions place={place} size={place.group === undefined ? total : tasks.length} onDone={list.reload} />
+        <Pager
+          {...{ route, trail, size, next, shown: tasks.length + damaged.length }}
+          total={place.group === undefined ? total : 0}
+        />
+      </div>
+      {tasks.length > 0 ? (
+        <TaskTable tasks={tasks} state={place.state} selection={selection} dim={list.loading} />
+      ) : (
+        damaged.length === 0 && (
+          <Empty title={`No ${place.state} task`}>{next && 'There may be more on the next page.'}</Empty>
+        )
+      )}
+      <Damaged queue={place.queue} entries={damaged} onDone={list.reload} />
+      <SelectionBar place={place} selection={selection} onDone={list.reload} />
+    </>
+  );
+}

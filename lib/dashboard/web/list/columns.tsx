@@ -1,0 +1,47 @@
+import type { ComponentChildren } from 'preact';
+import type { ListedTask, State } from '../api/types.js';
+import { duration } from '../text/format.js';
+import { Ago, Elapsed } from '../ui/time.js';
+import { Text } from '../ui/text.js';
+
+export interface Column {
+  name: string;
+  number?: boolean;
+  wide?: boolean;
+  cell: (task: ListedTask) => ComponentChildren;
+}
+
+const tries: Column = { name: 'tries', number: true, cell: ({ retried, max_retry }) => `${retried} of ${max_retry}` };
+const error: Column = {
+  name: 'last error',
+  wide: true,
+  cell: ({ error_message }) =>
+    error_message ? <Text value={error_message} titled class="cut problem-text" /> : <span class="none">–</span>,
+};
+const next: Column = { name: 'due', number: true, cell: ({ next_process_at }) => <Ago at={next_process_at} /> };
+
+/** Columns of a list besides the task and its payload. */
+export const COLUMNS: Readonly<Record<State, readonly Column[]>> = {
+  active: [
+    {
+      name: 'running for',
+      number: true,
+      cell: (task) => (task.is_orphaned ? <span class="flag bad">orphaned</span> : <Elapsed since={task.start_time} />),
+    },
+    { name: 'deadline', number: true, cell: ({ deadline }) => <Ago at={deadline} /> },
+    tries,
+  ],
+  pending: [tries],
+  aggregating: [],
+  scheduled: [next],
+  retry: [error, tries, next],
+  archived: [error, tries, { name: 'failed', number: true, cell: ({ last_failed_at }) => <Ago at={last_failed_at} /> }],
+  completed: [
+    { name: 'completed', number: true, cell: ({ completed_at }) => <Ago at={completed_at} /> },
+    {
+      name: 'kept for',
+      number: true,
+      cell: ({ ttl_seconds }) => (ttl_seconds && ttl_seconds > 0 ? duration(ttl_seconds) : <span class="none">–</span>),
+    },
+  ],
+};

@@ -1,0 +1,50 @@
+import type { Place } from '../api/endpoints.js';
+import type { State } from '../api/types.js';
+import { href, navigate, useRoute } from '../app/router.js';
+import { Text } from '../ui/text.js';
+import { Groups } from '../pages/queue-summary.js';
+import { Browse } from './browse.js';
+import { FilterForm } from './filter-form.js';
+import { chosenFilters, type Filters, isSearch } from './filters.js';
+import { SearchList } from './search-list.js';
+
+interface ListPageProps {
+  queue: string;
+  state: State;
+  /** How many tasks are in the state, as far as is known. */
+  count: number;
+}
+
+const ChooseGroup = ({ queue }: { queue: string }) => (
+  <section class="card">
+    <header>
+      <h2>Groups</h2>
+    </header>
+    <Groups queue={queue} />
+  </section>
+);
+
+/** The tasks in a state: page by page, or what a search finds. Aggregating ones are listed by group. */
+export function ListPage({ queue, state, count }: ListPageProps) {
+  const { path, query } = useRoute();
+  const group = state === 'aggregating' ? query['group'] : undefined;
+  if (state === 'aggregating' && group === undefined) return <ChooseGroup queue={queue} />;
+  const place: Place = { queue, state, group };
+  const filters = chosenFilters(query);
+  const search = (wanted: Filters): void => navigate(path, { ...wanted, group, size: query['size'] });
+  return (
+    <>
+      {group !== undefined && (
+        <p class="crumb">
+          <a href={href(path)}>Groups</a> / <Text value={group} />
+        </p>
+      )}
+      <FilterForm state={state} filters={filters} onSearch={search} />
+      {isSearch(filters) ? (
+        <SearchList key={JSON.stringify([place, filters])} place={place} filters={filters} total={count} />
+      ) : (
+        <Browse place={place} total={count} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,68 @@
+import type { Place } from '../api/endpoints.js';
+import { count, plural } from '../text/format.js';
+import { Empty, Failure } from '../ui/blank.js';
+import { SelectionBar } from './actions.js';
+import type { Filters } from './filters.js';
+import { useSearch } from './search.js';
+import { useSelection } from './selection.js';
+import { Damaged, TaskTable } from './task-table.js';
+
+interface SearchListProps {
+  place: Place;
+  filters: Filters;
+  total: number;
+}
+
+/** How far the search has come, in words and as a bar; it can be stopped, and gone on with. */
+function Progress({ search, total }: { search: ReturnType<typeof useSearch>; total: number }) {
+  const { state, stop, goOn, again } = search;
+  const done = state.cursor === null;
+  const of = Math.max(total, state.scanned);
+  return (
+    <div class="search-state">
+      <p role="status">
+        <b>{plural(state.found.length, 'task')}</b> found; looked at {count(state.scanned)}
+        {!done && of > 0 && ` of ${count(of)}`}
+        {done && ', which is all'}
+      </p>
+      {state.running && (
+        <progress max={of || 1} value={state.scanned} aria-label="Search">
+          {count(state.scanned)}
+        </progress>
+      )}
+      {state.running && (
+        <button type="button" class="button plain small" onClick={stop}>
+          Stop
+        </button>
+      )}
+      {!state.running && !done && (
+        <button type="button" class="button plain small" onClick={goOn}>
+          Search on
+        </button>
+      )}
+      {!state.running && (
+        <button type="button" class="button plain small" onClick={again}>
+          Search again
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function SearchList({ place, filters, total }: SearchListProps) {
+  const search = useSearch(place, filters);
+  const { state } = search;
+  const selection = useSelection(state.found.map(({ id }) => id));
+  return (
+    <>
+      <Progress search={search} total={total} />
+      {state.error && <Failure error={state.error} retry={search.goOn} />}
+      {state.found.length > 0 && <TaskTable tasks={state.found} state={place.state} selection={selection} />}
+      {state.found.length === 0 && !state.running && !state.error && (
+        <Empty title={state.cursor === null ? 'No task is like that' : 'Nothing found so far'} />
+      )}
+      <Damaged queue={place.queue} entries={state.damaged} onDone={search.again} />
+      <SelectionBar place={place} selection={selection} onDone={search.again} />
+    </>
+  );
+}

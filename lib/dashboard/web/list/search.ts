@@ -1,0 +1,90 @@
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import type { ApiError } from '../api/client.js';
+import { api, type Place } from '../api/endpoints.js';
+import type { ListedTask, TaskList } from '../api/types.js';
+import type { Filters } from './filters.js';
+
+/** Entries looked at per call: some ten milliseconds of Redis each. */
+const SCAN = 5000;
+/** The search rests after so many more were found. */
+const ENOUGH = 100;
+
+export interface SearchState {
+  found: readonly ListedTask[];
+  damaged: TaskList['damaged'];
+  /** How many entries were looked at. */
+  scanned: number;
+  /** Where it goes on; null at the end. */
+  cursor: string | null | undefined;
+  running: boolean;
+  error: ApiError | undefined;
+}
+
+const START: SearchState = { found: [], damaged: [], scanned: 0, cursor: undefined, running: true, error: undefined };
+
+function add(state: SearchState, reply: TaskList): SearchState {
+  const ids = new Set(state.found.map(({ id }) => id));
+  return {
+    ...state,
+    found: [...state.found, ...reply.tasks.filter(({ id }) => !ids.has(id))],
+    damaged: [...state.damaged, ...(reply.damaged ?? [])],
+    scanned: state.scanned + (reply.scanned ?? 0),
+    cursor: reply.next_cursor,
+  };
+}
+
+/** One run of the search, until enough is found, it has come to the end, or it is stopped. */
+async function run(
+  from: SearchState,
+  step: (cursor: string | undefined) => Promise<TaskList>,
+  report: (state: SearchState) => void,
+  stopped: () => boolean,
+): Promise<void> {
+  let state: SearchState = { ...from, running: true, error: undefined };
+  const target = from.found.length + ENOUGH;
+  while (!stopped()) {
+    try {
+      state = add(state, await step(state.cursor ?? undefined));
+    } catch (error) {
+      if (!stopped()) report({ ...state, running: false, error: error as ApiError });
+      return;
+    }
+    if (stopped()) return;
+    const running = state.cursor !== null && state.found.length < target;
+    report({ ...state, running });
+    if (!running) return;
+  }
+}
+
+/** Goes through a list of any length in steps; tells what it found so far, and can be stopped and gone on with. */
+export function useSearch(place: Place, filters: Filters) {
+  const key = JSON.stringify([place, filters]);
+  const [state, setState] = useState<SearchState>(START);
+  const [active, setActive] = useState<AbortController>();
+  const begin = useCallback(
+    (from: SearchState) => {
+      const stop = new AbortController();
+      setActive(stop);
+      setState({ ...from, running: true });
+      const step = (cursor: string | undefined) =>
+        api.list(place, { ...filters, cursor, scan: SCAN, size: ENOUGH }, stop.signal);
+      void run(from, step, setState, () => stop.signal.aborted);
+      return stop;
+    },
+    [key],
+  );
+  useEffect(() => {
+    const stop = begin(START);
+    return () => stop.abort();
+  }, [begin]);
+  useEffect(() => () => active?.abort(), [active]);
+  return {
+    state,
+    stop: () => {
+      active?.abort();
+      setState((old) => ({ ...old, running: false }));
+    },
+    goOn: () => void begin(state),
+    again: () => void begin(START),
+  };
+}

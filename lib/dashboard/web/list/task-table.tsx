@@ -1,0 +1,142 @@
+import { api } from '../api/endpoints.js';
+import type { ListedTask, State, TaskList } from '../api/types.js';
+import { useMay } from '../app/config.js';
+import { paths } from '../app/router.js';
+import { bytes } from '../text/format.js';
+import { visible } from '../text/visible.js';
+import { perform } from '../ui/notices.js';
+import { Text } from '../ui/text.js';
+import { COLUMNS } from './columns.js';
+import type { Selection } from './selection.js';
+
+interface TaskTableProps {
+  tasks: readonly ListedTask[];
+  state: State;
+  selection: Selection;
+  dim?: boolean;
+}
+
+function Payload({ task }: { task: ListedTask }) {
+  if (task.redacted) return <span class="flag">redacted</span>;
+  if (task.payload_size === 0) return <span class="none">empty</span>;
+  return (
+    <>
+      <Text value={task.payload.slice(0, 300)} class="cut mono" />
+      {task.payload_cut && <span class="faint nowrap"> {bytes(task.payload_size)}</span>}
+    </>
+  );
+}
+
+function Row({ task, state, selection, selectable }: TaskTableProps & { task: ListedTask; selectable: boolean }) {
+  const selected = selection.has(task.id);
+  return (
+    <tr data-row aria-selected={selectable ? selected : undefined} class={selected ? 'selected' : ''}>
+      {selectable && (
+        <td class="pick">
+          <input
+            type="checkbox"
+            checked={selected}
+            aria-label={`Select task ${visible(task.id)}`}
+            onChange={() => selection.toggle(task.id)}
+          />
+        </td>
+      )}
+      <th scope="row" class="task">
+        <a href={paths.task(task.queue, task.id)} data-open>
+          <Text value={task.type} titled class="cut" />
+          <Text value={task.id} titled class="cut mono id" />
+        </a>
+      </th>
+      <td class="payload" data-label="payload">
+        <Payload task={task} />
+      </td>
+      {COLUMNS[state].map(({ name, number, wide, cell }) => (
+        <td key={name} class={`${number ? 'number ' : ''}${wide ? 'wide' : ''}`} data-label={name}>
+          {cell(task)}
+        </td>
+      ))}
+    </tr>
+  );
+}
+
+function Head({ tasks, state, selection, selectable }: TaskTableProps & { selectable: boolean }) {
+  const all = selection.ids.length === tasks.length && tasks.length > 0;
+  return (
+    <thead>
+      <tr>
+        {selectable && (
+          <th scope="col" class="pick">
+            <input
+              {...{ type: 'checkbox', checked: all, indeterminate: !all && selection.ids.length > 0 }}
+              aria-label="Select all on this page"
+              onChange={selection.toggleAll}
+            />
+          </th>
+        )}
+        <th scope="col">task</th>
+        <th scope="col">payload</th>
+        {COLUMNS[state].map(({ name, number }) => (
+          <th key={name} scope="col" class={number ? 'number' : ''}>
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+export function TaskTable(props: TaskTableProps) {
+  const selectable = useMay()('act') || useMay()('destroy');
+  return (
+    <div class={`table-card${props.dim ? ' dim' : ''}`}>
+      <table class="grid-table cards tasks">
+        <Head {...props} selectable={selectable} />
+        <tbody>
+          {props.tasks.map((task) => (
+            <Row key={task.id} {...props} task={task} selectable={selectable} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface DamagedProps {
+  queue: string;
+  entries: TaskList['damaged'];
+  onDone: () => void;
+}
+
+/** Entries of the list that are no readable task. */
+export function Damaged({ queue, entries, onDone }: DamagedProps) {
+  const may = useMay();
+  const remove = async (id: string): Promise<void> => {
+    if (await perform(`Entry “${visible(id)}” is deleted.`, () => api.remove(queue, id))) onDone();
+  };
+  if (entries.length === 0) return null;
+  return (
+    <section class="card damaged">
+      <header>
+        <h2>Cannot be read ({entries.length})</h2>
+      </header>
+      <ul>
+        {entries.map(({ id, error }) => (
+          <li key={id}>
+            <div>
+              <Text value={id} class="mono" />
+              <p class="problem-text">
+                <Text value={error} />
+              </p>
+            </div>
+            {may('destroy') && (
+              <button type="button" class="button plain small" onClick={() => void remove(id)}>
+                Delete
+                <span class="sr-only"> {visible(id)}</span>
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

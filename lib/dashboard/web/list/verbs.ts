@@ -1,0 +1,56 @@
+import type { Verb } from '../api/endpoints.js';
+import type { Role, State } from '../api/types.js';
+import { plural } from '../text/format.js';
+
+/** What may be done with the tasks of a list in this state. */
+export const VERBS: Readonly<Record<State, readonly Verb[]>> = {
+  active: ['cancel'],
+  pending: ['archive', 'delete'],
+  aggregating: ['run', 'archive', 'delete'],
+  scheduled: ['run', 'archive', 'delete'],
+  retry: ['run', 'archive', 'delete'],
+  archived: ['run', 'delete'],
+  completed: ['delete'],
+};
+
+export const NEEDS: Readonly<Record<Verb, Role>> = { run: 'act', archive: 'act', cancel: 'act', delete: 'destroy' };
+
+export const LABELS: Readonly<Record<Verb, string>> = {
+  run: 'Run now',
+  archive: 'Archive',
+  delete: 'Delete',
+  cancel: 'Cancel',
+};
+
+const DONE: Readonly<Record<Verb, string>> = {
+  run: 'made pending',
+  archive: 'archived',
+  delete: 'deleted',
+  cancel: 'asked to stop',
+};
+
+/** What the dialog says before all tasks of a state are acted on. */
+export const WARNINGS: Readonly<Record<Verb, string>> = {
+  run: 'They become pending at once, whatever time they were to be processed at.',
+  archive:
+    'They are not processed any more, until somebody runs them. The archive keeps a limited number: the oldest go first.',
+  delete: 'This cannot be undone.',
+  cancel: 'Each is asked to stop. What that does is up to its handler; then it is retried as its options say.',
+};
+
+/** The reply to a batch names those done and those not: `{ archived_ids, error_ids }`. */
+export function batchResult(verb: Verb, reply: Readonly<Record<string, readonly string[] | null>>): [string, boolean] {
+  const names = Object.keys(reply).filter((name) => Array.isArray(reply[name]));
+  const failed = names.filter((name) => /^(error|failed)_ids$/.test(name)).flatMap((name) => reply[name] ?? []);
+  const done = names.filter((name) => !/^(error|failed)_ids$/.test(name)).flatMap((name) => reply[name] ?? []);
+  const first = `${plural(done.length, 'task')} ${DONE[verb]}`;
+  if (failed.length === 0) return [`${first}.`, false];
+  const shown = failed.slice(0, 3).join(', ') + (failed.length > 3 ? ', …' : '');
+  return [`${first}, ${failed.length} not: ${shown}. They have changed their state meanwhile, or are gone.`, true];
+}
+
+/** The reply to an all-form: one number, or nothing. */
+export function allResult(verb: Verb, reply: Readonly<Record<string, number>> | undefined): string {
+  const done = Object.values(reply ?? {}).find((value) => typeof value === 'number');
+  return done === undefined ? `All tasks ${DONE[verb]}.` : `${plural(done, 'task')} ${DONE[verb]}.`;
+}

@@ -1,0 +1,76 @@
+import { ApiError, messageOf } from '../api/client.js';
+import { api } from '../api/endpoints.js';
+import type { Live, QueueRow, Sample } from '../api/types.js';
+import { repeat } from '../app/resource.js';
+import { Store } from '../app/store.js';
+
+export interface Moment {
+  /** Milliseconds since 1970, by the server's clock. */
+  t: number;
+  queues: Sample['queues'];
+}
+
+export interface LiveState {
+  /** `connecting` before the first answer; `away` while Redis or the application does not answer. */
+  status: 'connecting' | 'live' | 'away' | 'refused';
+  error: string;
+  queues: readonly QueueRow[];
+  /** Oldest first. */
+  moments: readonly Moment[];
+  /** When the last answer came, by the browser's clock. */
+  answeredAt: number | undefined;
+  /** How far the server's clock is ahead of the browser's, milliseconds. */
+  ahead: number;
+}
+
+/** As many as the server keeps, and a little more. */
+const MOST_MOMENTS = 900;
+/** What is older is not shown: milliseconds. */
+const WINDOW = 15 * 60_000;
+
+export const live = new Store<LiveState>({
+  status: 'connecting',
+  error: '',
+  queues: [],
+  moments: [],
+  answeredAt: undefined,
+  ahead: 0,
+});
+
+let sequence: number | undefined;
+
+const moment = (sample: Sample): Moment => ({
+  t: typeof sample.t === 'number' ? sample.t : Date.parse(sample.t),
+  queues: sample.queues,
+});
+
+function take(state: LiveState, reply: Live): LiveState {
+  const restarted = sequence !== undefined && reply.sequence < sequence;
+  sequence = reply.sequence;
+  const now = Date.parse(reply.now);
+  const known = restarted ? [] : state.moments;
+  const last = known.at(-1)?.t ?? 0;
+  const moments = [...known, ...reply.samples.map(moment).filter(({ t }) => t > last)]
+    .filter(({ t }) => t > now - WINDOW)
+    .slice(-MOST_MOMENTS);
+  return { status: 'live', error: '', queues: reply.queues, moments, answeredAt: Date.now(), ahead: now - Date.now() };
+}
+
+async function look(): Promise<void> {
+  try {
+    const reply = await api.live(sequence);
+    live.update((state) => take(state, reply));
+  } catch (error) {
+    const away = !(error instanceof ApiError) || error.isAway;
+    live.update((state) => ({ ...state, status: away ? 'away' : 'refused', error: messageOf(error) }));
+  }
+}
+
+/** Asks every `interval` milliseconds, while the tab is seen. */
+export const follow = (interval: number): (() => void) => repeat(look, interval);
+
+/** Asks at once: after something was done that changes the numbers. */
+export const refreshLive = (): void => void look();
+
+/** The server's time now, as far as is known: for countdowns and ages. */
+export const serverNow = (): number => Date.now() + live.get().ahead;

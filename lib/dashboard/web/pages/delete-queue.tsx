@@ -1,0 +1,60 @@
+import { useState } from 'preact/hooks';
+import { api } from '../api/endpoints.js';
+import type { Queue } from '../api/types.js';
+import { navigate } from '../app/router.js';
+import { refreshLive } from '../live/live.js';
+import { plural } from '../text/format.js';
+import { visible } from '../text/visible.js';
+import { FormDialog } from '../ui/dialog.js';
+import { tell } from '../ui/notices.js';
+import { Text } from '../ui/text.js';
+
+/** Asks for the queue's name first: there is no way back. */
+export function DeleteQueue({ row, onClose }: { row: Queue; onClose: () => void }) {
+  const [typed, setTyped] = useState('');
+  const [force, setForce] = useState(false);
+  const remove = async (): Promise<void> => {
+    await api.deleteQueue(row.queue, force);
+    tell(`Queue “${visible(row.queue)}” is deleted.`);
+    refreshLive();
+    navigate([]);
+  };
+  return (
+    <FormDialog
+      title="Delete this queue?"
+      does="Delete queue"
+      danger
+      ready={typed === row.queue}
+      onSubmit={remove}
+      onClose={onClose}
+    >
+      <p>
+        The queue{' '}
+        <b>
+          <Text value={row.queue} />
+        </b>{' '}
+        with its history goes, and {plural(row.size, 'task')} with it. This cannot be undone.
+      </p>
+      <label class="field">
+        <span>
+          Type the queue’s name,{' '}
+          <code>
+            <Text value={row.queue} />
+          </code>
+        </span>
+        <input
+          value={typed}
+          autocomplete="off"
+          spellcheck={false}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+      </label>
+      <label class="check">
+        <input type="checkbox" checked={force} onChange={(event) => setForce(event.currentTarget.checked)} />
+        <span>
+          Even if it holds tasks. Without this, a queue that is not empty is refused; with running tasks it always is.
+        </span>
+      </label>
+    </FormDialog>
+  );
+}

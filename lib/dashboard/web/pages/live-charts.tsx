@@ -1,0 +1,60 @@
+import { live } from '../live/live.js';
+import { highest, rates, recent, sums } from '../live/series.js';
+import { useStore } from '../app/store.js';
+import { compact, duration, percent, rate } from '../text/format.js';
+import { niceTime } from '../ui/chart-geometry.js';
+import { Chart } from '../ui/chart.js';
+
+const seconds = (value: number): string => duration(value / 1000);
+
+/** Throughput, failures, backlog and latency since the server began to look; of one queue, or of all. */
+export function LiveCharts({ queue }: { queue?: string }) {
+  const moments = useStore(live, ({ moments }) => moments);
+  const times = moments.map(({ t }) => t);
+  const processed = rates(moments, (sample) => sample.processed_total, queue);
+  const failed = rates(moments, (sample) => sample.failed_total, queue);
+  const latency = highest(moments, (sample) => sample.latency_ms, queue);
+  const pending = sums(moments, (sample) => sample.pending, queue);
+  const waiting = sums(moments, (sample) => sample.scheduled + sample.aggregating, queue);
+  const retry = sums(moments, (sample) => sample.retry, queue);
+  const share = percent(recent(failed), recent(processed));
+  return (
+    <div class="charts">
+      <Chart
+        {...{ title: 'Throughput', unit: 'tasks/s', figure: rate(recent(processed)), times, format: rate }}
+        series={[{ name: 'processed', tone: 'accent', values: processed }]}
+      />
+      <Chart
+        {...{ title: 'Failures', unit: 'failed/s', figure: rate(recent(failed)), times, format: rate }}
+        note={share}
+        series={[{ name: 'failed', tone: 'archived', values: failed }]}
+      />
+      <Chart
+        {...{
+          title: 'Backlog',
+          unit: 'pending',
+          figure: compact(pending.at(-1) ?? 0),
+          times,
+          format: compact,
+          stack: true,
+        }}
+        series={[
+          { name: 'pending', tone: 'pending', values: pending },
+          { name: 'retry', tone: 'retry', values: retry },
+          { name: 'later', tone: 'scheduled', values: waiting },
+        ]}
+      />
+      <Chart
+        {...{
+          title: 'Latency',
+          unit: 'oldest pending',
+          figure: seconds(latency.at(-1) ?? 0),
+          times,
+          format: seconds,
+          nice: niceTime,
+        }}
+        series={[{ name: queue === undefined ? 'longest' : 'oldest', tone: 'completed', values: latency }]}
+      />
+    </div>
+  );
+}

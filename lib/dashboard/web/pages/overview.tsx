@@ -1,0 +1,77 @@
+import { Page } from '../app/page.js';
+import { replaceQuery, useRoute } from '../app/router.js';
+import { useStore } from '../app/store.js';
+import { isBad, type Queue } from '../api/types.js';
+import { live } from '../live/live.js';
+import { bytes, count, percent, plural } from '../text/format.js';
+import { Empty, Loading } from '../ui/blank.js';
+import { AllDays } from './all-days.js';
+import { LiveCharts } from './live-charts.js';
+import { QueueTable } from './queue-table.js';
+
+const total = (queues: readonly Queue[], pick: (queue: Queue) => number): number =>
+  queues.reduce((sum, queue) => sum + pick(queue), 0);
+
+function Totals({ queues }: { queues: readonly Queue[] }) {
+  const processed = total(queues, (queue) => queue.processed);
+  const failed = total(queues, (queue) => queue.failed);
+  const facts: [string, string][] = [
+    ['tasks stored', count(total(queues, ({ size }) => size))],
+    ['running now', count(total(queues, ({ active }) => active))],
+    ['processed today', count(processed)],
+    ['failed today', `${count(failed)} (${percent(failed, processed)})`],
+    ['archived', count(total(queues, ({ archived }) => archived))],
+    ['memory of tasks', bytes(total(queues, (queue) => queue.memory_usage_bytes))],
+  ];
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd class="number">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+const NoQueues = () => (
+  <Empty title="No queue yet">
+    A queue comes into being with its first task. Enqueue one from your application, or from this console.
+  </Empty>
+);
+
+export function Overview() {
+  const status = useStore(live, ({ status }) => status);
+  const queues = useStore(live, ({ queues }) => queues);
+  const { query } = useRoute();
+  const filter = query['filter'] ?? '';
+  if (status === 'connecting') {
+    return (
+      <Page title="Overview">
+        <Loading rows={8} />
+      </Page>
+    );
+  }
+  const shown = queues.filter(({ queue }) => queue.toLowerCase().includes(filter.toLowerCase()));
+  return (
+    <Page title="Overview">
+      <LiveCharts />
+      <Totals queues={queues.filter((row): row is Queue => !isBad(row))} />
+      <section aria-label="Queues">
+        <div class="bar-line">
+          <h2>{plural(queues.length, 'queue')}</h2>
+          <input
+            {...{ type: 'search', value: filter, placeholder: 'Filter queues', 'aria-label': 'Filter queues' }}
+            data-search
+            onInput={(event) => replaceQuery({ ...query, filter: event.currentTarget.value })}
+          />
+        </div>
+        {queues.length === 0 && <NoQueues />}
+        {queues.length > 0 && shown.length === 0 && <Empty title={`No queue has “${filter}” in its name`} />}
+        {shown.length > 0 && <QueueTable rows={shown} />}
+      </section>
+      <AllDays />
+    </Page>
+  );
+}

@@ -1,0 +1,73 @@
+import { api } from '../api/endpoints.js';
+import type { Queue } from '../api/types.js';
+import { paths } from '../app/router.js';
+import { useResource } from '../app/resource.js';
+import { bytes, count, duration, percent } from '../text/format.js';
+import { Failure, Loading } from '../ui/blank.js';
+import { Days } from '../ui/days.js';
+import { Text } from '../ui/text.js';
+import { LiveCharts } from './live-charts.js';
+
+function Facts({ row }: { row: Queue }) {
+  const facts: [string, string][] = [
+    ['tasks stored', count(row.size)],
+    ['oldest pending', row.pending > 0 ? duration(row.oldest_pending_ms / 1000) : 'none'],
+    ['processed today', count(row.processed)],
+    ['failed today', `${count(row.failed)} (${percent(row.failed, row.processed)})`],
+    ['processed ever', count(row.processed_total)],
+    ['failed ever', count(row.failed_total)],
+    ['memory, about', bytes(row.memory_usage_bytes)],
+  ];
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd class="number">{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+export function Groups({ queue }: { queue: string }) {
+  const { data, error, reload } = useResource(`groups ${queue}`, (signal) => api.groups(queue, signal), {
+    every: 5000,
+  });
+  if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={2} />;
+  const groups = data.groups ?? [];
+  if (groups.length === 0) return <p class="faint">No group has tasks that wait to be aggregated.</p>;
+  return (
+    <ul class="groups">
+      {groups.map(({ group, size }) => (
+        <li key={group} data-row>
+          <a href={paths.list(queue, 'aggregating', { group })} data-open>
+            <Text value={group} titled class="cut" />
+            <span class="number">{count(size)}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function QueueSummary({ queue }: { queue: string }) {
+  const { data, error, reload } = useResource(`queue ${queue}`, (signal) => api.queue(queue, signal), { every: 5000 });
+  if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={8} />;
+  const days = [...data.history].sort((a, b) => (a.date < b.date ? -1 : 1));
+  return (
+    <>
+      <LiveCharts queue={queue} />
+      <Facts row={data.current} />
+      <div class="halves">
+        <Days title={`Last ${days.length} days`} days={days} />
+        <section class="card">
+          <header>
+            <h2>Groups</h2>
+          </header>
+          <Groups queue={queue} />
+        </section>
+      </div>
+    </>
+  );
+}

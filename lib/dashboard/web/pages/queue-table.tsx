@@ -1,0 +1,151 @@
+import { useMemo } from 'preact/hooks';
+import { api } from '../api/endpoints.js';
+import { type BadQueue, isBad, type Queue, type QueueRow, STATES, type State } from '../api/types.js';
+import { useMay } from '../app/config.js';
+import { paths } from '../app/router.js';
+import { useStore } from '../app/store.js';
+import { live, type Moment } from '../live/live.js';
+import { rates, recent } from '../live/series.js';
+import { bytes, compact, count, duration, percent, rate } from '../text/format.js';
+import { visible } from '../text/visible.js';
+import { Button } from '../ui/button.js';
+import { perform } from '../ui/notices.js';
+import { Spark } from '../ui/spark.js';
+import { Text } from '../ui/text.js';
+
+const COLUMNS: readonly State[] = ['pending', 'active', 'aggregating', 'scheduled', 'retry', 'archived', 'completed'];
+
+/** How the tasks of a queue are spread over its states, as one thin line. */
+function Mix({ row }: { row: Queue }) {
+  const parts = STATES.filter((state) => row[state] > 0);
+  return (
+    <span class="mix" aria-hidden="true">
+      {parts.map((state) => (
+        <span key={state} class={`tone-${state}`} style={{ flexGrow: row[state] }} />
+      ))}
+    </span>
+  );
+}
+
+export function PauseButton({ row, small = true }: { row: Queue; small?: boolean }) {
+  const name = visible(row.queue);
+  const press = (): Promise<boolean> =>
+    row.paused
+      ? perform(`Queue “${name}” goes on.`, () => api.resume(row.queue))
+      : perform(`Queue “${name}” is paused.`, () => api.pause(row.queue));
+  const does = row.paused ? 'Resume' : 'Pause';
+  return (
+    <Button small={small} onClick={press} label={`${does} queue ${name}`}>
+      {does}
+    </Button>
+  );
+}
+
+function Throughput({ queue, moments }: { queue: string; moments: readonly Moment[] }) {
+  const values = useMemo(() => rates(moments, (sample) => sample.processed_total, queue), [moments, queue]);
+  return (
+    <td class="number throughput" data-label="tasks/s">
+      <Spark times={moments.map(({ t }) => t)} values={values} tone="accent" />
+      {rate(recent(values))}
+    </td>
+  );
+}
+
+function Counts({ row }: { row: Queue }) {
+  return COLUMNS.map((state) => (
+    <td key={state} class="number" data-label={state}>
+      <a class={row[state] === 0 ? 'none' : ''} href={paths.list(row.queue, state)} title={count(row[state])}>
+        {compact(row[state])}
+        <span class="sr-only"> {state}</span>
+      </a>
+    </td>
+  ));
+}
+
+function Good({ row, moments }: { row: Queue; moments: readonly Moment[] }) {
+  const may = useMay();
+  const late = row.oldest_pending_ms > 60_000;
+  return (
+    <tr data-row>
+      <th scope="row" class="name">
+        <a href={paths.queue(row.queue)} data-open>
+          <Text value={row.queue} titled class="cut" />
+        </a>
+        {row.paused && <span class="flag">paused</span>}
+        <Mix row={row} />
+      </th>
+      <Throughput queue={row.queue} moments={moments} />
+      <Counts row={row} />
+      <td class={`number${late ? ' warn' : ''}`} data-label="oldest pending">
+        {row.pending > 0 ? duration(row.oldest_pending_ms / 1000) : <span class="none">–</span>}
+      </td>
+      <td class="number" data-label="failed today" title={`${count(row.failed)} of ${count(row.processed)}`}>
+        {row.failed > 0 ? percent(row.failed, row.processed) : <span class="none">0%</span>}
+      </td>
+      <td class="number" data-label="memory">
+        {bytes(row.memory_usage_bytes)}
+      </td>
+      {may('act') && (
+        <td class="row-actions">
+          <PauseButton row={row} />
+        </td>
+      )}
+    </tr>
+  );
+}
+
+const Bad = ({ row, columns }: { row: BadQueue; columns: number }) => (
+  <tr data-row class="bad-row">
+    <th scope="row" class="name">
+      <a href={paths.queue(row.queue)} data-open>
+        <Text value={row.queue} titled class="cut" />
+      </a>
+      <span class="flag bad">cannot be read</span>
+    </th>
+    <td colSpan={columns - 1} class="wrap">
+      <Text value={row.error} />
+    </td>
+  </tr>
+);
+
+export function QueueTable({ rows }: { rows: readonly QueueRow[] }) {
+  const moments = useStore(live, ({ moments }) => moments);
+  const may = useMay();
+  const heads = [
+    'tasks/s',
+    ...COLUMNS.map((state) => (state === 'aggregating' ? 'grouped' : state)),
+    'oldest',
+    'failed',
+    'memory',
+  ];
+  return (
+    <div class="table-card">
+      <table class="grid-table cards queues">
+        <thead>
+          <tr>
+            <th scope="col">queue</th>
+            {heads.map((head) => (
+              <th key={head} scope="col" class="number">
+                {head}
+              </th>
+            ))}
+            {may('act') && (
+              <th scope="col">
+                <span class="sr-only">actions</span>
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) =>
+            isBad(row) ? (
+              <Bad key={row.queue} row={row} columns={heads.length + (may('act') ? 2 : 1)} />
+            ) : (
+              <Good key={row.queue} row={row} moments={moments} />
+            ),
+          )}
+        </tbody>
+      </table>
+    </div>
+  );
+}

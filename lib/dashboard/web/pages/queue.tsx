@@ -1,0 +1,82 @@
+import { useState } from 'preact/hooks';
+import { type Queue, isBad, STATES, type State } from '../api/types.js';
+import { useMay } from '../app/config.js';
+import { Page } from '../app/page.js';
+import { paths } from '../app/router.js';
+import { useStore } from '../app/store.js';
+import { live } from '../live/live.js';
+import { ListPage } from '../list/list-page.js';
+import { compact } from '../text/format.js';
+import { Text } from '../ui/text.js';
+import { DeleteQueue } from './delete-queue.js';
+import { PauseButton } from './queue-table.js';
+import { QueueSummary } from './queue-summary.js';
+
+function Tabs({ queue, state, row }: { queue: string; state?: State; row: Queue | undefined }) {
+  return (
+    <nav class="tabs" aria-label="States">
+      <a href={paths.queue(queue)} aria-current={state === undefined ? 'page' : undefined}>
+        Summary
+      </a>
+      {STATES.map((one) => (
+        <a
+          key={one}
+          class={`tone-${one}`}
+          href={paths.list(queue, one)}
+          aria-current={state === one ? 'page' : undefined}
+        >
+          {one} <b class="number">{row ? compact(row[one]) : '–'}</b>
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function Actions({ row }: { row: Queue }) {
+  const may = useMay();
+  const [deleting, setDeleting] = useState(false);
+  return (
+    <>
+      {may('act') && (
+        <a class="button plain" href={paths.enqueue({ queue: row.queue })}>
+          Enqueue
+        </a>
+      )}
+      {may('act') && <PauseButton row={row} small={false} />}
+      {may('destroy') && (
+        <button type="button" class="button plain" onClick={() => setDeleting(true)}>
+          Delete queue
+        </button>
+      )}
+      {deleting && <DeleteQueue row={row} onClose={() => setDeleting(false)} />}
+    </>
+  );
+}
+
+/** One queue: a summary, or the tasks in a state. */
+export function QueuePage({ queue, state }: { queue: string; state?: State }) {
+  const rows = useStore(live, ({ queues }) => queues);
+  const found = rows.find((candidate) => candidate.queue === queue);
+  const row = found && !isBad(found) ? found : undefined;
+  const heading = (
+    <>
+      <Text value={queue} />
+      {row?.paused && <span class="flag">paused</span>}
+    </>
+  );
+  return (
+    <Page
+      title={state ? `${queue}: ${state}` : queue}
+      above="Queue"
+      heading={heading}
+      actions={row && <Actions row={row} />}
+    >
+      <Tabs queue={queue} state={state} row={row} />
+      {state ? (
+        <ListPage key={state} queue={queue} state={state} count={row?.[state] ?? 0} />
+      ) : (
+        <QueueSummary queue={queue} />
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,43 @@
+import type { ComponentChildren } from 'preact';
+import type { ApiError } from '../api/client.js';
+import { Text } from './text.js';
+
+/** What stands where there is nothing. */
+export const Empty = ({ title, children }: { title: string; children?: ComponentChildren }) => (
+  <div class="blank">
+    <p class="blank-title">{title}</p>
+    {children && <div class="blank-body">{children}</div>}
+  </div>
+);
+
+/** Grey lines where rows will be. */
+export const Loading = ({ rows = 5 }: { rows?: number }) => (
+  <div class="loading" role="status">
+    <span class="sr-only">Loading</span>
+    {Array.from({ length: rows }, (_, index) => (
+      <div key={index} class="loading-row" />
+    ))}
+  </div>
+);
+
+const TITLES: Readonly<Record<number, string>> = {
+  0: 'The application does not answer',
+  401: 'You are not signed in',
+  403: 'You may not see this',
+  404: 'Not found',
+  503: 'Redis does not answer',
+};
+
+export const Failure = ({ error, retry }: { error: ApiError; retry?: () => void }) => (
+  <div class="blank failure" role="alert">
+    <p class="blank-title">{TITLES[error.status] ?? 'This could not be read'}</p>
+    <p class="blank-body">
+      <Text value={error.message} />
+    </p>
+    {retry && (
+      <button type="button" class="button plain" onClick={retry}>
+        Try again
+      </button>
+    )}
+  </div>
+);

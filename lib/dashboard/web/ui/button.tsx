@@ -1,0 +1,37 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+
+interface ButtonProps {
+  children: ComponentChildren;
+  onClick: () => unknown;
+  kind?: 'plain' | 'primary' | 'danger';
+  small?: boolean;
+  disabled?: boolean;
+  label?: string;
+}
+
+/** A button that cannot be pressed twice: it is busy until what it does is done. */
+export function Button({ children, onClick, kind = 'plain', small = false, disabled = false, label }: ButtonProps) {
+  const [busy, setBusy] = useState(false);
+  const press = async (): Promise<void> => {
+    if (busy) return;
+    setBusy(true);
+    try {
+      await onClick();
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <button
+      type="button"
+      class={`button ${kind}${small ? ' small' : ''}`}
+      disabled={disabled}
+      aria-busy={busy}
+      aria-label={label}
+      onClick={() => void press()}
+    >
+      {children}
+    </button>
+  );
+}

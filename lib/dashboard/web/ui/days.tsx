@@ -1,0 +1,43 @@
+import type { Daily } from '../api/types.js';
+import { count, percent } from '../text/format.js';
+
+/** Days as bars, oldest first: succeeded below, failed on top. */
+export function Days({ title, days }: { title: string; days: readonly Daily[] }) {
+  const top = Math.max(1, ...days.map(({ processed }) => processed));
+  const total = days.reduce((sum, { processed }) => sum + processed, 0);
+  const failed = days.reduce((sum, day) => sum + day.failed, 0);
+  return (
+    <section class="card days">
+      <header>
+        <h2>{title}</h2>
+        <p class="faint">
+          {count(total)} processed, {count(failed)} failed ({percent(failed, total)})
+        </p>
+      </header>
+      <div class="scroll-x" tabIndex={0} role="region" aria-label={title}>
+        <table class="bars">
+          <thead class="sr-only">
+            <tr>
+              <th scope="col">day</th>
+              <th scope="col">processed</th>
+            </tr>
+          </thead>
+          <tbody>
+            {days.map((day) => (
+              <tr key={day.date} title={`${day.date}: ${count(day.processed)} processed, ${count(day.failed)} failed`}>
+                <th scope="row">{day.date.slice(5)}</th>
+                <td>
+                  <span class="sr-only">
+                    {count(day.processed)} processed, {count(day.failed)} failed
+                  </span>
+                  <span class="bar failed" style={{ height: `${(day.failed / top) * 100}%` }} />
+                  <span class="bar" style={{ height: `${((day.processed - day.failed) / top) * 100}%` }} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,62 @@
+import { messageOf } from '../api/client.js';
+import { Store, useStore } from '../app/store.js';
+import { refreshLive } from '../live/live.js';
+import { Text } from './text.js';
+
+interface Notice {
+  id: number;
+  text: string;
+  failed: boolean;
+  href?: string;
+}
+
+const notices = new Store<readonly Notice[]>([]);
+let last = 0;
+/** A message of a success goes by itself after this long; milliseconds. */
+const STAYS = 8000;
+
+const dismiss = (id: number): void => notices.update((all) => all.filter((notice) => notice.id !== id));
+
+/** Tells the result of an action; failures stay until they are put away. */
+export function tell(text: string, { failed = false, href }: { failed?: boolean; href?: string } = {}): void {
+  const id = ++last;
+  notices.update((all) => [...all.slice(-3), { id, text, failed, href }]);
+  if (!failed) window.setTimeout(() => dismiss(id), STAYS);
+}
+
+/** Does something and tells how it went; answers whether it did. */
+export async function perform(done: string, action: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await action();
+  } catch (error) {
+    tell(messageOf(error), { failed: true });
+    return false;
+  }
+  tell(done);
+  refreshLive();
+  return true;
+}
+
+export function Notices() {
+  const all = useStore(notices);
+  return (
+    <div class="notices" role="status" aria-live="polite">
+      {all.map((notice) => (
+        <div key={notice.id} class={notice.failed ? 'notice failed' : 'notice'}>
+          <p>
+            <Text value={notice.text} />
+            {notice.href && (
+              <>
+                {' '}
+                <a href={notice.href}>Show it</a>
+              </>
+            )}
+          </p>
+          <button type="button" class="icon" aria-label="Dismiss" onClick={() => dismiss(notice.id)}>
+            ✕
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}

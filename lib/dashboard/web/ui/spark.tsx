@@ -1,0 +1,25 @@
+import { HEIGHT, areaPath, linePath, runs, WIDTH } from './chart-geometry.js';
+
+/** A line the size of a word; the number beside it says what counts. */
+export function Spark({
+  times,
+  values,
+  tone,
+}: {
+  times: readonly number[];
+  values: readonly (number | undefined)[];
+  tone: string;
+}) {
+  const top = Math.max(0, ...values.map((value) => value ?? 0)) * 1.1 || 1;
+  const scale = { from: times[0] ?? 0, to: times.at(-1) ?? 1, top };
+  return (
+    <svg class={`spark tone-${tone}`} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+      {runs(times, values).map((run, index) => (
+        <g key={index}>
+          <path class="area" d={areaPath(run, scale)} />
+          <path class="line" d={linePath(run, scale)} vector-effect="non-scaling-stroke" />
+        </g>
+      ))}
+    </svg>
+  );
+}

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import type { Moment } from '../../../lib/dashboard/web/live/live.js';
+import { rates, recent, sums, thin } from '../../../lib/dashboard/web/live/series.js';
+import { bytes, compact, duration, instant, percent, rate, relative } from '../../../lib/dashboard/web/text/format.js';
+import { linePath, niceTime, niceTop, runs, stacked } from '../../../lib/dashboard/web/ui/chart-geometry.js';
+import { batchResult, allResult } from '../../../lib/dashboard/web/list/verbs.js';
+
+const sample = (processed_total: number, pending = 0) => ({
+  ...{ active: 0, pending, aggregating: 0, scheduled: 0, retry: 0, archived: 0, completed: 0 },
+  ...{ processed_total, failed_total: 0, latency_ms: 0 },
+});
+
+describe('numbers of the console', () => {
+  it('are short', () => {
+    expect([0, 999, 9999, 12_345, 712_345, 1_234_567].map(compact)).toEqual([
+      ...['0', '999', '9,999', '12.3k', '712k', '1.23M'],
+    ]);
+    expect([0, 0.04, 0.44, 99.94, 1234].map(rate)).toEqual(['0', '<0.1', '0.4', '99.9', '1,234']);
+    expect([0, 1023, 1536, 5 * 1024 ** 3].map(bytes)).toEqual(['0 B', '1023 B', '1.50 KB', '5.00 GB']);
+    expect([percent(0, 0), percent(1, 5000), percent(1, 3), percent(1, 40)]).toEqual(['0%', '<0.1%', '33%', '2.5%']);
+  });
+
+  it('tell durations by their two largest units', () => {
+    expect([0, 0.34, 4.29, 59.9, 200, 3600, 90_000].map(duration)).toEqual([
+      ...['0 s', '340 ms', '4.2 s', '59 s', '3m 20s', '1h', '1d 1h'],
+    ]);
+    expect(relative(1000, 61_000)).toBe('1m ago');
+    expect(relative(5500, 1000)).toBe('in 4 s');
+  });
+
+  it('knows how asynq says that there is no time', () => {
+    expect(['', '-', '0001-01-01T00:00:00Z', null, 'nonsense'].map(instant)).toEqual(Array(5).fill(undefined));
+    expect(instant('1970-01-01T00:00:01Z')).toBe(1000);
+  });
+});
+
+describe('series of the charts', () => {
+  it('are differences per second, and a queue that comes, goes or starts again is no burst', () => {
+    const moments: Moment[] = [
+      { t: 0, queues: { a: sample(100), b: sample(10) } },
+      { t: 2000, queues: { a: sample(120), b: sample(10) } },
+      { t: 4000, queues: { a: sample(0), c: sample(900) } },
+      { t: 6000, queues: { a: sample(2), c: sample(910) } },
+    ];
+    const pick = ({ processed_total }: { processed_total: number }) => processed_total;
+    expect(rates(moments, pick)).toEqual([undefined, 10, 0, 6]);
+    expect(rates(moments, pick, 'c')).toEqual([undefined, 0, 0, 5]);
+    expect(sums(moments, pick, 'b')).toEqual([10, 10, undefined, undefined]);
+    expect(recent([undefined, 4, undefined, 8])).toBe(6);
+  });
+
+  it('are thinned by means, which leave gaps alone', () => {
+    const times = Array.from({ length: 480 }, (_, index) => index * 1000);
+    const values = times.map((_, index) => (index < 8 ? undefined : index % 2));
+    const { times: fewer, series } = thin(times, [{ name: 'n', tone: 't', values }]);
+    expect(fewer).toHaveLength(120);
+    expect(series[0]?.values.slice(0, 4)).toEqual([undefined, undefined, 0.5, 0.5]);
+  });
+
+  it('have axes that end at round numbers', () => {
+    expect([0, 3, 10, 11, 240, 2600].map(niceTop)).toEqual([1, 5, 10, 20, 250, 5000]);
+    expect([90_000, 700_000, 100 * 3600_000].map(niceTime)).toEqual([120_000, 900_000, 5 * 86_400_000]);
+  });
+
+  it('are drawn without their gaps, and stacked', () => {
+    const scale = { from: 0, to: 3, top: 10 };
+    expect(runs([0, 1, 2, 3], [1, undefined, 2, 3])).toEqual([[[0, 1]], [[2, 2], [3, 3]]]); // prettier-ignore
+    expect(linePath([[0, 0], [3, 10]], scale)).toBe('M0.0 120.0L600.0 0.0'); // prettier-ignore
+    expect(stacked([[1, undefined], [2, 3]])).toEqual([[1, undefined], [3, 3]]); // prettier-ignore
+  });
+});
+
+describe('results of batches', () => {
+  it('tell a partial success', () => {
+    expect(batchResult('archive', { archived_ids: ['a', 'b'], error_ids: [] })).toEqual(['2 tasks archived.', false]);
+    const [text, failed] = batchResult('delete', { deleted_ids: ['a'], failed_ids: ['b', 'c', 'd', 'e'] });
+    expect(failed).toBe(true);
+    expect(text).toContain('1 task deleted, 4 not: b, c, d, …');
+    expect(batchResult('run', { pending_ids: null as never, error_ids: [] })).toEqual(['0 tasks made pending.', false]);
+  });
+
+  it('tell how many, where the server does', () => {
+    expect(allResult('run', { scheduled: 12 })).toBe('12 tasks made pending.');
+    expect(allResult('cancel', undefined)).toBe('All tasks asked to stop.');
+  });
+});

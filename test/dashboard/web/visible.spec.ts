@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest';
+import { pieces, visible } from '../../../lib/dashboard/web/text/visible.js';
+
+describe('texts that others wrote', () => {
+  it.each([
+    ['a\u202Eb', 'a⟨U+202E⟩b'],
+    ['\u2066x\u2069', '⟨U+2066⟩x⟨U+2069⟩'],
+    ['zero\u200Bwidth\uFEFF', 'zero⟨U+200B⟩width⟨U+FEFF⟩'],
+    ['line\nbreak\ttab\0', 'line⟨\\n⟩break⟨\\t⟩tab⟨\\0⟩'],
+    ['bell\u0007esc\u001b[31m', 'bell⟨U+0007⟩esc⟨U+001B⟩[31m'],
+    ['half\ud800pair', 'half⟨U+D800⟩pair'],
+    ['half\udc00', 'half⟨U+DC00⟩'],
+    ['tag\u{e0041}', 'tag⟨U+E0041⟩'],
+    ['soft\u00adhyphen\u2028', 'soft⟨U+00AD⟩hyphen⟨U+2028⟩'],
+  ])('%j is seen as %s', (text, seen) => expect(visible(text)).toBe(seen));
+
+  it.each(['plain', 'müßig', 'שלום', '日本語', '😀 family', ''])('leaves %j as it is', (text) =>
+    expect(visible(text)).toBe(text),
+  );
+
+  it('keeps lines where they are wanted, and nothing else', () => {
+    expect(pieces('a\n\tb\r', true)).toEqual([
+      { text: 'a\n\tb', hidden: false },
+      { text: '\\r', hidden: true },
+    ]);
+  });
+});

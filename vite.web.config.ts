@@ -1,0 +1,21 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vite';
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+/** The page of the web console: `npm run build:web`. Every address in it is relative, so that it works under any prefix. */
+export default defineConfig({
+  root: here('./lib/dashboard/web'),
+  base: './',
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    outDir: here('./dist/dashboard/web'),
+    emptyOutDir: true,
+    target: 'es2022',
+    // No data: addresses and no inline script: the page is served with a strict content security policy.
+    assetsInlineLimit: 0,
+    modulePreload: false,
+    cssCodeSplit: false,
+    reportCompressedSize: true,
+  },
+});
