@@ -6,6 +6,7 @@ import type { PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
+import type { Sending, Tracing } from '../tracing/tracing.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { BatchLimits } from './batch.js';
 import { Bulk } from './bulk.js';
@@ -13,7 +14,7 @@ import { Coalescer } from './coalescer.js';
 import { GroupReminder } from './group-reminder.js';
 import { type AnyTask, readItem } from './item.js';
 import { statusError } from './outcome.js';
-import { infoOf, Preparer, type PreparedTask } from './preparer.js';
+import { carried, infoOf, Preparer, type PreparedTask } from './preparer.js';
 import type { DefinedItem, EnqueueResult, NamedItem, PayloadArguments } from './types.js';
 
 /** What a client needs of a broker. */
@@ -26,6 +27,12 @@ export interface AsynqClientOptions {
   codec?: PayloadCodec;
   /** Options for every task, under those of its definition and of the call. */
   defaults?: TaskOptions;
+}
+
+/** Who is told of tasks that are stored. */
+export interface ClientHooks {
+  readonly events?: AsynqEvents | undefined;
+  readonly tracing?: Tracing | undefined;
 }
 
 /** One call takes a few microseconds of Redis per task: a batch of 500 holds it for some 2 ms. */
@@ -44,13 +51,13 @@ export class AsynqClient {
   private closing: Promise<void> | undefined;
 
   /**
-   * @param events where enqueued tasks are told of; the module gives those of its connection
+   * @param hooks who is told of tasks; the module gives those of its connection
    * @throws InvalidOptionError or InvalidTaskError when an option is wrong
    */
   constructor(
     private readonly broker: ClientBroker,
     options: AsynqClientOptions = {},
-    private readonly events?: AsynqEvents,
+    private readonly hooks: ClientHooks = {},
   ) {
     requireObject(options, 'client options', InvalidOptionError);
     rejectUnknownKeys(options, ['codec', 'defaults'], 'client option', InvalidOptionError);
@@ -78,13 +85,21 @@ export class AsynqClient {
   async enqueue(task: AnyTask, payload?: unknown, options?: TaskOptions): Promise<TaskInfo> {
     this.requireOpen();
     const { preparer } = this;
-    const prepared = preparer.prepare(preparer.kindOf(task, options), payload, this.broker.clock.now());
+    let prepared = preparer.prepare(preparer.kindOf(task, options), payload, this.broker.clock.now());
+    const sending = this.hooks.tracing?.send(prepared.request.message);
+    if (sending) prepared = carried(prepared, sending);
     const { request } = prepared;
-    const error = statusError(await this.coalescer.add(request.message.queue, request), request.message);
-    if (error) throw error;
+    try {
+      const error = statusError(await this.coalescer.add(request.message.queue, request), request.message);
+      if (error) throw error;
+      sending?.end();
+    } catch (error) {
+      sending?.end(error);
+      throw error;
+    }
     this.remind(prepared);
     const info = infoOf(prepared);
-    if (this.events?.wants('taskEnqueued')) this.events.emit('taskEnqueued', { task: info });
+    if (this.hooks.events?.wants('taskEnqueued')) this.hooks.events.emit('taskEnqueued', { task: info });
     return info;
   }
 
@@ -110,11 +125,14 @@ export class AsynqClient {
   }): Promise<EnqueueResult[]>;
   async enqueueMany(first: unknown, payloads?: readonly unknown[], options?: TaskOptions): Promise<EnqueueResult[]> {
     this.requireOpen();
-    if (Array.isArray(first)) return this.runBulk(first.length, this.itemReader(first));
+    const now = this.broker.clock.now();
+    if (Array.isArray(first)) return this.runBulk(first.length, this.itemReader(first, now), undefined);
     if (!Array.isArray(payloads)) {
       throw new InvalidTaskError('enqueueMany takes an array of tasks, or a task and an array of payloads');
     }
-    return this.runBulk(payloads.length, this.payloadReader(first as AnyTask, payloads, options));
+    const kind = this.preparer.kindOf(first as AnyTask, options);
+    const prepare = (index: number): PreparedTask => this.preparer.prepare(kind, payloads[index], now);
+    return this.runBulk(payloads.length, prepare, kind.settings.queue);
   }
 
   /** Refuses further calls, and resolves when those under way are answered. Leaves the broker open. Idempotent. */
@@ -138,28 +156,32 @@ export class AsynqClient {
     if (this.closing) throw new ClosedError('the client is closed; enqueue before the application shuts down');
   }
 
-  private runBulk(count: number, prepare: (index: number) => PreparedTask): Promise<EnqueueResult[]> {
+  private runBulk(
+    count: number,
+    prepare: (index: number) => PreparedTask,
+    queue: string | undefined,
+  ): Promise<EnqueueResult[]> {
+    const sending = this.hooks.tracing?.sendMany(count, queue);
     const bulk = new Bulk(this.broker, LIMITS, count, {
-      prepare: (index) => this.remind(prepare(index)),
+      prepare: (index) => this.remind(sending ? carried(prepare(index), sending) : prepare(index)),
       beforeSend: (queue) => this.coalescer.flush(queue), // what single calls collected for a queue before this call goes first
-      onEnqueued: (task) => this.events?.emit('taskEnqueued', { task }),
+      onEnqueued: (task) => this.hooks.events?.emit('taskEnqueued', { task }),
     });
     const run = bulk.run();
     this.bulks.add(run);
+    if (sending) void run.then((results) => endOf(sending, results));
     return run.finally(() => this.bulks.delete(run));
   }
 
-  private payloadReader(task: AnyTask, payloads: readonly unknown[], options?: TaskOptions) {
-    const kind = this.preparer.kindOf(task, options);
-    const now = this.broker.clock.now();
-    return (index: number): PreparedTask => this.preparer.prepare(kind, payloads[index], now);
-  }
-
-  private itemReader(items: readonly unknown[]) {
-    const now = this.broker.clock.now();
+  private itemReader(items: readonly unknown[], now: number) {
     return (index: number): PreparedTask => {
       const item = readItem(items[index], 'a task of enqueueMany');
       return this.preparer.prepare(this.preparer.kindOf(item.task, item.options), item.payload, now);
     };
   }
+}
+
+function endOf(sending: Sending, results: readonly EnqueueResult[]): void {
+  const failures = results.filter(({ ok }) => !ok);
+  sending.end(failures[0]?.error, failures.length);
 }

@@ -7,6 +7,7 @@ import { requireCodec, type TaskDefinition } from '../task/definition.js';
 import { toTaskInfo, type TaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
 import { applyOptions, DEFAULT_SETTINGS, name, type TaskSettings } from '../task/settings.js';
+import type { Sending } from '../tracing/tracing.js';
 import { describe } from '../validation.js';
 import { Keyspace } from '../wire/keys.js';
 import type { TaskState } from '../wire/states.js';
@@ -114,6 +115,12 @@ export class Preparer {
     };
   }
 }
+
+/** The same task with what carries its trace on. */
+export const carried = (prepared: PreparedTask, sending: Sending): PreparedTask => ({
+  ...prepared,
+  request: { ...prepared.request, message: sending.carry(prepared.request.message) },
+});
 
 /** What the caller is told about a task once it is enqueued. */
 export const infoOf = (prepared: PreparedTask): TaskInfo => toTaskInfo(prepared.request.message, prepared);

@@ -38,6 +38,11 @@ export interface AsynqModuleOptions {
    * task under another prefix is invisible to them.
    */
   keyPrefix?: string;
+  /**
+   * Whether tasks are traced with OpenTelemetry and carry the context of their trace: when `@opentelemetry/api` is installed, unless
+   * this is false; `true` has the boot fail where it is not. Without a registered SDK nothing is done either way.
+   */
+  tracing?: boolean;
 }
 
 /** What Nest must know before any factory runs. In `forRootAsync` these stand beside `useFactory`. */
@@ -73,6 +78,7 @@ const KNOWN: readonly (keyof AsynqModuleOptions)[] = [
   'codec',
   'defaults',
   'keyPrefix',
+  'tracing',
 ];
 
 export const EXTRAS: readonly (keyof AsynqModuleExtras)[] = ['name', 'isGlobal', 'extraProviders'];
@@ -95,6 +101,8 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
   if (server !== false) requireObject(server, 'AsynqModule option server (options, or false)', InvalidOptionError);
   if (typeof autoStart !== 'boolean') throw wrongOption('autoStart', autoStart, 'true or false');
   if (typeof scheduler !== 'boolean') throw wrongOption('scheduler', scheduler, 'true or false');
+  const { tracing } = options;
+  if (tracing !== undefined && typeof tracing !== 'boolean') throw wrongOption('tracing', tracing, 'true or false');
   if (!POLICIES.includes(invalidPayload)) throw wrongOption('invalidPayload', invalidPayload, '"archive" or "retry"');
   return { ...options, server, autoStart, scheduler, invalidPayload, keyPrefix: checkKeyPrefix(keyPrefix) };
 }

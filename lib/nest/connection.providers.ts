@@ -11,7 +11,7 @@ import { resolveModuleOptions, type ResolvedModuleOptions } from './asynq-module
 import { AsynqServer } from './asynq-server.js';
 import { AsynqTaskEvents } from './asynq-task-events.js';
 import { ConnectionRegistry, type Connection } from './connection.registry.js';
-import { CONNECTION, EVENTS, RAW_MODULE_OPTIONS, RESOLVED_MODULE_OPTIONS } from './connection.tokens.js';
+import { CONNECTION, HOOKS, RAW_MODULE_OPTIONS, RESOLVED_MODULE_OPTIONS } from './connection.tokens.js';
 import { missingConnection } from './nest.messages.js';
 import {
   getAsynqBrokerToken,
@@ -25,6 +25,8 @@ import {
 import { AsynqInspector } from '../inspector/inspector.js';
 import { AsynqSemaphores } from '../limits/semaphores.js';
 import { AsynqScheduler } from '../scheduler/scheduler.js';
+import { loadOpenTelemetry } from '../tracing/opentelemetry/load.js';
+import type { Tracing } from '../tracing/tracing.js';
 import { ServerOrchestrator } from './server.orchestrator.js';
 
 /** The providers of one connection; the broker and the client can be overridden by their tokens. */
@@ -38,12 +40,12 @@ export function connectionProviders(name: string): Provider[] {
       useFactory: (options: ResolvedModuleOptions) => createBroker(name, options),
       inject: [RESOLVED_MODULE_OPTIONS],
     },
-    { provide: EVENTS, useFactory: () => new AsynqEvents() },
+    { provide: HOOKS, useFactory: makeHooks, inject: [RESOLVED_MODULE_OPTIONS] },
     {
       provide: client,
-      useFactory: (made: Broker, { codec, defaults }: ResolvedModuleOptions, events: AsynqEvents) =>
-        new AsynqClient(made, { codec, defaults }, events),
-      inject: [broker, RESOLVED_MODULE_OPTIONS, EVENTS],
+      useFactory: (made: Broker, { codec, defaults }: ResolvedModuleOptions, hooks: Hooks) =>
+        new AsynqClient(made, { codec, defaults }, hooks),
+      inject: [broker, RESOLVED_MODULE_OPTIONS, HOOKS],
     },
     {
       provide: getAsynqInspectorToken(name),
@@ -57,9 +59,9 @@ export function connectionProviders(name: string): Provider[] {
     },
     {
       provide: CONNECTION,
-      useFactory: (registry: ConnectionRegistry, ...made: [ResolvedModuleOptions, Broker, AsynqClient, AsynqEvents]) =>
+      useFactory: (registry: ConnectionRegistry, ...made: [ResolvedModuleOptions, Broker, AsynqClient, Hooks]) =>
         register(registry, name, ...made),
-      inject: [ConnectionRegistry, RESOLVED_MODULE_OPTIONS, broker, client, EVENTS],
+      inject: [ConnectionRegistry, RESOLVED_MODULE_OPTIONS, broker, client, HOOKS],
     },
     {
       provide: getAsynqTaskEventsToken(name),
@@ -87,18 +89,30 @@ function createBroker(name: string, { connection, keyPrefix }: ResolvedModuleOpt
   return new RedisBroker(new RedisConnections(connection), { clock, keyPrefix });
 }
 
+interface Hooks {
+  readonly events: AsynqEvents;
+  readonly tracing: Tracing | undefined;
+}
+
+async function makeHooks({ tracing }: ResolvedModuleOptions): Promise<Hooks> {
+  const events = new AsynqEvents();
+  if (tracing === false) return { events, tracing: undefined };
+  const onActive = (): void => void events.measureWaits(); // for the span that shows the wait
+  return { events, tracing: await loadOpenTelemetry(tracing === true, onActive) };
+}
+
 function register(
   registry: ConnectionRegistry,
   name: string,
   options: ResolvedModuleOptions,
   broker: Broker,
   client: AsynqClient,
-  events: AsynqEvents,
+  { events, tracing }: Hooks,
 ): Connection {
   const { codec, defaults } = options;
-  const scheduler = new AsynqScheduler(broker, events, { codec, defaults });
+  const scheduler = new AsynqScheduler(broker, events, { codec, defaults, tracing });
   const taskEvents = new AsynqTaskEvents(events, name);
-  const connection = { name, options, broker, client, events, scheduler, taskEvents };
+  const connection = { name, options, broker, client, events, tracing, scheduler, taskEvents };
   registry.add(connection);
   return connection;
 }

@@ -5,6 +5,7 @@ import { InvalidHandlerError, InvalidOptionError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { AsynqScheduler } from '../scheduler/scheduler.js';
 import { nearest } from '../validation.js';
+import type { Tracing } from '../tracing/tracing.js';
 import type { AsynqTaskEvents } from './asynq-task-events.js';
 import type { ResolvedModuleOptions } from './asynq-module.options.js';
 import { connectionTwice, unknownConnection } from './nest.messages.js';
@@ -18,6 +19,7 @@ export interface Connection {
   readonly events: AsynqEvents;
   readonly scheduler: AsynqScheduler;
   readonly taskEvents: AsynqTaskEvents;
+  readonly tracing: Tracing | undefined;
 }
 
 /** The connections of an application, by name. */

@@ -2,4 +2,5 @@
 export const RAW_MODULE_OPTIONS = 'ASYNQ_MODULE_OPTIONS';
 export const RESOLVED_MODULE_OPTIONS = 'ASYNQ_RESOLVED_MODULE_OPTIONS';
 export const CONNECTION = 'ASYNQ_CONNECTION';
-export const EVENTS = 'ASYNQ_EVENTS';
+/** Who is told of what happens: events and traces. */
+export const HOOKS = 'ASYNQ_HOOKS';

@@ -98,14 +98,14 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
   }
 
   private createServer(connection: Connection): Server {
-    const { name, options, broker, events } = connection;
+    const { name, options, broker, events, tracing } = connection;
     if (options.server === false) throw new ServerStateError(noServer(name));
     const settings = { codec: options.codec ?? jsonCodec, invalidPayload: options.invalidPayload, events };
     const handlers = this.handlersOf(connection).map((handler) => this.factory.create(handler, settings));
     const aggregators = this.aggregatorsOf(connection).map((found) =>
       this.aggregatorFactory.create(found, broker, options),
     );
-    return new Server({ broker, handlers, aggregators, options: options.server, events });
+    return new Server({ broker, handlers, aggregators, options: options.server, events, tracing });
   }
 
   private requireConnections<D extends DiscoveredHandler | DiscoveredAggregator>(found: D[]): D[] {

@@ -1,12 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Broker } from '../broker/broker.js';
 import type { FiringReply } from '../broker/scheduling.js';
-import { infoOf, type PreparedTask, type Preparer, type TaskKind } from '../client/preparer.js';
+import { carried, infoOf, type PreparedTask, type Preparer, type TaskKind } from '../client/preparer.js';
 import { ceilSeconds, floorSeconds } from '../clock.js';
 import type { Schedule } from '../cron/schedule.js';
 import { DuplicateTaskError, TaskIdConflictError } from '../errors.js';
 import type { AsynqEvents, PeriodicRef } from '../events/events.js';
 import type { SchedulerEntry } from '../wire/message.js';
+import type { Sending, Tracing } from '../tracing/tracing.js';
 import { dueTimes } from './due.js';
 import { Job } from './job.js';
 import type { Plan } from './options.js';
@@ -19,6 +20,7 @@ export interface EntryContext {
   readonly broker: Broker;
   readonly preparer: Preparer;
   readonly events: AsynqEvents;
+  readonly tracing: Tracing | undefined;
   /** Next and previous time of an entry have changed. */
   readonly onChange: () => void;
 }
@@ -147,7 +149,9 @@ export class Entry extends Job {
   private async fire(planned: number): Promise<boolean> {
     const { broker, preparer } = this.context;
     const { id, plan, kind, payload } = this.definition;
-    const prepared = preparer.prepare(kind, payload, this.now());
+    const made = preparer.prepare(kind, payload, this.now());
+    const sending = this.context.tracing?.send(made.request.message);
+    const prepared = sending ? carried(made, sending) : made;
     const reply = await broker.fire(this.queue, {
       entry: id,
       planned: floorSeconds(planned),
@@ -159,18 +163,26 @@ export class Entry extends Job {
     this.mark = Math.max(this.mark!, reply.mark * 1000);
     this.prev = Math.max(this.prev ?? -Infinity, reply.mark * 1000);
     if (reply.status === 'past') return false;
-    await this.tell(planned, reply, prepared);
+    await this.tell(planned, reply, prepared, sending);
     return true;
   }
 
-  private async tell(planned: number, { status }: FiringReply, prepared: PreparedTask): Promise<void> {
+  private async tell(
+    planned: number,
+    { status }: FiringReply,
+    prepared: PreparedTask,
+    sending: Sending | undefined,
+  ): Promise<void> {
     const { events, broker } = this.context;
     const task = prepared.request.message;
     const entry = this.ref(planned);
     if (status === 'unfinished') events.emit('periodicTaskSkipped', { entry, reason: 'unfinished' });
-    else if (status === 'duplicate') events.emit('periodicTaskFailed', { entry, error: new DuplicateTaskError(task) });
-    else if (status === 'conflict') events.emit('periodicTaskFailed', { entry, error: new TaskIdConflictError(task) });
-    else {
+    else if (status === 'duplicate' || status === 'conflict') {
+      const error = status === 'duplicate' ? new DuplicateTaskError(task) : new TaskIdConflictError(task);
+      sending?.end(error);
+      events.emit('periodicTaskFailed', { entry, error });
+    } else {
+      sending?.end();
       events.emit('periodicTaskEnqueued', { entry, taskId: task.id });
       if (events.wants('taskEnqueued')) events.emit('taskEnqueued', { task: infoOf(prepared) });
       await broker

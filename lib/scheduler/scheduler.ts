@@ -8,6 +8,7 @@ import type { AsynqEvents } from '../events/events.js';
 import type { PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
+import type { Tracing } from '../tracing/tracing.js';
 import { describe, requireFunction } from '../validation.js';
 import { deriveId, Entry, type EntryDefinition } from './entry.js';
 import { optionTexts } from './option-texts.js';
@@ -41,6 +42,7 @@ export interface PeriodicTaskInfo {
 export interface SchedulerSettings {
   readonly codec?: PayloadCodec | undefined;
   readonly defaults?: TaskOptions | undefined;
+  readonly tracing?: Tracing | undefined;
 }
 
 export type SchedulerStatus = 'new' | 'active' | 'stopped';
@@ -59,8 +61,9 @@ export class AsynqScheduler {
   constructor(
     private readonly broker: Broker,
     private readonly events: AsynqEvents,
-    { codec, defaults }: SchedulerSettings = {},
+    private readonly settings: SchedulerSettings = {},
   ) {
+    const { codec, defaults } = settings;
     this.preparer = new Preparer(broker.keyPrefix, codec, defaults);
     this.ticker = new Ticker(broker.clock);
     this.publisher = new Publisher(broker, events, () => [...this.entries.values()].map((entry) => entry.published()));
@@ -183,7 +186,8 @@ export class AsynqScheduler {
 
   private add(definition: EntryDefinition): void {
     const { broker, preparer, events } = this;
-    const entry = new Entry(definition, { broker, preparer, events, onChange: () => this.changed() });
+    const { tracing } = this.settings;
+    const entry = new Entry(definition, { broker, preparer, events, tracing, onChange: () => this.changed() });
     this.entries.set(definition.id, entry);
     this.ticker.add(entry);
     this.changed();

@@ -50,12 +50,35 @@ export class Aggregation {
       await broker.finishSet(set, undefined);
       return undefined;
     }
-    const request = await this.withinDeadline(set, () => entry.aggregate(set.queue, set.group, tasks));
-    const status = await broker.finishSet(set, request);
-    if (status !== 'finished') throw failureOf(status, request.message);
-    this.tellEnqueued(request);
-    const { id, type, queue } = request.message;
-    return { size: tasks.length, made: { id, type, queue } };
+    const processing = this.grouping.tracing?.aggregate(set.queue, set.group, set.tasks);
+    const make = (): Promise<TaskRef> => this.make(set, () => entry.aggregate(set.queue, set.group, tasks));
+    if (!processing) return { size: tasks.length, made: await make() };
+    try {
+      const made = await processing.run(make);
+      processing.end('done');
+      return { size: tasks.length, made };
+    } catch (error) {
+      processing.end('retry', error);
+      throw error;
+    }
+  }
+
+  /** Has the function make the task, and creates it in place of the set. */
+  private async make(set: AggregationSet, aggregate: () => Promise<EnqueueRequest>): Promise<TaskRef> {
+    const request = await this.withinDeadline(set, aggregate);
+    const sending = this.grouping.tracing?.send(request.message);
+    const message = sending ? sending.carry(request.message) : request.message;
+    try {
+      const status = await this.grouping.broker.finishSet(set, { ...request, message });
+      if (status !== 'finished') throw failureOf(status, message);
+      sending?.end();
+    } catch (error) {
+      sending?.end(error);
+      throw error;
+    }
+    this.tellEnqueued({ ...request, message });
+    const { id, type, queue } = message;
+    return { id, type, queue };
   }
 
   private tellEnqueued({ message, processAt }: EnqueueRequest): void {

@@ -1,5 +1,6 @@
 import type { Broker } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
+import type { Tracing } from '../tracing/tracing.js';
 import type { ActiveTask } from './active-task.js';
 import { Intake } from './intake.js';
 import type { Lane } from './lane.js';
@@ -20,6 +21,7 @@ export interface CoreDeps {
   readonly mux: Mux;
   readonly options: ResolvedServerOptions;
   readonly events: AsynqEvents;
+  readonly tracing: Tracing | undefined;
   readonly encodeResult: (result: unknown) => Buffer | undefined;
 }
 
@@ -45,13 +47,14 @@ export interface Core {
 
 /** Wires the way of a task: taken, run, judged, settled; and what keeps its lease until then. */
 export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
-  const { broker, mux, options, events, encodeResult } = deps;
+  const { broker, mux, options, events, tracing, encodeResult } = deps;
   const { clock } = broker;
   const lanes = new Lanes(options.queues);
   const verdicts = new Verdicts({ ...options, clock, events, encodeResult });
   const runner: Runner = new Runner({
     clock,
     events,
+    tracing,
     mux,
     verdicts,
     held: () => lanes.held(),

@@ -1,6 +1,7 @@
 import type { AggregationBroker } from '../broker/aggregation.js';
 import type { Clock } from '../clock.js';
 import type { AsynqEvents } from '../events/events.js';
+import type { Tracing } from '../tracing/tracing.js';
 import type { Aggregators } from './aggregators.js';
 import type { ResolvedGroupOptions } from './group-options.js';
 import type { Lanes } from './lanes.js';
@@ -10,6 +11,7 @@ export interface Grouping {
   readonly broker: AggregationBroker;
   readonly clock: Clock;
   readonly events: AsynqEvents;
+  readonly tracing: Tracing | undefined;
   readonly lanes: Lanes;
   readonly aggregators: Aggregators;
   readonly groups: ResolvedGroupOptions;

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.js';
 import type { AsynqError } from '../errors.js';
 import { DeadlineExceededError, HandlerNotFoundError, LeaseExpiredError, ShutdownError } from '../errors.js';
 import { isThenable, type AsynqEvents } from '../events/events.js';
+import type { Tracing } from '../tracing/tracing.js';
 import type { ActiveTask, Verdict } from './active-task.js';
 import { Deadlines } from './deadlines.js';
 import type { TaskHandlerEntry } from './handler.js';
@@ -15,6 +16,7 @@ const STUCK_AFTER = 10_000;
 export interface RunnerOptions {
   readonly clock: Clock;
   readonly events: AsynqEvents;
+  readonly tracing?: Tracing | undefined;
   readonly mux: Mux;
   readonly verdicts: Verdicts;
   /** What a task of this handler has to pass before it runs. */
@@ -44,7 +46,7 @@ export class Runner {
   start(task: ActiveTask): void {
     this.running += 1;
     const entry = this.options.mux.find(task.type);
-    if (!entry) return this.settled(task, false, new HandlerNotFoundError(task.type));
+    if (!entry) return this.refuse(task, new HandlerNotFoundError(task.type));
     const limiter = this.options.limiterOf(entry);
     if (limiter) limiter.enter(task);
     else this.run(task, entry);
@@ -64,13 +66,19 @@ export class Runner {
 
   private run(task: ActiveTask, entry: TaskHandlerEntry): void {
     const { events } = this.options;
-    if (task.deadlineAt <= task.startedAt) return this.settled(task, false, new DeadlineExceededError());
+    if (task.deadlineAt <= task.startedAt) return this.refuse(task, new DeadlineExceededError());
     if (events.wants('taskStarted')) {
       const { retried, maxRetry, waited } = task;
       events.emit('taskStarted', { task, retried, maxRetry, waited });
     }
     this.deadlines.watch(task);
     this.call(task, entry.handle);
+  }
+
+  /** A failure without a handler. */
+  private refuse(task: ActiveTask, error: AsynqError): void {
+    task.processing = this.options.tracing?.process(task);
+    this.settled(task, false, error);
   }
 
   /** Ends the attempt as a failure for a reason from outside, while the handler may still run. */
@@ -86,6 +94,7 @@ export class Runner {
     task.lost = true;
     if (task.handlerSettled) return;
     const reason = new LeaseExpiredError();
+    task.processing?.end('lost', reason);
     task.abort(reason);
     this.watchStuck(task, reason);
   }
@@ -101,6 +110,7 @@ export class Runner {
     if (task.verdict || task.lost) return;
     task.verdict = verdict;
     task.endedAt = this.options.clock.now();
+    task.processing?.end(verdict.outcome, verdict.error);
     this.options.onVerdict(task);
   }
 
@@ -112,7 +122,8 @@ export class Runner {
     let returned: unknown;
     let promised: Promise<unknown> | undefined;
     try {
-      returned = handle(task);
+      const processing = (task.processing = this.options.tracing?.process(task));
+      returned = processing ? processing.run(() => handle(task)) : handle(task);
       // What is no real promise may throw when it is asked, and answer with one more that is to be waited for.
       promised = isThenable(returned) ? Promise.resolve(returned) : undefined;
     } catch (error) {

@@ -2,6 +2,7 @@ import type { Broker, LeasedTask, WakeSource } from '../broker/broker.js';
 import { InvalidOptionError, ServerStateError, ShutdownError } from '../errors.js';
 import { AsynqEvents, type TaskOutcome } from '../events/events.js';
 import { jsonCodec } from '../task/codec.js';
+import type { Tracing } from '../tracing/tracing.js';
 import type { ServerInfo } from '../wire/message.js';
 import { Aggregator } from './aggregator.js';
 import { Aggregators, type TaskAggregatorEntry } from './aggregators.js';
@@ -31,6 +32,7 @@ export interface ServerDeps {
   readonly aggregators?: Iterable<TaskAggregatorEntry>;
   readonly options?: ServerOptions;
   readonly events?: AsynqEvents;
+  readonly tracing?: Tracing | undefined;
   /** Turns what a handler returned into the bytes of its result. Default: bytes as they are, anything else as JSON. */
   readonly encodeResult?: (result: unknown) => Buffer | undefined;
 }
@@ -66,14 +68,14 @@ export class Server {
     this.options = resolveServerOptions(deps.options);
     this.mux = new Mux(deps.handlers);
     const aggregators = new Aggregators(deps.aggregators ?? []);
-    this.core = this.wireCore(deps.encodeResult ?? encodeJsonResult);
+    this.core = this.wireCore(deps.encodeResult ?? encodeJsonResult, deps.tracing);
     this.source = this.broker.watch({
       onPending: (queue) => this.waker.onPending(queue),
       onDelayed: () => this.loops.delayedChanged(),
       onLost: () => this.waker.onLost(),
     });
     this.waker = this.makeWaker();
-    this.grouping = this.makeGrouping(aggregators);
+    this.grouping = this.makeGrouping(aggregators, deps.tracing);
     this.aggregator = new Aggregator({ ...this.grouping, onFree: () => this.loops.aggregateMore() });
     this.loops = this.makeLoops();
   }
@@ -259,10 +261,10 @@ export class Server {
     throw new ServerStateError(`cannot ${what}: the server is ${this.state}; it must be active`);
   }
 
-  private wireCore(encodeResult: (result: unknown) => Buffer | undefined): Core {
+  private wireCore(encodeResult: (result: unknown) => Buffer | undefined, tracing: Tracing | undefined): Core {
     const { broker, mux, options, events } = this;
     return buildCore(
-      { broker, mux, options, events, encodeResult },
+      { broker, mux, options, events, tracing, encodeResult },
       {
         onAnswer: (lane, asked, got) => this.waker.answered(lane, asked, got),
         onRound: (idle) => this.state === 'active' && this.waker.afterRound(idle),
@@ -285,9 +287,10 @@ export class Server {
     });
   }
 
-  private makeGrouping(aggregators: Aggregators): Grouping {
+  private makeGrouping(aggregators: Aggregators, tracing: Tracing | undefined): Grouping {
     const { broker, events, core, options } = this;
-    return { broker, clock: broker.clock, events, lanes: core.lanes, aggregators, groups: options.groups };
+    const { clock } = broker;
+    return { broker, clock, events, tracing, lanes: core.lanes, aggregators, groups: options.groups };
   }
 
   private makeLoops(): ServerLoops {

@@ -16,6 +16,8 @@ const entry = [
   'inspector',
   'limits',
   'telemetry',
+  'tracing',
+  'tracing/opentelemetry',
 ];
 
 /** Room → the rooms it may import, besides itself. */
@@ -25,12 +27,14 @@ export const ROOMS = {
   cron: ['leaf', 'wire'],
   task: ['leaf', 'wire'],
   events: core,
+  tracing: [...core, 'events'],
+  'tracing/opentelemetry': [...core, 'events', 'tracing'],
   broker: core,
   'broker/redis': [...core, 'broker'],
   'broker/memory': [...core, 'broker'],
-  client: [...core, 'events', 'broker'],
-  server: [...core, 'events', 'broker'],
-  scheduler: [...core, 'cron', 'events', 'broker', 'client'],
+  client: [...core, 'events', 'tracing', 'broker'],
+  server: [...core, 'events', 'tracing', 'broker'],
+  scheduler: [...core, 'cron', 'events', 'tracing', 'broker', 'client'],
   inspector: [...core, 'broker'],
   limits: [...core, 'broker'],
   telemetry: [...core, 'events'],
@@ -67,6 +71,11 @@ export const PACKAGES = [
     why: 'only the page of the console is made of it',
     // Vite compiles it into the page: users do not install it.
     bundled: true,
+  },
+  {
+    match: /^@opentelemetry\//,
+    rooms: ['tracing/opentelemetry'],
+    why: 'it is an optional peer; an app without it must boot',
   },
   {
     match: /^class-(validator|transformer)(\/|$)/,

@@ -28,11 +28,13 @@ export interface PeerEnqueue {
 /** What one attempt of a task does. */
 export interface PeerStep {
   /** `hold` ends well once `release` was called for the task; `hang` ends, with the reason, when it is cancelled or its time is up. */
-  do: 'ok' | 'hold' | 'hang' | 'fail' | 'skipRetry' | 'revoke' | 'panic';
+  do: 'ok' | 'hold' | 'hang' | 'fail' | 'skipRetry' | 'revoke' | 'panic' | 'forward';
   error?: string;
   result?: Buffer;
   /** Milliseconds of work before it does. */
   ms?: number;
+  /** Of `forward`, which Go alone knows: the queue of the task it enqueues, with the type and the payload of its own and in its trace. */
+  to?: string;
 }
 
 /** Intervals and delays in milliseconds. */

@@ -25,7 +25,7 @@ func main() {
 	client := asynq.NewClient(redis)
 	ops := operations{"ping": operation(func(struct{}) (string, error) { return "pong", client.Ping() })}
 	addClientOperations(ops, client)
-	addServerOperations(ops, newServers(redis, out))
+	addServerOperations(ops, newServers(redis, client, out))
 	addInspectorOperations(ops, asynq.NewInspector(redis))
 	addSchedulerOperations(ops, asynq.NewInspector(redis))
 	addSchedulingOperations(ops, newSchedulers(redis))

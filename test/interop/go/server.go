@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,7 +15,7 @@ import (
 
 // step is what one attempt of a task does.
 type step struct {
-	// ok, fail, skipRetry, revoke, panic, hold (until released, then ok) or hang (until the context is over)
+	// ok, fail, skipRetry, revoke, panic, hold (until released, then ok), hang (until the context is over) or forward
 	Do string `json:"do"`
 	// Text of the failure, of what skipRetry and revoke wrap, or of the panic.
 	Error string `json:"error"`
@@ -21,6 +23,8 @@ type step struct {
 	Result []byte `json:"result"`
 	// Milliseconds of work before it does.
 	Ms int64 `json:"ms"`
+	// Queue of the task that forward enqueues, with the type, the payload and the trace of its own.
+	To string `json:"to"`
 }
 
 type serveArgs struct {
@@ -49,14 +53,15 @@ type nameArgs struct {
 // servers are the asynq servers of this process, by the name the driver gave them, and the attempts they hold.
 type servers struct {
 	redis   asynq.RedisConnOpt
+	client  *asynq.Client
 	out     *output
 	mu      sync.Mutex
 	running map[string]*asynq.Server
 	held    map[string]chan struct{}
 }
 
-func newServers(redis asynq.RedisConnOpt, out *output) *servers {
-	return &servers{redis: redis, out: out, running: map[string]*asynq.Server{}, held: map[string]chan struct{}{}}
+func newServers(redis asynq.RedisConnOpt, client *asynq.Client, out *output) *servers {
+	return &servers{redis: redis, client: client, out: out, running: map[string]*asynq.Server{}, held: map[string]chan struct{}{}}
 }
 
 func addServerOperations(ops operations, s *servers) {
@@ -184,6 +189,8 @@ func (s *servers) perform(ctx context.Context, task *asynq.Task, id string, what
 	case "hang":
 		<-ctx.Done()
 		return ctx.Err()
+	case "forward":
+		return s.forward(task, what.To)
 	case "fail":
 		return errors.New(what.Error)
 	case "skipRetry":
@@ -195,6 +202,19 @@ func (s *servers) perform(ctx context.Context, task *asynq.Task, id string, what
 	default:
 		return fmt.Errorf("unknown step %q: %w", what.Do, asynq.SkipRetry)
 	}
+}
+
+// forward enqueues a task within the trace of its own, as a service that is traced by W3C's rules does: with the id of a span of its own.
+func (s *servers) forward(task *asynq.Task, queue string) error {
+	headers := maps.Clone(task.Headers())
+	parts := strings.Split(headers["traceparent"], "-")
+	if len(parts) != 4 {
+		return fmt.Errorf("no traceparent among the headers %v: %w", headers, asynq.SkipRetry)
+	}
+	parts[2] = "00f067aa0ba902b7"
+	headers["traceparent"] = strings.Join(parts, "-")
+	_, err := s.client.Enqueue(asynq.NewTaskWithHeaders(task.Type(), task.Payload(), headers), asynq.Queue(queue))
+	return err
 }
 
 func writeResult(task *asynq.Task, result []byte) error {

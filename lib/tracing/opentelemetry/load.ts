@@ -1,0 +1,22 @@
+import { InvalidOptionError } from '../../errors.js';
+import type { Tracing } from '../tracing.js';
+import { OpenTelemetryTracing } from './opentelemetry-tracing.js';
+
+/**
+ * Traces by the OpenTelemetry API, where the application has it.
+ *
+ * @param required whether it is an error when it has not
+ * @param onActive called once, when an SDK (or only a propagator) is found to be registered
+ * @throws InvalidOptionError
+ */
+export async function loadOpenTelemetry(required: boolean, onActive: () => void): Promise<Tracing | undefined> {
+  try {
+    return new OpenTelemetryTracing(await import('@opentelemetry/api'), onActive);
+  } catch (cause) {
+    if (!required) return undefined;
+    throw new InvalidOptionError(
+      'AsynqModule option tracing is true, but @opentelemetry/api cannot be loaded; install it, or leave the option out',
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,134 @@
+import type { Attributes, Context, Link, Span, TracerProvider } from '@opentelemetry/api';
+import type { TaskMessage } from '../../wire/message.js';
+import type { Processing, Sending, TracedTask, Tracing } from '../tracing.js';
+import { ASYNQ, MESSAGING, operation, taskAttributes } from './attributes.js';
+import { guarded, type OpenTelemetryApi, TracedProcessing, TracedSending } from './traced.js';
+
+/** The name of the instrumentation scope. */
+const SCOPE = 'nestjs-asynq';
+
+type Headers = Readonly<Record<string, string>>;
+
+/**
+ * Spans by OpenTelemetry's conventions for messaging, and the context of the trace in the headers of tasks, in the form of whatever
+ * propagator the application has (W3C's unless it says otherwise). While no SDK is registered, each call asks for that and no more.
+ */
+export class OpenTelemetryTracing implements Tracing {
+  private readonly nobody: TracerProvider;
+  private active = false;
+
+  constructor(
+    private readonly api: OpenTelemetryApi,
+    private readonly onActive: () => void,
+  ) {
+    this.nobody = new api.ProxyTracerProvider().getDelegate();
+    this.isActive();
+  }
+
+  send(message: TaskMessage): Sending | undefined {
+    if (!this.isActive()) return undefined;
+    const group = message.groupKey === '' ? {} : { [ASYNQ.group]: message.groupKey };
+    return guarded(() => this.sending(message.queue, { ...taskAttributes(message), ...group }), undefined);
+  }
+
+  sendMany(count: number, queue: string | undefined): Sending | undefined {
+    if (count === 0 || !this.isActive()) return undefined;
+    return guarded(() => this.sending(queue, { [MESSAGING.batchCount]: count }), undefined);
+  }
+
+  process(task: TracedTask): Processing | undefined {
+    return this.isActive() ? guarded(() => this.processing(task), undefined) : undefined;
+  }
+
+  aggregate(queue: string, group: string, members: readonly TaskMessage[]): Processing | undefined {
+    if (!this.isActive()) return undefined;
+    return guarded(() => {
+      const links = members.flatMap(({ headers = {} }) => this.linkTo(headers));
+      const attributes = { [MESSAGING.batchCount]: members.length, [ASYNQ.group]: group };
+      return this.begin(queue, attributes, this.api.ROOT_CONTEXT, links);
+    }, undefined);
+  }
+
+  /** Whether anybody would see a span or read a header. Once so, it stays so. */
+  private isActive(): boolean {
+    if (this.active) return true;
+    const { trace, propagation, ProxyTracerProvider } = this.api;
+    const provider = trace.getTracerProvider();
+    const nobody = provider instanceof ProxyTracerProvider && provider.getDelegate() === this.nobody;
+    if (nobody && propagation.fields().length === 0) return false;
+    this.active = true;
+    this.onActive();
+    return true;
+  }
+
+  private sending(queue: string | undefined, attributes: Attributes): Sending {
+    const { api } = this;
+    const around = api.context.active();
+    const span = api.trace
+      .getTracer(SCOPE)
+      .startSpan(
+        queue === undefined ? 'send' : `send ${queue}`,
+        { kind: api.SpanKind.PRODUCER, attributes: { ...operation('send', queue), ...attributes } },
+        around,
+      );
+    const carrier: Record<string, string> = {};
+    guarded(() => api.propagation.inject(api.trace.setSpan(around, span), carrier), undefined);
+    return new TracedSending(api, span, carrier);
+  }
+
+  private processing(task: TracedTask): Processing {
+    const sender = this.extract(task.headers);
+    const attributes = {
+      ...taskAttributes(task),
+      [ASYNQ.retried]: task.retried,
+      [ASYNQ.maxRetry]: task.maxRetry,
+      ...(task.waited === undefined ? {} : { [ASYNQ.waited]: task.waited }),
+    };
+    return this.begin(task.queue, attributes, sender, [], (span) => this.tellWait(task, sender, span));
+  }
+
+  /** The wait comes before the work and beside it; where no sender has a trace, the work's is all there is to belong to. */
+  private tellWait({ queue, id, type, waited, startedAt }: TracedTask, sender: Context, work: Span): void {
+    const { trace } = this.api;
+    if (waited === undefined) return;
+    const attributes = {
+      [MESSAGING.system]: 'asynq',
+      [MESSAGING.destination]: queue,
+      [MESSAGING.messageId]: id,
+      [ASYNQ.type]: type,
+    };
+    const parent = trace.getSpanContext(sender) ? sender : trace.setSpan(sender, work);
+    const startTime = new Date(startedAt - waited);
+    trace.getTracer(SCOPE).startSpan(`wait ${queue}`, { attributes, startTime }, parent).end(new Date(startedAt));
+  }
+
+  private begin(
+    queue: string,
+    attributes: Attributes,
+    parent: Context,
+    links: Link[],
+    onBegin: (span: Span) => void = () => {},
+  ): Processing {
+    const { api } = this;
+    const span = api.trace
+      .getTracer(SCOPE)
+      .startSpan(
+        `process ${queue}`,
+        { kind: api.SpanKind.CONSUMER, links, attributes: { ...operation('process', queue), ...attributes } },
+        parent,
+      );
+    onBegin(span);
+    return new TracedProcessing(api, span, api.trace.setSpan(parent, span));
+  }
+
+  /** Headers may be anybody's: what cannot be read is no context. */
+  private extract(headers: Headers): Context {
+    const { propagation, ROOT_CONTEXT } = this.api;
+    return guarded(() => propagation.extract(ROOT_CONTEXT, headers), ROOT_CONTEXT);
+  }
+
+  private linkTo(headers: Headers): Link[] {
+    const context = this.api.trace.getSpanContext(this.extract(headers));
+    return context ? [{ context }] : [];
+  }
+}

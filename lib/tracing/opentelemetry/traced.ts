@@ -1,0 +1,81 @@
+import type { Context, Span } from '@opentelemetry/api';
+import type { TaskOutcomeKind } from '../../events/events.js';
+import type { TaskMessage } from '../../wire/message.js';
+import type { Processing, Sending } from '../tracing.js';
+import { ASYNQ, errorType, MESSAGING } from './attributes.js';
+
+/** The constants and functions of the API; its types are all that is imported. */
+export type OpenTelemetryApi = typeof import('@opentelemetry/api');
+
+/** Outcomes that are failures; a task that is revoked, postponed or put back is none. */
+const FAILURES: readonly TaskOutcomeKind[] = ['retry', 'archived', 'lost'];
+
+/** A tracer, a processor or a propagator of the application that throws must not decide over a task. */
+export function guarded<T>(call: () => T, fallback: T): T {
+  try {
+    return call();
+  } catch {
+    return fallback;
+  }
+}
+
+/** A span of kind producer, and the headers that carry its context on. */
+export class TracedSending implements Sending {
+  constructor(
+    private readonly api: OpenTelemetryApi,
+    private readonly span: Span,
+    private readonly carrier: Readonly<Record<string, string>>,
+  ) {}
+
+  carry(message: TaskMessage): TaskMessage {
+    const carrier = { ...this.carrier };
+    const own = message.headers;
+    // A tracestate is nothing without the traceparent it came with.
+    if (own && Object.hasOwn(own, 'traceparent')) delete carrier.tracestate;
+    if (Object.keys(carrier).length === 0) return message;
+    return { ...message, headers: { ...carrier, ...own } };
+  }
+
+  end(error?: unknown, failed?: number): void {
+    guarded(() => {
+      if (failed) this.span.setAttribute(ASYNQ.batchFailed, failed);
+      if (error !== undefined) fail(this.api, this.span, error);
+      this.span.end();
+    }, undefined);
+  }
+}
+
+/** A span of kind consumer, and the context in which the work runs. */
+export class TracedProcessing implements Processing {
+  private ended = false;
+
+  constructor(
+    private readonly api: OpenTelemetryApi,
+    private readonly span: Span,
+    private readonly context: Context,
+  ) {}
+
+  run<T>(work: () => T): T {
+    return this.api.context.with(this.context, work);
+  }
+
+  end(outcome: TaskOutcomeKind, error?: unknown): void {
+    if (this.ended) return;
+    this.ended = true;
+    guarded(() => {
+      this.span.setAttribute(ASYNQ.outcome, outcome);
+      if (FAILURES.includes(outcome)) fail(this.api, this.span, error);
+      this.span.end();
+    }, undefined);
+  }
+}
+
+function fail({ SpanStatusCode }: OpenTelemetryApi, span: Span, error: unknown): void {
+  const message = guarded(
+    () => (error instanceof Error ? error.message : String(error)),
+    'an error that cannot be shown',
+  );
+  span.recordException(error instanceof Error ? error : { name: 'Error', message });
+  span.setAttribute(MESSAGING.errorType, errorType(error));
+  span.setStatus({ code: SpanStatusCode.ERROR, message });
+}
