@@ -9,11 +9,13 @@ import type { ResolvedSettings } from './dashboard.options.js';
 import { Presenter } from './payload/presenter.js';
 import { QueueOverview } from './queue-overview.js';
 import { ReplyCache } from './reply-cache.js';
+import { Sampler } from './sampler.js';
+import type { PayloadCodec } from '../task/codec.js';
 
 /** One console of one connection: what its routes work with. */
 export class Dashboard implements OnModuleInit {
   private found: Connection | undefined;
-  private made: { inspector: AsynqInspector; cache: ReplyCache; overview: QueueOverview } | undefined;
+  private made: { inspector: AsynqInspector; cache: ReplyCache; overview: QueueOverview; sampler: Sampler } | undefined;
   readonly presenter: Presenter;
 
   constructor(
@@ -30,7 +32,9 @@ export class Dashboard implements OnModuleInit {
     this.found = this.registry.get(this.connectionName, `the dashboard at "${this.path}"`);
     const { broker } = this.found;
     const cache = new ReplyCache(broker.clock, this.settings.refresh);
-    this.made = { inspector: new AsynqInspector(broker), cache, overview: new QueueOverview(broker, cache) };
+    const overview = new QueueOverview(broker, cache);
+    const sampler = new Sampler(overview, broker.clock, this.settings.refresh);
+    this.made = { inspector: new AsynqInspector(broker), cache, overview, sampler };
   }
 
   get broker(): Broker {
@@ -51,6 +55,15 @@ export class Dashboard implements OnModuleInit {
 
   get overview(): QueueOverview {
     return this.made!.overview;
+  }
+
+  get sampler(): Sampler {
+    return this.made!.sampler;
+  }
+
+  /** How the application encodes payloads, where a definition does not say. */
+  get codec(): PayloadCodec | undefined {
+    return this.found!.options.codec;
   }
 
   get now(): number {

@@ -60,7 +60,7 @@ describe.each(PLATFORMS)('the API on %s', (platform) => {
       payload: '{"id":"completed"}',
       payload_decoded: { decoder: 'json', value: { id: 'completed' } },
       result_decoded: { decoder: 'json', value: { ok: true } },
-      actions: ['run', 'archive', 'delete'],
+      actions: ['run', 'archive', 'delete', 'reschedule', 'clone'],
     });
     expect(await web.api('GET', at('/tasks/nobody'))).toMatchObject({
       status: 404,

@@ -1,9 +1,15 @@
 import type { Route } from './route.js';
 import { cancelRoutes } from './routes/cancel.js';
 import { configRoutes } from './routes/config.js';
+import { enqueueRoutes } from './routes/enqueue.js';
+import { entryRoutes, entrySchemas } from './routes/entries.js';
 import { listRoutes } from './routes/lists.js';
+import { liveRoutes, liveSchemas } from './routes/live.js';
+import { metricsRoutes } from './routes/metrics.js';
 import { moveRoutes } from './routes/moves.js';
 import { queueRoutes } from './routes/queues.js';
+import { redisRoutes } from './routes/redis.js';
+import { serverRoutes, serverSchemas } from './routes/servers.js';
 import { taskRoutes } from './routes/tasks.js';
 import { listedTaskSchemas } from './shapes/listed-task.js';
 import { queueSchemas } from './shapes/queue.js';
@@ -17,7 +23,20 @@ export const routes: readonly Route[] = [
   ...taskRoutes,
   ...moveRoutes,
   ...cancelRoutes,
+  ...enqueueRoutes,
+  ...serverRoutes,
+  ...entryRoutes,
+  ...liveRoutes,
+  ...redisRoutes,
+  ...metricsRoutes,
 ];
 
 /** What replies are made of, by name. */
-export const schemas = { ...queueSchemas, ...listedTaskSchemas, ...taskSchemas };
+export const schemas = {
+  ...queueSchemas,
+  ...listedTaskSchemas,
+  ...taskSchemas,
+  ...serverSchemas,
+  ...entrySchemas,
+  ...liveSchemas,
+};

@@ -1,5 +1,6 @@
 import type { RunningServer } from '../../../inspector/views.js';
 import type { TaskInfo } from '../../../task/info.js';
+import { TASK_STATES } from '../../../wire/states.js';
 import { type DashboardRole, mayDo } from '../../access.js';
 import type { Dashboard } from '../../dashboard.js';
 import { LARGEST_SHOWN } from '../../payload/presenter.js';
@@ -112,9 +113,9 @@ const WHEN: Readonly<Record<TaskAction, readonly string[]>> = {
   archive: ['pending', 'scheduled', 'retry', 'completed', 'aggregating'],
   delete: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
   cancel: ['active'],
-  reschedule: [],
-  edit: [],
-  clone: [],
+  reschedule: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
+  edit: ['pending', 'scheduled', 'retry', 'archived'],
+  clone: TASK_STATES,
 };
 
 function actionsFor(

@@ -1,0 +1,36 @@
+import type { PayloadCodec } from '../../task/codec.js';
+import { bytesCodec, jsonCodec } from '../../task/codec.js';
+import { BadRequest } from './api-error.js';
+import { anything, type Schema, text } from './schema.js';
+
+/** The three ways in which a body gives a payload. */
+export const PAYLOAD_FIELDS: Readonly<Record<string, Schema>> = {
+  payload: anything('JSON, encoded as the application encodes payloads; at most one of these three'),
+  payload_text: text('UTF-8'),
+  payload_base64: text('bytes'),
+};
+
+export interface PayloadBody {
+  readonly payload?: unknown;
+  readonly payload_text?: string;
+  readonly payload_base64?: string;
+}
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
+
+/** What is to be stored, and by which codec; `undefined` when none is given. @throws BadRequest */
+export function readPayload(
+  body: PayloadBody,
+  codec: PayloadCodec = jsonCodec,
+): { readonly value: unknown; readonly codec: PayloadCodec } | undefined {
+  const given = Object.keys(PAYLOAD_FIELDS).filter((name) => Object.hasOwn(body, name));
+  if (given.length > 1) throw new BadRequest(`give one of ${given.join(', ')}, not all of them`);
+  if (body.payload_text !== undefined) return { value: Buffer.from(body.payload_text), codec: bytesCodec };
+  if (body.payload_base64 !== undefined) return { value: fromBase64(body.payload_base64), codec: bytesCodec };
+  return given.length === 1 ? { value: body.payload, codec } : undefined;
+}
+
+function fromBase64(encoded: string): Buffer {
+  if (BASE64.test(encoded)) return Buffer.from(encoded, 'base64');
+  throw new BadRequest('payload_base64 is not base64');
+}

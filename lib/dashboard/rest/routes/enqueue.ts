@@ -1,0 +1,105 @@
+import { TaskNotFoundError } from '../../../errors.js';
+import { bytesCodec, type PayloadCodec } from '../../../task/codec.js';
+import type { TaskInfo } from '../../../task/info.js';
+import type { TaskOptions } from '../../../task/options.js';
+import type { Dashboard } from '../../dashboard.js';
+import { ApiError } from '../api-error.js';
+import { type PayloadBody, PAYLOAD_FIELDS, readPayload } from '../payload-body.js';
+import type { Call, Route } from '../route.js';
+import { amount, choice, ref, text, time } from '../schema.js';
+import { showTask } from '../shapes/task.js';
+import { overlay, readOptions, TASK_FIELDS, type TaskBody, toDate } from '../task-body.js';
+
+interface NewTask {
+  readonly type: string;
+  readonly payload: { readonly value: unknown; readonly codec: PayloadCodec } | undefined;
+  readonly options: TaskOptions;
+}
+
+/** Through the application's own client: its checks, its defaults, its limits of a batch. */
+function put({ client }: Dashboard, { type, payload, options }: NewTask): Promise<TaskInfo> {
+  return client.enqueue({ type, options, codec: payload?.codec }, payload?.value);
+}
+
+async function enqueue(dashboard: Dashboard, { params, body, role }: Call) {
+  const given = body as TaskBody & { type: string };
+  const options = { ...readOptions(given), queue: params.queue! };
+  const payload = readPayload(given, dashboard.codec);
+  return showTask(dashboard, await put(dashboard, { type: given.type, payload, options }), role);
+}
+
+async function find({ inspector }: Dashboard, { params }: Call): Promise<TaskInfo> {
+  const task = await inspector.getTaskInfo(params.queue!, params.id!);
+  if (task) return task;
+  throw new TaskNotFoundError(params.queue!, params.id!);
+}
+
+/** The bytes are copied here, so that also a payload can be cloned that its cloner may not see. */
+async function clone(dashboard: Dashboard, call: Call) {
+  const task = await find(dashboard, call);
+  const { queue = task.queue, ...changes } = (call.body ?? {}) as TaskBody & { queue?: string };
+  const copied = { value: task.payload.length > 0 ? task.payload : undefined, codec: bytesCodec };
+  const made = await put(dashboard, {
+    type: changes.type ?? task.type,
+    payload: readPayload(changes, dashboard.codec) ?? copied,
+    options: overlay({ ...optionsOf(task, dashboard.now), queue }, readOptions(changes)),
+  });
+  return showTask(dashboard, made, call.role);
+}
+
+/** Without the id, the time to start at, a deadline that has passed, and the lock, which is the other task's. */
+function optionsOf(task: TaskInfo, now: number): TaskOptions {
+  const deadline = task.deadline && task.deadline.getTime() > now ? task.deadline : undefined;
+  const { maxRetry, timeout, retention, headers } = task;
+  return { maxRetry, timeout, retention, headers, deadline, ...(task.group !== '' && { group: task.group }) };
+}
+
+async function editPayload(dashboard: Dashboard, call: Call): Promise<void> {
+  const task = await find(dashboard, call);
+  const payload = readPayload(call.body as PayloadBody, dashboard.codec);
+  if (!payload) throw new ApiError('BAD_REQUEST', `give one of ${Object.keys(PAYLOAD_FIELDS).join(', ')}`);
+  if (dashboard.presenter.isRedacted(task)) {
+    throw new ApiError(
+      'FORBIDDEN',
+      `the payload of "${task.type}" is redacted, and what cannot be seen cannot be edited`,
+    );
+  }
+  await dashboard.inspector.updateTaskPayload(task.queue, task.id, payload.codec.encode(payload.value));
+}
+
+interface When {
+  readonly process_at?: string;
+  readonly process_in_seconds?: number;
+}
+
+async function reschedule({ inspector }: Dashboard, { params, body }: Call): Promise<void> {
+  const { process_at, process_in_seconds: seconds } = body as When;
+  if ((process_at === undefined) === (seconds === undefined)) {
+    throw new ApiError('BAD_REQUEST', 'give either process_at or process_in_seconds');
+  }
+  const when = toDate(process_at, 'process_at') ?? seconds! * 1000;
+  await inspector.rescheduleTask(params.queue!, params.id!, when);
+}
+
+const TASK = 'queues/{queue}/tasks/{id}';
+
+export const enqueueRoutes: readonly Route[] = [
+  {
+    ...{ method: 'POST', path: 'queues/{queue}/tasks', summary: 'Enqueue a task', status: 201 },
+    ...{ body: choice(TASK_FIELDS, ['type']), reply: ref('Task'), handle: enqueue },
+  },
+  {
+    ...{ method: 'POST', path: `${TASK}:clone`, summary: 'Enqueue a copy, with changes', status: 201 },
+    body: choice({ ...TASK_FIELDS, queue: text('default: the same') }),
+    ...{ bodyOptional: true, reply: ref('Task'), handle: clone },
+  },
+  {
+    ...{ method: 'POST', path: `${TASK}:edit_payload`, summary: 'Give a waiting task another payload' },
+    ...{ body: choice(PAYLOAD_FIELDS), handle: editPayload },
+  },
+  {
+    ...{ method: 'POST', path: `${TASK}:reschedule`, summary: 'Have a task run at another time' },
+    body: choice({ process_at: time(), process_in_seconds: amount() }),
+    handle: reschedule,
+  },
+];

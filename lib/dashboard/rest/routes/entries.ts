@@ -1,0 +1,95 @@
+import type { PeriodicEntry } from '../../../inspector/periodic-entries.js';
+import { bytesCodec } from '../../../task/codec.js';
+import { goUnquote } from '../../../wire/go-quote.js';
+import { formatOption, parseOption } from '../../../wire/options.js';
+import type { Dashboard } from '../../dashboard.js';
+import { REDACTED } from '../../payload/redactor.js';
+import { cut } from '../../payload/text.js';
+import { ApiError } from '../api-error.js';
+import { PAGE_PARAMETERS, pageOf, sizeOf } from '../query.js';
+import type { Call, Route } from '../route.js';
+import { count, flag, listOf, orNull, ref, shape, text, time } from '../schema.js';
+import { showTask } from '../shapes/task.js';
+import { goTime, timeOrNull } from '../shapes/times.js';
+
+export const entrySchemas = {
+  Entry: shape({
+    ...{ id: text(), spec: text(), task_type: text(), task_payload: text(), queue: text() },
+    payload_size: count('bytes'),
+    redacted: flag('whether some of the payload is hidden'),
+    options: listOf(text('as asynq spells it: `MaxRetry(5)`')),
+    next_enqueue_at: time(),
+    prev_enqueue_at: orNull(time('null: not yet')),
+  }),
+  EnqueueEvent: shape({ task_id: text(), enqueued_at: time() }),
+};
+
+async function list(dashboard: Dashboard) {
+  const entries = await dashboard.inspector.schedulerEntries();
+  return { entries: entries.map((entry) => showEntry(dashboard, entry)) };
+}
+
+const queueOf = ({ taskOptions }: PeriodicEntry): string => taskOptions.queue ?? 'default';
+
+function showEntry({ presenter, settings }: Dashboard, entry: PeriodicEntry) {
+  const { taskType: type, taskPayload: payload, taskOptions } = entry;
+  const seen = presenter.present({ type, queue: queueOf(entry), payload, headers: taskOptions.headers }, false);
+  return {
+    ...{ id: entry.id, spec: entry.spec, task_type: type, queue: queueOf(entry) },
+    task_payload: cut(seen.payload, settings.maxPayloadLength).text,
+    payload_size: payload.length,
+    redacted: seen.redacted,
+    options: entry.options.map((option) => withoutSecret(option, seen.headers)),
+    next_enqueue_at: goTime(entry.nextEnqueueAt),
+    prev_enqueue_at: timeOrNull(entry.prevEnqueueAt),
+  };
+}
+
+/** Headers are among the options. */
+function withoutSecret(option: string, headers: Readonly<Record<string, string>>): string {
+  const parsed = parseOption(option);
+  if (parsed?.name !== 'Header' || headers[parsed.value[0]] !== REDACTED) return option;
+  return formatOption({ name: 'Header', value: [parsed.value[0], REDACTED] });
+}
+
+/** What the scheduler would enqueue, now. */
+async function run(dashboard: Dashboard, { params, role }: Call) {
+  const entries = await dashboard.inspector.schedulerEntries();
+  const entry = entries.find(({ id }) => id === params.entry);
+  if (!entry) throw new ApiError('NOT_FOUND', `no scheduler that runs has an entry "${params.entry}"`);
+  const { taskType: type, taskPayload: payload } = entry;
+  const options = { ...entry.taskOptions, ...groupOf(entry) };
+  const bytes = payload.length > 0 ? payload : undefined;
+  const task = await dashboard.client.enqueue({ type, options, codec: bytesCodec }, bytes);
+  return showTask(dashboard, task, role);
+}
+
+/** asynq's readers drop it; its scheduler does not. */
+function groupOf({ options }: PeriodicEntry): { group?: string } {
+  const quoted = options.map((option) => /^Group\((.*)\)$/s.exec(option)?.[1]).findLast((text) => text !== undefined);
+  const group = quoted === undefined ? undefined : goUnquote(quoted);
+  return group ? { group } : {};
+}
+
+async function events({ inspector }: Dashboard, { params, query }: Call) {
+  const found = await inspector.schedulerEnqueueEvents(params.entry!, { size: sizeOf(query), page: pageOf(query) });
+  return { events: found.map(({ taskId, enqueuedAt }) => ({ task_id: taskId, enqueued_at: goTime(enqueuedAt) })) };
+}
+
+export const entryRoutes: readonly Route[] = [
+  {
+    ...{ method: 'GET', path: 'scheduler_entries', summary: 'Periodic tasks of all schedulers that run' },
+    reply: shape({ entries: listOf(ref('Entry')) }),
+    handle: list,
+  },
+  {
+    ...{ method: 'GET', path: 'scheduler_entries/{entry}/enqueue_events', query: PAGE_PARAMETERS },
+    summary: 'What became of a periodic task, newest first',
+    reply: shape({ events: listOf(ref('EnqueueEvent')) }),
+    handle: events,
+  },
+  {
+    ...{ method: 'POST', path: 'scheduler_entries/{entry}:run', summary: 'Enqueue its task now', status: 201 },
+    ...{ reply: ref('Task'), handle: run },
+  },
+];

@@ -1,0 +1,43 @@
+import type { Dashboard } from '../../dashboard.js';
+import { positive } from '../query.js';
+import type { Call, Route } from '../route.js';
+import { amount, count, listOf, mapOf, ref, shape, time } from '../schema.js';
+import { showQueue } from '../shapes/queue.js';
+import { goTime } from '../shapes/times.js';
+import { QUEUE_STATE } from './queues.js';
+
+export const liveSchemas = {
+  Sample: shape({ t: time(), queues: mapOf(ref('QueueSample')) }),
+  QueueSample: shape({
+    ...{ pending: count(), active: count(), scheduled: count(), retry: count(), archived: count() },
+    ...{ completed: count(), aggregating: count(), processed_total: count(), failed_total: count() },
+    latency_ms: amount(),
+  }),
+};
+
+async function live({ sampler, overview, settings, now }: Dashboard, { query }: Call) {
+  const since = positive(query, 'since') ?? 0;
+  const samples = await sampler.after(since);
+  return {
+    now: goTime(new Date(now)),
+    sequence: samples.at(-1)?.at ?? since,
+    interval_ms: settings.refresh,
+    queues: (await overview.all()).map(showQueue),
+    samples: samples.map(({ at, queues }) => ({ t: goTime(new Date(at)), queues })),
+  };
+}
+
+export const liveRoutes: readonly Route[] = [
+  {
+    ...{ method: 'GET', path: 'live', summary: 'How all queues stand, and samples of the last 15 minutes' },
+    cached: false,
+    query: [
+      { name: 'since', description: 'the `sequence` of the reply before: only what came after it', integer: true },
+    ],
+    reply: shape({
+      ...{ now: time(), sequence: count(), interval_ms: amount() },
+      ...{ queues: listOf(QUEUE_STATE), samples: listOf(ref('Sample')) },
+    }),
+    handle: live,
+  },
+];

@@ -1,0 +1,64 @@
+import type { RunningServer, RunningTask } from '../../../inspector/views.js';
+import type { Dashboard } from '../../dashboard.js';
+import { cut } from '../../payload/text.js';
+import type { Route } from '../route.js';
+import { count, flag, listOf, mapOf, ref, shape, text, time } from '../schema.js';
+import { goTime } from '../shapes/times.js';
+
+export const serverSchemas = {
+  Server: shape({
+    ...{ id: text(), host: text(), pid: count(), status: text(), concurrency: count(), start_time: time() },
+    queue_priorities: mapOf(count()),
+    strict_priority_enabled: flag(),
+    active_workers: listOf(ref('Worker')),
+  }),
+  Worker: shape({
+    ...{
+      task_id: text(),
+      queue: text(),
+      task_type: text(),
+      task_payload: text(),
+      start_time: time(),
+      deadline: time(),
+    },
+  }),
+};
+
+async function list(dashboard: Dashboard) {
+  const servers = await dashboard.servers();
+  return { servers: servers.toSorted(byPlace).map((server) => showServer(dashboard, server)) };
+}
+
+const byPlace = (a: RunningServer, b: RunningServer): number =>
+  a.host.localeCompare(b.host) || a.pid - b.pid || a.id.localeCompare(b.id);
+
+const showServer = (dashboard: Dashboard, server: RunningServer) => ({
+  id: server.id,
+  host: server.host,
+  pid: server.pid,
+  concurrency: server.concurrency,
+  queue_priorities: server.queues,
+  strict_priority_enabled: server.strictPriority,
+  start_time: goTime(server.startedAt),
+  status: server.status,
+  active_workers: server.activeWorkers.map((worker) => showWorker(dashboard, worker)),
+});
+
+function showWorker({ presenter, settings }: Dashboard, worker: RunningTask) {
+  const { taskId, taskType, taskPayload, queue } = worker;
+  const { payload } = presenter.present({ type: taskType, queue, payload: taskPayload }, false);
+  return {
+    ...{ task_id: taskId, queue, task_type: taskType },
+    task_payload: cut(payload, settings.maxPayloadLength).text,
+    start_time: goTime(worker.startedAt),
+    deadline: goTime(worker.deadline),
+  };
+}
+
+export const serverRoutes: readonly Route[] = [
+  {
+    ...{ method: 'GET', path: 'servers', summary: 'Servers that run, and what each of their workers does' },
+    reply: shape({ servers: listOf(ref('Server')) }),
+    handle: list,
+  },
+];

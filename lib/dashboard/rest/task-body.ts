@@ -1,0 +1,71 @@
+import type { TaskOptions } from '../../task/options.js';
+import { describe } from '../../validation.js';
+import { BadRequest } from './api-error.js';
+import { PAYLOAD_FIELDS, type PayloadBody } from './payload-body.js';
+import { amount, count, mapOf, type Schema, text, time } from './schema.js';
+
+/** The options of a task, as bodies give them. */
+export const TASK_FIELDS: Readonly<Record<string, Schema>> = {
+  ...PAYLOAD_FIELDS,
+  type: text(),
+  task_id: text('default: a UUID'),
+  max_retry: count(),
+  timeout_seconds: amount('of one attempt; 0: none'),
+  deadline: time(),
+  unique_seconds: amount('how long another of this type and payload is refused'),
+  process_at: time('not before; excludes the next'),
+  process_in_seconds: amount(),
+  retention_seconds: amount('how long it is kept after success'),
+  group: text(),
+  headers: mapOf(text()),
+};
+
+export interface TaskBody extends PayloadBody {
+  readonly type?: string;
+  readonly task_id?: string;
+  readonly max_retry?: number;
+  readonly timeout_seconds?: number;
+  readonly deadline?: string;
+  readonly unique_seconds?: number;
+  readonly process_at?: string;
+  readonly process_in_seconds?: number;
+  readonly retention_seconds?: number;
+  readonly group?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** @throws BadRequest when a time is none; the client checks everything else */
+export function readOptions(body: TaskBody): TaskOptions {
+  return {
+    taskId: body.task_id,
+    maxRetry: body.max_retry,
+    timeout: milliseconds(body.timeout_seconds),
+    deadline: toDate(body.deadline, 'deadline'),
+    unique: milliseconds(body.unique_seconds),
+    processAt: toDate(body.process_at, 'process_at'),
+    processIn: milliseconds(body.process_in_seconds),
+    retention: milliseconds(body.retention_seconds),
+    group: body.group,
+    headers: body.headers,
+  };
+}
+
+/** What the body says over what was. */
+export const overlay = (base: TaskOptions, options: TaskOptions): TaskOptions => ({
+  ...base,
+  ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
+});
+
+const milliseconds = (seconds: number | undefined): number | undefined =>
+  seconds === undefined ? undefined : seconds * 1000;
+
+/** With its zone: without one it would be that of the server, which nobody who asks knows. */
+const RFC_3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/;
+
+/** @throws BadRequest */
+export function toDate(given: string | undefined, name: string): Date | undefined {
+  if (given === undefined) return undefined;
+  const date = new Date(RFC_3339.test(given) ? given : NaN);
+  if (!Number.isNaN(date.getTime())) return date;
+  throw new BadRequest(`${name} is ${describe(given)}; give a time such as "2030-01-31T12:00:00Z"`);
+}

@@ -1,0 +1,80 @@
+import type { Clock } from '../clock.js';
+import type { QueueInfo } from '../inspector/views.js';
+import type { QueueOverview } from './queue-overview.js';
+
+export interface QueueSample {
+  readonly pending: number;
+  readonly active: number;
+  readonly scheduled: number;
+  readonly retry: number;
+  readonly archived: number;
+  readonly completed: number;
+  readonly aggregating: number;
+  readonly processed_total: number;
+  readonly failed_total: number;
+  /** Milliseconds. */
+  readonly latency_ms: number;
+}
+
+export interface Sample {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly queues: Readonly<Record<string, QueueSample>>;
+}
+
+const KEPT_FOR = 15 * 60_000;
+/** In all samples together: some 10 MB. */
+const MOST_QUEUE_SAMPLES = 50_000;
+
+/**
+ * The last minutes of all queues, for charts. A sample is taken when somebody asks and the last one is of an earlier period, so that it
+ * costs nothing while nobody looks, and ten who look cost as much as one. Samples are numbered by their time: an application may
+ * run several times behind one address, and whoever asks gets no gaps from that.
+ */
+export class Sampler {
+  private samples: Sample[] = [];
+  private taking: Promise<void> | undefined;
+
+  /** @param interval milliseconds */
+  constructor(
+    private readonly overview: QueueOverview,
+    private readonly clock: Clock,
+    private readonly interval: number,
+  ) {}
+
+  /** Those that came after `since` (milliseconds since the epoch), oldest first. */
+  async after(since: number): Promise<readonly Sample[]> {
+    const last = this.samples.at(-1)?.at ?? -Infinity;
+    if (this.periodOf(this.clock.now()) > this.periodOf(last)) {
+      this.taking ??= this.take().finally(() => (this.taking = undefined));
+      await this.taking;
+    }
+    return this.samples.filter(({ at }) => at > since);
+  }
+
+  private periodOf(time: number): number {
+    return Math.floor(time / this.interval);
+  }
+
+  private async take(): Promise<void> {
+    const states = await this.overview.all();
+    const readable = states.filter((state): state is QueueInfo => !('error' in state));
+    const at = this.clock.now();
+    this.samples.push({ at, queues: Object.fromEntries(readable.map((info) => [info.queue, toSample(info)])) });
+    const most = Math.max(2, Math.floor(MOST_QUEUE_SAMPLES / Math.max(1, readable.length)));
+    this.samples = this.samples.filter((sample) => sample.at > at - KEPT_FOR).slice(-most);
+  }
+}
+
+const toSample = (info: QueueInfo): QueueSample => ({
+  pending: info.pending,
+  active: info.active,
+  scheduled: info.scheduled,
+  retry: info.retry,
+  archived: info.archived,
+  completed: info.completed,
+  aggregating: info.aggregating,
+  processed_total: info.processedTotal,
+  failed_total: info.failedTotal,
+  latency_ms: info.latency,
+});
