@@ -25,6 +25,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^nestjs-asynq\/dashboard$/, replacement: here('./lib/dashboard/index.ts') },
+      { find: /^nestjs-asynq\/metrics$/, replacement: here('./lib/metrics/index.ts') },
       { find: /^nestjs-asynq\/testing$/, replacement: here('./lib/testing/index.ts') },
       { find: /^nestjs-asynq$/, replacement: here('./lib/index.ts') },
     ],

@@ -13,6 +13,17 @@ export interface LoopOptions {
   readonly longestBackoff?: number;
 }
 
+/** How a loop stands; times in milliseconds. */
+export interface LoopFacts {
+  readonly loop: string;
+  /** How much later than planned its latest pass began, or its next one is by now: a busy event loop, or a dead timer. */
+  readonly lag: number;
+  /** How long the pass under way has taken so far; 0 when none is. */
+  readonly busyFor: number;
+  /** Passes in a row that have failed. */
+  readonly failures: number;
+}
+
 /** Milliseconds a stop waits for the pass under way: it may work off a backlog, or wait for a Redis that hangs. */
 const LONGEST_STOP = 2_000;
 
@@ -29,6 +40,10 @@ export class Loop {
   private triggered = false;
   private running = false;
   private failures = 0;
+  /** When the next pass is due, and when the one under way began, in milliseconds since the epoch. */
+  private dueAt = Infinity;
+  private beganAt = 0;
+  private lastLag = 0;
 
   constructor(private readonly options: LoopOptions) {}
 
@@ -36,6 +51,13 @@ export class Loop {
   start(delay = 0): void {
     this.running = true;
     this.schedule(delay);
+  }
+
+  facts(): LoopFacts {
+    const now = this.options.clock.now();
+    const busyFor = this.current ? Math.max(0, now - this.beganAt) : 0;
+    const overdue = this.current || !this.running ? 0 : now - this.dueAt;
+    return { loop: this.options.name, lag: Math.max(this.lastLag, overdue), busyFor, failures: this.failures };
   }
 
   /** Runs a pass as soon as the one under way (if any) is over. */
@@ -58,7 +80,11 @@ export class Loop {
 
   private schedule(delay: number): void {
     this.timer?.cancel();
-    this.timer = this.options.clock.after(delay, () => {
+    const { clock } = this.options;
+    this.dueAt = clock.now() + delay;
+    this.timer = clock.after(delay, () => {
+      this.beganAt = clock.now();
+      this.lastLag = Math.max(0, this.beganAt - this.dueAt);
       this.current = this.pass();
     });
   }

@@ -9,7 +9,7 @@ import type { Grouping } from './grouping.js';
 import { HealthCheck } from './health-check.js';
 import type { Heartbeater } from './heartbeater.js';
 import { Janitor } from './janitor.js';
-import { Loop } from './loop.js';
+import { Loop, type LoopFacts } from './loop.js';
 import type { Mux } from './mux.js';
 import type { ResolvedServerOptions } from './options.js';
 import { Recoverer } from './recoverer.js';
@@ -44,6 +44,7 @@ export class ServerLoops {
   private readonly groupWatch: Loop | undefined;
   private readonly health: Loop | undefined;
   private delayedChange = false;
+  private readonly all: Loop[] = [];
 
   constructor(private readonly deps: ServerLoopsDeps) {
     const { broker, mux, events, options, core, heartbeater, forwarder, grouping } = deps;
@@ -129,6 +130,10 @@ export class ServerLoops {
     await this.deps.heartbeater.clear().catch(() => undefined);
   }
 
+  facts(): LoopFacts[] {
+    return this.all.map((loop) => loop.facts());
+  }
+
   /** A queue's scheduled or retry set has changed: look soon, but not more often than the forwarder's cooldown. */
   delayedChanged(): void {
     if (this.delayedChange) return;
@@ -164,6 +169,8 @@ export class ServerLoops {
 
   private loop(name: string, component: { runOnce(): Promise<number> }): Loop {
     const { broker, onError } = this.deps;
-    return new Loop({ name, clock: broker.clock, runOnce: () => component.runOnce(), onError });
+    const loop = new Loop({ name, clock: broker.clock, runOnce: () => component.runOnce(), onError });
+    this.all.push(loop);
+    return loop;
   }
 }

@@ -7,6 +7,7 @@ import type { ServerInfo } from '../wire/message.js';
 import { Aggregator } from './aggregator.js';
 import { Aggregators, type TaskAggregatorEntry } from './aggregators.js';
 import { buildCore, type Core } from './core.js';
+import type { ServerFacts } from './facts.js';
 import { Forwarder } from './forwarder.js';
 import type { TaskHandlerEntry } from './handler.js';
 import type { Grouping } from './grouping.js';
@@ -87,6 +88,20 @@ export class Server {
   /** Tasks whose handlers have not settled. */
   get active(): number {
     return this.core.runner.running;
+  }
+
+  /** How it stands, for metrics and health checks. */
+  facts(): ServerFacts {
+    const { processor, lanes } = this.core;
+    const inFlight = new Map([...lanes.all()].map(({ queue, held, lingering }) => [queue, held.size + lingering.size]));
+    const { state: status, active, waker, loops } = this;
+    const { concurrency, free } = processor;
+    return { status, concurrency, free, active, inFlight, wakeups: waker.wakeups, loops: loops.facts() };
+  }
+
+  /** The pattern of the handler for tasks of this type; `undefined` when there is none. */
+  patternOf(type: string): string | undefined {
+    return this.mux.find(type)?.pattern;
   }
 
   /**

@@ -13,6 +13,12 @@ const REFUSED_FOR = 30_000;
 /** The same after a connection was lost, which the next may not be. */
 const LOST_FOR = 1_000;
 
+/** What has started rounds of idle queues, counted since the server was made. */
+export interface Wakeups {
+  readonly notices: number;
+  readonly polls: number;
+}
+
 export interface WakerOptions {
   readonly clock: Clock;
   readonly events: AsynqEvents;
@@ -36,8 +42,14 @@ export class Waker {
   private arming = false;
   private refusedUntil = 0;
   private stopped = false;
+  private notices = 0;
+  private polls = 0;
 
   constructor(private readonly options: WakerOptions) {}
+
+  get wakeups(): Wakeups {
+    return { notices: this.notices, polls: this.polls };
+  }
 
   /** A queue answered: learns who won the last wake-up. */
   answered(lane: Lane, asked: number, got: number): void {
@@ -58,6 +70,7 @@ export class Waker {
   onPending(queue: string): void {
     const lane = this.options.lanes.get(queue);
     if (!lane || this.stopped) return;
+    this.notices += 1;
     lane.armed = false;
     lane.woken = true;
     lane.backlog = Infinity;
@@ -116,6 +129,7 @@ export class Waker {
 
   private pollNow(): void {
     this.pollTimer = undefined;
+    this.polls += 1;
     this.options.poll();
   }
 

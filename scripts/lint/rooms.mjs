@@ -43,6 +43,7 @@ export const ROOMS = {
   dashboard: [...core, 'broker', 'client', 'inspector', 'nest'],
   // The page runs in a browser: it knows the console's HTTP interface and nothing of lib.
   'dashboard/web': [],
+  metrics: ['leaf', 'events', 'inspector', 'server', 'nest'],
   cli: [...core, 'broker', 'broker/redis', 'inspector', 'client'],
   index: [...entry, 'broker/redis', 'broker/memory', 'nest'],
 };
@@ -56,7 +57,7 @@ export const PACKAGES = [
   },
   {
     match: /^(@nestjs\/|rxjs(\/|$)|reflect-metadata)/,
-    rooms: ['nest', 'testing', 'dashboard'],
+    rooms: ['nest', 'testing', 'metrics', 'dashboard'],
     why: 'the core knows no Nest',
   },
   { match: /^ioredis(\/|$)/, rooms: ['broker/redis', 'nest', 'cli'], why: 'only the Redis broker talks to Redis' },
@@ -76,6 +77,11 @@ export const PACKAGES = [
     match: /^@opentelemetry\//,
     rooms: ['tracing/opentelemetry'],
     why: 'it is an optional peer; an app without it must boot',
+  },
+  {
+    match: /^prom-client(\/|$)/,
+    rooms: ['metrics'],
+    why: 'it is an optional peer; an application without it must boot',
   },
   {
     match: /^class-(validator|transformer)(\/|$)/,

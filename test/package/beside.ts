@@ -67,6 +67,11 @@ export function exerciseBeside(nest: keyof typeof users): void {
       expect(outcome).toEqual({ stdout: '["letter:send to redis after 0 retries"]\n', stderr: '', status: 0 });
     });
 
+    it('has metrics in the registry of its prom-client', async () => {
+      const outcome = await node(app, 'metrics');
+      expect(outcome).toEqual({ stdout: 'nestjs_asynq_slots 2\n', stderr: '', status: 0 });
+    });
+
     it('is tested with the testing kit', async () => {
       const outcome = await node(app, 'testing');
       expect(outcome).toEqual({ stdout: '[1,"letter:send to nobody after 2 retries"]\n', stderr: '', status: 0 });

@@ -21,6 +21,29 @@ describe('Loop', () => {
     expect(at).toHaveLength(3);
   });
 
+  it('tells how far it is behind, how long a pass takes and how often it has failed', async () => {
+    const clock = new ManualClock(0);
+    let end = (_: 'ok' | 'failed'): void => {};
+    const runOnce = () =>
+      new Promise<number>((resolve, reject) => {
+        end = (how) => (how === 'ok' ? resolve(1_000) : reject(new Error('away')));
+      });
+    const delayed = { now: () => clock.now(), after: (delay: number, run: () => void) => clock.after(delay + 7, run) };
+    const loop = new Loop({ name: 'slow', clock: delayed, onError: () => {}, runOnce });
+    expect(loop.facts()).toEqual({ loop: 'slow', lag: 0, busyFor: 0, failures: 0 });
+    loop.start(10);
+    clock.advance(12);
+    expect(loop.facts()).toMatchObject({ lag: 2, busyFor: 0 });
+    clock.advance(100);
+    expect(loop.facts()).toMatchObject({ lag: 7, busyFor: 95 });
+    end('failed');
+    await settle();
+    expect(loop.facts()).toMatchObject({ lag: 7, busyFor: 0, failures: 1 });
+    await loop.stop();
+    clock.advance(10_000);
+    expect(loop.facts()).toMatchObject({ lag: 7, busyFor: 0 });
+  });
+
   it('runs at once when triggered, and once more when triggered during a pass', async () => {
     const clock = new ManualClock(0);
     let passes = 0;

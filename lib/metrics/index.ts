@@ -1,0 +1,3 @@
+export { AsynqMetricsModule } from './metrics.module.js';
+export type { AsynqMetricsExtras, AsynqMetricsOptions } from './metrics.options.js';
+export type { MetricsRegistry } from './registration.js';

@@ -1,0 +1,65 @@
+import type { MetricDefinition } from './definition.js';
+import type { Sample } from './sample.js';
+import type { MetricsSource } from './source.js';
+
+/**
+ * A metric as prom-client's registry wants one, that keeps nothing: what it says is read from its sources when it is asked. So sources
+ * come and go (a second connection, a module that is made again) without anything being registered twice.
+ */
+export class LiveMetric {
+  /** A registry of the OpenMetrics kind takes `_total` off the name of a counter before it asks. */
+  name: string;
+  readonly help: string;
+  readonly type: MetricDefinition['type'];
+  readonly labelNames: readonly string[];
+  readonly aggregator: MetricDefinition['merge'];
+  private readonly readers = new Set<() => Promise<Sample[]>>();
+
+  constructor({ name, help, type, labels, merge }: MetricDefinition) {
+    this.name = name;
+    this.help = help;
+    this.type = type;
+    this.labelNames = [...labels, 'connection'];
+    this.aggregator = merge;
+  }
+
+  get isRead(): boolean {
+    return this.readers.size > 0;
+  }
+
+  /** @returns a function that takes the source away again */
+  add({ read }: MetricDefinition, source: MetricsSource): () => void {
+    const { connection } = source;
+    const reader = async (): Promise<Sample[]> => {
+      const samples = [...(await read(source))];
+      if (connection === undefined) return samples;
+      return samples.map((sample) => ({ ...sample, labels: { ...sample.labels, connection } }));
+    };
+    this.readers.add(reader);
+    return () => this.readers.delete(reader);
+  }
+
+  async get(): Promise<object> {
+    const { name, help, type, aggregator } = this;
+    const lists = await Promise.all([...this.readers].map((read) => read()));
+    const values = lists.length === 1 ? lists[0]! : this.merge(lists.flat());
+    return { name, help, type, aggregator, values };
+  }
+
+  /** Nothing is kept; `registry.resetMetrics()` calls it. */
+  reset(): void {}
+
+  private merge(samples: readonly Sample[]): Sample[] {
+    const merged = new Map<string, Sample>();
+    for (const sample of samples) {
+      const key = JSON.stringify([sample.metricName, Object.entries(sample.labels).sort()]);
+      const other = merged.get(key);
+      if (!other) merged.set(key, sample);
+      else {
+        const value = this.aggregator === 'max' ? Math.max(other.value, sample.value) : other.value + sample.value;
+        merged.set(key, { ...other, value });
+      }
+    }
+    return [...merged.values()];
+  }
+}

@@ -1,0 +1,89 @@
+import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { ConnectionRegistry, type Connection } from '../nest/connection.registry.js';
+import { DEFAULT_CONNECTION } from '../nest/nest.constants.js';
+import { AsynqInspector } from '../inspector/inspector.js';
+import { ServerOrchestrator } from '../nest/server.orchestrator.js';
+import { ASYNQ_METRICS } from './asynq-metrics.js';
+import type { MetricDefinition } from './definition.js';
+import { ConfigurableModuleClass } from './metrics.module.definition.js';
+import type { ResolvedMetricsOptions } from './metrics.options.js';
+import { RESOLVED_METRICS_OPTIONS } from './metrics.tokens.js';
+import { processMetrics, queueMetrics } from './own-metrics.js';
+import { QueueReader } from './queue-reader.js';
+import { register } from './registration.js';
+import { MetricsSource } from './source.js';
+import { Tally } from './tally.js';
+import { TaskTally } from './task-tally.js';
+
+/**
+ * Metrics for Prometheus, in a registry of prom-client: those of asynq's exporter by their names, and ours. Everything is read when it
+ * is scraped. Needs prom-client.
+ *
+ * @example
+ * imports: [AsynqModule.forRoot({ … }), AsynqMetricsModule.forRoot({ path: 'metrics' })]
+ */
+@Module({})
+export class AsynqMetricsModule
+  extends ConfigurableModuleClass
+  implements OnApplicationBootstrap, OnApplicationShutdown
+{
+  private readonly ends: (() => void)[] = [];
+
+  constructor(
+    @Inject(RESOLVED_METRICS_OPTIONS) private readonly options: ResolvedMetricsOptions,
+    @Inject(ConnectionRegistry) private readonly connections: ConnectionRegistry,
+    @Inject(ServerOrchestrator) private readonly orchestrator: ServerOrchestrator,
+  ) {
+    super();
+  }
+
+  /** Before the servers start. @throws InvalidOptionError for an unknown connection, or names the registry has from elsewhere */
+  onApplicationBootstrap(): void {
+    const definitions = this.definitions();
+    for (const connection of this.wanted()) {
+      const source = this.createSource(connection);
+      this.ends.push(register(this.options.registry, definitions, source), () => source.stop());
+      source.start();
+    }
+  }
+
+  /** After the servers have drained, which is to be seen. */
+  onApplicationShutdown(): void {
+    for (const end of this.ends.splice(0)) end();
+  }
+
+  private wanted(): readonly Connection[] {
+    const { connections: names } = this.options;
+    if (!names) return this.connections.all();
+    return names.map((name) => this.connections.get(name, 'AsynqMetricsModule option connections'));
+  }
+
+  private definitions(): readonly MetricDefinition[] {
+    const { prefix, asynqNames, queues } = this.options;
+    const ofQueues = queues === false ? [] : [...(asynqNames ? ASYNQ_METRICS : []), ...queueMetrics(prefix)];
+    return [...ofQueues, ...processMetrics(prefix)];
+  }
+
+  private createSource(connection: Connection): MetricsSource {
+    const { name, broker, events, options } = connection;
+    const { queues, durationBuckets, waitBuckets, concurrency, cacheFor, timeout } = this.options;
+    const server = options.server === false ? undefined : () => this.orchestrator.serverOf(connection);
+    const scrapeErrors = new Tally();
+    const reader = new QueueReader({
+      ...{ inspector: new AsynqInspector(broker), clock: broker.clock, concurrency, cacheFor, timeout },
+      queues: queues || undefined,
+      onError: (queue) => scrapeErrors.add({ queue }),
+    });
+    const patternOf = (type: string): string | undefined => server?.().patternOf(type);
+    return new MetricsSource({
+      connection: name === DEFAULT_CONNECTION ? undefined : name,
+      ...{ events, scrapeErrors },
+      tasks: new TaskTally({ durationBuckets, waitBuckets, patternOf }),
+      reader: queues === false ? undefined : reader,
+      facts: () => {
+        const facts = server?.().facts();
+        return facts?.status === 'new' ? undefined : facts; // it may have no handlers, and never start
+      },
+    });
+  }
+}

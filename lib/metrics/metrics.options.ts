@@ -1,0 +1,119 @@
+import { register, type Registry } from 'prom-client';
+import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
+import { parseDuration, type Duration } from '../duration.js';
+import { InvalidOptionError } from '../errors.js';
+import { describe, rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../validation.js';
+import { DEFAULT_BUCKETS } from './buckets.js';
+import type { MetricsRegistry } from './registration.js';
+
+export interface AsynqMetricsOptions {
+  /** Where the metrics go. Default: prom-client's global `register`, which @willsoto/nestjs-prometheus exports, too. */
+  registry?: MetricsRegistry;
+  /** Begin of the names that are ours; those of asynq stay. Default `nestjs_asynq_`. */
+  prefix?: string;
+  /** Names of connections, `default` for the one without. Default: all of the application. */
+  connections?: readonly string[];
+  /**
+   * The queues that are read from Redis at each scrape: some by name, or `false` for none, when another process does (they are the same
+   * from all). Default: all there are.
+   */
+  queues?: readonly string[] | false;
+  /** Whether asynq's own seven names are exported, for the boards there are. Default true. */
+  asynqNames?: boolean;
+  /** Upper bounds of the buckets, in seconds, ascending. Default 1 ms to an hour. */
+  durationBuckets?: readonly number[];
+  waitBuckets?: readonly number[];
+  /** Queues read at once. Default 8. */
+  concurrency?: number;
+  /** How long scrapes share what was read. Default 1 s. */
+  cacheFor?: Duration;
+  /** After how long a scrape goes on without a queue that does not answer. Default 3 s. */
+  timeout?: Duration;
+}
+
+/** What Nest must know before any factory runs. In `forRootAsync` these stand beside `useFactory`. */
+export interface AsynqMetricsExtras {
+  /** Where the registry is to be had over HTTP, such as `metrics`. Default: nowhere, for applications that have that already. */
+  path?: string;
+  /** Guards of that path. Default none: it is open, as Prometheus expects. */
+  guards?: readonly Type<CanActivate>[];
+  /** Modules the guards need. */
+  imports?: ModuleMetadata['imports'];
+}
+
+export interface ResolvedMetricsOptions {
+  readonly registry: MetricsRegistry;
+  readonly prefix: string;
+  readonly connections: readonly string[] | undefined;
+  readonly queues: readonly string[] | false | undefined;
+  readonly asynqNames: boolean;
+  readonly durationBuckets: readonly number[];
+  readonly waitBuckets: readonly number[];
+  readonly concurrency: number;
+  readonly cacheFor: number;
+  readonly timeout: number;
+}
+
+const KNOWN: readonly (keyof AsynqMetricsOptions)[] = [
+  'registry',
+  'prefix',
+  'connections',
+  'queues',
+  'asynqNames',
+  'durationBuckets',
+  'waitBuckets',
+  'concurrency',
+  'cacheFor',
+  'timeout',
+];
+
+const DEFAULT_PREFIX = 'nestjs_asynq_';
+
+/** @throws InvalidOptionError naming the option, its value and the remedy */
+export function resolveMetricsOptions(options: AsynqMetricsOptions = {}): ResolvedMetricsOptions {
+  requireObject(options, 'AsynqMetricsModule options', InvalidOptionError);
+  rejectUnknownKeys(options, KNOWN, 'AsynqMetricsModule option', InvalidOptionError);
+  const { connections, queues, asynqNames = true, prefix = DEFAULT_PREFIX } = options;
+  if (connections !== undefined) checkNames(connections, 'connections');
+  if (queues !== undefined && queues !== false) checkNames(queues, 'queues');
+  if (typeof asynqNames !== 'boolean') throw wrong('asynqNames', asynqNames, 'true or false');
+  if (typeof prefix !== 'string' || !/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(prefix) || prefix === 'asynq_') {
+    throw wrong('prefix', prefix, 'a begin of metric names, such as "nestjs_asynq_", and not asynq\'s own');
+  }
+  return {
+    ...{ connections, queues, asynqNames, prefix },
+    registry: checkRegistry(options.registry ?? register),
+    durationBuckets: checkBuckets(options.durationBuckets ?? DEFAULT_BUCKETS, 'durationBuckets'),
+    waitBuckets: checkBuckets(options.waitBuckets ?? DEFAULT_BUCKETS, 'waitBuckets'),
+    concurrency: requireInteger(options.concurrency ?? 8, 'concurrency', InvalidOptionError, { least: 1, most: 100 }),
+    cacheFor: checkTime(options.cacheFor ?? 1_000, 'cacheFor'),
+    timeout: checkTime(options.timeout ?? 3_000, 'timeout', 1),
+  };
+}
+
+function checkRegistry(registry: unknown): MetricsRegistry {
+  const { registerMetric, metrics } = Object(registry) as Partial<Registry>;
+  if (typeof registerMetric === 'function' && typeof metrics === 'function') return registry as MetricsRegistry;
+  throw wrong('registry', registry, 'a Registry of prom-client');
+}
+
+function checkNames(names: unknown, option: string): void {
+  if (!Array.isArray(names)) throw wrong(option, names, 'a list of names');
+  for (const name of names) requireNonBlank(name, `a name in AsynqMetricsModule option ${option}`, InvalidOptionError);
+}
+
+function checkBuckets(bounds: unknown, option: string): readonly number[] {
+  const ascending = (bound: unknown, index: number, all: unknown[]): boolean =>
+    Number.isFinite(bound) && (index === 0 || (bound as number) > (all[index - 1] as number));
+  if (Array.isArray(bounds) && bounds.length > 0 && bounds.every(ascending)) return [...(bounds as number[])];
+  throw wrong(option, bounds, 'a list of ascending numbers of seconds');
+}
+
+function checkTime(value: Duration, option: string, least = 0): number {
+  const milliseconds = parseDuration(value, `AsynqMetricsModule option ${option}`);
+  if (milliseconds >= least) return milliseconds;
+  throw wrong(option, value, least === 0 ? 'zero or more' : 'more than zero');
+}
+
+const wrong = (option: string, value: unknown, expected: string): InvalidOptionError =>
+  new InvalidOptionError(`AsynqMetricsModule option ${option} must be ${expected}, not ${describe(value)}`);

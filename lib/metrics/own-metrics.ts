@@ -1,0 +1,145 @@
+import type { ServerFacts } from '../server/facts.js';
+import type { MetricDefinition } from './definition.js';
+import type { Sample } from './sample.js';
+import type { Reading } from './queue-reader.js';
+import type { MetricsSource } from './source.js';
+import type { Tally } from './tally.js';
+
+type Describe = (name: string, help: string, labels: readonly string[]) => Omit<MetricDefinition, 'read'>;
+
+const NONE: readonly Sample[] = [];
+
+/** What this process does: counted here, so that a sum over processes is right. */
+export function processMetrics(prefix: string): MetricDefinition[] {
+  const metric: Describe = (name, help, labels) => ({ ...{ name: prefix + name, help, labels }, ...COUNTER });
+  const counted = (name: string, help: string, labels: readonly string[], of: (source: MetricsSource) => Tally) => ({
+    ...metric(name, help, labels),
+    read: (source: MetricsSource) => of(source).samples(),
+  });
+  const duration = 'task_duration_seconds';
+  const wait = 'task_wait_seconds';
+  return [
+    {
+      ...metric(duration, 'Seconds attempts took, from the call of the handler to its end.', ['queue', 'type']),
+      type: 'histogram',
+      read: ({ tasks }) => tasks.durations(prefix + duration),
+    },
+    {
+      ...metric(wait, 'Seconds tasks were pending before an attempt.', ['queue', 'type']),
+      type: 'histogram',
+      read: ({ tasks }) => tasks.waits(prefix + wait),
+    },
+    {
+      ...metric('task_attempts_total', 'Attempts, by what became of the task.', ['queue', 'type', 'outcome']),
+      read: ({ tasks }) => tasks.attempts(),
+    },
+    counted(
+      'stuck_handlers_total',
+      'Handlers that went on long after they were told to stop.',
+      ['queue', 'type'],
+      (s) => s.stuck,
+    ),
+    counted('damaged_tasks_total', 'Tasks archived because their message cannot be read.', ['queue'], (s) => s.damaged),
+    counted(
+      'recovered_tasks_total',
+      'Tasks taken over from servers that went away.',
+      ['queue', 'outcome'],
+      (s) => s.recovered,
+    ),
+    counted('aggregations_total', 'Groups made into one task, or not.', ['queue', 'outcome'], (s) => s.aggregations),
+    counted('aggregated_tasks_total', 'Tasks of groups that became one task.', ['queue'], (s) => s.aggregatedTasks),
+    counted(
+      'periodic_firings_total',
+      'Planned times of periodic tasks dealt with here.',
+      ['queue', 'outcome'],
+      (s) => s.firings,
+    ),
+    counted('loop_failures_total', 'Failed passes of the loops of the server.', ['loop'], (s) => s.loopFailures),
+    counted('redis_errors_total', 'Times Redis did not answer, by what asked.', ['source'], (s) => s.redisErrors),
+    ...serverMetrics(metric),
+  ];
+}
+
+const COUNTER = { type: 'counter', merge: 'sum' } as const;
+const GAUGE = { type: 'gauge' } as const;
+
+function serverMetrics(metric: Describe): MetricDefinition[] {
+  const ofServer = (read: (facts: ServerFacts) => Iterable<Sample>) => (source: MetricsSource) => {
+    const facts = source.facts();
+    return facts ? read(facts) : NONE;
+  };
+  const number = (name: string, help: string, of: (facts: ServerFacts) => number): MetricDefinition => ({
+    ...metric(name, help, []),
+    ...GAUGE,
+    read: ofServer((facts) => [{ labels: {}, value: of(facts) }]),
+  });
+  return [
+    number('server_active', '1 while the server takes tasks, 0 when it drains or is closed.', ({ status }) =>
+      Number(status === 'active'),
+    ),
+    number('slots', 'Handlers that may run at the same time.', ({ concurrency }) => concurrency),
+    number('slots_free', 'Handlers that could be started now.', ({ free }) => free),
+    {
+      ...metric('tasks_in_flight', 'Tasks taken and not yet settled.', ['queue']),
+      ...GAUGE,
+      read: ofServer(({ inFlight }) => [...inFlight].map(([queue, value]) => ({ labels: { queue }, value }))),
+    },
+    {
+      ...metric('loop_lag_seconds', 'Seconds by which a loop of the server is behind its time.', ['loop']),
+      ...GAUGE,
+      merge: 'max',
+      read: ofServer(({ loops }) => loops.map(({ loop, lag }) => ({ labels: { loop }, value: lag / 1000 }))),
+    },
+    {
+      ...metric('wakeups_total', 'Looks at an idle queue, by what led to them: a notice of Redis, or a poll.', [
+        'reason',
+      ]),
+      read: ofServer(({ wakeups: { notices, polls } }) => [
+        { labels: { reason: 'notice' }, value: notices },
+        { labels: { reason: 'poll' }, value: polls },
+      ]),
+    },
+  ];
+}
+
+/** What Redis says of the queues: the same from every process, so that a maximum over processes is right. */
+export function queueMetrics(prefix: string): MetricDefinition[] {
+  const gauge = (
+    name: string,
+    help: string,
+    valueOf: (info: Reading['queues'][number], servers: Reading['servers']) => number | undefined,
+  ): MetricDefinition => ({
+    ...{ name: prefix + name, help, type: 'gauge', labels: ['queue'], merge: 'max' },
+    read: async (source) => {
+      const { queues, servers } = await source.read();
+      return queues.flatMap((info): Sample[] => {
+        const value = valueOf(info, servers);
+        return value === undefined ? [] : [{ labels: { queue: info.queue }, value }];
+      });
+    },
+  });
+  return [
+    gauge('queue_pending_tasks', 'Tasks that could run now.', ({ pending }) => pending),
+    gauge(
+      'queue_oldest_pending_seconds',
+      'Seconds the task that is next to run has been pending; of the next 20 the one that was longest.',
+      ({ latency }) => latency / 1000,
+    ),
+    gauge('queue_aggregating_tasks', 'Tasks that wait in groups.', ({ aggregating }) => aggregating),
+    gauge('queue_groups', 'Groups with waiting tasks.', ({ groups }) => groups),
+    gauge(
+      'queue_servers',
+      'Servers, of whatever kind, that take tasks of the queue.',
+      ({ queue }, servers) => servers && (servers.get(queue) ?? 0),
+    ),
+    {
+      name: `${prefix}scrape_errors_total`,
+      help: 'Queues left out of a scrape because they could not be read; an empty queue is the list of queues or of servers.',
+      ...{ type: 'counter', labels: ['queue'], merge: 'sum' },
+      read: async (source) => {
+        await source.read();
+        return source.scrapeErrors.samples();
+      },
+    },
+  ];
+}

@@ -1,0 +1,92 @@
+import type { Clock } from '../clock.js';
+import { QueueNotFoundError } from '../errors.js';
+import type { AsynqInspector } from '../inspector/inspector.js';
+import type { QueueInfo } from '../inspector/views.js';
+
+export interface QueueReaderOptions {
+  readonly inspector: Pick<AsynqInspector, 'queues' | 'getQueueInfo' | 'servers'>;
+  readonly clock: Clock;
+  /** The queues to read; default all there are. */
+  readonly queues?: readonly string[];
+  /** Queues read at once. */
+  readonly concurrency: number;
+  /** Milliseconds for which scrapes share a reading. */
+  readonly cacheFor: number;
+  /** Milliseconds after which a scrape goes on without what has not answered. */
+  readonly timeout: number;
+  /** What could not be read: a queue, or (empty) the list of queues or of servers. */
+  readonly onError: (queue: string) => void;
+}
+
+/** What Redis says of the queues, as far as it answered. */
+export interface Reading {
+  readonly queues: readonly QueueInfo[];
+  /** How many running servers, of whatever kind, take tasks of a queue; `undefined` when that could not be read. */
+  readonly servers: ReadonlyMap<string, number> | undefined;
+}
+
+/** Reads the queues for a scrape: some at a time, each for itself, and once for scrapes that come together. */
+export class QueueReader {
+  private current: Promise<Reading> | undefined;
+  private readUntil = 0;
+
+  constructor(private readonly options: QueueReaderOptions) {}
+
+  /** Never rejects. */
+  read(): Promise<Reading> {
+    const { clock, cacheFor } = this.options;
+    if (this.current && clock.now() < this.readUntil) return this.current;
+    this.readUntil = Infinity; // all that ask while it is read share it
+    const reading = this.readAll().finally(() => (this.readUntil = clock.now() + cacheFor));
+    this.current = reading;
+    return reading;
+  }
+
+  private async readAll(): Promise<Reading> {
+    const { queues: wanted, inspector } = this.options;
+    const servers = this.attempt('', () => inspector.servers());
+    const names = wanted ?? (await this.attempt('', () => inspector.queues())) ?? [];
+    const queues = await this.readQueues([...names].sort());
+    return { queues, servers: countByQueue(await servers) };
+  }
+
+  private async readQueues(names: readonly string[]): Promise<QueueInfo[]> {
+    const infos = new Array<QueueInfo | undefined>(names.length);
+    let next = 0;
+    const work = async (): Promise<void> => {
+      for (let index = next++; index < names.length; index = next++) {
+        const name = names[index]!;
+        infos[index] = await this.attempt(name, () => this.options.inspector.getQueueInfo(name));
+      }
+    };
+    await Promise.all(Array.from({ length: this.options.concurrency }, work));
+    return infos.filter((info) => info !== undefined);
+  }
+
+  /** `undefined`, and told, when it fails or takes too long; not told when there is no such queue (yet). */
+  private attempt<T>(queue: string, ask: () => Promise<T>): Promise<T | undefined> {
+    const { clock, timeout, onError } = this.options;
+    return new Promise((resolve) => {
+      let over = false;
+      const end = (value?: T, failed = false): void => {
+        if (over) return;
+        over = true;
+        timer.cancel();
+        if (failed) onError(queue);
+        resolve(value);
+      };
+      const timer = clock.after(timeout, () => end(undefined, true));
+      ask().then(end, (error: unknown) => end(undefined, !(error instanceof QueueNotFoundError)));
+    });
+  }
+}
+
+function countByQueue(servers: Awaited<ReturnType<AsynqInspector['servers']>> | undefined) {
+  if (!servers) return undefined;
+  const counts = new Map<string, number>();
+  for (const { status, queues } of servers) {
+    if (status !== 'active') continue;
+    for (const queue of Object.keys(queues)) counts.set(queue, (counts.get(queue) ?? 0) + 1);
+  }
+  return counts;
+}

@@ -1,0 +1,9 @@
+/** One line of an exposition. */
+export interface Sample {
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+  /** When it is not that of the metric: the parts of a histogram. */
+  readonly metricName?: string;
+}
+
+export type Samples = Iterable<Sample> | Promise<Iterable<Sample>>;

@@ -1,0 +1,106 @@
+import { BrokerUnavailableError } from '../errors.js';
+import type { AsynqEvents } from '../events/events.js';
+import type { ServerFacts } from '../server/facts.js';
+import type { Reading, QueueReader } from './queue-reader.js';
+import { Tally } from './tally.js';
+import type { TaskTally } from './task-tally.js';
+
+export interface MetricsSourceDeps {
+  /** Of a named connection; the unnamed one has no label. */
+  readonly connection: string | undefined;
+  readonly events: AsynqEvents;
+  readonly tasks: TaskTally;
+  /** `undefined`: queues are not read. */
+  readonly reader: QueueReader | undefined;
+  readonly scrapeErrors: Tally;
+  /** `undefined` where no server is. */
+  readonly facts: () => ServerFacts | undefined;
+}
+
+const NOTHING: Reading = { queues: [], servers: undefined };
+
+/** Everything metrics are read from, for one connection: it listens to the events, and asks the server and Redis when scraped. */
+export class MetricsSource {
+  readonly loopFailures = new Tally();
+  readonly redisErrors = new Tally();
+  readonly recovered = new Tally();
+  readonly damaged = new Tally();
+  readonly stuck = new Tally();
+  readonly aggregations = new Tally();
+  readonly aggregatedTasks = new Tally();
+  readonly firings = new Tally();
+  private readonly ends: (() => void)[] = [];
+
+  constructor(private readonly deps: MetricsSourceDeps) {}
+
+  get connection(): string | undefined {
+    return this.deps.connection;
+  }
+
+  get tasks(): TaskTally {
+    return this.deps.tasks;
+  }
+
+  get scrapeErrors(): Tally {
+    return this.deps.scrapeErrors;
+  }
+
+  facts(): ServerFacts | undefined {
+    return this.deps.facts();
+  }
+
+  async read(): Promise<Reading> {
+    return this.deps.reader ? this.deps.reader.read() : NOTHING;
+  }
+
+  start(): void {
+    const { events, tasks } = this.deps;
+    this.ends.push(
+      events.measureWaits(),
+      events.on('taskFinished', (outcome) => tasks.record(outcome)),
+      events.on('taskDamaged', ({ task }) => this.damaged.add({ queue: task.queue })),
+      events.on('handlerStuck', ({ task }) => this.stuck.add({ queue: task.queue, type: tasks.typeLabel(task.type) })),
+      events.on('tasksRecovered', ({ queue, retried, archived }) => {
+        this.recovered.add({ queue, outcome: 'retried' }, retried);
+        this.recovered.add({ queue, outcome: 'archived' }, archived);
+      }),
+    );
+    this.watchRedis(events);
+    this.watchGroups(events);
+    this.watchScheduler(events);
+  }
+
+  stop(): void {
+    for (const end of this.ends.splice(0)) end();
+  }
+
+  private watchRedis(events: AsynqEvents): void {
+    this.ends.push(
+      events.on('loopFailed', ({ loop, error }) => {
+        this.loopFailures.add({ loop });
+        if (error instanceof BrokerUnavailableError) this.redisErrors.add({ source: loop });
+      }),
+      events.on('queueUnreachable', () => this.redisErrors.add({ source: 'exchange' })),
+      events.on('wakeUnavailable', () => this.redisErrors.add({ source: 'notices' })),
+    );
+  }
+
+  private watchGroups(events: AsynqEvents): void {
+    this.ends.push(
+      events.on('groupAggregated', ({ queue, size }) => {
+        this.aggregations.add({ queue, outcome: 'succeeded' });
+        this.aggregatedTasks.add({ queue }, size);
+      }),
+      events.on('aggregationFailed', ({ queue }) => this.aggregations.add({ queue, outcome: 'failed' })),
+    );
+  }
+
+  private watchScheduler(events: AsynqEvents): void {
+    const count = (queue: string, outcome: string): void => this.firings.add({ queue, outcome });
+    this.ends.push(
+      events.on('periodicTaskEnqueued', ({ entry }) => count(entry.queue, 'enqueued')),
+      events.on('periodicTaskSkipped', ({ entry, reason }) => count(entry.queue, reason)),
+      events.on('periodicTaskFailed', ({ entry }) => count(entry.queue, 'failed')),
+    );
+  }
+}
