@@ -7,6 +7,7 @@ import './style/shell.css';
 import './style/parts.css';
 import './style/tables.css';
 import './style/charts.css';
+import './style/task.css';
 
 applyTheme();
 const root = document.getElementById('app');

@@ -2,8 +2,14 @@ import { useEffect } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { STATES, type State } from '../api/types.js';
 import { follow } from '../live/live.js';
+import { EnqueuePage } from '../pages/enqueue.js';
 import { Overview } from '../pages/overview.js';
 import { QueuePage } from '../pages/queue.js';
+import { RedisPage } from '../pages/redis.js';
+import { SchedulePage } from '../pages/schedule.js';
+import { SchedulesPage } from '../pages/schedules.js';
+import { ServersPage } from '../pages/servers.js';
+import { TaskPage } from '../task/task-page.js';
 import { Empty, Failure, Loading } from '../ui/blank.js';
 import { Notices } from '../ui/notices.js';
 import { config } from './config.js';
@@ -27,6 +33,7 @@ const isState = (text: string): text is State => (STATES as readonly string[]).i
 
 function queueRoute([, queue, part, id]: readonly string[]) {
   if (queue === undefined) return <Unknown />;
+  if (part === 'tasks' && id !== undefined) return <TaskPage key={`${queue} ${id}`} queue={queue} id={id} />;
   if (part === undefined) return <QueuePage key={queue} queue={queue} />;
   if (isState(part) && id === undefined) return <QueuePage key={queue} queue={queue} state={part} />;
   return <Unknown />;
@@ -38,6 +45,14 @@ function Current({ route }: { route: Route }) {
       return <Overview />;
     case 'queues':
       return queueRoute(route.path);
+    case 'servers':
+      return <ServersPage />;
+    case 'schedules':
+      return route.path[1] === undefined ? <SchedulesPage /> : <SchedulePage key={route.path[1]} id={route.path[1]} />;
+    case 'redis':
+      return <RedisPage />;
+    case 'enqueue':
+      return <EnqueuePage />;
     default:
       return <Unknown />;
   }

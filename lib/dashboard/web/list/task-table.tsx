@@ -17,11 +17,11 @@ interface TaskTableProps {
 }
 
 function Payload({ task }: { task: ListedTask }) {
-  if (task.redacted) return <span class="flag">redacted</span>;
   if (task.payload_size === 0) return <span class="none">empty</span>;
   return (
     <>
       <Text value={task.payload.slice(0, 300)} class="cut mono" />
+      {task.redacted && <span class="flag">redacted</span>}
       {task.payload_cut && <span class="faint nowrap"> {bytes(task.payload_size)}</span>}
     </>
   );

@@ -1,0 +1,101 @@
+/** JSON as it was written: numbers keep their digits, objects their order and their repeated keys. */
+export type JsonNode =
+  | { kind: 'string'; value: string }
+  | { kind: 'number'; text: string }
+  | { kind: 'literal'; text: 'true' | 'false' | 'null' }
+  | { kind: 'array'; items: JsonNode[] }
+  | { kind: 'object'; entries: [string, JsonNode][] };
+
+/** What is nested deeper is shown as text: nobody reads that as a tree, and a browser has only so much stack. */
+const DEEPEST = 200;
+
+const TOKEN = /\s*(?:("(?:[^"\\]|\\.)*")|(-?\d[\d.eE+-]*)|(true|false|null)|([[\]{}:,]))/y;
+
+class Reader {
+  private at = 0;
+
+  constructor(private readonly text: string) {}
+
+  read(depth = 0): JsonNode {
+    if (depth > DEEPEST) throw new RangeError('too deep');
+    const [, string, number, literal, mark] = this.next();
+    if (string !== undefined) return { kind: 'string', value: JSON.parse(string) as string };
+    if (number !== undefined) return { kind: 'number', text: number };
+    if (literal !== undefined) return { kind: 'literal', text: literal as 'null' };
+    return mark === '[' ? this.array(depth) : this.object(depth);
+  }
+
+  private array(depth: number): JsonNode {
+    const items: JsonNode[] = [];
+    if (this.skips(']')) return { kind: 'array', items };
+    do items.push(this.read(depth + 1));
+    while (this.next()[4] === ',');
+    return { kind: 'array', items };
+  }
+
+  private object(depth: number): JsonNode {
+    const entries: [string, JsonNode][] = [];
+    if (this.skips('}')) return { kind: 'object', entries };
+    do {
+      const key = JSON.parse(this.next()[1] ?? '""') as string;
+      this.next();
+      entries.push([key, this.read(depth + 1)]);
+    } while (this.next()[4] === ',');
+    return { kind: 'object', entries };
+  }
+
+  private next(): RegExpExecArray {
+    TOKEN.lastIndex = this.at;
+    const match = TOKEN.exec(this.text);
+    if (!match) throw new SyntaxError(`no JSON at ${this.at}`);
+    this.at = TOKEN.lastIndex;
+    return match;
+  }
+
+  private skips(mark: string): boolean {
+    const before = this.at;
+    if (this.next()[4] === mark) return true;
+    this.at = before;
+    return false;
+  }
+}
+
+/** The tree of a JSON text; undefined when it is none, or too deep for one. */
+export function parseJson(text: string): JsonNode | undefined {
+  try {
+    // The strict parser decides what JSON is; the reader then only has to cut it up.
+    JSON.parse(text);
+    return new Reader(text).read();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The node at a path of keys. */
+export function nodeAt(node: JsonNode | undefined, ...path: string[]): JsonNode | undefined {
+  let current = node;
+  for (const key of path) {
+    if (current?.kind !== 'object') return undefined;
+    current = current.entries.findLast(([name]) => name === key)?.[1];
+  }
+  return current;
+}
+
+/** Indented by two spaces, every number as it was written. */
+export function printJson(node: JsonNode, indent = ''): string {
+  const inner = `${indent}  `;
+  switch (node.kind) {
+    case 'string':
+      return JSON.stringify(node.value);
+    case 'array':
+      return node.items.length === 0
+        ? '[]'
+        : `[\n${node.items.map((item) => inner + printJson(item, inner)).join(',\n')}\n${indent}]`;
+    case 'object':
+      return node.entries.length === 0
+        ? '{}'
+        : `{\n${node.entries.map(([key, value]) => `${inner}${JSON.stringify(key)}: ${printJson(value, inner)}`).join(',\n')}\n${indent}}`;
+    default:
+      return node.text;
+  }
+}

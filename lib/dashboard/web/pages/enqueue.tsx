@@ -1,0 +1,55 @@
+import { useState } from 'preact/hooks';
+import { messageOf } from '../api/client.js';
+import { api } from '../api/endpoints.js';
+import { Page } from '../app/page.js';
+import { paths, useRoute } from '../app/router.js';
+import { refreshLive } from '../live/live.js';
+import { BLANK, type TaskForm, toInput } from '../task/form.js';
+import { TaskFields } from '../task/task-fields.js';
+import { tell } from '../ui/notices.js';
+import { Text } from '../ui/text.js';
+
+/** A form that keeps what was typed: many a task is followed by one much like it. */
+export function EnqueuePage() {
+  const { query } = useRoute();
+  const [form, setForm] = useState<TaskForm>({
+    ...BLANK,
+    queue: query['queue'] ?? 'default',
+    type: query['type'] ?? '',
+  });
+  const [error, setError] = useState('');
+  const [busy, setBusy] = useState(false);
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (busy) return;
+    setBusy(true);
+    setError('');
+    try {
+      const made = await api.enqueue(form.queue, toInput(form));
+      tell(`The task is ${made.state}.`, { href: paths.task(made.queue, made.id) });
+      refreshLive();
+    } catch (reason) {
+      setError(messageOf(reason));
+    }
+    setBusy(false);
+  };
+  return (
+    <Page title="Enqueue a task">
+      <form class="card enqueue" onSubmit={(event) => void submit(event)}>
+        <div class="form-body">
+          <TaskFields fresh form={form} onChange={setForm} />
+          {error && (
+            <p class="problem" role="alert">
+              <Text value={error} />
+            </p>
+          )}
+          <div>
+            <button type="submit" class="button primary" aria-busy={busy}>
+              Enqueue
+            </button>
+          </div>
+        </div>
+      </form>
+    </Page>
+  );
+}

@@ -1,0 +1,134 @@
+import { useState } from 'preact/hooks';
+import { api } from '../api/endpoints.js';
+import type { Entry } from '../api/types.js';
+import { useMay } from '../app/config.js';
+import { Page } from '../app/page.js';
+import { paths } from '../app/router.js';
+import { useResource } from '../app/resource.js';
+import { parseJson } from '../json/parse.js';
+import { Empty, Failure, Loading } from '../ui/blank.js';
+import { Content } from '../ui/content.js';
+import { Text } from '../ui/text.js';
+import { When } from '../ui/time.js';
+import { RunEntry } from './schedules.js';
+
+const PAGE = 50;
+
+/** When it was enqueued, newest first; as far as Redis remembers. */
+function History({ entry, round }: { entry: string; round: number }) {
+  const [size, setSize] = useState(PAGE);
+  const { data, error, reload } = useResource(
+    `events ${entry} ${size} ${round}`,
+    (signal) => api.events(entry, { size, page: 1 }, signal),
+    { every: 5000, keep: true },
+  );
+  if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={3} />;
+  const events = data.events ?? [];
+  if (events.length === 0) return <p class="faint">It was not enqueued yet, or its history is gone.</p>;
+  return (
+    <>
+      <ol class="timeline">
+        {events.map(({ task_id, enqueued_at }) => (
+          <li key={`${enqueued_at} ${task_id}`}>
+            <Text value={task_id} class="mono wrap" />
+            <When at={enqueued_at} />
+          </li>
+        ))}
+      </ol>
+      {events.length === size && size < 200 && (
+        <button type="button" class="button plain small" onClick={() => setSize(200)}>
+          More
+        </button>
+      )}
+    </>
+  );
+}
+
+function Facts({ entry }: { entry: Entry }) {
+  return (
+    <section class="card" aria-label="Schedule">
+      <dl class="pairs">
+        <div>
+          <dt>spec</dt>
+          <dd class="mono wrap">
+            <Text value={entry.spec} />
+          </dd>
+        </div>
+        <div>
+          <dt>queue</dt>
+          <dd>
+            <a href={paths.queue(entry.queue)}>
+              <Text value={entry.queue} class="wrap" />
+            </a>
+          </dd>
+        </div>
+        <div>
+          <dt>next</dt>
+          <dd>
+            <When at={entry.next_enqueue_at} />
+          </dd>
+        </div>
+        <div>
+          <dt>previous</dt>
+          <dd>
+            <When at={entry.prev_enqueue_at} none="never" />
+          </dd>
+        </div>
+        <div>
+          <dt>options</dt>
+          <dd>
+            <Text value={entry.options.join(', ') || 'none'} class="wrap" />
+          </dd>
+        </div>
+      </dl>
+    </section>
+  );
+}
+
+export function SchedulePage({ id }: { id: string }) {
+  const may = useMay();
+  const [round, setRound] = useState(0);
+  const { data, error, reload } = useResource('entries', (signal) => api.entries(signal), { every: 5000 });
+  const entry = data?.entries?.find((candidate) => candidate.id === id);
+  const above = <a href={paths.schedules()}>Schedules</a>;
+  return (
+    <Page
+      title={entry?.task_type ?? id}
+      above={above}
+      heading={<Text value={entry?.task_type ?? id} />}
+      actions={entry && may('act') && <RunEntry entry={entry} onDone={() => setRound(round + 1)} />}
+    >
+      {!data && (error ? <Failure error={error} retry={reload} /> : <Loading />)}
+      {data && !entry && (
+        <Empty title="This schedule is not running">
+          The process that had it has stopped, or has started again under another id.
+        </Empty>
+      )}
+      <div class="task-grid">
+        <div class="stack">
+          {entry && (
+            <Content
+              {...{ title: 'Payload', size: entry.payload_size, base64: null, text: entry.task_payload }}
+              {...{ redacted: entry.redacted, tooLarge: false }}
+              decoded={decoded(entry.task_payload)}
+            />
+          )}
+          <section class="card" aria-label="History">
+            <header>
+              <h2>History</h2>
+            </header>
+            <div>
+              <History entry={id} round={round} />
+            </div>
+          </section>
+        </div>
+        <div class="stack">{entry && <Facts entry={entry} />}</div>
+      </div>
+    </Page>
+  );
+}
+
+function decoded(text: string) {
+  const node = parseJson(text);
+  return node && { decoder: 'json', node };
+}

@@ -1,0 +1,120 @@
+import { api } from '../api/endpoints.js';
+import type { Entry } from '../api/types.js';
+import { useMay } from '../app/config.js';
+import { Page } from '../app/page.js';
+import { paths } from '../app/router.js';
+import { useResource } from '../app/resource.js';
+import { visible } from '../text/visible.js';
+import { messageOf } from '../api/client.js';
+import { refreshLive } from '../live/live.js';
+import { Button } from '../ui/button.js';
+import { Empty, Failure, Loading } from '../ui/blank.js';
+import { tell } from '../ui/notices.js';
+import { Text } from '../ui/text.js';
+import { Ago } from '../ui/time.js';
+
+const REFRESH = 5000;
+
+export function RunEntry({ entry, onDone }: { entry: Pick<Entry, 'id' | 'task_type'>; onDone: () => void }) {
+  const run = async (): Promise<void> => {
+    try {
+      const made = await api.runEntry(entry.id);
+      tell(`“${visible(entry.task_type)}” is enqueued.`, { href: paths.task(made.queue, made.id) });
+      refreshLive();
+      onDone();
+    } catch (error) {
+      tell(messageOf(error), { failed: true });
+    }
+  };
+  return (
+    <Button small onClick={run} label={`Run now: ${visible(entry.task_type)}`}>
+      Run now
+    </Button>
+  );
+}
+
+function Row({ entry, reload }: { entry: Entry; reload: () => void }) {
+  const may = useMay();
+  return (
+    <tr data-row>
+      <th scope="row" class="task">
+        <a href={paths.schedule(entry.id)} data-open>
+          <Text value={entry.task_type} titled class="cut" />
+          <Text value={entry.id} titled class="cut mono id" />
+        </a>
+      </th>
+      <td data-label="spec" class="mono">
+        <Text value={entry.spec} titled class="cut" />
+      </td>
+      <td data-label="queue">
+        <a href={paths.queue(entry.queue)}>
+          <Text value={entry.queue} titled class="cut" />
+        </a>
+      </td>
+      <td data-label="options" class="wide">
+        {entry.options.length > 0 ? (
+          <Text value={entry.options.join(', ')} titled class="cut" />
+        ) : (
+          <span class="none">–</span>
+        )}
+      </td>
+      <td class="number" data-label="previous">
+        <Ago at={entry.prev_enqueue_at} none="never" />
+      </td>
+      <td class="number" data-label="next">
+        <Ago at={entry.next_enqueue_at} />
+      </td>
+      {may('act') && (
+        <td class="row-actions">
+          <RunEntry entry={entry} onDone={reload} />
+        </td>
+      )}
+    </tr>
+  );
+}
+
+/** Periodic tasks of all schedulers that run. */
+export function SchedulesPage() {
+  const may = useMay();
+  const { data, error, reload } = useResource('entries', (signal) => api.entries(signal), { every: REFRESH });
+  const entries = [...(data?.entries ?? [])].sort((a, b) => a.next_enqueue_at.localeCompare(b.next_enqueue_at));
+  return (
+    <Page title="Schedules">
+      {!data && (error ? <Failure error={error} retry={reload} /> : <Loading />)}
+      {data && entries.length === 0 && (
+        <Empty title="No schedule">Entries are seen here while a process that has them runs.</Empty>
+      )}
+      {entries.length > 0 && (
+        <div class="table-card">
+          <table class="grid-table cards tasks schedules">
+            <thead>
+              <tr>
+                {['task', 'spec', 'queue', 'options'].map((head) => (
+                  <th key={head} scope="col">
+                    {head}
+                  </th>
+                ))}
+                <th scope="col" class="number">
+                  previous
+                </th>
+                <th scope="col" class="number">
+                  next
+                </th>
+                {may('act') && (
+                  <th scope="col" class="number">
+                    <span class="sr-only">actions</span>
+                  </th>
+                )}
+              </tr>
+            </thead>
+            <tbody>
+              {entries.map((entry) => (
+                <Row key={entry.id} entry={entry} reload={reload} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,142 @@
+import { useState } from 'preact/hooks';
+import { api } from '../api/endpoints.js';
+import type { Server, Worker } from '../api/types.js';
+import { useMay } from '../app/config.js';
+import { Page } from '../app/page.js';
+import { useResource } from '../app/resource.js';
+import { paths } from '../app/router.js';
+import { Cancel } from '../task/cancel.js';
+import { plural } from '../text/format.js';
+import { visible } from '../text/visible.js';
+import { Button } from '../ui/button.js';
+import { Empty, Failure, Loading } from '../ui/blank.js';
+import { Text } from '../ui/text.js';
+import { Ago, Elapsed } from '../ui/time.js';
+
+const REFRESH = 2000;
+
+function WorkerRow({ worker, onCancel }: { worker: Worker; onCancel: () => void }) {
+  const may = useMay();
+  return (
+    <tr data-row>
+      <th scope="row" class="task">
+        <a href={paths.task(worker.queue, worker.task_id)} data-open>
+          <Text value={worker.task_type} titled class="cut" />
+          <Text value={worker.task_id} titled class="cut mono id" />
+        </a>
+      </th>
+      <td data-label="queue">
+        <a href={paths.queue(worker.queue)}>
+          <Text value={worker.queue} titled class="cut" />
+        </a>
+      </td>
+      <td class="number" data-label="running for">
+        <Elapsed since={worker.start_time} />
+      </td>
+      <td class="number" data-label="deadline">
+        <Ago at={worker.deadline} />
+      </td>
+      {may('act') && (
+        <td class="row-actions">
+          <Button small onClick={onCancel} label={`Cancel task ${visible(worker.task_id)}`}>
+            Cancel
+          </Button>
+        </td>
+      )}
+    </tr>
+  );
+}
+
+function Workers({ workers, reload }: { workers: readonly Worker[]; reload: () => void }) {
+  const may = useMay();
+  const [asked, setAsked] = useState<Worker>();
+  const heads = ['running for', 'deadline', ...(may('act') ? [''] : [])];
+  return (
+    <>
+      <table class="grid-table cards tasks workers">
+        <thead>
+          <tr>
+            <th scope="col">task</th>
+            <th scope="col">queue</th>
+            {heads.map((head) => (
+              <th key={head} scope="col" class="number">
+                {head || <span class="sr-only">actions</span>}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {workers.map((worker) => (
+            <WorkerRow key={worker.task_id} worker={worker} onCancel={() => setAsked(worker)} />
+          ))}
+        </tbody>
+      </table>
+      {asked && (
+        <Cancel task={{ queue: asked.queue, id: asked.task_id }} onDone={reload} onClose={() => setAsked(undefined)} />
+      )}
+    </>
+  );
+}
+
+function Queues({ server }: { server: Server }) {
+  const queues = Object.entries(server.queue_priorities).sort((a, b) => b[1] - a[1]);
+  return (
+    <ul class="tags">
+      {queues.map(([queue, priority]) => (
+        <li key={queue}>
+          <a href={paths.queue(queue)}>
+            <Text value={queue} />
+          </a>{' '}
+          <span class="faint number">{priority}</span>
+        </li>
+      ))}
+      {server.strict_priority_enabled && <li class="faint">strict priority</li>}
+    </ul>
+  );
+}
+
+function ServerCard({ server, reload }: { server: Server; reload: () => void }) {
+  const workers = [...(server.active_workers ?? [])].sort((a, b) => a.start_time.localeCompare(b.start_time));
+  return (
+    <section class="card server" aria-label={`Server ${visible(server.host)}, ${server.pid}`}>
+      <header>
+        <h2>
+          <Text value={server.host} /> <span class="faint">pid {server.pid}</span>
+        </h2>
+        <span class={server.status === 'active' ? 'chip tone-active' : 'chip tone-retry'}>{server.status}</span>
+      </header>
+      <div class="server-line">
+        <span class="load">
+          <meter min={0} max={server.concurrency} value={workers.length} aria-label="Busy slots" />
+          <b class="number">
+            {workers.length} of {server.concurrency}
+          </b>{' '}
+          busy
+        </span>
+        <span class="faint">
+          started <Ago at={server.start_time} />
+        </span>
+        <Queues server={server} />
+      </div>
+      {workers.length > 0 && <Workers workers={workers} reload={reload} />}
+    </section>
+  );
+}
+
+/** Who works, and on what right now. */
+export function ServersPage() {
+  const { data, error, reload } = useResource('servers', (signal) => api.servers(signal), { every: REFRESH });
+  const servers = [...(data?.servers ?? [])].sort((a, b) => a.host.localeCompare(b.host) || a.pid - b.pid);
+  return (
+    <Page title="Servers">
+      {!data && (error ? <Failure error={error} retry={reload} /> : <Loading />)}
+      {data && servers.length === 0 && (
+        <Empty title="No server is running">Tasks wait until one is: this console only looks on.</Empty>
+      )}
+      {servers.length > 0 && <h2>{plural(servers.length, 'server')}</h2>}
+      {servers.map((server) => (
+        <ServerCard key={server.id} server={server} reload={reload} />
+      ))}
+    </Page>
+  );
+}

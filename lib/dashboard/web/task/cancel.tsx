@@ -1,0 +1,42 @@
+import { useState } from 'preact/hooks';
+import { api } from '../api/endpoints.js';
+import { useMay } from '../app/config.js';
+import { FormDialog } from '../ui/dialog.js';
+import { tell } from '../ui/notices.js';
+import type { TaskActionProps } from './task-actions.js';
+
+/** Asks a running task to stop, with the reason its handler is told, and what is to become of it. */
+export function Cancel({
+  task,
+  onDone,
+  onClose,
+}: Omit<TaskActionProps, 'task'> & { task: { queue: string; id: string } }) {
+  const may = useMay();
+  const [reason, setReason] = useState('');
+  const [outcome, setOutcome] = useState('retry');
+  const cancel = async (): Promise<void> => {
+    await api.cancel(task.queue, task.id, { reason: reason || undefined, outcome });
+    tell('The task is asked to stop.');
+    onDone();
+  };
+  return (
+    <FormDialog title="Cancel this task?" does="Cancel it" danger onSubmit={cancel} onClose={onClose}>
+      <p>
+        Its handler is told to stop. A handler that does not listen runs on to its end, which then counts for nothing.
+      </p>
+      <label class="field">
+        <span>Reason (optional)</span>
+        <input value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
+      </label>
+      <label class="field">
+        <span>Afterwards</span>
+        <select value={outcome} onChange={(event) => setOutcome(event.currentTarget.value)}>
+          <option value="retry">try it again, as its options say</option>
+          <option value="archive">archive it</option>
+          {may('destroy') && <option value="delete">delete it</option>}
+        </select>
+        <small>Servers of Go’s asynq know neither reason nor outcome: they try again.</small>
+      </label>
+    </FormDialog>
+  );
+}

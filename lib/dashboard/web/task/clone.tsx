@@ -1,0 +1,38 @@
+import { useMemo, useState } from 'preact/hooks';
+import { api } from '../api/endpoints.js';
+import type { Task } from '../api/types.js';
+import { paths } from '../app/router.js';
+import { FormDialog } from '../ui/dialog.js';
+import { tell } from '../ui/notices.js';
+import { BLANK, printHeaders, type TaskForm, toInput } from './form.js';
+import { payloadOf } from './payload.js';
+import type { TaskActionProps } from './task-actions.js';
+import { TaskFields } from './task-fields.js';
+
+const amount = (value: number): string => (value > 0 ? `${value}` : '');
+
+const formOf = (task: Task): TaskForm => ({
+  ...BLANK,
+  ...{ queue: task.queue, type: task.type, payload: payloadOf(task), group: task.group },
+  max_retry: `${task.max_retry}`,
+  timeout_seconds: amount(task.timeout_seconds),
+  retention_seconds: amount(task.retention_seconds),
+  headers: printHeaders(task.headers ?? {}),
+});
+
+/** A new task like this one, but for what is changed. */
+export function Clone({ task, onDone, onClose }: TaskActionProps) {
+  const before = useMemo(() => formOf(task), []);
+  const [form, setForm] = useState(before);
+  const make = async (): Promise<void> => {
+    const queue = form.queue === task.queue ? undefined : form.queue;
+    const made = await api.clone(task.queue, task.id, { queue, ...toInput(form, before) });
+    tell('A new task is enqueued.', { href: paths.task(made.queue, made.id) });
+    onDone();
+  };
+  return (
+    <FormDialog wide title="Clone this task" does="Enqueue the copy" onSubmit={make} onClose={onClose}>
+      <TaskFields form={form} onChange={setForm} />
+    </FormDialog>
+  );
+}

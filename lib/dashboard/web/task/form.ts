@@ -1,0 +1,66 @@
+import type { TaskInput } from '../api/types.js';
+import { NO_PAYLOAD, type PayloadText, toPayload } from './payload.js';
+import { NOW, toTime, type When } from './when.js';
+
+/** What is typed into the form of a new task: text, as it is typed. */
+export interface TaskForm {
+  queue: string;
+  type: string;
+  /** Undefined: the payload of the task that is cloned, as it is. */
+  payload: PayloadText | undefined;
+  when: When;
+  task_id: string;
+  max_retry: string;
+  timeout_seconds: string;
+  deadline: string;
+  unique_seconds: string;
+  retention_seconds: string;
+  group: string;
+  /** A line each: `name: value`. */
+  headers: string;
+}
+
+export const BLANK: TaskForm = {
+  ...{ queue: 'default', type: '', payload: NO_PAYLOAD, when: NOW, task_id: '', max_retry: '', timeout_seconds: '' },
+  ...{ deadline: '', unique_seconds: '', retention_seconds: '', group: '', headers: '' },
+};
+
+const NUMBERS = ['max_retry', 'timeout_seconds', 'unique_seconds', 'retention_seconds'] as const;
+const TEXTS = ['type', 'task_id', 'group'] as const;
+
+export function parseHeaders(text: string): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return Object.fromEntries(
+    lines.map((line) => {
+      const colon = line.indexOf(':');
+      if (colon < 1) throw new Error(`“${line}” is no header: write name: value.`);
+      return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+    }),
+  );
+}
+
+export const printHeaders = (headers: Readonly<Record<string, string>>): string =>
+  Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\n');
+
+function numberOf(name: string, text: string): number {
+  const value = Number(text);
+  if (!Number.isFinite(value)) throw new Error(`${name.replace('_', ' ')}: “${text}” is no number.`);
+  return value;
+}
+
+/** What the server is told of the form: what differs from `before`. Throws when something typed cannot be understood. */
+export function toInput(form: TaskForm, before: TaskForm = BLANK): TaskInput {
+  const input: TaskInput = toTime(form.when);
+  for (const name of TEXTS) if (form[name] !== before[name]) input[name] = form[name];
+  for (const name of NUMBERS) {
+    if (form[name].trim() !== '' && form[name] !== before[name]) input[name] = numberOf(name, form[name]);
+  }
+  if (form.deadline !== '' && form.deadline !== before.deadline) input.deadline = new Date(form.deadline).toISOString();
+  if (form.headers !== before.headers) input.headers = parseHeaders(form.headers);
+  if (form.payload && JSON.stringify(form.payload) !== JSON.stringify(before.payload)) {
+    Object.assign(input, toPayload(form.payload));
+  }
+  return input;
+}

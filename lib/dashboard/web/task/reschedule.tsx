@@ -1,0 +1,22 @@
+import { useState } from 'preact/hooks';
+import { api } from '../api/endpoints.js';
+import { FormDialog } from '../ui/dialog.js';
+import { tell } from '../ui/notices.js';
+import type { TaskActionProps } from './task-actions.js';
+import { NOW, toTime, type When } from './when.js';
+import { WhenField } from './when-field.js';
+
+export function Reschedule({ task, onDone, onClose }: TaskActionProps) {
+  const [when, setWhen] = useState<When>({ ...NOW, how: 'in' });
+  const move = async (): Promise<void> => {
+    await api.reschedule(task.queue, task.id, toTime(when));
+    tell('The task has another time.');
+    onDone();
+  };
+  return (
+    <FormDialog title="Reschedule this task" does="Reschedule" onSubmit={move} onClose={onClose}>
+      <p>The task keeps its id, its payload and its tries.</p>
+      <WhenField value={when} onChange={setWhen} />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,88 @@
+import { live } from '../live/live.js';
+import { useStore } from '../app/store.js';
+import { PayloadField } from './payload-field.js';
+import type { TaskForm } from './form.js';
+import { WhenField } from './when-field.js';
+
+interface FieldsProps {
+  form: TaskForm;
+  onChange: (form: TaskForm) => void;
+  /** Whether it is a new task; else the copy of one. */
+  fresh?: boolean;
+}
+
+type Plain = Exclude<keyof TaskForm, 'payload' | 'when'>;
+
+interface InputProps {
+  label: string;
+  name: Plain;
+  type?: 'text' | 'number' | 'datetime-local';
+  hint?: string;
+  required?: boolean;
+  list?: string;
+}
+
+const MORE: readonly InputProps[] = [
+  { name: 'task_id', label: 'Id', hint: 'a new one' },
+  { name: 'max_retry', label: 'Retries', type: 'number', hint: '25' },
+  { name: 'timeout_seconds', label: 'Time limit, seconds', type: 'number', hint: '1800' },
+  { name: 'retention_seconds', label: 'Keep when completed, seconds', type: 'number', hint: 'not at all' },
+  { name: 'unique_seconds', label: 'Unique for, seconds', type: 'number', hint: 'not unique' },
+  { name: 'group', label: 'Group', hint: 'none' },
+  { name: 'deadline', label: 'Deadline', type: 'datetime-local' },
+];
+
+export function TaskFields({ form, onChange, fresh = false }: FieldsProps) {
+  const queues = useStore(live, ({ queues }) => queues);
+  const input = ({ label, name, type = 'text', hint, required, list }: InputProps) => (
+    <label key={name} class="field">
+      <span>{label}</span>
+      <input
+        {...{
+          type,
+          name,
+          required,
+          list,
+          placeholder: hint,
+          value: form[name],
+          step: type === 'number' ? 'any' : undefined,
+        }}
+        {...{ autocomplete: 'off', spellcheck: false }}
+        onInput={(event) => onChange({ ...form, [name]: event.currentTarget.value })}
+      />
+    </label>
+  );
+  return (
+    <>
+      <datalist id="known-queues">
+        {queues.map(({ queue }) => (
+          <option key={queue} value={queue} />
+        ))}
+      </datalist>
+      <div class="field-row">
+        {input({ name: 'queue', label: 'Queue', required: true, list: 'known-queues' })}
+        {input({ name: 'type', label: 'Type', required: true, hint: fresh ? 'email:welcome' : undefined })}
+      </div>
+      {form.payload ? (
+        <PayloadField value={form.payload} onChange={(payload) => onChange({ ...form, payload })} />
+      ) : (
+        <p class="faint">The payload is not shown here; it is copied as it is.</p>
+      )}
+      <WhenField now value={form.when} onChange={(when) => onChange({ ...form, when })} />
+      <details class="more">
+        <summary>Options and headers</summary>
+        <div class="field-row">{MORE.map(input)}</div>
+        <label class="field">
+          <span>Headers, a line each</span>
+          <textarea
+            value={form.headers}
+            placeholder="name: value"
+            spellcheck={false}
+            rows={3}
+            onInput={(event) => onChange({ ...form, headers: event.currentTarget.value })}
+          />
+        </label>
+      </details>
+    </>
+  );
+}

@@ -1,0 +1,104 @@
+import { useMemo } from 'preact/hooks';
+import { api } from '../api/endpoints.js';
+import type { Task } from '../api/types.js';
+import { Page } from '../app/page.js';
+import { paths } from '../app/router.js';
+import { type Resource, useResource } from '../app/resource.js';
+import { type JsonNode, nodeAt, parseJson } from '../json/parse.js';
+import { Empty, Failure, Loading } from '../ui/blank.js';
+import { Content } from '../ui/content.js';
+import { StateChip } from '../ui/state.js';
+import { Text } from '../ui/text.js';
+import { TaskActions } from './task-actions.js';
+import { ErrorCard, Facts, Headers, Timeline } from './task-cards.js';
+
+const REFRESH = 3000;
+
+const decodedOf = (task: Task, tree: JsonNode | undefined, name: 'payload_decoded' | 'result_decoded') => {
+  const node = nodeAt(tree, name, 'value');
+  return task[name] && node ? { decoder: task[name].decoder, node } : undefined;
+};
+
+function Body({ task, tree }: { task: Task; tree: JsonNode | undefined }) {
+  const shared = { redacted: task.redacted };
+  return (
+    <div class="task-grid">
+      <div class="stack">
+        {task.error_message !== '' && <ErrorCard task={task} />}
+        <Content
+          {...{ title: 'Payload', size: task.payload_size, base64: task.payload_base64, text: task.payload, ...shared }}
+          decoded={decodedOf(task, tree, 'payload_decoded')}
+          tooLarge={task.payload_too_large === true}
+        />
+        {task.result_size > 0 && (
+          <Content
+            {...{ title: 'Result', size: task.result_size, base64: task.result_base64, text: task.result, ...shared }}
+            decoded={decodedOf(task, tree, 'result_decoded')}
+            tooLarge={task.result_base64 === null && !task.redacted}
+          />
+        )}
+      </div>
+      <div class="stack">
+        <Facts task={task} />
+        <Timeline task={task} />
+        <Headers headers={task.headers} />
+      </div>
+    </div>
+  );
+}
+
+/** What was read of a task that is gone meanwhile stays to be seen. */
+function Gone({ resource }: { resource: Resource<string> }) {
+  const { error } = resource;
+  if (!error || error.isAway) return null;
+  return (
+    <p class="notice-line" role="status">
+      {error.status === 404
+        ? 'This task is gone: it was done without being kept, or deleted. Below is how it was last seen.'
+        : error.message}
+    </p>
+  );
+}
+
+const Missing = ({ queue }: { queue: string }) => (
+  <Empty title="There is no such task">
+    It was done without being kept, it was deleted, or it never was. <a href={paths.queue(queue)}>Go to its queue</a>
+  </Empty>
+);
+
+export function TaskPage({ queue, id }: { queue: string; id: string }) {
+  const resource = useResource(JSON.stringify([queue, id]), (signal) => api.task(queue, id, signal), {
+    every: REFRESH,
+  });
+  const { data, error, reload } = resource;
+  const task = useMemo(() => (data === undefined ? undefined : (JSON.parse(data) as Task)), [data]);
+  const tree = useMemo(() => (data === undefined ? undefined : parseJson(data)), [data]);
+  const above = (
+    <>
+      <a href={paths.queue(queue)}>
+        <Text value={queue} />
+      </a>{' '}
+      / {task ? <a href={paths.list(queue, task.state, { group: task.group || undefined })}>{task.state}</a> : 'task'}
+    </>
+  );
+  const heading = task && (
+    <>
+      <Text value={task.type} /> <StateChip state={task.state} />
+    </>
+  );
+  const gone = error?.status === 404;
+  return (
+    <Page
+      title={task ? `${task.type} ${id}` : id}
+      above={above}
+      heading={heading}
+      actions={task && !gone && <TaskActions task={task} onDone={reload} />}
+    >
+      {task && <Gone resource={resource} />}
+      {task && <Body task={task} tree={tree} />}
+      {!task && gone && <Missing queue={queue} />}
+      {!task && error && !gone && <Failure error={error} retry={reload} />}
+      {!task && !error && <Loading rows={6} />}
+    </Page>
+  );
+}

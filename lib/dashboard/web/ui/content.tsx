@@ -1,0 +1,134 @@
+import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { type JsonNode, parseJson, printJson } from '../json/parse.js';
+import { bytes as sizeOf } from '../text/format.js';
+import { asText, fromBase64, hexLines } from '../text/bytes.js';
+import { Copy } from './copy.js';
+import { Text } from './text.js';
+import { Tree } from './tree.js';
+
+export interface ContentProps {
+  title: string;
+  size: number;
+  /** The bytes; null when they are not shown. */
+  base64: string | null;
+  /** What the server shows in place of the bytes. */
+  text: string;
+  /** What a decoder made of it, as it was sent. */
+  decoded: { decoder: string; node: JsonNode } | undefined;
+  redacted: boolean;
+  tooLarge: boolean;
+}
+
+type View = 'tree' | 'text' | 'hex';
+
+interface Seen {
+  tree: JsonNode | undefined;
+  /** How the tree came about. */
+  decoder: string;
+  text: string | undefined;
+  bytes: Uint8Array | undefined;
+}
+
+/** Bytes are read here where they are JSON, for the sake of their numbers; other decoders have done so on the server. */
+function look({ base64, text, decoded }: ContentProps): Seen {
+  const bytes = base64 === null ? undefined : fromBase64(base64);
+  const own = bytes ? asText(bytes) : text;
+  const foreign = decoded !== undefined && decoded.decoder !== 'json';
+  const json = foreign || own === undefined ? undefined : parseJson(own);
+  return {
+    tree: json ?? decoded?.node,
+    decoder: json ? 'json' : (decoded?.decoder ?? ''),
+    text: own,
+    bytes,
+  };
+}
+
+const HEX_STEP = 4096;
+
+function Hex({ bytes }: { bytes: Uint8Array }) {
+  const [most, setMost] = useState(HEX_STEP);
+  return (
+    <>
+      <div class="scroll-x" tabIndex={0} role="region" aria-label="Bytes">
+        <pre class="hex">
+          {hexLines(bytes, most).map(({ offset, hex, text }) => (
+            <span key={offset}>
+              <span class="faint">{offset}</span> {hex.padEnd(47)} {text}
+              {'\n'}
+            </span>
+          ))}
+        </pre>
+      </div>
+      {bytes.length > most && (
+        <button type="button" class="button plain small" onClick={() => setMost(most + HEX_STEP)}>
+          More of {sizeOf(bytes.length)}
+        </button>
+      )}
+    </>
+  );
+}
+
+function Body({ seen, view }: { seen: Seen; view: View }) {
+  if (view === 'tree' && seen.tree) return <Tree node={seen.tree} />;
+  if (view === 'hex' && seen.bytes) return <Hex bytes={seen.bytes} />;
+  if (seen.text === undefined) return <p class="faint">These bytes are no text.</p>;
+  return (
+    <pre class="raw">
+      <Text value={seen.text} lines />
+    </pre>
+  );
+}
+
+const NAMES: Readonly<Record<View, string>> = { tree: 'Tree', text: 'Text', hex: 'Hex' };
+
+function Notes({ props, seen }: { props: ContentProps; seen: Seen }) {
+  const notes: ComponentChildren[] = [<span key="size">{sizeOf(props.size)}</span>];
+  if (seen.decoder)
+    notes.push(<span key="decoder">{seen.decoder === 'json' ? 'JSON' : <Text value={seen.decoder} />}</span>);
+  if (props.redacted) {
+    notes.push(
+      <span key="redacted" class="flag">
+        redacted
+      </span>,
+    );
+  }
+  if (props.tooLarge) {
+    notes.push(
+      <span key="large" class="flag">
+        too large, only its beginning is shown
+      </span>,
+    );
+  }
+  return <span class="content-notes faint">{notes}</span>;
+}
+
+/** A payload or a result: as a tree, as text, as bytes. */
+export function Content(props: ContentProps) {
+  const { title, base64, text } = props;
+  const seen = useMemo(() => look(props), [base64, text, JSON.stringify(props.decoded)]);
+  const views: View[] = [...(seen.tree ? (['tree'] as const) : []), 'text', ...(seen.bytes ? (['hex'] as const) : [])];
+  const [chosen, setChosen] = useState<View>();
+  const fitting = seen.tree ? 'tree' : seen.text === undefined && seen.bytes ? 'hex' : 'text';
+  const view = chosen !== undefined && views.includes(chosen) ? chosen : fitting;
+  const copied = view === 'tree' && seen.tree ? printJson(seen.tree) : seen.text;
+  return (
+    <section class="card content" aria-label={title}>
+      <header>
+        <h2>{title}</h2>
+        <Notes props={props} seen={seen} />
+        <div class="segments" role="group" aria-label={`${title} as`}>
+          {views.map((one) => (
+            <button key={one} type="button" aria-pressed={one === view} onClick={() => setChosen(one)}>
+              {NAMES[one]}
+            </button>
+          ))}
+        </div>
+        {copied !== undefined && <Copy text={copied} what={title.toLowerCase()} />}
+      </header>
+      <div class="content-body">
+        {props.size === 0 ? <p class="faint">Empty.</p> : <Body seen={seen} view={view} />}
+      </div>
+    </section>
+  );
+}
