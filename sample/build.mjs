@@ -14,6 +14,7 @@ const SOURCES = [
   'sample/01-quickstart/src',
   'sample/02-web/src',
   'sample/03-scheduled/src',
+  'sample/04-console/src',
   'package.json',
 ];
 /** Written last, with the time of the beginning: every older source is in it. */

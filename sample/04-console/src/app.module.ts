@@ -1,0 +1,54 @@
+import { decode } from '@msgpack/msgpack';
+import { Module } from '@nestjs/common';
+import { AsynqModule } from 'nestjs-asynq';
+import { AsynqDashboardModule } from 'nestjs-asynq/dashboard';
+import { AsynqMetricsModule } from 'nestjs-asynq/metrics';
+import { HomeController } from './home.controller.js';
+import { Imports } from './imports.js';
+import { Incidents, IncidentsController } from './incidents.js';
+import { Media } from './media.js';
+import { Payments } from './payments.js';
+import { Post } from './post.js';
+import { Search } from './search.js';
+import { Charge, DeliverWebhook, QUEUES, ResizeImage } from './tasks.js';
+import { TracesController } from './traces.controller.js';
+import { Traffic } from './traffic.js';
+
+@Module({
+  imports: [
+    AsynqModule.forRoot({
+      connection: process.env.REDIS_URL ?? 'memory',
+      server: {
+        concurrency: 20,
+        queues: {
+          [QUEUES.payments]: 6,
+          [QUEUES.mail]: 3,
+          [QUEUES.search]: 2,
+          [QUEUES.media]: { priority: 1, concurrency: 4 },
+          [QUEUES.imports]: { priority: 1, globalConcurrency: 3 },
+        },
+        groupGracePeriod: '5s',
+        groupMaxDelay: '15s',
+        groupMaxSize: 20,
+        shutdownTimeout: '1s', // its tasks go on at the next start; on Redis they do
+      },
+    }),
+    AsynqDashboardModule.forRoot({
+      path: '/asynq',
+      title: 'A shop on asynq',
+      // Whoever reaches this page may do everything: it listens on this machine only. A real application gives `guards`, its own.
+      access: 'destroy',
+      redact: [
+        { type: Charge.type, fields: ['card'] },
+        { type: DeliverWebhook.type, headers: ['authorization'] },
+      ],
+      decoders: [
+        { name: 'msgpack', decode: (bytes, { type }) => (type === ResizeImage.type ? decode(bytes) : undefined) },
+      ],
+    }),
+    AsynqMetricsModule.forRoot({ path: 'metrics' }),
+  ],
+  controllers: [HomeController, IncidentsController, TracesController],
+  providers: [Traffic, Payments, Post, Media, Imports, Search, Incidents],
+})
+export class AppModule {}

@@ -1,0 +1,27 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { Payload, TaskHandler } from 'nestjs-asynq';
+import { below, chance } from './chance.js';
+import { DeliverWebhook, SendMail } from './tasks.js';
+
+/** A small error of its own, so that dashboards have something to group by. */
+class MailboxError extends Error {
+  override readonly name = 'MailboxError';
+}
+
+@Injectable()
+export class Post {
+  @TaskHandler(SendMail, { retryDelay: () => 5_000 })
+  async send(@Payload('to') to: string): Promise<{ accepted: string }> {
+    await wait(20 + below(60));
+    if (chance(6)) throw new MailboxError(`${to}: mailbox is full`);
+    return { accepted: to };
+  }
+
+  /** At most five a second in the whole fleet; what must wait costs no retry. */
+  @TaskHandler(DeliverWebhook, { rateLimit: { max: 5, per: '1s' }, retryDelay: (retried) => 3_000 * 2 ** retried })
+  async deliver(@Payload('url') url: string): Promise<void> {
+    await wait(50 + below(200));
+    if (chance(40)) throw new Error(`${url} answered 503 Service Unavailable`);
+  }
+}

@@ -1,0 +1,68 @@
+import { bytesCodec, defineTask } from 'nestjs-asynq';
+
+/** The queues of a shop, of its own: this sample leaves other tasks on the same Redis alone. */
+export const QUEUES = {
+  payments: 'shop:payments',
+  mail: 'shop:mail',
+  media: 'shop:media',
+  imports: 'shop:imports',
+  search: 'shop:search',
+} as const;
+
+export interface Order {
+  readonly number: number;
+  readonly customer: { readonly name: string; readonly email: string };
+  readonly card: string;
+  readonly items: readonly { readonly sku: string; readonly price: number }[];
+}
+
+export interface Receipt {
+  readonly total: number;
+  readonly reference: string;
+}
+
+/** Once per order, whoever asks twice. */
+export const Charge = defineTask<Order, Receipt>('order:charge', {
+  queue: QUEUES.payments,
+  maxRetry: 4,
+  timeout: '10s',
+  retention: '10m',
+});
+
+export const SendMail = defineTask<{ to: string; subject: string }>('mail:send', {
+  queue: QUEUES.mail,
+  maxRetry: 8,
+  retention: '2m',
+});
+
+export const DeliverWebhook = defineTask<{ url: string; event: string }>('webhook:deliver', {
+  queue: QUEUES.mail,
+  maxRetry: 2,
+  headers: { authorization: 'Bearer not-for-everyone' },
+});
+
+/** Written by a team that uses Go and MessagePack: bytes that are no JSON. */
+export const ResizeImage = defineTask<Uint8Array, { width: number; bytes: number }>('image:resize', {
+  queue: QUEUES.media,
+  retention: '10m',
+  codec: bytesCodec,
+});
+
+/** Runs long, tells how far it is, and can be cancelled. */
+export const ImportRows = defineTask<{ supplier: string; rows: number }>('import:rows', {
+  queue: QUEUES.imports,
+  maxRetry: 1,
+  timeout: '5m',
+  retention: '10m',
+});
+
+/** Has no handler: it is always in a group, and what runs is the update made of that. */
+export const ProductChanged = defineTask<{ sku: string }>('product:changed', { queue: QUEUES.search });
+
+export const UpdateIndex = defineTask<{ shelf: string; skus: string[] }>('search:update', {
+  queue: QUEUES.search,
+  retention: '5m',
+});
+
+/** Its handler was removed in the last release, and somebody still enqueues it. */
+export const SyncLegacy = defineTask<{ since: string }>('legacy:sync', { queue: QUEUES.imports, maxRetry: 3 });

@@ -1,0 +1,113 @@
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { startRedis, type RedisProcess } from '../support/redis.js';
+import { type Program, Programs, repository } from './program.js';
+
+vi.setConfig({ testTimeout: 90_000 });
+
+const QUEUES = ['shop:imports', 'shop:mail', 'shop:media', 'shop:payments', 'shop:search'];
+
+interface ListedQueue {
+  queue: string;
+  active: number;
+  completed: number;
+  failed: number;
+  groups: number;
+  succeeded: number;
+}
+
+const addressOf = async (program: Program): Promise<string> => (await program.until(/busy at (\S+),/))[1]!;
+
+async function get(address: string): Promise<string> {
+  const response = await fetch(address);
+  expect(response.status, address).toBe(200);
+  return response.text();
+}
+const getJson = async <T>(address: string): Promise<T> => JSON.parse(await get(address)) as T;
+
+/** Resolves with the queues when each of them has done something. */
+const untilBusy = (address: string): Promise<Map<string, ListedQueue>> =>
+  vi.waitFor(
+    async () => {
+      const { queues } = await getJson<{ queues: ListedQueue[] }>(`${address}/asynq/api/queues`);
+      const byName = new Map(queues.map((queue) => [queue.queue, queue]));
+      expect([...byName.keys()].sort()).toEqual(QUEUES);
+      expect(byName.get('shop:imports')!.active).toBeGreaterThan(0);
+      expect(byName.get('shop:search')!.groups).toBeGreaterThan(0);
+      for (const name of ['shop:mail', 'shop:media', 'shop:payments']) {
+        expect(byName.get(name)!.completed, name).toBeGreaterThan(0);
+      }
+      expect(queues.some(({ failed }) => failed > 0)).toBe(true);
+      return byName;
+    },
+    { timeout: 20_000, interval: 200 },
+  );
+
+// The programs mostly wait, so the tests run side by side.
+describe.concurrent('the console sample', () => {
+  const programs = new Programs();
+  let server: RedisProcess | undefined;
+  afterAll(async () => {
+    await programs.destroy();
+    await server?.stop();
+  });
+
+  it('shows a busy shop by page, API, metrics, traces and events, without Redis, and ends with Ctrl-C', async () => {
+    const program = programs.npm(['--silent', 'run', 'sample:console'], { PORT: '0' });
+    const address = await addressOf(program);
+    await program.until(/in memory\nthe console is at \S+\/asynq\/; Ctrl-C ends it/);
+    const failures = await fetch(`${address}/failures`); // a stream that stays open
+    await untilBusy(address);
+
+    const page = await get(`${address}/asynq/`);
+    expect(page).toContain('<title>');
+    const [, script] = /<script[^>]+src="([^"]+\.js)"/.exec(page)!;
+    expect(await get(new URL(script!, `${address}/asynq/`).href)).not.toBe('');
+
+    const payments = `${address}/asynq/api/queues/shop:payments`;
+    const { tasks } = await getJson<{ tasks: { payload: string; result: string }[] }>(`${payments}/completed_tasks`);
+    expect(tasks[0]!.payload).toContain('"card":"[redacted]"');
+    const media = `${address}/asynq/api/queues/shop:media`;
+    const [image] = (await getJson<{ tasks: { id: string }[] }>(`${media}/completed_tasks`)).tasks;
+    expect(await getJson(`${media}/tasks/${image!.id}`)).toMatchObject({
+      payload_decoded: { decoder: 'msgpack', value: { width: 640 } },
+    });
+
+    const metrics = await get(`${address}/metrics`);
+    expect(metrics).toMatch(/^asynq_queue_size\{queue="shop:payments"\} \d+$/m);
+    await vi.waitFor(async () => {
+      expect(await get(`${address}/traces`)).toMatch(
+        /POST \/orders(?:.*\n)+? +process shop:payments order:charge .*completed/,
+      );
+    }, 10_000);
+    const { value } = await failures.body!.getReader().read();
+    expect(Buffer.from(value!).toString()).toMatch(/data: \{"at":/);
+    expect(await getJson<unknown[]>(`${address}/incidents`)).toBeInstanceOf(Array);
+    expect((await fetch(`${address}/orders`, { method: 'POST' })).status).toBe(202);
+    for (const link of (await get(address)).matchAll(/href="([a-z]+\/?)"/g)) {
+      expect(['asynq/', 'metrics', 'traces', 'incidents', 'failures']).toContain(link[1]);
+    }
+
+    program.interrupt();
+    await program.ended;
+    expect(program.stderr).toBe('');
+  });
+
+  it('is on Redis with REDIS_URL, twice if you like', async () => {
+    server = await startRedis();
+    const start = (): Program =>
+      programs.start(process.execPath, [`${repository}/sample/start.mjs`, '04-console/main'], {
+        REDIS_URL: server!.url,
+        PORT: '0',
+      });
+    const both = [start(), start()];
+    const [first, second] = await Promise.all(both.map(addressOf));
+    await untilBusy(first!);
+    await vi.waitFor(async () => {
+      const { servers } = await getJson<{ servers: object[] }>(`${second}/asynq/api/servers`);
+      expect(servers).toHaveLength(2);
+    }, 10_000);
+    for (const program of both) program.interrupt();
+    expect(await Promise.all(both.map(({ ended }) => ended))).toEqual(Array(2).fill({ code: 0, signal: null }));
+    expect(both.map(({ stderr }) => stderr).join('')).toBe('');
+  });
+});
