@@ -18,7 +18,7 @@ describe('the tarball', () => {
 
   it('holds compiled code, Lua and the documents, nothing else', () => {
     const known =
-      /^(dist\/[\w./-]+\.(js|d\.ts)|lua\/[\w./-]+\.lua|package\.json|LICENSE|(README|CHANGELOG|ARCHITECTURE|docs\/[a-z-]+)\.md)$/;
+      /^(dist\/[\w./-]+\.(js|d\.ts)|docs\/(monitoring|kubernetes)\/[a-z-]+\.(json|yaml)|lua\/[\w./-]+\.lua|package\.json|LICENSE|(README|CHANGELOG|ARCHITECTURE|docs\/[a-z-]+)\.md)$/;
     expect(files.filter((path) => !known.test(path))).toEqual([]);
     expect(files.filter((path) => /\.spec\.|\.map$|test\//.test(path))).toEqual([]);
   });
