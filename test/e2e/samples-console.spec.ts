@@ -107,7 +107,7 @@ describe.concurrent('the console sample', () => {
       expect(servers).toHaveLength(2);
     }, 10_000);
     for (const program of both) program.interrupt();
-    expect(await Promise.all(both.map(({ ended }) => ended))).toEqual(Array(2).fill({ code: 0, signal: null }));
+    for (const { ended } of both) expect(await ended).toEqual({ code: 0, signal: null });
     expect(both.map(({ stderr }) => stderr).join('')).toBe('');
   });
 });
