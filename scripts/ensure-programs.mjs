@@ -69,7 +69,11 @@ function aptGet(...args) {
   return run.status === 0;
 }
 
-const install = (name) => aptGet('update') && aptGet('install', '--no-install-recommends', name);
+/** All at once: reading the lists of packages takes longer than most of them. */
+function install(names) {
+  console.log(`No ${names.join(', no ')} was found in PATH: installing ${names.join(', ')} with apt-get.`);
+  return aptGet('update') && aptGet('install', '--no-install-recommends', ...names);
+}
 
 function remedy(name, found) {
   const { why, oldest, note, elsewhere } = PROGRAMS[name];
@@ -81,18 +85,18 @@ ${ways.map(([system, way]) => `  ${system.padEnd(16)} ${way}`).join('\n')}
 ${note}`;
 }
 
-function ensure(name) {
-  let found = installedVersion(name);
-  if (found === undefined && process.getuid?.() === 0 && hasAptGet()) {
-    console.log(`No ${name} was found in PATH: installing the package ${name} with apt-get.`);
-    if (install(name)) found = installedVersion(name);
+function ensure(names) {
+  const missing = names.filter((name) => installedVersion(name) === undefined);
+  if (missing.length > 0 && process.getuid?.() === 0 && hasAptGet()) install(missing);
+  for (const name of names) {
+    const found = installedVersion(name);
+    if (found !== undefined && isAtLeast(found, PROGRAMS[name].oldest)) continue;
+    console.error(remedy(name, found));
+    process.exitCode = 1;
   }
-  if (found !== undefined && isAtLeast(found, PROGRAMS[name].oldest)) return;
-  console.error(remedy(name, found));
-  process.exitCode = 1;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const names = process.argv.slice(2);
-  for (const name of names.length > 0 ? names : Object.keys(PROGRAMS)) ensure(name);
+  ensure(names.length > 0 ? names : Object.keys(PROGRAMS));
 }

@@ -77,6 +77,13 @@ describe('scripts/ensure-programs.mjs', () => {
     expect(installed()).toBe('-y -q update\n-y -q install --no-install-recommends redis-server\n');
   });
 
+  it.runIf(isRoot)('installs all that is missing at once', () => {
+    aptGet('exit 0');
+    program('redis-server', redis('7.0.15'));
+    expect(ensure(undefined, 'redis-server', 'tmux', 'chromium').status).toBe(1);
+    expect(installed()).toBe('-y -q update\n-y -q install --no-install-recommends tmux chromium\n');
+  });
+
   it.runIf(isRoot)('says how to install it when apt-get fails', () => {
     aptGet('exit 100');
     const { status, stderr } = ensure();
