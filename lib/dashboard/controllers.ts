@@ -32,7 +32,7 @@ export function makeControllers({ path, version: given, guards }: ResolvedStatic
   const version = given ?? VERSION_NEUTRAL;
   @UseGuards(...(guards as Type[]))
   @UseFilters(ApiErrorFilter)
-  @Controller({ path: `${path}/api`, version })
+  @Controller({ path: path === '/' ? 'api' : `${path}/api`, version })
   class AsynqDashboardApiController {
     constructor(
       @Inject(Dashboard) private readonly dashboard: Dashboard,
