@@ -29,8 +29,11 @@ export class QueueOverview {
     });
   }
 
-  one(queue: string): Promise<QueueState> {
-    return this.cache.get(`queue ${queue}`, () => this.read(queue));
+  /** Out of what is known of all of them already, when that is fresh. */
+  async one(queue: string): Promise<QueueState> {
+    const states = await this.cache.fresh<QueueState[]>('queues');
+    const known = states?.find((state) => state.queue === queue);
+    return known ?? this.cache.get(`queue ${queue}`, () => this.read(queue));
   }
 
   private async read(queue: string): Promise<QueueState> {

@@ -17,9 +17,9 @@ export class ReplyCache {
   ) {}
 
   get<T>(key: string, make: () => Promise<T>): Promise<T> {
-    const period = Math.floor(this.clock.now() / this.refresh);
-    const known = this.kept.get(key);
-    if (known?.period === period) return known.answer as Promise<T>;
+    const known = this.fresh<T>(key);
+    if (known) return known;
+    const period = this.period();
     const answer = make();
     const entry = { period, answer };
     this.kept.delete(key);
@@ -30,9 +30,19 @@ export class ReplyCache {
     return answer;
   }
 
+  /** The answer of this period; `undefined` when nobody has asked in it. */
+  fresh<T>(key: string): Promise<T> | undefined {
+    const known = this.kept.get(key);
+    return known?.period === this.period() ? (known.answer as Promise<T>) : undefined;
+  }
+
   /** Something was changed: whoever changed it is to see it. */
   clear(): void {
     this.kept.clear();
+  }
+
+  private period(): number {
+    return Math.floor(this.clock.now() / this.refresh);
   }
 
   private trim(period: number): void {

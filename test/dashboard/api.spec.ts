@@ -1,5 +1,8 @@
+import { ASYNQ_BROKER, type Broker } from 'nestjs-asynq';
+import { InMemoryBroker } from 'nestjs-asynq/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { arrangeEveryState } from '../support/every-state.js';
+import { failingBroker } from '../support/failing-broker.js';
 import { PLATFORMS, startConsole, type TestConsole } from './console.js';
 
 /** Colons and slashes: what platforms and proxies like to stumble over. */
@@ -110,4 +113,60 @@ describe.each(PLATFORMS)('the API on %s', (platform) => {
     expect(await web.raw('GET', '/asynq?x=1')).toMatchObject({ status: 307, headers: { location: './asynq/?x=1' } });
     expect((await web.raw('GET', '/asynq/nothing')).status).toBe(404);
   });
+});
+
+it('tells who works on what, and since when', async () => {
+  const web = await startConsole();
+  const { broker } = web;
+  await arrangeEveryState(broker);
+  const [startTime, deadline] = [Date.parse('2030-01-01T00:00:00.250Z'), Date.parse('2030-01-01T00:30:00Z')];
+  const owner = { host: 'h', pid: 7, serverId: 's' };
+  const task = { taskId: 'active', taskType: 'email:active', taskPayload: Buffer.from('{}'), queue: 'default' };
+  const server = { ...owner, strictPriority: true, status: 'active', concurrency: 2, queues: { default: 3 } };
+  await broker.writeServerState(
+    { ...server, startTime, activeWorkerCount: 1 },
+    [{ ...owner, ...task, startTime, deadline }],
+    60,
+  );
+  const times = { start_time: '2030-01-01T00:00:00.25Z', deadline: '2030-01-01T00:30:00Z' };
+  expect(await web.get('servers')).toEqual({
+    servers: [
+      {
+        ...{
+          id: 's',
+          host: 'h',
+          pid: 7,
+          concurrency: 2,
+          queue_priorities: { default: 3 },
+          strict_priority_enabled: true,
+        },
+        ...{ start_time: times.start_time, status: 'active' },
+        active_workers: [
+          { task_id: 'active', queue: 'default', task_type: 'email:active', task_payload: '{}', ...times },
+        ],
+      },
+    ],
+  });
+  const { tasks } = await web.get<List>('queues/default/active_tasks');
+  expect(tasks).toMatchObject([{ id: 'active', ...times, is_orphaned: false }]);
+  const worker = { server_id: 's', host: 'h', pid: 7, started_at: times.start_time, deadline: times.deadline };
+  expect(await web.get('queues/default/tasks/active')).toMatchObject({ worker, actions: ['cancel', 'clone'] });
+  await web.close();
+});
+
+it('answers 503 while Redis is away, in one sentence', async () => {
+  const failing = failingBroker<Broker>(new InMemoryBroker());
+  const web = await startConsole(
+    { access: 'view' },
+    { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useValue(failing.broker) },
+  );
+  failing.faults.set('queues', 'before').set('servers', 'before');
+  for (const path of ['queues', 'live', 'servers']) {
+    const { status, text, headers } = await web.api('GET', path);
+    expect([path, status, headers['x-asynq-error']]).toEqual([path, 503, 'ASYNQ_BROKER_UNAVAILABLE']);
+    expect(text).toMatch(/^[^\n]+\n$/);
+  }
+  failing.faults.clear();
+  expect(await web.get('queues')).toEqual({ queues: [] });
+  await web.close();
 });

@@ -83,7 +83,8 @@ export class Presenter {
   ): Decoded | 'opaque' | undefined {
     if (bytes === undefined || bytes.length === 0) return undefined;
     const decoded = this.decode(bytes, subject, part);
-    if (!decoded) return 'opaque';
+    // In a bare text there are no fields: it may be JSON once more, or the secret itself.
+    if (!decoded || (hidden.paths !== undefined && typeof decoded.value === 'string')) return 'opaque';
     if (hidden.paths === undefined) secrets.add(bytes.toString());
     return { decoder: decoded.decoder, value: mask(decoded.value, hidden, secrets) };
   }

@@ -1,0 +1,129 @@
+import { Redis } from 'ioredis';
+import { ASYNQ_BROKER } from 'nestjs-asynq';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { ManualClock } from '../../lib/clock.js';
+import { startConsole, type TestConsole } from '../dashboard/console.js';
+import { startRedis, type RedisProcess } from '../support/redis.js';
+
+/* What the console does with a real Redis: what it costs, and how little one bad key breaks. Every test has queues of its own. */
+
+const REFRESH = 2_000;
+const clock = new ManualClock();
+let redis: RedisProcess;
+let raw: Redis;
+let web: TestConsole;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  raw = new Redis(redis.port, redis.host, { protocol: 2 });
+  const broker = new RedisBroker(new RedisConnections({ host: redis.host, port: redis.port }), { clock });
+  web = await startConsole(
+    { access: 'destroy', refresh: REFRESH },
+    {
+      asynq: { connection: { host: redis.host, port: redis.port } },
+      override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useValue(broker),
+    },
+  );
+});
+beforeEach(async () => {
+  await raw.flushall();
+  clock.advance(REFRESH);
+});
+afterAll(async () => {
+  await web.close();
+  raw.disconnect();
+  await redis.stop();
+});
+
+/** What clients sent, but for the one SMEMBERS of the names: commands that scripts call count as part of the script. */
+async function sent(): Promise<number> {
+  const info = await raw.info('commandstats');
+  const calls = [...info.matchAll(/cmdstat_(evalsha|eval|sismember|zrange|zremrangebyscore|mget):calls=(\d+)/g)];
+  return calls.reduce((sum, [, , number]) => sum + Number(number), 0);
+}
+
+it('costs the same whether one has it open or ten', async () => {
+  const queues = Array.from({ length: 20 }, (_, index) => `q${index}`);
+  for (const queue of queues) await web.client.enqueue('x', { a: 1 }, { queue });
+  const poll = (): Promise<unknown> =>
+    Promise.all([web.get('live'), web.get('queues/q0/pending_tasks'), web.get('servers')]);
+  const rounds = 5;
+  const costOf = async (tabs: number): Promise<number> => {
+    await raw.config('RESETSTAT');
+    for (let round = 0; round < rounds; round++) {
+      clock.advance(REFRESH);
+      await Promise.all(Array.from({ length: tabs }, poll));
+    }
+    return (await sent()) / rounds;
+  };
+  await costOf(1); // scripts are loaded
+  const [one, ten] = [await costOf(1), await costOf(10)];
+  expect(ten).toBe(one);
+  // A script for each queue, another for the page of tasks, and what servers say of themselves: every 2 seconds.
+  expect(ten).toBeLessThanOrEqual(queues.length + 6);
+});
+
+it('shows one bad queue as one bad row', async () => {
+  for (const queue of ['bad', 'good']) await web.client.enqueue('x', { a: 1 }, { queue, taskId: 'x' });
+  await raw.del('asynq:{bad}:pending');
+  await raw.set('asynq:{bad}:pending', 'no list');
+  const { queues } = await web.get<{ queues: object[] }>('queues');
+  expect(queues).toEqual([
+    { queue: 'bad', error: expect.stringContaining('"asynq:{bad}:pending" is a string and must be a list') },
+    expect.objectContaining({ queue: 'good', size: 1, pending: 1 }),
+  ]);
+  const live = await web.get<{ samples: { queues: object }[] }>('live');
+  expect(live).toMatchObject({ queues: [{ queue: 'bad' }, { queue: 'good' }] });
+  expect(Object.keys(live.samples.at(-1)!.queues)).toEqual(['good']);
+  expect(await web.get('queues/bad')).toMatchObject({ current: { queue: 'bad', error: expect.any(String) } });
+  expect(await web.get('queues/bad/retry_tasks')).toMatchObject({ tasks: [], stats: { queue: 'bad' } });
+  expect((await web.api('GET', 'queues/bad/pending_tasks')).status).toBe(500);
+  expect(await web.get('queue_stats')).toMatchObject({ stats: { good: expect.any(Array) } });
+});
+
+it('lists damaged entries beside the others', async () => {
+  await web.client.enqueue('x', { a: 1 }, { queue: 'damaged', taskId: 'whole' });
+  await raw.lpush('asynq:{damaged}:pending', 'ghost', 'garbage');
+  await raw.hset('asynq:{damaged}:t:garbage', 'msg', 'no message', 'state', 'pending');
+  const list = await web.get<{ damaged: object[] }>('queues/damaged/pending_tasks');
+  expect(list).toMatchObject({ tasks: [{ id: 'whole' }] });
+  expect(list.damaged).toEqual([
+    { id: 'ghost', error: expect.any(String) },
+    { id: 'garbage', error: expect.any(String) },
+  ]);
+  expect((await web.api('GET', 'queues/damaged/tasks/garbage')).status).toBe(500);
+  expect(await web.api('DELETE', 'queues/damaged/tasks/garbage')).toMatchObject({ status: 204 });
+});
+
+it('goes through a long list page by page, and by cursor', async () => {
+  const payloads = Array.from({ length: 45 }, (_, index) => index);
+  await web.client.enqueueMany('x', payloads, { queue: 'long' });
+  const read = (query: string) =>
+    web.get<{ tasks: { payload: string }[]; next_cursor: string }>(`queues/long/pending_tasks${query}`);
+  const numbers = ({ tasks }: { tasks: { payload: string }[] }) => tasks.map(({ payload }) => Number(payload));
+  const first = await read('');
+  expect(numbers(first)).toEqual(payloads.slice(0, 20));
+  expect(numbers(await read('?page=3'))).toEqual(payloads.slice(40));
+  expect(numbers(await read('?page=9'))).toEqual([]);
+  expect(numbers(await read('?size=1000&page=x'))).toEqual(payloads);
+  expect(numbers(await read('?size=-1'))).toEqual(payloads.slice(0, 20));
+  expect(numbers(await read(`?size=30&cursor=${first.next_cursor}`))).toEqual(payloads.slice(20));
+  expect((await web.api('GET', 'queues/long/pending_tasks?cursor=nonsense')).status).toBe(400);
+});
+
+it('says how Redis is', async () => {
+  await raw.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  expect(await web.get('redis_info')).toMatchObject({
+    ...{
+      address: expect.stringContaining(String(redis.port)),
+      cluster: false,
+      raw_cluster_nodes: '',
+      queue_locations: null,
+    },
+    ...{ info: { redis_version: expect.any(String) }, raw_info: expect.stringContaining('# Server') },
+    ...{ version: expect.any(String), role: 'master', used_memory: expect.any(Number), maxmemory: 0 },
+    warnings: [expect.stringContaining('set it to noeviction')],
+  });
+});
