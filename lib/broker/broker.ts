@@ -5,6 +5,7 @@ import type { CancellationBroker } from './cancellation.js';
 import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 import type { InspectorBroker } from './inspection.js';
 import type { LimitingBroker } from './limiting.js';
+import type { OperationsBroker } from './operations.js';
 import type { SchedulingBroker } from './scheduling.js';
 
 export type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
@@ -198,6 +199,7 @@ export interface Broker
     WakeBroker,
     InspectorBroker,
     LimitingBroker,
+    OperationsBroker,
     SchedulingBroker {
   /** The time everything above this broker lives by. */
   readonly clock: Clock;

@@ -117,8 +117,14 @@ export interface AsynqEventMap {
   /** A source of periodic tasks failed, or a spec of it cannot be read; the entries stay as they were. */
   periodicSourceFailed: { readonly source: string; readonly error: unknown };
   serverStarted: { readonly concurrency: number; readonly queues: Readonly<Record<string, number>> };
+  /** Redis may remove tasks when its memory is full; told once, at the start. */
+  storeEvicts: { readonly address: string; readonly policy: string };
+  /** Redis is older than what this library needs; told once, at the start. */
+  storeOutdated: { readonly address: string; readonly version: string; readonly needed: string };
   /** Fetching has ended for good; running tasks go on. */
   serverStopped: { readonly active: number };
+  /** After `drain`: nothing runs, or has to be settled, any more. */
+  serverDrained: Readonly<Record<string, never>>;
   /** The shutdown timeout passed with tasks still running, which were told to stop, or with sets of grouped tasks being aggregated. */
   shutdownTimedOut: { readonly active: number; readonly aggregating: number };
   serverClosed: { readonly requeued: number };

@@ -88,7 +88,9 @@ function serverMetrics(metric: Describe): MetricDefinition[] {
       ...metric('loop_lag_seconds', 'Seconds by which a loop of the server is behind its time.', ['loop']),
       ...GAUGE,
       merge: 'max',
-      read: ofServer(({ loops }) => loops.map(({ loop, lag }) => ({ labels: { loop }, value: lag / 1000 }))),
+      read: ofServer(({ loops }) =>
+        loops.map(({ loop, lag, overdue }) => ({ labels: { loop }, value: Math.max(lag, overdue) / 1000 })),
+      ),
     },
     {
       ...metric('wakeups_total', 'Looks at an idle queue, by what led to them: a notice of Redis, or a poll.', [

@@ -1,4 +1,5 @@
 import type { AsynqEvents } from '../events/events.js';
+import { parseDuration, type Duration } from '../duration.js';
 import type { QueueOptions } from '../server/queue-options.js';
 import type { Server, ServerStatus } from '../server/server.js';
 
@@ -35,6 +36,15 @@ export class AsynqServer {
   async start(): Promise<void> {
     const server = this.server();
     if (!this.manual) await server.start();
+  }
+
+  /**
+   * For rolling deployments: takes no tasks any more, for good, and answers when nothing runs here; `false` when `timeout` passed before.
+   * Nothing is interrupted, and the application goes on; its shutdown is quick after this. Idempotent.
+   */
+  async drain({ timeout }: { timeout?: Duration } = {}): Promise<boolean> {
+    const milliseconds = timeout === undefined ? Infinity : parseDuration(timeout, 'timeout');
+    return this.server().drain(milliseconds);
   }
 
   /** Takes no new tasks until `resumeFetching`; what runs goes on. */

@@ -16,8 +16,10 @@ export interface LoopOptions {
 /** How a loop stands; times in milliseconds. */
 export interface LoopFacts {
   readonly loop: string;
-  /** How much later than planned its latest pass began, or its next one is by now: a busy event loop, or a dead timer. */
+  /** How much later than planned its latest pass began: a busy event loop. */
   readonly lag: number;
+  /** How long its next pass has been due; 0 when it is not. */
+  readonly overdue: number;
   /** How long the pass under way has taken so far; 0 when none is. */
   readonly busyFor: number;
   /** Passes in a row that have failed. */
@@ -44,6 +46,7 @@ export class Loop {
   private dueAt = Infinity;
   private beganAt = 0;
   private lastLag = 0;
+  private stopping: Promise<void> | undefined;
 
   constructor(private readonly options: LoopOptions) {}
 
@@ -56,8 +59,8 @@ export class Loop {
   facts(): LoopFacts {
     const now = this.options.clock.now();
     const busyFor = this.current ? Math.max(0, now - this.beganAt) : 0;
-    const overdue = this.current || !this.running ? 0 : now - this.dueAt;
-    return { loop: this.options.name, lag: Math.max(this.lastLag, overdue), busyFor, failures: this.failures };
+    const overdue = this.current || !this.running ? 0 : Math.max(0, now - this.dueAt);
+    return { loop: this.options.name, lag: this.lastLag, overdue, busyFor, failures: this.failures };
   }
 
   /** Runs a pass as soon as the one under way (if any) is over. */
@@ -67,10 +70,15 @@ export class Loop {
     else this.schedule(0);
   }
 
-  /** No pass begins after this; resolves when the one under way is over, or takes long to end. */
-  async stop(): Promise<void> {
+  /** No pass begins after this; resolves when the one under way is over, or takes long to end. Idempotent. */
+  stop(): Promise<void> {
     this.running = false;
     this.timer?.cancel();
+    this.stopping ??= this.passOver();
+    return this.stopping;
+  }
+
+  private async passOver(): Promise<void> {
     if (!this.current) return;
     let limit: ClockTimer | undefined;
     const passed = new Promise<void>((resolve) => (limit = this.options.clock.after(LONGEST_STOP, resolve)));

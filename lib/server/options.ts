@@ -2,6 +2,7 @@ import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
 import type { IsFailure, RetryDelay, TaskContext } from '../task/context.js';
 import { describe, isBlank, rejectUnknownKeys, requireInteger, requireObject } from '../validation.js';
+import { checkDrainSignal } from './drain-signal.js';
 import { GROUP_OPTION_NAMES, resolveGroupOptions } from './group-options.js';
 import type { GroupOptions, GroupOverride, ResolvedGroupOptions } from './group-options.js';
 import type { HealthCheckHook } from './health-check.js';
@@ -21,6 +22,11 @@ export interface ServerOptions extends GroupOptions {
   delayedTaskCheckInterval?: Duration;
   /** How long running tasks may go on at shutdown before they are told to stop. Default 8 s. */
   shutdownTimeout?: Duration;
+  /**
+   * A signal that drains this server: it takes nothing any more, and what runs goes on (asynq's TSTP). The process stays until it is
+   * told to end. Default: none. @example 'SIGTSTP'
+   */
+  drainSignal?: NodeJS.Signals;
   /** Milliseconds until the next attempt. Default: asynq's `n⁴ + 15 + rand(30)·(n+1)` seconds. */
   retryDelay?: RetryDelay;
   /** Whether an error counts against the retries. Default: every error does. */
@@ -47,6 +53,7 @@ export interface ResolvedServerOptions {
   readonly taskCheckInterval: number;
   readonly delayedTaskCheckInterval: number;
   readonly shutdownTimeout: number;
+  readonly drainSignal: NodeJS.Signals | undefined;
   readonly retryDelay: RetryDelay | undefined;
   readonly isFailure: IsFailure | undefined;
   readonly onError: ((error: unknown, task: TaskContext) => void) | undefined;
@@ -75,6 +82,7 @@ const KNOWN: readonly (keyof ServerOptions)[] = [
   'taskCheckInterval',
   'delayedTaskCheckInterval',
   'shutdownTimeout',
+  'drainSignal',
   'retryDelay',
   'isFailure',
   'onError',
@@ -99,6 +107,7 @@ export function resolveServerOptions(options: ServerOptions = {}): ResolvedServe
     taskCheckInterval: checkInterval(options, 'taskCheckInterval'),
     delayedTaskCheckInterval: checkInterval(options, 'delayedTaskCheckInterval'),
     shutdownTimeout: checkInterval(options, 'shutdownTimeout', true),
+    drainSignal: checkDrainSignal(options.drainSignal),
     retryDelay: checkFunction(options.retryDelay, 'retryDelay'),
     isFailure: checkFunction(options.isFailure, 'isFailure'),
     onError: checkFunction(options.onError, 'onError'),

@@ -13,6 +13,7 @@ import { Loop, type LoopFacts } from './loop.js';
 import type { Mux } from './mux.js';
 import type { ResolvedServerOptions } from './options.js';
 import { Recoverer } from './recoverer.js';
+import { StoreCheck } from './store-check.js';
 import { Subscriber } from './subscriber.js';
 
 export interface ServerLoopsDeps {
@@ -43,6 +44,7 @@ export class ServerLoops {
   private readonly aggregation: Loop | undefined;
   private readonly groupWatch: Loop | undefined;
   private readonly health: Loop | undefined;
+  private readonly storeCheck: Loop;
   private delayedChange = false;
   private readonly all: Loop[] = [];
 
@@ -77,6 +79,7 @@ export class ServerLoops {
     if (core.limiters.size > 0) this.limiting = this.loop('limiter', core.limiters);
     if (aggregators.size > 0) this.aggregation = this.loop('aggregator', deps.aggregator);
     if (!aggregators.coverAll) this.groupWatch = this.loop('group watch', new GroupWatch(grouping));
+    this.storeCheck = this.loop('store check', new StoreCheck({ broker, events }));
     const hook = options.healthCheck;
     if (hook) {
       const check = new HealthCheck({ broker, events, hook, interval: options.healthCheckInterval });
@@ -98,6 +101,7 @@ export class ServerLoops {
     this.aggregation?.start();
     this.groupWatch?.start();
     this.health?.start(healthCheckInterval);
+    this.storeCheck.start(); // once
   }
 
   /** Due tasks and groups are left to other servers from here on. */
@@ -109,22 +113,8 @@ export class ServerLoops {
 
   async stop(): Promise<void> {
     // Nothing is held, to settle or to cancel; or Redis is away. At once, as each may have to wait for a Redis that hangs.
-    const { sync, recovery, cleaning, limiting, groupWatch, health, subscription, cancellation, leases, heartbeat } =
-      this;
-    const loops = [
-      sync,
-      recovery,
-      cleaning,
-      limiting,
-      groupWatch,
-      health,
-      subscription,
-      cancellation,
-      leases,
-      heartbeat,
-    ];
     this.deps.core.limiters.close();
-    await Promise.all(loops.map((loop) => loop?.stop()));
+    await Promise.all(this.all.map((loop) => loop.stop()));
     // Should Redis be away, the subscription ends with its connection, and the published state by its time to live.
     await this.subscriber.close().catch(() => undefined);
     await this.deps.heartbeater.clear().catch(() => undefined);

@@ -8,6 +8,7 @@ import { Aggregator } from './aggregator.js';
 import { Aggregators, type TaskAggregatorEntry } from './aggregators.js';
 import { buildCore, type Core } from './core.js';
 import type { ServerFacts } from './facts.js';
+import { onSignal } from './drain-signal.js';
 import { Forwarder } from './forwarder.js';
 import type { TaskHandlerEntry } from './handler.js';
 import type { Grouping } from './grouping.js';
@@ -61,6 +62,12 @@ export class Server {
   private closing: Promise<void> | undefined;
   /** A running server keeps the process alive, with or without sockets. */
   private keepAlive: NodeJS.Timeout | undefined;
+  private draining: Promise<void> | undefined;
+  private quiet = false;
+  private end = (): void => undefined;
+  /** Resolves when it is shut down, with or without handlers that go on. */
+  private readonly ended = new Promise<void>((resolve) => (this.end = resolve));
+  private offSignal = (): void => undefined;
 
   /** @throws InvalidOptionError, InvalidHandlerError */
   constructor(deps: ServerDeps) {
@@ -120,6 +127,7 @@ export class Server {
     }
     this.state = 'active';
     this.keepAlive = setInterval(() => {}, 2 ** 30);
+    this.offSignal = onSignal(this.options.drainSignal, () => void this.drain());
     this.loops.start();
     this.startFetching();
     this.events.emit('serverStarted', {
@@ -135,6 +143,20 @@ export class Server {
     this.core.processor.stopFetching();
     this.loops.publish();
     this.events.emit('serverStopped', { active: this.active });
+  }
+
+  /**
+   * Stops for good, and answers when nothing runs here any more; `false` when the timeout or a shutdown came before. Nothing is interrupted: that is
+   * `shutdown`, which is quick after this. Idempotent, never rejects. A server that was not started has nothing to drain.
+   *
+   * @param timeout milliseconds; default: as long as it takes
+   */
+  async drain(timeout = Infinity): Promise<boolean> {
+    if (this.state === 'new') return true;
+    this.stop();
+    this.draining ??= this.drained();
+    await this.within(timeout, Promise.race([this.draining, this.ended]));
+    return this.quiet;
   }
 
   /**
@@ -226,6 +248,14 @@ export class Server {
     return outcomes;
   }
 
+  private async drained(): Promise<void> {
+    this.waker.stop(); // nothing is taken any more
+    await this.loops.stopForwarding(); // what becomes due belongs to other servers now
+    await Promise.all([this.core.processor.whenQuiet(), this.aggregator.whenQuiet()]);
+    this.quiet = true;
+    if (this.state === 'stopped') this.events.emit('serverDrained', {});
+  }
+
   /** The order matters: each step needs what the later ones take away. */
   private async shutdownInOrder(): Promise<void> {
     let requeued = 0;
@@ -251,6 +281,8 @@ export class Server {
     await this.within(LAST_WORDS, this.loops.stop()); // clears the published state last, so that readers see the server until it is gone
     await this.source.close();
     clearInterval(this.keepAlive);
+    this.offSignal();
+    this.end();
     off();
     this.events.emit('serverClosed', { requeued });
   }

@@ -123,6 +123,14 @@ const SERVER: Wording = {
   serverStarted: ({ concurrency, queues }, logger) =>
     logger.log(`Server started: concurrency ${concurrency}, queues ${priorities(queues)}`),
   serverStopped: ({ active }, logger) => logger.log(`Stopped fetching; ${count(active, 'task')} still running`),
+  serverDrained: (_, logger) => logger.log('Drained: nothing runs here any more'),
+  storeEvicts: ({ address, policy }, logger) =>
+    logger.warn(
+      `Redis at ${address} removes keys when its memory is full (maxmemory-policy ${policy}), and so loses tasks: ` +
+        'set maxmemory-policy noeviction',
+    ),
+  storeOutdated: ({ address, version, needed }, logger) =>
+    logger.warn(`Redis at ${address} is version ${version}; nestjs-asynq needs ${needed} or later: upgrade it`),
   shutdownTimedOut: ({ active, aggregating }, logger) => {
     const sets = aggregating === 0 ? '' : `; ${count(aggregating, 'aggregation')} still running, not waited for`;
     logger.warn(`The shutdown timeout has passed: ${count(active, 'task')} still running, now told to stop${sets}`);

@@ -56,6 +56,19 @@ it('tells what Redis says of itself, master by master', async () => {
   expect(whole?.nodes.match(/ master /g)).toHaveLength(cluster.nodes.length - 1);
 });
 
+it('tells version and eviction policy of every master', async () => {
+  const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
+  onTestFinished(() => broker.close());
+  const facts = await broker.storeFacts();
+  expect(facts.map(({ address }) => address)).toEqual(
+    cluster.nodes.map(({ host, port }) => `${host}:${port}`).toSorted(),
+  );
+  for (const { version, evictionPolicy } of facts) {
+    expect(version).toMatch(/^\d+\.\d+\.\d+$/);
+    expect(evictionPolicy).toBe('noeviction');
+  }
+});
+
 it('tells where a queue will be that is not there yet, and refuses a blank name', async () => {
   const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
   onTestFinished(() => broker.close());

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { decodeServerInfo, decodeWorkerInfo } from '../../lib/wire/codec.js';
 import { DEFAULT_KEY_PREFIX, Keyspace, utcDay } from '../../lib/wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../lib/wire/message.js';
@@ -251,5 +251,20 @@ describe('a key prefix', () => {
     expect(keys.length).toBeGreaterThan(10);
     expect(keys.filter((key) => !key.startsWith(`${PREFIX}:`))).toEqual([]);
     await tenant.close();
+  });
+});
+
+describe('what Redis is', () => {
+  it('is told by INFO, also where CONFIG is forbidden; nothing is where that is forbidden, too', async () => {
+    const { broker, redis } = current();
+    await redis.config('SET', 'maxmemory-policy', 'volatile-lru');
+    await redis.acl('SETUSER', 'default', '-config');
+    onTestFinished(async () => {
+      await redis.acl('SETUSER', 'default', '+config', '+info');
+      await redis.config('SET', 'maxmemory-policy', 'noeviction');
+    });
+    expect(await broker.storeFacts()).toMatchObject([{ evictionPolicy: 'volatile-lru' }]);
+    await redis.acl('SETUSER', 'default', '-info');
+    expect(await broker.storeFacts()).toEqual([]);
   });
 });

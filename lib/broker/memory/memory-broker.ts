@@ -36,6 +36,7 @@ import type {
   UpdateStatus,
 } from '../inspection.js';
 import type { StartLimit } from '../limiting.js';
+import type { StoreFacts } from '../operations.js';
 import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
 import { MemoryCancellations } from './cancellations.js';
 import * as consume from './consume.js';
@@ -328,6 +329,11 @@ export class MemoryBroker implements Broker {
     return this.publishedEvents(entryId)
       .toReversed()
       .slice(offset, offset + size);
+  }
+
+  async storeFacts(): Promise<StoreFacts[]> {
+    this.assertOpen();
+    return [];
   }
 
   async redisInfo(): Promise<RedisInfo | undefined> {

@@ -34,6 +34,7 @@ import type {
   UpdateStatus,
 } from '../inspection.js';
 import type { StartLimit } from '../limiting.js';
+import type { StoreFacts } from '../operations.js';
 import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
 import { RedisCancellations } from './cancellations.js';
 import type { RedisConnections } from './connections.js';
@@ -50,6 +51,7 @@ import { RedisPublications } from './publications.js';
 import { readRedisInfo } from './redis-info.js';
 import { RedisScheduling } from './scheduling.js';
 import { Scripts } from './scripts.js';
+import { readStoreFacts } from './store-facts.js';
 import { RedisWakeSource } from './wake-source.js';
 
 export interface RedisBrokerOptions {
@@ -312,6 +314,10 @@ export class RedisBroker implements Broker {
 
   enqueueEvents(entryId: string, offset: number, size: number): Promise<SchedulerEnqueueEvent[]> {
     return this.publications.enqueueEvents(entryId, offset, size);
+  }
+
+  storeFacts(): Promise<StoreFacts[]> {
+    return readStoreFacts(this.connections);
   }
 
   redisInfo(): Promise<RedisInfo> {

@@ -93,6 +93,7 @@ export function exerciseInspection(current: () => Driver): void {
         broker.deleteQueue('default', { force: true }),
         broker.servers(),
         broker.redisInfo(),
+        broker.storeFacts(),
         broker.schedulerEntries(),
         broker.enqueueEvents('e', 0, 1),
         broker.getTask('default', 'a'),

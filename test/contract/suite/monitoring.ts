@@ -1,4 +1,4 @@
-import { describe, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ServerInfo, WorkerInfo } from '../../../lib/wire/message.js';
 import { type Driver, expectUntouched } from '../driver.js';
 
@@ -27,6 +27,21 @@ const worker: WorkerInfo = {
 };
 
 export function exerciseMonitoring(current: () => Driver): void {
+  describe('what holds the tasks', () => {
+    it('is told of without writing anything, and is fit for them', async () => {
+      const driver = current();
+      await expectUntouched(driver, async () => {
+        for (const facts of await driver.broker.storeFacts()) {
+          expect(facts).toEqual({
+            address: expect.stringMatching(/:\d+$/),
+            version: expect.stringMatching(/^\d+\.\d+/),
+            evictionPolicy: 'noeviction',
+          });
+        }
+      });
+    });
+  });
+
   describe('server state', () => {
     it('is published, again and again, and cleared, without touching the queues', async () => {
       const driver = current();

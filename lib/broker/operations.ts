@@ -1,0 +1,15 @@
+/** What matters to asynq of a Redis server. */
+export interface StoreFacts {
+  /** `host:port` */
+  readonly address: string;
+  /** As in `7.2.4`; `undefined` when it does not say. */
+  readonly version: string | undefined;
+  /** What it removes when its memory is full, such as `noeviction`; `undefined` when it does not say. */
+  readonly evictionPolicy: string | undefined;
+}
+
+/** What an operator wants to know of the place where tasks are kept. */
+export interface OperationsBroker {
+  /** The servers that hold tasks; none where there is no Redis, or it may not be asked (INFO forbidden). */
+  storeFacts(): Promise<StoreFacts[]>;
+}
