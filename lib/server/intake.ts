@@ -87,6 +87,12 @@ export class Intake {
 
   private report(task: ActiveTask, outcome: TaskOutcomeKind): void {
     if (!this.options.events.wants('taskFinished')) return;
+    if (task.processing)
+      task.processing.run(() => this.tell(task, outcome)); // what listeners do belongs to its trace
+    else this.tell(task, outcome);
+  }
+
+  private tell(task: ActiveTask, outcome: TaskOutcomeKind): void {
     const { verdict, retried, maxRetry } = task;
     const settlement = verdict?.settlement;
     this.options.events.emit('taskFinished', {

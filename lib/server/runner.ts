@@ -67,12 +67,18 @@ export class Runner {
   private run(task: ActiveTask, entry: TaskHandlerEntry): void {
     const { events } = this.options;
     if (task.deadlineAt <= task.startedAt) return this.refuse(task, new DeadlineExceededError());
-    if (events.wants('taskStarted')) {
-      const { retried, maxRetry, waited } = task;
-      events.emit('taskStarted', { task, retried, maxRetry, waited });
-    }
+    task.processing = this.options.tracing?.process(task);
+    if (events.wants('taskStarted')) this.tellStarted(task);
     this.deadlines.watch(task);
     this.call(task, entry.handle);
+  }
+
+  /** What listeners do belongs to its trace. */
+  private tellStarted(task: ActiveTask): void {
+    const { retried, maxRetry, waited, processing } = task;
+    const tell = (): void => this.options.events.emit('taskStarted', { task, retried, maxRetry, waited });
+    if (processing) processing.run(tell);
+    else tell();
   }
 
   /** A failure without a handler. */
@@ -122,8 +128,7 @@ export class Runner {
     let returned: unknown;
     let promised: Promise<unknown> | undefined;
     try {
-      const processing = (task.processing = this.options.tracing?.process(task));
-      returned = processing ? processing.run(() => handle(task)) : handle(task);
+      returned = task.processing ? task.processing.run(() => handle(task)) : handle(task);
       // What is no real promise may throw when it is asked, and answer with one more that is to be waited for.
       promised = isThenable(returned) ? Promise.resolve(returned) : undefined;
     } catch (error) {

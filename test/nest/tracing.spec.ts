@@ -12,12 +12,14 @@ import {
   AsynqClient,
   AsynqServer,
   type GroupedTask,
+  OnTaskEvent,
   PeriodicTask,
   PostponeTask,
   RevokeTask,
   SkipRetry,
   TaskAggregator,
   type TaskContext,
+  type TaskEvent,
   TaskHandler,
 } from 'nestjs-asynq';
 import { testApp } from './support.js';
@@ -146,6 +148,23 @@ describe('a task', () => {
     expect(named('send other').parentSpanContext?.spanId).toBe(idOf(named('process default')));
     expect(named('process other').parentSpanContext?.spanId).toBe(idOf(named('send other')));
     expect(work.baggage).toBe('acme');
+  });
+
+  it('has listeners of its events in its trace, too', async () => {
+    @Injectable()
+    class Alerts {
+      constructor(private readonly client: AsynqClient) {}
+      @OnTaskEvent(['started', 'archived'], { type: 'throws' })
+      async on({ event }: TaskEvent<'started' | 'archived'>): Promise<void> {
+        await this.client.enqueue('child', event);
+      }
+    }
+    const { client, tasks } = await made([Alerts]);
+    await client.enqueue('throws', 'skip');
+    await tasks.drain();
+    const failed = spans().find(({ attributes }) => attributes['asynq.task.outcome'] === 'archived')!;
+    const alerts = spans().filter(({ parentSpanContext }) => parentSpanContext?.spanId === idOf(failed));
+    expect(alerts.map(({ name }) => name)).toEqual(['send default', 'send default']);
   });
 
   it('keeps its trace over retries, each attempt a span with what went wrong', async () => {
