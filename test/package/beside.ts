@@ -72,6 +72,12 @@ export function exerciseBeside(nest: keyof typeof users): void {
       expect(outcome).toEqual({ stdout: 'nestjs_asynq_slots 2\n', stderr: '', status: 0 });
     });
 
+    it('has the console on Express and on Fastify', async () => {
+      const seen = '[200,200,204,"archived",404,"ASYNQ_QUEUE_NOT_FOUND"]';
+      const outcome = await node(app, 'dashboard');
+      expect(outcome).toEqual({ stdout: `[${seen},${seen}]\n`, stderr: '', status: 0 });
+    });
+
     it('is tested with the testing kit', async () => {
       const outcome = await node(app, 'testing');
       expect(outcome).toEqual({ stdout: '[1,"letter:send to nobody after 2 retries"]\n', stderr: '', status: 0 });

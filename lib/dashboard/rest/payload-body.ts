@@ -30,6 +30,15 @@ export function readPayload(
   return given.length === 1 ? { value: body.payload, codec } : undefined;
 }
 
+/** The bytes to store; `undefined` for none. @throws BadRequest when the codec refuses the value */
+export function encodePayload({ value, codec }: { value: unknown; codec: PayloadCodec }): Uint8Array | undefined {
+  try {
+    return codec.encode(value);
+  } catch (error) {
+    throw new BadRequest(`the payload cannot be encoded: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
 function fromBase64(encoded: string): Buffer {
   if (BASE64.test(encoded)) return Buffer.from(encoded, 'base64');
   throw new BadRequest('payload_base64 is not base64');

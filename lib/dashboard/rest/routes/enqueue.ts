@@ -4,7 +4,7 @@ import type { TaskInfo } from '../../../task/info.js';
 import type { TaskOptions } from '../../../task/options.js';
 import type { Dashboard } from '../../dashboard.js';
 import { ApiError } from '../api-error.js';
-import { type PayloadBody, PAYLOAD_FIELDS, readPayload } from '../payload-body.js';
+import { encodePayload, type PayloadBody, PAYLOAD_FIELDS, readPayload } from '../payload-body.js';
 import type { Call, Route } from '../route.js';
 import { amount, choice, ref, text, time } from '../schema.js';
 import { showTask } from '../shapes/task.js';
@@ -64,7 +64,7 @@ async function editPayload(dashboard: Dashboard, call: Call): Promise<void> {
       `the payload of "${task.type}" is redacted, and what cannot be seen cannot be edited`,
     );
   }
-  await dashboard.inspector.updateTaskPayload(task.queue, task.id, payload.codec.encode(payload.value));
+  await dashboard.inspector.updateTaskPayload(task.queue, task.id, encodePayload(payload));
 }
 
 interface When {
