@@ -4,7 +4,11 @@ import { defineConfig } from 'vitest/config';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-const SETUPS: Readonly<Record<string, string[]>> = { e2e: ['sample/build.mjs'], package: ['test/package/pack.ts'] };
+const SETUPS: Readonly<Record<string, string[]>> = {
+  e2e: ['sample/build.mjs'],
+  browser: ['test/browser/build-page.ts'],
+  package: ['test/package/pack.ts'],
+};
 
 /** A set of specs that `npm run test:<name>` runs alone. Groups run one after the other: what fails soon comes first. */
 const project = (name: string, groupOrder: number, include: string[], exclude: string[] = []) => ({
@@ -19,7 +23,9 @@ const project = (name: string, groupOrder: number, include: string[], exclude: s
   },
 });
 
-const suites = ['contract', 'redis', 'interop', 'e2e', 'package'];
+const suites = ['contract', 'redis', 'interop', 'e2e', 'browser', 'package'];
+/** Suites that come last; the others run after the unit tests, all at once. */
+const LATE: Readonly<Record<string, number>> = { browser: 2, package: 3 };
 
 export default defineConfig({
   resolve: {
@@ -42,7 +48,7 @@ export default defineConfig({
         ['test/**/*.spec.ts'],
         suites.map((suite) => `test/${suite}/**`),
       ),
-      ...suites.map((suite) => project(suite, suite === 'package' ? 2 : 1, [`test/${suite}/**/*.spec.ts`])),
+      ...suites.map((suite) => project(suite, LATE[suite] ?? 1, [`test/${suite}/**/*.spec.ts`])),
     ],
   },
 });

@@ -11,3 +11,7 @@ export function useMay(): (role: Role) => boolean {
   return (role) =>
     current !== undefined && (role === 'view' || (!current.read_only && RANK[current.role] >= RANK[role]));
 }
+
+/** Milliseconds: a number of the intervals in which the server has news. */
+export const usePace = (intervals: number): number =>
+  useStore(config, (current) => current?.refresh_ms ?? 2000) * intervals;

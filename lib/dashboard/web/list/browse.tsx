@@ -1,4 +1,5 @@
 import { api, type Place } from '../api/endpoints.js';
+import { usePace } from '../app/config.js';
 import { useResource } from '../app/resource.js';
 import { navigate, type Route, useRoute } from '../app/router.js';
 import { count } from '../text/format.js';
@@ -8,7 +9,6 @@ import { useSelection } from './selection.js';
 import { Damaged, TaskTable } from './task-table.js';
 
 const SIZES = [20, 50, 100, 200];
-const REFRESH = 5000;
 
 /** Where the pages before this one begin, by list: cursors go forward only. */
 const trails = new Map<string, (string | undefined)[]>();
@@ -74,7 +74,7 @@ export function Browse({ place, total }: { place: Place; total: number }) {
   const list = useResource(
     JSON.stringify([place, cursor, size]),
     (signal) => api.list(place, { cursor, size }, signal),
-    { every: REFRESH, keep: true },
+    { every: usePace(2.5), keep: true },
   );
   const selection = useSelection(list.data?.tasks.map(({ id }) => id) ?? []);
   if (list.error && !list.data) return <Failure error={list.error} retry={list.reload} />;

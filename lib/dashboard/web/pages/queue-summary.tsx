@@ -1,5 +1,6 @@
 import { api } from '../api/endpoints.js';
 import type { Queue } from '../api/types.js';
+import { usePace } from '../app/config.js';
 import { paths } from '../app/router.js';
 import { useResource } from '../app/resource.js';
 import { bytes, count, duration, percent } from '../text/format.js';
@@ -32,7 +33,7 @@ function Facts({ row }: { row: Queue }) {
 
 export function Groups({ queue }: { queue: string }) {
   const { data, error, reload } = useResource(`groups ${queue}`, (signal) => api.groups(queue, signal), {
-    every: 5000,
+    every: usePace(2.5),
   });
   if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={2} />;
   const groups = data.groups ?? [];
@@ -52,7 +53,9 @@ export function Groups({ queue }: { queue: string }) {
 }
 
 export function QueueSummary({ queue }: { queue: string }) {
-  const { data, error, reload } = useResource(`queue ${queue}`, (signal) => api.queue(queue, signal), { every: 5000 });
+  const { data, error, reload } = useResource(`queue ${queue}`, (signal) => api.queue(queue, signal), {
+    every: usePace(2.5),
+  });
   if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={8} />;
   const days = [...data.history].sort((a, b) => (a.date < b.date ? -1 : 1));
   return (

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { isBad, type Queue, type RedisInfo } from '../api/types.js';
+import { usePace } from '../app/config.js';
 import { Page } from '../app/page.js';
 import { paths } from '../app/router.js';
 import { useResource } from '../app/resource.js';
@@ -139,7 +140,7 @@ function Info({ info }: { info: Readonly<Record<string, string>> }) {
 }
 
 export function RedisPage() {
-  const { data, error, reload } = useResource('redis', (signal) => api.redis(signal), { every: 5000 });
+  const { data, error, reload } = useResource('redis', (signal) => api.redis(signal), { every: usePace(2.5) });
   if (!data) return <Page title="Redis">{error ? <Failure error={error} retry={reload} /> : <Loading />}</Page>;
   return (
     <Page title="Redis" above={<Text value={data.address} />}>

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { Entry } from '../api/types.js';
-import { useMay } from '../app/config.js';
+import { useMay, usePace } from '../app/config.js';
 import { Page } from '../app/page.js';
 import { paths } from '../app/router.js';
 import { useResource } from '../app/resource.js';
@@ -20,7 +20,7 @@ function History({ entry, round }: { entry: string; round: number }) {
   const { data, error, reload } = useResource(
     `events ${entry} ${size} ${round}`,
     (signal) => api.events(entry, { size, page: 1 }, signal),
-    { every: 5000, keep: true },
+    { every: usePace(2.5), keep: true },
   );
   if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={3} />;
   const events = data.events ?? [];
@@ -88,7 +88,7 @@ function Facts({ entry }: { entry: Entry }) {
 export function SchedulePage({ id }: { id: string }) {
   const may = useMay();
   const [round, setRound] = useState(0);
-  const { data, error, reload } = useResource('entries', (signal) => api.entries(signal), { every: 5000 });
+  const { data, error, reload } = useResource('entries', (signal) => api.entries(signal), { every: usePace(2.5) });
   const entry = data?.entries?.find((candidate) => candidate.id === id);
   const above = <a href={paths.schedules()}>Schedules</a>;
   return (

@@ -1,6 +1,6 @@
 import { api } from '../api/endpoints.js';
 import type { Entry } from '../api/types.js';
-import { useMay } from '../app/config.js';
+import { useMay, usePace } from '../app/config.js';
 import { Page } from '../app/page.js';
 import { paths } from '../app/router.js';
 import { useResource } from '../app/resource.js';
@@ -12,8 +12,6 @@ import { Empty, Failure, Loading } from '../ui/blank.js';
 import { tell } from '../ui/notices.js';
 import { Text } from '../ui/text.js';
 import { Ago } from '../ui/time.js';
-
-const REFRESH = 5000;
 
 export function RunEntry({ entry, onDone }: { entry: Pick<Entry, 'id' | 'task_type'>; onDone: () => void }) {
   const run = async (): Promise<void> => {
@@ -76,7 +74,7 @@ function Row({ entry, reload }: { entry: Entry; reload: () => void }) {
 /** Periodic tasks of all schedulers that run. */
 export function SchedulesPage() {
   const may = useMay();
-  const { data, error, reload } = useResource('entries', (signal) => api.entries(signal), { every: REFRESH });
+  const { data, error, reload } = useResource('entries', (signal) => api.entries(signal), { every: usePace(2.5) });
   const entries = [...(data?.entries ?? [])].sort((a, b) => a.next_enqueue_at.localeCompare(b.next_enqueue_at));
   return (
     <Page title="Schedules">

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { Server, Worker } from '../api/types.js';
-import { useMay } from '../app/config.js';
+import { useMay, usePace } from '../app/config.js';
 import { Page } from '../app/page.js';
 import { useResource } from '../app/resource.js';
 import { paths } from '../app/router.js';
@@ -12,8 +12,6 @@ import { Button } from '../ui/button.js';
 import { Empty, Failure, Loading } from '../ui/blank.js';
 import { Text } from '../ui/text.js';
 import { Ago, Elapsed } from '../ui/time.js';
-
-const REFRESH = 2000;
 
 function WorkerRow({ worker, onCancel }: { worker: Worker; onCancel: () => void }) {
   const may = useMay();
@@ -125,7 +123,7 @@ function ServerCard({ server, reload }: { server: Server; reload: () => void }) 
 
 /** Who works, and on what right now. */
 export function ServersPage() {
-  const { data, error, reload } = useResource('servers', (signal) => api.servers(signal), { every: REFRESH });
+  const { data, error, reload } = useResource('servers', (signal) => api.servers(signal), { every: usePace(1) });
   const servers = [...(data?.servers ?? [])].sort((a, b) => a.host.localeCompare(b.host) || a.pid - b.pid);
   return (
     <Page title="Servers">

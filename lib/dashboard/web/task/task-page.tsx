@@ -1,6 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { Task } from '../api/types.js';
+import { usePace } from '../app/config.js';
 import { Page } from '../app/page.js';
 import { paths } from '../app/router.js';
 import { type Resource, useResource } from '../app/resource.js';
@@ -11,8 +12,6 @@ import { StateChip } from '../ui/state.js';
 import { Text } from '../ui/text.js';
 import { TaskActions } from './task-actions.js';
 import { ErrorCard, Facts, Headers, Timeline } from './task-cards.js';
-
-const REFRESH = 3000;
 
 const decodedOf = (task: Task, tree: JsonNode | undefined, name: 'payload_decoded' | 'result_decoded') => {
   const node = nodeAt(tree, name, 'value');
@@ -68,7 +67,7 @@ const Missing = ({ queue }: { queue: string }) => (
 
 export function TaskPage({ queue, id }: { queue: string; id: string }) {
   const resource = useResource(JSON.stringify([queue, id]), (signal) => api.task(queue, id, signal), {
-    every: REFRESH,
+    every: usePace(1.5),
   });
   const { data, error, reload } = resource;
   const task = useMemo(() => (data === undefined ? undefined : (JSON.parse(data) as Task)), [data]);

@@ -1,0 +1,259 @@
+import type { TaskInfo } from 'nestjs-asynq';
+import type { Locator } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Visit, VisitOptions } from './chromium.js';
+import { World } from './world.js';
+
+describe('what is done in the console by clicking', () => {
+  let world: World;
+
+  beforeAll(async () => {
+    world = await World.start();
+  });
+  afterAll(() => world.stop());
+
+  async function visit(route: string, options?: VisitOptions): Promise<Visit> {
+    const started = await world.visit(options);
+    onTestFinished(() => started.end());
+    await started.open(route);
+    return started;
+  }
+
+  const task = (queue: string, id: string): Promise<TaskInfo | undefined> => world.inspector.getTaskInfo(queue, id);
+  const stateOf = async (queue: string, id: string) => (await task(queue, id))?.state;
+  const untilState = (queue: string, id: string, state: string | undefined) =>
+    vi.waitFor(async () => expect(await stateOf(queue, id)).toBe(state), { timeout: 5000 });
+  const row = ({ page }: Visit, text: string): Locator => page.locator('tbody tr', { hasText: text });
+  const put = (type: string, options: object) => world.console.client.enqueue(type, { n: 1 }, options);
+
+  it('pauses a queue and lets it go on', async () => {
+    const tab = await visit('');
+    await tab.press('Pause queue many');
+    await tab.sees('Queue “many” is paused.');
+    await row(tab, 'many').getByText('paused', { exact: true }).waitFor();
+    expect((await world.inspector.getQueueInfo('many')).paused).toBe(true);
+    await tab.press('Resume queue many');
+    await row(tab, 'many').getByText('paused', { exact: true }).waitFor({ state: 'detached' });
+    expect((await world.inspector.getQueueInfo('many')).paused).toBe(false);
+  });
+
+  it('enqueues a task, with every digit of its payload', async () => {
+    const tab = await visit('enqueue?queue=fresh', { expected: [409] });
+    const payload = '{"id": 9007199254740993, "text": "grüß"}';
+    await tab.page.getByLabel('Type').fill('web:made');
+    await tab.page.getByRole('textbox', { name: 'Payload' }).fill(payload);
+    await tab.page.getByText('Options and headers').click();
+    await tab.page.getByLabel('Id', { exact: true }).fill('made');
+    await tab.page.getByLabel('Retries').fill('3');
+    await tab.page.getByLabel('Headers, a line each').fill('tenant: acme');
+    await tab.page.getByLabel('When', { exact: true }).selectOption('in');
+    await tab.page.getByLabel('How long from now').fill('30');
+    await tab.press('Enqueue');
+    await tab.sees('The task is scheduled.');
+    const made = (await task('fresh', 'made'))!;
+    expect(made.payload.toString()).toBe(payload);
+    expect(made).toMatchObject({ type: 'web:made', maxRetry: 3, headers: { tenant: 'acme' }, state: 'scheduled' });
+    await tab.press('Enqueue');
+    await tab.page.getByRole('alert').getByText('made').waitFor();
+    await tab.page.getByRole('link', { name: 'Show it' }).click();
+    await tab.page.getByRole('region', { name: 'Headers' }).getByText('acme').waitFor();
+  });
+
+  it('edits, reschedules, runs, archives, clones and deletes a task', async () => {
+    await put('one:task', { queue: 'single', taskId: 'one', processIn: '1h' });
+    const tab = await visit('queues/single/tasks/one');
+    await tab.press('Edit payload');
+    const field = tab.page.locator('dialog').getByRole('textbox', { name: 'Payload' });
+    expect(await field.inputValue()).toBe('{"n":1}');
+    await field.fill('{"n":18446744073709551615}');
+    await tab.confirm('Save');
+    await tab.sees('18446744073709551615');
+    expect((await task('single', 'one'))!.payload.toString()).toBe('{"n":18446744073709551615}');
+
+    await tab.press('Reschedule');
+    await tab.page.getByLabel('How long from now').fill('3');
+    await tab.page.getByLabel('Unit').selectOption('86400');
+    await tab.confirm('Reschedule');
+    await tab.sees('The task has another time.');
+    const days = ((await task('single', 'one'))!.nextProcessAt!.getTime() - Date.now()) / 86_400_000;
+    expect(days).toBeGreaterThan(2.9);
+    expect(days).toBeLessThan(3.1);
+
+    await tab.press('Run now');
+    await untilState('single', 'one', 'pending');
+    await tab.page.getByRole('heading', { level: 1 }).getByText('pending').waitFor();
+    await tab.press('Archive');
+    await untilState('single', 'one', 'archived');
+
+    await tab.press('Clone');
+    const dialog = tab.page.locator('dialog');
+    await dialog.getByLabel('Type').fill('copied:task');
+    await dialog.getByLabel('Queue').fill('copies');
+    await tab.confirm('Enqueue the copy');
+    await tab.sees('A new task is enqueued.');
+    const { tasks } = await world.inspector.listTasks('copies', 'pending');
+    expect(tasks.map(({ type, payload }) => `${type} ${payload}`)).toEqual(['copied:task {"n":18446744073709551615}']);
+
+    await tab.press('Delete');
+    await tab.page.locator('dialog').getByRole('button', { name: 'Keep as is' }).click();
+    expect(await stateOf('single', 'one')).toBe('archived');
+    await tab.press('Delete');
+    await tab.confirm('Delete');
+    await tab.page.waitForURL(/#\/queues\/single\/archived/);
+    expect(await task('single', 'one')).toBeUndefined();
+  });
+
+  it('says that a task is gone, and shows what it was', async () => {
+    await put('short:lived', { queue: 'single', taskId: 'gone' });
+    const tab = await visit('queues/single/tasks/gone', { expected: [404] });
+    await tab.sees('short:lived');
+    await world.inspector.deleteTask('single', 'gone');
+    await tab.sees('This task is gone');
+    await tab.sees('short:lived');
+    await tab.open('queues/single/tasks/never');
+    await tab.sees('There is no such task');
+  });
+
+  it('acts on selected tasks, and tells a partial success', async () => {
+    for (const id of ['s1', 's2', 's3']) await put('batch:task', { queue: 'batch', taskId: id });
+    const tab = await visit('queues/batch/pending');
+    for (const id of ['s1', 's2']) await tab.page.getByLabel(`Select task ${id}`).check();
+    await tab.sees('2 tasks selected');
+    await world.inspector.deleteTask('batch', 's1');
+    await tab.page.getByRole('toolbar').getByRole('button', { name: 'Archive' }).click();
+    await tab.sees('1 task archived, 1 not: s1');
+    await untilState('batch', 's2', 'archived');
+    await tab.open('queues/batch/archived');
+    await tab.page.getByLabel('Select all on this page').check();
+    await tab.page.getByRole('toolbar').getByRole('button', { name: 'Run now' }).click();
+    await untilState('batch', 's2', 'pending');
+    await tab.open('queues/batch/pending');
+    await tab.page.getByLabel('Select all on this page').check();
+    await tab.page.getByRole('toolbar').getByRole('button', { name: 'Delete' }).click();
+    await tab.confirm('Delete');
+    await tab.sees('2 tasks deleted.');
+    expect((await world.inspector.getQueueInfo('batch')).size).toBe(0);
+  });
+
+  it('acts on all tasks of a state, written by Go', async () => {
+    const tab = await visit('queues/go/scheduled');
+    await tab.press('Archive: all scheduled tasks');
+    await tab.confirm('Archive all');
+    await tab.sees('3 tasks archived.');
+    await tab.sees('No scheduled task');
+    await tab.open('queues/go/completed');
+    await tab.press('Delete: all completed tasks');
+    await tab.confirm('Delete all');
+    await tab.sees('3 tasks deleted.');
+    await tab.open('queues/default/aggregating');
+    await tab.page.getByRole('main').getByRole('link', { name: 'user:1' }).click();
+    await tab.page.getByLabel('Select task aggregating-1').check();
+    await tab.page.getByRole('toolbar').getByRole('button', { name: 'Archive' }).click();
+    await untilState('default', 'aggregating-1', 'archived');
+    await tab.press('Run now: all aggregating tasks');
+    await tab.confirm('Run now all');
+    await untilState('default', 'aggregating-2', 'pending');
+    expect(await world.inspector.getQueueInfo('go')).toMatchObject({ scheduled: 0, completed: 0, archived: 7 });
+  });
+
+  it('deletes an entry that cannot be read', async () => {
+    const tab = await visit('queues/go/archived');
+    await tab.press('Delete ghost');
+    await tab.sees('Entry “ghost” is deleted.');
+    await tab.page.getByText('Cannot be read').waitFor({ state: 'detached' });
+    expect(await world.client.zscore('asynq:{go}:archived', 'ghost')).toBeNull();
+  });
+
+  it('cancels a task of ours, with a reason, and one of Go', async () => {
+    await put('ours:slow', { queue: 'ours', taskId: 'slow' });
+    await untilState('ours', 'slow', 'active');
+    const tab = await visit('queues/ours/tasks/slow');
+    await tab.press('Cancel');
+    await tab.page.getByRole('textbox', { name: /Reason/ }).fill('wrong recipient');
+    await tab.page.getByLabel('Afterwards').selectOption('archive');
+    await tab.confirm('Cancel it');
+    await untilState('ours', 'slow', 'archived');
+    expect((await task('ours', 'slow'))!.lastErr).toContain('wrong recipient');
+    await tab.page.getByRole('region', { name: 'Last error' }).getByText('wrong recipient').waitFor();
+
+    await tab.open('servers');
+    await tab.press('Cancel task active-1');
+    await tab.confirm('Cancel it');
+    await untilState('go', 'active-1', 'retry');
+  });
+
+  it('pages through a list without losing a task', async () => {
+    const tab = await visit('queues/many/pending');
+    const seen = new Set<string>();
+    for (const range of ['1–20 of 45', '21–40 of 45', '41–45 of 45']) {
+      await tab.sees(range);
+      await tab.page.locator('.dim').waitFor({ state: 'detached' });
+      for (const id of await tab.page.locator('tbody .id').allTextContents()) seen.add(id);
+      if (!range.startsWith('41')) await tab.press('Next');
+    }
+    expect(seen.size).toBe(45);
+    await tab.press('Previous');
+    await tab.sees('21–40 of 45');
+    await tab.page.goBack();
+    await tab.page.getByLabel('Tasks per page').selectOption('50');
+    await tab.sees('1–45 of 45');
+  });
+
+  it('searches, and can be stopped and gone on with', async () => {
+    const tab = await visit('queues/many/pending');
+    await tab.page.getByLabel('payload contains').fill('"index":44');
+    await tab.press('Search');
+    await tab.sees('1 task');
+    await tab.sees('which is all');
+    // A list without end: every answer says that there is more.
+    const answer = { tasks: [], damaged: [], scanned: 5000, next_cursor: 'more' };
+    await tab.page.route('**/pending_tasks?*scan=*', (route) => route.fulfill({ json: answer }));
+    await tab.press('Search again');
+    await tab.sees(/looked at 1\d,000/);
+    await tab.press('Stop');
+    const line = tab.page.locator('.search-state');
+    await line.getByRole('button', { name: 'Search on' }).waitFor();
+    const stopped = await line.textContent();
+    await tab.page.unroute('**/pending_tasks?*scan=*');
+    expect(await line.textContent()).toBe(stopped);
+    await tab.press('Search again');
+    await tab.sees('which is all');
+  });
+
+  it('keeps what is selected while the list is read again', async () => {
+    const tab = await visit('queues/many/pending');
+    const first = tab.page.locator('tbody input').first();
+    await first.check();
+    const asked = (): number => tab.requests.filter((request) => request.includes('pending_tasks')).length;
+    await vi.waitFor(() => expect(asked()).toBeGreaterThan(1), { timeout: 10_000 });
+    expect(await first.isChecked()).toBe(true);
+  });
+
+  it('runs a schedule now', async () => {
+    const tab = await visit('schedules');
+    await tab.press('Run now: ours:report');
+    await tab.sees('“ours:report” is enqueued.');
+    const { tasks } = await world.inspector.listTasks('reports', 'pending');
+    expect(tasks.map(({ type, payload }) => `${type} ${payload}`)).toEqual(['ours:report {"kind":"daily"}']);
+    await row(tab, 'ours:report')
+      .getByRole('link', { name: /ours:report/ })
+      .click();
+    await tab.page.getByRole('region', { name: 'Payload' }).getByText('daily').waitFor();
+  });
+
+  it('deletes a queue whose name was typed', async () => {
+    await put('last:task', { queue: 'doomed', taskId: 'last' });
+    const tab = await visit('queues/doomed', { expected: [400] });
+    await tab.press('Delete queue');
+    const dialog = tab.page.locator('dialog');
+    const does = dialog.getByRole('button', { name: 'Delete queue' });
+    expect(await does.isDisabled()).toBe(true);
+    await dialog.getByRole('textbox').fill('doomed');
+    await does.click();
+    await dialog.getByRole('alert').getByText('doomed').waitFor();
+    await dialog.getByRole('checkbox').check();
+    await tab.confirm('Delete queue');
+    await tab.sees('Queue “doomed” is deleted.');
+    expect(await world.inspector.queues()).not.toContain('doomed');
+  });
+});

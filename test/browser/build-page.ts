@@ -1,0 +1,9 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+/** The page as `npm run build` makes it, once before the specs that look at it. */
+export function setup(): void {
+  const cwd = fileURLToPath(new URL('../..', import.meta.url));
+  const { status, stderr } = spawnSync('npm', ['run', '--silent', 'build:web'], { cwd, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`npm run build:web failed: ${stderr}`);
+}

@@ -1,0 +1,72 @@
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PLATFORMS, startConsole, type TestConsole } from '../dashboard/console.js';
+import { launch, Visit } from './chromium.js';
+
+const PREFIX = '/ops/tools';
+
+/** A proxy that takes the front of the path away, as many do. */
+async function startProxy(port: number): Promise<Server> {
+  const server = createServer((incoming, outgoing) => {
+    const path = (incoming.url ?? '').replace(PREFIX, '');
+    const { method, headers } = incoming;
+    const forward = request({ host: '127.0.0.1', port, path, method, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+    });
+    incoming.pipe(forward);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return server;
+}
+
+describe.each(PLATFORMS)('the page on %s', (platform) => {
+  let browser: Browser;
+  let open: TestConsole;
+  let closed: TestConsole;
+  let proxy: Server;
+
+  beforeAll(async () => {
+    [browser, open, closed] = await Promise.all([
+      launch(),
+      startConsole({ access: 'destroy', path: '/admin/queues' }, { platform }),
+      startConsole({ access: 'view' }, { platform }),
+    ]);
+    proxy = await startProxy(Number(new URL(open.origin).port));
+    for (const console of [open, closed]) await console.client.enqueue('mail:send', { n: 1 }, { taskId: 'a/b:c d' });
+  });
+  afterAll(async () => {
+    proxy.closeAllConnections();
+    proxy.close();
+    await Promise.all([browser.close(), open.close(), closed.close()]);
+  });
+
+  it('works below a path, behind a proxy that strips another', async () => {
+    const { port } = proxy.address() as AddressInfo;
+    const visit = await Visit.start(browser, `http://127.0.0.1:${port}${PREFIX}/admin/queues`);
+    await visit.open('queues/default/pending');
+    await visit.page.getByRole('link', { name: 'mail:send' }).click();
+    await visit.press('Archive');
+    await visit.page.getByRole('heading', { level: 1 }).getByText('archived').waitFor();
+    expect(visit.page.url()).toContain(`${PREFIX}/admin/queues/#`);
+    await visit.end();
+  });
+
+  it('shows nothing to click that the role does not allow', async () => {
+    const visit = await Visit.start(browser, `${closed.origin}/asynq/`);
+    await visit.open('');
+    await visit.page.getByRole('link', { name: '1 pending' }).waitFor();
+    expect(await visit.page.getByRole('button', { name: /Pause/ }).count()).toBe(0);
+    expect(await visit.page.getByRole('link', { name: 'Enqueue' }).count()).toBe(0);
+    await visit.open('queues/default/pending');
+    await visit.sees('mail:send');
+    expect(await visit.page.getByRole('checkbox').count()).toBe(0);
+    expect(await visit.page.getByRole('button', { name: /Delete|Archive/ }).count()).toBe(0);
+    await visit.page.getByRole('link', { name: 'mail:send' }).click();
+    await visit.page.getByRole('region', { name: 'Payload' }).waitFor();
+    expect(await visit.page.locator('.actions button').count()).toBe(0);
+    await visit.end();
+  });
+});

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { EVIL, World } from './world.js';
+
+const segment = encodeURIComponent;
+
+/** Every page, with what is seen on it. */
+const PAGES: readonly [name: string, route: string, seen: string | RegExp][] = [
+  ['overview', '', 'Throughput'],
+  ['queue', 'queues/go', 'Groups'],
+  ['active', 'queues/go/active', 'hang:mail'],
+  ['retry', 'queues/go/retry', 'connection refused'],
+  ['archived', 'queues/go/archived', 'Cannot be read (1)'],
+  ['completed', 'queues/go/completed', 'done:mail'],
+  ['groups', 'queues/default/aggregating', 'user:1'],
+  ['search', 'queues/many/pending?type=ours', 'looked at'],
+  ['task', 'queues/go/tasks/retry-1', '9007199254740993'],
+  ['evil task', `queues/${segment(EVIL)}/tasks/${segment(EVIL)}`, 'alert(1)'],
+  ['servers', 'servers', 'hang:mail'],
+  ['schedules', 'schedules', '@every 6h'],
+  ['redis', 'redis', 'Memory by queue'],
+  ['enqueue', 'enqueue', 'Options and headers'],
+  ['nothing', 'nowhere/at/all', 'There is nothing at this address'],
+];
+
+describe('the pages of the console', () => {
+  let world: World;
+
+  beforeAll(async () => {
+    world = await World.start();
+  });
+  afterAll(() => world.stop());
+
+  it.each([false, true])('have no barrier that axe knows of, dark: %s', async (dark) => {
+    const visit = await world.visit({ dark });
+    for (const [name, route, seen] of PAGES) {
+      await visit.open(route);
+      await visit.sees(seen);
+      // What is not about colours is the same in both.
+      expect(await visit.barriers(dark ? ['color-contrast'] : undefined), name).toEqual([]);
+    }
+    await visit.end();
+  });
+
+  it('fit on a phone', async () => {
+    const visit = await world.visit({ width: 360 });
+    for (const [name, route, seen] of PAGES) {
+      await visit.open(route);
+      await visit.sees(seen);
+      expect(await visit.fits(), name).toBe(true);
+    }
+    await visit.end();
+  });
+
+  it('tell a bad queue in a row of its own, with the others complete', async () => {
+    const visit = await world.visit();
+    await visit.open('');
+    const row = visit.page.locator('tr', { hasText: 'broken' });
+    await row.getByText('cannot be read').waitFor();
+    await visit.page.locator('tr', { hasText: 'many' }).getByRole('link', { name: '45 pending' }).waitFor();
+    await visit.page.locator('tr', { hasText: 'go' }).getByRole('link', { name: '4 archived' }).first().waitFor();
+    await visit.end();
+  });
+
+  it('show bytes as a tree, as text and as hex, and numbers with all their digits', async () => {
+    const visit = await world.visit();
+    await visit.open('queues/go/tasks/completed-1');
+    const payload = visit.page.getByRole('region', { name: 'Payload' });
+    await payload.getByText('9007199254740993').waitFor();
+    await payload
+      .getByRole('button', { name: /^▸ ?1/ })
+      .or(payload.getByRole('button', { name: /1 key/ }))
+      .click();
+    await payload.getByText('deep').waitFor();
+    await payload.getByRole('button', { name: 'Hex' }).click();
+    await payload.getByText('7b 22 69 64 22').waitFor();
+    await payload.getByRole('button', { name: 'Text' }).click();
+    await payload.getByText('{"id":9007199254740993').waitFor();
+    await visit.page.getByRole('region', { name: 'Result' }).getByText('sent').waitFor();
+    await visit.open('queues/default/tasks/binary');
+    await payload.getByText('00 ff 41').waitFor();
+    await visit.open('queues/default/tasks/secret');
+    await payload.getByText('redacted', { exact: true }).waitFor();
+    expect(await visit.page.content()).not.toContain('4111');
+    await visit.end();
+  });
+
+  it('name what would not be seen, and leave markup as text', async () => {
+    const visit = await world.visit();
+    await visit.open(`queues/${segment(EVIL)}/pending`);
+    await visit.sees('U+202E');
+    const text = (await visit.page.locator('body').textContent()) ?? '';
+    expect(text).not.toContain('\u202e');
+    expect(await visit.page.locator('img').count()).toBe(0);
+    await visit.end();
+  });
+
+  it('are got about by keys', async () => {
+    const visit = await world.visit();
+    const { keyboard } = visit.page;
+    await visit.open('');
+    await keyboard.press('g');
+    await keyboard.press('s');
+    await visit.page.getByRole('heading', { name: 'Servers', level: 1 }).waitFor();
+    await keyboard.press('?');
+    await visit.page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await keyboard.press('Escape');
+    await visit.page.locator('dialog').waitFor({ state: 'detached' });
+    await visit.open('queues/many/pending');
+    await keyboard.press('j');
+    await keyboard.press('j');
+    await keyboard.press('k');
+    await keyboard.press('x');
+    await visit.sees('1 task selected');
+    expect(await visit.page.getByRole('row').nth(1).getAttribute('aria-selected')).toBe('true');
+    await keyboard.press('n');
+    await visit.sees('21–40 of 45');
+    await keyboard.press('p');
+    await visit.sees('1–20 of 45');
+    await keyboard.press('/');
+    await keyboard.type('ours');
+    await keyboard.press('Enter');
+    await visit.sees('which is all');
+    expect(visit.page.url()).toContain('type=ours');
+    await keyboard.press('Escape');
+    await keyboard.press('j');
+    await keyboard.press('Enter');
+    await visit.page.waitForURL(/\/tasks\//);
+    await visit.end();
+  });
+
+  it('can be told the theme, and remember it', async () => {
+    const visit = await world.visit();
+    const background = (): Promise<string> =>
+      visit.page.evaluate('getComputedStyle(document.documentElement).backgroundColor') as Promise<string>;
+    await visit.open('');
+    const light = await background();
+    const theme = visit.page.getByRole('button', { name: /Theme/ });
+    await theme.click();
+    await theme.click();
+    await vi.waitFor(async () => expect(await background()).not.toBe(light));
+    await visit.page.reload();
+    await visit.settled();
+    expect(await background()).not.toBe(light);
+    await visit.end();
+  });
+
+  it('ask for news once per interval, and not while the tab is hidden', async () => {
+    const visit = await world.visit();
+    await visit.open('');
+    const asked = (): number => visit.requests.filter((request) => request.startsWith('GET live')).length;
+    await vi.waitFor(() => expect(asked()).toBeGreaterThan(3), { timeout: 5000 });
+    await visit.page.evaluate(`
+      Object.defineProperty(document, 'hidden', { get: () => globalThis.__hidden ?? false });
+      globalThis.__hidden = true;
+      document.dispatchEvent(new Event('visibilitychange'));
+    `);
+    await visit.page.waitForFunction('performance.now() > 0');
+    const before = asked();
+    // Three intervals, counted by the page itself.
+    await visit.page.evaluate('new Promise((resolve) => setTimeout(resolve, 750))');
+    expect(asked() - before).toBeLessThanOrEqual(1);
+    await visit.page.evaluate('globalThis.__hidden = false; document.dispatchEvent(new Event("visibilitychange"))');
+    await vi.waitFor(() => expect(asked() - before).toBeGreaterThan(2), { timeout: 5000 });
+    await visit.end();
+  });
+
+  it('say so while Redis is away, keep what they had, and go on', async () => {
+    const visit = await world.visit({ expected: [503, 500] });
+    await visit.open('');
+    await visit.page.getByRole('link', { name: '45 pending' }).waitFor();
+    await world.redis.kill();
+    await visit.sees('Trying again');
+    await visit.page.getByRole('link', { name: '45 pending' }).waitFor();
+    expect(await visit.barriers(['color-contrast'])).toEqual([]);
+    await world.redis.start();
+    await visit.page.getByText('Trying again').waitFor({ state: 'detached', timeout: 15_000 });
+    await visit.sees('No queue yet');
+    await visit.end();
+  });
+});
