@@ -22,6 +22,8 @@ export {
   ASYNQ_BROKER,
   getAsynqBrokerToken,
   getAsynqClientToken,
+  getAsynqHealthIndicatorToken,
+  getAsynqHealthToken,
   getAsynqInspectorToken,
   getAsynqSemaphoresToken,
   getAsynqSchedulerToken,
@@ -29,6 +31,13 @@ export {
   getAsynqTaskEventsToken,
 } from './nest/nest.tokens.js';
 export { InjectAsynqClient } from './nest/decorators/inject-asynq-client.decorator.js';
+
+// Health and operations
+export { AsynqHealth, type HealthReport } from './nest/health/asynq-health.js';
+export { AsynqHealthIndicator, type AsynqHealthResult } from './nest/health/asynq-health-indicator.js';
+export type { LivenessOptions, QueueThresholds, ReadinessOptions } from './nest/health/health-options.js';
+export { AsynqOperationsModule } from './nest/operations/asynq-operations.module.js';
+export type { AsynqOperationsOptions } from './nest/operations/operations.options.js';
 
 // Handlers
 export { OnTaskEvent, type OnTaskEventOptions } from './nest/decorators/on-task-event.decorator.js';

@@ -4,6 +4,7 @@ import { ConnectionRegistry } from './connection.registry.js';
 import { Enhancers } from './execution/enhancers.js';
 import { TaskAggregatorFactory } from './execution/task-aggregator.factory.js';
 import { TaskHandlerFactory } from './execution/task-handler.factory.js';
+import { HealthFactory } from './health/health.factory.js';
 import { moveInHookOrder } from './hook-order.js';
 import { SchedulerOrchestrator } from './scheduler.orchestrator.js';
 import { ServerOrchestrator } from './server.orchestrator.js';
@@ -26,8 +27,9 @@ import { TaskHandlerMetadataAccessor } from './task-handler.metadata-accessor.js
     TaskAggregatorFactory,
     TaskEventListeners,
     ServerOrchestrator,
+    HealthFactory,
   ],
-  exports: [ConnectionRegistry, ServerOrchestrator, TaskEventListeners],
+  exports: [ConnectionRegistry, ServerOrchestrator, TaskEventListeners, HealthFactory],
 })
 export class AsynqCoreModule {
   constructor(modules: ModulesContainer) {

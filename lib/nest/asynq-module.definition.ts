@@ -7,6 +7,8 @@ import { DEFAULT_CONNECTION } from './nest.constants.js';
 import {
   getAsynqBrokerToken,
   getAsynqClientToken,
+  getAsynqHealthIndicatorToken,
+  getAsynqHealthToken,
   getAsynqInspectorToken,
   getAsynqSchedulerToken,
   getAsynqSemaphoresToken,
@@ -34,6 +36,8 @@ function withConnection(definition: DynamicModule, extras: AsynqModuleExtras): D
     exports: [
       getAsynqBrokerToken(name),
       getAsynqClientToken(name),
+      getAsynqHealthToken(name),
+      getAsynqHealthIndicatorToken(name),
       getAsynqInspectorToken(name),
       getAsynqSchedulerToken(name),
       getAsynqSemaphoresToken(name),

@@ -12,10 +12,15 @@ import { AsynqServer } from './asynq-server.js';
 import { AsynqTaskEvents } from './asynq-task-events.js';
 import { ConnectionRegistry, type Connection } from './connection.registry.js';
 import { CONNECTION, HOOKS, RAW_MODULE_OPTIONS, RESOLVED_MODULE_OPTIONS } from './connection.tokens.js';
+import type { AsynqHealth } from './health/asynq-health.js';
+import { AsynqHealthIndicator } from './health/asynq-health-indicator.js';
+import { HealthFactory } from './health/health.factory.js';
 import { missingConnection } from './nest.messages.js';
 import {
   getAsynqBrokerToken,
   getAsynqClientToken,
+  getAsynqHealthIndicatorToken,
+  getAsynqHealthToken,
   getAsynqInspectorToken,
   getAsynqSchedulerToken,
   getAsynqSemaphoresToken,
@@ -72,6 +77,16 @@ export function connectionProviders(name: string): Provider[] {
       provide: getAsynqSchedulerToken(name),
       useFactory: ({ scheduler }: Connection) => scheduler,
       inject: [CONNECTION],
+    },
+    {
+      provide: getAsynqHealthToken(name),
+      useFactory: (factory: HealthFactory, connection: Connection) => factory.of(connection),
+      inject: [HealthFactory, CONNECTION],
+    },
+    {
+      provide: getAsynqHealthIndicatorToken(name),
+      useFactory: (health: AsynqHealth) => new AsynqHealthIndicator(health),
+      inject: [getAsynqHealthToken(name)],
     },
     {
       provide: getAsynqServerToken(name),

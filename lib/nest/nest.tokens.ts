@@ -5,6 +5,8 @@ import { AsynqSemaphores } from '../limits/semaphores.js';
 import { AsynqScheduler } from '../scheduler/scheduler.js';
 import { AsynqServer } from './asynq-server.js';
 import { AsynqTaskEvents } from './asynq-task-events.js';
+import { AsynqHealth } from './health/asynq-health.js';
+import { AsynqHealthIndicator } from './health/asynq-health-indicator.js';
 import { DEFAULT_CONNECTION } from './nest.constants.js';
 
 /** The broker of the unnamed connection: override it with InMemoryBroker in tests, and no connection to Redis is made. */
@@ -39,3 +41,11 @@ export const getAsynqSchedulerToken = (name?: string): InjectionToken<AsynqSched
 /** The token of a connection's task events; the class AsynqTaskEvents for the unnamed one. */
 export const getAsynqTaskEventsToken = (name?: string): InjectionToken<AsynqTaskEvents> =>
   isDefault(name) ? AsynqTaskEvents : `ASYNQ_TASK_EVENTS:${name}`;
+
+/** The token of a connection's health; the class AsynqHealth for the unnamed one. */
+export const getAsynqHealthToken = (name?: string): InjectionToken<AsynqHealth> =>
+  isDefault(name) ? AsynqHealth : `ASYNQ_HEALTH:${name}`;
+
+/** The token of a connection's indicator for Terminus; the class AsynqHealthIndicator for the unnamed one. */
+export const getAsynqHealthIndicatorToken = (name?: string): InjectionToken<AsynqHealthIndicator> =>
+  isDefault(name) ? AsynqHealthIndicator : `ASYNQ_HEALTH_INDICATOR:${name}`;

@@ -1,0 +1,31 @@
+import type { AsynqHealth, HealthReport } from './asynq-health.js';
+import type { LivenessOptions, ReadinessOptions } from './health-options.js';
+
+/** What a health check of @nestjs/terminus takes from an indicator. */
+export type AsynqHealthResult<Key extends string = string> = Record<
+  Key,
+  { readonly status: 'up' | 'down' } & Partial<HealthReport>
+>;
+
+/**
+ * An indicator for @nestjs/terminus 11 and later, which this package does not need.
+ *
+ * @example
+ * health.check([() => asynq.isReady('asynq', { maxAge: '5m' })])
+ */
+export class AsynqHealthIndicator {
+  constructor(private readonly health: AsynqHealth) {}
+
+  /** See {@link AsynqHealth.live}. */
+  async isLive<Key extends string = 'asynq'>(key = 'asynq' as Key, options?: LivenessOptions) {
+    return indicate(key, this.health.live(options));
+  }
+
+  /** See {@link AsynqHealth.ready}. */
+  async isReady<Key extends string = 'asynq'>(key = 'asynq' as Key, options?: ReadinessOptions) {
+    return indicate(key, await this.health.ready(options));
+  }
+}
+
+const indicate = <Key extends string>(key: Key, { problems, ...rest }: HealthReport): AsynqHealthResult<Key> =>
+  ({ [key]: problems.length > 0 ? { ...rest, problems } : rest }) as AsynqHealthResult<Key>;

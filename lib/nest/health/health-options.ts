@@ -1,0 +1,94 @@
+import { parseDuration, type Duration } from '../../duration.js';
+import { InvalidOptionError } from '../../errors.js';
+import { describe, rejectUnknownKeys, requireInteger, requireObject } from '../../validation.js';
+
+/** When a queue is no longer well. */
+export interface QueueThresholds {
+  /** Pending tasks, at most. Default: any number. */
+  maxPending?: number;
+  /** How long the task that is next to run may have been pending. Default: any time. */
+  maxAge?: Duration;
+}
+
+export interface LivenessOptions {
+  /** How long the next pass of a loop may be due. Default 30 s. */
+  maxLag?: Duration;
+  /** How long one pass of a loop may take. Default 15 min: a pass may work off what has gathered in an outage. */
+  maxPass?: Duration;
+}
+
+export interface ReadinessOptions extends QueueThresholds, LivenessOptions {
+  /** Thresholds of single queues; `maxPending` and `maxAge` beside it are for all others that the server serves. */
+  queues?: Readonly<Record<string, QueueThresholds>>;
+  /** How long Redis may take to answer. Default 2 s. */
+  timeout?: Duration;
+}
+
+export interface ResolvedThresholds {
+  readonly maxPending: number;
+  readonly maxAge: number;
+}
+
+export interface ResolvedLiveness {
+  readonly maxLag: number;
+  readonly maxPass: number;
+}
+
+export interface ResolvedReadiness extends ResolvedLiveness {
+  /** Of the served queues that are not in `queues`; `undefined`: they are not looked at. */
+  readonly others: ResolvedThresholds | undefined;
+  readonly queues: ReadonlyMap<string, ResolvedThresholds>;
+  readonly timeout: number;
+}
+
+const LIVENESS: readonly string[] = ['maxLag', 'maxPass'];
+const THRESHOLDS: readonly string[] = ['maxPending', 'maxAge'];
+
+/** @throws InvalidOptionError */
+export function resolveLiveness(options: LivenessOptions = {}): ResolvedLiveness {
+  requireObject(options, 'liveness options', InvalidOptionError);
+  rejectUnknownKeys(options, LIVENESS, 'liveness option', InvalidOptionError);
+  return times(options);
+}
+
+/** @throws InvalidOptionError */
+export function resolveReadiness(options: ReadinessOptions = {}): ResolvedReadiness {
+  requireObject(options, 'readiness options', InvalidOptionError);
+  const known = [...LIVENESS, ...THRESHOLDS, 'queues', 'timeout'];
+  rejectUnknownKeys(options, known, 'readiness option', InvalidOptionError);
+  const { maxPending, maxAge, queues = {} } = options;
+  const byName = Object.entries(requireObject(queues, 'readiness option queues', InvalidOptionError));
+  return {
+    ...times(options),
+    others: maxPending === undefined && maxAge === undefined ? undefined : thresholds({ maxPending, maxAge }, ''),
+    queues: new Map(byName.map(([queue, given]) => [queue, thresholds(given as QueueThresholds, ` of "${queue}"`)])),
+    timeout: positive(options.timeout ?? 2_000, 'timeout'),
+  };
+}
+
+const times = ({ maxLag = 30_000, maxPass = 900_000 }: LivenessOptions): ResolvedLiveness => ({
+  maxLag: positive(maxLag, 'maxLag'),
+  maxPass: positive(maxPass, 'maxPass'),
+});
+
+function thresholds(given: QueueThresholds, of: string): ResolvedThresholds {
+  requireObject(given, `thresholds${of}`, InvalidOptionError);
+  rejectUnknownKeys(given, THRESHOLDS, `threshold${of}`, InvalidOptionError);
+  const { maxPending, maxAge } = given;
+  return {
+    maxPending:
+      maxPending === undefined
+        ? Infinity
+        : requireInteger(maxPending, `maxPending${of}`, InvalidOptionError, {
+            least: 0,
+            most: Number.MAX_SAFE_INTEGER,
+          }),
+    maxAge: maxAge === undefined ? Infinity : positive(maxAge, `maxAge${of}`),
+  };
+}
+
+function positive(value: Duration, name: string): number {
+  const milliseconds = parseDuration(value, name);
+  if (milliseconds > 0) return milliseconds;
+  throw new InvalidOptionError(`${name} must be more than zero, not ${describe(value)}`);
+}

@@ -1,0 +1,25 @@
+import { Injectable } from '@nestjs/common';
+import { AsynqInspector } from '../../inspector/inspector.js';
+import type { Connection } from '../connection.registry.js';
+import { ServerOrchestrator } from '../server.orchestrator.js';
+import { AsynqHealth } from './asynq-health.js';
+
+/** Makes the health of a connection. */
+@Injectable()
+export class HealthFactory {
+  constructor(private readonly orchestrator: ServerOrchestrator) {}
+
+  of(connection: Connection): AsynqHealth {
+    const { broker, options } = connection;
+    const facts = () => {
+      const serves = options.server !== false && !broker.manual && this.hasHandlers(connection);
+      return serves ? this.orchestrator.serverOf(connection).facts() : undefined;
+    };
+    return new AsynqHealth({ broker, inspector: new AsynqInspector(broker), facts, autoStart: options.autoStart });
+  }
+
+  private hasHandlers(connection: Connection): boolean {
+    const { orchestrator } = this;
+    return orchestrator.handlersOf(connection).length + orchestrator.aggregatorsOf(connection).length > 0;
+  }
+}

@@ -1,0 +1,25 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { AsynqCoreModule } from '../asynq-core.module.js';
+import { LoopbackGuard } from './loopback.guard.js';
+import { operationsController } from './operations.controller.js';
+import { resolveOperationsOptions, type AsynqOperationsOptions } from './operations.options.js';
+import { OperationsService } from './operations.service.js';
+import { OPERATIONS_OPTIONS } from './operations.tokens.js';
+
+/**
+ * Routes for whoever deploys the application, about all its connections: `GET asynq/live` and `GET asynq/ready` for probes (200 or 503), and
+ * `POST asynq/drain`, which answers when nothing runs any more.
+ */
+@Module({})
+export class AsynqOperationsModule {
+  /** @throws InvalidOptionError */
+  static forRoot(options?: AsynqOperationsOptions): DynamicModule {
+    const resolved = resolveOperationsOptions(options);
+    return {
+      module: AsynqOperationsModule,
+      imports: [AsynqCoreModule, ...resolved.imports],
+      providers: [{ provide: OPERATIONS_OPTIONS, useValue: resolved }, OperationsService, LoopbackGuard],
+      controllers: [operationsController(resolved.path, resolved.guards)],
+    };
+  }
+}
