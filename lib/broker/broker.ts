@@ -3,6 +3,7 @@ import type { ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
 import type { AggregationBroker } from './aggregation.js';
 import type { CancellationBroker } from './cancellation.js';
 import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
+import type { EventStreamBroker } from './event-stream.js';
 import type { InspectorBroker } from './inspection.js';
 import type { LimitingBroker } from './limiting.js';
 import type { OperationsBroker } from './operations.js';
@@ -200,7 +201,8 @@ export interface Broker
     InspectorBroker,
     LimitingBroker,
     OperationsBroker,
-    SchedulingBroker {
+    SchedulingBroker,
+    EventStreamBroker {
   /** The time everything above this broker lives by. */
   readonly clock: Clock;
   /** Key prefix, default `asynq`; unique-lock names are built with it. */

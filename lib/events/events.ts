@@ -79,6 +79,8 @@ export interface AsynqEventMap {
   hookFailed: { readonly hook: string; readonly error: unknown };
   /** `listener`: the method, when it has a name. */
   listenerFailed: { readonly event: string; readonly error: unknown; readonly listener?: string };
+  /** Events could not be added to the stream of the fleet, and are lost; told once until it works again. */
+  eventStreamFailed: { readonly error: unknown; readonly lost: number };
   /** The application ends, and listeners that were waited for have not. */
   listenersLeft: { readonly listeners: number };
   /** A task of a crashed or stalled server was taken over. */

@@ -113,7 +113,7 @@ const BY_OUTCOME: { readonly [K in TaskOutcomeKind]: readonly TaskEventName[] } 
 };
 
 /** What happened once, by what is told of it, and the names it goes by. */
-interface Happening {
+export interface Happening {
   readonly names: readonly TaskEventName[];
   readonly task: TaskRef;
   readonly facts: object;
@@ -145,17 +145,25 @@ export function onTaskEvents<E extends TaskEventName>(
   filter: TaskEventFilter,
   listener: (event: TaskEvent<E>) => void,
 ): () => void {
-  const wanted = new Set<TaskEventName>(names);
   const fits = matcher(filter);
-  const tell = ({ names: all, task, facts }: Happening): void => {
+  return onHappenings(events, names, ({ names: all, task, facts }) => {
     if (!fits(task)) return;
-    const { id, type, queue } = task;
-    for (const event of all) {
-      if (!wanted.has(event)) continue;
-      listener({ event, connection, task: { id, type, queue }, ...facts } as unknown as TaskEvent<E>);
+    for (const event of wantedOf(all, names)) {
+      listener({ event, connection, task: refTo(task), ...facts } as unknown as TaskEvent<E>);
     }
+  });
+}
+
+/** The same, once for each thing that happened by any of these names. */
+export function onHappenings(
+  events: AsynqEvents,
+  names: readonly TaskEventName[],
+  listener: (happening: Happening) => void,
+): () => void {
+  const tell = (happening: Happening): void => {
+    if (happening.names.some((name) => names.includes(name))) listener(happening);
   };
-  const sources = new Set([...wanted].flatMap((name) => SOURCES[name]));
+  const sources = new Set(names.flatMap((name) => SOURCES[name]));
   const ends = [...sources].map((source) =>
     events.on(source as AsynqEventName, (event) => tell(READ[source](event as never))),
   );
@@ -163,7 +171,14 @@ export function onTaskEvents<E extends TaskEventName>(
   return () => ends.forEach((end) => end());
 }
 
-function matcher({ type, queue }: TaskEventFilter): (task: TaskRef) => boolean {
+/** Those of the names that are wanted. */
+export const wantedOf = <E extends TaskEventName>(names: readonly TaskEventName[], wanted: readonly E[]): E[] =>
+  names.filter((name): name is E => (wanted as readonly TaskEventName[]).includes(name));
+
+export const refTo = ({ id, type, queue }: TaskRef): TaskRef => ({ id, type, queue });
+
+/** Whether a task is one that is asked for. */
+export function matcher({ type, queue }: TaskEventFilter): (task: TaskRef) => boolean {
   const types = listOf(type)?.map((one) => (typeof one === 'string' ? one : one.type));
   const queues = listOf(queue);
   return (task) =>

@@ -7,6 +7,7 @@ import type { TaskOptions } from '../task/options.js';
 import { DEFAULT_KEY_PREFIX } from '../wire/keys.js';
 import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 import type { InvalidPayloadPolicy } from './execution/invalid-payload.js';
+import { resolveEventStream, type EventStreamOptions } from './event-stream.options.js';
 import { misplacedExtra } from './nest.messages.js';
 
 export interface AsynqModuleOptions {
@@ -43,6 +44,11 @@ export interface AsynqModuleOptions {
    * this is false; `true` has the boot fail where it is not. Without a registered SDK nothing is done either way.
    */
   tracing?: boolean;
+  /**
+   * Adds what happens to tasks here to a stream in Redis that every process can follow (`AsynqTaskEvents.fleet`), in batches, a few times a
+   * second. `true`: every attempt that is over, the newest 10,000. Default false.
+   */
+  eventStream?: boolean | EventStreamOptions;
 }
 
 /** What Nest must know before any factory runs. In `forRootAsync` these stand beside `useFactory`. */
@@ -79,6 +85,7 @@ const KNOWN: readonly (keyof AsynqModuleOptions)[] = [
   'defaults',
   'keyPrefix',
   'tracing',
+  'eventStream',
 ];
 
 export const EXTRAS: readonly (keyof AsynqModuleExtras)[] = ['name', 'isGlobal', 'extraProviders'];
@@ -103,6 +110,7 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
   if (typeof scheduler !== 'boolean') throw wrongOption('scheduler', scheduler, 'true or false');
   const { tracing } = options;
   if (tracing !== undefined && typeof tracing !== 'boolean') throw wrongOption('tracing', tracing, 'true or false');
+  resolveEventStream(options.eventStream);
   if (!POLICIES.includes(invalidPayload)) throw wrongOption('invalidPayload', invalidPayload, '"archive" or "retry"');
   return { ...options, server, autoStart, scheduler, invalidPayload, keyPrefix: checkKeyPrefix(keyPrefix) };
 }

@@ -1,15 +1,28 @@
 import { Observable, ReplaySubject, takeUntil } from 'rxjs';
-import { InvalidHandlerError } from '../errors.js';
+import type { Broker } from '../broker/broker.js';
+import { type Duration, parseDuration } from '../duration.js';
+import { InvalidHandlerError, InvalidOptionError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
 import {
+  matcher,
   onTaskEvents,
   TASK_EVENT_NAMES,
   type TaskEvent,
   type TaskEventFilter,
   type TaskEventName,
+  wantedOf,
 } from '../events/task-events.js';
-import { rejectUnknownKeys, requireObject } from '../validation.js';
+import { EventReader } from '../streaming/event-reader.js';
+import type { FleetHappening, FleetTaskEvent } from '../streaming/fleet-event.js';
+import { describe, rejectUnknownKeys, requireObject } from '../validation.js';
 import { checkEventFilter, checkEventNames } from './task-event.checks.js';
+
+export interface FleetOptions extends TaskEventFilter {
+  /** The `id` of an event: what came after it is told first, as far as it is still kept. `'0'`: all there is. Default: from now on. */
+  from?: string;
+  /** Time between two looks, 50ms at least. Default 1 s. */
+  interval?: Duration;
+}
 
 /**
  * What happens to tasks in this process, as observables. An event comes after it has been stored, while somebody is subscribed; what came
@@ -26,6 +39,7 @@ export class AsynqTaskEvents {
   constructor(
     private readonly events: AsynqEvents,
     private readonly connection: string,
+    private readonly broker: Broker,
   ) {
     this.all$ = this.observe(TASK_EVENT_NAMES);
   }
@@ -47,8 +61,50 @@ export class AsynqTaskEvents {
     ).pipe(takeUntil(this.ended));
   }
 
+  /**
+   * What happens to tasks in every process whose module has the option `eventStream`, by any of these names, as far as those processes
+   * tell it. This one needs not have the option. Redis is asked once per `interval`, for each subscriber; while it is away, the stream waits.
+   *
+   * @example
+   * events.fleet('failed', { type: 'mail:' }).subscribe(({ process, task, error }) => …);
+   *
+   * @throws InvalidHandlerError, InvalidOptionError
+   */
+  fleet<E extends TaskEventName>(names: E | readonly E[], options: FleetOptions = {}): Observable<FleetTaskEvent<E>> {
+    const {
+      from,
+      interval = 1_000,
+      ...filter
+    } = requireObject(options, 'AsynqTaskEvents.fleet: the options', InvalidOptionError) as FleetOptions;
+    const wanted = checkEventNames(names, 'AsynqTaskEvents.fleet');
+    rejectUnknownKeys(options, ['type', 'queue', 'from', 'interval'], 'option of fleet:', InvalidOptionError);
+    checkEventFilter(filter, 'AsynqTaskEvents.fleet');
+    const settings = { from: checkPlace(from), interval: checkInterval(interval) };
+    const fits = matcher(filter);
+    return new Observable<FleetTaskEvent<E>>((subscriber) => {
+      const onEvent = ({ names: all, ...happening }: FleetHappening): void => {
+        if (!fits(happening.task)) return;
+        for (const event of wantedOf(all, wanted)) subscriber.next({ event, ...happening });
+      };
+      const reader = new EventReader({ broker: this.broker, ...settings, onEvent });
+      return () => reader.end();
+    }).pipe(takeUntil(this.ended));
+  }
+
   /** For the module. */
   complete(): void {
     this.ended.next();
   }
+}
+
+function checkPlace(from: unknown): string | undefined {
+  if (from === undefined) return undefined;
+  if (typeof from === 'string' && /^\d{1,15}(-\d{1,15})?$/.test(from)) return from.includes('-') ? from : `${from}-0`;
+  throw new InvalidOptionError(`AsynqTaskEvents.fleet: from must be the id of an event, not ${describe(from)}`);
+}
+
+function checkInterval(interval: Duration): number {
+  const milliseconds = parseDuration(interval, 'AsynqTaskEvents.fleet: interval');
+  if (milliseconds >= 50) return milliseconds;
+  throw new InvalidOptionError(`AsynqTaskEvents.fleet: interval must be 50ms at least, not ${describe(interval)}`);
 }

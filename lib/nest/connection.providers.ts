@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { Provider } from '@nestjs/common';
 import type { Broker } from '../broker/broker.js';
 import { MemoryBroker } from '../broker/memory/memory-broker.js';
@@ -8,6 +9,8 @@ import { SystemClock } from '../clock.js';
 import { InvalidOptionError } from '../errors.js';
 import { AsynqEvents } from '../events/events.js';
 import { resolveModuleOptions, type ResolvedModuleOptions } from './asynq-module.options.js';
+import { EventWriter } from '../streaming/event-writer.js';
+import { resolveEventStream } from './event-stream.options.js';
 import { AsynqServer } from './asynq-server.js';
 import { AsynqTaskEvents } from './asynq-task-events.js';
 import { ConnectionRegistry, type Connection } from './connection.registry.js';
@@ -126,8 +129,16 @@ function register(
 ): Connection {
   const { codec, defaults } = options;
   const scheduler = new AsynqScheduler(broker, events, { codec, defaults, tracing });
-  const taskEvents = new AsynqTaskEvents(events, name);
-  const connection = { name, options, broker, client, events, tracing, scheduler, taskEvents };
+  const taskEvents = new AsynqTaskEvents(events, name, broker);
+  const eventWriter = makeEventWriter(broker, events, options);
+  const connection = { name, options, broker, client, events, tracing, scheduler, taskEvents, eventWriter };
   registry.add(connection);
   return connection;
+}
+
+function makeEventWriter(broker: Broker, events: AsynqEvents, options: ResolvedModuleOptions): EventWriter | undefined {
+  const stream = resolveEventStream(options.eventStream);
+  if (!stream) return undefined;
+  const { events: names, maxLength } = stream;
+  return new EventWriter({ broker, events, names, maxLength, process: `${hostname()}:${process.pid}` });
 }

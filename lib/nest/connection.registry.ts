@@ -5,6 +5,7 @@ import { InvalidHandlerError, InvalidOptionError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { AsynqScheduler } from '../scheduler/scheduler.js';
 import { nearest } from '../validation.js';
+import type { EventWriter } from '../streaming/event-writer.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { AsynqTaskEvents } from './asynq-task-events.js';
 import type { ResolvedModuleOptions } from './asynq-module.options.js';
@@ -20,6 +21,8 @@ export interface Connection {
   readonly scheduler: AsynqScheduler;
   readonly taskEvents: AsynqTaskEvents;
   readonly tracing: Tracing | undefined;
+  /** Tells the fleet what happens here, where the module says so. */
+  readonly eventWriter: EventWriter | undefined;
 }
 
 /** The connections of an application, by name. */

@@ -78,6 +78,7 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
     const servers = [...this.servers.values()].map((server) => server.shutdown());
     await Promise.all([this.schedulers.shutdown(), ...servers]);
     await Promise.all(this.registry.all().map((connection) => this.listeners.close(connection)));
+    await Promise.all(this.registry.all().map(({ eventWriter }) => eventWriter?.close()));
     for (const { taskEvents } of this.registry.all()) taskEvents.complete();
   }
 

@@ -1,16 +1,20 @@
-import { InvalidHandlerError } from '../errors.js';
+import { type ErrorClass, InvalidHandlerError } from '../errors.js';
 import { TASK_EVENT_NAMES, type TaskEventFilter, type TaskEventName } from '../events/task-events.js';
 import { describe, nearest, requireNonBlank } from '../validation.js';
 import { noEvents, unknownEvent } from './nest.messages.js';
 
-/** @param what who asks, for the message. @throws InvalidHandlerError for none, and for a name that is no event's */
-export function checkEventNames<E extends TaskEventName>(given: E | readonly E[], what: string): readonly E[] {
+/** @param what who asks, for the message. @throws `Failure` for none, and for a name that is no event's */
+export function checkEventNames<E extends TaskEventName>(
+  given: E | readonly E[],
+  what: string,
+  Failure: ErrorClass = InvalidHandlerError,
+): readonly E[] {
   const names: readonly E[] = Array.isArray(given) ? given : [given];
-  if (names.length === 0) throw new InvalidHandlerError(noEvents(what));
+  if (names.length === 0) throw new Failure(noEvents(what));
   for (const name of names as readonly unknown[]) {
     if ((TASK_EVENT_NAMES as readonly unknown[]).includes(name)) continue;
     const near = typeof name === 'string' ? (nearest(name, TASK_EVENT_NAMES) ?? sibling(name)) : undefined;
-    throw new InvalidHandlerError(unknownEvent(what, describe(name), near, TASK_EVENT_NAMES.join(', ')));
+    throw new Failure(unknownEvent(what, describe(name), near, TASK_EVENT_NAMES.join(', ')));
   }
   return [...new Set(names)];
 }

@@ -48,6 +48,10 @@ const TASKS: Wording = {
     logger.error(`${hook} threw, and was passed over: ${text(error)}`, stack(error)),
   listenerFailed: ({ event, error, listener = 'A listener' }, logger) =>
     logger.error(`${listener} of the event "${event}" threw: ${text(error)}`, stack(error)),
+  eventStreamFailed: ({ error, lost }, logger) =>
+    logger.warn(
+      `The stream of events misses ${count(lost, 'event')}, and what comes until it works again: ${text(error)}`,
+    ),
   listenersLeft: ({ listeners }, logger) =>
     logger.warn(`${count(listeners, 'listener')} of task events still running at the end, not waited for`),
 };

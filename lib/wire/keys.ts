@@ -99,6 +99,8 @@ export class Keyspace {
   readonly cancellations: string;
   /** What is to become of them, by id; in the same slot of a cluster. */
   readonly cancellationDetails: string;
+  /** Ours, unknown to Go: what has happened to tasks lately. */
+  readonly eventStream: string;
   private readonly schedulerHistoryPrefix: string;
   private readonly byQueue = new Map<string, QueueKeys>();
 
@@ -110,6 +112,7 @@ export class Keyspace {
     this.cancel = `${prefix}:cancel`;
     this.cancellations = `${prefix}:cancellations:{ids}`;
     this.cancellationDetails = `${prefix}:cancellations:{ids}:details`;
+    this.eventStream = `${prefix}:events`;
     this.schedulerHistoryPrefix = `${prefix}:scheduler_history:`;
   }
 

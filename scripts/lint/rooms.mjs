@@ -18,6 +18,7 @@ const entry = [
   'telemetry',
   'tracing',
   'tracing/opentelemetry',
+  'streaming',
 ];
 
 /** Room → the rooms it may import, besides itself. */
@@ -37,6 +38,7 @@ export const ROOMS = {
   scheduler: [...core, 'cron', 'events', 'tracing', 'broker', 'client'],
   inspector: [...core, 'broker'],
   limits: [...core, 'broker'],
+  streaming: [...core, 'events', 'broker'],
   telemetry: [...core, 'events'],
   nest: [...entry, 'broker/redis', 'broker/memory'],
   testing: [...entry, 'broker/memory', 'nest'],

@@ -9,6 +9,7 @@ import { exerciseCounters } from './suite/counters.js';
 import { exerciseDelayedGroups } from './suite/delayed-groups.js';
 import { exerciseDeletion } from './suite/deletion.js';
 import { exerciseEnqueue } from './suite/enqueue.js';
+import { exerciseEventStream } from './suite/event-stream.js';
 import { exerciseInspection } from './suite/inspection.js';
 import { exerciseLeases } from './suite/leases.js';
 import { exerciseLimiting } from './suite/limiting.js';
@@ -61,6 +62,7 @@ export function exerciseBroker(name: string, makeWorld: MakeWorld): void {
     exerciseCancellation(current);
     exerciseLimiting(current);
     exerciseScheduling(current);
+    exerciseEventStream(current);
     exerciseWake(current);
   });
 }

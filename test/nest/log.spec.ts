@@ -57,6 +57,18 @@ describe('the log', () => {
     ]);
   });
 
+  test('of listeners and of the stream of events', () => {
+    const { events, lines } = recorded();
+    events.emit('listenerFailed', { event: 'failed', error: 'odd', listener: 'Alerts.on' });
+    events.emit('listenersLeft', { listeners: 2 });
+    events.emit('eventStreamFailed', { error: boom, lost: 1 });
+    expect(lines.map(([level, text]) => `${level} ${text}`)).toEqual([
+      'error Alerts.on of the event "failed" threw: odd',
+      'warn 2 listeners of task events still running at the end, not waited for',
+      'warn The stream of events misses 1 event, and what comes until it works again: boom',
+    ]);
+  });
+
   test('of tasks: silent when they end well', () => {
     const { events, lines } = recorded();
     events.emit('taskStarted', { task, retried: 0, maxRetry: 5 });

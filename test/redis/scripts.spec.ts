@@ -83,6 +83,7 @@ const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   listDelayedGroups: () => fixture.broker.listDelayedGroups('default'),
   writeServerState: () => fixture.broker.writeServerState(INFO, [], 10),
   recordCancellation: () => fixture.broker.recordCancellation(cancellation()),
+  appendEvents: () => fixture.broker.appendEvents([Buffer.from('e')], 100),
   findCancellations: async () => {
     await fixture.broker.recordCancellation(cancellation());
     return fixture.broker.findCancellations(['a']);
@@ -179,6 +180,7 @@ function expectedKey(name: KeyName): string {
       return keyspace.server(SERVER.host, SERVER.pid, SERVER.serverId);
     case 'rate':
       return keys.rate(60_000);
+    case 'eventStream':
     case 'cancellations':
     case 'cancellationDetails':
       return keyspace[name];

@@ -17,6 +17,7 @@ import type {
 } from '../broker.js';
 import * as aggregate from './aggregate.js';
 import type { ActedCancellation, Cancellation, RecordedCancellation } from '../cancellation.js';
+import type { StreamedEntry } from '../event-stream.js';
 import type {
   ClusterPlace,
   DayCount,
@@ -40,6 +41,7 @@ import type { StoreFacts } from '../operations.js';
 import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
 import { MemoryCancellations } from './cancellations.js';
 import * as consume from './consume.js';
+import { MemoryEventStream } from './event-stream.js';
 import * as inspect from './inspect.js';
 import { Limits } from './limits.js';
 import * as list from './list.js';
@@ -71,6 +73,7 @@ export class MemoryBroker implements Broker {
   private readonly sources = new Set<MemoryWakeSource>();
   private readonly monitor = new MemoryMonitor();
   private readonly cancellations = new MemoryCancellations();
+  private readonly events = new MemoryEventStream();
   private readonly limits = new Limits();
   private readonly publications = new SchedulerPublications();
   private closed = false;
@@ -242,6 +245,21 @@ export class MemoryBroker implements Broker {
     this.publications.record(entryId, event, this.clock.now());
   }
 
+  async appendEvents(entries: readonly Buffer[], most: number): Promise<void> {
+    this.assertOpen();
+    this.events.append(entries, most, this.clock.now());
+  }
+
+  async readEvents(after: string, limit: number): Promise<StreamedEntry[]> {
+    this.assertOpen();
+    return this.events.read(after, limit, this.clock.now());
+  }
+
+  async lastEventId(): Promise<string> {
+    this.assertOpen();
+    return this.events.last(this.clock.now());
+  }
+
   watch(listener: WakeListener): WakeSource {
     const source = new MemoryWakeSource(
       listener,
@@ -407,6 +425,7 @@ export class MemoryBroker implements Broker {
     this.stores.clear();
     this.cancellations.clear();
     this.limits.clear();
+    this.events.clear();
   }
 
   /** The bare data of a queue, for tests that bring about what no call can. */

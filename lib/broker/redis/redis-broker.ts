@@ -15,6 +15,7 @@ import type {
 } from '../broker.js';
 import { RedisAggregation } from './aggregation.js';
 import type { ActedCancellation, Cancellation, RecordedCancellation } from '../cancellation.js';
+import type { StreamedEntry } from '../event-stream.js';
 import type {
   ClusterPlace,
   DayCount,
@@ -40,6 +41,7 @@ import { RedisCancellations } from './cancellations.js';
 import type { RedisConnections } from './connections.js';
 import { RedisConsumer } from './consumer.js';
 import { RedisDeletion } from './deletion.js';
+import { RedisEventStream } from './event-stream.js';
 import { RedisInspector } from './inspector.js';
 import { RedisLimiting } from './limiting.js';
 import { RedisListing } from './listing.js';
@@ -86,6 +88,7 @@ export class RedisBroker implements Broker {
   private readonly moving: RedisMoving;
   private readonly deletion: RedisDeletion;
   private readonly publications: RedisPublications;
+  private readonly eventStream: RedisEventStream;
 
   constructor(
     private readonly connections: RedisConnections,
@@ -108,6 +111,7 @@ export class RedisBroker implements Broker {
     this.moving = new RedisMoving(scripts, this.keyspace, clock);
     this.deletion = new RedisDeletion(connections, scripts, this.keyspace, clock);
     this.publications = new RedisPublications(connections, this.keyspace, clock);
+    this.eventStream = new RedisEventStream(connections, scripts, this.keyspace, clock);
   }
 
   enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
@@ -232,6 +236,18 @@ export class RedisBroker implements Broker {
 
   recordEnqueueEvent(entryId: string, event: SchedulerEnqueueEvent): Promise<void> {
     return this.scheduling.recordEnqueueEvent(entryId, event);
+  }
+
+  appendEvents(entries: readonly Buffer[], most: number): Promise<void> {
+    return this.eventStream.appendEvents(entries, most);
+  }
+
+  readEvents(after: string, limit: number): Promise<StreamedEntry[]> {
+    return this.eventStream.readEvents(after, limit);
+  }
+
+  lastEventId(): Promise<string> {
+    return this.eventStream.lastEventId();
   }
 
   watch(listener: WakeListener): WakeSource {

@@ -32,6 +32,7 @@ export const KEY_TYPES = {
   schedulerHistory: 'zset',
   cancellations: 'zset',
   cancellationDetails: 'hash',
+  eventStream: 'stream',
 } as const;
 
 export type KeyName = keyof typeof KEY_TYPES;
@@ -148,6 +149,7 @@ export const SCRIPTS = {
   },
   writeSchedulerEntries: { keys: ['schedulerEntries'], argv: ['ttl'] },
   recordEnqueueEvent: { keys: ['schedulerHistory'], argv: ['time', 'event', 'most', 'keepFor'] },
+  appendEvents: { keys: ['eventStream'], argv: ['nowMillis', 'most', 'keepFor'] },
   recordCancellation: {
     keys: ['cancellations', 'cancellationDetails'],
     argv: ['id', 'at', 'details', 'oldest', 'most', 'keepFor'],

@@ -1,0 +1,55 @@
+import type { Broker } from '../broker/broker.js';
+import type { ClockTimer } from '../clock.js';
+import { decodeHappening, type FleetHappening } from './fleet-event.js';
+
+/** Entries read in one call. */
+const PAGE = 500;
+
+export interface EventReaderOptions {
+  readonly broker: Pick<Broker, 'readEvents' | 'lastEventId' | 'clock'>;
+  /** Read what comes after this id; `undefined`: from now on. */
+  readonly from: string | undefined;
+  /** Milliseconds between two looks. */
+  readonly interval: number;
+  readonly onEvent: (happening: FleetHappening) => void;
+}
+
+/** Follows the stream of the fleet. While Redis is away it goes on trying, and reads on where it was. */
+export class EventReader {
+  private place: string | undefined;
+  private timer: ClockTimer | undefined;
+  private ended = false;
+
+  constructor(private readonly options: EventReaderOptions) {
+    this.place = options.from;
+    void this.look();
+  }
+
+  end(): void {
+    this.ended = true;
+    this.timer?.cancel();
+  }
+
+  private async look(): Promise<void> {
+    const { broker, interval } = this.options;
+    try {
+      this.place ??= await broker.lastEventId();
+      while (!this.ended && (await this.readPage()));
+    } catch {
+      // Redis is away: the next look is the same.
+    }
+    if (!this.ended) this.timer = broker.clock.after(interval, () => void this.look());
+  }
+
+  /** Answers whether there may be more. */
+  private async readPage(): Promise<boolean> {
+    const entries = await this.options.broker.readEvents(this.place!, PAGE);
+    for (const entry of entries) {
+      if (this.ended) return false;
+      this.place = entry.id;
+      const happening = decodeHappening(entry);
+      if (happening) this.options.onEvent(happening);
+    }
+    return entries.length === PAGE;
+  }
+}

@@ -1,0 +1,77 @@
+import type { Broker } from '../broker/broker.js';
+import type { AsynqEvents } from '../events/events.js';
+import { onHappenings, type TaskEventName } from '../events/task-events.js';
+import { encodeHappening } from './fleet-event.js';
+
+/** Milliseconds events are gathered: four small calls a second, however many tasks there are. */
+const EVERY = 250;
+/** Events that wait at most; of more the newest are lost, while Redis is away or slow. */
+const MOST_WAITING = 10_000;
+/** Milliseconds a shutdown waits for the last ones. */
+const LAST_WORDS = 1_000;
+
+export interface EventWriterOptions {
+  readonly broker: Pick<Broker, 'appendEvents' | 'clock'>;
+  readonly events: AsynqEvents;
+  readonly names: readonly TaskEventName[];
+  /** About how many events the stream keeps. */
+  readonly maxLength: number;
+  /** `host:pid` */
+  readonly process: string;
+}
+
+/** Adds what happens here to the stream of the fleet, batch by batch. No task waits for it, and what cannot be added is lost. */
+export class EventWriter {
+  private waiting: Buffer[] = [];
+  private lost = 0;
+  private failing = false;
+  private scheduled = false;
+  private writing: Promise<void> | undefined;
+  private readonly end: () => void;
+
+  constructor(private readonly options: EventWriterOptions) {
+    this.end = onHappenings(options.events, options.names, (happening) => {
+      if (this.waiting.length >= MOST_WAITING) this.lost += 1;
+      else this.waiting.push(encodeHappening(happening, options.process));
+      this.schedule();
+    });
+  }
+
+  /** Adds nothing more, and waits a moment for what is left. */
+  async close(): Promise<void> {
+    this.end();
+    const last = Promise.resolve(this.writing).then(() => this.write());
+    await new Promise<void>((resolve) => {
+      const timer = this.options.broker.clock.after(LAST_WORDS, resolve);
+      void last.then(() => (timer.cancel(), resolve()));
+    });
+  }
+
+  private schedule(): void {
+    if (this.scheduled || this.writing) return;
+    this.scheduled = true;
+    this.options.broker.clock.after(EVERY, () => {
+      this.scheduled = false;
+      this.writing = this.write().finally(() => {
+        this.writing = undefined;
+        if (this.waiting.length > 0) this.schedule();
+      });
+    });
+  }
+
+  /** Never rejects. */
+  private async write(): Promise<void> {
+    const batch = this.waiting;
+    this.waiting = [];
+    if (batch.length === 0) return;
+    try {
+      await this.options.broker.appendEvents(batch, this.options.maxLength);
+      this.failing = false;
+      this.lost = 0;
+    } catch (error) {
+      this.lost += batch.length;
+      if (!this.failing) this.options.events.emit('eventStreamFailed', { error, lost: this.lost });
+      this.failing = true;
+    }
+  }
+}
