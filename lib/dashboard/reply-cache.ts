@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.js';
 
 /** More would only be many different pages of lists, each asked for once. */
-const MOST_KEPT = 500;
+const MOST_KEPT = 200;
 
 /**
  * Answers that are used again. Time is divided into periods of `refresh`, and an answer lasts for the period it was asked for in: who asks

@@ -7,7 +7,7 @@ import { type HttpRequest, pathOf, queryOf, segmentsOf } from './http-request.js
 import { openApiRoute } from './openapi.js';
 import { readBody } from './read-body.js';
 import { json, type Outgoing } from './responder.js';
-import { type Call, type Method, roleFor, type Route, statusOf } from './route.js';
+import { type Call, isCached, type Method, roleFor, type Route, statusOf } from './route.js';
 import { type Match, Router } from './router.js';
 import { routes, schemas } from './table.js';
 
@@ -59,7 +59,7 @@ async function answer(dashboard: Dashboard, route: Route, call: Call): Promise<P
 
 /** The same question of the same role has the same answer until the next refresh. */
 function read(dashboard: Dashboard, route: Route, call: Call): unknown {
-  if (route.cached === false) return route.handle(dashboard, call);
+  if (!isCached(route, call)) return route.handle(dashboard, call);
   const query = [...call.query.entries()];
   const key = JSON.stringify([route.path, Object.values(call.params), query, call.role]);
   return dashboard.cache.get(key, async () => route.handle(dashboard, call));

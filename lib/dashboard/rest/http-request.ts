@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 export interface HttpRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
+  /** Fastify: as it was routed, after `rewriteUrl`. */
   readonly url: string;
   /** As it was sent, whatever is mounted where. */
   readonly originalUrl: string;
@@ -19,11 +20,11 @@ export interface HttpRequest {
  * may hold a slash, which then is encoded; Fastify's own parameter no longer tells it from others.
  */
 export function segmentsOf(request: HttpRequest): readonly string[] | undefined {
-  const { routeOptions, params, originalUrl } = request;
+  const { routeOptions, params, url } = request;
   if (Array.isArray(params?.path)) return params.path as readonly string[];
   const above = (routeOptions?.url ?? '').split('/').length - 1;
   try {
-    return pathOf(originalUrl).split('/').slice(above).map(decodeURIComponent);
+    return pathOf(url).split('/').slice(above).map(decodeURIComponent);
   } catch {
     return undefined;
   }

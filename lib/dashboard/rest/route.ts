@@ -38,13 +38,16 @@ export interface Route {
   /** Default 200, or 204 without a `reply`. */
   readonly status?: 200 | 201;
   readonly reply?: Schema;
-  /** Whether the answer to a GET is used again for others, until the next refresh. Default true. */
-  readonly cached?: boolean;
+  /** Whether the answer to a GET is used again for others, until the next refresh; or for which calls. Default true. */
+  readonly cached?: boolean | ((call: Call) => boolean);
   readonly handle: (dashboard: Dashboard, call: Call) => Promise<unknown> | unknown;
 }
 
 const BY_METHOD: Readonly<Record<Method, DashboardRole>> = { GET: 'view', POST: 'act', DELETE: 'destroy' };
 
 export const roleFor = (route: Route): DashboardRole => route.role ?? BY_METHOD[route.method];
+
+export const isCached = ({ cached = true }: Route, call: Call): boolean =>
+  typeof cached === 'function' ? cached(call) : cached;
 
 export const statusOf = (route: Route): number => route.status ?? (route.reply ? 200 : 204);

@@ -59,13 +59,15 @@ function find(dashboard: Dashboard, state: TaskState, call: Call): Promise<Found
   const { query, params } = call;
   const { group } = placeOf(state, call);
   const cursor = given(query, 'cursor');
-  const criteria: Criteria = Object.fromEntries(
-    CRITERIA.flatMap((name) => (given(query, name) === undefined ? [] : [[name, given(query, name)]])),
-  );
-  if (Object.keys(criteria).length > 0) return search(dashboard, state, call, criteria);
+  if (isSearch(call)) return search(dashboard, state, call, criteriaOf(query));
   const place = cursor === undefined ? { page: pageOf(query) } : { cursor };
   return dashboard.inspector.listTasks(params.queue!, state, { size: sizeOf(query), group, ...place });
 }
+
+const criteriaOf = (query: URLSearchParams): Criteria =>
+  Object.fromEntries(CRITERIA.flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : [])));
+
+const isSearch = ({ query }: Call): boolean => CRITERIA.some((name) => given(query, name) !== undefined);
 
 async function search(dashboard: Dashboard, state: TaskState, call: Call, criteria: Criteria): Promise<Found> {
   const { query, params } = call;
@@ -88,5 +90,7 @@ export const listRoutes: readonly Route[] = TASK_STATES.map((state) => ({
   summary: `Tasks that are ${state}, page by page`,
   query: [...PAGE_PARAMETERS, CURSOR_PARAMETER, ...SEARCH_PARAMETERS],
   reply: REPLY,
+  // What a search finds can be much, and nobody else asks the same.
+  cached: (call) => !isSearch(call),
   handle: list(state),
 }));

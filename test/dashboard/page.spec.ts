@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { PLATFORMS, startConsole, type TestConsole } from './console.js';
+
+/* How the page's files are served, whether they have been built or not. */
+
+vi.mock('../../lib/dashboard/web-assets.js', () => ({
+  webAsset: (name: string) =>
+    ({
+      'index.html': { body: Buffer.from('<!doctype html>'), type: 'text/html; charset=utf-8', etag: '"page"' },
+      'assets/app-1.js': { body: Buffer.from('export {}'), type: 'text/javascript; charset=utf-8', etag: '"app"' },
+    })[name],
+}));
+
+describe.each(PLATFORMS)('the page on %s', (platform) => {
+  let web: TestConsole;
+  beforeAll(async () => {
+    web = await startConsole({ access: 'view' }, { platform });
+  });
+  afterAll(() => web.close());
+
+  it('comes with a policy that allows nothing inline and nothing from elsewhere', async () => {
+    const { status, text, headers } = await web.raw('GET', '/asynq/');
+    expect([status, text]).toEqual([200, '<!doctype html>']);
+    expect(headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-cache',
+      etag: '"page"',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    });
+  });
+
+  it('has files that are kept, under names that change with them', async () => {
+    const file = await web.raw('GET', '/asynq/assets/app-1.js');
+    expect(file).toMatchObject({ status: 200, text: 'export {}' });
+    expect(file.headers).toMatchObject({
+      ...{ 'content-type': 'text/javascript; charset=utf-8', 'content-length': '9', etag: '"app"' },
+      'cache-control': 'private, max-age=31536000, immutable',
+    });
+    expect((await web.raw('GET', '/asynq/assets/index.html')).status).toBe(404);
+  });
+
+  it('is not sent again to those who have it', async () => {
+    const page = await web.raw('GET', '/asynq/', { 'if-none-match': '"page"' });
+    expect(page).toMatchObject({ status: 304, text: '', headers: { etag: '"page"', 'cache-control': 'no-cache' } });
+    expect((await web.raw('GET', '/asynq/', { 'if-none-match': '"old"' })).status).toBe(200);
+  });
+
+  it('answers HEAD without a body', async () => {
+    const { status, text, headers } = await web.raw('HEAD', '/asynq/');
+    expect([status, text, headers['content-length']]).toEqual([200, '', '15']);
+    expect((await web.raw('HEAD', '/asynq/api/queues')).status).toBe(200);
+  });
+
+  it('gives its files to no page of another site', async () => {
+    const file = await web.raw('GET', '/asynq/assets/app-1.js', { 'sec-fetch-site': 'cross-site' });
+    expect(file.status).toBe(403);
+    expect((await web.raw('GET', '/asynq/', { 'sec-fetch-site': 'cross-site' })).status).toBe(200);
+  });
+
+  it('redirects by a relative address, and keeps the query', async () => {
+    expect(await web.raw('GET', '/asynq?x=1')).toMatchObject({ status: 307, headers: { location: './asynq/?x=1' } });
+  });
+});
