@@ -95,7 +95,7 @@ describe('what is done in the console by clicking', () => {
     expect(tasks.map(({ type, payload }) => `${type} ${payload}`)).toEqual(['copied:task {"n":18446744073709551615}']);
 
     await tab.press('Delete');
-    await tab.page.locator('dialog').getByRole('button', { name: 'Keep as is' }).click();
+    await tab.page.locator('dialog').getByRole('button', { name: 'Close' }).click();
     expect(await stateOf('single', 'one')).toBe('archived');
     await tab.press('Delete');
     await tab.confirm('Delete');

@@ -174,7 +174,7 @@ export function Chart(all: ChartProps) {
             ))}
           </ul>
         )}
-        <span>now</span>
+        {series.length < 2 && <span>now</span>}
       </footer>
     </section>
   );

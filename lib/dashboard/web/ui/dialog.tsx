@@ -17,7 +17,10 @@ export function Dialog({ title, onClose, children, wide = false }: DialogProps) 
     const before = document.activeElement;
     const dialog = element.current;
     dialog?.showModal();
+    // Who goes back, or elsewhere, leaves the dialog, too.
+    window.addEventListener('hashchange', onClose);
     return () => {
+      window.removeEventListener('hashchange', onClose);
       dialog?.close();
       if (before instanceof HTMLElement) before.focus();
     };
@@ -66,7 +69,7 @@ export function FormDialog({ does, danger = false, ready = true, onSubmit, child
         )}
         <div class="dialog-foot">
           <button type="button" class="button plain" onClick={rest.onClose}>
-            Keep as is
+            Close
           </button>
           <button type="submit" class={`button ${danger ? 'danger' : 'primary'}`} disabled={!ready} aria-busy={busy}>
             {does}
