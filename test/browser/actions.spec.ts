@@ -59,6 +59,18 @@ describe('what is done in the console by clicking', () => {
     await tab.page.getByRole('region', { name: 'Headers' }).getByText('acme').waitFor();
   });
 
+  it('finds a task by its id, in whatever queue it is', async () => {
+    const tab = await visit('', { expected: [404, 500] });
+    await tab.page.getByLabel('Task id').fill('no-such-id');
+    await tab.press('Find');
+    await tab.sees('No queue has a task with the id “no-such-id”.');
+    await tab.page.getByLabel('Task id').fill('retry-2');
+    await tab.press('Find');
+    await tab.page.waitForURL(/#\/queues\/go\/tasks\/retry-2/);
+    await tab.sees('connection refused');
+    expect(await tab.page.title()).toContain('retry-2');
+  });
+
   it('edits, reschedules, runs, archives, clones and deletes a task', async () => {
     await put('one:task', { queue: 'single', taskId: 'one', processIn: '1h' });
     const tab = await visit('queues/single/tasks/one');

@@ -6,6 +6,7 @@ import { live } from '../live/live.js';
 import { bytes, count, percent, plural } from '../text/format.js';
 import { Empty, Loading } from '../ui/blank.js';
 import { AllDays } from './all-days.js';
+import { FindTask } from './find-task.js';
 import { LiveCharts } from './live-charts.js';
 import { QueueTable } from './queue-table.js';
 
@@ -55,7 +56,7 @@ export function Overview() {
   }
   const shown = queues.filter(({ queue }) => queue.toLowerCase().includes(filter.toLowerCase()));
   return (
-    <Page title="Overview">
+    <Page title="Overview" actions={queues.length > 0 && <FindTask rows={queues} />}>
       <LiveCharts />
       <Totals queues={queues.filter((row): row is Queue => !isBad(row))} />
       <section aria-label="Queues">

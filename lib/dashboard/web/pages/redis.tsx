@@ -142,16 +142,19 @@ function Info({ info }: { info: Readonly<Record<string, string>> }) {
 export function RedisPage() {
   const { data, error, reload } = useResource('redis', (signal) => api.redis(signal), { every: usePace(2.5) });
   if (!data) return <Page title="Redis">{error ? <Failure error={error} retry={reload} /> : <Loading />}</Page>;
+  const isRedis = Object.keys(data.info ?? {}).length > 0;
   return (
     <Page title="Redis" above={<Text value={data.address} />}>
       {data.warnings.length > 0 && <Warnings warnings={data.warnings} />}
-      <Facts info={data} />
+      {isRedis && <Facts info={data} />}
       <Memory />
       <Locations info={data} />
-      {Object.keys(data.info ?? {}).length > 0 ? (
+      {isRedis ? (
         <Info info={data.info} />
       ) : (
-        <Empty title="Redis says nothing of itself" />
+        <Empty title="There is no Redis to look at">
+          The tasks are kept by the application itself, or Redis tells nothing of itself.
+        </Empty>
       )}
     </Page>
   );

@@ -31,6 +31,9 @@ export function RunEntry({ entry, onDone }: { entry: Pick<Entry, 'id' | 'task_ty
   );
 }
 
+/** The queue has a column of its own. */
+const optionsOf = ({ options }: Entry): string => options.filter((option) => !option.startsWith('Queue(')).join(', ');
+
 function Row({ entry, reload }: { entry: Entry; reload: () => void }) {
   const may = useMay();
   return (
@@ -50,11 +53,7 @@ function Row({ entry, reload }: { entry: Entry; reload: () => void }) {
         </a>
       </td>
       <td data-label="options" class="wide">
-        {entry.options.length > 0 ? (
-          <Text value={entry.options.join(', ')} titled class="cut" />
-        ) : (
-          <span class="none">–</span>
-        )}
+        {optionsOf(entry) ? <Text value={optionsOf(entry)} titled class="cut" /> : <span class="none">–</span>}
       </td>
       <td class="number" data-label="previous">
         <Ago at={entry.prev_enqueue_at} none="never" />
