@@ -96,9 +96,12 @@ describe.concurrent('the console sample', () => {
     expect(await firstLine(failures, 'data: ')).toMatch(/^data: \{"at":.*"outcome":"(retry|archived)"/);
     expect(await getJson<unknown[]>(`${address}/incidents`)).toBeInstanceOf(Array);
     expect((await fetch(`${address}/orders`, { method: 'POST' })).status).toBe(202);
-    for (const link of (await get(address)).matchAll(/href="([a-z]+\/?)"/g)) {
-      expect(['asynq/', 'metrics', 'traces', 'incidents', 'failures']).toContain(link[1]);
+    for (const [, link] of (await get(address)).matchAll(/href="([^"]+)"/g)) {
+      if (link !== 'failures') await get(`${address}/${link}`);
     }
+    const drained = await fetch(`${address}/health/drain?timeout=10ms`, { method: 'POST' });
+    expect(drained.status).toBe(200);
+    expect((await fetch(`${address}/health/ready`)).status).toBe(503);
 
     program.interrupt();
     await program.ended;

@@ -1,6 +1,6 @@
 import { decode } from '@msgpack/msgpack';
 import { Module } from '@nestjs/common';
-import { AsynqModule } from 'nestjs-asynq';
+import { AsynqModule, AsynqOperationsModule } from 'nestjs-asynq';
 import { AsynqDashboardModule } from 'nestjs-asynq/dashboard';
 import { AsynqMetricsModule } from 'nestjs-asynq/metrics';
 import { HomeController } from './home.controller.js';
@@ -32,6 +32,7 @@ import { Traffic } from './traffic.js';
         groupMaxSize: 20,
         shutdownTimeout: '1s', // its tasks go on at the next start; on Redis they do
       },
+      eventStream: { events: ['failed'] }, // for whoever follows the failures of all processes
     }),
     AsynqDashboardModule.forRoot({
       path: '/asynq',
@@ -47,6 +48,7 @@ import { Traffic } from './traffic.js';
       ],
     }),
     AsynqMetricsModule.forRoot({ path: 'metrics' }),
+    AsynqOperationsModule.forRoot({ path: 'health', drainTimeout: '30s' }),
   ],
   controllers: [HomeController, IncidentsController, TracesController],
   providers: [Traffic, Payments, Post, Media, Imports, Search, Incidents],

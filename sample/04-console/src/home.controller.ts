@@ -6,7 +6,9 @@ const LINKS = [
   ['metrics', 'for Prometheus'],
   ['traces', 'the newest traces'],
   ['incidents', 'tasks that were given up, by @OnTaskEvent'],
-  ['failures', 'failed attempts as they happen, by AsynqTaskEvents (a stream)'],
+  ['failures', 'failed attempts of all processes as they happen, by AsynqTaskEvents (a stream)'],
+  ['health/live', 'the probe for liveness'],
+  ['health/ready', 'the probe for readiness'],
 ] as const;
 
 @Controller()

@@ -6,17 +6,8 @@ interface Incident {
   readonly at: Date;
   readonly type: string;
   readonly id: string;
-  readonly outcome: string;
   readonly error: string;
 }
-
-const toIncident = ({ task, outcome, error }: TaskEvent<'failed'>): Incident => ({
-  at: new Date(),
-  type: task.type,
-  id: task.id,
-  outcome,
-  error: String(error),
-});
 
 /** What was given up lately: in real life a page to whoever is on call. */
 @Injectable()
@@ -24,8 +15,8 @@ export class Incidents {
   private readonly recent: Incident[] = [];
 
   @OnTaskEvent('archived')
-  remember(event: TaskEvent<'archived'>): void {
-    this.recent.unshift(toIncident({ ...event, event: 'failed' }));
+  remember({ task, error }: TaskEvent<'archived'>): void {
+    this.recent.unshift({ at: new Date(), type: task.type, id: task.id, error: String(error) });
     this.recent.length = Math.min(this.recent.length, 50);
   }
 
@@ -46,9 +37,15 @@ export class IncidentsController {
     return this.incidents.list();
   }
 
-  /** Every failed attempt, as it happens: `curl -N http://…/failures`. */
+  /** Every failed attempt of every process, as it happens: `curl -N http://…/failures`. */
   @Sse('failures')
-  failures(): Observable<{ data: Incident }> {
-    return this.events.observe('failed').pipe(map((event) => ({ data: toIncident(event) })));
+  failures(): Observable<{ data: object }> {
+    return this.events
+      .fleet('failed')
+      .pipe(
+        map(({ at, process, task, outcome, error }) => ({
+          data: { at, process, ...task, outcome, error: error?.message },
+        })),
+      );
   }
 }
