@@ -40,12 +40,10 @@ export class IncidentsController {
   /** Every failed attempt of every process, as it happens: `curl -N http://…/failures`. */
   @Sse('failures')
   failures(): Observable<{ data: object }> {
-    return this.events
-      .fleet('failed')
-      .pipe(
-        map(({ at, process, task, outcome, error }) => ({
-          data: { at, process, ...task, outcome, error: error?.message },
-        })),
-      );
+    return this.events.fleet('failed').pipe(
+      map(({ at, process, task, outcome, error }) => ({
+        data: { at, process, ...task, outcome, error: error?.message },
+      })),
+    );
   }
 }
