@@ -1,0 +1,5 @@
+// In one file, so that Nest, Fastify and the library are loaded once.
+import './suite/actions.js';
+import './suite/api.js';
+import './suite/openapi.js';
+import './suite/prometheus.js';

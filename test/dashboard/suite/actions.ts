@@ -1,0 +1,220 @@
+import type { InMemoryBroker } from 'nestjs-asynq/testing';
+import { bytesCodec } from 'nestjs-asynq';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
+import { arrangeEveryState } from '../../support/every-state.js';
+import { startConsole, type TestConsole } from '../console.js';
+
+/* What asynqmon cannot do: enqueue, clone, edit, reschedule, cancel with a reason, run a schedule now. */
+
+describe('what asynqmon cannot do', () => {
+  let web: TestConsole;
+  let broker: InMemoryBroker;
+  const post = (path: string, body?: unknown) => web.api('POST', `queues/default/${path}`, body);
+  const message = async (id: string, queue = 'default') => (await broker.getTask(queue, id))!.message;
+  const inSeconds = (seconds: number) => new Date(broker.clock.now() + seconds * 1000).toISOString();
+
+  beforeAll(async () => {
+    web = await startConsole({ access: 'destroy' });
+    broker = web.broker as InMemoryBroker;
+  });
+  beforeEach(async () => {
+    broker.clear();
+    await arrangeEveryState(broker);
+  });
+  afterAll(() => web.close());
+
+  describe('enqueue', () => {
+    it('takes every option of a task', async () => {
+      const made = await post('tasks', {
+        ...{ type: 'email', payload: { to: 'ann' }, task_id: 'new', max_retry: 3, timeout_seconds: 1.5 },
+        ...{ deadline: inSeconds(7200), unique_seconds: 60, process_at: inSeconds(3600) },
+        ...{ retention_seconds: 90, group: 'g', headers: { trace: '1' } },
+      });
+      expect(made.status).toBe(201);
+      expect(JSON.parse(made.text)).toMatchObject({ id: 'new', state: 'scheduled', queue: 'default', group: 'g' });
+      expect(await message('new')).toMatchObject({
+        ...{
+          type: 'email',
+          payload: Buffer.from('{"to":"ann"}'),
+          maxRetry: 3,
+          timeout: 2,
+          retention: 90,
+          groupKey: 'g',
+        },
+        ...{ headers: { trace: '1' }, deadline: broker.clock.now() / 1000 + 7200 },
+      });
+      const again = { type: 'email', payload: { to: 'ann' }, unique_seconds: 60 };
+      expect(await post('tasks', again)).toMatchObject({
+        status: 409,
+        headers: { 'x-asynq-error': 'ASYNQ_DUPLICATE_TASK' },
+      });
+      expect(await post('tasks', { type: 'x', task_id: 'new' })).toMatchObject({
+        status: 409,
+        headers: { 'x-asynq-error': 'ASYNQ_TASK_ID_CONFLICT' },
+      });
+    });
+
+    it.each([
+      [{ payload: null }, 'null'],
+      [{ payload_text: 'as it is' }, 'as it is'],
+      [{ payload_base64: Buffer.from('bytes').toString('base64') }, 'bytes'],
+      [{}, ''],
+    ])('takes a payload as %j', async (payload, stored) => {
+      expect(await post('tasks', { type: 'x', task_id: 'new', ...payload })).toMatchObject({ status: 201 });
+      expect((await message('new')).payload.toString()).toBe(stored);
+    });
+
+    it.each([
+      [{}, 'needs the field "type"'],
+      [{ type: ' ' }, 'task typename cannot be empty'],
+      [{ type: 'x', payload: 1, payload_text: '1' }, 'give one of payload, payload_text'],
+      [{ type: 'x', payload_base64: '§' }, 'payload_base64 is not base64'],
+      [{ type: 'x', process_at: 'tomorrow' }, 'process_at is "tomorrow"; give a time such as'],
+      [{ type: 'x', process_at: '2030-01-01T00:00:00' }, 'process_at is'],
+      [{ type: 'x', process_at: '2030-01-01T00:00:00Z', process_in_seconds: 5 }, 'exclude each other'],
+      [{ type: 'x', max_retry: 'many' }, 'max_retry must be of type integer'],
+      [{ type: 'x', unique_seconds: 0.5 }, 'Unique TTL cannot be less than 1s'],
+      [{ type: 'x', headers: { a: 1 } }, 'headers.a must be of type string'],
+      [{ type: 'x', retention: 5 }, 'unknown field of the body "retention"'],
+    ])('refuses %j', async (body, text) => {
+      expect(await post('tasks', body)).toMatchObject({ status: 400, text: expect.stringContaining(text) });
+      expect((await broker.queues()).length).toBe(1);
+    });
+  });
+
+  describe('clone', () => {
+    it('copies bytes, type and options under a new id, and lets the copy run now', async () => {
+      const payload = Buffer.from([0xff, 0, 1]);
+      const options = { maxRetry: 7, timeout: '10s', retention: '1m', headers: { a: 'b' }, processIn: '1h' };
+      await web.client.enqueue('bytes', payload, { taskId: 'original', ...options });
+      const { status, text } = await post('tasks/original:clone');
+      const { id, state } = JSON.parse(text) as { id: string; state: string };
+      expect([status, state]).toEqual([201, 'pending']);
+      expect(await message(id)).toEqual({ ...(await message('original')), id });
+    });
+
+    it('changes what it is told to', async () => {
+      const changes = {
+        queue: 'other',
+        task_id: 'copy',
+        payload: [1],
+        type: 'else',
+        process_in_seconds: 60,
+        max_retry: 0,
+      };
+      expect(await post('tasks/archived:clone', changes)).toMatchObject({ status: 201 });
+      expect(await message('copy', 'other')).toMatchObject({ type: 'else', maxRetry: 0, payload: Buffer.from('[1]') });
+      expect(await broker.getTask('other', 'copy')).toMatchObject({ state: 'scheduled' });
+      expect(await post('tasks/nobody:clone')).toMatchObject({ status: 404 });
+    });
+  });
+
+  describe('edit', () => {
+    it.each(['pending', 'scheduled', 'retry', 'archived'])('gives a task that is %s another payload', async (id) => {
+      expect(await post(`tasks/${id}:edit_payload`, { payload: { new: true } })).toMatchObject({ status: 204 });
+      expect((await message(id)).payload.toString()).toBe('{"new":true}');
+    });
+
+    it('refuses one that runs, and no payload at all', async () => {
+      expect(await post('tasks/active:edit_payload', { payload_text: 'x' })).toMatchObject({ status: 409 });
+      expect(await post('tasks/retry:edit_payload', {})).toMatchObject({ status: 400 });
+      expect(await post('tasks/retry:edit_payload')).toMatchObject({ status: 400 });
+    });
+
+    it('encodes as the application does', async () => {
+      const other = await startConsole({ access: 'act' }, { asynq: { codec: bytesCodec } });
+      const make = (body: object) => other.api('POST', 'queues/default/tasks', { type: 'x', ...body });
+      expect(await make({ payload: { a: 1 } })).toMatchObject({
+        status: 400,
+        text: expect.stringContaining('not bytes'),
+      });
+      expect(await make({ payload_text: 'bytes', task_id: 'x' })).toMatchObject({ status: 201 });
+      const edit = await other.api('POST', 'queues/default/tasks/x:edit_payload', { payload: { a: 1 } });
+      expect(edit).toMatchObject({ status: 400 });
+      await other.close();
+    });
+  });
+
+  test('reschedule moves a task to a time, or so far from now', async () => {
+    const due = async (id: string) => (await broker.getTask('default', id))!.nextProcessAt! - broker.clock.now() / 1000;
+    expect(await post('tasks/archived:reschedule', { process_in_seconds: 90 })).toMatchObject({ status: 204 });
+    expect(await post('tasks/scheduled:reschedule', { process_at: inSeconds(120) })).toMatchObject({ status: 204 });
+    expect([await due('archived'), await due('scheduled')]).toEqual([90, 120]);
+    expect(await post('tasks/active:reschedule', { process_in_seconds: 1 })).toMatchObject({ status: 409 });
+    for (const body of [{}, { process_in_seconds: 1, process_at: inSeconds(1) }, { process_at: 'x' }])
+      expect(await post('tasks/retry:reschedule', body)).toMatchObject({ status: 400 });
+  });
+
+  test('cancel says why, and what is to become of the task', async () => {
+    const how = { reason: 'withdrawn', outcome: 'archive' };
+    expect(await post('active_tasks/active:cancel', how)).toMatchObject({ status: 204 });
+    expect(await broker.findCancellations(['active'])).toMatchObject([{ id: 'active', ...how }]);
+    expect(await post('active_tasks:cancel_all', { reason: 'all' })).toMatchObject({ status: 204 });
+    expect(await broker.findCancellations(['active'])).toMatchObject([{ reason: 'all', outcome: 'retry' }]);
+    const batch = await post('active_tasks:batch_cancel', { task_ids: ['active', ' '] });
+    expect(batch).toMatchObject({ text: '{"canceled_ids":["active"],"error_ids":[" "]}\n' });
+    expect(await post('tasks/active:cancel', { outcome: 'archived' })).toMatchObject({ status: 400 });
+  });
+
+  test('an entry that runs now keeps its options, group and headers, too', async () => {
+    const entry = { id: 'a:b', spec: '@daily', taskType: 'report', taskPayload: Buffer.from('{}') };
+    const enqueueOptions = [
+      'Queue("low")',
+      'MaxRetry(2)',
+      'Group("g (1)")',
+      'Header(["k","v"])',
+      'TaskID("fixed")',
+      'Odd',
+    ];
+    const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
+    await broker.writeSchedulerEntries('s', [{ ...entry, enqueueOptions, ...times }], 60);
+    const { status, text } = await web.api('POST', `scheduler_entries/${encodeURIComponent('a:b')}:run`);
+    const { id } = JSON.parse(text) as { id: string };
+    expect([status, id]).not.toEqual([201, 'fixed']);
+    expect(await message(id, 'low')).toMatchObject({ maxRetry: 2, groupKey: 'g (1)', headers: { k: 'v' } });
+    expect(await web.api('POST', 'scheduler_entries/nobody:run')).toMatchObject({ status: 404 });
+  });
+
+  describe('live', () => {
+    interface Live {
+      sequence: number;
+      samples: { t: string; queues: Record<string, { pending: number; processed_total: number }> }[];
+    }
+    const live = (since = 0) => web.get<Live>(`live?since=${since}`);
+
+    it('samples once in each period, whoever asks, and tells only what is new', async () => {
+      broker.clock.advance(2000);
+      const first = await live();
+      expect(first.samples.at(-1)!.queues).toMatchObject({ default: { pending: 1, processed_total: 3 } });
+      expect(await Promise.all([live(first.sequence), live(first.sequence)])).toMatchObject([
+        { samples: [], sequence: first.sequence },
+        { samples: [] },
+      ]);
+      await post('pending_tasks/pending:archive');
+      broker.clock.advance(2000);
+      const next = await live(first.sequence);
+      expect(next.samples).toHaveLength(1);
+      expect(next.samples[0]!.queues).toMatchObject({ default: { pending: 0 } });
+      expect(Date.parse(next.samples[0]!.t)).toBe(next.sequence);
+      expect((await live()).samples.length).toBeGreaterThanOrEqual(2);
+    });
+
+    it('forgets what is older than a quarter of an hour', async () => {
+      await live();
+      broker.clock.advance(15 * 60_000);
+      expect((await live()).samples).toHaveLength(1);
+    });
+  });
+
+  test('an answer is used again until the next period, or until something is changed here', async () => {
+    const size = async () => (await web.get<{ queues: { size: number }[] }>('queues')).queues[0]!.size;
+    broker.clock.advance(2000);
+    expect(await size()).toBe(7);
+    await web.client.enqueue('x');
+    expect(await size()).toBe(7);
+    broker.clock.advance(2000);
+    expect(await size()).toBe(8);
+    await post('tasks', { type: 'x' });
+    expect(await size()).toBe(9);
+  });
+});

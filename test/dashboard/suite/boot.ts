@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { Test } from '@nestjs/testing';
+import { AsynqModule, InvalidOptionError } from 'nestjs-asynq';
+import { AsynqDashboardModule, type AsynqDashboardOptions } from 'nestjs-asynq/dashboard';
+import { afterEach, expect, test, vi, describe } from 'vitest';
+import { packageVersion } from '../../../lib/dashboard/package-version.js';
+import { quiet, rejection } from '../../nest/support.js';
+
+describe('options', () => {
+  afterEach(() => vi.unstubAllEnvs());
+
+  const boot = async (options?: AsynqDashboardOptions) => {
+    const imports = [AsynqModule.forRoot({ connection: 'memory' }), AsynqDashboardModule.forRoot(options)];
+    const app = await Test.createTestingModule({ imports }).setLogger(quiet).compile();
+    await app.init();
+    await app.close();
+  };
+  const allow = { canActivate: () => true };
+
+  test.each(['production', 'test', ''])(
+    'does not start open to everyone when NODE_ENV is "%s"',
+    async (environment) => {
+      vi.stubEnv('NODE_ENV', environment);
+      const { message } = await rejection(boot());
+      expect(message).toMatch(/"\/asynq" would be open to everyone.*guards.*access.*NODE_ENV is "development"/);
+    },
+  );
+
+  test.each([{ guards: [allow] }, { access: 'view' as const }, { access: () => undefined }])(
+    'starts in production when somebody said who may come in: %j',
+    async (options) => {
+      vi.stubEnv('NODE_ENV', 'production');
+      await expect(boot(options)).resolves.toBeUndefined();
+    },
+  );
+
+  test('starts without either for development', async () => {
+    vi.stubEnv('NODE_ENV', 'development');
+    await expect(boot()).resolves.toBeUndefined();
+  });
+
+  test.each([
+    [{ acess: 'view' }, /unknown AsynqDashboardModule option "acess"; did you mean "access"/],
+    [{ access: 'destory' }, /option access is "destory"; did you mean "destroy"/],
+    [{ path: '/a b' }, /option path must be a plain path .*not "\/a b"/],
+    [{ path: '/a/../b' }, /option path/],
+    [{ guards: [class Nothing {}] }, /option guards must be an array of guards/],
+    [{ readOnly: 'yes' }, /option readOnly must be true or false, not "yes"/],
+    [{ refresh: '10ms' }, /option refresh must be from 250ms to 1h/],
+    [{ redact: [{ types: 'user:' }] }, /unknown key of .*redact\[0\] "types"; did you mean "type"/],
+    [{ redact: [{ type: 'user:', fields: ['a..b'] }] }, /redact\[0\]\.fields must be/],
+    [{ decoders: [{ name: 'x' }] }, /decoders\[0\]\.decode must be a function/],
+    [{ prometheus: 'prometheus:9090' }, /option prometheus must be an address/],
+    [{ trustedOrigins: ['ops.example.com'] }, /option trustedOrigins must be origins/],
+  ])('refuses %j', (options, message) => {
+    const make = () => AsynqDashboardModule.forRoot(options as AsynqDashboardOptions);
+    expect(make).toThrow(InvalidOptionError);
+    expect(make).toThrow(message);
+  });
+
+  test('refuses a connection nobody made', async () => {
+    const { message } = await rejection(boot({ access: 'view', connection: 'biling' }));
+    expect(message).toContain('the dashboard at "/asynq" is for the connection "biling"');
+  });
+
+  test('knows its own version', () => {
+    expect(packageVersion).toBe(JSON.parse(readFileSync('package.json', 'utf8')).version);
+  });
+});
