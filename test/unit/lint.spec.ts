@@ -55,8 +55,10 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
     forbidden: ['../../rest/controller.js', '../../../errors.js', '../../../inspector/inspector.js', '@nestjs/common'],
   },
   'lib/client/client.ts': {
-    allowed: ['../broker/broker.js', '../task/options.js'],
+    allowed: ['../broker/broker.js', '../task/options.js', '../tracing/tracing.js'],
     forbidden: [
+      '../tracing/opentelemetry/load.js',
+      '@opentelemetry/api',
       '../broker/redis/redis-broker.js',
       '../broker/memory/memory-broker.js',
       '../server/server.js',
@@ -77,6 +79,18 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
       'rxjs',
       'ioredis',
     ],
+  },
+  'lib/tracing/tracing.ts': {
+    allowed: ['../events/events.js', '../wire/message.js'],
+    forbidden: ['./opentelemetry/load.js', '../broker/broker.js', '@opentelemetry/api'],
+  },
+  'lib/tracing/opentelemetry/load.ts': {
+    allowed: ['../tracing.js', '../../errors.js', '@opentelemetry/api'],
+    forbidden: ['../../client/client.js', '../../server/server.js', '@nestjs/common'],
+  },
+  'lib/streaming/event-writer.ts': {
+    allowed: ['../broker/broker.js', '../events/events.js'],
+    forbidden: ['../server/server.js', '../nest/module.js', 'rxjs', '@opentelemetry/api'],
   },
   'lib/telemetry/task-log.ts': {
     allowed: ['../events/events.js', '../logger.js'],
