@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Moment } from '../../../lib/dashboard/web/live/live.js';
 import { rates, recent, sums, thin } from '../../../lib/dashboard/web/live/series.js';
+import { sumDays } from '../../../lib/dashboard/web/pages/sum-days.js';
 import { bytes, compact, duration, instant, percent, rate, relative } from '../../../lib/dashboard/web/text/format.js';
 import { linePath, niceTime, niceTop, runs, stacked } from '../../../lib/dashboard/web/ui/chart-geometry.js';
 import { batchResult, allResult } from '../../../lib/dashboard/web/list/verbs.js';
@@ -55,6 +56,15 @@ describe('series of the charts', () => {
     const { times: fewer, series } = thin(times, [{ name: 'n', tone: 't', values }]);
     expect(fewer).toHaveLength(120);
     expect(series[0]?.values.slice(0, 4)).toEqual([undefined, undefined, 0.5, 0.5]);
+  });
+
+  it('of days begin where something was done, but are not too few', () => {
+    const days = Array.from({ length: 40 }, (_, index) => ({
+      ...{ queue: 'q', failed: 0, processed: index === 25 ? 3 : 0 },
+      date: new Date(Date.UTC(2026, 0, index + 1)).toISOString().slice(0, 10),
+    }));
+    expect(sumDays({ a: days, b: days }).map(({ processed }) => processed)).toEqual([6, ...Array(14).fill(0)]);
+    expect(sumDays({ a: days.slice(30) })).toHaveLength(10);
   });
 
   it('have axes that end at round numbers', () => {

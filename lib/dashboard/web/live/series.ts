@@ -49,9 +49,13 @@ export function rates(moments: readonly Moment[], pick: Pick, queue?: string): (
 const BUCKETS = 120;
 
 /** Means of neighbours, when there are more values than a chart has room for. Buckets stay where they are while time goes on. */
-export function thin(times: readonly number[], series: readonly Series[]): { times: number[]; series: Series[] } {
+export function thin(
+  times: readonly number[],
+  series: readonly Series[],
+  most = BUCKETS,
+): { times: number[]; series: Series[] } {
   const span = (times.at(-1) ?? 0) - (times[0] ?? 0);
-  const size = Math.max(1, Math.ceil(span / BUCKETS / 1000) * 1000);
+  const size = Math.max(1, Math.ceil(span / most / 1000) * 1000);
   const buckets = new Map<number, number[]>();
   for (const [index, time] of times.entries()) {
     const bucket = Math.floor(time / size);

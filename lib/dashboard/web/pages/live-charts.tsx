@@ -17,6 +17,7 @@ export function LiveCharts({ queue }: { queue?: string }) {
   const pending = sums(moments, (sample) => sample.pending, queue);
   const waiting = sums(moments, (sample) => sample.scheduled + sample.aggregating, queue);
   const retry = sums(moments, (sample) => sample.retry, queue);
+  const backlog = [pending, retry, waiting].reduce((total, values) => total + (values.at(-1) ?? 0), 0);
   const share = percent(recent(failed), recent(processed));
   return (
     <div class="charts">
@@ -32,12 +33,13 @@ export function LiveCharts({ queue }: { queue?: string }) {
       <Chart
         {...{
           title: 'Backlog',
-          unit: 'pending',
-          figure: compact(pending.at(-1) ?? 0),
+          unit: 'waiting',
+          figure: compact(backlog),
           times,
           format: compact,
           stack: true,
         }}
+        note={`${compact(pending.at(-1) ?? 0)} pending`}
         series={[
           { name: 'pending', tone: 'pending', values: pending },
           { name: 'retry', tone: 'retry', values: retry },

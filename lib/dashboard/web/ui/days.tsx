@@ -1,6 +1,10 @@
 import type { Daily } from '../api/types.js';
 import { count, percent } from '../text/format.js';
 
+/** The month only where it begins. */
+const labelOf = (date: string, index: number): string =>
+  index === 0 || date.endsWith('-01') ? date.slice(5) : date.slice(8);
+
 /** Days as bars, oldest first: succeeded below, failed on top. */
 export function Days({ title, days }: { title: string; days: readonly Daily[] }) {
   const top = Math.max(1, ...days.map(({ processed }) => processed));
@@ -23,9 +27,9 @@ export function Days({ title, days }: { title: string; days: readonly Daily[] })
             </tr>
           </thead>
           <tbody>
-            {days.map((day) => (
+            {days.map((day, index) => (
               <tr key={day.date} title={`${day.date}: ${count(day.processed)} processed, ${count(day.failed)} failed`}>
-                <th scope="row">{day.date.slice(5)}</th>
+                <th scope="row">{labelOf(day.date, index)}</th>
                 <td>
                   <span class="sr-only">
                     {count(day.processed)} processed, {count(day.failed)} failed

@@ -1,15 +1,19 @@
+import { thin } from '../live/series.js';
 import { HEIGHT, areaPath, linePath, runs, WIDTH } from './chart-geometry.js';
 
+/** More values than this are a smear at that size. */
+const POINTS = 24;
+
 /** A line the size of a word; the number beside it says what counts. */
-export function Spark({
-  times,
-  values,
-  tone,
-}: {
+interface SparkProps {
   times: readonly number[];
   values: readonly (number | undefined)[];
   tone: string;
-}) {
+}
+
+export function Spark({ tone, ...all }: SparkProps) {
+  const { times, series } = thin(all.times, [{ name: '', tone, values: all.values }], POINTS);
+  const values = series[0]?.values ?? [];
   const top = Math.max(0, ...values.map((value) => value ?? 0)) * 1.1 || 1;
   const scale = { from: times[0] ?? 0, to: times.at(-1) ?? 1, top };
   return (

@@ -1,0 +1,17 @@
+import type { Daily } from '../api/types.js';
+
+const SHOWN = 30;
+/** Before the first day on which anything was done, no more than this many are seen in all. */
+const FEWEST = 10;
+
+/** Sums the days of all queues; oldest first. */
+export function sumDays(stats: Readonly<Record<string, readonly Daily[]>>): Daily[] {
+  const days = new Map<string, Daily>();
+  for (const { date, processed, failed } of Object.values(stats).flat()) {
+    const day = days.get(date) ?? { queue: '', date, processed: 0, failed: 0 };
+    days.set(date, { ...day, processed: day.processed + processed, failed: day.failed + failed });
+  }
+  const all = [...days.values()].sort((a, b) => (a.date < b.date ? -1 : 1)).slice(-SHOWN);
+  const first = all.findIndex(({ processed }) => processed > 0);
+  return all.slice(Math.max(0, Math.min(first < 0 ? all.length : first, all.length - FEWEST)));
+}
