@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { InvalidOptionError } from '../errors.js';
 import { describe, nearest } from '../validation.js';
 import { openDashboard } from './dashboard.messages.js';
@@ -8,9 +9,22 @@ export const DASHBOARD_ROLES = ['view', 'act', 'destroy'] as const;
 /** `view`: look. `act`: also pause, run, archive, cancel, reschedule, edit, clone, enqueue. `destroy`: also delete. */
 export type DashboardRole = (typeof DASHBOARD_ROLES)[number];
 
-/** @param Request the platform's request, as guards see it */
-export type DashboardAccess<Request = never> =
-  DashboardRole | ((request: Request) => DashboardRole | undefined | Promise<DashboardRole | undefined>);
+/** What Express' and Fastify's requests have in common; `user` where guards have put one there. */
+export interface DashboardRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly user?: unknown;
+}
+
+/**
+ * A role for everybody, or a function that is asked about each request, after the guards. Its parameter can be given the platform's type, or
+ * `DashboardRequest & { user?: User }`.
+ */
+export type DashboardAccess =
+  | DashboardRole
+  // As a method, so that a function of a narrower request fits.
+  | { answer(request: DashboardRequest): DashboardRole | undefined | Promise<DashboardRole | undefined> }['answer'];
 
 const isRole = (value: unknown): value is DashboardRole => DASHBOARD_ROLES.some((role) => role === value);
 

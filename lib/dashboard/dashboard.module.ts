@@ -36,7 +36,7 @@ const CONTROLLERS = 'ASYNQ_DASHBOARD_CONTROLLERS';
  * Closed by default: without `guards` and without `access` the application does not start, unless NODE_ENV is `development`.
  *
  * @example
- * AsynqDashboardModule.forRoot({ path: '/asynq', guards: [AdminGuard], access: (request) => request.user.role })
+ * AsynqDashboardModule.forRoot({ path: '/asynq', guards: [AdminGuard], access: ({ user }) => (isAdmin(user) ? 'destroy' : 'view') })
  */
 @Module({})
 export class AsynqDashboardModule implements NestModule {

@@ -7,6 +7,6 @@ export type {
   AsynqDashboardStatics,
   DashboardGuard,
 } from './dashboard.options.js';
-export type { DashboardAccess, DashboardRole } from './access.js';
+export type { DashboardAccess, DashboardRequest, DashboardRole } from './access.js';
 export type { DecodedTask, PayloadDecoder } from './payload/decoders.js';
 export type { Redaction, RedactionFunction, RedactionRule } from './payload/redactor.js';

@@ -14,7 +14,7 @@ import {
 } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
 import { AsynqModule, getAsynqClientToken, type AsynqClient } from 'nestjs-asynq';
-import { AsynqDashboardModule } from 'nestjs-asynq/dashboard';
+import { AsynqDashboardModule, type DashboardRequest } from 'nestjs-asynq/dashboard';
 import { map, tap } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PLATFORMS, startConsole, type ConsoleOptions, type TestConsole } from '../console.js';
@@ -60,8 +60,8 @@ describe('the application around the console', () => {
 
   describe.each(PLATFORMS)('on %s', (platform) => {
     it('the guards of the console decide who comes in, and access what he may do', async () => {
-      const access = ({ user }: { user: { role: 'act' } }) => user.role;
-      const web = await start({ guards: [TokenGuard], imports: [UsersModule], access: access as never }, { platform });
+      const access = ({ user }: DashboardRequest & { user: { role: 'act' } }) => user.role;
+      const web = await start({ guards: [TokenGuard], imports: [UsersModule], access }, { platform });
       expect(await web.api('GET', 'queues')).toMatchObject({
         status: 401,
         text: 'show your token\n',

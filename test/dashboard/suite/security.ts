@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import type { DashboardRequest } from 'nestjs-asynq/dashboard';
 import { arrangeEveryState } from '../../support/every-state.js';
 import { PLATFORMS, startConsole, type TestConsole } from '../console.js';
 
@@ -6,7 +7,7 @@ import { PLATFORMS, startConsole, type TestConsole } from '../console.js';
 
 describe('what an attacker tries', () => {
   const ROLES = ['view', 'act', 'destroy'] as const;
-  const access = ({ headers }: { headers: Record<string, string> }) =>
+  const access = ({ headers }: DashboardRequest) =>
     headers['x-role'] === 'broken' ? ('admin' as 'view') : ROLES.find((role) => role === headers['x-role']);
 
   /** Would be a script if anything took it for HTML. */
@@ -19,7 +20,7 @@ describe('what an attacker tries', () => {
       web.api(method, path, body, { 'x-role': role, ...headers });
 
     beforeAll(async () => {
-      web = await startConsole({ access: access as never }, { platform });
+      web = await startConsole({ access }, { platform });
       await arrangeEveryState(web.broker);
     });
     afterAll(() => web.close());
