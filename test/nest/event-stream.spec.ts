@@ -63,10 +63,13 @@ function fleet() {
   };
   /** Lets time pass until it is so. */
   const until = (condition: () => void): Promise<void> =>
-    vi.waitFor(async () => {
-      await clock.advance(250);
-      condition();
-    });
+    vi.waitFor(
+      async () => {
+        await clock.advance(250);
+        condition();
+      },
+      { timeout: 20_000, interval: 5 },
+    );
   return { broker, clock, start, follow, until };
 }
 

@@ -366,10 +366,13 @@ describe('listeners that take their time', () => {
     app.get(AsynqServer).events.on('listenersLeft', (event) => left.push(event));
     let closed = false;
     const closing = app.close().then(() => (closed = true));
-    await vi.waitFor(async () => {
-      await clock.advance(1_000);
-      expect(closed).toBe(true);
-    });
+    await vi.waitFor(
+      async () => {
+        await clock.advance(1_000);
+        expect(closed).toBe(true);
+      },
+      { timeout: 20_000, interval: 5 },
+    );
     await closing;
     expect(left).toEqual([{ listeners: 1 }]);
   });
