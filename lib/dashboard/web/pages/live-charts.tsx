@@ -39,7 +39,6 @@ export function LiveCharts({ queue }: { queue?: string }) {
           format: compact,
           stack: true,
         }}
-        note={`${compact(pending.at(-1) ?? 0)} pending`}
         series={[
           { name: 'pending', tone: 'pending', values: pending },
           { name: 'retry', tone: 'retry', values: retry },
@@ -49,7 +48,7 @@ export function LiveCharts({ queue }: { queue?: string }) {
       <Chart
         {...{
           title: 'Latency',
-          unit: 'oldest pending',
+          unit: 'oldest',
           figure: seconds(latency.at(-1) ?? 0),
           times,
           format: seconds,

@@ -18,6 +18,7 @@ function Totals({ queues }: { queues: readonly Queue[] }) {
   const failed = total(queues, (queue) => queue.failed);
   const facts: [string, string][] = [
     ['tasks stored', count(total(queues, ({ size }) => size))],
+    ['pending', count(total(queues, ({ pending }) => pending))],
     ['running now', count(total(queues, ({ active }) => active))],
     ['processed today', count(processed)],
     ['failed today', `${count(failed)} (${percent(failed, processed)})`],
