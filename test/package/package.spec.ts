@@ -18,14 +18,14 @@ describe('the tarball', () => {
 
   it('holds compiled code, Lua and the documents, nothing else', () => {
     const known =
-      /^(dist\/[\w./-]+\.(js|d\.ts)|docs\/(monitoring|kubernetes)\/[a-z-]+\.(json|yaml)|lua\/[\w./-]+\.lua|package\.json|LICENSE|(README|CHANGELOG|ARCHITECTURE|docs\/[a-z-]+)\.md)$/;
+      /^(dist\/[\w./-]+\.(js|d\.ts)|docs\/(monitoring|kubernetes)\/[a-z-]+\.(json|yaml)|lua\/[\w./-]+\.lua|package\.json|LICENSE|(README|CHANGELOG|ARCHITECTURE|docs\/[a-z-]+)\.md|docs\/console\.png)$/;
     expect(files.filter((path) => !known.test(path))).toEqual([]);
     expect(files.filter((path) => /\.spec\.|\.map$|test\//.test(path))).toEqual([]);
   });
 
-  it('holds the pages the README sends its readers to', () => {
+  it('holds the pages the README sends its readers to, and the picture it shows', () => {
     const pages = [...text('README.md').matchAll(/\]\((docs\/[^)]+)\)/g)].map(([, page]) => page);
-    expect(pages).toContain('docs/groups.md');
+    expect(pages).toEqual(expect.arrayContaining(['docs/groups.md', 'docs/console.png']));
     expect(files).toEqual(expect.arrayContaining(pages));
   });
 
