@@ -1,5 +1,9 @@
 // In one file, so that Nest, Fastify and the library are loaded once.
 import './suite/application.js';
 import './suite/boot.js';
-import './suite/payloads.js';
-import './suite/security.js';
+import './suite/decoders.js';
+import './suite/redaction.js';
+import './suite/attacks/access.js';
+import './suite/attacks/bodies.js';
+import './suite/attacks/cross-site.js';
+import './suite/attacks/paths.js';

@@ -1,0 +1,74 @@
+import { describe, expect, it, test } from 'vitest';
+import { arrangeEveryState } from '../../../support/every-state.js';
+import { PLATFORMS, startConsole } from '../../console.js';
+import { target } from './attacker.js';
+
+/* Who comes in without a role, or does more than his allows. */
+
+describe('access, attacked', () => {
+  describe.each(PLATFORMS)('on %s', (platform) => {
+    const attacked = target(platform);
+    const { as } = attacked;
+
+    it.each(['/asynq/', '/asynq/assets/x.js', '/asynq/api/queues', '/asynq/api/nothing'])(
+      'refuses %s to nobody',
+      async (path) => {
+        const { status, text } = await attacked.web.raw('GET', path);
+        expect([status, text]).toEqual([403, expect.stringContaining('you have no access to this dashboard')]);
+      },
+    );
+
+    it.each([
+      ['view', 'POST', 'queues/default:pause'],
+      ['view', 'POST', 'queues/default/archived_tasks/archived:run'],
+      ['view', 'POST', 'queues/default/tasks'],
+      ['view', 'DELETE', 'queues/default'],
+      ['act', 'DELETE', 'queues/default?force=true'],
+      ['act', 'DELETE', 'queues/default/archived_tasks/archived'],
+      ['act', 'DELETE', 'queues/default/tasks/archived'],
+      ['act', 'DELETE', 'queues/default/archived_tasks:delete_all'],
+      ['act', 'POST', 'queues/default/archived_tasks:batch_delete'],
+      ['act', 'DELETE', 'queues/default/groups/g/aggregating_tasks:delete_all'],
+    ])('the role %s may not %s %s', async (role, method, path) => {
+      const { status, headers } = await as(role, method, path);
+      expect([status, headers['x-asynq-error']]).toEqual([403, 'FORBIDDEN']);
+      expect(await attacked.web.broker.getTask('default', 'archived')).toMatchObject({ state: 'archived' });
+    });
+
+    it('takes a cancellation that deletes for a deletion', async () => {
+      const cancel = (outcome: string) => as('act', 'POST', 'queues/default/tasks/active:cancel', { outcome });
+      expect(await cancel('delete')).toMatchObject({ status: 403 });
+      expect(await cancel('archive')).toMatchObject({ status: 204 });
+    });
+
+    it('is closed when the function that should say so is wrong', async () => {
+      const { status, text } = await as('broken', 'GET', 'queues');
+      expect([status, text]).toEqual([500, "this did not work; the application's log says why\n"]);
+    });
+
+    it('offers only what the role may do', async () => {
+      const actions = async (role: string) =>
+        JSON.parse((await as(role, 'GET', 'queues/default/tasks/archived')).text).actions as string[];
+      expect(await actions('view')).toEqual([]);
+      expect(await actions('act')).toEqual(['run', 'reschedule', 'edit', 'clone']);
+      expect(await actions('destroy')).toEqual(['run', 'delete', 'reschedule', 'edit', 'clone']);
+    });
+  });
+
+  test('in read-only mode only looking is left, whatever the role', async () => {
+    const web = await startConsole({ access: 'destroy', readOnly: true });
+    await arrangeEveryState(web.broker);
+    for (const [method, path] of [
+      ['POST', 'queues/default:pause'],
+      ['DELETE', 'queues/default'],
+      ['POST', 'nothing'],
+    ] as const) {
+      const { status, text, headers } = await web.api(method, path);
+      expect([status, headers['x-asynq-error']]).toEqual([405, 'READ_ONLY']);
+      expect(text).toBe(`API Server is running in read-only mode: ${method} request is not allowed\n`);
+    }
+    expect(await web.get('config')).toMatchObject({ read_only: true });
+    expect(await web.get('queues/default/tasks/archived')).toMatchObject({ actions: [] });
+    await web.close();
+  });
+});
