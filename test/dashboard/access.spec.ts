@@ -6,4 +6,5 @@ import './suite/redaction.js';
 import './suite/attacks/access.js';
 import './suite/attacks/bodies.js';
 import './suite/attacks/cross-site.js';
+import './suite/attacks/oracles.js';
 import './suite/attacks/paths.js';

@@ -4,6 +4,7 @@ import type { TaskInfo } from '../../../task/info.js';
 import type { TaskOptions } from '../../../task/options.js';
 import type { Dashboard } from '../../dashboard.js';
 import { ApiError } from '../api-error.js';
+import { refuseLock, requireAsHidden, restoreHeaders } from '../copies.js';
 import { encodePayload, type PayloadBody, PAYLOAD_FIELDS, readPayload } from '../payload-body.js';
 import type { Call, Route } from '../route.js';
 import { amount, choice, ref, text, time } from '../schema.js';
@@ -25,6 +26,7 @@ async function enqueue(dashboard: Dashboard, { params, body, role }: Call) {
   const given = body as TaskBody & { type: string };
   const options = { ...readOptions(given), queue: params.queue! };
   const payload = readPayload(given, dashboard.codec);
+  refuseLock(dashboard.presenter, { type: given.type, queue: params.queue! }, given.unique_seconds);
   return showTask(dashboard, await put(dashboard, { type: given.type, payload, options }), role);
 }
 
@@ -36,22 +38,24 @@ async function find({ inspector }: Dashboard, { params }: Call): Promise<TaskInf
 
 /** The bytes are copied here, so that also a payload can be cloned that its cloner may not see. */
 async function clone(dashboard: Dashboard, call: Call) {
+  const { presenter, codec, now } = dashboard;
   const task = await find(dashboard, call);
-  const { queue = task.queue, ...changes } = (call.body ?? {}) as TaskBody & { queue?: string };
+  const { queue = task.queue, type = task.type, ...changes } = (call.body ?? {}) as TaskBody & { queue?: string };
+  const headers = restoreHeaders(presenter, task, changes.headers);
+  const payload = readPayload(changes, codec);
+  requireAsHidden(presenter, task, { type, queue, headers, samePayload: payload === undefined });
+  refuseLock(presenter, { type, queue }, changes.unique_seconds);
   const copied = { value: task.payload.length > 0 ? task.payload : undefined, codec: bytesCodec };
-  const made = await put(dashboard, {
-    type: changes.type ?? task.type,
-    payload: readPayload(changes, dashboard.codec) ?? copied,
-    options: overlay({ ...optionsOf(task, dashboard.now), queue }, readOptions(changes)),
-  });
+  const options = overlay({ ...optionsOf(task, now), queue }, { ...readOptions(changes), headers });
+  const made = await put(dashboard, { type, payload: payload ?? copied, options });
   return showTask(dashboard, made, call.role);
 }
 
 /** Without the id, the time to start at, a deadline that has passed, and the lock, which is the other task's. */
 function optionsOf(task: TaskInfo, now: number): TaskOptions {
   const deadline = task.deadline && task.deadline.getTime() > now ? task.deadline : undefined;
-  const { maxRetry, timeout, retention, headers } = task;
-  return { maxRetry, timeout, retention, headers, deadline, ...(task.group !== '' && { group: task.group }) };
+  const { maxRetry, timeout, retention } = task;
+  return { maxRetry, timeout, retention, deadline, ...(task.group !== '' && { group: task.group }) };
 }
 
 async function editPayload(dashboard: Dashboard, call: Call): Promise<void> {
