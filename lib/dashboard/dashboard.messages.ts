@@ -28,6 +28,10 @@ export const forbidden = (needed: string, has: string | undefined): string =>
 export const crossOrigin = (from: string): string =>
   `this request comes from another site (${from}) and was refused; if it is yours, add its origin to the dashboard's option trustedOrigins`;
 
+export const foreignHost = (host: string): string =>
+  `open to everyone for development, this dashboard answers only by localhost or an IP address, not by ${JSON.stringify(host)}, which ` +
+  'a page of another site could stand behind; give it the option `guards` or `access`, or add the origin to trustedOrigins';
+
 export const notJson = (type: string): string =>
   `the body is ${type}; send JSON, and say so with the header Content-Type: application/json (curl: -H 'Content-Type: application/json')`;
 

@@ -94,7 +94,7 @@ function makeDashboard(
   const resolved = resolveSettings(settings);
   const open = requireClosed(path, guards, resolved.access, process.env.NODE_ENV);
   if (open) new Logger('AsynqDashboard').warn(openForDevelopment(path));
-  return new Dashboard(registry, connection, resolved, path);
+  return new Dashboard(registry, connection, resolved, path, open);
 }
 
 function settingsProviders({ useFactory, inject = [], useClass, useExisting }: AsynqDashboardAsyncOptions): Provider[] {

@@ -23,6 +23,8 @@ export class Dashboard implements OnModuleInit {
     readonly connectionName: string,
     readonly settings: ResolvedSettings,
     private readonly path: string,
+    /** Whether everybody may do everything, as nobody said who may. */
+    readonly isOpen: boolean,
   ) {
     this.presenter = new Presenter(settings);
   }

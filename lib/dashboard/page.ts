@@ -1,7 +1,7 @@
 import type { Dashboard } from './dashboard.js';
 import { pageMissing } from './dashboard.messages.js';
 import { ApiError, toErrorReply } from './rest/api-error.js';
-import { requireOwnSite, requireRole } from './rest/dispatcher.js';
+import { requireOwnHost, requireOwnSite, requireRole } from './rest/dispatcher.js';
 import { type HttpRequest, pathOf } from './rest/http-request.js';
 import { type Outgoing, plain } from './rest/responder.js';
 import { webAsset } from './web-assets.js';
@@ -38,6 +38,7 @@ async function find(dashboard: Dashboard, request: HttpRequest): Promise<Outgoin
   const path = pathOf(request.originalUrl);
   const asset = ASSET.exec(path)?.[1];
   if (asset !== undefined) requireOwnSite(dashboard, request);
+  else requireOwnHost(dashboard, request);
   await requireRole(dashboard, request);
   if (asset !== undefined) return serveAsset(request, asset);
   if (!isRoot(request)) return { status: 404, ...plain('there is nothing here') };

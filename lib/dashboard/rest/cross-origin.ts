@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
 
 const OWN_SITE = ['same-origin', 'none'];
 
@@ -6,7 +7,7 @@ const OWN_SITE = ['same-origin', 'none'];
  * Where a request comes from that a page of another site has a browser send; `undefined` for every other. Browsers say so
  * themselves (Sec-Fetch-Site); those that do not, on plain HTTP, name the page's origin. What says neither is no browser.
  *
- * @param reads whether the request only reads, as navigation does: a link may lead here from anywhere
+ * @param reads whether the request only reads: navigation may lead here from anywhere
  * @param trusted origins that count as ours
  */
 export function foreignSource(
@@ -21,12 +22,35 @@ export function foreignSource(
     if (OWN_SITE.includes(site) || (reads && single(headers['sec-fetch-mode']) === 'navigate')) return undefined;
     return origin ?? site;
   }
-  if (origin === undefined || reads) return undefined;
-  return hostOf(origin) === single(headers.host)?.toLowerCase() ? undefined : origin;
+  // A page that reads names its origin only where it would read across sites, which an application may allow all of them.
+  return origin === undefined || hostOf(origin) === requestedHost(headers)?.toLowerCase() ? undefined : origin;
 }
+
+/** HTTP/2 has no Host header, but a field that says the same. */
+export const requestedHost = (headers: IncomingHttpHeaders): string | undefined =>
+  single(headers.host ?? headers[':authority']);
+
+const HOST = /^(?:\[([\da-f:.]+)\]|([^:[\]]+))(?::\d+)?$/i;
+
+/**
+ * Whether a page of another site cannot have come by this name: whoever owns a name can have it lead to this machine (DNS rebinding), and
+ * then is the same site for a browser; but nobody owns an address, nor `localhost`.
+ */
+export function isUnownedHost(host: string): boolean {
+  const [, bracketed, plain = ''] = HOST.exec(host) ?? [];
+  return isIP(bracketed ?? plain) > 0 || /^(?:.+\.)?localhost$/i.test(plain);
+}
+
+/** Whether the host is that of a trusted origin. */
+export const isTrustedHost = (host: string, trusted: ReadonlySet<string>): boolean =>
+  [...trusted].some((origin) => hostOf(origin) === host.toLowerCase());
 
 /** Of a header given twice, none: it must not be read in one way here and in another elsewhere. */
 const single = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(', ') : value;
 
-const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined);
+/** Of an origin as browsers write it, and of nothing else that leads to the same host. */
+const hostOf = (origin: string): string | undefined => {
+  const url = URL.canParse(origin) ? new URL(origin) : undefined;
+  return url?.origin === origin ? url.host : undefined;
+};

@@ -1,8 +1,8 @@
 import { mayDo, roleOf, type DashboardRole } from '../access.js';
 import type { Dashboard } from '../dashboard.js';
-import { crossOrigin, forbidden, readOnlyMode } from '../dashboard.messages.js';
+import { crossOrigin, forbidden, foreignHost, readOnlyMode } from '../dashboard.messages.js';
 import { ApiError } from './api-error.js';
-import { foreignSource } from './cross-origin.js';
+import { foreignSource, isTrustedHost, isUnownedHost, requestedHost } from './cross-origin.js';
 import { type HttpRequest, pathOf, queryOf, segmentsOf } from './http-request.js';
 import { openApiRoute } from './openapi.js';
 import { readBody } from './read-body.js';
@@ -20,8 +20,18 @@ export async function requireRole({ settings }: Dashboard, request: HttpRequest)
   return role;
 }
 
+/** @throws ApiError where only the network keeps others out, and a page of another site may stand behind the name that was asked for */
+export function requireOwnHost({ isOpen, settings }: Dashboard, { headers }: HttpRequest): void {
+  if (!isOpen) return;
+  const host = requestedHost(headers) ?? '';
+  if (isUnownedHost(host) || isTrustedHost(host, settings.trustedOrigins)) return;
+  throw new ApiError('CROSS_ORIGIN', foreignHost(host));
+}
+
 /** @throws ApiError when a page of another site had it sent */
-export function requireOwnSite({ settings }: Dashboard, request: HttpRequest): void {
+export function requireOwnSite(dashboard: Dashboard, request: HttpRequest): void {
+  requireOwnHost(dashboard, request);
+  const { settings } = dashboard;
   const reads = request.method === 'GET' || request.method === 'HEAD';
   const source = foreignSource(request.headers, reads, settings.trustedOrigins);
   if (source !== undefined) throw new ApiError('CROSS_ORIGIN', crossOrigin(source));
