@@ -107,3 +107,17 @@ export function requireNonBlank(value: unknown, name: string, Failure: ErrorClas
 export function requireFunction(value: unknown, name: string, Failure: ErrorClass): void {
   if (typeof value !== 'function') throw new Failure(`${name} must be a function, not ${describe(value)}`);
 }
+
+/** @throws `Failure` unless the value is an array of guards as Nest knows them: classes, or instances */
+export function requireGuards(value: unknown, name: string, Failure: ErrorClass): void {
+  const kind = 'guards: classes or instances with canActivate()';
+  if (!Array.isArray(value)) throw new Failure(`${name} must be an array of ${kind}, not ${describe(value)}`);
+  const index = value.findIndex((guard) => !isGuard(guard));
+  if (index < 0) return;
+  throw new Failure(`${name}[${index}] must be one of ${kind}, not ${describe(value[index])}`);
+}
+
+function isGuard(guard: unknown): boolean {
+  const maker = typeof guard === 'function' ? (guard.prototype as unknown) : guard;
+  return typeof (maker as { canActivate?: unknown } | null | undefined)?.canActivate === 'function';
+}

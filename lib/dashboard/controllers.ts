@@ -73,9 +73,18 @@ export function makeControllers({ path, version: given, guards }: ResolvedStatic
       decorate(AsynqDashboardApiController, 'get', Get(rest));
       decorate(AsynqDashboardApiController, 'post', Post(rest));
       decorate(AsynqDashboardApiController, 'delete', Delete(rest));
-      decorate(AsynqDashboardPageController, 'page', Get(['', path === '/' ? `assets/${rest}` : rest]));
+      decorate(AsynqDashboardPageController, 'page', Get(pagePaths(platform, path)));
     },
   };
+}
+
+/**
+ * Below the path may be more than the console: probes, metrics, a second console. Express takes the first route that fits, so there must be
+ * no more than the page has; Fastify takes the most precise one, and needs the wildcard for the slash at the end.
+ */
+function pagePaths(platform: string, path: string): string[] {
+  if (platform === 'fastify') return ['', path === '/' ? 'assets/*' : '*'];
+  return ['', '{/}', 'assets/*path'];
 }
 
 function decorate(target: Type, method: string, decorator: MethodDecorator): void {

@@ -38,5 +38,11 @@ export const notJson = (type: string): string =>
 export const tooLarge = (most: number): string =>
   `the body is larger than ${most.toLocaleString('en-US')} bytes; send several requests`;
 
+export const noBodyParser =
+  "the application reads no JSON bodies (bodyParser: false?), so nothing can be sent to the dashboard; app.useBodyParser('json') lets it";
+
+export const twoAt = (path: string): string =>
+  `there are two dashboards at "${path}", of which only one would be reached; give one of them another \`path\``;
+
 export const pageMissing =
   'the page of the dashboard has not been built; in the repository of nestjs-asynq: npm run build';

@@ -5,15 +5,18 @@ import {
   type MiddlewareConsumer,
   Module,
   type NestModule,
+  Optional,
   type Provider,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { InvalidOptionError } from '../errors.js';
 import { AsynqCoreModule } from '../nest/asynq-core.module.js';
 import { ConnectionRegistry } from '../nest/connection.registry.js';
+import { notForRoot } from '../nest/nest.messages.js';
 import { requireClosed } from './access.js';
 import { type DashboardControllers, makeControllers } from './controllers.js';
 import { Dashboard } from './dashboard.js';
-import { openForDevelopment } from './dashboard.messages.js';
+import { openForDevelopment, twoAt } from './dashboard.messages.js';
 import {
   type AsynqDashboardAsyncOptions,
   type AsynqDashboardOptions,
@@ -41,9 +44,11 @@ const CONTROLLERS = 'ASYNQ_DASHBOARD_CONTROLLERS';
 @Module({})
 export class AsynqDashboardModule implements NestModule {
   constructor(
-    @Inject(CONTROLLERS) private readonly controllers: DashboardControllers,
+    @Optional() @Inject(CONTROLLERS) private readonly controllers: DashboardControllers | null,
     private readonly host: HttpAdapterHost,
-  ) {}
+  ) {
+    if (!controllers) throw new InvalidOptionError(notForRoot('AsynqDashboardModule'));
+  }
 
   /** @throws InvalidOptionError at once when an option is wrong */
   static forRoot(options: AsynqDashboardOptions = {}): DynamicModule {
@@ -63,7 +68,7 @@ export class AsynqDashboardModule implements NestModule {
 
   /** Nest's hook for middleware is the moment at which the platform is known and no route is made yet. */
   configure(_consumer: MiddlewareConsumer): void {
-    this.controllers.route(this.host.httpAdapter.getType());
+    this.controllers!.route(this.host.httpAdapter.getType());
   }
 }
 
@@ -88,13 +93,27 @@ function define(statics: ResolvedStatics, providers: Provider[]): DynamicModule 
 
 function makeDashboard(
   registry: ConnectionRegistry,
-  { path, connection, guards }: ResolvedStatics,
+  { path, connection, guards, version }: ResolvedStatics,
   settings: AsynqDashboardSettings,
 ): Dashboard {
+  claim(registry, path, version);
   const resolved = resolveSettings(settings);
   const open = requireClosed(path, guards, resolved.access, process.env.NODE_ENV);
   if (open) new Logger('AsynqDashboard').warn(openForDevelopment(path));
   return new Dashboard(registry, connection, resolved, path, open);
+}
+
+/** The places of dashboards, by application. */
+const places = new WeakMap<ConnectionRegistry, Set<string>>();
+
+/** Express would give every request to the first of two, and Fastify name neither. @throws InvalidOptionError */
+function claim(application: ConnectionRegistry, path: string, version: ResolvedStatics['version']): void {
+  const taken = places.get(application) ?? new Set();
+  places.set(application, taken);
+  for (const place of [version ?? ''].flat().map((each) => `${path} ${each}`)) {
+    if (taken.has(place)) throw new InvalidOptionError(twoAt(path));
+    taken.add(place);
+  }
 }
 
 function settingsProviders({ useFactory, inject = [], useClass, useExisting }: AsynqDashboardAsyncOptions): Provider[] {

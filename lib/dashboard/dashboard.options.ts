@@ -1,14 +1,28 @@
-import type { DynamicModule, InjectionToken, ModuleMetadata, OptionalFactoryDependency, Type } from '@nestjs/common';
+import type {
+  CanActivate,
+  DynamicModule,
+  InjectionToken,
+  ModuleMetadata,
+  OptionalFactoryDependency,
+  Type,
+} from '@nestjs/common';
 import { InvalidOptionError } from '../errors.js';
 import { type Duration, parseDuration } from '../duration.js';
-import { describe, rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../validation.js';
+import {
+  describe,
+  rejectUnknownKeys,
+  requireGuards,
+  requireInteger,
+  requireNonBlank,
+  requireObject,
+} from '../validation.js';
 import { type DashboardAccess, checkAccess } from './access.js';
 import { misplacedStatic, noOptionsSource } from './dashboard.messages.js';
 import { checkDecoders, type PayloadDecoder } from './payload/decoders.js';
 import { checkRedaction, type Redaction } from './payload/redactor.js';
 
-/** What a class given to `guards` looks like; an instance does, too. */
-export type DashboardGuard = Type | object;
+/** A class with `canActivate`, which Nest makes, or an instance of one. */
+export type DashboardGuard = Type<CanActivate> | CanActivate;
 
 /** What Nest must know before any factory runs. In `forRootAsync` these stand beside `useFactory`. */
 export interface AsynqDashboardStatics {
@@ -123,9 +137,7 @@ export function resolveAsyncStatics(options: AsynqDashboardAsyncOptions): Resolv
 function resolveStatics(statics: AsynqDashboardStatics): ResolvedStatics {
   const { path = '/asynq', connection = 'default', guards = [], imports = [], version } = statics;
   requireNonBlank(connection, option('connection'), InvalidOptionError);
-  if (!Array.isArray(guards) || !guards.every(isGuard)) {
-    throw wrong('guards', guards, 'an array of guards: classes or instances with canActivate()');
-  }
+  requireGuards(guards, option('guards'), InvalidOptionError);
   if (!Array.isArray(imports)) throw wrong('imports', imports, 'an array of modules');
   const texts = version === undefined || (Array.isArray(version) ? version : [version]).every(isText);
   if (!texts) throw wrong('version', version, "text, or an array of texts, as in Nest's @Version()");
@@ -133,11 +145,6 @@ function resolveStatics(statics: AsynqDashboardStatics): ResolvedStatics {
 }
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
-
-function isGuard(guard: unknown): boolean {
-  const maker = typeof guard === 'function' ? (guard.prototype as unknown) : guard;
-  return typeof (maker as { canActivate?: unknown } | undefined)?.canActivate === 'function';
-}
 
 function checkPath(path: unknown): string {
   if (

@@ -9,7 +9,7 @@ interface HttpResponse {
 }
 
 /** The controller for one path; it answers by itself, so that interceptors that wrap responses leave it alone. */
-export function metricsController(path: string, guards: readonly Type<CanActivate>[]): Type {
+export function metricsController(path: string, guards: readonly (Type<CanActivate> | CanActivate)[]): Type {
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(...guards)
   class AsynqMetricsController {

@@ -1,6 +1,4 @@
 import { ConfigurableModuleBuilder, type DynamicModule } from '@nestjs/common';
-import { InvalidOptionError } from '../errors.js';
-import { requireNonBlank } from '../validation.js';
 import { AsynqCoreModule } from '../nest/asynq-core.module.js';
 import { metricsController } from './metrics.controller.js';
 import { resolveMetricsOptions, type AsynqMetricsExtras, type AsynqMetricsOptions } from './metrics.options.js';
@@ -16,7 +14,6 @@ export const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
     .build();
 
 function withController(definition: DynamicModule, { path, guards = [], imports = [] }: AsynqMetricsExtras) {
-  if (path !== undefined) requireNonBlank(path, 'AsynqMetricsModule option path', InvalidOptionError);
   const resolved = {
     provide: RESOLVED_METRICS_OPTIONS,
     useFactory: resolveMetricsOptions,

@@ -1,12 +1,22 @@
-import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  type DynamicModule,
+  Inject,
+  Module,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  Optional,
+} from '@nestjs/common';
+import { InvalidOptionError } from '../errors.js';
+import { AsynqCoreModule } from '../nest/asynq-core.module.js';
 import { ConnectionRegistry, type Connection } from '../nest/connection.registry.js';
 import { DEFAULT_CONNECTION } from '../nest/nest.constants.js';
+import { notForRoot } from '../nest/nest.messages.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import { ServerOrchestrator } from '../nest/server.orchestrator.js';
 import { ASYNQ_METRICS } from './asynq-metrics.js';
 import type { MetricDefinition } from './definition.js';
-import { ConfigurableModuleClass } from './metrics.module.definition.js';
-import type { ResolvedMetricsOptions } from './metrics.options.js';
+import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './metrics.module.definition.js';
+import { checkGiven, checkGivenAsync, type ResolvedMetricsOptions } from './metrics.options.js';
 import { RESOLVED_METRICS_OPTIONS } from './metrics.tokens.js';
 import { processMetrics, queueMetrics } from './own-metrics.js';
 import { QueueReader } from './queue-reader.js';
@@ -22,7 +32,7 @@ import { TaskTally } from './task-tally.js';
  * @example
  * imports: [AsynqModule.forRoot({ … }), AsynqMetricsModule.forRoot({ path: 'metrics' })]
  */
-@Module({})
+@Module({ imports: [AsynqCoreModule] })
 export class AsynqMetricsModule
   extends ConfigurableModuleClass
   implements OnApplicationBootstrap, OnApplicationShutdown
@@ -30,11 +40,24 @@ export class AsynqMetricsModule
   private readonly ends: (() => void)[] = [];
 
   constructor(
-    @Inject(RESOLVED_METRICS_OPTIONS) private readonly options: ResolvedMetricsOptions,
+    @Optional() @Inject(RESOLVED_METRICS_OPTIONS) private readonly options: ResolvedMetricsOptions,
     @Inject(ConnectionRegistry) private readonly connections: ConnectionRegistry,
     @Inject(ServerOrchestrator) private readonly orchestrator: ServerOrchestrator,
   ) {
     super();
+    if (!options) throw new InvalidOptionError(notForRoot('AsynqMetricsModule'));
+  }
+
+  /** @throws InvalidOptionError at once for an unknown option, a wrong path or guard; at boot for the others */
+  static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
+    checkGiven(options);
+    return super.forRoot(options);
+  }
+
+  /** The options from a factory or a class; `path`, `guards` and `imports` beside it. @throws InvalidOptionError */
+  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    checkGivenAsync(options);
+    return super.forRootAsync(options);
   }
 
   /** Before the servers start. @throws InvalidOptionError for an unknown connection, or names the registry has from elsewhere */
@@ -54,6 +77,7 @@ export class AsynqMetricsModule
 
   private wanted(): readonly Connection[] {
     const { connections: names } = this.options;
+    this.connections.requireSome('AsynqMetricsModule');
     if (!names) return this.connections.all();
     return names.map((name) => this.connections.get(name, 'AsynqMetricsModule option connections'));
   }

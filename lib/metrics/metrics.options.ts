@@ -2,7 +2,14 @@ import { register, type Registry } from 'prom-client';
 import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
 import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
-import { describe, rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../validation.js';
+import {
+  describe,
+  rejectUnknownKeys,
+  requireGuards,
+  requireInteger,
+  requireNonBlank,
+  requireObject,
+} from '../validation.js';
 import { DEFAULT_BUCKETS } from './buckets.js';
 import type { MetricsRegistry } from './registration.js';
 
@@ -35,8 +42,8 @@ export interface AsynqMetricsOptions {
 export interface AsynqMetricsExtras {
   /** Where the registry is to be had over HTTP, such as `metrics`. Default: nowhere, for applications that have that already. */
   path?: string;
-  /** Guards of that path. Default none: it is open, as Prometheus expects. */
-  guards?: readonly Type<CanActivate>[];
+  /** Guards of that path: classes, or instances. Default none: it is open, as Prometheus expects. */
+  guards?: readonly (Type<CanActivate> | CanActivate)[];
   /** Modules the guards need. */
   imports?: ModuleMetadata['imports'];
 }
@@ -67,11 +74,49 @@ const KNOWN: readonly (keyof AsynqMetricsOptions)[] = [
   'timeout',
 ];
 
+const EXTRAS: readonly (keyof AsynqMetricsExtras)[] = ['path', 'guards', 'imports'];
+const SOURCES = ['useFactory', 'useClass', 'useExisting'];
+
 const DEFAULT_PREFIX = 'nestjs_asynq_';
+
+/** The options as they are given to `forRoot`. @throws InvalidOptionError */
+export function checkGiven(options: AsynqMetricsOptions & AsynqMetricsExtras): void {
+  requireObject(options, 'AsynqMetricsModule options', InvalidOptionError);
+  rejectUnknownKeys(options, [...EXTRAS, ...KNOWN], 'AsynqMetricsModule option', InvalidOptionError);
+  checkExtras(options);
+}
+
+/** Those given to `forRootAsync`. @throws InvalidOptionError */
+export function checkGivenAsync(options: AsynqMetricsExtras): void {
+  requireObject(options, 'AsynqMetricsModule.forRootAsync options', InvalidOptionError);
+  const known = [...EXTRAS, ...SOURCES, 'inject', 'provideInjectionTokensFrom'];
+  rejectUnknownKeys(options, known, 'AsynqMetricsModule.forRootAsync option', InvalidOptionError);
+  if (!SOURCES.some((source) => source in options)) {
+    throw new InvalidOptionError(
+      `AsynqMetricsModule.forRootAsync needs one of ${SOURCES.join(', ')} to get the options from`,
+    );
+  }
+  checkExtras(options);
+}
+
+function checkExtras({ path, guards = [] }: AsynqMetricsExtras): void {
+  if (path !== undefined) requireNonBlank(path, 'AsynqMetricsModule option path', InvalidOptionError);
+  requireGuards(guards, 'AsynqMetricsModule option guards', InvalidOptionError);
+  if (path !== undefined || guards.length === 0) return;
+  throw new InvalidOptionError(
+    'AsynqMetricsModule option guards is for the route at `path`, and there is no path; give one, such as "metrics"',
+  );
+}
+
+const misplacedExtra = (key: string): string =>
+  `AsynqMetricsModule option ${key} cannot come from a factory: Nest needs it before the factory runs; ` +
+  'put it beside useFactory (or useClass, useExisting) in AsynqMetricsModule.forRootAsync';
 
 /** @throws InvalidOptionError naming the option, its value and the remedy */
 export function resolveMetricsOptions(options: AsynqMetricsOptions = {}): ResolvedMetricsOptions {
   requireObject(options, 'AsynqMetricsModule options', InvalidOptionError);
+  const misplaced = EXTRAS.find((key) => key in options);
+  if (misplaced) throw new InvalidOptionError(misplacedExtra(misplaced));
   rejectUnknownKeys(options, KNOWN, 'AsynqMetricsModule option', InvalidOptionError);
   const { connections, queues, asynqNames = true, prefix = DEFAULT_PREFIX } = options;
   if (connections !== undefined) checkNames(connections, 'connections');

@@ -1,4 +1,11 @@
-import { Inject, Module, type DynamicModule, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import {
+  Inject,
+  Module,
+  Optional,
+  type DynamicModule,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { InvalidOptionError } from '../errors.js';
 import { logEvents } from '../telemetry/log.js';
@@ -6,10 +13,11 @@ import { nestLogger } from './nest-logger.js';
 import { rejectUnknownKeys, requireNonBlank } from '../validation.js';
 import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './asynq-module.definition.js';
 import { EXTRAS, wrongOption, type AsynqModuleExtras } from './asynq-module.options.js';
+import { AsynqCoreModule } from './asynq-core.module.js';
 import type { Connection } from './connection.registry.js';
 import { CONNECTION } from './connection.tokens.js';
 import { moveInHookOrder } from './hook-order.js';
-import { noOptionsSource, optionsMissing } from './nest.messages.js';
+import { noOptionsSource, notForRoot, optionsMissing } from './nest.messages.js';
 import { closeConnection } from './server.orchestrator.js';
 import { TaskEventListeners } from './task-event.listeners.js';
 
@@ -24,14 +32,15 @@ const ASYNC_KEYS = [...SOURCES, 'imports', 'inject', 'provideInjectionTokensFrom
  * tells the rest to stop and puts their tasks back. Handlers and shutdown hooks can enqueue until the very end: client and
  * connections close in `onApplicationShutdown`, after that of every other module.
  */
-@Module({})
+@Module({ imports: [AsynqCoreModule] })
 export class AsynqModule extends ConfigurableModuleClass implements OnApplicationShutdown, OnModuleInit {
   constructor(
-    @Inject(CONNECTION) private readonly connection: Connection,
+    @Optional() @Inject(CONNECTION) private readonly connection: Connection,
     modules: ModulesContainer,
     private readonly listeners: TaskEventListeners,
   ) {
     super();
+    if (!connection) throw new InvalidOptionError(notForRoot('AsynqModule'));
     logEvents(connection.events, nestLogger(connection.name));
     moveInHookOrder(modules, AsynqModule, 'starts first, stops last');
   }

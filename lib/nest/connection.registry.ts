@@ -9,7 +9,7 @@ import type { EventWriter } from '../streaming/event-writer.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { AsynqTaskEvents } from './asynq-task-events.js';
 import type { ResolvedModuleOptions } from './asynq-module.options.js';
-import { connectionTwice, unknownConnection } from './nest.messages.js';
+import { connectionTwice, noConnection, unknownConnection } from './nest.messages.js';
 
 /** Everything one `AsynqModule.forRoot` made. */
 export interface Connection {
@@ -38,6 +38,11 @@ export class ConnectionRegistry {
 
   all(): readonly Connection[] {
     return [...this.connections.values()];
+  }
+
+  /** @throws InvalidOptionError when the application has none */
+  requireSome(what: string): void {
+    if (this.connections.size === 0) throw new InvalidOptionError(noConnection(what));
   }
 
   /**

@@ -9,6 +9,12 @@ const connectionCall = (name: string): string => (name === 'default' ? 'AsynqMod
 export const missingConnection = (name: string): string =>
   `${connectionCall(name)}: the option connection is missing; give ${CONNECTION_FORMS}`;
 
+export const notForRoot = (module: string): string =>
+  `${module} is imported as it is, and has no options then; import ${module}.forRoot({ … })`;
+
+export const noConnection = (module: string): string =>
+  `${module} has nothing to tell of: this application imports no AsynqModule.forRoot (or forRootAsync)`;
+
 export const optionsMissing = (method: string): string =>
   `AsynqModule.${method} needs an object of options, at least the connection: ${CONNECTION_FORMS}`;
 

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { INestApplication } from '@nestjs/common';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { PLATFORMS, startConsole, type TestConsole } from './console.js';
 
 /* How the page's files are served, whether they have been built or not. */
@@ -64,4 +66,13 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
   it('redirects by a relative address, and keeps the query', async () => {
     expect(await web.raw('GET', '/asynq?x=1')).toMatchObject({ status: 307, headers: { location: './asynq/?x=1' } });
   });
+});
+
+it('is also at its address where Express is strict about slashes', async () => {
+  const prepare = (app: INestApplication) => void (app as NestExpressApplication).set('strict routing', true);
+  const web = await startConsole({ access: 'view' }, { platform: 'express', prepare });
+  onTestFinished(() => web.close());
+  expect((await web.raw('GET', '/asynq')).headers).toMatchObject({ location: './asynq/' });
+  expect(await web.raw('GET', '/asynq/')).toMatchObject({ status: 200, text: '<!doctype html>' });
+  expect((await web.raw('GET', '/asynq/assets/app-1.js')).status).toBe(200);
 });

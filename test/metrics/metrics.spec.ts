@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { type DynamicModule, Injectable, type Type } from '@nestjs/common';
 import {
   AsynqClient,
   AsynqInspector,
@@ -266,8 +266,27 @@ describe('options', () => {
     [{ concurrency: 0 }, 'concurrency'],
     [{ cacheFor: 'soon' }, 'cacheFor'],
     [{ timeout: 0 }, 'timeout'],
+    [{ paths: 'metrics' }, 'did you mean "path"'],
+    [{ path: 'metrics', guards: class Nothing {} }, 'must be an array of guards'],
+    [{ guards: [{ canActivate: () => true }] }, 'there is no path'],
   ])('%o is refused at boot', async (options, text) => {
-    const failed = await rejection(start({ imports: [memory(), AsynqMetricsModule.forRoot(options)] }));
+    const failed = await rejection((async () => start({ imports: [memory(), AsynqMetricsModule.forRoot(options)] }))());
+    expect(failed).toBeInstanceOf(InvalidOptionError);
+    expect(failed.message).toContain(text);
+  });
+
+  test.each<[string, () => (Type | DynamicModule)[], string]>([
+    ['no connection', () => [AsynqMetricsModule.forRoot({})], 'imports no AsynqModule.forRoot'],
+    ['no forRoot', () => [memory(), AsynqMetricsModule], 'import AsynqMetricsModule.forRoot('],
+    ['no forRoot of the connection', () => [AsynqModule], 'import AsynqModule.forRoot('],
+    [
+      'a path from a factory',
+      () => [memory(), AsynqMetricsModule.forRootAsync({ useFactory: () => ({ path: 'metrics' }) as object })],
+      'put it beside useFactory',
+    ],
+    ['no factory', () => [memory(), AsynqMetricsModule.forRootAsync({ path: 'metrics' })], 'needs one of useFactory'],
+  ])('%s is refused at boot, too', async (_, imports, text) => {
+    const failed = await rejection((async () => start({ imports: imports() }))());
     expect(failed).toBeInstanceOf(InvalidOptionError);
     expect(failed.message).toContain(text);
   });

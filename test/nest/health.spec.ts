@@ -247,6 +247,19 @@ describe('the routes for deployments', () => {
     expect((await open.ask('asynq/drain', post({ 'x-forwarded-for': '10.0.0.1' })))[0]).toBe(200);
   });
 
+  test.each([
+    ['without a connection', () => AsynqOperationsModule.forRoot(), 'imports no AsynqModule.forRoot'],
+    ['without forRoot', () => AsynqOperationsModule, 'import AsynqOperationsModule.forRoot('],
+  ])('are refused %s', async (_, module, text) => {
+    const compile = async () => {
+      const app = await Test.createTestingModule({ imports: [module()] })
+        .setLogger(quiet)
+        .compile();
+      await app.init();
+    };
+    await expect(compile()).rejects.toThrow(text);
+  });
+
   test.each<[object, string]>([
     [{ pth: 'x' }, 'path'],
     [{ path: ' ' }, 'path'],
@@ -254,6 +267,7 @@ describe('the routes for deployments', () => {
     [{ drainTimeout: 'x' }, 'drainTimeout'],
     [{ ready: { maxAge: 0 } }, 'maxAge'],
     [{ live: { maxPass: 0 } }, 'maxPass'],
+    [{ guards: class Nothing {} as never }, 'must be an array of guards'],
   ])('refuse %o', (options, text) => {
     expect(() => AsynqOperationsModule.forRoot(options)).toThrow(InvalidOptionError);
     expect(() => AsynqOperationsModule.forRoot(options)).toThrow(text);

@@ -37,7 +37,8 @@ const PATH = /^[^.]+(\.[^.]+)*$/;
 export function checkRedaction(redaction: unknown): Redaction {
   if (typeof redaction === 'function') return redaction as RedactionFunction;
   const what = 'AsynqDashboardModule option redact';
-  if (!Array.isArray(redaction)) throw new InvalidOptionError(`${what} must be an array of rules, or a function`);
+  if (!Array.isArray(redaction))
+    throw new InvalidOptionError(`${what} must be an array of rules, or a function, not ${describe(redaction)}`);
   for (const [index, given] of redaction.entries()) {
     const rule = requireObject(given, `${what}[${index}]`, InvalidOptionError) as Partial<RedactionRule>;
     rejectUnknownKeys(rule, ['type', 'fields', 'headers'], `key of ${what}[${index}]`, InvalidOptionError);

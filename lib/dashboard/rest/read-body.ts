@@ -1,4 +1,4 @@
-import { notJson, tooLarge } from '../dashboard.messages.js';
+import { noBodyParser, notJson, tooLarge } from '../dashboard.messages.js';
 import { ApiError, BadRequest } from './api-error.js';
 import type { HttpRequest } from './http-request.js';
 import type { Route } from './route.js';
@@ -25,7 +25,7 @@ export function readBody(route: Route, { headers, body }: HttpRequest): unknown 
   }
   const type = headers['content-type'];
   if (!type || !JSON_TYPE.test(type)) throw new ApiError('UNSUPPORTED_TYPE', notJson(type ?? 'of no type'));
-  if (body === undefined) throw new ApiError('UNSUPPORTED_TYPE', 'the application parses no JSON bodies; let it');
+  if (body === undefined) throw new ApiError('UNSUPPORTED_TYPE', noBodyParser);
   checkValue(body, route.body, 'the body');
   return body;
 }

@@ -79,7 +79,7 @@ function thresholds(given: QueueThresholds, of: string): ResolvedThresholds {
     maxPending:
       maxPending === undefined
         ? Infinity
-        : requireInteger(maxPending, `maxPending${of}`, InvalidOptionError, {
+        : requireInteger(maxPending, `health option maxPending${of}`, InvalidOptionError, {
             least: 0,
             most: Number.MAX_SAFE_INTEGER,
           }),
@@ -88,7 +88,7 @@ function thresholds(given: QueueThresholds, of: string): ResolvedThresholds {
 }
 
 function positive(value: Duration, name: string): number {
-  const milliseconds = parseDuration(value, name);
+  const milliseconds = parseDuration(value, `health option ${name}`);
   if (milliseconds > 0) return milliseconds;
-  throw new InvalidOptionError(`${name} must be more than zero, not ${describe(value)}`);
+  throw new InvalidOptionError(`health option ${name} must be more than zero, not ${describe(value)}`);
 }

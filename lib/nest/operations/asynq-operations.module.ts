@@ -1,9 +1,11 @@
-import { Module, type DynamicModule } from '@nestjs/common';
+import { Inject, Module, Optional, type DynamicModule, type OnApplicationBootstrap } from '@nestjs/common';
+import { InvalidOptionError } from '../../errors.js';
 import { AsynqCoreModule } from '../asynq-core.module.js';
 import { LoopbackGuard } from './loopback.guard.js';
 import { operationsController } from './operations.controller.js';
 import { resolveOperationsOptions, type AsynqOperationsOptions } from './operations.options.js';
 import { OperationsService } from './operations.service.js';
+import { notForRoot } from '../nest.messages.js';
 import { OPERATIONS_OPTIONS } from './operations.tokens.js';
 
 /**
@@ -11,7 +13,16 @@ import { OPERATIONS_OPTIONS } from './operations.tokens.js';
  * `POST asynq/drain`, which answers when nothing runs any more.
  */
 @Module({})
-export class AsynqOperationsModule {
+export class AsynqOperationsModule implements OnApplicationBootstrap {
+  constructor(@Optional() @Inject(OperationsService) private readonly operations: OperationsService | null) {
+    if (!operations) throw new InvalidOptionError(notForRoot('AsynqOperationsModule'));
+  }
+
+  /** @throws InvalidOptionError without any connection: there would be nothing to tell of, and probes always up */
+  onApplicationBootstrap(): void {
+    this.operations!.requireConnections();
+  }
+
   /** @throws InvalidOptionError */
   static forRoot(options?: AsynqOperationsOptions): DynamicModule {
     const resolved = resolveOperationsOptions(options);

@@ -17,7 +17,7 @@ import { LoopbackGuard } from './loopback.guard.js';
 import { OperationsService, type OperationsReport } from './operations.service.js';
 
 /** The routes at one path. */
-export function operationsController(path: string, guards: readonly Type<CanActivate>[]): Type {
+export function operationsController(path: string, guards: readonly (Type<CanActivate> | CanActivate)[]): Type {
   @Controller({ path, version: VERSION_NEUTRAL })
   class AsynqOperationsController {
     constructor(@Inject(OperationsService) private readonly operations: OperationsService) {}

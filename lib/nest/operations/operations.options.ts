@@ -1,7 +1,7 @@
 import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
 import { parseDuration, type Duration } from '../../duration.js';
 import { InvalidOptionError } from '../../errors.js';
-import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
+import { describe, rejectUnknownKeys, requireGuards, requireNonBlank, requireObject } from '../../validation.js';
 import {
   resolveLiveness,
   resolveReadiness,
@@ -17,8 +17,8 @@ export interface AsynqOperationsOptions {
    * it to the guards or to the network. Default `'loopback'`, and `'everyone'` with guards.
    */
   drainAccess?: 'loopback' | 'everyone';
-  /** Guards of `drain`. Default none. */
-  guards?: readonly Type<CanActivate>[];
+  /** Guards of `drain`: classes, or instances. Default none. */
+  guards?: readonly (Type<CanActivate> | CanActivate)[];
   /** Modules the guards need. */
   imports?: ModuleMetadata['imports'];
   /** How long `drain` waits before it answers that tasks still run; `?timeout=` of a request says otherwise. Default: as long as it takes. */
@@ -31,7 +31,7 @@ export interface AsynqOperationsOptions {
 export interface ResolvedOperationsOptions {
   readonly path: string;
   readonly drainAccess: 'loopback' | 'everyone';
-  readonly guards: readonly Type<CanActivate>[];
+  readonly guards: readonly (Type<CanActivate> | CanActivate)[];
   readonly imports: NonNullable<ModuleMetadata['imports']>;
   readonly drainTimeout: Duration | undefined;
   readonly live: LivenessOptions | undefined;
@@ -55,6 +55,7 @@ export function resolveOperationsOptions(options: AsynqOperationsOptions = {}): 
   const { path = 'asynq', guards = [], imports = [], drainTimeout, live, ready } = options;
   const { drainAccess = guards.length > 0 ? 'everyone' : 'loopback' } = options;
   requireNonBlank(path, 'AsynqOperationsModule option path', InvalidOptionError);
+  requireGuards(guards, 'AsynqOperationsModule option guards', InvalidOptionError);
   if (drainAccess !== 'loopback' && drainAccess !== 'everyone') {
     throw new InvalidOptionError(
       `AsynqOperationsModule option drainAccess must be "loopback" or "everyone", not ${describe(drainAccess)}`,

@@ -23,6 +23,11 @@ export class OperationsService {
     @Inject(HealthFactory) private readonly health: HealthFactory,
   ) {}
 
+  /** @throws InvalidOptionError */
+  requireConnections(): void {
+    this.connections.requireSome('AsynqOperationsModule');
+  }
+
   live(): OperationsReport {
     const all = this.connections.all();
     return together(all.map((connection) => this.health.of(connection).live(this.options.live)));

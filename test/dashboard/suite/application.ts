@@ -13,8 +13,10 @@ import {
   VersioningType,
 } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR } from '@nestjs/core';
-import { AsynqModule, getAsynqClientToken, type AsynqClient } from 'nestjs-asynq';
+import { AsynqModule, AsynqOperationsModule, getAsynqClientToken, type AsynqClient } from 'nestjs-asynq';
 import { AsynqDashboardModule, type DashboardRequest } from 'nestjs-asynq/dashboard';
+import { AsynqMetricsModule } from 'nestjs-asynq/metrics';
+import { Registry } from 'prom-client';
 import { map, tap } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PLATFORMS, startConsole, type ConsoleOptions, type TestConsole } from '../console.js';
@@ -141,6 +143,22 @@ describe('the application around the console', () => {
       expect(await web.get('queues/default/tasks/a%2Fb%3Ac')).toMatchObject({ id: 'a/b:c' });
       expect(await web.raw('GET', '/v9/ops/tasks')).toMatchObject({ headers: { location: './tasks/' } });
       expect((await web.raw('GET', '/ops/tasks/api/queues')).status).toBe(404);
+    });
+
+    it('leaves to others what they have below its path', async () => {
+      const modules = [
+        AsynqOperationsModule.forRoot(),
+        AsynqMetricsModule.forRoot({ path: 'asynq/metrics', registry: new Registry() }),
+        AsynqDashboardModule.forRoot({ path: '/asynq/all', access: 'act' }),
+      ];
+      const nobody = { canActivate: () => false };
+      const web = await start({ guards: [nobody] }, { platform, metadata: { imports: modules } });
+      const status = async (path: string) => (await web.raw('GET', path)).status;
+      expect(await status('/asynq/live')).toBe(200);
+      expect(await status('/asynq/ready')).toBe(200);
+      expect(await status('/asynq/metrics')).toBe(200);
+      expect(await status('/asynq/all/api/config')).toBe(200);
+      expect(await status('/asynq/')).toBe(403);
     });
 
     it('has a version where it is given one', async () => {

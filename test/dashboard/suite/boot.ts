@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { DynamicModule, Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { AsynqModule, InvalidOptionError } from 'nestjs-asynq';
 import { AsynqDashboardModule, type AsynqDashboardOptions } from 'nestjs-asynq/dashboard';
@@ -9,8 +10,8 @@ import { quiet, rejection } from '../../nest/support.js';
 describe('options', () => {
   afterEach(() => vi.unstubAllEnvs());
 
-  const boot = async (options?: AsynqDashboardOptions) => {
-    const imports = [AsynqModule.forRoot({ connection: 'memory' }), AsynqDashboardModule.forRoot(options)];
+  const boot = async (options?: AsynqDashboardOptions, more: (Type | DynamicModule)[] = []) => {
+    const imports = [AsynqModule.forRoot({ connection: 'memory' }), AsynqDashboardModule.forRoot(options), ...more];
     const app = await Test.createTestingModule({ imports }).setLogger(quiet).compile();
     await app.init();
     await app.close();
@@ -44,7 +45,9 @@ describe('options', () => {
     [{ access: 'destory' }, /option access is "destory"; did you mean "destroy"/],
     [{ path: '/a b' }, /option path must be a plain path .*not "\/a b"/],
     [{ path: '/a/../b' }, /option path/],
-    [{ guards: [class Nothing {}] }, /option guards must be an array of guards/],
+    [{ guards: class Nothing {} }, /option guards must be an array of guards.*, not a function/],
+    [{ guards: [{ canActivate: () => true }, undefined] }, /option guards\[1\] must be one of guards.*, not undefined/],
+    [{ redact: { password: true } }, /redact must be an array of rules, or a function, not an object/],
     [{ readOnly: 'yes' }, /option readOnly must be true or false, not "yes"/],
     [{ refresh: '10ms' }, /option refresh must be from 250ms to 1h/],
     [{ redact: [{ types: 'user:' }] }, /unknown key of .*redact\[0\] "types"; did you mean "type"/],
@@ -61,6 +64,19 @@ describe('options', () => {
   test('refuses a connection nobody made', async () => {
     const { message } = await rejection(boot({ access: 'view', connection: 'biling' }));
     expect(message).toContain('the dashboard at "/asynq" is for the connection "biling"');
+  });
+
+  test('refuses a second console at the same place, and none beside it', async () => {
+    const also = (path: string) => [AsynqDashboardModule.forRoot({ path, access: 'view' })];
+    const { message } = await rejection(boot({ access: 'view' }, also('asynq/')));
+    expect(message).toMatch(/two dashboards at "\/asynq".*another `path`/);
+    await expect(boot({ access: 'view' }, also('/asynq/other'))).resolves.toBeUndefined();
+    await expect(boot({ access: 'view' })).resolves.toBeUndefined(); // in another application
+  });
+
+  test('says that forRoot is missing', async () => {
+    const { message } = await rejection(boot({ access: 'view' }, [AsynqDashboardModule]));
+    expect(message).toMatch(/AsynqDashboardModule is imported as it is.*forRoot/);
   });
 
   test('knows its own version', () => {
