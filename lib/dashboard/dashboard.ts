@@ -1,7 +1,7 @@
 import type { OnModuleInit } from '@nestjs/common';
 import type { Broker } from '../broker/broker.js';
 import type { AsynqClient } from '../client/client.js';
-import { QueueNotFoundError } from '../errors.js';
+import { QueueNotFoundError, WrongKeyTypeError } from '../errors.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import type { RunningServer } from '../inspector/views.js';
 import type { Connection, ConnectionRegistry } from '../nest/connection.registry.js';
@@ -74,6 +74,14 @@ export class Dashboard implements OnModuleInit {
 
   servers(): Promise<RunningServer[]> {
     return this.cache.get('servers', () => this.inspector.servers());
+  }
+
+  /** None where they cannot be read: what they work on is shown without them. */
+  knownServers(): Promise<RunningServer[]> {
+    return this.servers().catch((error: unknown) => {
+      if (error instanceof WrongKeyTypeError) return [];
+      throw error;
+    });
   }
 
   /** @throws QueueNotFoundError */

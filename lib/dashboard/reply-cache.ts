@@ -3,12 +3,20 @@ import type { Clock } from '../clock.js';
 /** More would only be many different pages of lists, each asked for once. */
 const MOST_KEPT = 200;
 
+interface Entry {
+  readonly period: number;
+  readonly answer: Promise<unknown>;
+  /** Whether it is still on its way. */
+  awaited: boolean;
+}
+
 /**
  * Answers that are used again. Time is divided into periods of `refresh`, and an answer lasts for the period it was asked for in: who asks
- * once in every period gets news each time, and ten who do cost as much as one. Whoever asks while the answer is on its way waits for it.
+ * once in every period gets news each time, and ten who do cost as much as one. Whoever asks while the answer is on its way waits for it, however
+ * long that takes: when Redis is slow, those who look must not make it slower.
  */
 export class ReplyCache {
-  private readonly kept = new Map<string, { readonly period: number; readonly answer: Promise<unknown> }>();
+  private readonly kept = new Map<string, Entry>();
 
   /** @param refresh milliseconds */
   constructor(
@@ -21,19 +29,22 @@ export class ReplyCache {
     if (known) return known;
     const period = this.period();
     const answer = make();
-    const entry = { period, answer };
+    const entry: Entry = { period, answer, awaited: true };
     this.kept.delete(key);
     this.kept.set(key, entry);
     this.trim(period);
-    // A failure is nothing to keep.
-    answer.catch(() => this.kept.get(key) === entry && this.kept.delete(key));
+    answer.then(
+      () => (entry.awaited = false),
+      // A failure is nothing to keep.
+      () => this.kept.get(key) === entry && this.kept.delete(key),
+    );
     return answer;
   }
 
-  /** The answer of this period; `undefined` when nobody has asked in it. */
+  /** The answer of this period, or the one on its way; `undefined` when nobody has asked. */
   fresh<T>(key: string): Promise<T> | undefined {
     const known = this.kept.get(key);
-    return known?.period === this.period() ? (known.answer as Promise<T>) : undefined;
+    return known && (known.awaited || known.period === this.period()) ? (known.answer as Promise<T>) : undefined;
   }
 
   /** Something was changed: whoever changed it is to see it. */
@@ -47,8 +58,9 @@ export class ReplyCache {
 
   private trim(period: number): void {
     for (const [key, entry] of this.kept) {
-      if (entry.period === period && this.kept.size <= MOST_KEPT) break;
-      this.kept.delete(key);
+      const over = this.kept.size > MOST_KEPT;
+      if (over || (entry.period !== period && !entry.awaited)) this.kept.delete(key);
+      else if (entry.period === period) break;
     }
   }
 }

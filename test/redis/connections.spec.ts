@@ -5,7 +5,7 @@ import { wasSent } from '../../lib/broker/redis/broker-error.js';
 import { backoff } from '../../lib/broker/redis/client-settings.js';
 import type { ConnectionRole } from '../../lib/broker/redis/connections.js';
 import { ManualClock } from '../../lib/clock.js';
-import { BrokerUnavailableError, ClosedError } from '../../lib/errors.js';
+import { BrokerUnavailableError, ClosedError, WrongKeyTypeError } from '../../lib/errors.js';
 import { freePort } from '../support/redis-process.js';
 import { startProxy } from './proxy.js';
 import { clientsOf, connectionsTo, failure, namesOf, observe, ownServer, signal, expectNoHandles } from './support.js';
@@ -176,8 +176,8 @@ describe('a command that was sent and not answered', () => {
     const observer = observe(server.port);
     await observer.lpush('list', 'x');
     const error = await failure(connectionsTo(server.url).run('produce', 'enqueue', (client) => client.incr('list')));
-    expect(error).toBeInstanceOf(BrokerUnavailableError);
-    expect(error.message).toContain('WRONGTYPE');
+    expect(error).toBeInstanceOf(WrongKeyTypeError);
+    expect(error.message).toMatch(/^enqueue: a key does not hold what asynq keeps in it: "list"\. Find out/);
     expect(wasSent(error)).toBe(false);
   });
 

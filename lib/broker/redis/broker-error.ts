@@ -1,4 +1,4 @@
-import { AsynqError, BrokerUnavailableError } from '../../errors.js';
+import { AsynqError, BrokerUnavailableError, WrongKeyTypeError } from '../../errors.js';
 
 /** Errors of calls that were given up before anything was written to a socket. */
 const neverSent = new WeakSet<Error>();
@@ -21,17 +21,34 @@ export function markUnsent<T extends Error>(error: T): T {
 /**
  * The border between the driver and everything above: its errors (network, timeout, closed connection, and whatever Redis
  * answers instead of doing it: LOADING, READONLY, CLUSTERDOWN, OOM, NOAUTH …) become BrokerUnavailableError with the
- * original as `cause`. Errors of this library, and faults such as a TypeError, stay what they are.
+ * original as `cause`; WRONGTYPE, which does not pass, a WrongKeyTypeError. Errors of this library, and faults such as a TypeError, stay what they are.
  *
  * @param what what was to be done, as in `enqueue`
  */
 export function toBrokerError(error: unknown, what: string): Error {
   if (error instanceof AsynqError) return error;
   if (FAULTS.some((Fault) => error instanceof Fault)) return error as Error;
+  const key = firstArgument(error);
   const cause = error instanceof Error ? withoutArguments(error) : error;
   const reason = cause instanceof Error ? reasonOf(cause) : String(cause);
+  if (isReply(cause) && reason.startsWith('WRONGTYPE ')) return wrongType(what, key, cause);
   const wrapped = new BrokerUnavailableError(`${what}: Redis is unavailable: ${reason}`, { cause });
   return cause instanceof Error && isUnsent(cause) ? markUnsent(wrapped) : wrapped;
+}
+
+function wrongType(what: string, key: string | undefined, cause: unknown): WrongKeyTypeError {
+  const which = key === undefined ? '' : `: ${JSON.stringify(key)}`;
+  return new WrongKeyTypeError(
+    `${what}: a key does not hold what asynq keeps in it${which}. Find out what else writes to it, or set another keyPrefix`,
+    { cause },
+  );
+}
+
+/** Of a single command the key. */
+function firstArgument(error: unknown): string | undefined {
+  const { args } = (error as { command?: { args?: unknown } } | null)?.command ?? {};
+  const first: unknown = Array.isArray(args) ? args[0] : undefined;
+  return typeof first === 'string' ? first : undefined;
 }
 
 /** ioredis' own words for a lost connection speak of an option that is none of the user's. */

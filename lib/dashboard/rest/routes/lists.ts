@@ -43,7 +43,7 @@ interface Found {
 const list = (state: TaskState) => async (dashboard: Dashboard, call: Call) => {
   const queue = call.params.queue!;
   const found = await find(dashboard, state, call);
-  const servers = state === 'active' ? await dashboard.servers() : [];
+  const servers = state === 'active' ? await dashboard.knownServers() : [];
   const workers = workersOf(servers);
   const reply = {
     tasks: found.tasks.map((task) => showListed(dashboard, task, workers)),

@@ -8,7 +8,7 @@ async function show(dashboard: Dashboard, { params, role }: Call) {
   await dashboard.requireQueue(params.queue!);
   const task = await dashboard.inspector.getTaskInfo(params.queue!, params.id!);
   if (!task) throw new TaskNotFoundError(params.queue!, params.id!);
-  return showTask(dashboard, task, role, task.state === 'active' ? await dashboard.servers() : []);
+  return showTask(dashboard, task, role, task.state === 'active' ? await dashboard.knownServers() : []);
 }
 
 export const taskRoutes: readonly Route[] = [

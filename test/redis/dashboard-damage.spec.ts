@@ -1,0 +1,156 @@
+import { Redis } from 'ioredis';
+import { ASYNQ_BROKER } from 'nestjs-asynq';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { ManualClock } from '../../lib/clock.js';
+import { startConsole, type TestConsole } from '../dashboard/console.js';
+import { startRedis, type RedisProcess } from '../support/redis.js';
+
+/* How the console stands damage and load in Redis: keys of the wrong type, and a Redis that is slow, or stands still. */
+
+const REFRESH = 2_000;
+const clock = new ManualClock();
+let redis: RedisProcess;
+let raw: Redis;
+let web: TestConsole;
+
+beforeAll(async () => {
+  redis = await startRedis();
+  raw = new Redis(redis.port, redis.host, { protocol: 2 });
+  const broker = new RedisBroker(new RedisConnections({ host: redis.host, port: redis.port }), { clock });
+  web = await startConsole(
+    { access: 'destroy', refresh: REFRESH },
+    {
+      asynq: { connection: { host: redis.host, port: redis.port } },
+      override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useValue(broker),
+    },
+  );
+});
+beforeEach(async () => {
+  await raw.flushall();
+  clock.advance(REFRESH);
+});
+afterAll(async () => {
+  await web.close();
+  raw.disconnect();
+  await redis.stop();
+});
+
+const WRONG: Readonly<Record<string, (key: string) => Promise<unknown>>> = {
+  string: (key) => raw.set(key, 'nothing of asynq'),
+  hash: (key) => raw.hset(key, 'msg', 'x'),
+};
+
+/** A task in `pending` and one in a group, in each of two queues. */
+async function fill(): Promise<void> {
+  for (const queue of ['bad', 'good']) {
+    await web.client.enqueue('x', {}, { queue, taskId: 'x' });
+    await web.client.enqueue('x', {}, { queue, taskId: 'g', group: 'g' });
+  }
+  await raw.sadd('asynq:queues', 'bad', 'good');
+}
+
+/** Every page of the API about one queue. */
+const pagesOf = (queue: string): string[] => [
+  ...['', '/groups', '/groups/g/aggregating_tasks', '/tasks/x'].map((path) => `queues/${queue}${path}`),
+  ...['pending', 'active', 'scheduled', 'retry', 'archived', 'completed'].map(
+    (state) => `queues/${queue}/${state}_tasks`,
+  ),
+];
+const SHARED = ['queues', 'live', 'queue_stats', 'servers', 'scheduler_entries', 'redis_info'];
+
+async function ask(pages: readonly string[]): Promise<Record<string, string>> {
+  const answers = await Promise.all(
+    pages.map(async (page) => {
+      const { status, headers } = await web.api('GET', page);
+      return [page, status === 200 ? 'ok' : `${status} ${String(headers['x-asynq-error'])}`];
+    }),
+  );
+  return Object.fromEntries(answers) as Record<string, string>;
+}
+
+const allOk = (pages: readonly string[]) => Object.fromEntries(pages.map((page) => [page, 'ok']));
+
+describe('a key of the wrong type', () => {
+  const day = new Date(clock.now()).toISOString().slice(0, 10);
+
+  it.each([
+    ...['pending', 'active', 'lease', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'aggregation_sets'],
+    ...['paused', 'processed', 'failed', 'delayed_groups', 't:x', 'g:g', `processed:${day}`, `failed:${day}`],
+  ])('of one queue harms none but this: %s', async (name) => {
+    for (const make of Object.values(WRONG)) {
+      await raw.flushall();
+      await fill();
+      await raw.del(`asynq:{bad}:${name}`);
+      await make(`asynq:{bad}:${name}`);
+      clock.advance(REFRESH);
+      const good = [...SHARED, ...pagesOf('good')];
+      expect(await ask(good)).toEqual(allOk(good));
+      for (const answer of Object.values(await ask(pagesOf('bad')))) {
+        expect(answer).toMatch(/^ok$|^500 ASYNQ_WRONG_KEY_TYPE$|^404 ASYNQ_TASK_NOT_FOUND$/);
+      }
+    }
+  });
+
+  it.each([
+    ['asynq:servers', ['servers']],
+    ['asynq:workers', []],
+    ['asynq:schedulers', ['scheduler_entries']],
+    ['asynq:servers:{h:1:s}', []],
+    ['asynq:workers:{h:1:s}', []],
+    ['asynq:schedulers:{s}', []],
+  ])('harms only what it is about, and is not taken for a Redis that is away: %s', async (key, broken) => {
+    for (const make of Object.values(WRONG)) {
+      await raw.flushall();
+      await fill();
+      const later = Math.floor(clock.now() / 1000) + 60;
+      await raw.zadd('asynq:servers', later, 'asynq:servers:{h:1:s}');
+      await raw.zadd('asynq:schedulers', later, 'asynq:schedulers:{s}');
+      await raw.del(key);
+      await make(key);
+      clock.advance(REFRESH);
+      const pages = [...SHARED, ...pagesOf('good')];
+      const wrong = Object.fromEntries(broken.map((page) => [page, '500 ASYNQ_WRONG_KEY_TYPE']));
+      expect(await ask(pages)).toEqual({ ...allOk(pages), ...wrong });
+    }
+  });
+
+  it('is named also where it hides all queues', async () => {
+    await raw.set('asynq:queues', 'x');
+    const { status, text } = await web.api('GET', 'live');
+    expect([status, text]).toEqual([500, expect.stringContaining('what asynq keeps in it: "asynq:queues"')]);
+  });
+});
+
+describe('a Redis that stands still', () => {
+  const stand = () => process.kill(redis.pid!, 'SIGSTOP');
+  const goOn = () => process.kill(redis.pid!, 'SIGCONT');
+  const scripts = async (): Promise<number> =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0);
+
+  it('is asked once, however many look and however long it takes, and everybody gets the answer', async () => {
+    const queues = Array.from({ length: 5 }, (_, index) => `q${index}`);
+    for (const queue of queues) await web.client.enqueue('x', {}, { queue });
+    await raw.sadd('asynq:queues', ...queues);
+    await ask(['live']); // scripts are loaded
+    clock.advance(REFRESH);
+    await raw.config('RESETSTAT');
+    stand();
+    const asked: Promise<Record<string, string>>[] = [];
+    try {
+      for (let period = 0; period < 10; period++, clock.advance(REFRESH)) {
+        for (let tab = 0; tab < 10; tab++) asked.push(ask(['live', 'queues/q0/pending_tasks']));
+        // Each of them has come to the console before the clock moves.
+        await ask(['config']);
+      }
+    } finally {
+      goOn();
+    }
+    for (const answer of await Promise.all(asked)) {
+      expect(answer).toEqual({ live: 'ok', 'queues/q0/pending_tasks': 'ok' });
+    }
+    // Every queue and the list once; and once more by those that were after the samples.
+    expect(await scripts()).toBeLessThanOrEqual(2 * (queues.length + 2));
+  });
+});
