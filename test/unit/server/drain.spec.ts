@@ -79,7 +79,6 @@ describe('drain', () => {
   });
 
   it('begins at the signal the server was given, until it is shut down', async () => {
-    const before = process.listenerCount('SIGTSTP');
     const { server } = await startRig({ t: () => undefined }, { drainSignal: 'SIGTSTP' });
     const drained = new Promise((resolve) => server.events.on('serverDrained', resolve));
     const heard = once(process, 'SIGTSTP');
@@ -88,13 +87,23 @@ describe('drain', () => {
     await drained;
     expect(server.status).toBe('stopped');
     await server.shutdown();
-    expect(process.listenerCount('SIGTSTP')).toBe(before);
+  });
+
+  it('is never stopped by that signal, also when it comes late, and listens once for all servers', async () => {
+    const servers = await Promise.all(
+      [1, 2].map(async () => (await startRig({ t: () => undefined }, { drainSignal: 'SIGTSTP' })).server),
+    );
+    const listening = process.listenerCount('SIGTSTP');
+    for (const server of servers) await server.shutdown();
+    expect(process.listenerCount('SIGTSTP')).toBe(listening);
+    expect(listening).toBe(1);
   });
 
   it.each([
     ['SIGTSPT', 'did you mean "SIGTSTP"'],
     ['SIGKILL', 'take "SIGTSTP"'],
     ['SIGTERM', 'take "SIGTSTP"'],
+    ['SIGUSR2', 'enableShutdownHooks'],
     [20, 'must name a signal'],
   ])('refuses the signal %o', (drainSignal, text) => {
     const start = () => openRig({ t: () => undefined }, { drainSignal: drainSignal as NodeJS.Signals });
