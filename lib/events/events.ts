@@ -135,6 +135,11 @@ export interface AsynqEventMap {
 export type AsynqEventName = keyof AsynqEventMap;
 type Listener<E extends AsynqEventName> = (event: AsynqEventMap[E]) => void;
 
+interface Subscription<E extends AsynqEventName> {
+  readonly listener: Listener<E>;
+  ended: boolean;
+}
+
 /** Whether it is a promise, or what `await` takes for one. */
 export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
@@ -146,17 +151,20 @@ export function watchRejection(returned: unknown, onRejected: (error: unknown) =
 
 /** A small typed emitter: a listener that throws, or rejects, never reaches the code that emits. */
 export class AsynqEvents {
-  private readonly listeners = new Map<AsynqEventName, Set<Listener<never>>>();
+  /** The lists are never changed, only replaced: who subscribes while an event is told hears the next one. */
+  private readonly listeners = new Map<AsynqEventName, readonly Subscription<never>[]>();
   private waitsAskedFor = 0;
 
   /** @returns a function that ends the subscription */
   on<E extends AsynqEventName>(event: E, listener: Listener<E>): () => void {
-    let set = this.listeners.get(event);
-    if (!set) this.listeners.set(event, (set = new Set()));
-    set.add(listener);
+    const subscription: Subscription<E> = { listener, ended: false };
+    this.listeners.set(event, [...(this.listeners.get(event) ?? []), subscription]);
     return () => {
-      set.delete(listener);
-      if (set.size === 0 && this.listeners.get(event) === set) this.listeners.delete(event);
+      if (subscription.ended) return;
+      subscription.ended = true;
+      const left = this.listeners.get(event)!.filter((other) => other !== subscription);
+      if (left.length > 0) this.listeners.set(event, left);
+      else this.listeners.delete(event);
     };
   }
 
@@ -185,14 +193,15 @@ export class AsynqEvents {
   }
 
   emit<E extends AsynqEventName>(event: E, payload: AsynqEventMap[E]): void {
-    const set = this.listeners.get(event) as Set<Listener<E>> | undefined;
-    if (!set) return;
+    const told = this.listeners.get(event) as readonly Subscription<E>[] | undefined;
+    if (!told) return;
     const report = (error: unknown): void => {
       if (event !== 'listenerFailed') this.emit('listenerFailed', { event, error });
     };
-    for (const listener of set) {
+    for (const subscription of told) {
+      if (subscription.ended) continue;
       try {
-        watchRejection(listener(payload), report);
+        watchRejection(subscription.listener(payload), report);
       } catch (error) {
         report(error);
       }
