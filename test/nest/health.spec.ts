@@ -1,3 +1,5 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { Injectable, type CanActivate, type INestApplication, type ModuleMetadata } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { HealthCheckService, TerminusModule, type HealthIndicatorResult } from '@nestjs/terminus';
@@ -230,6 +232,8 @@ describe('the routes for deployments', () => {
 
   test.each([
     ['through a proxy', { 'x-forwarded-for': '127.0.0.1' }],
+    ['through another proxy', { 'x-forwarded-proto': 'https' }],
+    ['through the sidecar of a mesh', { 'x-envoy-attempt-count': '1' }],
     ['from a page in a browser', { origin: 'http://127.0.0.1' }],
   ])('do not drain %s', async (_, headers) => {
     const { app, ask } = await serve();
@@ -237,6 +241,26 @@ describe('the routes for deployments', () => {
     expect((await ask('asynq/drain'))[0]).toBe(404);
     expect(app.get(AsynqServer).status).toBe('active');
   });
+
+  test.each([
+    ['Express', undefined],
+    ['Fastify', () => new FastifyAdapter()],
+  ])(
+    'on %s do not drain for a proxy that adds nothing, as nginx is by default, or from elsewhere',
+    async (_, adapter) => {
+      const { app } = await serve(undefined, adapter?.());
+      const { port } = new URL(await app.getUrl());
+      const ask = async (version: string, localAddress: string) => {
+        const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress });
+        socket.end(`POST /asynq/drain HTTP/${version}\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+        return (await text(socket)).split(' ')[1];
+      };
+      expect(await ask('1.0', '127.0.0.1')).toBe('403');
+      expect(await ask('1.1', '127.0.0.6')).toBe('403'); // a sidecar of Istio
+      expect(app.get(AsynqServer).status).toBe('active');
+      expect(await ask('1.1', '127.0.0.1')).toBe('200');
+    },
+  );
 
   test('stand where they are told to, and drain for whom the guards let in', async () => {
     const guarded = await serve({ path: 'ops', guards: [Nobody] });
