@@ -150,7 +150,7 @@ export class Entry extends Job {
     const { broker, preparer } = this.context;
     const { id, plan, kind, payload } = this.definition;
     const made = preparer.prepare(kind, payload, this.now());
-    const sending = this.context.tracing?.send(made.request.message);
+    const sending = this.context.tracing?.sendPlanned(made.request.message);
     const prepared = sending ? carried(made, sending) : made;
     const reply = await broker.fire(this.queue, {
       entry: id,

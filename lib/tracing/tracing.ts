@@ -13,8 +13,10 @@ export interface TracedTask extends TaskContext {
  * for the question only. No method throws; what answers `undefined` is not traced.
  */
 export interface Tracing {
-  /** A task is about to be stored. */
+  /** A task is about to be stored, by what is going on. */
   send(message: TaskMessage): Sending | undefined;
+  /** A task is about to be stored because it is time for it: whatever is going on, or was when the timer was set, has no part in it. */
+  sendPlanned(message: TaskMessage): Sending | undefined;
   /** Tasks are about to be stored together; `queue` is given when it is the same for all. */
   sendMany(count: number, queue: string | undefined): Sending | undefined;
   /** A handler is about to be called. */

@@ -6,7 +6,7 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-node';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import {
   type AggregatedTask,
   AsynqClient,
@@ -283,10 +283,11 @@ describe('what the clock or a group enqueues', () => {
       tick(): void {}
     }
     const { tasks } = await made([Clockwork]);
-    await tasks.advance('20s');
+    await within(() => tasks.advance('20s')); // timers keep what was going on when they were set
     const sends = spans().filter(({ name }) => name === 'send default');
     expect(sends.map(({ parentSpanContext }) => parentSpanContext)).toEqual([undefined, undefined]);
-    expect(new Set(spans().map((span) => span.spanContext().traceId)).size).toBe(2);
+    const traces = new Set(spans().map((span) => span.spanContext().traceId));
+    expect(traces.size).toBe(3); // and the one around
   });
 
   it('is linked to the tasks of the group, and carries the trace of the aggregation on', async () => {
@@ -355,6 +356,46 @@ describe('tracing', () => {
     expect(spans().filter(({ name }) => name === 'process default')).toMatchObject([
       { attributes: { 'asynq.task.outcome': 'archived', 'error.type': 'ASYNQ_DEADLINE_EXCEEDED' } },
     ]);
+  });
+
+  it('ends the span of a failure, however odd the error', async () => {
+    class Odd {
+      @TaskHandler('odd')
+      odd(): void {
+        const error = new Error('hidden');
+        for (const name of ['stack', 'name', 'message']) {
+          Object.defineProperty(error, name, {
+            get: () => {
+              throw new Error('not to be read');
+            },
+          });
+        }
+        throw error;
+      }
+    }
+    const { tasks } = await made([Odd]);
+    expect((await tasks.work('odd', undefined, { maxRetry: 0 })).outcome).toBe('archived');
+    expect(named('process default').status.code).toBe(SpanStatusCode.ERROR);
+  });
+
+  it('makes text of what a propagator sets', async () => {
+    propagation.disable();
+    propagation.setGlobalPropagator({
+      inject: (_, carrier, setter) => {
+        setter.set(carrier, 'x-sampling', 1 as unknown as string);
+        setter.set(carrier, 'x-id', 'a');
+      },
+      extract: (around) => around,
+      fields: () => ['x-sampling', 'x-id'],
+    });
+    onTestFinished(() => {
+      propagation.disable();
+      trace.disable();
+      provider.register();
+    });
+    const { client, tasks } = await made();
+    await client.enqueue('child');
+    expect(tasks.enqueued('child')[0]!.headers).toEqual({ 'x-sampling': '1', 'x-id': 'a' });
   });
 
   it('leaves tasks alone when a processor of the application throws', async () => {

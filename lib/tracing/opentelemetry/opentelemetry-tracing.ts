@@ -26,14 +26,17 @@ export class OpenTelemetryTracing implements Tracing {
   }
 
   send(message: TaskMessage): Sending | undefined {
-    if (!this.isActive()) return undefined;
-    const group = message.groupKey === '' ? {} : { [ASYNQ.group]: message.groupKey };
-    return guarded(() => this.sending(message.queue, { ...taskAttributes(message), ...group }), undefined);
+    return this.isActive() ? guarded(() => this.sendingOne(message, this.api.context.active()), undefined) : undefined;
+  }
+
+  sendPlanned(message: TaskMessage): Sending | undefined {
+    return this.isActive() ? guarded(() => this.sendingOne(message, this.api.ROOT_CONTEXT), undefined) : undefined;
   }
 
   sendMany(count: number, queue: string | undefined): Sending | undefined {
     if (count === 0 || !this.isActive()) return undefined;
-    return guarded(() => this.sending(queue, { [MESSAGING.batchCount]: count }), undefined);
+    const attributes = { [MESSAGING.batchCount]: count };
+    return guarded(() => this.sending(queue, attributes, this.api.context.active()), undefined);
   }
 
   process(task: TracedTask): Processing | undefined {
@@ -61,9 +64,13 @@ export class OpenTelemetryTracing implements Tracing {
     return true;
   }
 
-  private sending(queue: string | undefined, attributes: Attributes): Sending {
+  private sendingOne(message: TaskMessage, around: Context): Sending {
+    const group = message.groupKey === '' ? {} : { [ASYNQ.group]: message.groupKey };
+    return this.sending(message.queue, { ...taskAttributes(message), ...group }, around);
+  }
+
+  private sending(queue: string | undefined, attributes: Attributes, around: Context): Sending {
     const { api } = this;
-    const around = api.context.active();
     const span = api.trace
       .getTracer(SCOPE)
       .startSpan(
@@ -72,7 +79,9 @@ export class OpenTelemetryTracing implements Tracing {
         around,
       );
     const carrier: Record<string, string> = {};
-    guarded(() => api.propagation.inject(api.trace.setSpan(around, span), carrier), undefined);
+    // Some propagators set numbers; a header is text.
+    const setter = { set: (to: typeof carrier, key: string, value: unknown) => void (to[key] = String(value)) };
+    guarded(() => api.propagation.inject(api.trace.setSpan(around, span), carrier, setter), undefined);
     return new TracedSending(api, span, carrier);
   }
 

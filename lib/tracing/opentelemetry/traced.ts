@@ -40,8 +40,8 @@ export class TracedSending implements Sending {
     guarded(() => {
       if (failed) this.span.setAttribute(ASYNQ.batchFailed, failed);
       if (error !== undefined) fail(this.api, this.span, error);
-      this.span.end();
     }, undefined);
+    guarded(() => this.span.end(), undefined);
   }
 }
 
@@ -65,8 +65,8 @@ export class TracedProcessing implements Processing {
     guarded(() => {
       this.span.setAttribute(ASYNQ.outcome, outcome);
       if (FAILURES.includes(outcome)) fail(this.api, this.span, error);
-      this.span.end();
     }, undefined);
+    guarded(() => this.span.end(), undefined);
   }
 }
 
@@ -75,7 +75,7 @@ function fail({ SpanStatusCode }: OpenTelemetryApi, span: Span, error: unknown):
     () => (error instanceof Error ? error.message : String(error)),
     'an error that cannot be shown',
   );
-  span.recordException(error instanceof Error ? error : { name: 'Error', message });
-  span.setAttribute(MESSAGING.errorType, errorType(error));
   span.setStatus({ code: SpanStatusCode.ERROR, message });
+  span.setAttribute(MESSAGING.errorType, errorType(error));
+  span.recordException(error instanceof Error ? error : { name: 'Error', message });
 }
