@@ -17,7 +17,7 @@ export interface SearchOptions {
   readonly error?: string;
   /** The group; required for `aggregating`, and for nothing else. */
   readonly group?: string;
-  /** How many tasks to look at, 1 to 10,000; default 1,000. */
+  /** How many tasks to look at, 1 to 10,000; default 1,000. Fewer, when they have more than some 16 MB. */
   readonly scan?: number;
   /** Where the search before ended: its `cursor`. */
   readonly cursor?: string;
@@ -39,6 +39,11 @@ const DEFAULT_SCAN = 1_000;
 const MOST_SCANNED = 10_000;
 /** Tasks read in one step: a script of two or three milliseconds. */
 const STEP = 500;
+/**
+ * Bytes of payloads and results after which a call ends: what it finds is held in memory. Counted of all that is looked at, as
+ * otherwise the place where a search ends would tell what it found.
+ */
+const MOST_BYTES = 16 * 1024 * 1024;
 
 interface Search {
   readonly place: Place;
@@ -80,13 +85,15 @@ export async function search(
 ): Promise<SearchResult> {
   const found: { tasks: TaskInfo[]; damaged: DamagedEntry[] } = { tasks: [], damaged: [] };
   let scanned = 0;
+  let bytes = 0;
   let next = cursor;
   do {
     const page = await broker.listTasks(queue, { ...place, size: Math.min(STEP, scan - scanned), cursor: next });
     found.tasks.push(...page.tasks.filter(fits).map(view));
     found.damaged.push(...page.damaged.filter(fitsDamaged));
     scanned += page.tasks.length + page.damaged.length;
+    for (const { message, result } of page.tasks) bytes += message.payload.length + (result?.length ?? 0);
     next = page.cursor;
-  } while (next !== undefined && scanned < scan);
+  } while (next !== undefined && scanned < scan && bytes < MOST_BYTES);
   return { ...found, scanned, cursor: next };
 }

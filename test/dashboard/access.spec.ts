@@ -8,3 +8,4 @@ import './suite/attacks/bodies.js';
 import './suite/attacks/cross-site.js';
 import './suite/attacks/oracles.js';
 import './suite/attacks/paths.js';
+import './suite/attacks/sizes.js';

@@ -506,6 +506,15 @@ describe('AsynqInspector', () => {
       expect(second).toMatchObject({ tasks: [{ id: 'v-1' }], scanned: 1, cursor: undefined });
     });
 
+    it.each(['big', 'nobody'])('looks at fewer when they are large, whether they fit or not: %s', async (type) => {
+      const { broker, inspector } = await setUp();
+      const payload = Buffer.alloc(20_000);
+      const tasks = Array.from({ length: 1_600 }, (_, index) => request({ id: `t${index}`, type: 'big', payload }));
+      await broker.enqueue('default', tasks);
+      const { scanned, cursor } = await inspector.searchTasks('default', 'pending', { type, scan: 10_000 });
+      expect([scanned, cursor]).toEqual([1_000, expect.any(String)]); // 20 MB, in steps of 10
+    });
+
     it.each([
       [{}],
       [{ type: '' }],

@@ -25,7 +25,7 @@ export const listedTaskSchemas = {
       payload_cut: flag('whether the text was cut'),
       redacted: flag('whether some of it is hidden'),
       ...{ max_retry: count(), retried: count() },
-      error_message: text(),
+      error_message: text('its first 2,000 characters'),
       last_failed_at: orNull(time('archived: never null, but the year 1')),
       headers: mapOf(text()),
       group: text(),
@@ -37,6 +37,9 @@ export const listedTaskSchemas = {
   ),
   DamagedEntry: shape({ id: text(), error: text() }),
 };
+
+/** Characters of an error in a list; some hold whole pages of HTML. */
+const MOST_OF_ERROR = 2_000;
 
 /** Who works on what, by queue and id. */
 export type Workers = ReadonlyMap<string, RunningTask>;
@@ -62,7 +65,7 @@ export function showListed(dashboard: Dashboard, task: TaskInfo, workers: Worker
     redacted: presented.redacted,
     max_retry: task.maxRetry,
     retried: task.retried,
-    error_message: presented.error,
+    error_message: cut(presented.error, MOST_OF_ERROR).text,
     last_failed_at: timeOrNull(task.lastFailedAt),
     headers: presented.headers,
     group: task.group,

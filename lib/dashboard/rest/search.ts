@@ -1,0 +1,75 @@
+import type { DamagedEntry } from '../../broker/inspection.js';
+import type { TaskInfo } from '../../task/info.js';
+import type { Dashboard } from '../dashboard.js';
+import { given, positive } from './query.js';
+import type { Call } from './route.js';
+import { showListed, type Workers } from './shapes/listed-task.js';
+import { placeOf, type TaskState } from './task-states.js';
+
+const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
+type Criteria = Partial<Record<(typeof CRITERIA)[number], string>>;
+
+const MOST_SCANNED = 10_000;
+const DEFAULT_SCAN = 1_000;
+/** Entries looked at before it is seen whether the answer has grown enough. */
+const STEP = 500;
+/** Tasks and characters after which an answer is sent, and its cursor goes on. */
+const MOST_TASKS = 1_000;
+const MOST_TEXT = 2_000_000;
+
+type ListedTask = ReturnType<typeof showListed>;
+
+/** What a search has found so far, as it is sent. */
+interface Answer {
+  readonly tasks: ListedTask[];
+  readonly damaged: { readonly id: string; readonly error: string }[];
+  scanned: number;
+  next_cursor: string | null;
+}
+
+export const isSearch = ({ query }: Call): boolean => CRITERIA.some((name) => given(query, name) !== undefined);
+
+const criteriaOf = (query: URLSearchParams): Criteria =>
+  Object.fromEntries(CRITERIA.flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : [])));
+
+/**
+ * Looks at `scan` entries, or at fewer when the answer has grown enough: what is found is shown at once, so that no more is held
+ * than is sent. Only what is shown counts, as the place where a search ends must not tell what it found besides.
+ */
+export async function search(dashboard: Dashboard, state: TaskState, call: Call, workers: Workers): Promise<Answer> {
+  const { query, params } = call;
+  const criteria = criteriaOf(query);
+  const scan = Math.min(positive(query, 'scan') ?? DEFAULT_SCAN, MOST_SCANNED);
+  const { group } = placeOf(state, call);
+  const answer: Answer = { tasks: [], damaged: [], scanned: 0, next_cursor: given(query, 'cursor') ?? null };
+  let text = 0;
+  do {
+    const step = Math.min(STEP, scan - answer.scanned);
+    const options = { ...criteria, scan: step, cursor: answer.next_cursor ?? undefined, group };
+    const found = await dashboard.inspector.searchTasks(params.queue!, state, options);
+    const seen = found.tasks.filter((task) => maySayIt(dashboard, task, criteria));
+    const shown = seen.map((task) => showListed(dashboard, task, workers));
+    answer.tasks.push(...shown);
+    answer.damaged.push(...found.damaged.map(showDamaged));
+    for (const task of shown) text += lengthOf(task);
+    answer.scanned += found.scanned;
+    answer.next_cursor = found.cursor ?? null;
+  } while (
+    answer.next_cursor !== null &&
+    answer.scanned < scan &&
+    answer.tasks.length < MOST_TASKS &&
+    text < MOST_TEXT
+  );
+  return answer;
+}
+
+const lengthOf = (task: ListedTask): number => JSON.stringify(task).length;
+
+export const showDamaged = ({ id, error }: DamagedEntry) => ({ id, error: error.message });
+
+/** Whether what was searched for can be seen, too: a search must not tell what redaction hides. */
+function maySayIt({ presenter }: Dashboard, task: TaskInfo, { payload, error }: Criteria): boolean {
+  if ((payload === undefined && error === undefined) || !presenter.isRedacted(task)) return true;
+  const seen = presenter.present({ ...task, error: task.lastErr }, false);
+  return seen.payload.includes(payload ?? '') && seen.error.includes(error ?? '');
+}
