@@ -1,6 +1,7 @@
 import type { TaskInfo } from 'nestjs-asynq';
 import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { request } from '../support/messages.js';
 import type { Visit, VisitOptions } from './chromium.js';
 import { World } from './world.js';
 
@@ -25,6 +26,22 @@ describe('what is done in the console by clicking', () => {
     vi.waitFor(async () => expect(await stateOf(queue, id)).toBe(state), { timeout: 5000 });
   const row = ({ page }: Visit, text: string): Locator => page.locator('tbody tr', { hasText: text });
   const put = (type: string, options: object) => world.console.client.enqueue(type, { n: 1 }, options);
+
+  /** Tasks of a type that failed with these errors, and will be tried again. */
+  async function fail(queue: string, type: string, errors: readonly string[]): Promise<void> {
+    const { broker } = world.console;
+    await broker.enqueue(
+      queue,
+      errors.map(() => request({ queue, type })),
+    );
+    const { tasks } = await broker.exchange(queue, { settle: [], take: errors.length });
+    const now = Math.floor(broker.clock.now() / 1000);
+    const settle = tasks.map(({ lease, message }, index) => {
+      const failed = { ...message, retried: 1, errorMsg: errors[index]!, lastFailedAt: now };
+      return { kind: 'retry' as const, lease, message: failed, retryAt: now + 3600, countAsFailure: true };
+    });
+    await broker.exchange(queue, { settle, take: 0 });
+  }
 
   it('pauses a queue and lets it go on', async () => {
     const tab = await visit('');
@@ -146,6 +163,21 @@ describe('what is done in the console by clicking', () => {
     await tab.confirm('Delete');
     await tab.sees('2 tasks deleted.');
     expect((await world.inspector.getQueueInfo('batch')).size).toBe(0);
+  });
+
+  it('leads from what fails to all tasks that fail for this reason', async () => {
+    const shops = Array.from({ length: 30 }, (_, n) => `https://shop-${n}.example.com answered ${500 + n}`);
+    await fail('failing', 'mail', ['mailbox is full']);
+    await fail('failing', 'webhook', shops);
+    const tab = await visit('queues/failing');
+    await row(tab, 'webhook').getByRole('link', { name: '30 retry' }).click();
+    await tab.sees('30 tasks found');
+    await tab.press('Archive: all that match');
+    await tab.confirm('Archive all');
+    await tab.sees('30 tasks archived.');
+    expect(await world.inspector.getQueueInfo('failing')).toMatchObject({ retry: 1, archived: 30 });
+    await tab.open('queues/failing');
+    await row(tab, 'webhook').getByRole('link', { name: '30 archived' }).waitFor();
   });
 
   it('acts on all tasks of a state, written by Go', async () => {

@@ -3,6 +3,7 @@ import { cancelRoutes } from './routes/cancel.js';
 import { configRoutes } from './routes/config.js';
 import { enqueueRoutes } from './routes/enqueue.js';
 import { entryRoutes, entrySchemas } from './routes/entries.js';
+import { failureRoutes, failureSchemas } from './routes/failures.js';
 import { listRoutes } from './routes/lists.js';
 import { liveRoutes, liveSchemas } from './routes/live.js';
 import { metricsRoutes } from './routes/metrics.js';
@@ -19,6 +20,7 @@ import { taskSchemas } from './shapes/task.js';
 export const routes: readonly Route[] = [
   ...configRoutes,
   ...queueRoutes,
+  ...failureRoutes,
   ...listRoutes,
   ...taskRoutes,
   ...moveRoutes,
@@ -34,6 +36,7 @@ export const routes: readonly Route[] = [
 /** What replies are made of, by name. */
 export const schemas = {
   ...queueSchemas,
+  ...failureSchemas,
   ...listedTaskSchemas,
   ...taskSchemas,
   ...serverSchemas,

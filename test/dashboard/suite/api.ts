@@ -50,6 +50,22 @@ describe('the API', () => {
       expect(list).toMatchObject({ tasks: [{ id: 'aggregating', group: 'g' }], groups: [{ group: 'g', size: 1 }] });
     });
 
+    it('says what fails', async () => {
+      const error = {
+        type: expect.stringContaining('email:'),
+        error: 'connect ECONNREFUSED',
+        match: 'connect ECONNREFUSED',
+      };
+      expect(await web.get(at('/failures'))).toMatchObject({
+        failures: [
+          { ...error, retry: 1, archived: 0, task_id: 'retry', last_failed_at: expect.stringMatching(/Z$/) },
+          { ...error, retry: 0, archived: 1, task_id: 'archived', first_failed_at: expect.stringMatching(/Z$/) },
+        ],
+        ...{ scanned: 2, total: 2 },
+      });
+      expect((await web.api('GET', 'queues/nowhere/failures')).status).toBe(404);
+    });
+
     it('searches', async () => {
       expect(await web.get(at('/archived_tasks?error=REFUSED'))).toMatchObject({
         tasks: [{ id: 'archived' }],

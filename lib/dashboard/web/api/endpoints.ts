@@ -4,6 +4,7 @@ import type {
   Daily,
   EnqueueEvent,
   Entry,
+  Failures,
   Group,
   Live,
   Queue,
@@ -34,6 +35,7 @@ export const api = {
   queueStats: (signal?: AbortSignal) => get<{ stats: Record<string, Daily[]> }>('queue_stats', {}, signal),
 
   queue: (name: string, signal?: AbortSignal) => get<{ current: Queue; history: Daily[] }>(queue(name), {}, signal),
+  failures: (name: string, signal?: AbortSignal) => get<Failures>(`${queue(name)}/failures`, {}, signal),
   groups: (name: string, signal?: AbortSignal) => get<{ groups: Group[] | null }>(`${queue(name)}/groups`, {}, signal),
   pause: (name: string) => act('POST', `${queue(name)}:pause`),
   resume: (name: string) => act('POST', `${queue(name)}:resume`),

@@ -171,6 +171,25 @@ export interface Server {
   active_workers: Worker[] | null;
 }
 
+/** Failures of one type for one reason. */
+export interface FailureGroup {
+  type: string;
+  error: string;
+  /** What all of their errors contain. */
+  match: string;
+  retry: number;
+  archived: number;
+  first_failed_at: string | null;
+  last_failed_at: string | null;
+  task_id: string;
+}
+
+export interface Failures {
+  failures: FailureGroup[];
+  scanned: number;
+  total: number;
+}
+
 export interface Entry {
   id: string;
   spec: string;

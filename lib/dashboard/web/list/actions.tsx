@@ -20,17 +20,24 @@ interface ActionsProps {
 /** Ids per request: the server takes no bodies of more than a megabyte. */
 const BATCH = 500;
 
-async function batch(place: Place, verb: Verb, ids: readonly string[]): Promise<void> {
-  const total: Record<string, string[]> = {};
+/** What replies to batches say together: ids by `archived_ids`, `error_ids` … */
+export type Batch = Record<string, string[]>;
+
+export async function sendBatch(place: Place, verb: Verb, ids: readonly string[], total: Batch): Promise<void> {
   for (let from = 0; from < ids.length; from += BATCH) {
     const reply = await api.batch(place, verb, ids.slice(from, from + BATCH));
-    for (const [name, some] of Object.entries(reply)) total[name] = [...(total[name] ?? []), ...(some ?? [])];
+    for (const [name, some] of Object.entries(reply)) (total[name] ??= []).push(...(some ?? []));
   }
+}
+
+async function batch(place: Place, verb: Verb, ids: readonly string[]): Promise<void> {
+  const total: Batch = {};
+  await sendBatch(place, verb, ids, total);
   const [text, failed] = batchResult(verb, total);
   tell(text, { failed });
 }
 
-function useVerbs(place: Place): readonly Verb[] {
+export function useVerbs(place: Place): readonly Verb[] {
   const may = useMay();
   return VERBS[place.state].filter((verb) => may(NEEDS[verb]));
 }

@@ -16,7 +16,7 @@ const error: Column = {
   name: 'last error',
   wide: true,
   cell: ({ error_message }) =>
-    error_message ? <Text value={error_message} titled class="cut problem-text" /> : <span class="none">–</span>,
+    error_message ? <Text value={error_message} titled class="cut two problem-text" /> : <span class="none">–</span>,
 };
 const next: Column = { name: 'due', number: true, cell: ({ next_process_at }) => <Ago at={next_process_at} /> };
 

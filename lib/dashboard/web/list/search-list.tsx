@@ -3,6 +3,7 @@ import { count, plural } from '../text/format.js';
 import { Empty, Failure } from '../ui/blank.js';
 import { SelectionBar } from './actions.js';
 import type { Filters } from './filters.js';
+import { MatchActions } from './match-actions.js';
 import { useSearch } from './search.js';
 import { useSelection } from './selection.js';
 import { Damaged, TaskTable } from './task-table.js';
@@ -56,6 +57,9 @@ export function SearchList({ place, filters, total }: SearchListProps) {
   return (
     <>
       <Progress search={search} total={total} />
+      <MatchActions
+        {...{ place, filters, found: state.found.length, complete: state.cursor === null, onDone: search.again }}
+      />
       {state.error && <Failure error={state.error} retry={search.goOn} />}
       {state.found.length > 0 && <TaskTable tasks={state.found} state={place.state} selection={selection} />}
       {state.found.length === 0 && !state.running && !state.error && (

@@ -7,6 +7,7 @@ import { bytes, count, duration, percent } from '../text/format.js';
 import { Failure, Loading } from '../ui/blank.js';
 import { Days } from '../ui/days.js';
 import { Text } from '../ui/text.js';
+import { Failures } from './failures.js';
 import { LiveCharts } from './live-charts.js';
 
 function Facts({ row }: { row: Queue }) {
@@ -62,6 +63,7 @@ export function QueueSummary({ queue }: { queue: string }) {
     <>
       <LiveCharts queue={queue} />
       <Facts row={data.current} />
+      {data.current.retry + data.current.archived > 0 && <Failures queue={queue} />}
       <div class="halves">
         <Days title={`Last ${days.length} days`} days={days} />
         <section class="card">

@@ -80,7 +80,10 @@ function Good({ row, moments }: { row: Queue; moments: readonly Moment[] }) {
         {row.pending > 0 ? duration(row.oldest_pending_ms / 1000) : <span class="none">–</span>}
       </td>
       <td class="number" data-label="failed today" title={`${count(row.failed)} of ${count(row.processed)}`}>
-        {row.failed > 0 ? percent(row.failed, row.processed) : <span class="none">0%</span>}
+        <a class={row.failed === 0 ? 'none' : ''} href={paths.queue(row.queue)}>
+          {percent(row.failed, row.processed)}
+          <span class="sr-only"> failed today: what fails</span>
+        </a>
       </td>
       <td class="number" data-label="memory">
         {bytes(row.memory_usage_bytes)}

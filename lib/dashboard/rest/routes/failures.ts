@@ -1,0 +1,76 @@
+import type { TaskInfo } from '../../../task/info.js';
+import type { Dashboard } from '../../dashboard.js';
+import { groupFailures, type FailedTask, type FailureGroup } from '../../failure-groups.js';
+import type { Call, Route } from '../route.js';
+import { count, listOf, orNull, ref, shape, text, time } from '../schema.js';
+import { toSubject } from '../shapes/listed-task.js';
+import { timeOrNull } from '../shapes/times.js';
+
+/** Tasks of each state that are looked at: what fails now is among them, and it costs the same however many there are. */
+const LOOKED_AT = 200;
+const MOST_GROUPS = 50;
+
+export const failureSchemas = {
+  Failure: shape({
+    type: text(),
+    error: text('of the newest'),
+    match: text('what all of their errors contain, for a search; may be empty'),
+    retry: count('of the tasks looked at, those that will be tried again'),
+    archived: count('and those that will not'),
+    first_failed_at: orNull(time('of the tasks looked at')),
+    last_failed_at: orNull(time()),
+    task_id: text('the task that failed last'),
+  }),
+};
+
+async function show(dashboard: Dashboard, { params }: Call) {
+  const queue = params.queue!;
+  await dashboard.requireQueue(queue);
+  const state = await dashboard.overview.one(queue);
+  if ('error' in state) return { failures: [], scanned: 0, total: 0 };
+  const tasks = [...(await nextRetries(dashboard, queue)), ...(await newestArchived(dashboard, queue, state.archived))];
+  const failed = tasks.filter(({ lastErr }) => lastErr !== '').map((task) => toFailed(dashboard, task));
+  return {
+    failures: groupFailures(failed).slice(0, MOST_GROUPS).map(showGroup),
+    scanned: tasks.length,
+    total: state.retry + state.archived,
+  };
+}
+
+const nextRetries = async ({ inspector }: Dashboard, queue: string): Promise<readonly TaskInfo[]> =>
+  (await inspector.listTasks(queue, 'retry', { size: LOOKED_AT })).tasks;
+
+/** They stand at the end of their list, whose last page may be nearly empty. */
+async function newestArchived({ inspector }: Dashboard, queue: string, size: number): Promise<readonly TaskInfo[]> {
+  const last = Math.max(1, Math.ceil(size / LOOKED_AT));
+  const pages = last === 1 ? [1] : [last - 1, last];
+  const lists = await Promise.all(
+    pages.map((page) => inspector.listTasks(queue, 'archived', { size: LOOKED_AT, page })),
+  );
+  return lists.flatMap(({ tasks }) => tasks).slice(-LOOKED_AT);
+}
+
+const toFailed = ({ presenter }: Dashboard, task: TaskInfo): FailedTask => ({
+  ...{ id: task.id, type: task.type, state: task.state === 'archived' ? 'archived' : 'retry' },
+  error: presenter.present(toSubject(task), false).error,
+  failedAt: task.lastFailedAt,
+});
+
+const showGroup = ({ type, error, match, retry, archived, first, last, taskId }: FailureGroup) => ({
+  ...{ type, error, match, retry, archived, task_id: taskId },
+  first_failed_at: timeOrNull(first),
+  last_failed_at: timeOrNull(last),
+});
+
+export const failureRoutes: readonly Route[] = [
+  {
+    ...{ method: 'GET', path: 'queues/{queue}/failures' },
+    summary: `What fails: the next ${LOOKED_AT} retries and the newest ${LOOKED_AT} archived tasks, by type and reason`,
+    reply: shape({
+      failures: listOf(ref('Failure')),
+      scanned: count('tasks looked at'),
+      total: count('tasks in both states'),
+    }),
+    handle: show,
+  },
+];
