@@ -34,7 +34,7 @@ export interface AsynqMetricsOptions {
   concurrency?: number;
   /** How long scrapes share what was read. Default 1 s. */
   cacheFor?: Duration;
-  /** After how long a scrape goes on without a queue that does not answer. Default 3 s. */
+  /** After how long a scrape goes on without the queues that have not answered. Default 3 s. */
   timeout?: Duration;
 }
 

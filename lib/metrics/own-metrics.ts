@@ -33,12 +33,10 @@ export function processMetrics(prefix: string): MetricDefinition[] {
       ...metric('task_attempts_total', 'Attempts, by what became of the task.', ['queue', 'type', 'outcome']),
       read: ({ tasks }) => tasks.attempts(),
     },
-    counted(
-      'stuck_handlers_total',
-      'Handlers that went on long after they were told to stop.',
-      ['queue', 'type'],
-      (s) => s.stuck,
-    ),
+    {
+      ...metric('stuck_handlers_total', 'Handlers that went on long after they were told to stop.', ['queue', 'type']),
+      read: ({ tasks }) => tasks.stuck(),
+    },
     counted('damaged_tasks_total', 'Tasks archived because their message cannot be read.', ['queue'], (s) => s.damaged),
     counted(
       'recovered_tasks_total',

@@ -12,7 +12,7 @@ export interface QueueReaderOptions {
   readonly concurrency: number;
   /** Milliseconds for which scrapes share a reading. */
   readonly cacheFor: number;
-  /** Milliseconds after which a scrape goes on without what has not answered. */
+  /** Milliseconds after which a scrape goes on without what has not answered, however many queues that are. */
   readonly timeout: number;
   /** What could not be read: a queue, or (empty) the list of queues or of servers. */
   readonly onError: (queue: string) => void;
@@ -43,20 +43,21 @@ export class QueueReader {
   }
 
   private async readAll(): Promise<Reading> {
-    const { queues: wanted, inspector } = this.options;
-    const servers = this.attempt('', () => inspector.servers());
-    const names = wanted ?? (await this.attempt('', () => inspector.queues())) ?? [];
-    const queues = await this.readQueues([...names].sort());
+    const { queues: wanted, inspector, clock, timeout } = this.options;
+    const until = clock.now() + timeout;
+    const servers = this.attempt('', until, () => inspector.servers());
+    const names = wanted ?? (await this.attempt('', until, () => inspector.queues())) ?? [];
+    const queues = await this.readQueues([...names].sort(), until);
     return { queues, servers: countByQueue(await servers) };
   }
 
-  private async readQueues(names: readonly string[]): Promise<QueueInfo[]> {
+  private async readQueues(names: readonly string[], until: number): Promise<QueueInfo[]> {
     const infos = new Array<QueueInfo | undefined>(names.length);
     let next = 0;
     const work = async (): Promise<void> => {
       for (let index = next++; index < names.length; index = next++) {
         const name = names[index]!;
-        infos[index] = await this.attempt(name, () => this.options.inspector.getQueueInfo(name));
+        infos[index] = await this.attempt(name, until, () => this.options.inspector.getQueueInfo(name));
       }
     };
     await Promise.all(Array.from({ length: this.options.concurrency }, work));
@@ -64,8 +65,8 @@ export class QueueReader {
   }
 
   /** `undefined`, and told, when it fails or takes too long; not told when there is no such queue (yet). */
-  private attempt<T>(queue: string, ask: () => Promise<T>): Promise<T | undefined> {
-    const { clock, timeout, onError } = this.options;
+  private attempt<T>(queue: string, until: number, ask: () => Promise<T>): Promise<T | undefined> {
+    const { clock, onError } = this.options;
     return new Promise((resolve) => {
       let over = false;
       const end = (value?: T, failed = false): void => {
@@ -75,8 +76,10 @@ export class QueueReader {
         if (failed) onError(queue);
         resolve(value);
       };
-      const timer = clock.after(timeout, () => end(undefined, true));
-      ask().then(end, (error: unknown) => end(undefined, !(error instanceof QueueNotFoundError)));
+      const left = until - clock.now();
+      const timer = clock.after(left, () => end(undefined, true));
+      if (left <= 0) end(undefined, true);
+      else ask().then(end, (error: unknown) => end(undefined, !(error instanceof QueueNotFoundError)));
     });
   }
 }

@@ -25,7 +25,6 @@ export class MetricsSource {
   readonly redisErrors = new Tally();
   readonly recovered = new Tally();
   readonly damaged = new Tally();
-  readonly stuck = new Tally();
   readonly aggregations = new Tally();
   readonly aggregatedTasks = new Tally();
   readonly firings = new Tally();
@@ -59,7 +58,7 @@ export class MetricsSource {
       events.measureWaits(),
       events.on('taskFinished', (outcome) => tasks.record(outcome)),
       events.on('taskDamaged', ({ task }) => this.damaged.add({ queue: task.queue })),
-      events.on('handlerStuck', ({ task }) => this.stuck.add({ queue: task.queue, type: tasks.typeLabel(task.type) })),
+      events.on('handlerStuck', ({ task }) => tasks.recordStuck(task)),
       events.on('tasksRecovered', ({ queue, retried, archived }) => {
         this.recovered.add({ queue, outcome: 'retried' }, retried);
         this.recovered.add({ queue, outcome: 'archived' }, archived);

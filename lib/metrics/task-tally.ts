@@ -1,4 +1,4 @@
-import type { TaskOutcome, TaskOutcomeKind } from '../events/events.js';
+import type { TaskOutcome, TaskOutcomeKind, TaskRef } from '../events/events.js';
 import { Buckets } from './buckets.js';
 import type { Sample } from './sample.js';
 
@@ -34,6 +34,7 @@ interface Series {
   readonly outcomes: Float64Array;
   readonly duration: Buckets;
   readonly wait: Buckets;
+  stuck: number;
 }
 
 /** Counts attempts by queue and handler. It stands on the hot path: a few look-ups per task, and nothing is allocated. */
@@ -50,13 +51,21 @@ export class TaskTally {
     if (waited !== undefined) series.wait.observe(waited / 1000);
   }
 
+  recordStuck({ queue, type }: TaskRef): void {
+    this.seriesOf(queue, type).stuck += 1;
+  }
+
+  /** With zeroes: `increase` of Prometheus does not see what begins with 1, and so not the first lost lease of a process. */
   *attempts(): Iterable<Sample> {
     for (const { labels, outcomes } of this.all()) {
-      for (const [index, outcome] of OUTCOMES.entries()) {
-        const value = outcomes[index]!;
-        if (value > 0) yield { labels: { ...labels, outcome }, value };
-      }
+      for (const [index, outcome] of OUTCOMES.entries())
+        yield { labels: { ...labels, outcome }, value: outcomes[index]! };
     }
+  }
+
+  /** With zeroes, too. */
+  *stuck(): Iterable<Sample> {
+    for (const { labels, stuck: value } of this.all()) yield { labels, value };
   }
 
   *durations(name: string): Iterable<Sample> {
@@ -67,13 +76,8 @@ export class TaskTally {
     for (const { labels, wait } of this.all()) yield* wait.samples(name, labels);
   }
 
-  /** The label for a type of task. */
-  typeLabel(type: string): string {
-    return this.options.patternOf(type) ?? UNKNOWN_TYPE;
-  }
-
   private seriesOf(queue: string, type: string): Series {
-    const label = this.typeLabel(type);
+    const label = this.options.patternOf(type) ?? UNKNOWN_TYPE;
     let types = this.queues.get(queue);
     if (!types) this.queues.set(queue, (types = new Map()));
     let series = types.get(label);
@@ -88,6 +92,7 @@ export class TaskTally {
       outcomes: new Float64Array(OUTCOMES.length),
       duration: new Buckets(durationBuckets),
       wait: new Buckets(waitBuckets),
+      stuck: 0,
     };
   }
 

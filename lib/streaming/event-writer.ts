@@ -1,4 +1,5 @@
 import type { Broker } from '../broker/broker.js';
+import { BrokerUnavailableError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
 import { onHappenings, type TaskEventName } from '../events/task-events.js';
 import { encodeHappening } from './fleet-event.js';
@@ -7,6 +8,8 @@ import { encodeHappening } from './fleet-event.js';
 const EVERY = 250;
 /** Events that wait at most; of more the newest are lost, while Redis is away or slow. */
 const MOST_WAITING = 10_000;
+/** As many are added at once, not at the next of the four calls. */
+const MANY = 5_000;
 /** Milliseconds a shutdown waits for the last ones. */
 const LAST_WORDS = 1_000;
 
@@ -48,14 +51,21 @@ export class EventWriter {
   }
 
   private schedule(): void {
-    if (this.scheduled || this.writing) return;
-    this.scheduled = true;
-    this.options.broker.clock.after(EVERY, () => {
-      this.scheduled = false;
-      this.writing = this.write().finally(() => {
-        this.writing = undefined;
-        if (this.waiting.length > 0) this.schedule();
+    if (this.writing) return;
+    if (this.waiting.length >= MANY) this.flush();
+    else if (!this.scheduled) {
+      this.scheduled = true;
+      this.options.broker.clock.after(EVERY, () => {
+        this.scheduled = false;
+        if (!this.writing) this.flush();
       });
+    }
+  }
+
+  private flush(): void {
+    this.writing = this.write().finally(() => {
+      this.writing = undefined;
+      if (this.waiting.length > 0) this.schedule();
     });
   }
 
@@ -66,6 +76,7 @@ export class EventWriter {
     if (batch.length === 0) return;
     try {
       await this.options.broker.appendEvents(batch, this.options.maxLength);
+      if (!this.failing && this.lost > 0) this.tellSlow();
       this.failing = false;
       this.lost = 0;
     } catch (error) {
@@ -73,5 +84,11 @@ export class EventWriter {
       if (!this.failing) this.options.events.emit('eventStreamFailed', { error, lost: this.lost });
       this.failing = true;
     }
+  }
+
+  /** It works, but more came than could wait for it. */
+  private tellSlow(): void {
+    const error = new BrokerUnavailableError('appendEvents: Redis takes fewer events than there are');
+    this.options.events.emit('eventStreamFailed', { error, lost: this.lost });
   }
 }

@@ -73,6 +73,8 @@ describe('what the process does', () => {
     for (const outcome of ['succeeded', 'retried', 'archived', 'revoked', 'postponed']) {
       expect(samples.get(attempts('default', 'mail:', outcome)), outcome).toBe(1);
     }
+    for (const outcome of ['requeued', 'lost']) expect(samples.get(attempts('low', 'mail:', outcome))).toBe(0);
+    expect(samples.get(`${P}stuck_handlers_total{queue="low",type="mail:"}`)).toBe(0);
     for (const histogram of ['task_duration_seconds', 'task_wait_seconds']) {
       const labels = 'queue="default",type="mail:"';
       expect(samples.get(`${P}${histogram}_count{${labels}}`)).toBe(5);

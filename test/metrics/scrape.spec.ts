@@ -152,6 +152,18 @@ test('does not wait long for a queue that hangs, and tells of it once', async ()
   expect(rig.errors).toEqual(['b']);
 });
 
+test('ends in time, however many queues hang, and asks for no more then', async () => {
+  const names = Array.from({ length: 100 }, (_, index) => `q${index}`);
+  const rig = reader(() => new Promise(() => {}), { queues: names });
+  const reading = rig.reader.read();
+  await new Promise(setImmediate); // the servers have answered
+  expect(rig.inspector.getQueueInfo).toHaveBeenCalledTimes(2);
+  rig.clock.advance(500);
+  expect((await reading).queues).toEqual([]);
+  expect(rig.inspector.getQueueInfo).toHaveBeenCalledTimes(2);
+  expect(rig.errors.toSorted()).toEqual(names.toSorted());
+});
+
 test('without the list of queues or of servers shows what there is', async () => {
   const rig = reader(async (queue) => {
     if (queue === 'a') throw new QueueNotFoundError(queue);

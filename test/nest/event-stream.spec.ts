@@ -166,9 +166,13 @@ describe('the stream of events', () => {
     const names = ['started'] as const;
     const writer = new EventWriter({ broker, events, names, maxLength: 1_000_000, process: 'h:1' });
     const task = { id: 'a', type: 't', queue: 'q' };
-    for (let count = 0; count < 10_005; count++) events.emit('taskStarted', { task, retried: 0, maxRetry: 0 });
+    const lost: number[] = [];
+    events.on('eventStreamFailed', (event) => lost.push(event.lost));
+    // Five thousand are added as soon as they are there, ten thousand wait meanwhile.
+    for (let count = 0; count < 15_005; count++) events.emit('taskStarted', { task, retried: 0, maxRetry: 0 });
     await writer.close();
-    expect(await broker.readEvents('0-0', 20_000)).toHaveLength(10_000);
+    expect(await broker.readEvents('0-0', 20_000)).toHaveLength(15_000);
+    expect(lost).toEqual([5]);
   });
 
   it.each<[unknown, string | RegExp]>([

@@ -1,5 +1,5 @@
 import type { StoreFacts } from '../operations.js';
-import { isReply } from './broker-error.js';
+import { isPassing, isReply } from './broker-error.js';
 import type { RedisConnections } from './connections.js';
 import { readRedisInfo } from './redis-info.js';
 
@@ -13,7 +13,7 @@ export async function readStoreFacts(connections: RedisConnections): Promise<Sto
       evictionPolicy: field(info, 'maxmemory_policy'),
     }));
   } catch (error) {
-    if (isForbidden(error)) return [];
+    if (isRefused(error)) return [];
     throw error;
   }
 }
@@ -21,7 +21,9 @@ export async function readStoreFacts(connections: RedisConnections): Promise<Sto
 const field = (info: string, name: string): string | undefined =>
   new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] || undefined;
 
-const isForbidden = (error: unknown): boolean => {
+/** No permission, a renamed command, a proxy that has none: asked again, it would say the same. */
+const isRefused = (error: unknown): boolean => {
   const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && isReply(cause) && /^(NOPERM|ERR unknown command)/.test(cause.message);
+  if (!(cause instanceof Error) || !isReply(cause) || isPassing(cause)) return false;
+  return !/^(BUSY|NOAUTH|WRONGPASS) /.test(cause.message);
 };
