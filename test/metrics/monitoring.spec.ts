@@ -10,15 +10,16 @@ const read = (path: string): string => readFileSync(new URL(`../../docs/${path}`
 const definitions = [...ASYNQ_METRICS, ...queueMetrics('nestjs_asynq_'), ...processMetrics('nestjs_asynq_')];
 /** What Prometheus sees: name → labels. */
 const exported = new Map(
-  definitions.flatMap(({ name, type, labels }): [string, readonly string[]][] =>
-    type === 'histogram'
+  definitions.flatMap(({ name, type, labels: own }): [string, readonly string[]][] => {
+    const labels = [...own, 'connection'];
+    return type === 'histogram'
       ? [
           [`${name}_bucket`, [...labels, 'le']],
           [`${name}_sum`, labels],
           [`${name}_count`, labels],
         ]
-      : [[name, labels]],
-  ),
+      : [[name, labels]];
+  }),
 );
 
 /** Fails for an expression that is none, or reads what nobody exports. */
