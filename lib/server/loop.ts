@@ -16,7 +16,7 @@ export interface LoopOptions {
 /** How a loop stands; times in milliseconds. */
 export interface LoopFacts {
   readonly loop: string;
-  /** How much later than planned its latest pass began: a busy event loop. */
+  /** How much later than planned its latest pass began, if that was within the last minute, else 0: a busy event loop. */
   readonly lag: number;
   /** How long its next pass has been due; 0 when it is not. */
   readonly overdue: number;
@@ -28,6 +28,9 @@ export interface LoopFacts {
 
 /** Milliseconds a stop waits for the pass under way: it may work off a backlog, or wait for a Redis that hangs. */
 const LONGEST_STOP = 2_000;
+
+/** Milliseconds a lag is told: of loops that run once, or when triggered, a late pass would show for ever. */
+const LAG_SHOWN = 60_000;
 
 /** Exponential from 100 ms with full jitter in its upper half: 50–100, 100–200 … up to `longest` milliseconds. */
 export function backoff(failures: number, longest = 5_000, random: () => number = Math.random): number {
@@ -60,7 +63,8 @@ export class Loop {
     const now = this.options.clock.now();
     const busyFor = this.current ? Math.max(0, now - this.beganAt) : 0;
     const overdue = this.current || !this.running ? 0 : Math.max(0, now - this.dueAt);
-    return { loop: this.options.name, lag: this.lastLag, overdue, busyFor, failures: this.failures };
+    const lag = now - this.beganAt < LAG_SHOWN ? this.lastLag : 0;
+    return { loop: this.options.name, lag, overdue, busyFor, failures: this.failures };
   }
 
   /** Runs a pass as soon as the one under way (if any) is over. */
