@@ -45,6 +45,19 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
     expect((await web.raw('GET', '/asynq/assets/index.html')).status).toBe(404);
   });
 
+  it.each([
+    ['gzip, deflate, br', true],
+    ['br;q=1.0, gzip;q=0.8', true],
+    ['gzip;q=0, br', false],
+    ['br', false],
+  ])('has files that are compressed for who accepts %s: %s', async (accepted, gzip) => {
+    const { status, headers } = await web.raw('GET', '/asynq/assets/app-1.js', { 'accept-encoding': accepted });
+    expect([status, headers['content-encoding']]).toEqual([200, gzip ? 'gzip' : undefined]);
+    expect(headers).toMatchObject({ vary: 'Accept-Encoding', etag: gzip ? '"app-gzip"' : '"app"' });
+    const file = await fetch(`${web.origin}/asynq/assets/app-1.js`, { headers: { 'accept-encoding': accepted } });
+    expect(await file.text()).toBe('export {}');
+  });
+
   it('is not sent again to those who have it', async () => {
     const page = await web.raw('GET', '/asynq/', { 'if-none-match': '"page"' });
     expect(page).toMatchObject({ status: 304, text: '', headers: { etag: '"page"', 'cache-control': 'no-cache' } });
