@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pieces, visible } from '../../../lib/dashboard/web/text/visible.js';
+import { beginning, pieces, visible } from '../../../lib/dashboard/web/text/visible.js';
 
 describe('texts that others wrote', () => {
   it.each([
@@ -23,5 +23,13 @@ describe('texts that others wrote', () => {
       { text: 'a\n\tb', hidden: false },
       { text: '\\r', hidden: true },
     ]);
+  });
+
+  it('makes no title of a book', () => {
+    expect(visible('\u0007'.repeat(1_000_000))).toBe(`${'⟨U+0007⟩'.repeat(2_000)}…`);
+  });
+
+  it('begins with whole characters', () => {
+    expect(['😀😀', '😀', 'a😀'].map((text) => beginning(text, 2))).toEqual(['😀', '😀', 'a']);
   });
 });

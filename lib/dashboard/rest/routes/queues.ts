@@ -1,4 +1,4 @@
-import { QueueNotFoundError, WrongKeyTypeError } from '../../../errors.js';
+import { InvalidOptionError, QueueNotFoundError, WrongKeyTypeError } from '../../../errors.js';
 import type { DailyStats } from '../../../inspector/views.js';
 import type { Dashboard } from '../../dashboard.js';
 import { eachOf } from '../../each.js';
@@ -34,7 +34,9 @@ async function stats(dashboard: Dashboard) {
 
 /** One bad queue is one without a history. */
 function nothingOfUnreadable(error: unknown): DailyStats[] {
-  if (error instanceof WrongKeyTypeError || error instanceof QueueNotFoundError) return [];
+  // One that is called nothing but spaces has somebody else put among the names.
+  const unreadable = [WrongKeyTypeError, QueueNotFoundError, InvalidOptionError];
+  if (unreadable.some((kind) => error instanceof kind)) return [];
   throw error;
 }
 

@@ -101,7 +101,9 @@ function ServerCard({ server, reload }: { server: Server; reload: () => void }) 
         <h2>
           <Text value={server.host} /> <span class="faint">pid {server.pid}</span>
         </h2>
-        <span class={server.status === 'active' ? 'chip tone-active' : 'chip tone-retry'}>{server.status}</span>
+        <span class={server.status === 'active' ? 'chip tone-active' : 'chip tone-retry'}>
+          <Text value={server.status} class="cut" />
+        </span>
       </header>
       <div class="server-line">
         <span class="load">

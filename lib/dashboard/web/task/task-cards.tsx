@@ -4,7 +4,7 @@ import { paths } from '../app/router.js';
 import { duration, instant } from '../text/format.js';
 import { Copy } from '../ui/copy.js';
 import { useNow } from '../ui/clock.js';
-import { Text } from '../ui/text.js';
+import { LongText, Text } from '../ui/text.js';
 import { Elapsed, When } from '../ui/time.js';
 
 export const ErrorCard = ({ task }: { task: Task }) => (
@@ -16,7 +16,7 @@ export const ErrorCard = ({ task }: { task: Task }) => (
       </span>
     </header>
     <pre class="raw problem-text">
-      <Text value={task.error_message} lines />
+      <LongText value={task.error_message} lines />
     </pre>
   </section>
 );
@@ -121,7 +121,7 @@ export function Headers({ headers }: { headers: Readonly<Record<string, string>>
               <Text value={name} class="wrap" />
             </dt>
             <dd class="mono wrap">
-              <Text value={value} />
+              <LongText value={value} />
             </dd>
           </div>
         ))}

@@ -23,6 +23,13 @@ export interface Piece {
   hidden: boolean;
 }
 
+/** The first characters of a text, and no half of the last. */
+export function beginning(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const last = text.charCodeAt(most - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? most - 1 : most);
+}
+
 /** The text in pieces to show; with `lines`, line breaks and tabs are left as they are. */
 export function pieces(text: string, lines = false): Piece[] {
   const found: Piece[] = [];
@@ -37,5 +44,12 @@ export function pieces(text: string, lines = false): Piece[] {
   return found;
 }
 
-/** The same as one string, for titles, labels and dialogs. */
-export const visible = (text: string): string => text.replaceAll(HIDDEN, (character) => `⟨${nameOf(character)}⟩`);
+/** Nobody reads a longer title. */
+const LONGEST_TITLE = 2_000;
+
+/** The same as one string, for titles, labels and dialogs; of a long one the beginning. */
+export function visible(text: string): string {
+  const begun = beginning(text, LONGEST_TITLE);
+  const named = begun.replaceAll(HIDDEN, (character) => `⟨${nameOf(character)}⟩`);
+  return begun.length < text.length ? `${named}…` : named;
+}

@@ -4,7 +4,7 @@ import { type JsonNode, parseJson, printJson } from '../json/parse.js';
 import { bytes as sizeOf } from '../text/format.js';
 import { asText, fromBase64, hexLines } from '../text/bytes.js';
 import { Copy } from './copy.js';
-import { Text } from './text.js';
+import { LongText, Text } from './text.js';
 import { Tree } from './tree.js';
 
 export interface ContentProps {
@@ -75,7 +75,7 @@ function Body({ seen, view }: { seen: Seen; view: View }) {
   if (seen.text === undefined) return <p class="faint">These bytes are no text.</p>;
   return (
     <pre class="raw">
-      <Text value={seen.text} lines />
+      <LongText value={seen.text} lines />
     </pre>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { JsonNode } from '../json/parse.js';
 import { plural } from '../text/format.js';
 import { visible } from '../text/visible.js';
-import { Text } from './text.js';
+import { LongText, Text } from './text.js';
 
 /** Members shown at a time. */
 const CHUNK = 100;
@@ -23,7 +23,7 @@ function Leaf({ node }: { node: Exclude<JsonNode, Parent> }) {
   if (node.kind === 'string') {
     return (
       <span class="json-string">
-        "<Text value={node.value} />"
+        "<LongText value={node.value} />"
       </span>
     );
   }

@@ -71,6 +71,15 @@ describe('sizes of answers, attacked', () => {
     expect((await web.get<List>(`queues/long/pending_tasks?${query}`)).tasks).toHaveLength(length);
   });
 
+  it('a queue with a name that nobody may give is one bad row, and no more', async () => {
+    await broker.enqueue(' ', [request({ id: 'x', type: 'x' })]);
+    const { stats } = await web.get<{ stats: Record<string, object[]> }>('queue_stats');
+    expect([stats[' '], stats['long']?.length]).toEqual([[], 90]);
+    expect((await web.get<{ queues: object[] }>('live')).queues).toContainEqual(
+      expect.objectContaining({ queue: 'long' }),
+    );
+  });
+
   it.each(['scan=-1', 'scan=1e9', 'scan=999999999', 'scan=NaN'])('no search looks at more: %s', async (query) => {
     const { scanned } = await web.get<List>(`queues/long/pending_tasks?id=nobody&${query}`);
     expect(scanned).toBeLessThanOrEqual(TASKS);
