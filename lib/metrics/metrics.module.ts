@@ -13,6 +13,8 @@ import { DEFAULT_CONNECTION } from '../nest/nest.constants.js';
 import { notForRoot } from '../nest/nest.messages.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import { ServerOrchestrator } from '../nest/server.orchestrator.js';
+import type { ServerFacts } from '../server/facts.js';
+import type { Server } from '../server/server.js';
 import { ASYNQ_METRICS } from './asynq-metrics.js';
 import type { MetricDefinition } from './definition.js';
 import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './metrics.module.definition.js';
@@ -63,6 +65,7 @@ export class AsynqMetricsModule
   /** Before the servers start. @throws InvalidOptionError for an unknown connection, or names the registry has from elsewhere */
   onApplicationBootstrap(): void {
     const definitions = this.definitions();
+    this.orchestrator.whenBootFails(() => this.onApplicationShutdown());
     for (const connection of this.wanted()) {
       const source = this.createSource(connection);
       this.ends.push(register(this.options.registry, definitions, source), () => source.stop());
@@ -105,9 +108,18 @@ export class AsynqMetricsModule
       tasks: new TaskTally({ durationBuckets, waitBuckets, patternOf }),
       reader: queues === false ? undefined : reader,
       facts: () => {
-        const facts = server?.().facts();
+        const facts = server && factsOf(server);
         return facts?.status === 'new' ? undefined : facts; // it may have no handlers, and never start
       },
     });
+  }
+}
+
+/** None where the server cannot be made: its application has not started, and must not fail the scrapes of the next one. */
+function factsOf(server: () => Server): ServerFacts | undefined {
+  try {
+    return server().facts();
+  } catch {
+    return undefined;
   }
 }

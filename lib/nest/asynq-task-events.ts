@@ -84,7 +84,7 @@ export class AsynqTaskEvents {
     return new Observable<FleetTaskEvent<E>>((subscriber) => {
       const onEvent = ({ names: all, ...happening }: FleetHappening): void => {
         if (!fits(happening.task)) return;
-        for (const event of wantedOf(all, wanted)) subscriber.next({ event, ...happening });
+        for (const event of wantedOf(all, wanted)) subscriber.next({ ...happening, event });
       };
       const reader = new EventReader({ broker: this.broker, ...settings, onEvent });
       return () => reader.end();

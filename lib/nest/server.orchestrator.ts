@@ -23,6 +23,7 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
   private handlers: readonly DiscoveredHandler[] | undefined;
   private aggregators: readonly DiscoveredAggregator[] | undefined;
   private shutDown = false;
+  private readonly onFailedBoot: (() => void)[] = [];
 
   constructor(
     private readonly registry: ConnectionRegistry,
@@ -55,6 +56,11 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
     return server;
   }
 
+  /** Calls back when the application does not start because of its servers: Nest calls no shutdown hooks then. */
+  whenBootFails(then: () => void): void {
+    this.onFailedBoot.push(then);
+  }
+
   /** The scheduler with everything the application declares for it. */
   schedulerOf(connection: Connection): AsynqScheduler {
     if (connection.options.scheduler) this.schedulers.prepare(connection, this.handlersOf(connection));
@@ -67,6 +73,7 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
       for (const connection of this.registry.all()) this.schedulers.boot(connection, this.handlersOf(connection));
     } catch (error) {
       // Nest calls no shutdown hooks for an application that did not start.
+      for (const then of this.onFailedBoot) then();
       await this.onModuleDestroy();
       await Promise.allSettled(this.registry.all().map(closeConnection));
       throw error;

@@ -233,6 +233,26 @@ describe('a registry', () => {
     expect(samplesOf(await registry.metrics()).get(`${P}slots`)).toBe(10);
   });
 
+  test('serves an application that comes after one that did not start', async () => {
+    const registry = new Registry();
+    const make = (server: object, ...more: Type[]) =>
+      start({
+        imports: [memory({ server }), AsynqMetricsModule.forRoot({ registry, cacheFor: 0 })],
+        providers: [Tasks, ...more],
+      });
+    await rejection(make({ concurrency: -1 }));
+    expect(registry.getMetricsAsArray()).toEqual([]);
+    class Broken {
+      onApplicationBootstrap() {
+        throw new Error('broken');
+      }
+    }
+    await rejection(make({ concurrency: -1 }, Broken)); // of which nobody is told
+    expect(registry.getMetricsAsArray()).not.toEqual([]);
+    await make({ concurrency: 7 });
+    expect(samplesOf(await registry.metrics()).get(`${P}slots`)).toBe(7);
+  });
+
   test('is prom-client’s global one by default', async () => {
     const app = await start({ imports: [memory(), AsynqMetricsModule.forRoot({})], providers: [Tasks] });
     expect(register.getSingleMetric(`${P}slots`)).toBeDefined();

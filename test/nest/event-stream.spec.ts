@@ -121,6 +121,10 @@ describe('the stream of events', () => {
     const resumed = follow(app, 'enqueued', { from: early.seen.at(-1)!.id });
     await until(() => expect([early.seen.length, resumed.seen.length]).toEqual([last + 1, 1]));
     expect(resumed.seen[0]!.id).toBe(early.seen.at(-1)!.id);
+    const odd = { names: ['archived'], event: 'succeeded', id: 'x', task: { id: 'a', type: 'odd', queue: 'default' } };
+    await broker.appendEvents([Buffer.from(JSON.stringify(odd))], 500);
+    await until(() => expect(early.seen).toHaveLength(last + 2));
+    expect(early.seen.at(-1)).toMatchObject({ event: 'archived', id: expect.stringMatching(/^\d+-\d+$/) });
   });
 
   it('is complete at shutdown, also of what was told last', async () => {
