@@ -140,6 +140,12 @@ interface Subscription<E extends AsynqEventName> {
   ended: boolean;
 }
 
+interface Subscriptions<E extends AsynqEventName> {
+  readonly all: Set<Subscription<E>>;
+  /** The same as a list that is never changed: who subscribes while an event is told hears the next one. Made when it is needed. */
+  told: readonly Subscription<E>[] | undefined;
+}
+
 /** Whether it is a promise, or what `await` takes for one. */
 export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
@@ -151,20 +157,22 @@ export function watchRejection(returned: unknown, onRejected: (error: unknown) =
 
 /** A small typed emitter: a listener that throws, or rejects, never reaches the code that emits. */
 export class AsynqEvents {
-  /** The lists are never changed, only replaced: who subscribes while an event is told hears the next one. */
-  private readonly listeners = new Map<AsynqEventName, readonly Subscription<never>[]>();
+  private readonly listeners = new Map<AsynqEventName, Subscriptions<never>>();
   private waitsAskedFor = 0;
 
   /** @returns a function that ends the subscription */
   on<E extends AsynqEventName>(event: E, listener: Listener<E>): () => void {
     const subscription: Subscription<E> = { listener, ended: false };
-    this.listeners.set(event, [...(this.listeners.get(event) ?? []), subscription]);
+    let those = this.listeners.get(event) as Subscriptions<E> | undefined;
+    if (!those) this.listeners.set(event, (those = { all: new Set(), told: undefined }));
+    const subscriptions = those;
+    subscriptions.all.add(subscription);
+    subscriptions.told = undefined;
     return () => {
-      if (subscription.ended) return;
       subscription.ended = true;
-      const left = this.listeners.get(event)!.filter((other) => other !== subscription);
-      if (left.length > 0) this.listeners.set(event, left);
-      else this.listeners.delete(event);
+      subscriptions.told = undefined;
+      subscriptions.all.delete(subscription);
+      if (subscriptions.all.size === 0 && this.listeners.get(event) === subscriptions) this.listeners.delete(event);
     };
   }
 
@@ -193,12 +201,12 @@ export class AsynqEvents {
   }
 
   emit<E extends AsynqEventName>(event: E, payload: AsynqEventMap[E]): void {
-    const told = this.listeners.get(event) as readonly Subscription<E>[] | undefined;
-    if (!told) return;
+    const those = this.listeners.get(event) as Subscriptions<E> | undefined;
+    if (!those) return;
     const report = (error: unknown): void => {
       if (event !== 'listenerFailed') this.emit('listenerFailed', { event, error });
     };
-    for (const subscription of told) {
+    for (const subscription of (those.told ??= [...those.all])) {
       if (subscription.ended) continue;
       try {
         watchRejection(subscription.listener(payload), report);
