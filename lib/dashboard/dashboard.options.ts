@@ -32,12 +32,13 @@ export interface AsynqDashboardStatics {
   connection?: string;
   /** Guards of every route of the console, the page's, too: classes, or instances. They run after the application's own. */
   guards?: readonly DashboardGuard[];
-  /** Modules that export what the guards inject. */
+  /** Modules that export what the guards, and the factory of `forRootAsync`, inject. */
   imports?: ModuleMetadata['imports'];
   /** The version of its routes in an application that has versions. Default: every version, and none. */
   version?: string | string[];
 }
 
+/** What `forRoot` takes besides AsynqDashboardStatics, and what a factory answers. */
 export interface AsynqDashboardSettings {
   /**
    * What those who reach the console may do: `'view'`, `'act'` (also run, archive, cancel, enqueue …) or `'destroy'` (also delete);
@@ -68,6 +69,7 @@ export interface AsynqDashboardSettings {
   maxResultLength?: number;
 }
 
+/** What `AsynqDashboardModule.forRoot` takes. All of it is optional, but who may come in must be said: `guards` or `access`. */
 export interface AsynqDashboardOptions extends AsynqDashboardStatics, AsynqDashboardSettings {}
 
 /** What a class given to `useClass` or `useExisting` implements. */
@@ -75,7 +77,9 @@ export interface AsynqDashboardOptionsFactory {
   createAsynqDashboardOptions(): Promise<AsynqDashboardSettings> | AsynqDashboardSettings;
 }
 
+/** What `AsynqDashboardModule.forRootAsync` takes: one of the three sources of settings. */
 export interface AsynqDashboardAsyncOptions extends AsynqDashboardStatics {
+  /** Is called with what `inject` names. */
   useFactory?: (...args: never[]) => Promise<AsynqDashboardSettings> | AsynqDashboardSettings;
   inject?: (InjectionToken | OptionalFactoryDependency)[];
   useClass?: Type<AsynqDashboardOptionsFactory>;

@@ -51,7 +51,7 @@ export class AsynqMetricsModule
   }
 
   /** @throws InvalidOptionError at once for an unknown option, a wrong path or guard; at boot for the others */
-  static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
+  static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
     checkGiven(options);
     return super.forRoot(options);
   }

@@ -13,6 +13,7 @@ import {
 import { DEFAULT_BUCKETS } from './buckets.js';
 import type { MetricsRegistry } from './registration.js';
 
+/** What `forRoot` takes besides AsynqMetricsExtras, and what a factory answers. */
 export interface AsynqMetricsOptions {
   /** Where the metrics go. Default: prom-client's global `register`, which @willsoto/nestjs-prometheus exports, too. */
   registry?: MetricsRegistry;
@@ -27,8 +28,9 @@ export interface AsynqMetricsOptions {
   queues?: readonly string[] | false;
   /** Whether asynq's own seven names are exported, for the boards there are. Default true. */
   asynqNames?: boolean;
-  /** Upper bounds of the buckets, in seconds, ascending. Default 1 ms to an hour. */
+  /** Upper bounds of the buckets of `task_duration_seconds`, in seconds, ascending. Default: 17 from 1 ms to an hour. */
   durationBuckets?: readonly number[];
+  /** Those of `task_wait_seconds`. Default: the same 17. */
   waitBuckets?: readonly number[];
   /** Queues read at once. Default 8. */
   concurrency?: number;
@@ -44,7 +46,7 @@ export interface AsynqMetricsExtras {
   path?: string;
   /** Guards of that path: classes, or instances. Default none: it is open, as Prometheus expects. */
   guards?: readonly (Type<CanActivate> | CanActivate)[];
-  /** Modules the guards need. */
+  /** Modules that export what the guards, or `inject`, need. */
   imports?: ModuleMetadata['imports'];
 }
 

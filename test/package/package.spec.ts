@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { extname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { Workshop, must, repository } from './consumer.js';
 
@@ -23,9 +23,13 @@ describe('the tarball', () => {
     expect(files.filter((path) => /\.spec\.|\.map$|test\//.test(path))).toEqual([]);
   });
 
-  it('holds the pages the README sends its readers to, and the picture it shows', () => {
-    const pages = [...text('README.md').matchAll(/\]\((docs\/[^)]+)\)/g)].map(([, page]) => page);
-    expect(pages).toEqual(expect.arrayContaining(['docs/groups.md', 'docs/console.png']));
+  it('holds everything its documents send their readers to, and show', () => {
+    const linksOf = (document: string) =>
+      [...text(document).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, to]) => join(dirname(document), to!));
+    const pages = files.filter((path) => path.endsWith('.md')).flatMap(linksOf);
+    expect(pages).toEqual(
+      expect.arrayContaining(['docs/groups.md', 'docs/console.png', 'docs/kubernetes/worker.yaml']),
+    );
     expect(files).toEqual(expect.arrayContaining(pages));
   });
 

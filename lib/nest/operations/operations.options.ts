@@ -9,6 +9,7 @@ import {
   type ReadinessOptions,
 } from '../health/health-options.js';
 
+/** What `AsynqOperationsModule.forRoot` takes. All of it is optional. */
 export interface AsynqOperationsOptions {
   /** Where the routes are: `<path>/live`, `<path>/ready` and `<path>/drain`. Default `asynq`. */
   path?: string;
@@ -23,8 +24,9 @@ export interface AsynqOperationsOptions {
   imports?: ModuleMetadata['imports'];
   /** How long `drain` waits before it answers that tasks still run; `?timeout=` of a request says otherwise. Default: as long as it takes. */
   drainTimeout?: Duration;
-  /** When `live` and `ready` are down. */
+  /** When `live` is down. Default: a loop of a server is 30 s late, or has been at one pass for 15 minutes. */
   live?: LivenessOptions;
+  /** When `ready` is down, besides: thresholds of queues, and how long Redis may take. Default: no thresholds, 2 s. */
   ready?: ReadinessOptions;
 }
 
