@@ -6,6 +6,7 @@ import './suite/redaction.js';
 import './suite/attacks/access.js';
 import './suite/attacks/bodies.js';
 import './suite/attacks/cross-site.js';
+import './suite/attacks/every-route.js';
 import './suite/attacks/oracles.js';
 import './suite/attacks/paths.js';
 import './suite/attacks/sizes.js';
