@@ -8,6 +8,7 @@ import {
   AsynqClient,
   AsynqHealth,
   AsynqHealthIndicator,
+  AsynqInspector,
   AsynqModule,
   AsynqOperationsModule,
   AsynqServer,
@@ -102,6 +103,8 @@ describe('the health of a server', () => {
     expect((await health.ready({ queues: { a: { maxAge: 1 } } })).problems).toEqual([
       expect.stringMatching(/^queue "a" has a task pending for [\d.]+ s, longer than 0 s$/),
     ]);
+    await app.get(AsynqInspector).pauseQueue('a');
+    expect((await health.ready({ queues: { a: { maxPending: 0, maxAge: 1 } } })).problems).toEqual([]);
     await app.get(AsynqServer).drain({ timeout: 1 });
   });
 

@@ -85,7 +85,8 @@ export class AsynqHealth {
     const info = await this.deps.inspector.getQueueInfo(queue).catch((error: unknown) => error);
     if (info instanceof QueueNotFoundError) return []; // nothing was ever enqueued
     if (info instanceof Error) return [`queue "${queue}" cannot be read`];
-    const { pending, latency } = info as QueueInfo;
+    const { paused, pending, latency } = info as QueueInfo;
+    if (paused) return []; // somebody wants it to wait
     const problems = [];
     if (pending > maxPending) problems.push(`queue "${queue}" has ${pending} pending tasks, more than ${maxPending}`);
     if (pending > 0 && latency > maxAge) {

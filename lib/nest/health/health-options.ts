@@ -2,7 +2,7 @@ import { parseDuration, type Duration } from '../../duration.js';
 import { InvalidOptionError } from '../../errors.js';
 import { describe, rejectUnknownKeys, requireInteger, requireObject } from '../../validation.js';
 
-/** When a queue is no longer well. */
+/** When a queue is no longer well. One that is paused is, whatever waits in it. */
 export interface QueueThresholds {
   /** Pending tasks, at most. Default: any number. */
   maxPending?: number;
