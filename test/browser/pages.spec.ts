@@ -169,6 +169,17 @@ describe('the pages of the console', () => {
     await visit.end();
   });
 
+  it('say so while an answer is late', async () => {
+    const visit = await world.visit();
+    await visit.open('');
+    await visit.page.getByRole('link', { name: '45 pending' }).waitFor();
+    await visit.page.route('**/api/live*', () => undefined);
+    await visit.sees('takes long to answer');
+    expect(await visit.page.getByText('no answer').isVisible()).toBe(true);
+    await visit.page.unrouteAll();
+    await visit.end();
+  });
+
   it('say so while Redis is away, keep what they had, and go on', async () => {
     const visit = await world.visit({ expected: [503, 500] });
     await visit.open('');

@@ -56,13 +56,22 @@ function take(state: LiveState, reply: Live): LiveState {
   return { status: 'live', error: '', queues: reply.queues, moments, answeredAt: Date.now(), ahead: now - Date.now() };
 }
 
+/** After so many milliseconds without an answer the page says so: what it shows is old by then. */
+const LATE = 5000;
+
+const tellLate = (): void =>
+  live.update((state) => ({ ...state, status: 'away', error: 'Redis, or the application, takes long to answer.' }));
+
 async function look(): Promise<void> {
+  const late = window.setTimeout(tellLate, LATE);
   try {
     const reply = await api.live(sequence);
     live.update((state) => take(state, reply));
   } catch (error) {
     const away = !(error instanceof ApiError) || error.isAway;
     live.update((state) => ({ ...state, status: away ? 'away' : 'refused', error: messageOf(error) }));
+  } finally {
+    window.clearTimeout(late);
   }
 }
 

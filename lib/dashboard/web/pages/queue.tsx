@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Queue, isBad, STATES, type State } from '../api/types.js';
 import { useMay } from '../app/config.js';
 import { Page } from '../app/page.js';
@@ -13,8 +13,15 @@ import { PauseButton } from './queue-table.js';
 import { QueueSummary } from './queue-summary.js';
 
 function Tabs({ queue, state, row }: { queue: string; state?: State; row: Queue | undefined }) {
+  const tabs = useRef<HTMLElement>(null);
+  // On a phone not all of them fit.
+  useEffect(() => {
+    const [list, chosen] = [tabs.current, tabs.current?.querySelector<HTMLElement>('[aria-current]')];
+    if (list && chosen)
+      list.scrollLeft = chosen.offsetLeft - list.offsetLeft - (list.clientWidth - chosen.offsetWidth) / 2;
+  }, [queue, state]);
   return (
-    <nav class="tabs" aria-label="States">
+    <nav class="tabs" aria-label="States" ref={tabs}>
       <a href={paths.queue(queue)} aria-current={state === undefined ? 'page' : undefined}>
         Summary
       </a>
