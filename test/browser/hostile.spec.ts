@@ -106,4 +106,21 @@ it('shows more of a long text when asked for', async () => {
   expect(await named.count()).toBe(20_000);
 });
 
+it('draws the first of many queues, and more when asked for', async () => {
+  const { page } = visit;
+  for (let n = 0; n < 250; n++) await web.client.enqueue('x', {}, { queue: `zone-${n}` });
+  (web.broker as InMemoryBroker).clock.advance(60_000); // what is known of the queues is out of date
+  await visit.open('');
+  const rows = page.locator('table.queues tbody tr');
+  const more = page.getByRole('button', { name: /^More of 2\d\d queues$/ });
+  await more.waitFor();
+  expect(await rows.count()).toBe(200);
+  await more.click();
+  await more.waitFor({ state: 'detached' });
+  expect(await rows.count()).toBeGreaterThan(250);
+  await page.getByRole('searchbox', { name: 'Filter queues' }).fill('zone-249');
+  await rows.nth(1).waitFor({ state: 'detached' });
+  expect(await rows.allTextContents()).toEqual([expect.stringContaining('zone-249')]);
+});
+
 it('made the page complain of nothing, and ask nobody else', () => expect(visit.complaints).toEqual([]));

@@ -1,4 +1,4 @@
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { type BadQueue, isBad, type Queue, type QueueRow, STATES, type State } from '../api/types.js';
 import { useMay } from '../app/config.js';
@@ -6,7 +6,7 @@ import { paths } from '../app/router.js';
 import { useStore } from '../app/store.js';
 import { live, type Moment } from '../live/live.js';
 import { rates, recent } from '../live/series.js';
-import { bytes, compact, count, duration, percent, rate } from '../text/format.js';
+import { bytes, compact, count, duration, percent, plural, rate } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { Button } from '../ui/button.js';
 import { perform } from '../ui/notices.js';
@@ -111,7 +111,11 @@ const Bad = ({ row, columns }: { row: BadQueue; columns: number }) => (
   </tr>
 );
 
+/** Rows drawn at first, and drawn more: each changes with every sample, and thousands of them would keep the browser busy. */
+const CHUNK = 200;
+
 export function QueueTable({ rows }: { rows: readonly QueueRow[] }) {
+  const [most, setMost] = useState(CHUNK);
   const moments = useStore(live, ({ moments }) => moments);
   const may = useMay();
   const heads = [
@@ -140,15 +144,22 @@ export function QueueTable({ rows }: { rows: readonly QueueRow[] }) {
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) =>
-            isBad(row) ? (
-              <Bad key={row.queue} row={row} columns={heads.length + (may('act') ? 2 : 1)} />
-            ) : (
-              <Good key={row.queue} row={row} moments={moments} />
-            ),
-          )}
+          {rows
+            .slice(0, most)
+            .map((row) =>
+              isBad(row) ? (
+                <Bad key={row.queue} row={row} columns={heads.length + (may('act') ? 2 : 1)} />
+              ) : (
+                <Good key={row.queue} row={row} moments={moments} />
+              ),
+            )}
         </tbody>
       </table>
+      {rows.length > most && (
+        <button type="button" class="button plain small" onClick={() => setMost(most + CHUNK)}>
+          More of {plural(rows.length, 'queue')}
+        </button>
+      )}
     </div>
   );
 }
