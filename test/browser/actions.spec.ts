@@ -186,6 +186,7 @@ describe('what is done in the console by clicking', () => {
     await tab.confirm('Archive all');
     await tab.sees('3 tasks archived.');
     await tab.sees('No scheduled task');
+    expect(await tab.page.getByRole('button', { name: 'Next' }).count()).toBe(0);
     await tab.open('queues/go/completed');
     await tab.press('Delete: all completed tasks');
     await tab.confirm('Delete all');

@@ -39,6 +39,8 @@ function Pager({ route, trail, size, next, shown, total }: PagerProps) {
     navigate(path, { ...query, size: value, cursor: undefined });
   };
   const first = before.length * size;
+  // Of an empty list there is nothing to turn over.
+  if (shown === 0 && cursor === undefined && next === null) return null;
   return (
     <div class="pager">
       <span class="faint number">
