@@ -174,7 +174,7 @@ describe('the set of queues', () => {
   it('fails an enqueue only as long as the queue was never listed', async () => {
     const { redis, keyspace } = fixture;
     await redis.set(keyspace.queues, 'x');
-    await expect(enqueue(request())).rejects.toMatchObject({ code: 'ASYNQ_BROKER_UNAVAILABLE' });
+    await expect(enqueue(request())).rejects.toMatchObject({ code: 'ASYNQ_WRONG_KEY_TYPE' });
     expect(await redis.keys('*')).toEqual([keyspace.queues]);
     await redis.del(keyspace.queues);
     await enqueue(request());
