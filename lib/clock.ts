@@ -10,6 +10,8 @@ export interface ClockTimer {
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
+  /** Milliseconds since some moment: for durations, as `now` jumps when the system's time is set, or a machine is resumed. */
+  elapsed(): number;
   /**
    * Calls back once after `delay` milliseconds (negative counts as 0, `Infinity` never fires).
    * Delays beyond 24.8 days are honoured. A timer does not keep the process alive.
@@ -24,6 +26,10 @@ const LONGEST_TIMEOUT = 2 ** 31 - 1;
 export class SystemClock implements Clock {
   now(): number {
     return Date.now();
+  }
+
+  elapsed(): number {
+    return performance.now();
   }
 
   after(delay: number, callback: () => void): ClockTimer {
@@ -56,6 +62,10 @@ export class ManualClock implements Clock {
   }
 
   now(): number {
+    return this.time;
+  }
+
+  elapsed(): number {
     return this.time;
   }
 

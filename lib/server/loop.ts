@@ -45,7 +45,7 @@ export class Loop {
   private triggered = false;
   private running = false;
   private failures = 0;
-  /** When the next pass is due, and when the one under way began, in milliseconds since the epoch. */
+  /** When the next pass is due, and when the one under way began, by the clock's `elapsed`. */
   private dueAt = Infinity;
   private beganAt = 0;
   private lastLag = 0;
@@ -60,7 +60,7 @@ export class Loop {
   }
 
   facts(): LoopFacts {
-    const now = this.options.clock.now();
+    const now = this.options.clock.elapsed();
     const busyFor = this.current ? Math.max(0, now - this.beganAt) : 0;
     const overdue = this.current || !this.running ? 0 : Math.max(0, now - this.dueAt);
     const lag = now - this.beganAt < LAG_SHOWN ? this.lastLag : 0;
@@ -93,9 +93,9 @@ export class Loop {
   private schedule(delay: number): void {
     this.timer?.cancel();
     const { clock } = this.options;
-    this.dueAt = clock.now() + delay;
+    this.dueAt = clock.elapsed() + delay;
     this.timer = clock.after(delay, () => {
-      this.beganAt = clock.now();
+      this.beganAt = clock.elapsed();
       this.lastLag = Math.max(0, this.beganAt - this.dueAt);
       this.current = this.pass();
     });

@@ -97,7 +97,7 @@ describe('limits of a queue, several servers on one Redis', () => {
   it('rateLimit is kept though the clocks of servers differ, once the one that is ahead has counted', async () => {
     const starts = async (skew: number, wanted: number): Promise<number> => {
       const real = new SystemClock();
-      const clock = { now: () => real.now() + skew, after: real.after.bind(real) };
+      const clock = { now: () => real.now() + skew, elapsed: () => real.elapsed(), after: real.after.bind(real) };
       const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: redis.port }), { clock });
       brokers.push(broker);
       return (await broker.takeStarts('scope', { max: 10, window: 60_000 }, wanted)).granted;

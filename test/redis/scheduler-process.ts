@@ -13,6 +13,7 @@ const [host, port, begin, speed, skew] = process.argv.slice(-5) as [string, stri
 const real = new SystemClock();
 const clock: Clock = {
   now: () => Number(begin) + (real.now() - Number(begin)) * Number(speed) + Number(skew),
+  elapsed: () => real.elapsed() * Number(speed),
   after: (delay, callback) => real.after(delay / Number(speed), callback),
 };
 const broker = new RedisBroker(new RedisConnections({ host, port: Number(port) }), { clock });

@@ -174,7 +174,11 @@ describe('a process that stood still', () => {
   it('does not take over its own tasks when it goes on', async () => {
     const manual = manualClock();
     let jump = 0;
-    const clock: Clock = { now: () => manual.now() + jump, after: (delay, callback) => manual.after(delay, callback) };
+    const clock: Clock = {
+      now: () => manual.now() + jump,
+      elapsed: () => manual.elapsed() + jump,
+      after: (delay, callback) => manual.after(delay, callback),
+    };
     const held = gate();
     const { add, server, memory, calls, outcomes } = rig({ t: held.handle }, {}, clock);
     await server.start();
