@@ -11,17 +11,34 @@ const SETUPS: Readonly<Record<string, string[]>> = {
 };
 
 /** A set of specs that `npm run test:<name>` runs alone. Groups run one after the other: what fails soon comes first. */
-const project = (name: string, groupOrder: number, include: string[], exclude: string[] = []) => ({
+const project = (
+  name: string,
+  groupOrder: number,
+  include: string[],
+  { exclude = [] as string[], isolate = true } = {},
+) => ({
   extends: true as const,
   test: {
     name,
     include,
+    isolate,
     exclude: ['**/node_modules/**', 'test/package/consumer/**', ...exclude],
     // What these specs start is compiled or packed once, before the first of them.
     globalSetup: SETUPS[name] ?? [],
     sequence: { groupOrder },
   },
 });
+
+/**
+ * Unit tests that replace modules, or what a process has one of, or end while modules are still being loaded: each in a process of its
+ * own. The others share their modules, as loading them takes longer than most of what is done with them.
+ */
+const ALONE = [
+  'test/cli/**/*.spec.ts',
+  'test/dashboard/page.spec.ts',
+  'test/nest/{log,module,tracing,tracing-absent}.spec.ts',
+  'test/unit/client-memory.spec.ts',
+];
 
 const suites = ['contract', 'redis', 'interop', 'e2e', 'browser', 'package'];
 /** Suites that come last; the others run after the unit tests, all at once. */
@@ -42,12 +59,11 @@ export default defineConfig({
     // Many specs mostly wait for programs they have started: more of them at once than there are cores keep these busy.
     maxWorkers: Math.max(4, Math.floor(availableParallelism() / 2)),
     projects: [
-      project(
-        'unit',
-        0,
-        ['test/**/*.spec.ts'],
-        suites.map((suite) => `test/${suite}/**`),
-      ),
+      project('unit', 0, ['test/**/*.spec.ts'], {
+        exclude: [...suites.map((suite) => `test/${suite}/**`), ...ALONE],
+        isolate: false,
+      }),
+      project('unit-alone', 0, ALONE),
       ...suites.map((suite) => project(suite, LATE[suite] ?? 1, [`test/${suite}/**/*.spec.ts`])),
     ],
   },
