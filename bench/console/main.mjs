@@ -106,6 +106,7 @@ function openTab(base, index, requests, over) {
     ['list of tasks', `queues/${queue}/${state}_tasks?size=50`],
     ['search of 1,000 tasks', `queues/${queue}/${state}_tasks?size=50&payload=nowhere&scan=1000`],
     ['queue with its history', `queues/${queue}`],
+    ['what fails in a queue', `queues/${queue}/failures`],
     ['servers', 'servers'],
     ['all queues', 'queues'],
     ['Redis', 'redis_info'],
