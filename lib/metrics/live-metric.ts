@@ -13,7 +13,7 @@ export class LiveMetric {
   readonly type: MetricDefinition['type'];
   readonly labelNames: readonly string[];
   readonly aggregator: MetricDefinition['merge'];
-  private readonly readers = new Set<() => Promise<Sample[]>>();
+  private readonly readers = new Map<MetricsSource, () => Promise<Sample[]>>();
 
   constructor({ name, help, type, labels, merge }: MetricDefinition) {
     this.name = name;
@@ -27,6 +27,11 @@ export class LiveMetric {
     return this.readers.size > 0;
   }
 
+  /** Whether what happens on the same connection is counted by it already. */
+  reads(source: MetricsSource): boolean {
+    return [...this.readers.keys()].some((other) => other.hearsAs(source));
+  }
+
   /** @returns a function that takes the source away again */
   add({ read }: MetricDefinition, source: MetricsSource): () => void {
     const { connection } = source;
@@ -35,13 +40,13 @@ export class LiveMetric {
       if (connection === undefined) return samples;
       return samples.map((sample) => ({ ...sample, labels: { ...sample.labels, connection } }));
     };
-    this.readers.add(reader);
-    return () => this.readers.delete(reader);
+    this.readers.set(source, reader);
+    return () => this.readers.delete(source);
   }
 
   async get(): Promise<object> {
     const { name, help, type, aggregator } = this;
-    const lists = await Promise.all([...this.readers].map((read) => read()));
+    const lists = await Promise.all([...this.readers.values()].map((read) => read()));
     const values = lists.length === 1 ? lists[0]! : this.merge(lists.flat());
     return { name, help, type, aggregator, values };
   }

@@ -16,7 +16,8 @@ type Marked = MetricsRegistry & { [METRICS]?: Map<string, LiveMetric> };
  * Has the registry export what the definitions read from a source. Metrics that are there already get one more source.
  *
  * @returns a function that takes the source away, and with the last one the metrics
- * @throws InvalidOptionError when the registry has a metric of such a name that is not ours; nothing is registered then
+ * @throws InvalidOptionError when the registry has a metric of such a name that is not ours, or one that reads this connection already;
+ *   nothing is registered then
  */
 export function register(
   registry: MetricsRegistry,
@@ -28,6 +29,7 @@ export function register(
   for (const { name } of definitions) {
     const there: unknown = registry.getSingleMetric(name);
     if (there && there !== ours.get(name)) throw new InvalidOptionError(nameTaken(name));
+    if (ours.get(name)?.reads(source)) throw new InvalidOptionError(countedTwice(name, source.connection));
   }
   const ends = definitions.map((definition) => {
     const { name } = definition;
@@ -56,3 +58,7 @@ function withdraw(registry: MetricsRegistry, ours: Map<string, LiveMetric>, name
 const nameTaken = (name: string): string =>
   `the registry has a metric "${name}" that is not of AsynqMetricsModule: give the module another registry or prefix, or leave asynq's ` +
   'names to the exporter that has them (asynqNames: false)';
+
+const countedTwice = (name: string, connection: string | undefined): string =>
+  `two AsynqMetricsModules would count everything ${connection === undefined ? '' : `of connection "${connection}" `}twice in "${name}": ` +
+  'import one, or give one of them another registry (or another prefix, and asynqNames: false)';

@@ -36,6 +36,11 @@ export class MetricsSource {
     return this.deps.connection;
   }
 
+  /** Whether both count the same events. */
+  hearsAs(other: MetricsSource): boolean {
+    return this.deps.events === other.deps.events;
+  }
+
   get tasks(): TaskTally {
     return this.deps.tasks;
   }

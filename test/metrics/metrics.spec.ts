@@ -260,6 +260,21 @@ describe('a registry', () => {
     expect(register.getSingleMetric(`${P}slots`)).toBeUndefined();
   });
 
+  test('counts nothing twice', async () => {
+    const registry = new Registry();
+    const two = (second: AsynqMetricsOptions) =>
+      start({
+        imports: [memory(), AsynqMetricsModule.forRoot({ registry }), AsynqMetricsModule.forRoot(second)],
+        providers: [Tasks],
+      });
+    const failed = await rejection(two({ registry, cacheFor: 0 }));
+    expect(failed).toBeInstanceOf(InvalidOptionError);
+    expect(failed.message).toContain('two AsynqMetricsModules would count everything twice');
+    registry.clear();
+    await two({ registry, prefix: 'jobs_', asynqNames: false });
+    expect(samplesOf(await registry.metrics()).get('jobs_slots')).toBe(10);
+  });
+
   test('is left as it was when it has such a name from elsewhere', async () => {
     const registry = new Registry();
     const own = new Counter({ name: 'asynq_queue_size', help: 'x', registers: [registry] });
