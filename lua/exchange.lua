@@ -20,13 +20,11 @@
 --   2 now: seconds
 --   3 nowNanos
 --   4 leaseExpiry: seconds, for what is taken
---   5 statsExpiry: seconds, for a daily counter that begins
---   6 max: the total at which Go starts again from 1
---   7 take: tasks wanted
---   8 count: tasks to settle
---   9 limits: empty, or "active rate window": tasks running in the fleet, and starts per so many milliseconds; 0 is no limit
---   10 since: '1' to be told since when each task taken was pending, else empty
---   11… the fences: see shared/fence.lua; then, for what is no plain `done`: index, kind, '1' if it names a key, message, time, result
+--   5 take: tasks wanted
+--   6 count: tasks to settle
+--   7 limits: empty, or "active rate window": tasks running in the fleet, and starts per so many milliseconds; 0 is no limit
+--   8 since: '1' to be told since when each task taken was pending, else empty
+--   9… the fences: see shared/fence.lua; then, for what is no plain `done`: index, kind, '1' if it names a key, message, time, result
 -- Returns
 --   packed: backlog (0 when paused), milliseconds until a limit that was reached may let more through (0: none was),
 --     number of lost settlements, their indexes; then id and message of each task taken,
@@ -39,8 +37,12 @@
 local DONE, COMPLETE, COMPLETE_WITH_RESULT, RETRY, RETRY_FAILED, ARCHIVE, ARCHIVE_AS_IS, REQUEUE, WAIT =
   '0', '1', '2', '3', '4', '5', '6', '7', '8'
 
--- Beyond this total the wrap may be near, and counting is done one by one.
-local FAR_FROM_MAX = 9.2e18
+-- A task that is settled: its id stands in `active` still, or no longer.
+local LISTED, UNLISTED = 1, 2
+-- The total at which Go starts again from 1. Beyond the second one that may be near, and counting is done one by one.
+local MAX, FAR_FROM_MAX = 9223372036854775807, 9.2e18
+-- Seconds for which the counters of a day are kept.
+local KEPT = 90 * 86400
 -- How many ids without a task are passed over in one call.
 local MOST_GHOSTS = 1000
 -- Redis keeps a sorted set of up to 128 short members in a list it searches from one end to the other; with 100 tasks running that
@@ -54,9 +56,9 @@ local WAIT_LEAST, WAITING_PER_SECOND, WAIT_MOST = 60, 10, 3600
 
 -- A worker of one slot settles one task and takes one, and then Lua itself is most of a call: a function costs more to create
 -- than the call spends in it. So this text runs straight through and has few.
-local call, try = redis.call, redis.pcall
+local call, try, type = redis.call, redis.pcall, type
 local pending, active, lease = KEYS[1], KEYS[3], KEYS[4]
-local take, count = tonumber(ARGV[7]), tonumber(ARGV[8])
+local take, count = tonumber(ARGV[5]), tonumber(ARGV[6])
 
 -- Reading every key first also finds those of a wrong type, before anything is written.
 local backlog = call('LLEN', pending)
@@ -68,9 +70,9 @@ end
 
 -- Limits: tasks that may run, tasks that may start.
 local most, startable, starts, window = 0, nil, '0', '1'
-if take > 0 and ARGV[9] ~= '' then
+if take > 0 and ARGV[7] ~= '' then
   local running
-  running, starts, window = string.match(ARGV[9], '(%d+) (%d+) (%d+)')
+  running, starts, window = string.match(ARGV[7], '(%d+) (%d+) (%d+)')
   most = tonumber(running)
 end
 local fewer_in, time = 0, 0
@@ -97,7 +99,7 @@ else
   for i = 1, count do
     ids[i] = string.sub(KEYS[12 + i], id_start)
   end
-  local held, argument = held_leases(lease, ids, 11)
+  local missing, settled, argument = missing_leases(lease, ids, 9)
   local specials, moves, named = {}, false, 12 + count
   for i = argument, #ARGV, 6 do
     local item = { kind = ARGV[i + 1], message = ARGV[i + 3], time = ARGV[i + 4], result = ARGV[i + 5] }
@@ -115,26 +117,32 @@ else
     call('ZCARD', KEYS[11])
   end
 
-  local settled, settled_ids, special, done_keys, succeeded, failures = {}, {}, {}, {}, 0, 0
+  -- What counts moves to the front of `ids`, and the hashes that go to the front of the settled tasks' KEYS.
+  local special, done, failures, unfinished = {}, 0, 0, 0
   for i = 1, count do
     local id, item = ids[i], specials[i]
     local kind = item and item.kind or DONE
-    if not held[i] or settled[id] or (kind ~= DONE and try('HGET', KEYS[12 + i], 'state') ~= 'active') then
+    if missing[i] or settled[id] == LISTED or (kind ~= DONE and try('HGET', KEYS[12 + i], 'state') ~= 'active') then
       lost = lost + 1
       reply[lost + 3] = i
     else
       number = number + 1
-      settled[id], settled_ids[number] = true, id
-      if item then special[#special + 1] = i end
-      if kind == DONE then done_keys[#done_keys + 1] = KEYS[12 + i] end
-      if kind == RETRY_FAILED or kind == ARCHIVE or kind == ARCHIVE_AS_IS then
+      ids[number], settled[id] = id, LISTED
+      if item then
+        item.id, item.task = id, KEYS[12 + i]
+        special[#special + 1] = item
+      end
+      if kind == DONE then
+        done = done + 1
+        KEYS[12 + done] = KEYS[12 + i]
+      elseif kind == RETRY_FAILED or kind == ARCHIVE or kind == ARCHIVE_AS_IS then
         failures = failures + 1
-      elseif kind ~= RETRY and kind ~= REQUEUE and kind ~= WAIT then
-        succeeded = succeeded + 1
+      elseif kind == RETRY or kind == REQUEUE or kind == WAIT then
+        unfinished = unfinished + 1
       end
     end
   end
-  local total = read_counter(KEYS[6], tonumber(ARGV[6]))
+  local total = read_counter(KEYS[6], MAX)
   read_counter(KEYS[5], FAR_FROM_MAX)
   if failures > 0 then
     read_counter(KEYS[7], FAR_FROM_MAX)
@@ -142,26 +150,38 @@ else
   end
 
   -- Everything is checked but the type of `active`, which the first write tells. That one frees memory, so that a full Redis
-  -- refuses none of those that follow. Most of what is settled is old, and so near the tail of the list: that part is rewritten
-  -- at once, which is cheaper than a search per id and keeps the order of the others.
+  -- refuses none of those that follow. What is settled is old, and so at or near the tail of the list: to take that off and put back
+  -- what stays is cheaper than a search per id.
+  local listed = number
   if number >= 4 then
-    local tail, kept = call('LRANGE', active, -2 * number, -1), {}
-    for i = 1, #tail do
-      local id = tail[i]
-      if settled[id] then settled[id] = 'removed' else kept[#kept + 1] = id end
+    local kept, back = {}, {}
+    for _ = 1, 2 do
+      local tail = call('RPOP', active, number == count and ARGV[6] or number) or {}
+      for i = 1, #tail do
+        local id = tail[i]
+        if settled[id] == LISTED then
+          settled[id] = UNLISTED
+          listed = listed - 1
+        else
+          kept[#kept + 1] = id
+        end
+      end
+      if listed == 0 or #tail < number then break end
     end
-    if #kept < #tail then
-      call('LTRIM', active, 0, -#tail - 1)
-      spread('RPUSH', active, kept)
+    for i = #kept, 1, -1 do
+      back[#back + 1] = kept[i]
+    end
+    spread('RPUSH', active, back)
+  end
+  if listed > 0 then
+    for n = 1, number do
+      if settled[ids[n]] == LISTED then call('LREM', active, '-1', ids[n]) end
     end
   end
-  for n = 1, number do
-    if settled[settled_ids[n]] == true then call('LREM', active, '-1', settled_ids[n]) end
-  end
-  spread('ZREM', lease, settled_ids)
+  spread('ZREM', lease, ids, 1, number)
   for n = 1, #special do
-    local id, key, item = ids[special[n]], KEYS[12 + special[n]], specials[special[n]]
-    local kind = item.kind
+    local item = special[n]
+    local id, key, kind = item.id, item.task, item.kind
     if kind == COMPLETE then
       call('HSET', key, 'msg', item.message, 'state', 'completed')
       call('ZADD', KEYS[11], item.time, id)
@@ -197,21 +217,23 @@ else
     end
     if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end
   end
-  spread('DEL', nil, done_keys)
+  spread('DEL', nil, KEYS, 13, 12 + done)
 
-  local processed = succeeded + failures
+  local processed = number - unfinished
   if processed > 0 then
-    if call('INCRBY', KEYS[5], processed) == processed then call('EXPIREAT', KEYS[5], ARGV[5]) end
-    if failures > 0 and call('INCRBY', KEYS[7], failures) == failures then call('EXPIREAT', KEYS[7], ARGV[5]) end
+    -- As text, where there is one: Redis writes a number of Lua out as one with 17 digits.
+    local more = processed == count and ARGV[6] or processed
+    if call('INCRBY', KEYS[5], more) == processed then call('EXPIREAT', KEYS[5], tonumber(ARGV[2]) + KEPT) end
+    if failures > 0 and call('INCRBY', KEYS[7], failures) == failures then call('EXPIREAT', KEYS[7], tonumber(ARGV[2]) + KEPT) end
     -- Go starts the totals again from 1 when `processed`, as a double, has reached the maximum.
     if total + processed < FAR_FROM_MAX then
-      call('INCRBY', KEYS[6], processed)
+      call('INCRBY', KEYS[6], more)
       if failures > 0 then call('INCRBY', KEYS[8], failures) end
     else
       for i = 1, processed do
-        local wraps = tonumber(call('GET', KEYS[6])) == tonumber(ARGV[6])
+        local wraps = tonumber(call('GET', KEYS[6])) == MAX
         if wraps then call('SET', KEYS[6], 1) else call('INCR', KEYS[6]) end
-        if i > succeeded then
+        if i > processed - failures then
           if wraps then call('SET', KEYS[8], 1) else call('INCR', KEYS[8]) end
         end
       end
@@ -234,16 +256,15 @@ if startable and startable < wanted then
 end
 if wanted == 0 then return cmsgpack.pack(reply) end
 
-local tell = ARGV[10] == '1'
-local width = tell and 3 or 2
-local taken, leases, popped, n = {}, {}, 0, 0
+local tell, prefix, expiry = ARGV[8] == '1', ARGV[1], ARGV[4]
+local leases, popped, n, running, at = {}, 0, 0, 0, lost + 3
 repeat
-  local ids = call('RPOP', pending, wanted - n)
+  local ids = call('RPOP', pending, wanted == take and n == 0 and ARGV[5] or wanted - n)
   if not ids then break end
-  popped = popped + #ids
+  local taken = 0
   for i = 1, #ids do
     local id = ids[i]
-    local key = ARGV[1] .. id
+    local key = prefix .. id
     local message, since
     if tell then
       local fields = try('HMGET', key, 'msg', 'pending_since')
@@ -254,20 +275,25 @@ repeat
     if type(message) == 'string' then
       call('HSET', key, 'state', 'active')
       call('HDEL', key, 'pending_since')
-      n = n + 1
-      taken[n] = id
-      leases[2 * n - 1], leases[2 * n] = ARGV[4], id
-      local at = lost + 3 + (n - 1) * width
-      reply[at + 1], reply[at + 2], reply[at + 3] = id, message, since
+      taken, n = taken + 1, n + 1
+      ids[taken], leases[2 * n - 1], leases[2 * n] = id, expiry, id
+      reply[at + 1], reply[at + 2] = id, message
+      at = at + 2
+      if tell then
+        at = at + 1
+        reply[at] = since
+      end
     elseif not message then
       call('DEL', key) -- a stub without a message; what is no hash at all is not ours to delete
     end
   end
+  popped = popped + #ids
+  running = spread('LPUSH', active, ids, 1, taken) or running
 until n == wanted or popped > wanted + MOST_GHOSTS
 reply[1] = backlog - popped
 if n > 0 then
   if startable then count_starts(KEYS[12], n, tonumber(window), time) end
-  if spread('LPUSH', active, taken) > FEW then
+  if running > FEW then
     local unlisted = string.rep('\255', TOO_LONG)
     call('ZADD', lease, '0', unlisted)
     spread('ZADD', lease, leases)

@@ -16,14 +16,14 @@ local ids = {}
 for i = 1, tonumber(ARGV[2]) do
   ids[i] = ARGV[i + 2]
 end
-local held = held_leases(KEYS[1], ids, #ids + 3)
+local missing = missing_leases(KEYS[1], ids, #ids + 3)
 local lost, extended = {}, {}
 for i = 1, #ids do
-  if held[i] then
+  if missing[i] then
+    lost[#lost + 1] = i
+  else
     extended[#extended + 1] = ARGV[1]
     extended[#extended + 1] = ids[i]
-  else
-    lost[#lost + 1] = i
   end
 end
 -- A full Redis refuses ZADD, though this one takes no memory, unless the script has begun with a write that it allows.

@@ -12,7 +12,7 @@
 --
 -- Uses shared/fence.lua
 
-if not held_leases(KEYS[1], { ARGV[1] }, 3)[1] then return 0 end
+if missing_leases(KEYS[1], { ARGV[1] }, 3)[1] then return 0 end
 if redis.call('HGET', KEYS[2], 'state') ~= 'active' then return 0 end
 redis.call('HSET', KEYS[2], 'result', ARGV[2])
 return 1

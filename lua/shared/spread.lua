@@ -1,14 +1,16 @@
 -- Calls a command with many arguments, a thousand at a time, since Lua unpacks no more than about 8,000 at once; answers the
 -- last reply. `key` comes before them; nil for commands such as DEL. A thousand is even: pairs of arguments stay together.
-local function spread(command, key, list)
-  local call, length, reply = redis.call, #list, nil
-  for first = 1, length, 1000 do
-    local last = first + 999
-    if last > length then last = length end
+-- Of `list` those from `first` to `last`: by default all.
+local function spread(command, key, list, first, last)
+  local call, reply = redis.call, nil
+  last = last or #list
+  for from = first or 1, last, 1000 do
+    local to = from + 999
+    if to > last then to = last end
     if key then
-      reply = call(command, key, unpack(list, first, last))
+      reply = call(command, key, unpack(list, from, to))
     else
-      reply = call(command, unpack(list, first, last))
+      reply = call(command, unpack(list, from, to))
     end
   end
   return reply

@@ -51,7 +51,7 @@ const SHARED = [
   { file: 'shared/spread.lua', defines: ['spread'] },
   { file: 'shared/stored.lua', defines: ['stored'] },
   { file: 'shared/delayed-groups.lua', defines: ['note_delayed_groups', 'list_delayed_groups'] },
-  { file: 'shared/fence.lua', defines: ['held_leases'] },
+  { file: 'shared/fence.lua', defines: ['missing_leases'] },
   { file: 'shared/starts.lua', defines: ['starts_left', 'count_starts'] },
 ];
 

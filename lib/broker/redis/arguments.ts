@@ -1,9 +1,6 @@
 import { InvalidTaskError } from '../../errors.js';
 import { describe } from '../../validation.js';
 
-/** 90 days: how long daily counters and archived tasks are kept. */
-export const KEPT_SECONDS = 90 * 86_400;
-
 /** The time of `pending_since`: nanoseconds do not fit a JavaScript number. */
 export const nanoseconds = (milliseconds: number): string => `${Math.floor(milliseconds)}000000`;
 

@@ -11,7 +11,7 @@ import {
   type SettleStatus,
 } from '../broker.js';
 import { archiveLimits } from './archive-limits.js';
-import { KEPT_SECONDS, nanoseconds, requireSeconds } from './arguments.js';
+import { nanoseconds, requireSeconds } from './arguments.js';
 import { wasSent } from './broker-error.js';
 import { LeasedTasks } from './leased-tasks.js';
 import { LeaseScores } from './lease-scores.js';
@@ -20,9 +20,6 @@ import { ExchangeKeys, queueKeys } from './queue-keys.js';
 import type { Argument } from './script-command.js';
 import type { Scripts } from './scripts.js';
 import { encodeSettlements } from './settlements.js';
-
-/** As text: a JavaScript number cannot hold it. */
-const MAX_INT64 = '9223372036854775807';
 
 /** More tasks than anybody takes at once; keeps a mistaken number from emptying a queue into one process. */
 const MOST_TAKEN = 10_000;
@@ -144,14 +141,11 @@ function exchangeArguments(
   count: number,
   further: readonly Argument[],
 ): Argument[] {
-  const seconds = floorSeconds(now);
   const argv: Argument[] = [
     taskPrefix,
-    String(seconds),
+    String(floorSeconds(now)),
     nanoseconds(now),
     String(expiresAt),
-    String(seconds + KEPT_SECONDS),
-    MAX_INT64,
     take > 0 ? String(Math.min(Math.floor(take), MOST_TAKEN)) : '0',
     String(count),
   ];

@@ -70,7 +70,7 @@ export const SCRIPTS = {
       'completed',
       'rate',
     ],
-    argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'statsExpiry', 'max', 'take', 'count', 'limits', 'since'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'take', 'count', 'limits', 'since'],
   },
   extendLeases: { keys: ['lease'], argv: ['expiry', 'count'] },
   writeResult: { keys: ['lease', 'task'], argv: ['id', 'result'] },
