@@ -1,4 +1,4 @@
-// One measurement of Go asynq: bench-go KIND PORT COUNT AT_ONCE. Prints one JSON line.
+// One measurement of Go asynq: bench-go KIND PORT COUNT AT_ONCE WARM. Prints one JSON line.
 package main
 
 import (
@@ -137,15 +137,16 @@ func serve(redisOpt asynq.RedisClientOpt, concurrency int, handle func(*asynq.Ta
 	return server
 }
 
-// process measures from the first task handled to the last one settled.
-func process(client *asynq.Client, rdb *redis.Client, redisOpt asynq.RedisClientOpt, count, concurrency int, slow bool) measurement {
-	enqueueConcurrently(client, 0, count, 200)
+// process measures from the first task handled after `warm` others to the last one settled.
+func process(client *asynq.Client, rdb *redis.Client, redisOpt asynq.RedisClientOpt, count, concurrency, warm int, slow bool) measurement {
+	enqueueConcurrently(client, 0, warm+count, 200)
 	return timed(count, func(begin func()) {
-		var handled atomic.Int64
-		var first sync.Once
+		var started, handled atomic.Int64
 		done := make(chan struct{})
 		serve(redisOpt, concurrency, func(task *asynq.Task) {
-			first.Do(begin)
+			if started.Add(1) == int64(warm+1) {
+				begin()
+			}
 			var decoded struct {
 				N    int    `json:"n"`
 				Text string `json:"text"`
@@ -154,7 +155,7 @@ func process(client *asynq.Client, rdb *redis.Client, redisOpt asynq.RedisClient
 			if slow {
 				time.Sleep(time.Millisecond + time.Duration(rand.Int63n(int64(4*time.Millisecond))))
 			}
-			if handled.Add(1) == int64(count) {
+			if handled.Add(1) == int64(warm+count) {
 				close(done)
 			}
 		})
@@ -182,13 +183,13 @@ func latency(client *asynq.Client, redisOpt asynq.RedisClientOpt, count int) mea
 
 func main() {
 	kind := os.Args[1]
-	numbers := make([]int, 3)
+	numbers := make([]int, 4)
 	for i := range numbers {
 		var err error
 		numbers[i], err = strconv.Atoi(os.Args[2+i])
 		must(err)
 	}
-	count, atOnce := numbers[1], numbers[2]
+	count, atOnce, warm := numbers[1], numbers[2], numbers[3]
 	addr := fmt.Sprintf("127.0.0.1:%d", numbers[0])
 	redisOpt := asynq.RedisClientOpt{Addr: addr, PoolSize: 200}
 	client := asynq.NewClient(redisOpt)
@@ -200,7 +201,7 @@ func main() {
 	case "latency":
 		result = latency(client, redisOpt, count)
 	default:
-		result = process(client, rdb, redisOpt, count, atOnce, kind == "slow")
+		result = process(client, rdb, redisOpt, count, atOnce, warm, kind == "slow")
 	}
 	must(json.NewEncoder(os.Stdout).Encode(result))
 }

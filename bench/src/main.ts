@@ -25,6 +25,8 @@ const asked = process.argv
   ?.slice('--systems='.length)
   .split(',');
 const rounds = smoke ? 1 : Number(process.argv.find((argument) => argument.startsWith('--rounds='))?.slice(9) ?? 3);
+/** Tasks a worker runs before those that are measured. */
+const warm = Number(process.argv.find((argument) => argument.startsWith('--warm='))?.slice(7) ?? (smoke ? 20 : 5_000));
 const n = (count: number): number => (smoke ? Math.max(20, Math.floor(count / 50)) : count);
 
 const peers = ['bullmq', 'bee-queue', 'go asynq'];
@@ -90,7 +92,7 @@ function buildGo(dir: string): string | undefined {
 
 function measure(system: string, scenario: Scenario, port: number, go: string | undefined): Promise<Measurement> {
   const { kind, count, atOnce } = scenario;
-  const numbers = [`${port}`, `${count}`, `${atOnce}`];
+  const numbers = [`${port}`, `${count}`, `${atOnce}`, `${warm}`];
   const [command, args] =
     system === 'go asynq'
       ? [go!, [kind, ...numbers]]

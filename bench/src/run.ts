@@ -1,4 +1,4 @@
-/* One measurement in a process of its own: node run.js SYSTEM SCENARIO PORT COUNT CONCURRENCY. Prints one JSON line. */
+/* One measurement in a process of its own: node run.js SYSTEM SCENARIO PORT COUNT CONCURRENCY WARM. Prints one JSON line. */
 import { Redis } from 'ioredis';
 import { makePayload, type Handle, type System } from './system.js';
 
@@ -62,17 +62,26 @@ async function enqueue(system: System, count: number, atOnce: number, port: numb
   return { ...measured, bytes };
 }
 
-/** From the first task handled to the last one settled: the start of an application is none of a queue's speed. */
-async function processAll(system: System, count: number, concurrency: number, handle: Handle): Promise<Measurement> {
-  const items = payloads(count);
-  for (let from = 0; from < count; from += 1000) await system.enqueueMany(items.slice(from, from + 1000));
+/**
+ * From the first task handled after `warm` others to the last one settled: neither the start of an application nor the work of
+ * the JavaScript compiler in its first tenths of a second is a queue's speed.
+ */
+async function processAll(
+  system: System,
+  count: number,
+  concurrency: number,
+  warm: number,
+  handle: Handle,
+): Promise<Measurement> {
+  const items = payloads(warm + count);
+  for (let from = 0; from < items.length; from += 1000) await system.enqueueMany(items.slice(from, from + 1000));
   const measured = await timed(count, async (begin) => {
     let handled = 0;
     let allHandled = (): void => {};
     const done = new Promise<void>((resolve) => (allHandled = resolve));
     await system.work(concurrency, (payload) => {
-      if (handled === 0) begin();
-      if (++handled === count) allHandled();
+      if (handled === warm) begin();
+      if (++handled === warm + count) allHandled();
       return handle(payload);
     });
     await done;
@@ -101,15 +110,15 @@ async function idleLatency(system: System, count: number): Promise<Measurement> 
 const someMilliseconds: Handle = () => new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 4));
 
 async function main(): Promise<void> {
-  const [name, scenario, ...numbers] = process.argv.slice(2) as [string, string, string, string, string];
-  const [port, count, concurrency] = numbers.map(Number) as [number, number, number];
+  const [name, scenario, ...numbers] = process.argv.slice(2) as [string, string, ...string[]];
+  const [port, count, concurrency, warm] = numbers.map(Number) as [number, number, number, number];
   const system = await systems[name]!(port);
   const measured =
     scenario === 'enqueue'
       ? await enqueue(system, count, concurrency, port)
       : scenario === 'latency'
         ? await idleLatency(system, count)
-        : await processAll(system, count, concurrency, scenario === 'slow' ? someMilliseconds : () => undefined);
+        : await processAll(system, count, concurrency, warm, scenario === 'slow' ? someMilliseconds : () => undefined);
   console.log(JSON.stringify(measured));
   await system.close();
   process.exit(0);
