@@ -15,6 +15,7 @@ import { GroupReminder } from './group-reminder.js';
 import { type AnyTask, readItem } from './item.js';
 import { statusError } from './outcome.js';
 import { carried, infoOf, Preparer, type PreparedTask } from './preparer.js';
+import { ToldProducer } from './told-producer.js';
 import type { DefinedItem, EnqueueResult, NamedItem, PayloadArguments } from './types.js';
 
 /** What a client needs of a broker. */
@@ -45,6 +46,7 @@ const LIMITS: BatchLimits = { tasks: 500, bytes: 1 << 20 };
  */
 export class AsynqClient {
   private readonly preparer: Preparer;
+  private readonly producer: ProducerBroker;
   private readonly coalescer: Coalescer;
   private readonly reminder: GroupReminder;
   private readonly bulks = new Set<Promise<unknown>>();
@@ -62,7 +64,8 @@ export class AsynqClient {
     requireObject(options, 'client options', InvalidOptionError);
     rejectUnknownKeys(options, ['codec', 'defaults'], 'client option', InvalidOptionError);
     this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults);
-    this.coalescer = new Coalescer(broker, LIMITS);
+    this.producer = hooks.events ? new ToldProducer(broker, hooks.events) : broker;
+    this.coalescer = new Coalescer(this.producer, LIMITS);
     this.reminder = new GroupReminder(broker);
   }
 
@@ -162,7 +165,7 @@ export class AsynqClient {
     queue: string | undefined,
   ): Promise<EnqueueResult[]> {
     const sending = this.hooks.tracing?.sendMany(count, queue);
-    const bulk = new Bulk(this.broker, LIMITS, count, {
+    const bulk = new Bulk(this.producer, LIMITS, count, {
       prepare: (index) => this.remind(sending ? carried(prepare(index), sending) : prepare(index)),
       beforeSend: (queue) => this.coalescer.flush(queue), // what single calls collected for a queue before this call goes first
       onEnqueued: (task) => this.hooks.events?.emit('taskEnqueued', { task }),

@@ -60,6 +60,8 @@ export interface PeriodicRef {
 export interface AsynqEventMap {
   /** This process has stored a new task: a client, a scheduler or an aggregator of it. */
   taskEnqueued: { readonly task: TaskInfo };
+  /** A call that was to store so many tasks failed: Redis did not answer, or refused it. Who enqueued them is told, too. */
+  enqueueFailed: { readonly queue: string; readonly tasks: number; readonly error: unknown };
   /** A handler is about to be called. `waited`: see TaskOutcome. */
   taskStarted: {
     readonly task: TaskRef;

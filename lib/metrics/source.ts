@@ -79,11 +79,15 @@ export class MetricsSource {
   }
 
   private watchRedis(events: AsynqEvents): void {
+    const count = (source: string, error: unknown): void => {
+      if (error instanceof BrokerUnavailableError) this.redisErrors.add({ source });
+    };
     this.ends.push(
       events.on('loopFailed', ({ loop, error }) => {
         this.loopFailures.add({ loop });
-        if (error instanceof BrokerUnavailableError) this.redisErrors.add({ source: loop });
+        count(loop, error);
       }),
+      events.on('enqueueFailed', ({ error }) => count('enqueue', error)),
       events.on('queueUnreachable', () => this.redisErrors.add({ source: 'exchange' })),
       events.on('wakeUnavailable', () => this.redisErrors.add({ source: 'notices' })),
     );

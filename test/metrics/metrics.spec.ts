@@ -3,6 +3,7 @@ import {
   AsynqClient,
   AsynqInspector,
   AsynqModule,
+  BrokerUnavailableError,
   AsynqServer,
   getAsynqClientToken,
   getAsynqServerToken,
@@ -115,6 +116,8 @@ describe('what the process does', () => {
     server.events.emit('tasksRecovered', { queue: 'low', retried: 2, archived: 0 });
     server.events.emit('taskDamaged', { task: { id: 'x', queue: 'low' }, error: new Error('bad') });
     server.events.emit('loopFailed', { loop: 'janitor', error: new Error('odd') });
+    server.events.emit('enqueueFailed', { queue: 'low', tasks: 9, error: new BrokerUnavailableError('away') });
+    server.events.emit('enqueueFailed', { queue: 'low', tasks: 9, error: new Error('damaged') });
     server.events.emit('queueUnreachable', { queue: 'low', error: new Error('away'), unsettled: 0 });
     server.events.emit('handlerStuck', {
       task: { id: 'x', queue: 'low', type: 'mail:x' },
@@ -131,6 +134,7 @@ describe('what the process does', () => {
     expect(samples.get(`${P}damaged_tasks_total{queue="low"}`)).toBe(1);
     expect(samples.get(`${P}loop_failures_total{loop="janitor"}`)).toBe(1);
     expect(samples.get(`${P}redis_errors_total{source="exchange"}`)).toBe(1);
+    expect(samples.get(`${P}redis_errors_total{source="enqueue"}`)).toBe(1);
     expect(samples.get(`${P}stuck_handlers_total{queue="low",type="mail:"}`)).toBe(1);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AsynqClient, type AsynqClientOptions } from '../../lib/client/client.js';
+import { AsynqEvents } from '../../lib/events/events.js';
 import {
   BrokerUnavailableError,
   ClosedError,
@@ -100,6 +101,28 @@ describe('enqueue', () => {
       throw new BrokerUnavailableError('away');
     };
     await expect(client.enqueue('t')).rejects.toThrow('away');
+  });
+});
+
+describe('a call that fails', () => {
+  it('is told of once, whatever it carried; a task that is refused is none', async () => {
+    const broker = new FakeProducerBroker({ now: NOW });
+    const events = new AsynqEvents();
+    const client = new AsynqClient(broker, {}, { events });
+    const told: unknown[] = [];
+    events.on('enqueueFailed', (event) => told.push(event));
+    const error = new BrokerUnavailableError('away');
+    broker.answer = (_, queue) => {
+      if (queue === 'away') throw error;
+      return 'duplicate';
+    };
+    await Promise.allSettled([1, 2].map((n) => client.enqueue('t', n, { queue: 'away' })));
+    await client.enqueueMany('t', [1, 2, 3], { queue: 'away' });
+    await client.enqueueMany('t', [4]);
+    expect(told).toEqual([
+      { queue: 'away', tasks: 2, error },
+      { queue: 'away', tasks: 3, error },
+    ]);
   });
 });
 

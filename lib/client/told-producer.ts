@@ -1,0 +1,19 @@
+import type { EnqueueRequest, EnqueueStatus, ProducerBroker } from '../broker/broker.js';
+import type { AsynqEvents } from '../events/events.js';
+
+/** A broker's way in for tasks that tells of calls that failed. */
+export class ToldProducer implements ProducerBroker {
+  constructor(
+    private readonly broker: ProducerBroker,
+    private readonly events: AsynqEvents,
+  ) {}
+
+  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
+    try {
+      return await this.broker.enqueue(queue, requests);
+    } catch (error) {
+      this.events.emit('enqueueFailed', { queue, tasks: requests.length, error });
+      throw error;
+    }
+  }
+}
