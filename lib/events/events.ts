@@ -83,6 +83,8 @@ export interface AsynqEventMap {
   listenerFailed: { readonly event: string; readonly error: unknown; readonly listener?: string };
   /** Events could not be added to the stream of the fleet, and are lost; told once until it works again. */
   eventStreamFailed: { readonly error: unknown; readonly lost: number };
+  /** The stream of the fleet cannot be read; told once until it can be. */
+  eventStreamUnread: { readonly error: unknown };
   /** The application ends, and listeners that were waited for have not. */
   listenersLeft: { readonly listeners: number };
   /** A task of a crashed or stalled server was taken over. */

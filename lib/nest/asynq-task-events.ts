@@ -86,7 +86,8 @@ export class AsynqTaskEvents {
         if (!fits(happening.task)) return;
         for (const event of wantedOf(all, wanted)) subscriber.next({ ...happening, event });
       };
-      const reader = new EventReader({ broker: this.broker, ...settings, onEvent });
+      const onFailure = (error: unknown): void => this.events.emit('eventStreamUnread', { error });
+      const reader = new EventReader({ broker: this.broker, ...settings, onEvent, onFailure });
       return () => reader.end();
     }).pipe(takeUntil(this.ended));
   }

@@ -12,6 +12,8 @@ export interface EventReaderOptions {
   /** Milliseconds between two looks. */
   readonly interval: number;
   readonly onEvent: (happening: FleetHappening) => void;
+  /** The stream cannot be read; told once until it can be. */
+  readonly onFailure: (error: unknown) => void;
 }
 
 /** Follows the stream of the fleet. While Redis is away it goes on trying, and reads on where it was. */
@@ -19,6 +21,7 @@ export class EventReader {
   private place: string | undefined;
   private timer: ClockTimer | undefined;
   private ended = false;
+  private failing = false;
 
   constructor(private readonly options: EventReaderOptions) {
     this.place = options.from;
@@ -35,8 +38,10 @@ export class EventReader {
     try {
       this.place ??= await broker.lastEventId();
       while (!this.ended && (await this.readPage()));
-    } catch {
-      // Redis is away: the next look is the same.
+      this.failing = false;
+    } catch (error) {
+      if (!this.failing && !this.ended) this.options.onFailure(error);
+      this.failing = true;
     }
     if (!this.ended) this.timer = broker.clock.after(interval, () => void this.look());
   }

@@ -52,6 +52,8 @@ const TASKS: Wording = {
     logger.warn(
       `The stream of events misses ${count(lost, 'event')}, and what comes until it works again: ${text(error)}`,
     ),
+  eventStreamUnread: ({ error }, logger) =>
+    logger.warn(`The stream of events cannot be read, and is tried again: ${text(error)}`),
   listenersLeft: ({ listeners }, logger) =>
     logger.warn(`${count(listeners, 'listener')} of task events still running at the end, not waited for`),
 };

@@ -62,10 +62,12 @@ describe('the log', () => {
     events.emit('listenerFailed', { event: 'failed', error: 'odd', listener: 'Alerts.on' });
     events.emit('listenersLeft', { listeners: 2 });
     events.emit('eventStreamFailed', { error: boom, lost: 1 });
+    events.emit('eventStreamUnread', { error: boom });
     expect(lines.map(([level, text]) => `${level} ${text}`)).toEqual([
       'error Alerts.on of the event "failed" threw: odd',
       'warn 2 listeners of task events still running at the end, not waited for',
       'warn The stream of events misses 1 event, and what comes until it works again: boom',
+      'warn The stream of events cannot be read, and is tried again: boom',
     ]);
   });
 
