@@ -7,6 +7,7 @@ const segment = encodeURIComponent;
 const PAGES: readonly [name: string, route: string, seen: string | RegExp][] = [
   ['overview', '', 'Throughput'],
   ['queue', 'queues/go', 'Groups'],
+  ['unserved queue', 'queues/many', 'No running server takes tasks from this queue.'],
   ['active', 'queues/go/active', 'hang:mail'],
   ['retry', 'queues/go/retry', 'connection refused'],
   ['archived', 'queues/go/archived', 'Cannot be read (1)'],

@@ -9,6 +9,7 @@ import { Days } from '../ui/days.js';
 import { Text } from '../ui/text.js';
 import { Failures } from './failures.js';
 import { LiveCharts } from './live-charts.js';
+import { isServed } from './served.js';
 
 function Facts({ row }: { row: Queue }) {
   const facts: [string, string][] = [
@@ -53,6 +54,18 @@ export function Groups({ queue }: { queue: string }) {
   );
 }
 
+/** Tasks that wait for a server that is not there, or was started without their queue, look like any others. */
+function Unserved({ queue }: { queue: string }) {
+  const { data } = useResource('servers', (signal) => api.servers(signal), { every: usePace(5) });
+  if (!data || isServed(queue, data.servers ?? [])) return null;
+  return (
+    <p class="warning" role="status">
+      <b>No running server takes tasks from this queue.</b> What is pending waits until one is started with it.{' '}
+      <a href={paths.servers()}>Servers</a>
+    </p>
+  );
+}
+
 export function QueueSummary({ queue }: { queue: string }) {
   const { data, error, reload } = useResource(`queue ${queue}`, (signal) => api.queue(queue, signal), {
     every: usePace(2.5),
@@ -62,6 +75,7 @@ export function QueueSummary({ queue }: { queue: string }) {
   return (
     <>
       <LiveCharts queue={queue} />
+      {data.current.pending > 0 && !data.current.paused && <Unserved queue={queue} />}
       <Facts row={data.current} />
       {data.current.retry + data.current.archived > 0 && <Failures queue={queue} />}
       <div class="halves">
