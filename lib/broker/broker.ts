@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.js';
+import { type Clock, floorSeconds } from '../clock.js';
 import type { ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
 import type { AggregationBroker } from './aggregation.js';
 import type { CancellationBroker } from './cancellation.js';
@@ -39,6 +39,13 @@ export interface Lease {
   expiresAt: number;
   renewing?: number;
 }
+
+/** Margin for skewed clocks, in seconds. */
+const SAFETY_SECONDS = 10;
+
+/** Whether another server may take the task any moment. @param now milliseconds since the epoch */
+export const isForfeit = ({ expiresAt }: Lease, now: number): boolean =>
+  floorSeconds(now) > expiresAt + RECOVERY_GRACE_SECONDS - SAFETY_SECONDS;
 
 export interface LeasedTask {
   readonly lease: Lease;
@@ -85,7 +92,10 @@ export type Settlement =
    */
   | { readonly kind: 'wait'; readonly lease: Lease; readonly line: string };
 
-/** `lost`: the lease is not ours (any more), nothing was written for this item. Final: do not try again. */
+/**
+ * `settled`: it is stored, by this call or by one before that was not answered. `lost`: the lease is not ours (any more), nothing was
+ * written for this item. Both are final: do not try again.
+ */
 export type SettleStatus = 'settled' | 'lost';
 
 /** What bounds how many tasks of a queue run. Every server applies its own; Go servers know of none. */

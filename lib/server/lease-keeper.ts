@@ -1,4 +1,4 @@
-import { LEASE_SECONDS, RECOVERY_GRACE_SECONDS, type ConsumerBroker } from '../broker/broker.js';
+import { isForfeit, LEASE_SECONDS, type ConsumerBroker } from '../broker/broker.js';
 import { floorSeconds, type Clock } from '../clock.js';
 import { allDone } from './all-done.js';
 import type { ActiveTask } from './active-task.js';
@@ -9,8 +9,6 @@ import type { Lanes } from './lanes.js';
 const EVERY = 5_000;
 /** A lease with more than this left (milliseconds) is not yet extended: short tasks never cost a call. */
 const FRESH = 20_000;
-/** Margin for skewed clocks, in seconds, before the moment another server may take the task. */
-const SAFETY_SECONDS = 10;
 
 export interface LeaseKeeperOptions {
   readonly broker: ConsumerBroker;
@@ -54,9 +52,7 @@ export class LeaseKeeper {
   }
 
   private giveUpExpired(tasks: readonly ActiveTask[]): void {
-    const now = floorSeconds(this.options.clock.now());
-    for (const task of tasks) {
-      if (now > task.lease.expiresAt + RECOVERY_GRACE_SECONDS - SAFETY_SECONDS) this.options.onExpired(task);
-    }
+    const now = this.options.clock.now();
+    for (const task of tasks) if (isForfeit(task.lease, now)) this.options.onExpired(task);
   }
 }

@@ -36,6 +36,48 @@ async function lend(count: number): Promise<LeasedTask[]> {
   return fixture.take(count);
 }
 
+describe('a settlement whose reply is lost', () => {
+  /** Settles through a proxy that loses the reply and then the connection, and once more. */
+  async function settleTwice(make: (tasks: LeasedTask[]) => Settlement[], between = (): void => undefined) {
+    const proxy = await startProxy(fixture.server.port);
+    const broker = fixture.open(proxy.port);
+    await fixture.broker.enqueue('default', [request(), request()]);
+    const { tasks } = await broker.exchange('default', { settle: [], take: 2 });
+    const batch = make(tasks);
+    proxy.holdReplies();
+    const first = broker.exchange('default', { settle: batch, take: 0 }).catch((error: unknown) => error);
+    await expect.poll(() => fixture.redis.zcard(fixture.keys.lease)).toBe(2 - batch.length);
+    proxy.cut();
+    expect(await first).toBeInstanceOf(BrokerUnavailableError);
+    between();
+    const settled = () =>
+      vi.waitFor(async () => (await broker.exchange('default', { settle: batch, take: 0 })).settled);
+    return { settled, tasks };
+  }
+
+  it('is told as stored, which it is', async () => {
+    const { settled } = await settleTwice(([a, b]) => [done(a!), failed(b!)]);
+    expect(await settled()).toEqual(['settled', 'settled']);
+    expect(await fixture.redis.get(fixture.keys.processed)).toBe('2');
+    expect(await fixture.redis.zcard(fixture.keys.retry)).toBe(1);
+  });
+
+  it('is lost when somebody else may have had the task since', async () => {
+    const { settled } = await settleTwice(
+      ([a]) => [done(a!)],
+      () => fixture.clock.advance(60_000),
+    );
+    expect(await settled()).toEqual(['lost']);
+  });
+
+  it('says nothing about a task that was not part of it', async () => {
+    const { settled, tasks } = await settleTwice(([a]) => [done(a!)]);
+    await fixture.redis.zrem(fixture.keys.lease, tasks[1]!.lease.id);
+    expect(await settle(done(tasks[1]!))).toEqual(['lost']);
+    expect(await settled()).toEqual(['settled']);
+  });
+});
+
 describe('taking', () => {
   it('leaves pending, active, lease and hash as asynq would, task by task', async () => {
     const { keys, redis, now } = fixture;

@@ -1,6 +1,7 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
 import {
+  isForfeit,
   type ConsumerBroker,
   type ExchangeReply,
   type ExchangeRequest,
@@ -37,6 +38,8 @@ const TRIMMED_AT_ONCE = 100;
 export class RedisConsumer implements ConsumerBroker {
   private readonly keys: ExchangeKeys;
   private readonly scores = new LeaseScores();
+  /** A settlement of them was sent, and no answer came. */
+  private readonly unanswered = new WeakSet<Lease>();
 
   constructor(
     private readonly scripts: Scripts,
@@ -59,7 +62,10 @@ export class RedisConsumer implements ConsumerBroker {
       ...batch.specials,
     ]);
     const keys = this.keys.of(queue, now, limits?.window ?? 0).concat(batch.taskKeys, batch.named);
-    const answer = this.scripts.run('consume', 'exchange', keys, argv);
+    const answer = this.scripts.run('consume', 'exchange', keys, argv).catch((error: unknown) => {
+      if (wasSent(error)) for (const lease of batch.leases) this.unanswered.add(lease);
+      throw error;
+    });
     const trimming = batch.archivedIds.length > 0 ? this.trim(queue, batch.archivedIds, now) : undefined;
     const reply = new PackedReader((await answer) as Buffer);
     if (trimming) await trimming;
@@ -67,7 +73,10 @@ export class RedisConsumer implements ConsumerBroker {
     const limitedFor = reply.count();
     const lost = Array.from({ length: reply.count() }, () => reply.count());
     const settled = new Array<SettleStatus>(settle.length).fill('settled');
-    if (lost.length > 0) await this.markLost(queue, settle, lost, fences, settled);
+    if (lost.length > 0) {
+      await this.markLost(queue, settle, lost, fences, settled);
+      for (const index of lost) if (this.wasStored(settle[index - 1]!.lease, now)) settled[index - 1] = 'settled';
+    }
     const { tasks, damaged } = readTasks(queue, expiresAt, reply, since);
     return { settled, tasks, damaged, backlog, limitedFor };
   }
@@ -122,6 +131,11 @@ export class RedisConsumer implements ConsumerBroker {
     const request = { settle: lost.map((index) => settle[index - 1]!), take: 0 };
     const again = await this.exchange(queue, request).catch(() => undefined);
     lost.forEach((index, at) => (settled[index - 1] = again?.settled[at] ?? 'lost'));
+  }
+
+  /** What else took the lease while nobody could have: the call before, which was not answered. */
+  private wasStored(lease: Lease, now: number): boolean {
+    return this.unanswered.has(lease) && !isForfeit(lease, now);
   }
 
   /** Sent right behind the archiving, and never its failure: the janitor trims, too. */
