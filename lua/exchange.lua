@@ -159,10 +159,11 @@ else
       local tail = call('RPOP', active, number == count and ARGV[6] or number) or {}
       for i = 1, #tail do
         local id = tail[i]
-        if settled[id] == LISTED then
+        local note = settled[id]
+        if note == LISTED then
           settled[id] = UNLISTED
           listed = listed - 1
-        else
+        elseif note ~= UNLISTED then -- what stands there twice goes twice
           kept[#kept + 1] = id
         end
       end

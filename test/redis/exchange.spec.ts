@@ -199,6 +199,15 @@ describe('the active list', () => {
       { numRuns: 40 },
     );
   });
+
+  it('loses an id that stands at its end more than once', async () => {
+    const { keys, redis } = fixture;
+    const tasks = await lend(6);
+    const [first, second] = tasks.map(({ lease }) => lease.id);
+    await redis.rpush(keys.active, second!, first!, first!);
+    await settle(...tasks.slice(0, 5).map(done));
+    expect(await redis.lrange(keys.active, 0, -1)).toEqual([tasks[5]!.lease.id]);
+  });
 });
 
 describe('settling', () => {
