@@ -85,7 +85,7 @@ local function read_counter(key, most)
   local value = redis.call('GET', key)
   if not value then return 0 end
   local total = tonumber(value)
-  if value ~= '0' and not string.find(value, '^-?[1-9]%d*$') or total > most or total < -most then
+  if value ~= '0' and not string.find(value, '^-?[1-9]%d*$') or total > most or total < -FAR_FROM_MAX then
     error('WRONGTYPE the counter ' .. key .. ' holds "' .. value .. '", which cannot be counted on from')
   end
   return total

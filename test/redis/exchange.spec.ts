@@ -312,12 +312,13 @@ describe('counters', () => {
     expect(await redis.mget(keys.processed, keys.failed)).toEqual([processed, failures]);
   });
 
-  it.each(['1.5', '1e3', '0x10', '007', '', '9223372036854775807', '99999999999999999999'])(
+  it.each(['1.5', '1e3', '0x10', '007', '', MAX, '99999999999999999999', '-9223372036854775809'])(
     'of which one holds %j fail the call before anything is written',
     async (value) => {
       const { keys, redis } = fixture;
       const [task] = await lend(1);
-      for (const key of [keys.processedOn(day()), keys.failedOn(day()), keys.failed]) {
+      const total = value === MAX ? [] : [keys.processed];
+      for (const key of [keys.processedOn(day()), keys.failedOn(day()), keys.failed, ...total]) {
         await redis.set(key, value);
         const before = await fixture.content();
         await expect(settle(failed(task!))).rejects.toThrow(key);
