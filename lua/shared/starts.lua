@@ -21,7 +21,7 @@ local function starts_left(key, most, window, now)
   for i = 1, #counts, 2 do
     local at = tonumber(counts[i])
     if at and at >= current - 16 then
-      left = left - (tonumber(counts[i + 1]) or 0)
+      left = left - math.floor(tonumber(counts[i + 1]) or 0)
       oldest = math.min(oldest, at)
     end
   end
@@ -37,7 +37,8 @@ local function count_starts(key, number, window, time)
     local at = tonumber(parts[i])
     if not at or at < current - 16 then call('HDEL', key, parts[i]) end
   end
-  call('HINCRBY', key, current, number)
+  -- What cannot be counted on from must not end a call that has written.
+  if type(redis.pcall('HINCRBY', key, current, number)) == 'table' then call('HSET', key, current, number) end
   call('HSET', key, 'last', string.format('%.0f', time))
   call('PEXPIRE', key, 18 * part + KEPT)
 end

@@ -339,6 +339,24 @@ describe('counters', () => {
   });
 });
 
+describe('a limit of starts', () => {
+  it.each(['1.5', '0x1', 'none'])('that finds %j where it counts neither fails nor stops half-way', async (value) => {
+    const { broker, clock, keys, redis } = fixture;
+    const [running] = await lend(1);
+    await broker.enqueue(
+      'default',
+      Array.from({ length: 4 }, () => request()),
+    );
+    await redis.hset(keys.rate(1600), String(clock.now() / 100), value);
+    const settlements = [done(running!)];
+    const limits = { active: 0, rate: 4, window: 1600 };
+    const { settled, tasks, backlog } = await broker.exchange('default', { settle: settlements, take: 3, limits });
+    expect([settled, tasks.length, backlog]).toEqual([['settled'], 3, 1]);
+    expect(await redis.zcard(keys.lease)).toBe(3);
+    expect(await redis.hget(keys.rate(1600), String(clock.now() / 100))).toBe('3');
+  });
+});
+
 describe('archiving', () => {
   const archival = ({ lease, message: own }: LeasedTask): Settlement => ({ kind: 'archive', lease, message: own });
 
