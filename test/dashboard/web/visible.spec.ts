@@ -19,10 +19,27 @@ describe('texts that others wrote', () => {
   );
 
   it('keeps lines where they are wanted, and nothing else', () => {
-    expect(pieces('a\n\tb\r', true)).toEqual([
-      { text: 'a\n\tb', hidden: false },
-      { text: '\\r', hidden: true },
-    ]);
+    expect(pieces('a\n\tb\r', true)).toEqual({
+      found: [
+        { text: 'a\n\tb', hidden: false },
+        { text: '\\r', hidden: true },
+      ],
+      end: 5,
+    });
+  });
+
+  it.each([
+    [0, 0],
+    [1, 2],
+    [2, 2],
+    [3, 4],
+    [4, 4],
+    [5, 5],
+    [9, 5],
+  ])('ends after %i pieces or one more, at character %i', (most, end) => {
+    const shown = pieces('a\0b\0c', false, most);
+    expect(shown.end).toBe(end);
+    expect(shown.found.map(({ text }) => text).join('')).toBe('a\\0b\\0c'.slice(0, [0, 0, 3, 3, 6, 7][end]));
   });
 
   it('makes no title of a book', () => {

@@ -30,18 +30,22 @@ export function beginning(text: string, most: number): string {
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? most - 1 : most);
 }
 
-/** The text in pieces to show; with `lines`, line breaks and tabs are left as they are. */
-export function pieces(text: string, lines = false): Piece[] {
+/** The text in pieces to show, so many at most; with `lines`, line breaks and tabs are left as they are. `end`: how far they go. */
+export function pieces(text: string, lines = false, most = Infinity): { found: Piece[]; end: number } {
   const found: Piece[] = [];
-  let from = 0;
+  let end = 0;
   for (const match of text.matchAll(HIDDEN)) {
     if (lines && (match[0] === '\n' || match[0] === '\t')) continue;
-    if (match.index > from) found.push({ text: text.slice(from, match.index), hidden: false });
+    if (found.length >= most) return { found, end };
+    if (match.index > end) found.push({ text: text.slice(end, match.index), hidden: false });
     found.push({ text: nameOf(match[0]), hidden: true });
-    from = match.index + match[0].length;
+    end = match.index + match[0].length;
   }
-  if (from < text.length) found.push({ text: text.slice(from), hidden: false });
-  return found;
+  if (end < text.length && found.length < most) {
+    found.push({ text: text.slice(end), hidden: false });
+    end = text.length;
+  }
+  return { found, end };
 }
 
 /** Nobody reads a longer title. */

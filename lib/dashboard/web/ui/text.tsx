@@ -2,6 +2,8 @@ import { useState } from 'preact/hooks';
 import { count } from '../text/format.js';
 import { beginning, pieces, visible } from '../text/visible.js';
 
+type Begun = ReturnType<typeof pieces>;
+
 interface TextProps {
   value: string;
   /** Keeps line breaks and tabs. */
@@ -9,19 +11,18 @@ interface TextProps {
   class?: string;
   /** Shows the whole text as a title: for places that cut it. */
   titled?: boolean;
-  /** Characters shown at most. */
-  most?: number;
 }
 
-/** Each hidden character is an element of its own: a browser stands some thousands of them, and not a million. */
-const MOST = 10_000;
+/** Characters, and pieces: each hidden character is an element of its own, of which a browser lays out some thousands at once. */
+const MOST = { characters: 10_000, pieces: 2_000 };
 
-/** A text that others wrote. It is isolated from its surroundings, and what would not be seen is named. */
-export function Text({ value, lines = false, class: name, titled = false, most = MOST }: TextProps) {
-  const begun = beginning(value, most);
+const begin = (value: string, lines: boolean, { characters, pieces: most } = MOST) =>
+  pieces(beginning(value, characters), lines, most);
+
+function Shown({ value, class: name, titled = false, begun }: Omit<TextProps, 'lines'> & { begun: Begun }) {
   return (
     <bdi class={name} title={titled ? visible(value) : undefined}>
-      {pieces(begun, lines).map((piece, index) =>
+      {begun.found.map((piece, index) =>
         piece.hidden ? (
           <span key={index} class="hidden-character">
             {piece.text}
@@ -30,21 +31,24 @@ export function Text({ value, lines = false, class: name, titled = false, most =
           piece.text
         ),
       )}
-      {begun.length < value.length && '…'}
+      {begun.end < value.length && '…'}
     </bdi>
   );
 }
 
+/** A text that others wrote. It is isolated from its surroundings, and what would not be seen is named. Of a long one the beginning. */
+export const Text = ({ lines = false, ...props }: TextProps) => <Shown {...props} begun={begin(props.value, lines)} />;
+
 /** A text that may be very long: its beginning, and more of it when asked for. */
-export function LongText({ value, lines }: Pick<TextProps, 'value' | 'lines'>) {
-  const [most, setMost] = useState(MOST);
-  // Without hidden characters a text is one element, however long.
-  const next = (): number => (pieces(value.slice(0, most), lines).length > 1_000 ? most + MOST : most * 4);
+export function LongText({ value, lines = false }: Pick<TextProps, 'value' | 'lines'>) {
+  const [asked, setAsked] = useState(0);
+  const most = { characters: MOST.characters * 4 ** asked, pieces: MOST.pieces * (asked + 1) };
+  const begun = begin(value, lines, most);
   return (
     <>
-      <Text value={value} lines={lines} most={most} />
-      {value.length > most && (
-        <button type="button" class="button plain small" onClick={() => setMost(next())}>
+      <Shown value={value} begun={begun} />
+      {begun.end < value.length && (
+        <button type="button" class="button plain small" onClick={() => setAsked(asked + 1)}>
           More of {count(value.length)} characters
         </button>
       )}
