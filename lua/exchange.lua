@@ -42,7 +42,7 @@ local LISTED, UNLISTED = 1, 2
 -- The total at which Go starts again from 1. Beyond the second one that may be near, and counting is done one by one.
 local MAX, FAR_FROM_MAX = 9223372036854775807, 9.2e18
 -- Seconds for which the counters of a day are kept.
-local KEPT = 90 * 86400
+local COUNTS_KEPT = 90 * 86400
 -- How many ids without a task are passed over in one call.
 local MOST_GHOSTS = 1000
 -- Redis keeps a sorted set of up to 128 short members in a list it searches from one end to the other; with 100 tasks running that
@@ -58,6 +58,7 @@ local WAIT_LEAST, WAITING_PER_SECOND, WAIT_MOST = 60, 10, 3600
 -- than the call spends in it. So this text runs straight through and has few.
 local call, try, type = redis.call, redis.pcall, type
 local pending, active, lease = KEYS[1], KEYS[3], KEYS[4]
+-- Where one of these goes into a command unchanged it goes as the text it came as: Redis writes out a number of Lua with 17 digits.
 local take, count = tonumber(ARGV[5]), tonumber(ARGV[6])
 
 -- Reading every key first also finds those of a wrong type, before anything is written.
@@ -222,10 +223,9 @@ else
 
   local processed = number - unfinished
   if processed > 0 then
-    -- As text, where there is one: Redis writes a number of Lua out as one with 17 digits.
     local more = processed == count and ARGV[6] or processed
-    if call('INCRBY', KEYS[5], more) == processed then call('EXPIREAT', KEYS[5], tonumber(ARGV[2]) + KEPT) end
-    if failures > 0 and call('INCRBY', KEYS[7], failures) == failures then call('EXPIREAT', KEYS[7], tonumber(ARGV[2]) + KEPT) end
+    if call('INCRBY', KEYS[5], more) == processed then call('EXPIREAT', KEYS[5], tonumber(ARGV[2]) + COUNTS_KEPT) end
+    if failures > 0 and call('INCRBY', KEYS[7], failures) == failures then call('EXPIREAT', KEYS[7], tonumber(ARGV[2]) + COUNTS_KEPT) end
     -- Go starts the totals again from 1 when `processed`, as a double, has reached the maximum.
     if total + processed < FAR_FROM_MAX then
       call('INCRBY', KEYS[6], more)

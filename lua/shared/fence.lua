@@ -1,5 +1,5 @@
--- Which of the ids are not leased by the caller: a table of their indexes, mostly empty; then a table for notes by id that has room
--- for all of them already, since growing one costs more than filling it; and the index after the last argument read.
+-- Which of the ids are not leased by the caller: a table of their indexes, mostly empty; then a table for notes by id, which mostly has
+-- room for all of them already (growing one costs more than filling it); and the index after the last argument read.
 -- The fences stand in ARGV from `at` on, two arguments for one stretch of ids after the other: the scores its holder may have
 -- written last ("1700000031,1700000036"), and the number of ids.
 local function missing_leases(lease, ids, at)
