@@ -43,7 +43,7 @@ function Facts({ info }: { info: RedisInfo }) {
 const Warnings = ({ warnings }: { warnings: readonly string[] }) => (
   <ul class="warnings">
     {warnings.map((warning) => (
-      <li key={warning}>
+      <li key={warning} class="warning">
         <b>Warning.</b> <Text value={warning} />
       </li>
     ))}
