@@ -19,14 +19,14 @@ interface Scenario {
 
 /** The first scenario of each kind with few tasks: says that the bench runs, not how fast anything is. */
 const smoke = process.argv.includes('--smoke');
-const only = process.argv.find((argument) => argument.startsWith('--only='))?.slice('--only='.length);
-const asked = process.argv
-  .find((argument) => argument.startsWith('--systems='))
-  ?.slice('--systems='.length)
-  .split(',');
-const rounds = smoke ? 1 : Number(process.argv.find((argument) => argument.startsWith('--rounds='))?.slice(9) ?? 3);
+/** What follows `--name=`. */
+const option = (name: string): string | undefined =>
+  process.argv.find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3);
+const only = option('only');
+const asked = option('systems')?.split(',');
+const rounds = smoke ? 1 : Number(option('rounds') ?? 3);
 /** Tasks a worker runs before those that are measured. */
-const warm = Number(process.argv.find((argument) => argument.startsWith('--warm='))?.slice(7) ?? (smoke ? 20 : 5_000));
+const warm = Number(option('warm') ?? (smoke ? 20 : 5_000));
 const n = (count: number): number => (smoke ? Math.max(20, Math.floor(count / 50)) : count);
 
 const peers = ['bullmq', 'bee-queue', 'go asynq'];
