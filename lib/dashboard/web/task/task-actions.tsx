@@ -29,9 +29,20 @@ const LABELS: Readonly<Record<Action, string>> = {
 };
 const ORDER = Object.keys(LABELS) as Action[];
 
-function Delete({ task, onClose }: TaskActionProps) {
+interface DeleteProps extends TaskActionProps {
+  /** While it is being deleted nobody should ask for it. */
+  onDeleting: (begins: boolean) => void;
+}
+
+function Delete({ task, onDeleting, onClose }: DeleteProps) {
   const remove = async (): Promise<void> => {
-    await api.remove(task.queue, task.id);
+    onDeleting(true);
+    try {
+      await api.remove(task.queue, task.id);
+    } catch (error) {
+      onDeleting(false);
+      throw error;
+    }
     tell('The task is deleted.');
     refreshLive();
     navigate(['queues', task.queue, task.state], { group: task.state === 'aggregating' ? task.group : undefined });
@@ -48,7 +59,7 @@ const DIALOGS = { cancel: Cancel, reschedule: Reschedule, edit: EditPayload, clo
 const hasDialog = (action: Action): action is keyof typeof DIALOGS => action in DIALOGS;
 
 /** What may be done with the task, by its state and by who looks at it. */
-export function TaskActions({ task, onDone }: { task: Task; onDone: () => void }) {
+export function TaskActions({ task, onDone, onDeleting }: Omit<DeleteProps, 'onClose'>) {
   const [asked, setAsked] = useState<keyof typeof DIALOGS>();
   const Asked = asked && DIALOGS[asked];
   const press = async (action: Action): Promise<void> => {
@@ -64,7 +75,7 @@ export function TaskActions({ task, onDone }: { task: Task; onDone: () => void }
           {LABELS[action]}
         </Button>
       ))}
-      {Asked && <Asked task={task} onDone={onDone} onClose={() => setAsked(undefined)} />}
+      {Asked && <Asked task={task} onDone={onDone} onDeleting={onDeleting} onClose={() => setAsked(undefined)} />}
     </>
   );
 }

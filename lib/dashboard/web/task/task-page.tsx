@@ -1,4 +1,4 @@
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { Task } from '../api/types.js';
 import { usePace } from '../app/config.js';
@@ -66,8 +66,10 @@ const Missing = ({ queue }: { queue: string }) => (
 );
 
 export function TaskPage({ queue, id }: { queue: string; id: string }) {
+  const [deleting, setDeleting] = useState(false);
   const resource = useResource(JSON.stringify([queue, id]), (signal) => api.task(queue, id, signal), {
     every: usePace(1.5),
+    hold: deleting,
   });
   const { data, error, reload } = resource;
   const task = useMemo(() => (data === undefined ? undefined : (JSON.parse(data) as Task)), [data]);
@@ -91,7 +93,7 @@ export function TaskPage({ queue, id }: { queue: string; id: string }) {
       title={task ? `${task.type} ${id}` : id}
       above={above}
       heading={heading}
-      actions={task && !gone && <TaskActions task={task} onDone={reload} />}
+      actions={task && !gone && <TaskActions task={task} onDone={reload} onDeleting={setDeleting} />}
     >
       {task && <Gone resource={resource} />}
       {task && <Body task={task} tree={tree} />}
