@@ -58,7 +58,7 @@ describe('the tarball', () => {
       const code = text(path);
       expect(code, path).not.toContain('import.meta');
       expect(code, path).not.toContain('sourceMappingURL');
-      expect(code, path).not.toContain(repository);
+      for (const folder of [inject('source'), repository]) expect(code, path).not.toContain(folder);
     }
   });
 });
