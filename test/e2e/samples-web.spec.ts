@@ -87,7 +87,7 @@ describe('the web sample', () => {
       state: 'completed',
       result: 'sent to ann@example.com',
     });
-    expect(worker.stdout).toContain('[Mailer] to ann@example.com: Welcome, Ann!');
+    await worker.until(/\[Mailer\] to ann@example\.com: Welcome, Ann!/);
     await worker.until(new RegExp(`\\[Timing\\] email:welcome ${body['taskId']} took [\\d.]+ ms`));
     const stored = await broker.getTask(QUEUE, String(body['taskId']));
     expect(JSON.parse(String(stored!.message.payload))).toEqual(ANN); // what the DTO does not know is not passed on
@@ -133,6 +133,8 @@ describe('the web sample', () => {
     await vi.waitFor(async () => expect(await redis.zcard(keys.completed)).toBe(before + people.length), {
       timeout: 30_000,
     });
+    second.terminate();
+    await second.ended; // with all its output
     const mailed = [worker, second].flatMap(({ stdout }) =>
       [...stdout.matchAll(/to (p\d+@example\.com): Welcome/g)].map(([, to]) => to!),
     );
