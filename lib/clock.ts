@@ -5,7 +5,8 @@ export interface ClockTimer {
 
 /**
  * The only source of time in this library. It is injected, so that tests move time instead of waiting for it.
- * Time enters Redis scripts as an argument taken from here; Redis' own clock is never asked.
+ * Time enters Redis scripts as an argument taken from here, as it does in Go servers. Redis' own clock corrects nothing: a server only
+ * warns, at its start, when that differs.
  */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */

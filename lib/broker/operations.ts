@@ -6,6 +6,11 @@ export interface StoreFacts {
   readonly version: string | undefined;
   /** What it removes when its memory is full, such as `noeviction`; `undefined` when it does not say. */
   readonly evictionPolicy: string | undefined;
+  /**
+   * Milliseconds by which the clock that tasks live by here is ahead of that of the server; negative when behind. As near to 0 as the
+   * time allows that the answer took; `undefined` when the server does not say.
+   */
+  readonly ahead: number | undefined;
 }
 
 /** What an operator wants to know of the place where tasks are kept. */

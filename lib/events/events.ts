@@ -127,6 +127,11 @@ export interface AsynqEventMap {
   storeEvicts: { readonly address: string; readonly policy: string };
   /** Redis is older than what this library needs; told once, at the start. */
   storeOutdated: { readonly address: string; readonly version: string; readonly needed: string };
+  /**
+   * The clock here is ahead of that of Redis by so many milliseconds, behind it when negative; told once, at the start. Servers that
+   * share a queue must agree on the time: leases, schedules and retries are moments.
+   */
+  storeClockDiffers: { readonly address: string; readonly ahead: number };
   /** Fetching has ended for good; running tasks go on. */
   serverStopped: { readonly active: number };
   /** After `drain`: nothing runs, or has to be settled, any more. */

@@ -1,6 +1,8 @@
 import type { OperationsBroker } from '../broker/operations.js';
 import type { AsynqEvents } from '../events/events.js';
 
+/** Clocks differ when it is by more than that, milliseconds: well before a recoverer, which waits 30 s, takes a lease for lost. */
+const SKEW = 10_000;
 /** The oldest Redis that has all the scripts need. */
 const OLDEST = [6, 2] as const;
 
@@ -20,6 +22,8 @@ export class StoreCheck {
     if (evicting) events.emit('storeEvicts', { address: evicting.address, policy: evicting.evictionPolicy! });
     const old = facts.find(({ version }) => version !== undefined && isOld(version));
     if (old) events.emit('storeOutdated', { address: old.address, version: old.version!, needed: OLDEST.join('.') });
+    const skewed = facts.find(({ ahead = 0 }) => Math.abs(ahead) > SKEW);
+    if (skewed) events.emit('storeClockDiffers', { address: skewed.address, ahead: skewed.ahead! });
     return Infinity;
   }
 }

@@ -137,6 +137,11 @@ const SERVER: Wording = {
     ),
   storeOutdated: ({ address, version, needed }, logger) =>
     logger.warn(`Redis at ${address} is version ${version}; nestjs-asynq needs ${needed} or later: upgrade it`),
+  storeClockDiffers: ({ address, ahead }, logger) =>
+    logger.warn(
+      `The clock of this machine is ${Math.round(Math.abs(ahead) / 1000)} s ${ahead > 0 ? 'ahead of' : 'behind'} that of Redis at ${address}: ` +
+        'where the clocks of servers differ, tasks start early or late, and leases are taken for lost: set both by NTP',
+    ),
   shutdownTimedOut: ({ active, aggregating }, logger) => {
     const sets = aggregating === 0 ? '' : `; ${count(aggregating, 'aggregation')} still running, not waited for`;
     logger.warn(`The shutdown timeout has passed: ${count(active, 'task')} still running, now told to stop${sets}`);

@@ -56,14 +56,15 @@ it('tells what Redis says of itself, master by master', async () => {
   expect(whole?.nodes.match(/ master /g)).toHaveLength(cluster.nodes.length - 1);
 });
 
-it('tells version and eviction policy of every master', async () => {
+it('tells version, eviction policy and time of every master', async () => {
   const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
   onTestFinished(() => broker.close());
   const facts = await broker.storeFacts();
   expect(facts.map(({ address }) => address)).toEqual(
     cluster.nodes.map(({ host, port }) => `${host}:${port}`).toSorted(),
   );
-  for (const { version, evictionPolicy } of facts) {
+  for (const { version, evictionPolicy, ahead } of facts) {
+    expect(ahead).toBeCloseTo(0, -2);
     expect(version).toMatch(/^\d+\.\d+\.\d+$/);
     expect(evictionPolicy).toBe('noeviction');
   }

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { decodeServerInfo, decodeWorkerInfo } from '../../lib/wire/codec.js';
+import { ManualClock } from '../../lib/clock.js';
 import { DEFAULT_KEY_PREFIX, Keyspace, utcDay } from '../../lib/wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../lib/wire/message.js';
 import { dumpRedis } from '../support/redis-dump.js';
@@ -266,5 +267,15 @@ describe('what Redis is', () => {
     expect(await broker.storeFacts()).toMatchObject([{ evictionPolicy: 'volatile-lru' }]);
     await redis.acl('SETUSER', 'default', '-info');
     expect(await broker.storeFacts()).toEqual([]);
+  });
+
+  it.each([-3600, 0, 3600])('is told with its time, which ours is ahead of by %s s', async (seconds) => {
+    const { host, port } = current().redis.options;
+    const clock = new ManualClock(Date.now() + seconds * 1000);
+    const broker = new RedisBroker(new RedisConnections({ host: host!, port: port! }), { clock });
+    onTestFinished(() => broker.close());
+    const [facts] = await broker.storeFacts();
+    expect(facts!.ahead! / 1000 - seconds).toBeLessThanOrEqual(0); // the manual clock stands still meanwhile
+    expect(facts!.ahead! / 1000 - seconds).toBeGreaterThan(-5);
   });
 });

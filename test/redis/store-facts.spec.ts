@@ -1,13 +1,16 @@
 import { describe, expect, it } from 'vitest';
+import { ManualClock } from '../../lib/clock.js';
 import { toBrokerError } from '../../lib/broker/redis/broker-error.js';
 import type { RedisConnections } from '../../lib/broker/redis/connections.js';
 import { readStoreFacts } from '../../lib/broker/redis/store-facts.js';
 
+const connections = (run: () => Promise<string>) =>
+  ({ target: 'a:1', isCluster: false, run, ready: async () => undefined }) as unknown as RedisConnections;
+
 /** Connections to something that answers INFO with an error. */
 const answering = (message: string) => {
   const error = Object.assign(new Error(message), { name: 'ReplyError' });
-  const run = () => Promise.reject(toBrokerError(error, 'INFO'));
-  return { target: 'a:1', isCluster: false, run } as unknown as RedisConnections;
+  return connections(() => Promise.reject(toBrokerError(error, 'INFO')));
 };
 
 describe('what Redis tells of itself', () => {
@@ -17,13 +20,29 @@ describe('what Redis tells of itself', () => {
     "ERR unsupported command 'info'", // what proxies say
     'invalid request',
   ])('is nothing when it answers %j', async (message) => {
-    expect(await readStoreFacts(answering(message))).toEqual([]);
+    expect(await readStoreFacts(answering(message), new ManualClock())).toEqual([]);
   });
 
   it.each(['LOADING Redis is loading the dataset in memory', 'NOAUTH Authentication required.', 'BUSY Redis is busy'])(
     'is asked again after %j',
     async (message) => {
-      await expect(readStoreFacts(answering(message))).rejects.toThrow(message);
+      await expect(readStoreFacts(answering(message), new ManualClock())).rejects.toThrow(message);
     },
   );
+
+  it.each([
+    ['an hour behind ours', 1_000_000 - 3_600_000, 3_600_000],
+    ['an hour ahead of ours', 1_000_000 + 3_600_000, 20 - 3_600_000],
+    ['what ours was while it answered', 1_000_010, 0],
+    ['what ours was when it was asked', 1_000_000, 0],
+    ['not told', undefined, undefined],
+  ])('has a time that is %s', async (_, time, ahead) => {
+    const clock = new ManualClock(1_000_000);
+    const info = time === undefined ? '' : `server_time_usec:${time * 1000}\r\n`;
+    const run = async () => {
+      clock.advance(20);
+      return `redis_version:7.0.0\r\n${info}`;
+    };
+    expect(await readStoreFacts(connections(run), clock)).toMatchObject([{ version: '7.0.0', ahead }]);
+  });
 });

@@ -333,7 +333,7 @@ export class RedisBroker implements Broker {
   }
 
   storeFacts(): Promise<StoreFacts[]> {
-    return readStoreFacts(this.connections);
+    return readStoreFacts(this.connections, this.clock);
   }
 
   redisInfo(): Promise<RedisInfo> {

@@ -36,6 +36,7 @@ export function exerciseMonitoring(current: () => Driver): void {
             address: expect.stringMatching(/:\d+$/),
             version: expect.stringMatching(/^\d+\.\d+/),
             evictionPolicy: 'noeviction',
+            ahead: expect.any(Number),
           });
         }
       });

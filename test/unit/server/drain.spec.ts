@@ -117,13 +117,21 @@ describe('the look at Redis at the start', () => {
     address: 'a:1',
     version: '7.2.4',
     evictionPolicy: 'noeviction',
+    ahead: 0,
     ...partial,
   });
 
   it.each<[string, StoreFacts[], unknown[]]>([
     ['no Redis', [], []],
     ['one that is well', [node({}), node({ version: '6.2.0' })], []],
-    ['one that tells nothing', [node({ version: undefined, evictionPolicy: undefined })], []],
+    ['one that tells nothing', [node({ version: undefined, evictionPolicy: undefined, ahead: undefined })], []],
+    ['one with nearly our time', [node({ ahead: 10_000 }), node({ ahead: -10_000 })], []],
+    [
+      'one with a later time',
+      [node({}), node({ address: 'b:2', ahead: -10_001 })],
+      [{ address: 'b:2', ahead: -10_001 }],
+    ],
+    ['one with an earlier time', [node({ ahead: 3_600_000 })], [{ address: 'a:1', ahead: 3_600_000 }]],
     [
       'one that evicts',
       [node({}), node({ address: 'b:2', evictionPolicy: 'allkeys-lru' })],
@@ -139,6 +147,7 @@ describe('the look at Redis at the start', () => {
     const heard: unknown[] = [];
     events.on('storeEvicts', (event) => heard.push(event));
     events.on('storeOutdated', (event) => heard.push(event));
+    events.on('storeClockDiffers', (event) => heard.push(event));
     const check = new StoreCheck({ broker: { storeFacts: async () => facts }, events });
     expect(await check.runOnce()).toBe(Infinity);
     expect(heard).toEqual(told);
