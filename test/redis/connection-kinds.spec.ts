@@ -74,6 +74,28 @@ describe('Sentinel', () => {
     expect(await observe(group.replica.port).client('LIST')).not.toContain('cmd=blpop');
   });
 
+  it('leaves a master that is well as soon as another has its place', async () => {
+    const group = await startSentinel();
+    onTestFinished(() => group.stop());
+    const connections = connectionsTo({ sentinels: group.sentinels, name: group.name });
+    const gone = signal<Error>();
+    await connections.open('test', gone.fire);
+    for (const role of ['consume', 'produce'] as const) await connections.ready(role);
+    const [old, next] = [observe(group.master.port), observe(group.replica.port)];
+    await observe(group.sentinels[0]!.port).call('SENTINEL', 'FAILOVER', group.name);
+    await gone.fired;
+    expect((await old.role())[0]).toBe('master'); // sentinels turn it into a replica, and close its connections, ten seconds later
+    const ours = async (redis: Redis) => (await namesOf(redis)).filter((name) => name.startsWith('nestjs-asynq'));
+    await vi.waitFor(async () => {
+      expect(await ours(old)).toEqual([]);
+      expect(await ours(next)).toEqual(['nestjs-asynq:consume', 'nestjs-asynq:produce']);
+    }, 10_000);
+    expect(await connections.run('produce', 'INCR', (client) => client.incr('n'))).toBe(1);
+    await connections.close();
+    const left = (await observe(group.sentinels[0]!.port).call('CLIENT', 'LIST')) as string;
+    expect(left).not.toContain('nestjs-asynq:failovers');
+  });
+
   it('rejects a fetch as soon as no sentinel has answered, and says so once', async () => {
     const sentinels = [{ host: '127.0.0.1', port: await freePort() }];
     const connections = connectionsTo({ sentinels, name: 'm' });

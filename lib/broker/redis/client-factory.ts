@@ -1,5 +1,5 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
-import { clusterSettings, lastingSettings, passingSettings } from './client-settings.js';
+import { clusterSettings, lastingSettings, passingSettings, sentinelSettings } from './client-settings.js';
 import type { ConnectionPlan, ExistingClient } from './connection-options.js';
 
 export type RedisClient = Redis | Cluster;
@@ -27,6 +27,24 @@ export class ClientFactory {
   /** A client of one connection that is not renewed: of the one server, or of this node of the cluster. */
   passing(name: string, node?: Redis): Redis {
     return node ? this.duplicateNode(node, name) : this.makePassing(name);
+  }
+
+  /** The name of the master where sentinels are asked for it. */
+  get sentinelGroup(): string | undefined {
+    const { sentinels, name } = this.serverOptions;
+    return sentinels ? name : undefined;
+  }
+
+  /** A client of each sentinel. */
+  sentinels(name: string): Redis[] {
+    const given = this.serverOptions;
+    return (given.sentinels ?? []).map((address) => new Redis(sentinelSettings(given, address, name)));
+  }
+
+  private get serverOptions(): RedisOptions {
+    const { plan } = this;
+    if (plan.kind === 'options') return plan.options;
+    return plan.kind === 'client' ? plan.client.options : {};
   }
 
   private makeLasting(name: string): RedisClient {

@@ -1,4 +1,4 @@
-import type { ClusterOptions, RedisOptions } from 'ioredis';
+import type { ClusterOptions, RedisOptions, SentinelAddress } from 'ioredis';
 
 /** Upper bound of the pause between two attempts to connect, in milliseconds. */
 const LONGEST_BACKOFF = 3_000;
@@ -71,6 +71,33 @@ export function passingSettings(given: RedisOptions, name: string): RedisOptions
     retryStrategy: null,
     sentinelRetryStrategy: () => null,
     reconnectOnError: null,
+  };
+}
+
+/** Settings of a lasting connection to one of the sentinels, to listen; addressed and authenticated as ioredis does it when it asks them. */
+export function sentinelSettings(
+  given: RedisOptions,
+  { host, port, family }: Partial<SentinelAddress>,
+  name: string,
+): RedisOptions {
+  return {
+    host: host ?? 'localhost',
+    port: port ?? 26_379,
+    family: family ?? given.family,
+    username: given.sentinelUsername,
+    password: given.sentinelPassword,
+    tls: given.sentinelTLS,
+    connectTimeout: given.connectTimeout ?? DEFAULTS.connectTimeout,
+    keepAlive: DEFAULTS.keepAlive,
+    connectionName: connectionName(given, name),
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    autoResubscribe: false,
+    maxRetriesPerRequest: 0,
+    enableReadyCheck: false,
+    disconnectTimeout: FIXED.disconnectTimeout,
+    protocol: 2,
+    retryStrategy: (attempt) => backoff(attempt),
   };
 }
 

@@ -5,6 +5,7 @@ import { isPassing, toBrokerError } from './broker-error.js';
 import { ClientFactory, type RedisClient } from './client-factory.js';
 import { backoff } from './client-settings.js';
 import { type ConnectionInput, planConnection } from './connection-options.js';
+import { FailoverWatch, isConnectedTo, type MasterAddress } from './failover-watch.js';
 import { PassingConnection } from './passing-connection.js';
 import { RoleConnection, disconnect } from './role-connection.js';
 
@@ -38,6 +39,7 @@ export class RedisConnections {
   private readonly roles = new Map<ConnectionRole, RoleConnection>();
   private readonly passing = new Set<Redis>();
   private readonly listeners = new Set<StateListener>();
+  private failovers: FailoverWatch | undefined;
   private closing: Promise<void> | undefined;
 
   /**
@@ -107,6 +109,7 @@ export class RedisConnections {
   async open(name: string, onGone: (error: Error) => void, node?: string): Promise<PassingConnection> {
     const template = this.isCluster ? await this.findNode(node) : undefined;
     if (this.closing) throw new ClosedError('the connections to Redis are closed');
+    this.watchFailovers();
     const client = this.factory.passing(name, template);
     this.passing.add(client);
     client.once('end', () => this.passing.delete(client));
@@ -128,13 +131,31 @@ export class RedisConnections {
 
   private async closeAll(): Promise<void> {
     const passing = [...this.passing].map((client) => disconnect(client, this.clock));
-    await Promise.all([...passing, ...[...this.roles.values()].map((connection) => connection.close())]);
+    const roles = [...this.roles.values()].map((connection) => connection.close());
+    await Promise.all([this.failovers?.close(), ...passing, ...roles]);
+  }
+
+  /** With sentinels only. */
+  private watchFailovers(): void {
+    const { sentinelGroup } = this.factory;
+    if (sentinelGroup === undefined || this.failovers) return;
+    const open = () => this.factory.sentinels('failovers');
+    this.failovers = new FailoverWatch(open, sentinelGroup, this.clock, (master) => this.leaveOldMaster(master));
+  }
+
+  private leaveOldMaster(master: MasterAddress): void {
+    if (this.closing) return;
+    for (const connection of this.roles.values()) connection.leaveUnless((client) => isConnectedTo(client, master));
+    for (const client of this.passing) {
+      if (client.status === 'ready' && !isConnectedTo(client, master)) client.disconnect();
+    }
   }
 
   private role(role: ConnectionRole): RoleConnection {
     const known = this.roles.get(role);
     if (known) return known;
     if (this.closing) throw new ClosedError('the connections to Redis are closed');
+    this.watchFailovers();
     const connection = new RoleConnection({
       create: () => this.factory.lasting(role),
       target: this.factory.target,

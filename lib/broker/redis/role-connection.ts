@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { Clock, ClockTimer } from '../../clock.js';
 import { BrokerUnavailableError, ClosedError } from '../../errors.js';
 import { isRefusedLogin, markUnsent, withoutArguments } from './broker-error.js';
@@ -61,6 +62,12 @@ export class RoleConnection {
       const waiter: Waiter = { resolve, reject, timer };
       this.waiters.add(waiter);
     });
+  }
+
+  /** Asks the sentinels anew for the master, unless this says that the client has it. What is under way may be left unanswered. */
+  leaveUnless(isRight: (client: Redis) => boolean): void {
+    if (!this.isReady || this.client.isCluster || isRight(this.client as Redis)) return;
+    this.client.disconnect(true);
   }
 
   /** After the commands under way, but bounded. Idempotent. */
