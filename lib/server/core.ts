@@ -28,7 +28,7 @@ export interface CoreDeps {
 /** What the core tells the loops around it. */
 export interface CoreListener {
   onAnswer(lane: Lane, asked: number, got: number): void;
-  onRound(idle: boolean): void;
+  onRound(): void;
   /** A queue did not answer; the syncer has taken it over and must run. */
   onFailure(): void;
   onLimiterError(error: unknown): void;
@@ -92,7 +92,7 @@ export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
     strictPriority: options.strictPriority,
     concurrency: options.concurrency,
     onAnswer: (lane, asked, got) => listener.onAnswer(lane, asked, got),
-    onRound: (idle) => listener.onRound(idle),
+    onRound: () => listener.onRound(),
     onFailure: (lane, error) => {
       if (syncer.failed(lane, error)) listener.onFailure();
     },

@@ -37,8 +37,8 @@ export interface ProcessorOptions {
   readonly onAnswer: (lane: Lane, asked: number, got: number) => void;
   /** A queue did not answer. */
   readonly onFailure: (lane: Lane, error: unknown) => void;
-  /** A round is over; `idle` when slots stay free because nothing is known to wait. */
-  readonly onRound: (idle: boolean) => void;
+  /** No round is under way any more. */
+  readonly onRound: () => void;
 }
 
 /**
@@ -77,10 +77,12 @@ export class Processor {
     this.fetching = false;
   }
 
-  /** Forgets that queues were empty and looks again: a poll. */
-  lookEverywhere(): void {
-    for (const lane of this.options.lanes.all()) if (lane.backlog === 0) lane.backlog = Infinity;
+  /** Forgets that queues were empty and looks again: a poll. Answers whether there were any. */
+  lookEverywhere(): boolean {
+    const empty = [...this.options.lanes.all()].filter(({ backlog }) => backlog === 0);
+    for (const lane of empty) lane.backlog = Infinity;
     this.pump();
+    return empty.length > 0;
   }
 
   /** Something was put into a queue. */
@@ -183,7 +185,7 @@ export class Processor {
     else if (exchanges.length > 0) await this.withoutStragglers(exchanges);
     this.rounds -= 1;
     const more = this.hasWork();
-    if (this.rounds === 0) this.options.onRound(!more && this.fetching && this.free > 0);
+    if (this.rounds === 0) this.options.onRound();
     if (more) this.pump();
     this.tellWaiters();
   }

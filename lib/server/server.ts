@@ -314,7 +314,7 @@ export class Server {
       { broker, mux, options, events, tracing, encodeResult },
       {
         onAnswer: (lane, asked, got) => this.waker.answered(lane, asked, got),
-        onRound: (idle) => this.state === 'active' && this.waker.afterRound(idle),
+        onRound: () => this.state === 'active' && this.waker.afterRound(),
         onFailure: () => this.loops.settleFailed(),
         onLimiterError: (error) => this.events.emit('loopFailed', { loop: 'limiter', error }),
       },

@@ -24,12 +24,12 @@ export interface WakerOptions {
   readonly events: AsynqEvents;
   readonly lanes: Lanes;
   readonly source: WakeSource;
-  /** Milliseconds between two polls of an idle server, on average. */
+  /** Milliseconds between two polls of idle queues, on average. */
   readonly pollInterval: number;
   /** Something may wait: start a round. */
   readonly pump: () => void;
-  /** Look at every queue. */
-  readonly poll: () => void;
+  /** Look at every queue believed to be empty; answers whether there is any. */
+  readonly poll: () => boolean;
 }
 
 /**
@@ -51,20 +51,23 @@ export class Waker {
     return { notices: this.notices, polls: this.polls };
   }
 
-  /** A queue answered: learns who won the last wake-up. */
+  /** A queue answered: learns who won the last wake-up, and that no notice came of what was found: where it was armed, none may come. */
   answered(lane: Lane, asked: number, got: number): void {
+    if (got > 0) lane.armed = false;
     if (asked === 0 || !lane.woken) return;
     lane.woken = false;
     if (got > 0) lane.rest = 0;
     else this.rest(lane);
   }
 
-  /** After a round: arms the queues seen empty, and polls if the server is idle. */
-  afterRound(idle: boolean): void {
+  /**
+   * After a round: arms the queues seen empty. They are polled however busy others keep the server: a notice may have been lost without a
+   * word, as when a slot of a cluster moves to a node that was never asked.
+   */
+  afterRound(): void {
     if (this.stopped) return;
     void this.arm();
-    if (!idle) this.cancelPoll();
-    else this.pollTimer ??= this.options.clock.after(this.pollDelay(), () => this.pollNow());
+    this.pollTimer ??= this.options.clock.after(this.pollDelay(), () => this.pollNow());
   }
 
   onPending(queue: string): void {
@@ -84,7 +87,7 @@ export class Waker {
   /** No more notices or polls. */
   stop(): void {
     this.stopped = true;
-    this.cancelPoll();
+    this.pollTimer?.cancel();
     for (const lane of this.options.lanes.all()) lane.restTimer?.cancel();
   }
 
@@ -128,14 +131,8 @@ export class Waker {
   }
 
   private pollNow(): void {
-    this.pollTimer = undefined;
-    this.polls += 1;
-    this.options.poll();
-  }
-
-  private cancelPoll(): void {
-    this.pollTimer?.cancel();
-    this.pollTimer = undefined;
+    this.pollTimer = this.options.clock.after(this.pollDelay(), () => this.pollNow());
+    if (this.options.poll()) this.polls += 1;
   }
 
   private pollDelay(): number {

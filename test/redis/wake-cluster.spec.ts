@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { RedisWakeSource } from '../../lib/broker/redis/wake-source.js';
 import { slotOf } from '../../lib/broker/redis/slot.js';
+import { Server } from '../../lib/server/server.js';
+import type { TaskContext } from '../../lib/task/context.js';
 import { Keyspace } from '../../lib/wire/keys.js';
+import { request } from '../support/messages.js';
 import { type RedisCluster, startCluster, startSentinel } from '../support/redis.js';
 import { connectionsTo, namesOf, observe } from './support.js';
 
@@ -111,6 +115,44 @@ describe('RedisWakeSource in a cluster', () => {
     await nodeOf(2).lpush(pending(queue), 'x');
     await vi.waitFor(() => expect(heard.notices).toEqual([`pending ${queue}`]));
     await nodeOf(2).del(pending(queue));
+  });
+
+  it('has a server find what is put into a slot that has moved, busy though it is, and be woken for it again', async () => {
+    const [queue, busy] = [queueOn(0), queueOn(1)];
+    const broker = new RedisBroker(connectionsTo({ cluster: cluster.nodes }));
+    const put = (type: string, to: string) => broker.enqueue(to, [request({ type, queue: to })]);
+    const ran: string[] = [];
+    let rounds = true;
+    const handlers = [
+      { pattern: 'round', handle: async () => void (rounds && (await put('round', busy))) },
+      { pattern: 'task', handle: ({ id }: TaskContext) => void ran.push(id) },
+    ];
+    const options = {
+      queues: [queue, busy],
+      concurrency: 2,
+      taskCheckInterval: '200ms',
+      delayedTaskCheckInterval: '200ms',
+    };
+    const server = new Server({ broker, handlers, options });
+    onTestFinished(() => server.shutdown());
+    await server.start();
+    const slot = slotOf(pending(queue));
+    const ids = await Promise.all([0, 2].map((index) => nodeOf(index).cluster('MYID')));
+    onTestFinished(async () => {
+      await nodeOf(2).flushall();
+      await move(slot, ids[0] as string);
+    });
+    const armed = (index: number) =>
+      vi.waitFor(async () => expect(await nodeOf(index).info('stats')).toContain('tracking_total_keys:4'), 10_000);
+    await armed(0);
+    await put('round', busy);
+    await move(slot, ids[1] as string);
+    await put('task', queue);
+    await vi.waitFor(() => expect(ran).toHaveLength(1), 10_000);
+    rounds = false;
+    await armed(2);
+    await put('task', queue);
+    await vi.waitFor(() => expect(ran).toHaveLength(2));
   });
 
   const move = async (slot: number, id: string): Promise<void> => {
