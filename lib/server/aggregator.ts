@@ -1,6 +1,6 @@
 import type { ClaimedSet } from '../broker/aggregation.js';
 import { ServerStateError } from '../errors.js';
-import { allDone } from './all-done.js';
+import { QueuePasses } from './queue-passes.js';
 import { Aggregation } from './aggregation.js';
 import type { Grouping } from './grouping.js';
 
@@ -26,12 +26,15 @@ export class Aggregator {
   /** What is under way, and of which queue. */
   private readonly running = new Map<Promise<void>, string>();
   private readonly interval: number;
+  private readonly passes: QueuePasses<number | undefined>;
   private wanting = false;
   private stopped = false;
   private closed = false;
 
   constructor(private readonly options: AggregatorOptions) {
     this.aggregation = new Aggregation(options);
+    const onError = (error: unknown) => options.events.emit('loopFailed', { loop: 'aggregator', error });
+    this.passes = new QueuePasses(options.clock, (queue) => this.claim(queue), onError);
     const { policies } = options.groups;
     const times = policies.flatMap(({ gracePeriod, maxDelay }) => [gracePeriod, maxDelay || gracePeriod]);
     const shortest = policies.some(({ maxSize }) => maxSize > 0) ? SIZE_INTERVAL : LONGEST_INTERVAL;
@@ -40,9 +43,9 @@ export class Aggregator {
 
   /** Starts what is due, and does not wait for it. A failing queue does not hold up the others. */
   async runOnce(): Promise<number> {
-    const passes = await allDone(this.options.lanes.queues().map((queue) => this.claim(queue)));
-    const times = passes.map((time) => time ?? Infinity);
-    return Math.min(this.interval, Math.max(1, Math.min(...times)));
+    const { answers, again } = await this.passes.run(this.options.lanes.queues());
+    const times = Array.from(answers.values(), (time) => time ?? Infinity);
+    return Math.min(this.interval, again, Math.max(1, Math.min(...times)));
   }
 
   /** Makes tasks of all that is due now, and waits for them; for a server that was not started. */

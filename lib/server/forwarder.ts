@@ -1,6 +1,6 @@
 import type { MaintenanceBroker, WakeSource } from '../broker/broker.js';
 import type { Clock } from '../clock.js';
-import { allDone } from './all-done.js';
+import { notLongerThan, QueuePasses, STRAGGLER_AFTER } from './queue-passes.js';
 import type { Lanes } from './lanes.js';
 
 /** Milliseconds between two passes at least, however often queues tell of changes. */
@@ -11,6 +11,8 @@ export interface ForwarderOptions {
   readonly source: WakeSource;
   readonly clock: Clock;
   readonly lanes: Lanes;
+  /** A queue failed, and others did not. */
+  readonly onError: (error: unknown) => void;
   /** Milliseconds between two passes at most. */
   readonly interval: number;
 }
@@ -21,17 +23,20 @@ export interface ForwarderOptions {
  */
 export class Forwarder {
   private lastRun = 0;
+  private readonly passes: QueuePasses<{ readonly nextDue: number | undefined }>;
 
-  constructor(private readonly options: ForwarderOptions) {}
+  constructor(private readonly options: ForwarderOptions) {
+    const { broker, clock, onError } = options;
+    this.passes = new QueuePasses(clock, (queue) => broker.forward(queue), onError);
+  }
 
   async runOnce(): Promise<number> {
     this.lastRun = this.options.clock.now();
-    const queues = this.options.lanes.queues();
-    const passes = await allDone(queues.map((queue) => this.options.broker.forward(queue)));
+    const { answers, again } = await this.passes.run(this.options.lanes.queues());
     let next: number | undefined;
-    for (const { nextDue } of passes) next = earlier(next, nextDue);
-    next = earlier(next, await this.arm(queues));
-    return this.delayUntil(next);
+    for (const { nextDue } of answers.values()) next = earlier(next, nextDue);
+    next = earlier(next, await this.arm([...answers.keys()]));
+    return Math.min(again, this.delayUntil(next));
   }
 
   /** Milliseconds a pass asked for by a notice must wait. */
@@ -41,8 +46,9 @@ export class Forwarder {
   }
 
   private async arm(queues: readonly string[]): Promise<number | undefined> {
+    if (queues.length === 0) return undefined;
     try {
-      return await this.options.source.armDelayed(queues);
+      return await notLongerThan(STRAGGLER_AFTER, this.options.source.armDelayed(queues), this.options.clock);
     } catch {
       return undefined; // the waker reports it; here the interval does
     }

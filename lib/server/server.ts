@@ -357,6 +357,7 @@ export class Server {
       source,
       clock,
       lanes: core.lanes,
+      onError: (error) => onError('forwarder', error),
       interval: options.delayedTaskCheckInterval,
     });
     const deps = { broker, mux, events, options, core, heartbeater, forwarder, grouping, aggregator };

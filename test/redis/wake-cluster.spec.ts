@@ -7,7 +7,7 @@ import type { TaskContext } from '../../lib/task/context.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { request } from '../support/messages.js';
 import { type RedisCluster, startCluster, startSentinel } from '../support/redis.js';
-import { connectionsTo, namesOf, observe } from './support.js';
+import { connectionsTo, namesOf, observe, signal } from './support.js';
 
 const keyspace = new Keyspace();
 const pending = (queue: string): string => keyspace.queue(queue).pending;
@@ -153,6 +153,31 @@ describe('RedisWakeSource in a cluster', () => {
     await armed(2);
     await put('task', queue);
     await vi.waitFor(() => expect(ran).toHaveLength(2));
+  });
+
+  it('has a server run what is scheduled in other queues while a node hangs', async () => {
+    const [queue, hanging] = [queueOn(0), queueOn(1)];
+    for (const index of [0, 1, 2]) await nodeOf(index).config('SET', 'cluster-require-full-coverage', 'no');
+    const broker = new RedisBroker(connectionsTo({ cluster: cluster.nodes }));
+    const ran = signal();
+    const handlers = [{ pattern: 'task', handle: () => ran.fire() }];
+    const server = new Server({ broker, handlers, options: { queues: [queue, hanging] } });
+    onTestFinished(() => server.shutdown());
+    await server.start();
+    for (const name of [queue, hanging]) await broker.enqueue(name, [request({ type: 'task', queue: name })]);
+    await vi.waitFor(() => expect(ran.values).toHaveLength(2), 10_000);
+    const pid = cluster.processes[1]!.pid!;
+    process.kill(pid, 'SIGSTOP');
+    const thaw = () => void process.kill(pid, 'SIGCONT');
+    onTestFinished(thaw);
+    const scheduled = request({ type: 'task', queue }, { processAt: Math.floor(Date.now() / 1000) + 1 });
+    await broker.enqueue(queue, [scheduled]);
+    await vi.waitFor(() => expect(ran.values).toHaveLength(3), 8_000); // a node that hangs is given up after ten seconds
+    thaw();
+    for (const index of [0, 1, 2]) {
+      await vi.waitFor(async () => expect(await nodeOf(index).cluster('INFO')).toContain('cluster_state:ok'), 10_000);
+      await nodeOf(index).config('SET', 'cluster-require-full-coverage', 'yes');
+    }
   });
 
   const move = async (slot: number, id: string): Promise<void> => {
