@@ -69,9 +69,13 @@ export class QueuePasses<T> {
     }
   }
 
+  /** A queue that is being asked is looked at again later, whatever it failed at before. */
   private again(): number {
-    const times = Array.from(this.failed.values(), ({ dueAt }) => Math.max(1, dueAt - this.clock.elapsed()));
-    return Math.min(this.underWay.size > 0 ? STRAGGLER_AFTER : Infinity, ...times);
+    let again = this.underWay.size > 0 ? STRAGGLER_AFTER : Infinity;
+    for (const [queue, { dueAt }] of this.failed) {
+      if (!this.underWay.has(queue)) again = Math.min(again, Math.max(1, dueAt - this.clock.elapsed()));
+    }
+    return again;
   }
 }
 

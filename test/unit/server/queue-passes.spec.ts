@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest';
+import { QueuePasses } from '../../../lib/server/queue-passes.js';
+import { manualClock, turn } from '../../support/server-rig.js';
+
+describe('QueuePasses', () => {
+  it('does not come back at once for a queue that failed and now hangs', async () => {
+    const clock = manualClock();
+    const errors: unknown[] = [];
+    let hangs = false;
+    const work = (queue: string): Promise<string> => {
+      if (queue === 'good') return Promise.resolve(queue);
+      return hangs ? new Promise(() => undefined) : Promise.reject(new Error('away'));
+    };
+    const passes = new QueuePasses(clock, work, (error) => errors.push(error));
+    const first = await passes.run(['good', 'bad']);
+    expect([...first.answers.keys()]).toEqual(['good']);
+    expect(first.again).toBeGreaterThan(10);
+    expect(errors).toHaveLength(1);
+    hangs = true;
+    clock.advance(100);
+    const second = passes.run(['good', 'bad']);
+    await turn();
+    clock.advance(1_000);
+    expect(await second).toEqual({ answers: new Map([['good', 'good']]), again: 1_000 });
+    expect((await passes.run(['good', 'bad'])).again).toBe(1_000);
+  });
+});
