@@ -1,9 +1,10 @@
 import type { Broker } from '../broker/broker.js';
+import { BrokerUnavailableError } from '../errors.js';
 import { type QueueInfo, viewQueue } from '../inspector/views.js';
 import { eachOf } from './each.js';
 import type { ReplyCache } from './reply-cache.js';
 
-/** A queue that cannot be read, for example since a key of it holds something else. */
+/** A queue that cannot be read: a key of it holds something else, or its node of a cluster is away. */
 export interface UnreadableQueue {
   readonly queue: string;
   readonly error: Error;
@@ -16,32 +17,58 @@ const QUEUES_AT_ONCE = 8;
 
 /** How all queues stand: one bad queue is one bad row. */
 export class QueueOverview {
+  /** Queues whose node did not answer. They are asked again beside the others, which need not wait for it to be given up once more. */
+  private readonly away = new Map<string, { readonly state: UnreadableQueue; asking: boolean }>();
+
   constructor(
     private readonly broker: Broker,
     private readonly cache: ReplyCache,
   ) {}
 
-  /** By name. */
+  /** By name. @throws BrokerUnavailableError when none of them can be reached */
   all(): Promise<QueueState[]> {
     return this.cache.get('queues', async () => {
       const names = await this.broker.queues();
-      return eachOf(names.sort(), QUEUES_AT_ONCE, (queue) => this.read(queue));
+      for (const queue of this.away.keys()) if (!names.includes(queue)) this.away.delete(queue);
+      const states = await eachOf(names.sort(), QUEUES_AT_ONCE, (queue) => this.read(queue));
+      if (states.length > 0 && states.every(isAway)) {
+        this.away.clear(); // all of Redis is: who asks next is to see at once that it is back
+        throw states[0]!.error;
+      }
+      return states;
     });
   }
 
-  /** Out of what is known of all of them already, when that is fresh. */
+  /** Out of what is known of all of them already, when that is fresh. @throws BrokerUnavailableError */
   async one(queue: string): Promise<QueueState> {
     const states = await this.cache.fresh<QueueState[]>('queues');
     const known = states?.find((state) => state.queue === queue);
-    return known ?? this.cache.get(`queue ${queue}`, () => this.read(queue));
+    const state = known ?? (await this.cache.get(`queue ${queue}`, () => this.read(queue)));
+    if (isAway(state)) throw state.error;
+    return state;
   }
 
   private async read(queue: string): Promise<QueueState> {
+    const known = this.away.get(queue);
+    if (!known) return this.ask(queue);
+    if (!known.asking) void this.ask(queue);
+    known.asking = true;
+    return known.state;
+  }
+
+  private async ask(queue: string): Promise<QueueState> {
     try {
-      return viewQueue(queue, await this.broker.describeQueue(queue), this.broker.clock.now());
+      const numbers = await this.broker.describeQueue(queue);
+      this.away.delete(queue);
+      return viewQueue(queue, numbers, this.broker.clock.now());
     } catch (error) {
-      if ((error as { code?: unknown }).code === 'ASYNQ_BROKER_UNAVAILABLE') throw error;
-      return { queue, error: error as Error };
+      const state = { queue, error: error as Error };
+      if (isAway(state)) this.away.set(queue, { state, asking: false });
+      else this.away.delete(queue);
+      return state;
     }
   }
 }
+
+const isAway = (state: QueueState): state is UnreadableQueue =>
+  'error' in state && state.error instanceof BrokerUnavailableError;

@@ -15,6 +15,9 @@ export interface MasterAddress {
  * Hears of failovers from the sentinels. A master that is well when another takes its place (SENTINEL FAILOVER, or one that was cut off
  * from the sentinels alone) is made a replica up to ten seconds later; what it accepts until then is lost, so nobody may wait for it
  * to close the connections. Each sentinel tells when it knows: who was sent back to the old master by one that did not is told again.
+ *
+ * ioredis has a `failoverDetector` for this. It connects every client to every sentinel, leaves the master at a failover of any group, and
+ * subscribes anew without looking at the promise: a sentinel that goes away just then would be an unhandled rejection of the process.
  */
 export class FailoverWatch {
   private readonly sentinels: readonly Redis[];

@@ -1,6 +1,6 @@
-import { ASYNQ_BROKER, type Broker } from 'nestjs-asynq';
+import { ASYNQ_BROKER, type Broker, BrokerUnavailableError } from 'nestjs-asynq';
 import { InMemoryBroker } from 'nestjs-asynq/testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { arrangeEveryState } from '../../support/every-state.js';
 import { failingBroker } from '../../support/failing-broker.js';
 import { PLATFORMS, startConsole, type TestConsole } from '../console.js';
@@ -185,6 +185,61 @@ describe('the API', () => {
     }
     failing.faults.clear();
     expect(await web.get('queues')).toEqual({ queues: [] });
+    await web.close();
+  });
+
+  it('answers for the other queues while the node of one is away, without waiting for it again, and until it is back', async () => {
+    const broker = new InMemoryBroker();
+    const describe = broker.describeQueue.bind(broker);
+    let answer = (): Promise<void> => Promise.reject(new BrokerUnavailableError('its node is away'));
+    broker.describeQueue = async (queue) => {
+      if (queue === 'lost') await answer();
+      return describe(queue);
+    };
+    const count = broker.countsOfDays.bind(broker);
+    broker.countsOfDays = async (queue, days) => {
+      if (queue === 'lost') await answer();
+      return count(queue, days);
+    };
+    const web = await startConsole(
+      { access: 'view' },
+      { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useValue(broker) },
+    );
+    for (const queue of ['lost', 'well']) await web.client.enqueue('t', {}, { queue });
+    const rows = async () => {
+      broker.clock.advance(60_000); // what is known of the queues is out of date
+      const { queues } = await web.get<{ queues: { queue: string; error?: string; size?: number }[] }>('queues');
+      return queues;
+    };
+    const [lost, well] = [
+      { queue: 'lost', error: expect.stringContaining('its node is away') },
+      { queue: 'well', size: 1 },
+    ];
+    expect(await rows()).toMatchObject([lost, well]);
+    expect((await web.api('GET', 'queues/lost')).status).toBe(503);
+    const { stats } = await web.get<{ stats: Record<string, unknown[]> }>('queue_stats');
+    expect([stats['lost'], stats['well']!.length > 0]).toEqual([[], true]);
+    let back = (): void => undefined;
+    answer = () => new Promise<void>((resolve) => (back = resolve));
+    expect(await rows()).toMatchObject([lost, well]);
+    expect(await rows()).toMatchObject([lost, well]);
+    back();
+    answer = async () => undefined;
+    await vi.waitFor(async () => expect(await rows()).toMatchObject([{ queue: 'lost', size: 1 }, well]));
+    await web.close();
+  });
+
+  it('answers 503 while no node answers, and at once when they are back', async () => {
+    const failing = failingBroker<Broker>(new InMemoryBroker());
+    const web = await startConsole(
+      { access: 'view' },
+      { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useValue(failing.broker) },
+    );
+    await web.client.enqueue('t', {});
+    failing.faults.set('describeQueue', 'before').set('countsOfDays', 'before');
+    for (const path of ['queues', 'queue_stats']) expect((await web.api('GET', path)).status).toBe(503);
+    failing.faults.clear();
+    expect(await web.get('queues')).toMatchObject({ queues: [{ queue: 'default', size: 1 }] });
     await web.close();
   });
 });

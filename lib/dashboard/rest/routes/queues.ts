@@ -1,4 +1,4 @@
-import { InvalidOptionError, QueueNotFoundError, WrongKeyTypeError } from '../../../errors.js';
+import { BrokerUnavailableError, InvalidOptionError, QueueNotFoundError, WrongKeyTypeError } from '../../../errors.js';
 import type { DailyStats } from '../../../inspector/views.js';
 import type { Dashboard } from '../../dashboard.js';
 import { eachOf } from '../../each.js';
@@ -26,9 +26,16 @@ async function show(dashboard: Dashboard, { params }: Call) {
 
 async function stats(dashboard: Dashboard) {
   const names = (await dashboard.inspector.queues()).sort();
+  const away: BrokerUnavailableError[] = [];
+  const nothingOfAway = (error: unknown): DailyStats[] => {
+    if (!(error instanceof BrokerUnavailableError)) return nothingOfUnreadable(error);
+    away.push(error);
+    return [];
+  };
   const days = await eachOf(names, QUEUES_AT_ONCE, (queue) =>
-    dashboard.inspector.history(queue, KEPT_DAYS).catch(nothingOfUnreadable),
+    dashboard.inspector.history(queue, KEPT_DAYS).catch(nothingOfAway),
   );
+  if (away.length > 0 && away.length === names.length) throw away[0]!;
   return { stats: Object.fromEntries(names.map((name, index) => [name, days[index]!.map(showDay)])) };
 }
 
