@@ -171,6 +171,7 @@ export interface MonitoringBroker {
   /** Publishes a server and its running tasks for `ttl` seconds. */
   writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void>;
   clearServerState(info: Pick<ServerInfo, 'host' | 'pid' | 'serverId'>): Promise<void>;
+  /** Resolves when the store answers, in a cluster any part of it. */
   ping(): Promise<void>;
 }
 

@@ -70,6 +70,17 @@ it('tells version, eviction policy and time of every master', async () => {
   }
 });
 
+it('answers a ping as long as any master does', async () => {
+  const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
+  onTestFinished(() => broker.close());
+  await broker.ping();
+  for (const { pid } of cluster.processes.slice(0, 2)) {
+    process.kill(pid!, 'SIGSTOP');
+    onTestFinished(() => void process.kill(pid!, 'SIGCONT'));
+  }
+  for (let time = 0; time < 20; time++) await expect(broker.ping()).resolves.toBeUndefined();
+});
+
 it('tells where a queue will be that is not there yet, and refuses a blank name', async () => {
   const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
   onTestFinished(() => broker.close());

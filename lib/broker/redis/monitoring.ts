@@ -1,8 +1,10 @@
+import type { Cluster } from 'ioredis';
 import { type Clock, floorSeconds } from '../../clock.js';
 import { encodeServerInfo, encodeWorkerInfo } from '../../wire/codec.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
 import type { MonitoringBroker } from '../broker.js';
+import type { RedisClient } from './client-factory.js';
 import type { RedisConnections } from './connections.js';
 import type { Argument } from './script-command.js';
 import type { Scripts } from './scripts.js';
@@ -43,10 +45,18 @@ export class RedisMonitoring implements MonitoringBroker {
   }
 
   async ping(): Promise<void> {
-    await this.connections.run('monitor', 'PING', (client) => client.ping());
+    await this.connections.run('monitor', 'PING', pingAny);
   }
 
   private serverKeys({ host, pid, serverId }: ServerId): [server: string, workers: string] {
     return [this.keyspace.server(host, pid, serverId), this.keyspace.serverWorkers(host, pid, serverId)];
   }
+}
+
+/** Of a cluster ioredis would ask any one node, and while one of three is away every third answer would be none. */
+async function pingAny(client: RedisClient): Promise<unknown> {
+  const masters = client.isCluster ? (client as Cluster).nodes('master') : [];
+  if (masters.length === 0) return client.ping();
+  const pings = masters.map((master) => master.ping());
+  return Promise.any(pings).catch(() => pings[0]);
 }
