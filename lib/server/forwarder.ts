@@ -1,7 +1,8 @@
 import type { MaintenanceBroker, WakeSource } from '../broker/broker.js';
 import type { Clock } from '../clock.js';
-import { notLongerThan, QueuePasses, STRAGGLER_AFTER } from './queue-passes.js';
 import type { Lanes } from './lanes.js';
+import { QueuePasses } from './queue-passes.js';
+import { withoutStragglers } from './stragglers.js';
 
 /** Milliseconds between two passes at least, however often queues tell of changes. */
 const SHORTEST_INTERVAL = 50;
@@ -48,7 +49,7 @@ export class Forwarder {
   private async arm(queues: readonly string[]): Promise<number | undefined> {
     if (queues.length === 0) return undefined;
     try {
-      return await notLongerThan(STRAGGLER_AFTER, this.options.source.armDelayed(queues), this.options.clock);
+      return await withoutStragglers(this.options.source.armDelayed(queues), this.options.clock);
     } catch {
       return undefined; // the waker reports it; here the interval does
     }

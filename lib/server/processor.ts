@@ -8,13 +8,12 @@ import type { Intake } from './intake.js';
 import type { Lane } from './lane.js';
 import type { Lanes } from './lanes.js';
 import type { Runner } from './runner.js';
+import { withoutStragglers } from './stragglers.js';
 
 /** The most tasks one exchange settles, and the most it takes: bounds the time one script holds Redis. */
 const LARGEST_BATCH = 256;
 /** Bytes of payloads and results one exchange settles, a larger task alone: Redis drops a client that sends too much at once. */
 const LARGEST_BATCH_BYTES = 16 * 1024 * 1024;
-/** Milliseconds after which a round no longer waits for a queue that does not answer (one node of a cluster away). */
-const STRAGGLER_AFTER = 1_000;
 /** Milliseconds between two looks at an empty queue for which no wake-up notice is armed. */
 const PROBE_EVERY = 20;
 
@@ -182,7 +181,8 @@ export class Processor {
     const exchanges = this.plan(fetch);
     if (this.rounds < this.mostRounds && this.isWorthAnother(fetch)) this.pump();
     if (this.options.lanes.size === 1) await exchanges[0];
-    else if (exchanges.length > 0) await this.withoutStragglers(exchanges);
+    // A queue that hangs keeps its slots, and does not hold up the others.
+    else if (exchanges.length > 0) await withoutStragglers(Promise.all(exchanges), this.options.clock);
     this.rounds -= 1;
     const more = this.hasWork();
     if (this.rounds === 0) this.options.onRound();
@@ -245,17 +245,6 @@ export class Processor {
       if (lane.finished.length > 0 || (mayTake && lane.wanted > 0)) return true;
     }
     return false;
-  }
-
-  /** Waits for all, but not for long: a queue that hangs keeps its slots and must not hold up the others. */
-  private withoutStragglers(exchanges: Promise<boolean>[]): Promise<unknown> {
-    return new Promise<void>((resolve) => {
-      const timer = this.options.clock.after(STRAGGLER_AFTER, resolve);
-      void Promise.all(exchanges).then(() => {
-        timer.cancel();
-        resolve();
-      });
-    });
   }
 
   private isSettled(): boolean {

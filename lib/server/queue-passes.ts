@@ -1,9 +1,7 @@
 import type { Clock } from '../clock.js';
 import { ClosedError } from '../errors.js';
 import { backoff } from './loop.js';
-
-/** Milliseconds a pass waits for a queue: one node of a cluster may hang, and is not waited for. */
-export const STRAGGLER_AFTER = 1_000;
+import { STRAGGLER_AFTER, withoutStragglers } from './stragglers.js';
 
 export interface Passes<T> {
   /** By queue. */
@@ -35,11 +33,7 @@ export class QueuePasses<T> {
     const answers = new Map<string, T>();
     const errors: unknown[] = [];
     const open = { waited: true };
-    await notLongerThan(
-      STRAGGLER_AFTER,
-      Promise.all(due.map((queue) => this.pass(queue, answers, errors, open))),
-      this.clock,
-    );
+    await withoutStragglers(Promise.all(due.map((queue) => this.pass(queue, answers, errors, open))), this.clock);
     open.waited = false;
     if (errors.length > 0 && errors.length === queues.length) {
       this.failed.clear();
@@ -77,12 +71,4 @@ export class QueuePasses<T> {
     }
     return again;
   }
-}
-
-/** What the promise resolves to; `undefined` when that takes longer. */
-export function notLongerThan<T>(milliseconds: number, work: Promise<T>, clock: Clock): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const timer = clock.after(milliseconds, () => resolve(undefined));
-    work.finally(() => timer.cancel()).then(resolve, reject);
-  });
 }
