@@ -81,6 +81,7 @@ export function sentinelSettings(
   name: string,
 ): RedisOptions {
   return {
+    ...FIXED,
     host: host ?? 'localhost',
     port: port ?? 26_379,
     family: family ?? given.family,
@@ -90,13 +91,7 @@ export function sentinelSettings(
     connectTimeout: given.connectTimeout ?? DEFAULTS.connectTimeout,
     keepAlive: DEFAULTS.keepAlive,
     connectionName: connectionName(given, name),
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    autoResubscribe: false,
-    maxRetriesPerRequest: 0,
     enableReadyCheck: false,
-    disconnectTimeout: FIXED.disconnectTimeout,
-    protocol: 2,
     retryStrategy: (attempt) => backoff(attempt),
   };
 }
