@@ -6,6 +6,12 @@ import { failingBroker } from '../../support/failing-broker.js';
 import { PLATFORMS, startConsole, type TestConsole } from '../console.js';
 
 describe('the API', () => {
+  const consoleOn = (broker: Broker): Promise<TestConsole> =>
+    startConsole(
+      { access: 'view' },
+      { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useValue(broker) },
+    );
+
   /** Colons and slashes: what platforms and proxies like to stumble over. */
   const QUEUE = 'a/b:c%2F';
   const at = (path: string) => `queues/${encodeURIComponent(QUEUE)}${path}`;
@@ -173,10 +179,7 @@ describe('the API', () => {
 
   it('answers 503 while Redis is away, in one sentence', async () => {
     const failing = failingBroker<Broker>(new InMemoryBroker());
-    const web = await startConsole(
-      { access: 'view' },
-      { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useValue(failing.broker) },
-    );
+    const web = await consoleOn(failing.broker);
     failing.faults.set('queues', 'before').set('servers', 'before');
     for (const path of ['queues', 'live', 'servers']) {
       const { status, text, headers } = await web.api('GET', path);
@@ -201,10 +204,7 @@ describe('the API', () => {
       if (queue === 'lost') await answer();
       return count(queue, days);
     };
-    const web = await startConsole(
-      { access: 'view' },
-      { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useValue(broker) },
-    );
+    const web = await consoleOn(broker);
     for (const queue of ['lost', 'well']) await web.client.enqueue('t', {}, { queue });
     const rows = async () => {
       broker.clock.advance(60_000); // what is known of the queues is out of date
@@ -231,10 +231,7 @@ describe('the API', () => {
 
   it('answers 503 while no node answers, and at once when they are back', async () => {
     const failing = failingBroker<Broker>(new InMemoryBroker());
-    const web = await startConsole(
-      { access: 'view' },
-      { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useValue(failing.broker) },
-    );
+    const web = await consoleOn(failing.broker);
     await web.client.enqueue('t', {});
     failing.faults.set('describeQueue', 'before').set('countsOfDays', 'before');
     for (const path of ['queues', 'queue_stats']) expect((await web.api('GET', path)).status).toBe(503);
