@@ -86,6 +86,11 @@ export class ActiveTask implements TaskContext {
     return this.controller.signal;
   }
 
+  /** Whether the handler asked for its signal, and so may wait for it. */
+  get signalTaken(): boolean {
+    return this.controller !== undefined;
+  }
+
   /** Why the handler was told to stop, if it was. */
   get aborted(): AsynqError | undefined {
     return this.abortReason;

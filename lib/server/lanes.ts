@@ -71,6 +71,14 @@ export class Lanes {
     for (const lane of this.byQueue.values()) yield* lane.held;
   }
 
+  /** Every task whose handler has not settled. */
+  *running(): Iterable<ActiveTask> {
+    for (const { held, lingering } of this.byQueue.values()) {
+      for (const task of held) if (!task.handlerSettled) yield task;
+      yield* lingering;
+    }
+  }
+
   heldCount(): number {
     let count = 0;
     for (const lane of this.byQueue.values()) count += lane.held.size;

@@ -110,12 +110,18 @@ export class Processor {
 
   /** One round by hand; resolves when everything it took has run and is settled. */
   async runOnce(): Promise<void> {
+    await this.takeOnce();
+    await this.whenQuiet();
+  }
+
+  /** One round by hand; resolves when the handlers of everything it took have started. */
+  async takeOnce(): Promise<void> {
     this.byHand = true;
+    await this.when(() => this.rounds === 0); // a round that settles leaves no room for one that takes
     for (const lane of this.options.lanes.all()) lane.backlog = Infinity;
     await this.round(true);
     // Slots are shared out by priority: a queue that got none has told its backlog, and gets what the others left free.
     if (this.free > 0 && [...this.options.lanes.all()].some(({ backlog }) => backlog > 0)) await this.round(true);
-    await this.whenQuiet();
   }
 
   /** Resolves when no handler runs and nothing waits to be settled. */

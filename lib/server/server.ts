@@ -4,6 +4,7 @@ import { AsynqEvents, type TaskOutcome } from '../events/events.js';
 import { jsonCodec } from '../task/codec.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { ServerInfo } from '../wire/message.js';
+import type { ActiveTask } from './active-task.js';
 import { Aggregator } from './aggregator.js';
 import { Aggregators, type TaskAggregatorEntry } from './aggregators.js';
 import { buildCore, type Core } from './core.js';
@@ -212,13 +213,45 @@ export class Server {
    */
   async runOnce(): Promise<TaskOutcome[]> {
     return this.collect(async () => {
-      for (const queue of this.core.lanes.queues()) {
-        await this.broker.forward(queue);
-        await this.broker.reclaimStaleSets(queue);
-      }
-      await this.aggregator.runDue();
-      await this.core.processor.runOnce();
+      await this.takeOnce();
+      await this.core.processor.whenQuiet();
     });
+  }
+
+  /** The first half of `runOnce`: resolves when the handlers of what was taken have started. */
+  async takeOnce(): Promise<void> {
+    for (const queue of this.core.lanes.queues()) {
+      await this.broker.forward(queue);
+      await this.broker.reclaimStaleSets(queue);
+    }
+    await this.aggregator.runDue();
+    await this.core.processor.takeOnce();
+  }
+
+  /** The second half of `runOnce`: resolves when no handler runs and every outcome is stored. */
+  whenQuiet(): Promise<void> {
+    return this.core.processor.whenQuiet();
+  }
+
+  /** The tasks whose handlers have not settled. */
+  get running(): readonly ActiveTask[] {
+    return [...this.core.lanes.running()];
+  }
+
+  /** Whether every attempt that has ended is stored. */
+  get isSettled(): boolean {
+    const lanes = [...this.core.lanes.all()];
+    return lanes.every(({ busy, held }) => !busy && ![...held].some(({ verdict }) => verdict));
+  }
+
+  /** The queues it takes tasks of. */
+  get queues(): readonly string[] {
+    return this.core.lanes.queues();
+  }
+
+  /** Whether it makes one task of the tasks of such a group. */
+  aggregates(group: string): boolean {
+    return this.grouping.aggregators.find(group) !== undefined;
   }
 
   /** When a group is due that this server aggregates, in milliseconds; `undefined` when none waits. */

@@ -14,14 +14,22 @@ import { toTaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
 import type { StoredTask } from '../broker/inspection.js';
 import type { TaskState } from '../wire/states.js';
+import { HandlerWatch } from './handler-watch.js';
 import { InMemoryBroker } from './in-memory-broker.js';
-import { RunSummary } from './run-summary.js';
+import { leftTasks } from './left-tasks.js';
+import type { RunSummary } from './run-summary.js';
 import { matchesFilter, type TaskFilter, type TestTask } from './task-filter.js';
-import { noHandlers, noInMemoryBroker, noModule, notRunnable, runsOn } from './testing.messages.js';
+import { noHandlers, noInMemoryBroker, noModule, notRunnable } from './testing.messages.js';
+import { TestRun } from './test-run.js';
 
 export interface RunOptions {
   /** The most attempts; more is taken for an endless loop. Default 10,000. */
   limit?: number;
+  /**
+   * Real time that a handler which asked for its `signal` may work before it is taken to wait for the signal, so that the clock
+   * moves on to its time-out. Give more where such handlers do something real that is slow. Default 100 ms.
+   */
+  patience?: Duration;
 }
 
 /** Options of a task that runs at once. */
@@ -36,6 +44,7 @@ type TaskName<P = unknown> = string | TaskDefinition<P>;
 
 const WAITING: readonly TaskState[] = ['pending', 'scheduled', 'retry', 'aggregating'];
 const DEFAULT_LIMIT = 10_000;
+const DEFAULT_PATIENCE_MS = 100;
 
 /**
  * Looks at the tasks of an application under test and runs them, through its guards, pipes, interceptors and filters as in
@@ -107,36 +116,36 @@ export class AsynqTester {
 
   /**
    * Runs tasks until none can run now, those that running tasks enqueue included, and aggregates groups that are due. Time stands
-   * still: what is due later, retries and groups too, stays.
+   * still: what is due later, retries and groups too, stays. What could run and does not is in the summary's `left`.
    *
-   * @throws TestingError when there is no handler at all, or no end
+   * @throws TestingError when there is no handler at all, or no end, or a handler waits for a time-out that does not come
    */
   async drain(options: RunOptions = {}): Promise<RunSummary> {
-    const summary = new RunSummary();
-    await this.runAll(summary, options);
-    return summary;
+    return this.collect(options, (run) => run.toTheEnd());
   }
 
   /**
    * Lets time pass and runs what can run meanwhile, each task at its own time: pending ones at once, delayed ones and retries when
-   * they are due. Periodic tasks are enqueued, and groups aggregated, when they are due. Retained tasks whose time is over are gone
-   * afterwards.
+   * they are due. Periodic tasks are enqueued, and groups aggregated, when they are due. A handler that waits for its time-out
+   * gets it. Retained tasks whose time is over are gone afterwards.
    *
    * @param time how long, as in `'10m'`
+   * @throws TestingError as `drain` does
    */
   async advance(time: Duration, options: RunOptions = {}): Promise<RunSummary> {
-    const summary = new RunSummary();
     const end = this.clock.now() + Math.max(0, parseDuration(time, 'advance', TestingError));
     const scheduler = this.orchestrator.schedulerOf(this.connection);
-    await scheduler.runDue();
-    await this.runAll(summary, options);
-    for (let due = await this.nextDue(); due !== undefined && due <= end; due = await this.nextDue()) {
-      await this.moveTo(due);
+    return this.collect(options, async (run) => {
       await scheduler.runDue();
-      await this.runAll(summary, options);
-    }
-    await this.moveTo(end);
-    return summary;
+      await run.now();
+      for (let due = await this.nextDue(run); due !== undefined && due <= end; due = await this.nextDue(run)) {
+        await this.moveTo(due);
+        await scheduler.runDue();
+        await run.now();
+      }
+      await this.moveTo(end);
+      await run.toTheEnd();
+    });
   }
 
   /** Enqueues one task and runs it, once and before all others, through the whole pipeline. */
@@ -148,7 +157,7 @@ export class AsynqTester {
     const info = await this.connection.client.enqueue(task as string, payload, now);
     const leased = this.broker.take(info.queue, info.id);
     if (!leased) throw new TestingError(notRunnable(info.type, info.state));
-    const outcome = await server.work(leased);
+    const outcome = await new HandlerWatch(server, 0).outlast(server.work(leased));
     await this.listeners.settle(this.connection);
     return outcome;
   }
@@ -167,31 +176,21 @@ export class AsynqTester {
     return this.orchestrator.serverOf(this.connection);
   }
 
-  private async runAll(summary: RunSummary, { limit = DEFAULT_LIMIT }: RunOptions): Promise<void> {
+  private async collect(options: RunOptions, work: (run: TestRun) => Promise<void>): Promise<RunSummary> {
+    const { connection, listeners } = this;
+    const { limit = DEFAULT_LIMIT, patience = DEFAULT_PATIENCE_MS } = options;
     const server = this.server();
-    const ends = [
-      this.connection.events.on('groupAggregated', (event) => summary.addAggregation(event)),
-      this.connection.events.on('aggregationFailed', (event) => summary.addAggregation(event)),
-    ];
-    try {
-      for (;;) {
-        const outcomes = await server.runOnce();
-        // What listeners of events enqueue belongs to the run.
-        if (outcomes.length === 0 && !(await this.listeners.settle(this.connection))) return;
-        if (outcomes.length === 0) continue;
-        summary.add(outcomes);
-        if (summary.total > limit) throw new TestingError(runsOn(limit, outcomes.at(-1)!.task.type));
-      }
-    } finally {
-      for (const end of ends) end();
-    }
+    const run = new TestRun(connection, server, listeners, limit, parseDuration(patience, 'patience', TestingError));
+    await work(run).finally(() => run.end());
+    run.summary.leave(leftTasks(this.broker, server));
+    return run.summary;
   }
 
-  /** When the next delayed task, retry, group or periodic task is due, later than now, in milliseconds. */
-  private async nextDue(): Promise<number | undefined> {
+  /** When the next delayed task, retry, group, periodic task or time-out is due, later than now, in milliseconds. */
+  private async nextDue(run: TestRun): Promise<number | undefined> {
     const now = this.clock.now();
     const times = this.broker.tasks().map(({ nextProcessAt = 0 }) => nextProcessAt * 1000);
-    times.push((await this.server().nextGroupDue()) ?? 0, this.broker.nextReclaim() ?? 0);
+    times.push((await this.server().nextGroupDue()) ?? 0, this.broker.nextReclaim() ?? 0, run.nextDeadline() ?? 0);
     const later = [...times, this.connection.scheduler.nextDue()].filter((time) => time > now && time < Infinity);
     return later.length === 0 ? undefined : Math.min(...later);
   }

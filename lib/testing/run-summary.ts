@@ -5,11 +5,24 @@ export type Aggregation =
   | (AsynqEventMap['groupAggregated'] & { readonly error?: undefined })
   | (AsynqEventMap['aggregationFailed'] & { readonly task?: undefined });
 
+/** Why tasks that could run did not. */
+export type LeftReason = 'notServed' | 'paused' | 'noAggregator' | 'limited';
+
+/** Tasks of one type that could run and were left behind. */
+export interface LeftTasks {
+  readonly queue: string;
+  readonly type: string;
+  readonly count: number;
+  readonly reason: LeftReason;
+  /** The same in words, with the remedy. */
+  readonly why: string;
+}
+
 /** What a run came to: the number of attempts by outcome, and each of them. */
 export class RunSummary implements Readonly<Record<TaskOutcomeKind, number>> {
-  /** Succeeded and were deleted. */
+  /** Succeeded, retained or not. */
   done = 0;
-  /** Succeeded and are retained. */
+  /** Those of `done` that are retained. */
   completed = 0;
   /** Failed and will be tried again. */
   retry = 0;
@@ -25,7 +38,17 @@ export class RunSummary implements Readonly<Record<TaskOutcomeKind, number>> {
   /** Every group that was due, in the order in which they were done. Not part of comparisons either. */
   declare readonly aggregations: readonly Aggregation[];
 
+  /**
+   * Tasks that could run when the run ended, and did not: of queues that this application does not serve or that are paused, and
+   * of groups that it does not aggregate. Not part of comparisons either.
+   *
+   * @example
+   * expect((await tasks.drain()).left).toEqual([]);
+   */
+  declare readonly left: readonly LeftTasks[];
+
   constructor() {
+    Object.defineProperty(this, 'left', { value: [], enumerable: false });
     Object.defineProperty(this, 'aggregations', { value: [], enumerable: false });
     Object.defineProperty(this, 'outcomes', { value: [], enumerable: false });
   }
@@ -44,8 +67,15 @@ export class RunSummary implements Readonly<Record<TaskOutcomeKind, number>> {
     (this.aggregations as Aggregation[]).push(aggregation);
   }
 
+  leave(left: readonly LeftTasks[]): void {
+    (this.left as LeftTasks[]).push(...left);
+  }
+
   add(outcomes: readonly TaskOutcome[]): void {
-    for (const outcome of outcomes) this[outcome.outcome] += 1;
+    for (const { outcome } of outcomes) {
+      this[outcome] += 1;
+      if (outcome === 'completed') this.done += 1;
+    }
     (this.outcomes as TaskOutcome[]).push(...outcomes);
   }
 }

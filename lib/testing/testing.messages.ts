@@ -1,3 +1,6 @@
+import type { TaskRef } from '../events/events.js';
+import type { LeftReason } from './run-summary.js';
+
 /** The texts of TestingError: each says what to change in the test. */
 
 export const noModule =
@@ -21,3 +24,22 @@ export const runsOn = (limit: number, last: string): string =>
 
 export const notRunnable = (type: string, state: string): string =>
   `work: the task "${type}" became "${state}" and not pending, so it cannot be run alone; leave out its group`;
+
+const REMEDY = '`advance` by more than their time-outs, or give { patience } when they work on something real';
+
+export const stillRunning = (tasks: readonly (TaskRef & { deadline: Date; aborted: unknown })[]): string => {
+  const list = tasks.slice(0, 5).map(({ type, id, deadline, aborted }) => {
+    const stands = aborted ? 'was told to stop' : `waits for its signal, which comes at ${deadline.toISOString()}`;
+    return `"${type}" (id ${id}) ${stands}`;
+  });
+  const more = tasks.length > 5 ? ` and ${tasks.length - 5} more` : '';
+  return `handlers do not end, and the clock does not move for them: ${list.join('; ')}${more}. ${REMEDY}`;
+};
+
+export const whyLeft = (reason: LeftReason, queue: string, group: string | undefined): string =>
+  ({
+    notServed: `the server does not serve the queue "${queue}": add it to the option server.queues`,
+    paused: `the queue "${queue}" is paused: resume it`,
+    noAggregator: `no @TaskAggregator makes a task of the group "${group}"`,
+    limited: `a limit of the queue "${queue}" holds them back: advance the clock`,
+  })[reason];

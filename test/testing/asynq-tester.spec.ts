@@ -1,8 +1,10 @@
 import { Injectable, Module } from '@nestjs/common';
-import { Test } from '@nestjs/testing';
+import { Test, type TestingModule } from '@nestjs/testing';
 import {
   ASYNQ_BROKER,
   AsynqClient,
+  AsynqServer,
+  AsynqInspector,
   AsynqModule,
   bytesCodec,
   defineTask,
@@ -82,6 +84,19 @@ class Tasks {
     await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
   }
 
+  @TaskHandler('slow-but-real')
+  async slowButReal(@TaskCtx() { signal }: TaskContext) {
+    await new Promise((resolve, reject) => {
+      setTimeout(resolve, 150);
+      signal.addEventListener('abort', () => reject(signal.reason));
+    });
+  }
+
+  @TaskHandler('ignores-its-signal')
+  async ignoresItsSignal(@TaskCtx() { signal }: TaskContext) {
+    await new Promise(() => signal);
+  }
+
   @TaskHandler('throws-text')
   throwsText() {
     throw 'a text';
@@ -104,6 +119,8 @@ class Tasks {
 })
 class AppModule {}
 
+let app: TestingModule;
+let broker: InMemoryBroker;
 let tasks: AsynqTester;
 let client: AsynqClient;
 let mailer: Mailer;
@@ -119,7 +136,8 @@ async function compiled() {
 }
 
 beforeEach(async () => {
-  const app = await compiled();
+  app = await compiled();
+  broker = app.get(ASYNQ_BROKER);
   tasks = AsynqTester.from(app);
   client = app.get(AsynqClient);
   mailer = app.get(Mailer);
@@ -184,7 +202,7 @@ describe('drain', () => {
     await client.enqueue(Later, 1);
     const summary = await tasks.drain();
     expect({ ...summary }).toEqual({
-      done: 31,
+      done: 32, // retained or not
       completed: 1,
       retry: 1,
       archived: 1,
@@ -232,6 +250,50 @@ describe('drain', () => {
     expect(await tasks.drain()).toMatchObject({ done: 0 });
     expect(await tasks.advance('1h')).toMatchObject({ done: 0 });
     expect(tasks.enqueued('later')).toHaveLength(2);
+  });
+
+  test('says what could run and was left behind, and why', async () => {
+    await client.enqueue('later', 1, { queue: 'unserved' });
+    await client.enqueue('later', 2, { queue: 'unserved', processIn: '5m' });
+    await client.enqueue('waits', undefined, { queue: 'critical' });
+    await client.enqueue('waits', undefined, { group: 'mails' });
+    await client.enqueue('waits', undefined, { processIn: '1d' }); // not due, so not left
+    await new AsynqInspector(broker).pauseQueue('critical');
+    const summary = await tasks.drain();
+    const unserved = {
+      queue: 'unserved',
+      type: 'later',
+      reason: 'notServed',
+      why: 'the server does not serve the queue "unserved": add it to the option server.queues',
+    };
+    expect(summary.left).toEqual([
+      { ...unserved, count: 1 },
+      { queue: 'critical', type: 'waits', count: 1, reason: 'paused', why: expect.stringContaining('is paused') },
+      {
+        queue: 'default',
+        type: 'waits',
+        count: 1,
+        reason: 'noAggregator',
+        why: 'no @TaskAggregator makes a task of the group "mails"',
+      },
+    ]);
+    expect((await tasks.advance('5m')).left[0]).toEqual({ ...unserved, count: 2 });
+    expect({ ...summary }).not.toHaveProperty('left'); // not part of comparisons
+  });
+
+  test('refuses to wait for a time-out that does not come', async () => {
+    await client.enqueue('times-out', undefined, { timeout: '30s', taskId: 'slow' });
+    const comesAt = new Date(tasks.clock.now() + 30_000).toISOString();
+    const message =
+      'handlers do not end, and the clock does not move for them: ' +
+      `"times-out" (id slow) waits for its signal, which comes at ${comesAt}. \`advance\` by more than their time-outs`;
+    await expect(tasks.drain()).rejects.toThrow(message);
+    expect(await tasks.advance('30s')).toMatchObject({ retry: 1 }); // it still runs, and gets its time-out
+  });
+
+  test('says which handler does not stop when it was told to', async () => {
+    await client.enqueue('ignores-its-signal', undefined, { timeout: '30s', taskId: 'deaf' });
+    await expect(tasks.advance('1m')).rejects.toThrow('"ignores-its-signal" (id deaf) was told to stop');
   });
 });
 
@@ -288,7 +350,42 @@ describe('advance', () => {
     expect(await tasks.advance('10m')).toMatchObject({ done: 2, total: 2 });
   });
 
+  test('moves on to the time-out a handler waits for, and runs what is due meanwhile', async () => {
+    const start = tasks.clock.now();
+    const ended: unknown[] = [];
+    app.get(AsynqServer).events.on('taskFinished', ({ task, outcome }) => {
+      ended.push([task.type, outcome, (tasks.clock.now() - start) / 1000]);
+    });
+    await client.enqueue('times-out', undefined, { timeout: '5m', maxRetry: 1 });
+    await client.enqueue('later', 1, { processIn: '2m' });
+    const summary = await tasks.advance('20m');
+    expect(ended).toEqual([
+      ['later', 'done', 120],
+      ['times-out', 'retry', 300],
+      ['times-out', 'archived', 660],
+    ]);
+    expect(summary).toMatchObject({ done: 1, retry: 1, archived: 1, total: 3 });
+    expect(summary.errors).toMatchObject([{ code: 'ASYNQ_DEADLINE_EXCEEDED' }, { code: 'ASYNQ_DEADLINE_EXCEEDED' }]);
+    expect(tasks.clock.now() - start).toBe(1_200_000);
+  });
+
+  test('stops a handler at its deadline, too, and under faked timers', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    await client.enqueue('times-out', undefined, { deadline: new Date(tasks.clock.now() + 60_000), maxRetry: 0 });
+    expect(await tasks.advance('1m')).toMatchObject({ archived: 1 });
+  });
+
+  test('leaves the clock alone while a handler may do something real', async () => {
+    await client.enqueue('slow-but-real', undefined, { timeout: '30s' });
+    expect(await tasks.advance('1h', { patience: '1m' })).toMatchObject({ done: 1, retry: 0 });
+    await client.enqueue('times-out', undefined, { timeout: '30s' });
+    await client.enqueue('waits', undefined, { timeout: '30s' }); // has no signal: it works
+    expect(await tasks.advance('30s')).toMatchObject({ done: 1, retry: 1 });
+  });
+
   test('refuses what is no duration', async () => {
+    await expect(tasks.advance('1m', { patience: 'long' })).rejects.toMatchObject({ code: 'ASYNQ_TESTING' });
     await expect(tasks.advance('10')).rejects.toMatchObject({ code: 'ASYNQ_TESTING' });
   });
 });
@@ -345,6 +442,12 @@ describe('work', () => {
     await vi.waitFor(() => expect(tasks.clock.nextDue()).toBeDefined());
     tasks.clock.advance(30_000);
     expect(await running).toMatchObject({ outcome: 'retry', error: { code: 'ASYNQ_DEADLINE_EXCEEDED' } });
+  });
+
+  test('refuses to wait for a time-out: nobody moves the clock', async () => {
+    await expect(tasks.work('times-out', undefined, { timeout: '30s' })).rejects.toThrow(
+      /"times-out" \(id .*waits for/,
+    );
   });
 
   test('refuses a task that would gather in a group', async () => {

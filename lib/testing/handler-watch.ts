@@ -1,0 +1,96 @@
+// The real ones, also where a test fakes the globals.
+import { performance } from 'node:perf_hooks';
+import { clearTimeout, setTimeout } from 'node:timers';
+import { TestingError } from '../errors.js';
+import type { ActiveTask } from '../server/active-task.js';
+import type { Server } from '../server/server.js';
+import { stillRunning } from './testing.messages.js';
+
+/** Milliseconds of real time between two looks at handlers that are known to wait. */
+const LOOK_INTERVAL_MS = 1;
+/** Milliseconds of real time after which a wait that nothing can end becomes an error: before the test's own time-out. */
+const HOPELESS_AFTER_MS = 3_000;
+
+/**
+ * Finds out when handlers wait for the clock. A handler may work on something real, which takes real time, or wait for its
+ * signal, which comes when the clock has moved to its deadline. Nobody can see which: one that asked for its signal, and
+ * has not settled after some real time, is taken to wait.
+ */
+export class HandlerWatch {
+  private readonly parked = new WeakSet<ActiveTask>();
+
+  /** @param patience milliseconds of real time that a handler with a signal may take */
+  constructor(
+    private readonly server: Server,
+    private readonly patience: number,
+  ) {}
+
+  /** Resolves when no handler runs, or every handler that does waits for its signal. @throws TestingError */
+  async settle(): Promise<void> {
+    const quiet = this.server.whenQuiet().then(() => true);
+    for (let stillSince = performance.now(), before = -1; ;) {
+      const { running } = this.server;
+      if (running.length !== before) stillSince = performance.now(); // something happened
+      before = running.length;
+      if (running.length > 0 && this.server.isSettled && this.allWait(running, stillSince)) return;
+      if (await raced(quiet, this.areParked(running) ? LOOK_INTERVAL_MS : this.patience / 10)) return;
+      this.refuseStopped(stillSince);
+    }
+  }
+
+  /** Waits for what nothing but the clock can end, though nobody moves it. @throws TestingError */
+  async outlast<T>(work: Promise<T>): Promise<T> {
+    const done = work.then(() => true);
+    const longest = Math.max(HOPELESS_AFTER_MS, this.patience);
+    for (let stillSince = performance.now(), before = -1; ;) {
+      if (await raced(done, Math.min(longest, 50))) return work;
+      const running = this.server.running;
+      if (running.length !== before || !running.every(({ signalTaken }) => signalTaken)) stillSince = performance.now();
+      before = running.length;
+      if (performance.now() - stillSince >= longest) throw new TestingError(stillRunning(running));
+    }
+  }
+
+  /** Earliest deadline of the handlers that wait, in milliseconds since the epoch. */
+  nextDeadline(): number | undefined {
+    const deadlines = this.server.running.filter((task) => this.parked.has(task)).map(({ deadlineAt }) => deadlineAt);
+    return deadlines.length === 0 ? undefined : Math.min(...deadlines);
+  }
+
+  private allWait(running: readonly ActiveTask[], stillSince: number): boolean {
+    if (this.areParked(running)) return true;
+    if (!running.every(waits) || performance.now() - stillSince < this.patience) return false;
+    for (const task of running) this.parked.add(task);
+    return true;
+  }
+
+  private areParked(running: readonly ActiveTask[]): boolean {
+    return running.length > 0 && running.every((task) => waits(task) && this.parked.has(task));
+  }
+
+  /** A handler that was told to stop and does not: no clock ends that. */
+  private refuseStopped(stillSince: number): void {
+    if (performance.now() - stillSince < Math.max(HOPELESS_AFTER_MS, this.patience)) return;
+    const stopped = this.server.running.filter(({ aborted }) => aborted);
+    if (stopped.length > 0) throw new TestingError(stillRunning(stopped));
+  }
+}
+
+const waits = ({ signalTaken, aborted }: ActiveTask): boolean => signalTaken && !aborted;
+
+/** Whether the promise resolved within the milliseconds of real time. */
+function raced(promise: Promise<boolean>, milliseconds: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(false), milliseconds);
+    promise.then(
+      () => {
+        clearTimeout(timer);
+        resolve(true);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error as Error);
+      },
+    );
+  });
+}

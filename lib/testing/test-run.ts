@@ -1,0 +1,63 @@
+import { TestingError } from '../errors.js';
+import type { Connection } from '../nest/connection.registry.js';
+import type { TaskEventListeners } from '../nest/task-event.listeners.js';
+import type { Server } from '../server/server.js';
+import { HandlerWatch } from './handler-watch.js';
+import { RunSummary } from './run-summary.js';
+import { runsOn } from './testing.messages.js';
+
+/** One `drain` or `advance`: runs passes of a server that was not started, and collects what they come to. */
+export class TestRun {
+  readonly summary = new RunSummary();
+  private readonly watch: HandlerWatch;
+  private readonly ends: readonly (() => void)[];
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly server: Server,
+    private readonly listeners: TaskEventListeners,
+    private readonly limit: number,
+    patience: number,
+  ) {
+    const { events } = connection;
+    this.watch = new HandlerWatch(server, patience);
+    this.ends = [
+      events.on('taskFinished', (outcome) => this.summary.add([outcome])),
+      events.on('groupAggregated', (event) => this.summary.addAggregation(event)),
+      events.on('aggregationFailed', (event) => this.summary.addAggregation(event)),
+    ];
+  }
+
+  /** Runs what can run now, until nothing is left or every handler that runs waits for its time-out. @throws TestingError */
+  async now(): Promise<void> {
+    for (let before = -1; ;) {
+      before = this.summary.total;
+      await this.server.takeOnce();
+      await this.watch.settle();
+      // What listeners of events enqueue belongs to the run.
+      const listened = await this.listeners.settle(this.connection);
+      const { total, outcomes } = this.summary;
+      if (total > this.limit) throw new TestingError(runsOn(this.limit, outcomes.at(-1)!.task.type));
+      if (total === before && !listened) return;
+    }
+  }
+
+  /** The same, and every handler ends. @throws TestingError when one waits for a time-out that does not come */
+  async toTheEnd(): Promise<void> {
+    for (let before = -1; before !== this.summary.total;) {
+      await this.now();
+      before = this.summary.total;
+      await this.watch.outlast(this.server.whenQuiet());
+    }
+  }
+
+  /** Earliest time-out that a handler waits for, in milliseconds since the epoch. */
+  nextDeadline(): number | undefined {
+    return this.watch.nextDeadline();
+  }
+
+  /** Collects nothing any more. */
+  end(): void {
+    for (const end of this.ends) end();
+  }
+}
