@@ -80,6 +80,23 @@ export class TaskStateError extends AsynqError {
   readonly code = 'ASYNQ_TASK_STATE';
 }
 
+/** As many tasks are archived as the caller may fill the archive with (`maxArchived`). What was archived before stays so. */
+export class ArchiveFullError extends AsynqError {
+  readonly code = 'ASYNQ_ARCHIVE_FULL';
+  constructor(
+    queue: string,
+    maxArchived: number,
+    /** Tasks that the same call archived before. */
+    readonly archived = 0,
+  ) {
+    const before = archived > 0 ? `; ${archived.toLocaleString('en-US')} were archived before that` : '';
+    super(
+      `the archive of queue ${JSON.stringify(queue)} holds ${maxArchived.toLocaleString('en-US')} tasks or more, and this call ` +
+        `may add none then (maxArchived)${before}; run or delete archived tasks first`,
+    );
+  }
+}
+
 /** Redis could not be reached, or refused. `cause` is the driver's error. */
 export class BrokerUnavailableError extends AsynqError {
   readonly code = 'ASYNQ_BROKER_UNAVAILABLE';

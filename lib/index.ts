@@ -9,10 +9,10 @@ export { AsynqSemaphores } from './limits/semaphores.js';
 export type { Semaphore, SemaphoreRunOptions, TokenHolder } from './limits/semaphore.js';
 export { AsynqInspector, type TaskList } from './inspector/inspector.js';
 export type { CancelOptions } from './inspector/cancel-options.js';
-export type { BulkOptions, BulkProgress, BulkResult, MovableState } from './inspector/bulk.js';
+export type { BulkArchiveOptions, BulkOptions, BulkProgress, BulkResult, MovableState } from './inspector/bulk.js';
 export type { DeleteQueueOptions } from './inspector/delete-queue.js';
 export type { ListOptions, PageOptions } from './inspector/list-options.js';
-export type { MoveOptions } from './inspector/move-options.js';
+export type { ArchiveOptions, MoveOptions } from './inspector/move-options.js';
 export type { SearchOptions, SearchResult } from './inspector/search.js';
 export type { EnqueueEvent, PeriodicEntry } from './inspector/periodic-entries.js';
 export type { DailyStats, QueueInfo, RunningServer, RunningTask } from './inspector/views.js';
@@ -113,6 +113,7 @@ export { ManualClock, SystemClock, type Clock, type ClockTimer } from './clock.j
 // Errors
 export {
   AggregationSetLostError,
+  ArchiveFullError,
   AsynqError,
   BrokerUnavailableError,
   ClosedError,

@@ -136,9 +136,9 @@ export type TaskAction = 'run' | 'archive' | 'delete';
 
 /**
  * `moved`: done. `missing`: no such task. `active`: a server has it. `same`: it is in that state already. `elsewhere`: not in
- * the place asked for (any more). `claimed`: its group is being aggregated.
+ * the place asked for (any more). `claimed`: its group is being aggregated. `full`: as many are archived as there may be.
  */
-export type MoveStatus = 'moved' | 'missing' | 'active' | 'same' | 'elsewhere' | 'claimed';
+export type MoveStatus = 'moved' | 'missing' | 'active' | 'same' | 'elsewhere' | 'claimed' | 'full';
 
 /** `notEditable`: active, completed, or in a group. `changed`: by somebody else, again and again, while it was tried. */
 export type UpdateStatus = 'updated' | 'missing' | 'notEditable' | 'changed';
@@ -174,8 +174,15 @@ export interface InspectorBroker {
    * they hold; never one that is active. Atomic for each task. Damaged entries can be deleted only. One status per id.
    *
    * @param from only tasks that are there
+   * @param maxArchived archives only while fewer tasks are archived, and never trims the archive: no archived task goes for it
    */
-  moveTasks(queue: string, action: TaskAction, ids: readonly string[], from?: Place): Promise<MoveStatus[]>;
+  moveTasks(
+    queue: string,
+    action: TaskAction,
+    ids: readonly string[],
+    from?: Place,
+    maxArchived?: number,
+  ): Promise<MoveStatus[]>;
   /**
    * Has tasks run at another time, from wherever they wait: they become scheduled; one that is to be retried stays so. One with a
    * group joins it then. A lock a task holds lasts as much longer as it is put off. Otherwise as {@link moveTasks}.

@@ -1,7 +1,8 @@
 import { type InspectorBroker, MAX_PAGE, type Place, type TaskAction } from '../broker/inspection.js';
-import { InvalidOptionError } from '../errors.js';
+import { ArchiveFullError, InvalidOptionError } from '../errors.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
+import { type ArchiveLimit, requireArchiveLimit } from './archive-limit.js';
 import { requireSteering } from './delete-queue.js';
 import { requireQueue } from './known-queue.js';
 import { toPlace } from './list-options.js';
@@ -31,7 +32,9 @@ export interface BulkResult {
   readonly skipped: number;
 }
 
-interface Bulk extends Omit<BulkOptions, 'group'> {
+export interface BulkArchiveOptions extends BulkOptions, ArchiveLimit {}
+
+interface Bulk extends Omit<BulkArchiveOptions, 'group'> {
   readonly place: Place;
 }
 
@@ -45,11 +48,12 @@ const TARGETS: Readonly<Record<TaskAction, TaskState | undefined>> = {
 /** Tasks moved in one step: a script of two or three milliseconds. */
 const STEP = 200;
 
-function toBulk(action: TaskAction, state: MovableState, options: BulkOptions): Bulk {
+function toBulk(action: TaskAction, state: MovableState, options: BulkArchiveOptions): Bulk {
   requireObject(options, `the options of ${action}AllTasks`, InvalidOptionError);
-  const known = ['group', 'onProgress', 'signal'];
+  const known = ['group', 'onProgress', 'signal', ...(action === 'archive' ? ['maxArchived'] : [])];
   rejectUnknownKeys(options, known, `option of ${action}AllTasks`, InvalidOptionError);
-  const { group, onProgress, signal } = options;
+  requireArchiveLimit(options);
+  const { group, onProgress, signal, maxArchived } = options;
   const place = toPlace(state, group);
   if (place.state === 'active') {
     throw new InvalidOptionError(`active tasks cannot be moved (${action}); cancel them with cancelProcessing`);
@@ -57,7 +61,7 @@ function toBulk(action: TaskAction, state: MovableState, options: BulkOptions): 
   if (TARGETS[action] === state)
     throw new InvalidOptionError(`${action} is nothing for tasks that are ${state} already`);
   requireSteering(onProgress, signal);
-  return { place, onProgress, signal };
+  return { place, onProgress, signal, maxArchived };
 }
 
 /**
@@ -70,9 +74,9 @@ export async function moveAll(
   queue: string,
   action: TaskAction,
   state: MovableState,
-  options: BulkOptions = {},
+  options: BulkArchiveOptions = {},
 ): Promise<BulkResult> {
-  const { place, onProgress, signal } = toBulk(action, state, options);
+  const { place, onProgress, signal, maxArchived } = toBulk(action, state, options);
   await requireQueue(broker, queue);
   const pages = await readIds(broker, queue, place, signal);
   const total = pages.reduce((sum, ids) => sum + ids.length, 0);
@@ -81,9 +85,10 @@ export async function moveAll(
   for (const ids of pages) {
     for (let first = 0; first < ids.length; first += STEP) {
       signal?.throwIfAborted();
-      const statuses = await broker.moveTasks(queue, action, ids.slice(first, first + STEP), place);
+      const statuses = await broker.moveTasks(queue, action, ids.slice(first, first + STEP), place, maxArchived);
       moved += statuses.filter((status) => status === 'moved').length;
       done += statuses.length;
+      if (statuses.includes('full')) throw new ArchiveFullError(queue, maxArchived ?? 0, moved);
       onProgress?.({ done, total });
     }
   }

@@ -7,14 +7,14 @@ import type { TaskInfo } from '../task/info.js';
 import { requireInteger, requireNonBlank } from '../validation.js';
 import { utcDay } from '../wire/keys.js';
 import type { TaskState } from '../wire/states.js';
-import { type BulkOptions, type BulkResult, type MovableState, moveAll } from './bulk.js';
+import { type BulkArchiveOptions, type BulkOptions, type BulkResult, type MovableState, moveAll } from './bulk.js';
 import { type CancelOptions, toCancellation } from './cancel-options.js';
 import { type DeleteQueueOptions, deleteQueue } from './delete-queue.js';
 import { requireQueue, requireQueueName } from './known-queue.js';
 import { type ListOptions, type PageOptions, toListRequest, toRange } from './list-options.js';
 import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
 import { type EnqueueEvent, type PeriodicEntry, viewEntries, viewEvent } from './periodic-entries.js';
-import type { MoveOptions } from './move-options.js';
+import type { ArchiveOptions, MoveOptions } from './move-options.js';
 import { moveTask, rescheduleTask, updatePayload } from './single-task.js';
 import {
   type DailyStats,
@@ -113,9 +113,10 @@ export class AsynqInspector {
   /**
    * Archives a task, to be run or deleted by hand. The archive keeps the newest 9,999 for 90 days, as ever.
    *
-   * @throws TaskNotFoundError; TaskStateError when it is active or archived, not where `options` say, or its group is being aggregated
+   * @throws TaskNotFoundError; TaskStateError when it is active or archived, not where `options` say, or its group is being aggregated;
+   *   ArchiveFullError with `maxArchived`
    */
-  async archiveTask(queue: string, id: string, options?: MoveOptions): Promise<void> {
+  async archiveTask(queue: string, id: string, options?: ArchiveOptions): Promise<void> {
     await moveTask(this.broker, queue, 'archive', id, options);
   }
 
@@ -156,7 +157,7 @@ export class AsynqInspector {
   }
 
   /** {@link archiveTask} for all tasks of a state (and group) that are there when the call begins. */
-  async archiveAllTasks(queue: string, state: MovableState, options?: BulkOptions): Promise<BulkResult> {
+  async archiveAllTasks(queue: string, state: MovableState, options?: BulkArchiveOptions): Promise<BulkResult> {
     return moveAll(this.broker, queue, 'archive', state, options);
   }
 

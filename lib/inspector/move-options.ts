@@ -1,6 +1,7 @@
 import type { Place } from '../broker/inspection.js';
 import { InvalidOptionError } from '../errors.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
+import type { ArchiveLimit } from './archive-limit.js';
 import type { MovableState } from './bulk.js';
 import { toPlace } from './list-options.js';
 
@@ -12,10 +13,12 @@ export interface MoveOptions {
   readonly group?: string;
 }
 
+export interface ArchiveOptions extends MoveOptions, ArchiveLimit {}
+
 /** @param method for messages @throws InvalidOptionError */
-export function toOrigin(method: string, options: MoveOptions): Place | undefined {
+export function toOrigin(method: string, options: MoveOptions, more: readonly string[] = []): Place | undefined {
   requireObject(options, `the options of ${method}`, InvalidOptionError);
-  rejectUnknownKeys(options, ['state', 'group'], `option of ${method}`, InvalidOptionError);
+  rejectUnknownKeys(options, ['state', 'group', ...more], `option of ${method}`, InvalidOptionError);
   const { state, group } = options;
   if (state === undefined && group === undefined) return undefined;
   const place = toPlace(state as MovableState, group);

@@ -1,11 +1,19 @@
 import { type Clock, ceilSeconds } from '../clock.js';
 import { type Duration, parseDuration } from '../duration.js';
 import type { InspectorBroker, MoveStatus, Place, TaskAction } from '../broker/inspection.js';
-import { type AsynqError, InvalidOptionError, InvalidTaskError, TaskNotFoundError, TaskStateError } from '../errors.js';
+import {
+  ArchiveFullError,
+  type AsynqError,
+  InvalidOptionError,
+  InvalidTaskError,
+  TaskNotFoundError,
+  TaskStateError,
+} from '../errors.js';
 import { jsonCodec } from '../task/codec.js';
 import { describe, requireNonBlank } from '../validation.js';
+import { requireArchiveLimit } from './archive-limit.js';
 import { requireQueue } from './known-queue.js';
-import { type MoveOptions, toOrigin } from './move-options.js';
+import { type ArchiveOptions, type MoveOptions, toOrigin } from './move-options.js';
 
 /** Runs, archives or deletes one task, or says why not. */
 export async function moveTask(
@@ -13,12 +21,15 @@ export async function moveTask(
   queue: string,
   action: TaskAction,
   id: string,
-  options: MoveOptions = {},
+  options: ArchiveOptions = {},
 ): Promise<void> {
   requireNonBlank(id, 'task ID', InvalidOptionError);
-  const from = toOrigin(`${action}Task`, options);
+  const from = toOrigin(`${action}Task`, options, action === 'archive' ? ['maxArchived'] : []);
+  requireArchiveLimit(options);
+  const { maxArchived } = options;
   await requireQueue(broker, queue);
-  const [status] = await broker.moveTasks(queue, action, [id], from);
+  const [status] = await broker.moveTasks(queue, action, [id], from, maxArchived);
+  if (status === 'full') throw new ArchiveFullError(queue, maxArchived ?? 0);
   if (status !== 'moved') throw refusal(action, status ?? 'missing', queue, id, from);
 }
 

@@ -19,15 +19,17 @@
 --   6 state: only tasks that are in it; '' for any
 --   7 group: and in this group
 --   8 at: the time they are scheduled for, in seconds
---   9… ids
+--   9 maxArchived: archives only while fewer are archived; '' for any number
+--   10… ids
 -- Returns
---   a letter for each id: m moved, n no such task, a active, s in that state already, e elsewhere, c claimed for an aggregation
+--   a letter for each id: m moved, n no such task, a active, s in that state already, e elsewhere, c claimed for an aggregation,
+--   f the archive is full
 --
 -- Uses shared/spread.lua
 -- Uses shared/delayed-groups.lua
 
 local call, try = redis.call, redis.pcall
-local action, only, only_group = ARGV[3], ARGV[6], ARGV[7]
+local action, only, only_group, max_archived = ARGV[3], ARGV[6], ARGV[7], tonumber(ARGV[9])
 local pending, archived, groups, lease = KEYS[1], KEYS[4], KEYS[6], KEYS[7]
 local sorted = { scheduled = KEYS[2], retry = KEYS[3], archived = archived, completed = KEYS[5] }
 local known = { pending = true, aggregating = true }
@@ -118,6 +120,7 @@ local function move(id)
     group = only_group
   end
   if (action == 'run' and state == 'pending') or (action == 'archive' and state == 'archived') then return 's' end
+  if action == 'archive' and max_archived and call('ZCARD', archived) >= max_archived then return 'f' end
   local due = (state == 'scheduled' or state == 'retry') and call('ZSCORE', sorted[state], id)
   if not leave(state, group, id, fields[5]) then return state == 'aggregating' and 'c' or 'e' end
   if action == 'delete' then
@@ -138,7 +141,7 @@ local function move(id)
 end
 
 local statuses = {}
-for i = 9, #ARGV do
+for i = 10, #ARGV do
   statuses[#statuses + 1] = move(ARGV[i])
 end
 spread('LPUSH', pending, runnable)

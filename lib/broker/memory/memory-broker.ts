@@ -300,8 +300,14 @@ export class MemoryBroker implements Broker {
     return this.change(queue, (store) => list.listIds(store, request));
   }
 
-  async moveTasks(queue: string, action: TaskAction, ids: readonly string[], from?: Place): Promise<MoveStatus[]> {
-    return this.change(queue, (store, now) => move.moveTasks(store, { action }, ids, from, now));
+  async moveTasks(
+    queue: string,
+    action: TaskAction,
+    ids: readonly string[],
+    from?: Place,
+    maxArchived?: number,
+  ): Promise<MoveStatus[]> {
+    return this.change(queue, (store, now) => move.moveTasks(store, { action, maxArchived }, ids, from, now));
   }
 
   async rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: Place): Promise<MoveStatus[]> {

@@ -6,7 +6,8 @@ import { trimArchived } from './maintain.js';
 import { type QueueStore, type TaskRecord, readMessage, storedMessage, wellFormed } from './queue-store.js';
 
 /** What is done to each task; `at` in Unix seconds. */
-type Step = { readonly action: TaskAction } | { readonly action: 'schedule'; readonly at: number };
+type Step =
+  { readonly action: TaskAction; readonly maxArchived?: number } | { readonly action: 'schedule'; readonly at: number };
 
 /** @param now milliseconds since the epoch */
 export function moveTasks(
@@ -17,7 +18,7 @@ export function moveTasks(
   now: number,
 ): MoveStatus[] {
   const statuses = ids.map((id) => moveOne(store, step, wellFormed(id), from, now));
-  if (step.action === 'archive') trimArchived(store, Infinity, now);
+  if (step.action === 'archive' && step.maxArchived === undefined) trimArchived(store, Infinity, now);
   return statuses;
 }
 
@@ -32,6 +33,7 @@ function moveOne(store: QueueStore, step: Step, id: string, from: Place | undefi
   if (!isThere) return group === record.group ? 'claimed' : 'elsewhere';
   const { action } = step;
   if ((action === 'run' && state === 'pending') || (action === 'archive' && state === 'archived')) return 'same';
+  if (step.action === 'archive' && store.archived.size >= (step.maxArchived ?? Infinity)) return 'full';
   const due = state === 'scheduled' || state === 'retry' ? store[state].score(id) : undefined;
   leave(store, { state, group }, id);
   if (step.action === 'schedule') reschedule(store, id, record, step.at, due ?? floorSeconds(now), now);

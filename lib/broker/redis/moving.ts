@@ -20,14 +20,17 @@ const STATUS: Readonly<Record<string, MoveStatus>> = {
   s: 'same',
   e: 'elsewhere',
   c: 'claimed',
+  f: 'full',
 };
 
 const UPDATED: Readonly<Record<number, UpdateStatus>> = { 1: 'updated', [-1]: 'missing', [-2]: 'notEditable' };
 
-/** What move-tasks.lua does to each task, and for what time (Unix seconds) where that is to schedule it. */
+/** What move-tasks.lua does to each task. */
 interface Step {
   readonly action: TaskAction | 'schedule';
-  readonly at: string;
+  /** The time it is scheduled for, in Unix seconds. */
+  readonly at?: number;
+  readonly maxArchived?: number;
 }
 
 /** What an inspector changes about tasks. */
@@ -38,12 +41,18 @@ export class RedisMoving {
     private readonly clock: Clock,
   ) {}
 
-  moveTasks(queue: string, action: TaskAction, ids: readonly string[], from?: Place): Promise<MoveStatus[]> {
-    return this.move(queue, { action, at: '' }, ids, from);
+  moveTasks(
+    queue: string,
+    action: TaskAction,
+    ids: readonly string[],
+    from?: Place,
+    maxArchived?: number,
+  ): Promise<MoveStatus[]> {
+    return this.move(queue, { action, maxArchived }, ids, from);
   }
 
   rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: Place): Promise<MoveStatus[]> {
-    return this.move(queue, { action: 'schedule', at: String(at) }, ids, from);
+    return this.move(queue, { action: 'schedule', at }, ids, from);
   }
 
   async updatePayload(queue: string, id: string, payload: Buffer): Promise<UpdateStatus> {
@@ -65,18 +74,20 @@ export class RedisMoving {
     return 'changed';
   }
 
-  private async move(queue: string, { action, at }: Step, ids: readonly string[], from?: Place): Promise<MoveStatus[]> {
+  private async move(queue: string, step: Step, ids: readonly string[], from?: Place): Promise<MoveStatus[]> {
+    const { action, at = '', maxArchived } = step;
     const keys = this.keyspace.queue(queue);
     const place = [from?.state ?? '', from?.group ?? ''];
+    const how = [String(at), String(maxArchived ?? '')];
     const statuses: MoveStatus[] = [];
     for (let first = 0; first < ids.length; first += MOVED_AT_ONCE) {
       const some = ids.slice(first, first + MOVED_AT_ONCE);
       const now = this.clock.now();
       const when = [String(floorSeconds(now)), nanoseconds(now)];
-      const argv = [keys.taskPrefix, keys.groupPrefix, action, ...when, ...place, at, ...some];
+      const argv = [keys.taskPrefix, keys.groupPrefix, action, ...when, ...place, ...how, ...some];
       const reply = await this.scripts.run('monitor', 'moveTasks', queueKeys('moveTasks', keys), argv);
       for (const letter of String(reply)) statuses.push(STATUS[letter]!);
-      if (action === 'archive') await this.trim(keys);
+      if (action === 'archive' && maxArchived === undefined) await this.trim(keys);
     }
     return statuses;
   }

@@ -302,8 +302,14 @@ export class RedisBroker implements Broker {
     return this.listing.listIds(queue, request);
   }
 
-  moveTasks(queue: string, action: TaskAction, ids: readonly string[], from?: Place): Promise<MoveStatus[]> {
-    return this.moving.moveTasks(queue, action, ids, from);
+  moveTasks(
+    queue: string,
+    action: TaskAction,
+    ids: readonly string[],
+    from?: Place,
+    maxArchived?: number,
+  ): Promise<MoveStatus[]> {
+    return this.moving.moveTasks(queue, action, ids, from, maxArchived);
   }
 
   rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: Place): Promise<MoveStatus[]> {

@@ -159,7 +159,7 @@ export const SCRIPTS = {
   moveTasks: {
     file: 'inspect/move-tasks',
     keys: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'lease', 'delayedGroups'],
-    argv: ['taskPrefix', 'groupPrefix', 'action', 'now', 'nowNanos', 'state', 'group', 'at'],
+    argv: ['taskPrefix', 'groupPrefix', 'action', 'now', 'nowNanos', 'state', 'group', 'at', 'maxArchived'],
   },
   updatePayload: { file: 'inspect/update-payload', keys: ['task'], argv: ['old', 'new'] },
   beginDeletion: {

@@ -76,6 +76,23 @@ export function exerciseArchive(current: () => Driver): void {
       expect(await ids(driver)).toContain('one more');
     });
 
+    it('is not trimmed by an archiving that may only fill it up to a number, and takes none beyond that', async () => {
+      const driver = current();
+      await archive(driver, 'old');
+      driver.clock.advance(90 * DAY);
+      for (const id of ['a', 'b', 'c', 'd']) await driver.add({ id });
+      const move = (ids: string[], max: number) =>
+        driver.broker.moveTasks('default', 'archive', ids, { state: 'pending' }, max);
+      expect(await move(['a', 'b', 'c'], 3)).toEqual(['moved', 'moved', 'full']);
+      expect(await move(['d'], 3)).toEqual(['full']);
+      expect(await move(['a', 'x'], 3)).toEqual(['elsewhere', 'missing']);
+      expect(await ids(driver)).toEqual(['old', 'a', 'b']);
+      expect((await driver.queue()).pending).toHaveLength(2);
+      expect(await move(['c'], 4)).toEqual(['moved']);
+      expect(await driver.broker.moveTasks('default', 'archive', ['d'])).toEqual(['moved']);
+      expect(await ids(driver)).toEqual(['a', 'b', 'c', 'd']);
+    });
+
     it('gives back the locks of the tasks it drops, and no others', async () => {
       const driver = current();
       const lock = (name: string): string =>
