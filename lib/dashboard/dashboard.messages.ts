@@ -25,6 +25,10 @@ export const forbidden = (needed: string, has: string | undefined): string =>
     ? 'you have no access to this dashboard; ask whoever set its option `access`'
     : `this needs the role "${needed}", and you have "${has}"; ask whoever set the dashboard's option \`access\``;
 
+export const noArchiveRoom = (queue: string, has: string, tasks: number, most: number): string =>
+  `queue ${JSON.stringify(queue)} has ${tasks.toLocaleString('en-US')} tasks that are archived or may come to be; from ` +
+  `${most.toLocaleString('en-US')} on, one more could push archived tasks out, which needs the role "destroy", and you have "${has}"`;
+
 export const crossOrigin = (from: string): string =>
   `this request comes from another site (${from}) and was refused; if it is yours, add its origin to the dashboard's option trustedOrigins`;
 

@@ -4,6 +4,7 @@ import type { Dashboard } from '../../dashboard.js';
 import { forbidden } from '../../dashboard.messages.js';
 import { eachOf } from '../../each.js';
 import { ApiError } from '../api-error.js';
+import { requireRoomInArchive } from '../archive-room.js';
 import type { Call, Route } from '../route.js';
 import { choice, listOf, oneOf, type Schema, shape, text } from '../schema.js';
 
@@ -21,22 +22,22 @@ const BATCH: Schema = choice({ task_ids: { ...listOf(text()), maxItems: 100_000 
 const AT_ONCE = 16;
 const PAGE = 1_000;
 
-/** @throws ApiError when it would delete tasks, and the role does not go so far */
-function howToCancel({ body, role }: Call): CancelBody {
+/** @throws ApiError when it would delete tasks, or push archived ones out, and the role does not go so far */
+async function howToCancel(dashboard: Dashboard, { body, role, params }: Call): Promise<CancelBody> {
   const { reason, outcome } = (body ?? {}) as CancelBody;
   if (outcome === 'delete' && !mayDo(role, 'destroy')) throw new ApiError('FORBIDDEN', forbidden('destroy', role));
+  await dashboard.requireQueue(params.queue!);
+  if (outcome === 'archive') await requireRoomInArchive(dashboard, params.queue!, role);
   return { reason, outcome };
 }
 
 async function cancel(dashboard: Dashboard, call: Call): Promise<void> {
-  const how = howToCancel(call);
-  await dashboard.requireQueue(call.params.queue!);
+  const how = await howToCancel(dashboard, call);
   await dashboard.inspector.cancelProcessing(call.params.id!, how);
 }
 
 async function batch(dashboard: Dashboard, call: Call) {
-  const how = howToCancel(call);
-  await dashboard.requireQueue(call.params.queue!);
+  const how = await howToCancel(dashboard, call);
   const ids = (call.body as { task_ids: string[] }).task_ids;
   const done = await cancelThese(dashboard, ids, how);
   return { canceled_ids: ids.filter((_, index) => done[index]), error_ids: ids.filter((_, index) => !done[index]) };
@@ -52,9 +53,8 @@ const cancelThese = ({ inspector }: Dashboard, ids: readonly string[], how: Canc
 
 /** The ids first, then the cancellations: a task that is taken meanwhile was not meant. */
 async function cancelAll(dashboard: Dashboard, call: Call): Promise<void> {
-  const how = howToCancel(call);
+  const how = await howToCancel(dashboard, call);
   const queue = call.params.queue!;
-  await dashboard.requireQueue(queue);
   const ids: string[] = [];
   for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
     const page = await dashboard.broker.listIds(queue, { state: 'active', size: PAGE, cursor });

@@ -2,8 +2,10 @@ import { TaskNotFoundError } from '../../../errors.js';
 import { bytesCodec, type PayloadCodec } from '../../../task/codec.js';
 import type { TaskInfo } from '../../../task/info.js';
 import type { TaskOptions } from '../../../task/options.js';
+import type { DashboardRole } from '../../access.js';
 import type { Dashboard } from '../../dashboard.js';
 import { ApiError } from '../api-error.js';
+import { requireRoomForOneMore } from '../archive-room.js';
 import { refuseLock, requireAsHidden, restoreHeaders } from '../copies.js';
 import { encodePayload, type PayloadBody, PAYLOAD_FIELDS, readPayload } from '../payload-body.js';
 import type { Call, Route } from '../route.js';
@@ -18,8 +20,9 @@ interface NewTask {
 }
 
 /** Through the application's own client: its checks, its defaults, its limits of a batch. */
-function put({ client }: Dashboard, { type, payload, options }: NewTask): Promise<TaskInfo> {
-  return client.enqueue({ type, options, codec: payload?.codec }, payload?.value);
+async function put(dashboard: Dashboard, role: DashboardRole, { type, payload, options }: NewTask): Promise<TaskInfo> {
+  await requireRoomForOneMore(dashboard, options.queue!, role);
+  return dashboard.client.enqueue({ type, options, codec: payload?.codec }, payload?.value);
 }
 
 async function enqueue(dashboard: Dashboard, { params, body, role }: Call) {
@@ -27,7 +30,7 @@ async function enqueue(dashboard: Dashboard, { params, body, role }: Call) {
   const options = { ...readOptions(given), queue: params.queue! };
   const payload = readPayload(given, dashboard.codec);
   refuseLock(dashboard.presenter, { type: given.type, queue: params.queue! }, given.unique_seconds);
-  return showTask(dashboard, await put(dashboard, { type: given.type, payload, options }), role);
+  return showTask(dashboard, await put(dashboard, role, { type: given.type, payload, options }), role);
 }
 
 async function find({ inspector }: Dashboard, { params }: Call): Promise<TaskInfo> {
@@ -47,7 +50,7 @@ async function clone(dashboard: Dashboard, call: Call) {
   refuseLock(presenter, { type, queue }, changes.unique_seconds);
   const copied = { value: task.payload.length > 0 ? task.payload : undefined, codec: bytesCodec };
   const options = overlay({ ...optionsOf(task, now), queue }, { ...readOptions(changes), headers });
-  const made = await put(dashboard, { type, payload: payload ?? copied, options });
+  const made = await put(dashboard, call.role, { type, payload: payload ?? copied, options });
   return showTask(dashboard, made, call.role);
 }
 

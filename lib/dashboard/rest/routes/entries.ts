@@ -6,6 +6,7 @@ import type { Dashboard } from '../../dashboard.js';
 import { REDACTED } from '../../payload/redactor.js';
 import { cut } from '../../payload/text.js';
 import { ApiError } from '../api-error.js';
+import { requireRoomForOneMore } from '../archive-room.js';
 import { PAGE_PARAMETERS, pageOf, sizeOf } from '../query.js';
 import type { Call, Route } from '../route.js';
 import { count, flag, listOf, orNull, ref, shape, text, time } from '../schema.js';
@@ -60,6 +61,7 @@ async function run(dashboard: Dashboard, { params, role }: Call) {
   const { taskType: type, taskPayload: payload } = entry;
   const options = { ...entry.taskOptions, ...groupOf(entry) };
   const bytes = payload.length > 0 ? payload : undefined;
+  await requireRoomForOneMore(dashboard, queueOf(entry), role);
   const task = await dashboard.client.enqueue({ type, options, codec: bytesCodec }, bytes);
   return showTask(dashboard, task, role);
 }

@@ -1,6 +1,8 @@
 import type { BulkOptions, BulkResult, MovableState } from '../../../inspector/bulk.js';
 import type { Dashboard } from '../../dashboard.js';
+import type { DashboardRole } from '../../access.js';
 import { ApiError } from '../api-error.js';
+import { archiveLimitOf } from '../archive-room.js';
 import { eachOf } from '../../each.js';
 import type { Call, Method, Route } from '../route.js';
 import { choice, count, listOf, oneOf, type Schema, shape, text } from '../schema.js';
@@ -36,30 +38,35 @@ const MOVES: readonly Move[] = [
 const BATCH: Schema = choice({ task_ids: { ...listOf(text()), maxItems: 100_000 } }, ['task_ids']);
 const BATCH_AT_ONCE = 16;
 
-/** One task, by the inspector's method of that name. */
-function moveOne({ inspector }: Dashboard, move: MoveName, queue: string, id: string, from?: Place): Promise<void> {
-  const how = { run: inspector.runTask, archive: inspector.archiveTask, delete: inspector.deleteTask }[move];
-  return how.call(inspector, queue, id, from);
+interface Mover {
+  readonly move: MoveName;
+  readonly role: DashboardRole;
 }
 
-function moveAll({ inspector }: Dashboard, { name }: Move, queue: string, place: Place): Promise<BulkResult> {
-  const how = { run: inspector.runAllTasks, archive: inspector.archiveAllTasks, delete: inspector.deleteAllTasks }[
-    name
-  ];
+/** One task, by the inspector's method of that name. */
+function moveOne({ inspector }: Dashboard, { move, role }: Mover, queue: string, id: string, from?: Place) {
+  if (move === 'run') return inspector.runTask(queue, id, from);
+  if (move === 'delete') return inspector.deleteTask(queue, id, from);
+  return inspector.archiveTask(queue, id, { ...from, ...archiveLimitOf(role) });
+}
+
+function moveAll({ inspector }: Dashboard, { move, role }: Mover, queue: string, place: Place): Promise<BulkResult> {
   const { state, ...options }: { state: MovableState } & BulkOptions = place;
-  return how.call(inspector, queue, state, options);
+  if (move === 'run') return inspector.runAllTasks(queue, state, options);
+  if (move === 'delete') return inspector.deleteAllTasks(queue, state, options);
+  return inspector.archiveAllTasks(queue, state, { ...options, ...archiveLimitOf(role) });
 }
 
 type Place = { state: MovableState; group?: string };
 
 const single =
   (move: MoveName) =>
-  async (dashboard: Dashboard, { params, body }: Call): Promise<void> => {
+  async (dashboard: Dashboard, { params, body, role }: Call): Promise<void> => {
     const { state } = (body ?? {}) as { state?: TaskState };
-    if (state === undefined) return moveOne(dashboard, move, params.queue!, params.id!);
+    if (state === undefined) return moveOne(dashboard, { move, role }, params.queue!, params.id!);
     if (state === 'active') throw new ApiError('BAD_REQUEST', 'active tasks cannot be moved; cancel them');
     const group = state === 'aggregating' ? await groupOf(dashboard, params.queue!, params.id!) : undefined;
-    return moveOne(dashboard, move, params.queue!, params.id!, { state, group });
+    return moveOne(dashboard, { move, role }, params.queue!, params.id!, { state, group });
   };
 
 async function groupOf({ inspector }: Dashboard, queue: string, id: string): Promise<string | undefined> {
@@ -67,18 +74,20 @@ async function groupOf({ inspector }: Dashboard, queue: string, id: string): Pro
 }
 
 const all = (move: Move, state: MovableState) => async (dashboard: Dashboard, call: Call) => {
-  const { moved } = await moveAll(dashboard, move, call.params.queue!, placeOf(state, call) as Place);
+  const { params, role } = call;
+  const place = placeOf(state, call) as Place;
+  const { moved } = await moveAll(dashboard, { move: move.name, role }, params.queue!, place);
   return { [move.moved]: moved };
 };
 
 /** One by one: some may fail, as in asynqmon. */
 const batch =
   (move: Move) =>
-  async (dashboard: Dashboard, { params, body }: Call) => {
+  async (dashboard: Dashboard, { params, body, role }: Call) => {
     await dashboard.requireQueue(params.queue!);
     const ids = (body as { task_ids: string[] }).task_ids;
     const done = await eachOf(ids, BATCH_AT_ONCE, (id) =>
-      moveOne(dashboard, move.name, params.queue!, id).then(
+      moveOne(dashboard, { move: move.name, role }, params.queue!, id).then(
         () => true,
         () => false,
       ),

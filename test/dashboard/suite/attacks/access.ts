@@ -1,5 +1,7 @@
+import type { InMemoryBroker } from 'nestjs-asynq/testing';
 import { describe, expect, it, test } from 'vitest';
 import { arrangeEveryState } from '../../../support/every-state.js';
+import { request } from '../../../support/messages.js';
 import { PLATFORMS, startConsole } from '../../console.js';
 import { target } from './attacker.js';
 
@@ -39,6 +41,51 @@ describe('access, attacked', () => {
       const cancel = (outcome: string) => as('act', 'POST', 'queues/default/tasks/active:cancel', { outcome });
       expect(await cancel('delete')).toMatchObject({ status: 403 });
       expect(await cancel('archive')).toMatchObject({ status: 204 });
+    });
+
+    it('a role without destroy pushes no archived task out', async () => {
+      const { broker } = attacked.web;
+      const junk = (n: number) => Array.from({ length: n }, (_, i) => request({ queue: 'full', id: `junk${i}` }));
+      await broker.enqueue('full', [request({ queue: 'full', id: 'evidence' }), ...junk(5_000)]);
+      expect(await broker.moveTasks('full', 'archive', ['evidence'])).toEqual(['moved']);
+      // Somebody has to run what may fail: none of these is created.
+      const create = [
+        ['queues/full/tasks', { type: 'junk', max_retry: 0 }],
+        ['queues/default/tasks/archived:clone', { queue: 'full' }],
+        ['queues/full/tasks/evidence:clone', {}],
+      ] as const;
+      for (const [path, body] of create) {
+        const { status, text } = await as('act', 'POST', path, body);
+        expect([status, text], path).toEqual([403, expect.stringContaining('could push archived tasks out')]);
+      }
+      expect(await as('act', 'POST', 'queues/full/pending_tasks:archive_all')).toMatchObject({
+        status: 409,
+        headers: { 'x-asynq-error': 'ASYNQ_ARCHIVE_FULL' },
+        text: expect.stringContaining('4,999 were archived before that'),
+      });
+      expect(await as('act', 'POST', 'queues/full/tasks/junk4999:archive')).toMatchObject({ status: 409 });
+      const batch = await as('act', 'POST', 'queues/full/pending_tasks:batch_archive', { task_ids: ['junk4999'] });
+      expect(JSON.parse(batch.text)).toEqual({ archived_ids: [], error_ids: ['junk4999'] });
+      const cancel = { outcome: 'archive' };
+      expect(await as('act', 'POST', 'queues/full/tasks/x:cancel', cancel)).toMatchObject({ status: 403 });
+      expect(await as('act', 'POST', 'queues/full/active_tasks:cancel_all', cancel)).toMatchObject({ status: 403 });
+      expect(await broker.getTask('full', 'evidence')).toMatchObject({ state: 'archived' });
+      expect(await as('destroy', 'POST', 'queues/full/tasks/junk4999:archive')).toMatchObject({ status: 204 });
+      expect(await as('destroy', 'POST', 'queues/full/tasks', { type: 'x' })).toMatchObject({ status: 201 });
+    });
+
+    it('an archive is not tidied up by a role that may not delete', async () => {
+      const clock = (attacked.web.broker as InMemoryBroker).clock;
+      await attacked.web.broker.enqueue(
+        'old',
+        ['a', 'b', 'c'].map((id) => request({ queue: 'old', id })),
+      );
+      await as('act', 'POST', 'queues/old/tasks/a:archive');
+      clock.advance(91 * 86_400_000);
+      expect(await as('act', 'POST', 'queues/old/tasks/b:archive')).toMatchObject({ status: 204 });
+      expect(await attacked.web.broker.getTask('old', 'a')).toMatchObject({ state: 'archived' });
+      await as('destroy', 'POST', 'queues/old/tasks/c:archive');
+      expect(await attacked.web.broker.getTask('old', 'a')).toBeUndefined();
     });
 
     it('is closed when the function that should say so is wrong', async () => {
