@@ -95,11 +95,26 @@ class Search {
     while (!this.dayMatches()) {
       const { year, month, day } = this.local;
       this.begin(() => this.zone.at(year, month, day));
+      const before = this.time;
       this.addDate(0, 1);
       this.backToMidnight();
+      if (this.time <= before && this.passMissingDay(before)) return false;
       if (this.local.day === 1) return false;
     }
     return true;
+  }
+
+  /**
+   * A zone that moves across the date line leaves out a day (Pacific/Apia 2011-12-30). Go's calendar leads back from it to where
+   * the step began, and robfig/cron then never returns. Here the search goes on with the next day that the zone has.
+   *
+   * @param before where the step began
+   * @returns whether that day is in another month
+   */
+  private passMissingDay(before: number): boolean {
+    const { year, month, day } = this.zone.localTime(before);
+    for (let days = 2; this.time <= before; days++) this.goTo(this.zone.at(year, month, day + days));
+    return this.local.month !== month;
   }
 
   private dayMatches(): boolean {
