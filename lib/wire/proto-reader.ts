@@ -21,7 +21,7 @@ export const NO_BYTES: Buffer = Buffer.alloc(0);
 const RECURRING: string[] = Array.from({ length: 256 }, () => '');
 const LONGEST_RECURRING = 48;
 
-/** The bytes are exactly the characters of `text`. Never true of bytes above 0x7f, as no cached text holds their like. */
+/** The bytes are exactly the characters of `text`. Never true of bytes above 0x7f, as no kept text holds their like. */
 function spells(bytes: Buffer, start: number, text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     if (text.charCodeAt(i) !== bytes[start + i]) return false;
@@ -111,7 +111,10 @@ export class ProtoReader {
       (length * 31 + this.bytes[start]! * 7 + this.bytes[end - 1]! * 17 + this.bytes[start + (length >> 1)]!) & 255;
     const known = RECURRING[slot]!;
     if (known.length === length && spells(this.bytes, start, known)) return known;
-    return (RECURRING[slot] = this.bytes.toString('utf8', start, end));
+    const text = this.bytes.toString('utf8', start, end);
+    // One character per byte: ASCII, or U+FFFD, which equals no byte. An \u00e9 would be found for the byte 0xe9, which is no text.
+    if (text.length === length) RECURRING[slot] = text;
+    return text;
   }
 
   /** Narrows the reader to the nested message that comes next; hand the result to {@link leave} when it has been read. */

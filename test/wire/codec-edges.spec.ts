@@ -95,6 +95,16 @@ describe('text', () => {
     expect(decodeTaskMessage(bytesOf('0a02c3bf')).type).toBe('\u00ff');
   });
 
+  it('reads the same after any other text: bytes of Latin-1 are not the letters they stand for there', () => {
+    const high = Array.from({ length: 128 }, (_, low) => String.fromCharCode(low + 128));
+    for (const text of high.flatMap((first) => high.map((second) => first + second))) {
+      const latin = Buffer.concat([bytesOf('0a02'), Buffer.from(text, 'latin1')]);
+      decodeTaskMessage(Buffer.from(encodeTaskMessage(taskMessage({ type: text })))); // now a cache may know it
+      if (decodeTaskMessage(latin).type === latin.toString('utf8', 2)) continue;
+      expect.fail(`${hexOf(latin)} read as ${decodeTaskMessage(latin).type}`);
+    }
+  });
+
   it.each([42, 43, 127, 128, 16_383, 16_384, 100_000])('of %s characters has the right length', (length) => {
     for (const char of ['x', 'é', '日']) {
       const message = taskMessage({ type: char.repeat(length), headers: { k: char.repeat(length) } });
