@@ -71,6 +71,18 @@ export interface GoSchedulerEntry {
   prev: number | null;
 }
 
+/** What asynq.ParseRedisURI made of a URI; empty texts for what it does not say. */
+export interface GoAddress {
+  refused: boolean;
+  network: string;
+  addr: string;
+  db: number;
+  password: string;
+  tls: boolean;
+  master: string;
+  hosts: string[] | null;
+}
+
 /** The Go peer: also asynq's Inspector. */
 export class GoPeer extends Peer {
   queueInfo(queue: string): Promise<GoQueue> {
@@ -108,6 +120,11 @@ export class GoPeer extends Peer {
     specs: readonly { spec: string; location: string; from: number; count: number }[],
   ): Promise<{ error: string; next: number[] | null }[]> {
     return this.call('cron', { specs });
+  }
+
+  /** Where asynq.ParseRedisURI would connect to. */
+  redisURIs(uris: readonly string[]): Promise<GoAddress[]> {
+    return this.call('redisURIs', { uris });
   }
 
   schedulerEntries(): Promise<GoSchedulerEntry[]> {

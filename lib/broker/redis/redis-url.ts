@@ -78,7 +78,7 @@ const credentials = ({ username, password }: UrlParts): Pick<RedisOptions, 'user
 });
 
 function parseServer(parts: UrlParts): RedisOptions {
-  const { host, port } = parseHost(parts.hosts, 6379, 'redis uri');
+  const { host, port } = parseHost(withHost(parts.hosts), 6379, 'redis uri');
   return {
     host,
     port,
@@ -88,10 +88,14 @@ function parseServer(parts: UrlParts): RedisOptions {
   };
 }
 
+/** Without a host, or with a port alone, Go's driver connects to this machine. */
+const withHost = (hosts: string): string => (hosts === '' || /^:\d+$/.test(hosts) ? `localhost${hosts}` : hosts);
+
 function parseSocket(parts: UrlParts): RedisOptions {
   const what = 'redis socket uri';
-  if (parts.path === '') throw refuse(what, 'path does not exist', 'as in redis-socket:///var/run/redis.sock');
-  const db = parts.query.get('db') ?? '0';
+  if (!parts.path.startsWith('/'))
+    throw refuse(what, 'path does not exist', 'as in redis-socket:///var/run/redis.sock');
+  const db = parts.query.get('db') || '0';
   if (!isDatabase(db)) throw refuse(what, 'query param `db` should be a number', `not ${JSON.stringify(db)}`);
   return { path: parts.path, db: Number(db), ...credentials(parts) };
 }
@@ -103,7 +107,7 @@ function parseSentinel({ hosts, path, query, username, password }: UrlParts): Re
   return {
     sentinels: hosts.split(',').map((host) => parseHost(host, 26_379, what)),
     name,
-    db: databaseOfPath(path, what),
+    db: /^\/*$/.test(path) ? 0 : databaseOfPath(path, what), // asynq reads no path here
     ...(username !== undefined && { sentinelUsername: username }),
     ...(password !== undefined && { sentinelPassword: password }),
   };
@@ -118,7 +122,7 @@ function databaseOfPath(path: string, what: string): number {
   throw refuse(what, 'database number should be the first segment of the path', remedy);
 }
 
-const isDatabase = (text: string): boolean => /^\d{1,9}$/.test(text);
+const isDatabase = (text: string): boolean => /^\+?\d{1,9}$/.test(text);
 
 /** `host`, `host:port`, `[::1]` or `[::1]:port`. */
 export function parseHost(text: string, defaultPort: number, what: string): { host: string; port: number } {

@@ -30,6 +30,7 @@ func main() {
 	addSchedulerOperations(ops, asynq.NewInspector(redis))
 	addSchedulingOperations(ops, newSchedulers(redis))
 	addCronOperations(ops)
+	addURIOperations(ops)
 
 	out.event("ready", map[string]any{"pid": os.Getpid()})
 	if err := ops.serve(os.Stdin, out); err != nil {
