@@ -5,6 +5,15 @@ import { describe } from '../../validation.js';
 export const nanoseconds = (milliseconds: number): string => `${Math.floor(milliseconds)}000000`;
 
 /**
+ * Milliseconds since the epoch of `pending_since`, rounded down; `undefined` when there is none: anybody may have written it. Cut as
+ * text: 19 digits read as a number may be a millisecond too early.
+ */
+export function readNanoseconds(text: string): number | undefined {
+  const milliseconds = Number(text.slice(0, -6));
+  return Number.isSafeInteger(milliseconds) && milliseconds > 0 ? milliseconds : undefined;
+}
+
+/**
  * A score or a time to live: Redis stops a script half-way when it is no number, and some readers of asynq's fail on fractions.
  *
  * @throws InvalidTaskError

@@ -12,7 +12,7 @@ import {
   type SettleStatus,
 } from '../broker.js';
 import { archiveLimits } from './archive-limits.js';
-import { nanoseconds, requireSeconds } from './arguments.js';
+import { nanoseconds, readNanoseconds, requireSeconds } from './arguments.js';
 import { wasSent } from './broker-error.js';
 import { LeasedTasks } from './leased-tasks.js';
 import { LeaseScores } from './lease-scores.js';
@@ -173,13 +173,7 @@ function readTasks(queue: string, expiresAt: number, reader: PackedReader, since
   while (reader.more()) {
     const id = reader.text();
     const message = reader.view();
-    taken.add(id, expiresAt, message, since ? readSince(reader.text()) : undefined);
+    taken.add(id, expiresAt, message, since ? readNanoseconds(reader.text()) : undefined);
   }
   return taken;
-}
-
-/** Nanoseconds as text, as far as milliseconds; anybody may have written it. */
-function readSince(nanoseconds: string): number | undefined {
-  const milliseconds = Number(nanoseconds.slice(0, -6));
-  return Number.isSafeInteger(milliseconds) && milliseconds > 0 ? milliseconds : undefined;
 }

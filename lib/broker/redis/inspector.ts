@@ -11,7 +11,7 @@ import {
   type QueueNumbers,
   type StoredTask,
 } from '../inspection.js';
-import { readScore } from './arguments.js';
+import { readNanoseconds, readScore } from './arguments.js';
 import type { RedisConnections } from './connections.js';
 import { queueKeys } from './queue-keys.js';
 import type { Scripts } from './scripts.js';
@@ -86,12 +86,12 @@ export class RedisInspector implements Omit<InspectorBroker, ElsewhereMethods> {
       [keys.taskPrefix, keys.groupPrefix, String(SAMPLE), String(COUNTED_GROUPS)],
     )) as readonly (number | Buffer)[];
     const at = (index: number): number => toCount(String(reply[index]));
-    const since = String(reply[14]);
+    const since = readNanoseconds(String(reply[14]));
     return {
       ...{ pending: at(0), active: at(1), scheduled: at(2), retry: at(3), archived: at(4), completed: at(5) },
       ...{ aggregating: at(6), groups: at(7), paused: at(8) > 0, memoryUsage: at(9) },
       ...{ processed: at(10), failed: at(11), processedTotal: at(12), failedTotal: at(13) },
-      latency: since === '' ? 0 : Math.max(0, now - Math.floor(Number(since) / 1e6)),
+      latency: since === undefined ? 0 : Math.max(0, now - since),
     };
   }
 

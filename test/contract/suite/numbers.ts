@@ -58,6 +58,18 @@ export function exerciseNumbers(current: () => Driver): void {
       await driver.settle({ kind: 'requeue', lease: task.lease });
       expect((await driver.broker.describeQueue('default')).latency).toBe(250);
     });
+
+    it('measures the wait to the millisecond, at whatever millisecond it began', async () => {
+      const driver = current();
+      const latencies: number[] = [];
+      for (let i = 0; i < 60; i++) {
+        driver.clock.advance(17);
+        await driver.add();
+        latencies.push((await driver.broker.describeQueue('default')).latency);
+        await driver.settle(done(await driver.takeOne()));
+      }
+      expect(latencies).toEqual(latencies.map(() => 0));
+    });
   });
 
   describe('groups', () => {
