@@ -10,6 +10,8 @@ import { describe } from '../validation.js';
 export interface SortedPosition {
   readonly score: string;
   readonly id: Buffer;
+  /** Whether the list goes from the highest score to the lowest. */
+  readonly reverse: boolean;
 }
 
 /** After the first of these ids that is still there; the latest come first. */
@@ -35,7 +37,12 @@ export function nextAnchors(page: readonly Buffer[], before: LinePosition | unde
 
 const pack = (parts: readonly unknown[]): string => Buffer.from(JSON.stringify(parts)).toString('base64url');
 
-export const encodeSorted = ({ score, id }: SortedPosition): string => pack(['s', score, id.toString('base64')]);
+/** The letters by which cursors of sorted lists begin: lowest score first, and highest score first. */
+const FORWARD = 's';
+const BACKWARD = 'r';
+
+export const encodeSorted = ({ score, id, reverse }: SortedPosition): string =>
+  pack([reverse ? BACKWARD : FORWARD, score, id.toString('base64')]);
 
 export const encodeLine = ({ seen, anchors }: LinePosition): string =>
   pack(['l', seen, ...anchors.map((id) => id.toString('base64'))]);
@@ -44,8 +51,24 @@ export const encodeLine = ({ seen, anchors }: LinePosition): string =>
 export function decodeSorted(cursor: string | undefined): SortedPosition | undefined {
   if (cursor === undefined) return undefined;
   const [kind, score, id] = unpack(cursor);
-  if (kind !== 's' || typeof score !== 'string' || !SCORE.test(score) || typeof id !== 'string') throw foreign(cursor);
-  return { score, id: Buffer.from(id, 'base64') };
+  const known = kind === FORWARD || kind === BACKWARD;
+  if (!known || typeof score !== 'string' || !SCORE.test(score) || typeof id !== 'string') throw foreign(cursor);
+  return { score, id: Buffer.from(id, 'base64'), reverse: kind === BACKWARD };
+}
+
+/** The direction of a sorted list: that of its cursor, if it has one. @throws InvalidOptionError when another one is asked for */
+export function directionOf(position: SortedPosition | undefined, reverse: boolean | undefined): boolean {
+  if (!position) return reverse ?? false;
+  if (reverse === undefined || reverse === position.reverse) return position.reverse;
+  throw new InvalidOptionError(
+    'this cursor goes in the other direction; leave the direction out, or begin without the cursor',
+  );
+}
+
+/** @throws InvalidOptionError */
+export function requireForward(state: string, reverse: boolean | undefined): void {
+  if (reverse !== true) return;
+  throw new InvalidOptionError(`tasks that are ${state} are listed in their own order only, not from the end`);
 }
 
 /** @throws InvalidOptionError */

@@ -13,6 +13,11 @@ export interface StoredTask {
   readonly state: TaskState;
   /** Unix seconds: the score in `scheduled` or `retry`, else `undefined`. */
   readonly nextProcessAt: number | undefined;
+  /**
+   * Milliseconds since the epoch: when it last became pending. `undefined` in every other state, and where nobody wrote it down: a Go
+   * server that shuts down puts its tasks back without it.
+   */
+  readonly pendingSince: number | undefined;
   readonly result: Buffer | undefined;
 }
 
@@ -30,6 +35,11 @@ export interface ListRequest extends Place {
   readonly cursor?: string;
   /** Entries to skip, where there is no cursor. Default 0. */
   readonly offset?: number;
+  /**
+   * Highest score first, and of one score the ids backwards; not for `pending` and `active`. Default: as the cursor does, else false. A
+   * cursor goes on in its own direction only.
+   */
+  readonly reverse?: boolean;
 }
 
 export const MAX_PAGE = 1_000;
@@ -46,7 +56,7 @@ export interface DamagedEntry {
 }
 
 export interface TaskPage {
-  /** `pending` in the order they are to run, `active` in the order they were taken, all others by score and id. */
+  /** `pending` in the order they are to run, `active` in the order they were taken, all others by score and id, or the reverse. */
   readonly tasks: ListedTask[];
   readonly damaged: DamagedEntry[];
   /**

@@ -36,6 +36,7 @@ export function taskAsJson(task: TaskInfo): object {
     deadline: task.deadline ?? null,
     group: task.group,
     nextProcessAt: task.nextProcessAt ?? null,
+    pendingSince: task.pendingSince ?? null,
     isOrphaned: task.isOrphaned,
     retention: task.retention,
     completedAt: task.completedAt ?? null,

@@ -32,7 +32,7 @@ const MOST_DAYS = 91;
 
 /** One page of a list. */
 export interface TaskList {
-  /** `pending` in the order they are to run, `active` in the order they were taken, all others lowest time first. */
+  /** `pending` in the order they are to run, `active` in the order they were taken, all others lowest time first, or highest. */
   readonly tasks: TaskInfo[];
   /** Entries of the list without a readable message, by id. */
   readonly damaged: readonly DamagedEntry[];

@@ -1,4 +1,5 @@
 import { type ListRequest, MAX_PAGE, type Place } from '../broker/inspection.js';
+import { requireForward } from '../broker/cursor.js';
 import { InvalidOptionError } from '../errors.js';
 import {
   describe,
@@ -20,6 +21,11 @@ export interface ListOptions {
   readonly page?: number;
   /** The group to list; required for `aggregating`, and for nothing else. */
   readonly group?: string;
+  /**
+   * Highest time first: what was archived last, or what runs last. Completed tasks are listed by when they are deleted. Not for
+   * `pending` and `active`. Default: as the cursor does, else false, as in Go.
+   */
+  readonly newestFirst?: boolean;
 }
 
 const DEFAULT_SIZE = 30;
@@ -27,10 +33,10 @@ const DEFAULT_SIZE = 30;
 /** @throws InvalidOptionError */
 export function toListRequest(state: TaskState, options: ListOptions = {}): ListRequest {
   requireObject(options, 'the options of a list', InvalidOptionError);
-  rejectUnknownKeys(options, ['size', 'cursor', 'page', 'group'], 'list option', InvalidOptionError);
-  const { size = DEFAULT_SIZE, cursor, page, group } = options;
+  rejectUnknownKeys(options, ['size', 'cursor', 'page', 'group', 'newestFirst'], 'list option', InvalidOptionError);
+  const { size = DEFAULT_SIZE, cursor, page, group, newestFirst } = options;
   requireInteger(size, 'size', InvalidOptionError, { least: 1, most: MAX_PAGE });
-  const place = toPlace(state, group);
+  const place = { ...toPlace(state, group), ...toDirection(state, newestFirst) };
   if (cursor !== undefined && page !== undefined) {
     throw new InvalidOptionError('give a cursor or a page, not both: they would name two places');
   }
@@ -38,6 +44,18 @@ export function toListRequest(state: TaskState, options: ListOptions = {}): List
   if (page === undefined) return { ...place, size };
   return { ...place, size, offset: size * (requirePositiveInteger(page, 'page', InvalidOptionError) - 1) };
 }
+
+/** @throws InvalidOptionError */
+export function toDirection(state: TaskState, newestFirst: unknown): Pick<ListRequest, 'reverse'> {
+  if (newestFirst === undefined) return {};
+  if (typeof newestFirst !== 'boolean') {
+    throw new InvalidOptionError(`newestFirst must be true or false, not ${describe(newestFirst)}`);
+  }
+  requireForward(state, isLine(state) && newestFirst);
+  return { reverse: newestFirst };
+}
+
+const isLine = (state: TaskState): boolean => state === 'pending' || state === 'active';
 
 export type PageOptions = Pick<ListOptions, 'size' | 'page'>;
 

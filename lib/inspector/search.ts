@@ -1,9 +1,9 @@
-import type { DamagedEntry, InspectorBroker, ListedTask, Place } from '../broker/inspection.js';
+import type { DamagedEntry, InspectorBroker, ListedTask, ListRequest, Place } from '../broker/inspection.js';
 import { InvalidOptionError } from '../errors.js';
 import type { TaskInfo } from '../task/info.js';
 import { rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
-import { toPlace } from './list-options.js';
+import { toDirection, toPlace } from './list-options.js';
 
 /** What to look for: at least one of the first four. A task must fit all that are given. */
 export interface SearchOptions {
@@ -21,6 +21,8 @@ export interface SearchOptions {
   readonly scan?: number;
   /** Where the search before ended: its `cursor`. */
   readonly cursor?: string;
+  /** Highest time first, as in a list. Default: as the cursor does, else false. */
+  readonly newestFirst?: boolean;
 }
 
 export interface SearchResult {
@@ -46,7 +48,7 @@ const STEP = 500;
 const MOST_BYTES = 16 * 1024 * 1024;
 
 interface Search {
-  readonly place: Place;
+  readonly place: Place & Pick<ListRequest, 'reverse'>;
   readonly scan: number;
   readonly cursor: string | undefined;
   readonly fits: (task: ListedTask) => boolean;
@@ -56,15 +58,15 @@ interface Search {
 /** @throws InvalidOptionError */
 export function toSearch(state: TaskState, options: SearchOptions): Search {
   requireObject(options, 'the options of a search', InvalidOptionError);
-  const known = [...CRITERIA, 'group', 'scan', 'cursor'];
+  const known = [...CRITERIA, 'group', 'scan', 'cursor', 'newestFirst'];
   rejectUnknownKeys(options, known, 'search option', InvalidOptionError);
-  const { type = '', id = '', payload = '', error = '', group, scan = DEFAULT_SCAN, cursor } = options;
+  const { type = '', id = '', payload = '', error = '', group, scan = DEFAULT_SCAN, cursor, newestFirst } = options;
   const given = CRITERIA.filter((name) => options[name] !== undefined);
   for (const name of given) requireNonBlank(options[name], name, InvalidOptionError);
   if (given.length === 0) throw new InvalidOptionError(`nothing to search for; give one of ${CRITERIA.join(', ')}`);
   if (cursor !== undefined) requireNonBlank(cursor, 'cursor', InvalidOptionError);
   return {
-    place: toPlace(state, group),
+    place: { ...toPlace(state, group), ...toDirection(state, newestFirst) },
     scan: requireInteger(scan, 'scan', InvalidOptionError, { least: 1, most: MOST_SCANNED }),
     cursor,
     fits: ({ message }) =>

@@ -48,12 +48,13 @@ export interface RunningTask {
 
 /** @param clock tells when pending tasks are due: now */
 export function viewTask(task: StoredTask | ListedTask, clock: Clock): TaskInfo {
-  const { message, state, result, nextProcessAt } = task;
+  const { message, state, result, nextProcessAt, pendingSince } = task;
   const due = nextProcessAt === undefined ? undefined : nextProcessAt * 1000;
   return toTaskInfo(message, {
     state,
     result,
     nextProcessAt: state === 'pending' ? clock.now() : due,
+    pendingSince,
     isOrphaned: 'orphaned' in task && task.orphaned,
   });
 }

@@ -11,7 +11,10 @@ export interface TaskInfo {
   readonly headers: Readonly<Record<string, string>>;
   readonly state: TaskState;
   readonly maxRetry: number;
-  /** Failures so far. */
+  /**
+   * Retries used so far, of `maxRetry`: failed attempts after which the task was to be tried again. The attempt that archives it is not
+   * among them, so that after the last of them this is `maxRetry`, and the attempts were one more.
+   */
   readonly retried: number;
   /** Text of the last failure; empty when there was none. */
   readonly lastErr: string;
@@ -23,6 +26,11 @@ export interface TaskInfo {
   readonly group: string;
   /** When the task is due: the time asked for when it is delayed, now when it is pending; else `undefined`. */
   readonly nextProcessAt: Date | undefined;
+  /**
+   * Since when a pending task waits for a server to take it; `undefined` in every other state, and where that is not known: a Go
+   * server that shuts down puts its tasks back without it.
+   */
+  readonly pendingSince: Date | undefined;
   /** Active, but leased by no server: its server died. Only a listing of active tasks can tell. */
   readonly isOrphaned: boolean;
   /** Milliseconds the task is kept after success. */
@@ -37,6 +45,8 @@ export interface TaskStanding {
   readonly state: TaskState;
   /** Milliseconds since the epoch. */
   readonly nextProcessAt: number | undefined;
+  /** Milliseconds since the epoch. */
+  readonly pendingSince?: number | undefined;
   readonly result?: Buffer | undefined;
   readonly isOrphaned?: boolean;
 }
@@ -60,6 +70,7 @@ export function toTaskInfo(message: TaskMessage, standing: TaskStanding): TaskIn
     deadline: toDate(message.deadline),
     group: message.groupKey,
     nextProcessAt: standing.nextProcessAt === undefined ? undefined : new Date(standing.nextProcessAt),
+    pendingSince: standing.pendingSince === undefined ? undefined : new Date(standing.pendingSince),
     isOrphaned: standing.isOrphaned ?? false,
     retention: message.retention * 1000,
     completedAt: toDate(message.completedAt),

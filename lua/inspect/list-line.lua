@@ -12,7 +12,7 @@
 --   6… anchors: ids to go on after, the best first; none where the list begins
 -- Returns
 --   1 when more follow, how far from the front the last one is, and the tasks packed as
---   [id, orphaned ('1' or ''), message, result, …] or [id, …]
+--   [id, mark, message, result, …] or [id, …]; the mark is '1' for an orphan, and since when a pending task waits, in nanoseconds
 --
 -- Uses shared/stored.lua
 
@@ -50,16 +50,16 @@ for i = #ids, 1, -1 do
   if budget == 0 then
     listed[n + 1] = id
   else
-    local message, result = stored(ARGV[1] .. id)
+    local message, result, since = stored(ARGV[1] .. id)
     budget = budget - #message - #result
     if budget <= 0 and count > 0 then break end
     budget = math.max(budget, 1)
-    local orphaned = ''
+    local mark = since
     if ARGV[4] ~= '' then
       local ends = call('ZSCORE', KEYS[2], id)
-      if not ends or tonumber(ends) <= tonumber(ARGV[4]) then orphaned = '1' end
+      mark = (not ends or tonumber(ends) <= tonumber(ARGV[4])) and '1' or ''
     end
-    listed[n + 1], listed[n + 2], listed[n + 3], listed[n + 4] = id, orphaned, message, result
+    listed[n + 1], listed[n + 2], listed[n + 3], listed[n + 4] = id, mark, message, result
   end
   count = count + 1
 end

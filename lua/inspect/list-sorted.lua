@@ -1,4 +1,4 @@
--- Lists tasks of a sorted set, lowest score first: InspectorBroker.listTasks.
+-- Lists tasks of a sorted set, lowest score first or highest: InspectorBroker.listTasks.
 --
 -- KEYS
 --   1 sorted
@@ -9,12 +9,14 @@
 --   4 offset: how many to skip, where the list begins
 --   5 score: of the entry to go on after; '' where the list begins
 --   6 after: its id
+--   7 reverse: '1' lists the highest score first
 -- Returns
 --   1 when more follow, and the tasks packed as [id, score, message, result, …] or [id, score, …]
 --
 -- Uses shared/stored.lua
 
-local call, sorted, budget = redis.call, KEYS[1], tonumber(ARGV[3])
+local call, sorted, budget, reverse = redis.call, KEYS[1], tonumber(ARGV[3]), ARGV[7] == '1'
+local size = call('ZCARD', sorted)
 
 -- Whether a member comes after the id, in the order of their bytes; Lua's own comparison depends on the locale.
 local function comes_after(member, id)
@@ -25,22 +27,29 @@ local function comes_after(member, id)
   return #member > #id
 end
 
--- The rank after (score, id), whether or not that entry is still there: by halves among the entries of the same score.
+-- Where the list goes on after (score, id), whether or not that entry is still there: by halves among the entries of the same score,
+-- whose order is the same in both directions. Backwards, ranks are counted from the end.
+local function is_beyond(member, id)
+  if reverse then return not comes_after(id, member) end
+  return comes_after(member, id)
+end
+
 local first = tonumber(ARGV[4])
 if ARGV[5] ~= '' then
   local low, high = call('ZCOUNT', sorted, '-inf', '(' .. ARGV[5]), call('ZCOUNT', sorted, '-inf', ARGV[5])
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if comes_after(call('ZRANGE', sorted, middle, middle)[1], ARGV[6]) then
+    if is_beyond(call('ZRANGE', sorted, middle, middle)[1], ARGV[6]) then
       high = middle
     else
       low = middle + 1
     end
   end
-  first = low
+  first = reverse and size - low or low
 end
 
-local entries = call('ZRANGE', sorted, first, first + tonumber(ARGV[2]) - 1, 'WITHSCORES')
+local range = reverse and 'ZREVRANGE' or 'ZRANGE'
+local entries = call(range, sorted, first, first + tonumber(ARGV[2]) - 1, 'WITHSCORES')
 local listed, count = entries, #entries / 2
 if budget > 0 then
   listed, count = {}, 0
@@ -53,4 +62,4 @@ if budget > 0 then
     count = count + 1
   end
 end
-return { call('ZCARD', sorted) > first + count and 1 or 0, cmsgpack.pack(listed) }
+return { size > first + count and 1 or 0, cmsgpack.pack(listed) }

@@ -1,5 +1,5 @@
--- The message and the result of a task, each '' when it is not there or the key is no hash.
+-- The message, the result and the pending_since of a task, each '' when it is not there or the key is no hash.
 local function stored(key)
-  local fields = redis.pcall('HMGET', key, 'msg', 'result')
-  return fields[1] or '', fields[2] or ''
+  local fields = redis.pcall('HMGET', key, 'msg', 'result', 'pending_since')
+  return fields[1] or '', fields[2] or '', fields[3] or ''
 end

@@ -30,7 +30,7 @@ describe('the command line', () => {
 
     it.each([
       ['active', 'active     email:active  {"id":"active"}  no'],
-      ['pending', 'pending  email:pending  {"id":"pending"}'],
+      ['pending', 'pending  email:pending  {"id":"pending"}  now'],
       ['scheduled', 'scheduled  email:scheduled  {"id":"scheduled"}  in 1h0m0s'],
       [
         'retry',
@@ -74,7 +74,13 @@ describe('the command line', () => {
         ...{ id: 'completed', queue: 'default', type: 'email:completed', state: 'completed' },
         ...{ payload: '{"id":"completed"}', payloadEncoding: 'utf8', headers: {}, group: '' },
         ...{ maxRetry: 25, retried: 0, lastErr: '', lastFailedAt: null, timeout: 1_800_000, deadline: null },
-        ...{ nextProcessAt: null, isOrphaned: false, retention: 3_600_000, completedAt: '2030-06-15T12:00:00.000Z' },
+        ...{
+          nextProcessAt: null,
+          pendingSince: null,
+          isOrphaned: false,
+          retention: 3_600_000,
+          completedAt: '2030-06-15T12:00:00.000Z',
+        },
         ...{ result: '{"ok":true}', resultEncoding: 'utf8' },
       });
       expect(await run('task inspect -q default -i nobody')).toEqual({
@@ -281,6 +287,40 @@ describe('the command line', () => {
     });
   });
 
+  it('lists what has ended newest first, and what is to run in its order, unless told otherwise', async () => {
+    const { broker, clock } = fixture;
+    for (const id of ['a', 'b', 'c']) {
+      await broker.enqueue('default', [request({ id })]);
+      await broker.moveTasks('default', 'archive', [id]);
+      await broker.enqueue('default', [request({ id: `${id}-later` }, { processAt: fixture.now + 60 })]);
+      clock.advance(1000);
+    }
+    const listed = async (more: string) => {
+      const { status, stdout, stderr } = await run(`task list -q default ${more}`);
+      expect(status).toBe(0);
+      const ids = stdout.split('\n').slice(1, -1).map((row) => row.split(' ')[0]!); // prettier-ignore
+      return [ids, /--cursor (\S+)/.exec(stderr)?.[1]] as const;
+    };
+    const [newest, cursor] = await listed('-s archived --size 2');
+    expect(newest).toEqual(['c', 'b']);
+    expect((await listed(`-s archived --cursor ${cursor}`))[0]).toEqual(['a']);
+    expect((await listed('-s archived --order oldest'))[0]).toEqual(['a', 'b', 'c']);
+    expect((await listed('-s archived --page 2 --size 2'))[0]).toEqual(['a']);
+    expect((await listed('-s scheduled'))[0]).toEqual(['a-later', 'b-later', 'c-later']);
+    expect((await listed('-s scheduled --order newest'))[0]).toEqual(['c-later', 'b-later', 'a-later']);
+    expect(await run('task list -q default -s pending --order newest')).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('in their own order only'),
+    });
+  });
+
+  it('tells since when a pending task waits', async () => {
+    await fixture.broker.enqueue('default', [request({ id: 'late' })]);
+    fixture.clock.advance(200_000);
+    expect(await lines('task inspect -q default -i late')).toContain('Pending since: 2030-06-15T12:00:00Z (3m20s ago)');
+    expect((await lines('task list -q default -s pending'))[1]).toMatch(/3m20s ago$/);
+  });
+
   it('lets nothing out of Redis reach the terminal as it is', async () => {
     const evil = '\u001b[2J\u202e\u009b31mx\n';
     const task = request({
@@ -315,8 +355,8 @@ describe('the command line', () => {
       expect(text).toMatch(/\\(x1b|u001b)\[2J|日本/);
     }
     const [head, wide] = outputs[5]!.stdout.split('\n');
-    expect(head).toBe('ID    Type  Payload');
-    expect(wide).toBe(`wide  x     ${'日本'.repeat(11)}日…`);
+    expect(head).toMatch(/^ID    Type  Payload {20,}Pending$/);
+    expect(wide).toBe(`wide  x     ${'日本'.repeat(9)}日…  now`);
     expect(outputs[2]!.stdout).toContain('\u001b[1m');
   });
 

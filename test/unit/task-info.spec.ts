@@ -19,7 +19,10 @@ describe('toTaskInfo', () => {
       groupKey: 'g',
       headers: { a: 'b' },
     });
-    const standing = { state: 'completed', nextProcessAt: 5, result: Buffer.from('r'), isOrphaned: true } as const;
+    const standing = {
+      ...({ state: 'completed' } as const),
+      ...{ nextProcessAt: 5, pendingSince: 7, result: Buffer.from('r'), isOrphaned: true },
+    };
     expect(toTaskInfo(stored, standing)).toEqual({
       id: 'id1',
       type: 't',
@@ -35,6 +38,7 @@ describe('toTaskInfo', () => {
       deadline: new Date(1_700_003_600_000),
       group: 'g',
       nextProcessAt: new Date(5),
+      pendingSince: new Date(7),
       isOrphaned: true,
       retention: 3_600_000,
       completedAt: new Date(1_700_000_100_000),

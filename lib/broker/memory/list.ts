@@ -1,5 +1,13 @@
 import { floorSeconds } from '../../clock.js';
-import { decodeLine, decodeSorted, encodeLine, encodeSorted, nextAnchors } from '../cursor.js';
+import {
+  decodeLine,
+  decodeSorted,
+  directionOf,
+  encodeLine,
+  encodeSorted,
+  nextAnchors,
+  requireForward,
+} from '../cursor.js';
 import type { IdPage, ListRequest, ListedTask, Place, TaskPage } from '../inspection.js';
 import { type QueueStore, wellFormed } from './queue-store.js';
 import { SortedSet } from './sorted-set.js';
@@ -28,16 +36,20 @@ export function placeOf(store: QueueStore, { state, group = '' }: Place): Sorted
   return store[state as 'scheduled' | 'retry' | 'archived' | 'completed'];
 }
 
-function listSorted(set: SortedSet, { cursor, offset = 0, size }: ListRequest): IdPage {
+function listSorted(set: SortedSet, { cursor, offset = 0, size, reverse: wanted }: ListRequest): IdPage {
   const position = decodeSorted(cursor);
-  const from = position ? set.after({ id: position.id.toString(), score: scoreOf(position.score) }) : set;
+  const reverse = directionOf(position, wanted);
+  const after = position && { id: position.id.toString(), score: scoreOf(position.score) };
+  const from = reverse ? set.backwards(after) : after ? set.after(after) : set;
   const page = slice(from, position ? 0 : offset, size + 1);
   const last = page[size - 1];
-  const next = page.length > size && last && encodeSorted({ score: spell(last.score), id: Buffer.from(last.id) });
+  const next =
+    page.length > size && last && encodeSorted({ score: spell(last.score), id: Buffer.from(last.id), reverse });
   return { ids: page.slice(0, size).map(({ id }) => id), cursor: next || undefined };
 }
 
-function listLine(store: QueueStore, { state, cursor, offset = 0, size }: ListRequest): IdPage {
+function listLine(store: QueueStore, { state, cursor, offset = 0, size, reverse }: ListRequest): IdPage {
+  requireForward(state, reverse);
   const position = decodeLine(cursor);
   const anchors = position?.anchors.map(String) ?? [];
   const line = state === 'pending' ? store.pending : activeInOrder(store);

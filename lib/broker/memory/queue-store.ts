@@ -157,6 +157,7 @@ export class QueueStore {
         message: readMessage(record),
         state: record.state,
         nextProcessAt: this.scheduled.score(id) ?? this.retry.score(id),
+        pendingSince: record.pendingSince === undefined ? undefined : Math.floor(record.pendingSince),
         result: record.result && Buffer.from(record.result),
       }
     );

@@ -95,6 +95,13 @@ export class SortedSet implements Iterable<Scored> {
     }
   }
 
+  /** From the highest to the lowest; what comes before this entry, whether or not it is (still) there. */
+  *backwards(entry?: Scored): Iterable<Scored> {
+    for (let at = entry ? this.chunkOf(entry) : this.chunks.length - 1; at >= 0; at--) {
+      for (const other of this.chunks[at]?.toReversed() ?? []) if (!entry || compare(other, entry) < 0) yield other;
+    }
+  }
+
   /** The first chunk whose last entry does not come before this one; the last chunk for an entry beyond all. */
   private chunkOf(entry: Scored): number {
     let low = 0;

@@ -17,7 +17,7 @@ import { queueKeys } from './queue-keys.js';
 import type { Scripts } from './scripts.js';
 import { slotOf } from './slot.js';
 
-type Reply = readonly [message: Buffer, state: Buffer, result: Buffer, score: Buffer, hasResult: number];
+type Reply = readonly [message: Buffer, state: Buffer, result: Buffer, score: Buffer, hasResult: number, since: Buffer];
 
 /** Tasks of each state that are weighed. */
 const SAMPLE = 20;
@@ -111,13 +111,14 @@ export class RedisInspector implements Omit<InspectorBroker, ElsewhereMethods> {
     const keys = this.keyspace.queue(queue);
     const reply = await this.scripts.run('monitor', 'getTask', [keys.task(id), keys.scheduled, keys.retry], [id]);
     if ((reply as unknown[]).length === 0) return undefined;
-    const [bytes, stateText, result, score, hasResult] = reply as Reply;
+    const [bytes, stateText, result, score, hasResult, since] = reply as Reply;
     const state = TASK_STATES.find((known) => known === stateText.toString());
     if (state === undefined) return undefined;
     return {
       message: decodeTaskMessage(bytes),
       state,
       nextProcessAt: score.length > 0 ? readScore(score.toString()) : undefined,
+      pendingSince: state === 'pending' ? readNanoseconds(since.toString()) : undefined,
       result: hasResult === 1 ? result : undefined,
     };
   }

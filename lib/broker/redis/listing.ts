@@ -2,9 +2,17 @@ import { type Clock, floorSeconds } from '../../clock.js';
 import { UndecodableMessageError } from '../../errors.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
-import { decodeLine, decodeSorted, encodeLine, encodeSorted, nextAnchors } from '../cursor.js';
+import {
+  decodeLine,
+  decodeSorted,
+  directionOf,
+  encodeLine,
+  encodeSorted,
+  nextAnchors,
+  requireForward,
+} from '../cursor.js';
 import type { DamagedEntry, IdPage, ListedTask, ListRequest, Place, TaskPage } from '../inspection.js';
-import { readScore } from './arguments.js';
+import { readNanoseconds, readScore } from './arguments.js';
 import { PackedReader } from './packed-reader.js';
 import type { Argument } from './script-command.js';
 import type { Scripts } from './scripts.js';
@@ -14,7 +22,7 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 
 interface Entry {
   readonly id: Buffer;
-  /** The score, or '1' for an orphan; '' otherwise. */
+  /** The score; of an active task '1' for an orphan; of a pending one since when it waits, in nanoseconds. '' where there is none. */
   readonly mark: string;
   readonly message: Buffer;
   readonly result: Buffer;
@@ -61,6 +69,7 @@ export class RedisListing {
 
   private async listLine(keys: QueueKeys, request: ListRequest, argv: Argument[]): Promise<RawPage> {
     const { state, cursor, offset = 0 } = request;
+    requireForward(state, request.reverse);
     const position = decodeLine(cursor);
     const line = state === 'pending' ? keys.pending : keys.active;
     const cutoff = state === 'pending' ? '' : String(floorSeconds(this.clock.now()));
@@ -78,12 +87,13 @@ export class RedisListing {
 
   private async listSorted(keys: QueueKeys, request: ListRequest, argv: Argument[]): Promise<RawPage> {
     const position = decodeSorted(request.cursor);
-    const further = [String(request.offset ?? 0), position?.score ?? '', position?.id ?? ''];
+    const reverse = directionOf(position, request.reverse);
+    const further = [String(request.offset ?? 0), position?.score ?? '', position?.id ?? '', reverse ? '1' : ''];
     const reply = await this.scripts.run('monitor', 'listSorted', [sortedKey(keys, request)], [...argv, ...further]);
     const [more, packed] = reply as [number, Buffer];
     const entries = readEntries(packed, argv[2] === '0' ? ['id', 'mark'] : ['id', 'mark', 'message', 'result']);
     const last = entries.at(-1);
-    const cursor = more === 1 && last ? encodeSorted({ score: last.mark, id: last.id }) : undefined;
+    const cursor = more === 1 && last ? encodeSorted({ score: last.mark, id: last.id, reverse }) : undefined;
     return { entries, cursor };
   }
 }
@@ -119,6 +129,7 @@ function read(id: string, { mark, message: bytes, result }: Entry, { state }: Pl
     message,
     state,
     nextProcessAt: delayed ? readScore(mark) : undefined,
+    pendingSince: state === 'pending' ? readNanoseconds(mark) : undefined,
     result: result.length > 0 ? result : undefined,
     orphaned: state === 'active' && mark === '1',
   };

@@ -124,7 +124,7 @@ export const SCRIPTS = {
   listSorted: {
     file: 'inspect/list-sorted',
     keys: ['sorted'],
-    argv: ['taskPrefix', 'size', 'bytes', 'offset', 'score', 'after'],
+    argv: ['taskPrefix', 'size', 'bytes', 'offset', 'score', 'after', 'reverse'],
   },
   listLine: {
     file: 'inspect/list-line',

@@ -4,6 +4,7 @@ import { taskAsJson } from '../json.js';
 import type { Column } from '../table.js';
 import { describeBytes } from '../text.js';
 import { addCommand, type Frame } from '../tree.js';
+import { directionOf, type Order, ORDERS } from '../order.js';
 import { groupOption, idOption, jsonOption, pageOptions, positive, queueOption, stateOption } from '../values.js';
 import { formatDistance, formatDuration, formatMoment, formatTime } from '../when.js';
 import type { TaskList } from '../../inspector/inspector.js';
@@ -16,6 +17,7 @@ interface ListFlags extends Pick<SearchOptions, (typeof CRITERIA)[number] | 'gro
   readonly queue: string;
   readonly state: TaskState;
   readonly page?: number;
+  readonly order?: Order;
   readonly size: number;
   readonly json?: boolean;
 }
@@ -29,6 +31,7 @@ export function addTaskReading(group: Command, frame: Frame): void {
     summary: 'list the tasks of a state, page by page, or search them',
     details:
       'Pages shift while tasks come and go; a cursor, told at the end of a page that is not the last, goes on after it all the same. ' +
+      'Archived and completed tasks come newest first, the others in the order in which they are to run. ' +
       'With any of --type, --id, --payload and --error it looks at --scan tasks and shows all that fit.',
     options: [
       queueOption(),
@@ -36,6 +39,7 @@ export function addTaskReading(group: Command, frame: Frame): void {
       groupOption(),
       ...pageOptions(),
       new Option('--cursor <cursor>', 'go on after the page or search that told it').conflicts('page'),
+      new Option('--order <order>', 'by time; with a cursor as the page before').choices([...ORDERS]),
       new Option('--type <prefix>', 'search: how the type begins'),
       new Option('--id <prefix>', 'search: how the id begins'),
       new Option('--payload <text>', 'search: text in the payload'),
@@ -83,15 +87,16 @@ async function listTasks(call: Call<ListFlags>): Promise<void> {
 
 async function findTasks(call: Call<ListFlags>): Promise<TaskList | SearchResult> {
   const { queue, state, group, page, size, cursor, scan } = call.options;
+  const direction = directionOf(state, call.options);
   const wanted = CRITERIA.filter((name) => call.options[name] !== undefined);
   if (wanted.length === 0) {
     if (scan !== undefined)
       throw new CommandLineError('--scan is for a search; add --type, --id, --payload or --error');
-    return (await call.inspector()).listTasks(queue, state, { size, page, group, cursor });
+    return (await call.inspector()).listTasks(queue, state, { size, page, group, cursor, ...direction });
   }
   if (page !== undefined) throw new CommandLineError('a search has no pages; go on with --cursor');
   const criteria = Object.fromEntries(wanted.map((name) => [name, call.options[name]]));
-  return (await call.inspector()).searchTasks(queue, state, { ...criteria, group, scan, cursor });
+  return (await call.inspector()).searchTasks(queue, state, { ...criteria, group, scan, cursor, ...direction });
 }
 
 type Columns = readonly Column<TaskInfo>[];
@@ -105,7 +110,7 @@ function columnsOf(state: TaskState, now: number): Columns {
   ];
   const further: Readonly<Record<TaskState, Columns>> = {
     active: [{ title: 'Orphaned', cell: ({ isOrphaned }) => (isOrphaned ? 'yes' : 'no') }],
-    pending: [],
+    pending: [{ title: 'Pending', cell: ({ pendingSince }) => formatDistance(pendingSince, now) }],
     scheduled: [{ title: 'Process', cell: ({ nextProcessAt }) => formatDistance(nextProcessAt, now) }],
     retry: [
       { title: 'Next Retry', cell: ({ nextProcessAt }) => formatDistance(nextProcessAt, now) },
@@ -147,7 +152,9 @@ async function inspectTask(call: Call<{ queue: string; id: string; json?: boolea
         .join(', '),
     ],
     ['Group', task.group],
-    ['Next process time', formatMoment(task.nextProcessAt, now)],
+    // A pending task is due now, whenever one asks: what counts is since when it waits.
+    ['Next process time', task.state === 'pending' ? '' : formatMoment(task.nextProcessAt, now)],
+    ['Pending since', formatMoment(task.pendingSince, now)],
     ['Timeout', task.timeout ? formatDuration(task.timeout) : ''],
     ['Deadline', formatTime(task.deadline)],
     ['Last failure', formatMoment(task.lastFailedAt, now)],

@@ -96,7 +96,7 @@ export function taskColumns(state: TaskState, now: number): readonly GridColumn<
   const payload = column('PAYLOAD', 7, (task) => excerpt(task.payload), { least: 16 });
   const error = column('LAST ERROR', 3, ({ lastErr }) => lastErr.slice(0, 300), { least: 16, tone: () => 'bad' });
   const further: Readonly<Record<TaskState, readonly GridColumn<Row>[]>> = {
-    pending: [payload],
+    pending: [column('PENDING', 2, ({ pendingSince }) => formatDistance(pendingSince, now)), payload],
     active: [
       column('LEASE', 2, ({ isOrphaned }) => (isOrphaned ? 'orphaned' : 'held'), {
         tone: ({ task }) => (task?.isOrphaned ? 'bad' : 'dim'),

@@ -3,6 +3,7 @@ import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
 import type { TaskInfo } from '../../task/info.js';
 import { explain, isAboutOne } from '../failures.js';
+import { directionOf } from '../order.js';
 import { type Deed, type Outcome, outcomeOf, type QueueDeed, type TaskDeed } from './deeds.js';
 import { queuesOf, type Row } from './model.js';
 import type { Aim, Answer, Answers, Query } from './query.js';
@@ -70,11 +71,16 @@ export class Source {
     const { cursor, jump } = page;
     const { state, group } = place;
     if (criteria) {
-      const found = await this.inspector.searchTasks(queue, state, { ...criteria, group, cursor });
+      const found = await this.inspector.searchTasks(queue, state, {
+        ...criteria,
+        group,
+        cursor,
+        ...directionOf(state, page),
+      });
       return { rows: toRows(found), cursor: found.cursor, scanned: found.scanned };
     }
     const where = jump ? { page: jump.page, size: jump.size } : { cursor, size: Math.min(height, 1000) };
-    const list = await this.inspector.listTasks(queue, state, { ...where, group });
+    const list = await this.inspector.listTasks(queue, state, { ...where, group, ...directionOf(state, page) });
     return { rows: toRows(list), cursor: list.cursor, scanned: 0 };
   }
 

@@ -48,6 +48,7 @@ function fieldsOf(task: TaskInfo, now: number): (readonly [title: string, value:
     ['State', task.isOrphaned ? `${task.state}, orphaned: its server is gone` : task.state],
     ['Group', task.group],
     ['Next process', task.state === 'pending' ? '' : moment(task.nextProcessAt, now)],
+    ['Pending since', moment(task.pendingSince, now)],
     ['Retried', `${task.retried} of ${task.maxRetry}`],
     ['Last failure', moment(task.lastFailedAt, now)],
     ['Timeout', task.timeout ? formatSpan(task.timeout) : ''],

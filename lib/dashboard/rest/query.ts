@@ -1,3 +1,4 @@
+import { BadRequest } from './api-error.js';
 import type { QueryParameter } from './route.js';
 
 const DEFAULT_SIZE = 20;
@@ -12,6 +13,21 @@ export const CURSOR_PARAMETER: QueryParameter = {
   name: 'cursor',
   description: 'the next_cursor of the page before; then `page` is passed over',
 };
+
+export const ORDER_PARAMETER: QueryParameter = {
+  name: 'order',
+  description:
+    '`newest` or `oldest`: by time, which for completed tasks is when they are deleted. Not for pending and active ones. ' +
+    'Default `oldest`, as in asynqmon; with a cursor the order of the page before',
+};
+
+/** The order asked for; `undefined` when none is. @throws BadRequest */
+export function orderOf(query: URLSearchParams): { newestFirst?: boolean } {
+  const order = query.get('order');
+  if (order === null || order === '') return {};
+  if (order === 'newest' || order === 'oldest') return { newestFirst: order === 'newest' };
+  throw new BadRequest(`order is ${JSON.stringify(order)}; it must be newest or oldest`);
+}
 
 /** A whole number of at least 1; what is none counts as not given, as in asynqmon. */
 export function positive(query: URLSearchParams, name: string): number | undefined {

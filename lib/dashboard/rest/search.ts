@@ -1,7 +1,7 @@
 import type { DamagedEntry } from '../../broker/inspection.js';
 import type { TaskInfo } from '../../task/info.js';
 import type { Dashboard } from '../dashboard.js';
-import { given, positive } from './query.js';
+import { given, orderOf, positive } from './query.js';
 import type { Call } from './route.js';
 import { showListed, type Workers } from './shapes/listed-task.js';
 import { placeOf, type TaskState } from './task-states.js';
@@ -45,7 +45,7 @@ export async function search(dashboard: Dashboard, state: TaskState, call: Call,
   let text = 0;
   do {
     const step = Math.min(STEP, scan - answer.scanned);
-    const options = { ...criteria, scan: step, cursor: answer.next_cursor ?? undefined, group };
+    const options = { ...criteria, scan: step, cursor: answer.next_cursor ?? undefined, group, ...orderOf(query) };
     const found = await dashboard.inspector.searchTasks(params.queue!, state, options);
     const seen = found.tasks.filter((task) => maySayIt(dashboard, task, criteria));
     const shown = seen.map((task) => showListed(dashboard, task, workers));

@@ -67,7 +67,7 @@ describe('the views of the dashboard', () => {
   });
 
   it.each([
-    ['pending', /^pending +email:pending +\{"id":"pending"\}$/],
+    ['pending', /^pending +email:pending +1m30s ago +\{"id":"pending"\}$/],
     ['active', /^active +email:active +orphaned +\{"id":"active"\}$/],
     ['scheduled', /^scheduled +email:scheduled +in 58m30s +\{"id":"scheduled"\}$/],
     ['retry', /^retry +email:retry +30s ago +1\/25 +connect ECONNREFUSED +\{"id":"retry"\}$/],
@@ -140,7 +140,7 @@ describe('the views of the dashboard', () => {
     await dash.broker.enqueue('default', [request({ id: 'bytes', payload })]);
     await dash.read();
     await dash.press('enter', 'enter');
-    expect(dash.text).toMatch(/bytes +test:task +\(40 bytes\)/);
+    expect(dash.text).toMatch(/bytes +test:task +now +\(40 bytes\)/);
     await dash.press('G', 'enter');
     expect(dash.text).toContain('000000  00 25 4a 6f 94 b9 de 03 28 4d 72 97 bc e1 06 2b  .%Jo....(Mr....+');
     await dash.press('h', 'h', 'j', 'j', 'j', 'l', 'l');

@@ -77,6 +77,27 @@ export function exerciseListing(current: () => Driver): void {
       expect(await all(driver, { state: 'scheduled' }, 1)).toEqual(['w', 'y', 'z', 'ü', '\uffee', '🎉', 'x']);
     });
 
+    it('tells since when a task is pending, and from then on again when it is put back', async () => {
+      const driver = current();
+      await addAll(driver, ['first']);
+      const since = driver.clock.now();
+      driver.clock.advance(90_500);
+      await addAll(driver, ['second']);
+      const list = async () =>
+        (await driver.broker.listTasks('default', { state: 'pending', size: 5 })).tasks.map(
+          ({ message, pendingSince }) => [message.id, pendingSince],
+        );
+      expect(await list()).toEqual([
+        ['first', since],
+        ['second', since + 90_500],
+      ]);
+      expect(await driver.broker.getTask('default', 'first')).toMatchObject({ pendingSince: since });
+      const task = await driver.takeOne();
+      expect(await driver.broker.getTask('default', 'first')).toMatchObject({ pendingSince: undefined });
+      await driver.settle({ kind: 'requeue', lease: task.lease });
+      expect((await list())[0]).toEqual(['first', since + 90_500]);
+    });
+
     it('tells which active tasks nobody holds any more', async () => {
       const driver = current();
       await driver.lend({ id: 'old' });
@@ -195,6 +216,87 @@ export function exerciseListing(current: () => Driver): void {
         if (driver.now % 3 === 0) await driver.settle(archival(await driver.lend()));
       });
       expect(seen.slice(0, 7)).toEqual(IDS);
+    });
+  });
+
+  describe('from the other end', () => {
+    const backwards = async (driver: Driver, state: Place['state'], size: number, cursor?: string, offset?: number) => {
+      const request = { state, size, cursor, offset, reverse: true };
+      const { tasks, cursor: next } = await driver.broker.listTasks('default', request);
+      return [tasks.map(({ message }) => message.id), next] as const;
+    };
+
+    it('lists the highest time first, and of one time the ids backwards', async () => {
+      const driver = current();
+      await addAll(driver, ['z', 'y', 'ü', '🎉', '\uffee'], driver.now + 60);
+      await addAll(driver, ['x'], driver.now + 61);
+      await addAll(driver, ['w'], driver.now + 9);
+      const expected = ['x', '🎉', '\uffee', 'ü', 'z', 'y', 'w'];
+      for (const size of [1, 2, 3, 7, 9]) {
+        const seen: string[] = [];
+        for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
+          const [ids, next] = await backwards(driver, 'scheduled', size, cursor);
+          seen.push(...ids);
+          cursor = next;
+        }
+        expect([size, seen]).toEqual([size, expected]);
+      }
+      expect((await backwards(driver, 'scheduled', 2, undefined, 4))[0]).toEqual(['z', 'y']);
+      expect(await backwards(driver, 'scheduled', 2, undefined, 9)).toEqual([[], undefined]);
+      const { ids } = await driver.broker.listIds('default', { state: 'scheduled', size: 9, reverse: true });
+      expect(ids).toEqual(expected);
+    });
+
+    it('goes on after the last entry whether or not that is still there, and whatever comes in front', async () => {
+      const driver = current();
+      await addAll(driver, IDS, driver.now + 10);
+      await addAll(driver, ['earlier'], driver.now + 5);
+      const [first, cursor] = await backwards(driver, 'scheduled', 3);
+      expect(first).toEqual(['g', 'f', 'e']);
+      await addAll(driver, ['h', 'ff'], driver.now + 10);
+      await addAll(driver, ['later'], driver.now + 20);
+      await driver.broker.moveTasks('default', 'delete', ['e', 'c']);
+      expect((await backwards(driver, 'scheduled', 9, cursor))[0]).toEqual(['d', 'b', 'a', 'earlier']);
+      await driver.broker.moveTasks('default', 'delete', ['a', 'b', 'd', 'earlier']);
+      expect(await backwards(driver, 'scheduled', 9, cursor)).toEqual([[], undefined]);
+    });
+
+    it('leaves nothing out while the archive grows in front and is emptied behind', async () => {
+      const driver = current();
+      await addAll(driver);
+      for (const task of await driver.take(7)) {
+        driver.clock.advance(1000);
+        await driver.settle(archival(task));
+      }
+      const seen: string[] = [];
+      for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
+        const [ids, next] = await backwards(driver, 'archived', 2, cursor);
+        seen.push(...ids);
+        cursor = next;
+        driver.clock.advance(1000);
+        await driver.settle(archival(await driver.lend()));
+        await driver.broker.moveTasks('default', 'run', ids);
+        await driver.take(9);
+      }
+      expect(seen).toEqual(IDS.toReversed());
+    });
+
+    it('goes on in the direction of its cursor, and refuses to turn round', async () => {
+      const driver = current();
+      await addAll(driver, IDS, driver.now + 10);
+      const [, backward] = await backwards(driver, 'scheduled', 2);
+      const [, forward] = await page(driver, { state: 'scheduled' }, 2);
+      expect((await page(driver, { state: 'scheduled' }, 2, backward))[0]).toEqual(['e', 'd']);
+      await expect(backwards(driver, 'scheduled', 2, forward)).rejects.toThrow(InvalidOptionError);
+      const turned = { state: 'scheduled', size: 2, cursor: backward, reverse: false } as const;
+      await expect(driver.broker.listTasks('default', turned)).rejects.toThrow('other direction');
+    });
+
+    it('is not for lists whose order only Redis knows', async () => {
+      const driver = current();
+      await addAll(driver);
+      for (const state of ['pending', 'active'] as const)
+        await expect(backwards(driver, state, 2)).rejects.toThrow(InvalidOptionError);
     });
   });
 

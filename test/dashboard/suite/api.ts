@@ -51,6 +51,36 @@ describe('the API', () => {
       },
     );
 
+    it('lists from either end, as asynqmon does when nothing is said, and goes on in that direction', async () => {
+      const archive = (path: string) => web.get<List>(`queues/ends/archived_tasks?size=2${path}`);
+      for (const id of ['a', 'b', 'c']) {
+        await web.client.enqueue('x', {}, { queue: 'ends', taskId: id });
+        expect((await web.api('POST', `queues/ends/tasks/${id}:archive`)).status).toBe(204);
+        (web.broker as InMemoryBroker).clock.advance(1000);
+      }
+      const ids = ({ tasks }: List) => tasks.map(({ id }) => id);
+      expect(ids(await archive(''))).toEqual(['a', 'b']);
+      expect(ids(await archive('&page=2'))).toEqual(['c']);
+      expect(ids(await archive('&page=2&order=newest'))).toEqual(['a']);
+      const newest = await archive('&order=newest');
+      expect(ids(newest)).toEqual(['c', 'b']);
+      const cursor = `&cursor=${newest.next_cursor}`;
+      expect(ids(await archive(cursor))).toEqual(['a']);
+      expect(ids(await archive(`${cursor}&order=newest`))).toEqual(['a']);
+      expect((await web.api('GET', `queues/ends/archived_tasks?order=oldest${cursor}`)).status).toBe(400);
+      expect((await web.api('GET', 'queues/ends/archived_tasks?order=upwards')).text).toContain('newest or oldest');
+      expect(ids(await archive('&order=newest&type=x'))).toEqual(['c', 'b', 'a']);
+      expect((await web.api('GET', 'queues/ends/pending_tasks?order=newest')).status).toBe(400);
+      expect((await web.api('DELETE', 'queues/ends?force=true')).status).toBe(204);
+    });
+
+    it('says since when a pending task waits', async () => {
+      const since = expect.stringMatching(/^\d{4}-.*Z$/);
+      expect(await web.get(at('/pending_tasks'))).toMatchObject({ tasks: [{ id: 'pending', pending_since: since }] });
+      expect(await web.get(at('/tasks/pending'))).toMatchObject({ pending_since: since });
+      expect(await web.get(at('/tasks/retry'))).toMatchObject({ pending_since: null });
+    });
+
     it('lists the tasks of a group', async () => {
       const list = await web.get<List>(at('/groups/g/aggregating_tasks'));
       expect(list).toMatchObject({ tasks: [{ id: 'aggregating', group: 'g' }], groups: [{ group: 'g', size: 1 }] });

@@ -27,8 +27,8 @@ async function show(dashboard: Dashboard, { params }: Call) {
   const queue = params.queue!;
   await dashboard.requireQueue(queue);
   const state = await dashboard.overview.one(queue);
-  if ('error' in state) return { failures: [], scanned: 0, total: 0 };
-  const tasks = [...(await nextRetries(dashboard, queue)), ...(await newestArchived(dashboard, queue, state.archived))];
+  if ('error' in state) throw state.error; // what fails is not known: that is not nothing
+  const tasks = [...(await nextRetries(dashboard, queue)), ...(await newestArchived(dashboard, queue))];
   const failed = tasks.filter(({ lastErr }) => lastErr !== '').map((task) => toFailed(dashboard, task));
   return {
     failures: groupFailures(failed).slice(0, MOST_GROUPS).map(showGroup),
@@ -40,15 +40,8 @@ async function show(dashboard: Dashboard, { params }: Call) {
 const nextRetries = async ({ inspector }: Dashboard, queue: string): Promise<readonly TaskInfo[]> =>
   (await inspector.listTasks(queue, 'retry', { size: LOOKED_AT })).tasks;
 
-/** They stand at the end of their list, whose last page may be nearly empty. */
-async function newestArchived({ inspector }: Dashboard, queue: string, size: number): Promise<readonly TaskInfo[]> {
-  const last = Math.max(1, Math.ceil(size / LOOKED_AT));
-  const pages = last === 1 ? [1] : [last - 1, last];
-  const lists = await Promise.all(
-    pages.map((page) => inspector.listTasks(queue, 'archived', { size: LOOKED_AT, page })),
-  );
-  return lists.flatMap(({ tasks }) => tasks).slice(-LOOKED_AT);
-}
+const newestArchived = async ({ inspector }: Dashboard, queue: string): Promise<readonly TaskInfo[]> =>
+  (await inspector.listTasks(queue, 'archived', { size: LOOKED_AT, newestFirst: true })).tasks;
 
 const toFailed = ({ presenter }: Dashboard, task: TaskInfo): FailedTask => ({
   ...{ id: task.id, type: task.type, state: task.state === 'archived' ? 'archived' : 'retry' },

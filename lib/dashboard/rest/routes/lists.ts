@@ -1,7 +1,7 @@
 import type { TaskList } from '../../../inspector/inspector.js';
 import type { Dashboard } from '../../dashboard.js';
 import type { Call, QueryParameter, Route } from '../route.js';
-import { CURSOR_PARAMETER, given, PAGE_PARAMETERS, pageOf, sizeOf } from '../query.js';
+import { CURSOR_PARAMETER, given, ORDER_PARAMETER, orderOf, PAGE_PARAMETERS, pageOf, sizeOf } from '../query.js';
 import { count, listOf, orNull, ref, type Schema, shape, text } from '../schema.js';
 import { showListed, type Workers, workersOf } from '../shapes/listed-task.js';
 import { isSearch, search, showDamaged } from '../search.js';
@@ -50,7 +50,7 @@ function read({ inspector }: Dashboard, state: TaskState, call: Call): Promise<T
   const { group } = placeOf(state, call);
   const cursor = given(query, 'cursor');
   const place = cursor === undefined ? { page: pageOf(query) } : { cursor };
-  return inspector.listTasks(params.queue!, state, { size: sizeOf(query), group, ...place });
+  return inspector.listTasks(params.queue!, state, { size: sizeOf(query), group, ...place, ...orderOf(query) });
 }
 
 const showPage = (dashboard: Dashboard, { tasks, damaged, cursor }: TaskList, workers: Workers) => ({
@@ -63,7 +63,7 @@ export const listRoutes: readonly Route[] = TASK_STATES.map((state) => ({
   method: 'GET',
   path: collectionOf(state),
   summary: `Tasks that are ${state}, page by page`,
-  query: [...PAGE_PARAMETERS, CURSOR_PARAMETER, ...SEARCH_PARAMETERS],
+  query: [...PAGE_PARAMETERS, CURSOR_PARAMETER, ORDER_PARAMETER, ...SEARCH_PARAMETERS],
   reply: REPLY,
   // What a search finds can be much, and nobody else asks the same.
   cached: (call) => !isSearch(call),

@@ -10,6 +10,7 @@ const BY_STATE: Readonly<Record<string, Schema>> = {
   start_time: text('active: RFC 3339, or `-` while no server has said so'),
   deadline: text('active: the same'),
   is_orphaned: flag('active: no server holds it'),
+  pending_since: orNull(time('pending: when it last became so; null where that is not known')),
   next_process_at: time('scheduled, retry'),
   completed_at: time('completed'),
   result: text('completed'),
@@ -82,6 +83,8 @@ function ofState(task: TaskInfo, workers: Workers, result: string, now: number) 
       const times = { start_time: timeOrDash(worker?.startedAt), deadline: timeOrDash(worker?.deadline) };
       return { ...times, is_orphaned: task.isOrphaned };
     }
+    case 'pending':
+      return { pending_since: timeOrNull(task.pendingSince) };
     case 'scheduled':
     case 'retry':
       return { next_process_at: goTime(task.nextProcessAt) };

@@ -6,7 +6,7 @@ import type { Dashboard } from '../../dashboard.js';
 import { LARGEST_SHOWN } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';
 import { amount, anything, count, flag, listOf, mapOf, oneOf, orNull, shape, text, time } from '../schema.js';
-import { goTime, secondsOrEmpty } from './times.js';
+import { goTime, secondsOrEmpty, timeOrNull } from './times.js';
 import { toSubject, ttlOf } from './listed-task.js';
 
 export const TASK_ACTIONS = ['run', 'archive', 'delete', 'cancel', 'reschedule', 'edit', 'clone'] as const;
@@ -27,7 +27,8 @@ export const taskSchemas = {
     error_message: text(),
     last_failed_at: text('RFC 3339 in whole seconds, or empty; so are the next three'),
     deadline: text(),
-    next_process_at: text(),
+    next_process_at: text('of a pending task now, as in asynqmon'),
+    pending_since: orNull(time('when it last became pending; null in other states, and where that is not known')),
     completed_at: text(),
     timeout_seconds: amount('of one attempt; 0: none but the deadline'),
     retention_seconds: amount(),
@@ -64,6 +65,7 @@ export function showTask(
     last_failed_at: secondsOrEmpty(task.lastFailedAt),
     deadline: secondsOrEmpty(task.deadline),
     next_process_at: secondsOrEmpty(task.nextProcessAt),
+    pending_since: timeOrNull(task.pendingSince),
     completed_at: secondsOrEmpty(task.completedAt),
     timeout_seconds: task.timeout / 1000,
     retention_seconds: task.retention / 1000,
