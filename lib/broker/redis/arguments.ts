@@ -27,9 +27,3 @@ export function requireSeconds(value: number, what: string, least = Number.MIN_S
 /** A score as Redis spells it: endless ones too, which `Number` does not read. */
 export const readScore = (text: string): number =>
   text === 'inf' ? Infinity : text === '-inf' ? -Infinity : Number(text);
-
-/** Milliseconds of a time in nanoseconds, which do not fit a JavaScript number; `undefined` when it is none: anybody may have written it. */
-export function readNanoseconds(text: string): number | undefined {
-  const milliseconds = Number(text.slice(0, -6));
-  return Number.isSafeInteger(milliseconds) && milliseconds > 0 ? milliseconds : undefined;
-}
