@@ -7,7 +7,7 @@ import { toJson } from './json.js';
 import type { Session } from './session.js';
 import { type Column, type Screen, renderFields, renderTable } from './table.js';
 import { columnsOf, hasColors, type Output, type Terminal } from './terminal.js';
-import { plain, plainLines } from './text.js';
+import { plain } from './text.js';
 
 /** Global options as they were given, wherever on the line. */
 export type GlobalFlags = Readonly<Record<string, unknown>>;
@@ -50,9 +50,9 @@ export class Call<Options = object> {
     this.print(...renderFields(fields, this.screen(this.terminal.stdout)));
   }
 
-  /** To standard error: what is no part of the answer. */
+  /** To standard error, on one line: what is no part of the answer. */
   note(text: string): void {
-    this.terminal.stderr.write(`${plainLines(text)}\n`);
+    this.terminal.stderr.write(`${plain(text)}\n`);
   }
 
   /** Tells of something that was not done; the command goes on, and ends with status 1. */

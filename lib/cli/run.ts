@@ -3,7 +3,6 @@ import { explain, isInterruption, isWrongUse } from './failures.js';
 import { buildProgram } from './program.js';
 import { SETTINGS } from './settings.js';
 import type { Terminal } from './terminal.js';
-import { plainLines } from './text.js';
 
 /** What a run ends with. */
 export const STATUS = {
@@ -51,6 +50,6 @@ function expandSwitch(arg: string): string[] {
 function report(error: unknown, terminal: Terminal): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? STATUS.ok : STATUS.usage; // it has told already
   if (isInterruption(error)) return STATUS.interrupted;
-  terminal.stderr.write(`error: ${plainLines(explain(error))}\n`);
+  terminal.stderr.write(`error: ${explain(error)}\n`);
   return isWrongUse(error) ? STATUS.usage : STATUS.failed;
 }

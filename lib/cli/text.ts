@@ -1,20 +1,15 @@
 import { isUtf8 } from 'node:buffer';
 import stringWidth from 'string-width';
-import { goQuote } from '../wire/go-quote.js';
+import { printable } from '../printable.js';
 
 /*
  * What comes out of Redis was put there by others: it must neither break a table nor send an escape sequence to the terminal.
  */
 
-/** All that Go's `unicode.IsPrint` refuses: controls, formats (bidirectional ones, too), spaces other than U+0020. */
 const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
-const UNPRINTABLES = new RegExp(UNPRINTABLE, 'gu');
 
 /** The text on one line, what cannot be printed escaped as Go's `%q` does it: `\n`, `\x1b`, `\u202e`. */
-export const plain = (text: string): string => text.replace(UNPRINTABLES, (char) => goQuote(char).slice(1, -1));
-
-/** {@link plain} for messages: their line breaks stay. */
-export const plainLines = (text: string): string => text.split('\n').map(plain).join('\n');
+export const plain = printable;
 
 /** A payload or result: the text it is, if all of it can be printed, as asynq decides it. */
 export function describeBytes(bytes: Buffer | undefined): string {

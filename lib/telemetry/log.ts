@@ -7,19 +7,21 @@ import type {
   TaskOutcome,
   TaskRef,
 } from '../events/events.js';
-import type { AsynqLogger } from '../logger.js';
+import { type AsynqLogger, printableLogger } from '../logger.js';
+import { printableStack } from '../printable.js';
 
 type Wording = { readonly [E in AsynqEventName]?: (event: AsynqEventMap[E], logger: AsynqLogger) => void };
 
 /**
  * Words the events of a server into logs: the only place that does. A task that ends well says nothing; one that will be retried
- * warns; one that is given up is an error with its stack.
+ * warns; one that is given up is an error with its stack. Each message is one line without control characters, whatever names it quotes.
  *
  * @returns a function that ends it
  */
 export function logEvents(events: AsynqEvents, logger: AsynqLogger): () => void {
   const wording: Wording = { ...TASKS, ...QUEUES, ...GROUPS, ...PERIODIC, ...SERVER, ...loops() };
-  const ends = (Object.keys(wording) as AsynqEventName[]).map((event) => subscribe(events, event, wording, logger));
+  const safe = printableLogger(logger);
+  const ends = (Object.keys(wording) as AsynqEventName[]).map((event) => subscribe(events, event, wording, safe));
   return () => ends.forEach((end) => end());
 }
 
@@ -198,4 +200,4 @@ function text(error: unknown): string {
   }
 }
 
-const stack = (error: unknown): string | undefined => (error instanceof Error ? error.stack : undefined);
+const stack = (error: unknown): string | undefined => (error instanceof Error ? printableStack(error) : undefined);

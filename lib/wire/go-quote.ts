@@ -1,22 +1,17 @@
+import { escapeCharacter } from '../printable.js';
+
 /** Go's `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols, and of the spaces only U+0020. */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
-const LONE_SURROGATE = /^\p{Surrogate}$/u;
 
-const ESCAPES: ReadonlyMap<string, string> = new Map([
+/** What Go escapes though it can be printed. */
+const QUOTES: ReadonlyMap<string, string> = new Map([
   ['"', '\\"'],
   ['\\', '\\\\'],
-  ['\x07', '\\a'],
-  ['\b', '\\b'],
-  ['\f', '\\f'],
-  ['\n', '\\n'],
-  ['\r', '\\r'],
-  ['\t', '\\t'],
-  ['\v', '\\v'],
 ]);
 
-const UNESCAPES: ReadonlyMap<string, string> = new Map([...ESCAPES].map(([char, escape]) => [escape, char]));
-
-const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
+const UNESCAPES: ReadonlyMap<string, string> = new Map(
+  ['"', '\\', '\x07', '\b', '\f', '\n', '\r', '\t', '\v'].map((char) => [quoteChar(char), char]),
+);
 
 /** Text in Go's `%q` form. A lone surrogate becomes U+FFFD, as it does everywhere on the wire. */
 export function goQuote(text: string): string {
@@ -26,13 +21,7 @@ export function goQuote(text: string): string {
 }
 
 function quoteChar(char: string): string {
-  const escape = ESCAPES.get(char);
-  if (escape !== undefined) return escape;
-  if (PRINTABLE.test(char)) return char;
-  if (LONE_SURROGATE.test(char)) return '\ufffd';
-  const code = char.codePointAt(0)!;
-  if (code < 0x20 || code === 0x7f) return `\\x${hex(code, 2)}`;
-  return code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`;
+  return QUOTES.get(char) ?? (PRINTABLE.test(char) ? char : escapeCharacter(char));
 }
 
 const QUOTED = /^"(?:[^"\\\n]|\\(?:[abfnrtv\\"]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}))*"$/;

@@ -44,6 +44,14 @@ describe('a wrong command line', () => {
   });
 });
 
+describe('an error', () => {
+  it('is one line, without escape sequences, whatever it quotes', async () => {
+    const { status, stderr } = await runHere(['stats', '--config', '/none\nerror: two\u001b[2J']);
+    expect(status).toBe(2);
+    expect(stderr.split('\n')).toEqual([expect.stringContaining('/none\\nerror: two\\x1b[2J'), '']);
+  });
+});
+
 describe('a command line', () => {
   it.each([[['version']], [['--version']]])('%j prints the version', async (args) => {
     expect(await runHere(args)).toEqual({ status: 0, stdout: 'nestjs-asynq version 1.2.3\n', stderr: '' });

@@ -71,6 +71,27 @@ describe('the log', () => {
     ]);
   });
 
+  test('keeps each message on one line, whatever the names and errors it quotes', () => {
+    const { events, lines } = recorded();
+    const forged = '[Nest] 1  - LOG [Asynq] Server closed';
+    const ref = { id: `a\n${forged}`, type: '\u001b[2Jemail\u202e', queue: 'low\r\u2028' };
+    const evil = new Error(`boom\n${forged}\n    at forged`);
+    const queue = { queue: ref.queue, group: ref.id };
+    events.emit('taskFinished', { task: ref, outcome: 'archived', retried: 0, maxRetry: 0, error: evil, duration: 5 });
+    events.emit('taskDamaged', { task: ref, error: evil });
+    events.emit('hookFailed', { hook: 'retryDelay', error: evil });
+    events.emit('listenerFailed', { event: 'taskFinished', error: `x\n${forged}`, listener: ref.id });
+    events.emit('groupNotAggregated', queue);
+    events.emit('loopFailed', { loop: 'forwarder', error: evil });
+    events.emit('queueUnreachable', { queue: ref.queue, error: evil, unsettled: 1 });
+    expect(lines).toHaveLength(7);
+    for (const [, message, stack = ''] of lines) {
+      expect(message).toMatch(/^[\p{L}\p{N}\p{P}\p{S} ]+$/u);
+      for (const line of stack.split('\n').slice(1)) expect(line).toMatch(/^ {4}at (?!forged)/);
+    }
+    expect(lines[0]?.[1]).toContain(`Task \\x1b[2Jemail\\u202e a\\n${forged} in queue "low\\r\\u2028"`);
+  });
+
   test('of tasks: silent when they end well', () => {
     const { events, lines } = recorded();
     events.emit('taskStarted', { task, retried: 0, maxRetry: 5 });

@@ -1,5 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Logger } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { printable, printableStack } from '../../printable.js';
 import { toErrorReply } from './api-error.js';
 import { plain, send } from './responder.js';
 
@@ -13,7 +14,7 @@ export class ApiErrorFilter implements ExceptionFilter {
 
   catch(error: unknown, context: ArgumentsHost): void {
     const { status, code, text, unexpected } = toErrorReply(error);
-    if (unexpected) this.logger.error(error instanceof Error ? (error.stack ?? error.message) : error);
+    if (unexpected) this.logger.error(error instanceof Error ? printableStack(error) : printable(String(error)));
     const { headers, body } = plain(text);
     const response = context.switchToHttp().getResponse<unknown>();
     send(this.host, response, { status, body, headers: { ...headers, 'X-Asynq-Error': code } });

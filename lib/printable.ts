@@ -1,0 +1,47 @@
+/*
+ * Names, ids and error messages come from whoever enqueues. In a log or on a terminal they must neither begin a line of their own, nor
+ * send an escape sequence, nor reorder what stands beside them.
+ */
+
+/** All that Go's `unicode.IsPrint` refuses: controls, formats (bidirectional ones, too), spaces other than U+0020. */
+const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
+const LONE_SURROGATE = /^\p{Surrogate}$/u;
+
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['\x07', '\\a'],
+  ['\b', '\\b'],
+  ['\f', '\\f'],
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+  ['\v', '\\v'],
+]);
+
+const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
+
+/** An unprintable character as Go's `%q` writes it: `\n`, `\x1b`, `\u202e`. A lone surrogate becomes U+FFFD. */
+export function escapeCharacter(char: string): string {
+  const escape = ESCAPES.get(char);
+  if (escape !== undefined) return escape;
+  if (LONE_SURROGATE.test(char)) return '\ufffd';
+  const code = char.codePointAt(0)!;
+  if (code < 0x20 || code === 0x7f) return `\\x${hex(code, 2)}`;
+  return code < 0x10000 ? `\\u${hex(code, 4)}` : `\\U${hex(code, 8)}`;
+}
+
+/** The text on one line, with every unprintable character escaped. */
+export const printable = (text: string): string => text.replace(UNPRINTABLE, escapeCharacter);
+
+/** The stack of an error: its message on one line, every further line indented, so that none looks like a line of the log. */
+export function printableStack(error: Error): string {
+  const { message, stack } = error;
+  if (typeof stack !== 'string') return printable(String(message));
+  const start = typeof message === 'string' ? stack.indexOf(message) : -1;
+  if (start < 0) return stack.split('\n').map(indented).join('\n');
+  const frames = stack.slice(start + message.length).split('\n');
+  const head = printable(stack.slice(0, start) + message + frames[0]!);
+  return [head, ...frames.slice(1).map((line) => indented(line, 1))].join('\n');
+}
+
+const indented = (line: string, index: number): string =>
+  index === 0 || /^ {4}/.test(line) ? printable(line) : `    ${printable(line)}`;
