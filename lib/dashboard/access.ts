@@ -2,12 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { InvalidOptionError } from '../errors.js';
 import { describe, nearest } from '../validation.js';
 import { openDashboard } from './dashboard.messages.js';
-
-/** From the least to the most. */
-export const DASHBOARD_ROLES = ['view', 'act', 'destroy'] as const;
-
-/** `view`: look. `act`: also pause, run, archive, cancel, reschedule, edit, clone, enqueue. `destroy`: also delete. */
-export type DashboardRole = (typeof DASHBOARD_ROLES)[number];
+import { DASHBOARD_ROLES, type DashboardPermission, isRole, Permissions } from './permissions.js';
 
 /** What Express' and Fastify's requests have in common; `user` where guards have put one there. */
 export interface DashboardRequest {
@@ -18,26 +13,31 @@ export interface DashboardRequest {
 }
 
 /**
- * A role for everybody, or a function that is asked about each request, after the guards. Its parameter can be given the platform's type, or
- * `DashboardRequest & { user?: User }`.
+ * What everybody may do, or a function that is asked about each request, after the guards. Its parameter can be given the platform's type,
+ * or `DashboardRequest & { user?: User }`. It returns a role, roles by queue, or `undefined` for nothing.
  */
 export type DashboardAccess =
-  | DashboardRole
+  | DashboardPermission
   // As a method, so that a function of a narrower request fits.
-  | { answer(request: DashboardRequest): DashboardRole | undefined | Promise<DashboardRole | undefined> }['answer'];
+  | {
+      answer(request: DashboardRequest): DashboardPermission | undefined | Promise<DashboardPermission | undefined>;
+    }['answer'];
 
-const isRole = (value: unknown): value is DashboardRole => DASHBOARD_ROLES.some((role) => role === value);
-
-export const mayDo = (has: DashboardRole, needed: DashboardRole): boolean =>
-  DASHBOARD_ROLES.indexOf(has) >= DASHBOARD_ROLES.indexOf(needed);
+const OPTION = 'AsynqDashboardModule option access';
 
 /** @throws InvalidOptionError */
 export function checkAccess(access: unknown): DashboardAccess {
   if (isRole(access)) return access;
   if (typeof access === 'function') return access as DashboardAccess;
+  if (typeof access === 'object' && access !== null) {
+    Permissions.of(access, OPTION, InvalidOptionError);
+    return access as DashboardPermission;
+  }
   const near = typeof access === 'string' ? nearest(access, DASHBOARD_ROLES) : undefined;
-  const remedy = near ? `did you mean "${near}"?` : 'it must be "view", "act", "destroy", or a function of the request';
-  throw new InvalidOptionError(`AsynqDashboardModule option access is ${describe(access)}; ${remedy}`);
+  const remedy = near
+    ? `did you mean "${near}"?`
+    : 'it must be "view", "act", "destroy", roles by queue ({ queues, default }), or a function of the request';
+  throw new InvalidOptionError(`${OPTION} is ${describe(access)}; ${remedy}`);
 }
 
 /**
@@ -58,14 +58,16 @@ export function requireClosed(
   throw new InvalidOptionError(openDashboard(path, environment));
 }
 
-/** What the sender of a request may do; `undefined`: nothing. @throws TypeError when the function answers no role */
-export async function roleOf(
+/** What the sender of a request may do; `undefined`: nothing. @throws TypeError when the function returns something else */
+export async function permissionsOf(
   access: DashboardAccess | undefined,
   request: unknown,
-): Promise<DashboardRole | undefined> {
-  if (typeof access !== 'function') return access ?? 'destroy';
-  const role: unknown = await access(request as never);
-  if (role === undefined || role === null || role === false) return undefined;
-  if (isRole(role)) return role;
-  throw new TypeError(`the dashboard's option access answered ${describe(role)}, which is no role`);
+): Promise<Permissions | undefined> {
+  const given: unknown = typeof access === 'function' ? await access(request as never) : (access ?? 'destroy');
+  if (given === undefined || given === null || given === false) return undefined;
+  if (!isRole(given) && typeof given !== 'object') {
+    throw new TypeError(`the dashboard's option access returned ${describe(given)}, which is no role`);
+  }
+  const permissions = Permissions.of(given, "what the dashboard's option access returned", TypeError);
+  return permissions.greatest === undefined ? undefined : permissions;
 }

@@ -29,6 +29,14 @@ export const noArchiveRoom = (queue: string, has: string, tasks: number, most: n
   `queue ${JSON.stringify(queue)} has ${tasks.toLocaleString('en-US')} tasks that are archived or may come to be; from ` +
   `${most.toLocaleString('en-US')} on, one more could push archived tasks out, which needs the role "destroy", and you have "${has}"`;
 
+export const forbiddenGenerally = (needed: string): string =>
+  `this belongs to no queue and needs the role "${needed}" as the \`default\` of your permissions; ` +
+  "ask whoever set the dashboard's option `access`";
+
+export const cancelsElsewhere =
+  'a task is cancelled by its id alone, and this id runs in another queue as well, which you may not change; ' +
+  'ask somebody who may';
+
 export const crossOrigin = (from: string): string =>
   `this request comes from another site (${from}) and was refused; if it is yours, add its origin to the dashboard's option trustedOrigins`;
 

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import type { Dashboard } from './dashboard.js';
 import { pageMissing } from './dashboard.messages.js';
 import { ApiError, toErrorReply } from './rest/api-error.js';
-import { requireOwnHost, requireOwnSite, requireRole } from './rest/dispatcher.js';
+import { requireOwnHost, requireOwnSite, requirePermissions } from './rest/dispatcher.js';
 import { type HttpRequest, pathOf } from './rest/http-request.js';
 import { type Outgoing, plain } from './rest/responder.js';
 import { type WebAsset, webAsset } from './web-assets.js';
@@ -40,7 +40,7 @@ async function find(dashboard: Dashboard, request: HttpRequest): Promise<Outgoin
   const asset = ASSET.exec(path)?.[1];
   if (asset !== undefined) requireOwnSite(dashboard, request);
   else requireOwnHost(dashboard, request);
-  await requireRole(dashboard, request);
+  await requirePermissions(dashboard, request);
   if (asset !== undefined) return serveAsset(request, asset);
   if (!isRoot(request)) return { status: 404, ...plain('there is nothing here') };
   if (!path.endsWith('/')) return redirect(request.originalUrl, path);

@@ -9,4 +9,5 @@ import './suite/attacks/cross-site.js';
 import './suite/attacks/every-route.js';
 import './suite/attacks/oracles.js';
 import './suite/attacks/paths.js';
+import './suite/attacks/queues.js';
 import './suite/attacks/sizes.js';

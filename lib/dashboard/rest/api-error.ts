@@ -4,6 +4,7 @@ import { AsynqError } from '../../errors.js';
 export type ApiErrorCode =
   | 'BAD_REQUEST'
   | 'CROSS_ORIGIN'
+  | 'ELSEWHERE'
   | 'FORBIDDEN'
   | 'NOT_FOUND'
   | 'READ_ONLY'
@@ -14,6 +15,7 @@ export type ApiErrorCode =
 const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   BAD_REQUEST: 400,
   CROSS_ORIGIN: 403,
+  ELSEWHERE: 409,
   FORBIDDEN: 403,
   NOT_FOUND: 404,
   READ_ONLY: 405,

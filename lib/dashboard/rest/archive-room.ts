@@ -1,4 +1,4 @@
-import { type DashboardRole, mayDo } from '../access.js';
+import { type DashboardRole, mayDo } from '../permissions.js';
 import type { Dashboard } from '../dashboard.js';
 import { noArchiveRoom } from '../dashboard.messages.js';
 import { ApiError } from './api-error.js';

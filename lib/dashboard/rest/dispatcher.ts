@@ -1,11 +1,13 @@
-import { mayDo, roleOf, type DashboardRole } from '../access.js';
+import { permissionsOf } from '../access.js';
 import type { Dashboard } from '../dashboard.js';
-import { crossOrigin, forbidden, foreignHost, readOnlyMode } from '../dashboard.messages.js';
+import { crossOrigin, forbidden, forbiddenGenerally, foreignHost, readOnlyMode } from '../dashboard.messages.js';
+import { type DashboardRole, mayDo, type Permissions } from '../permissions.js';
 import { ApiError } from './api-error.js';
 import { foreignSource, isTrustedHost, isUnownedHost, requestedHost } from './cross-origin.js';
 import { type HttpRequest, pathOf, queryOf, segmentsOf } from './http-request.js';
 import { openApiRoute } from './openapi.js';
 import { readBody } from './read-body.js';
+import { requireRoleIn } from './role-in.js';
 import { json, type Outgoing } from './responder.js';
 import { type Call, isCached, type Method, roleFor, type Route, statusOf } from './route.js';
 import { type Match, Router } from './router.js';
@@ -14,10 +16,20 @@ import { routes, schemas } from './table.js';
 const router = new Router([...routes, openApiRoute(routes, schemas)]);
 
 /** @throws ApiError when its sender may not even look */
-export async function requireRole({ settings }: Dashboard, request: HttpRequest): Promise<DashboardRole> {
-  const role = await roleOf(settings.access, request);
-  if (role === undefined) throw new ApiError('FORBIDDEN', forbidden('view', undefined));
-  return role;
+export async function requirePermissions({ settings }: Dashboard, request: HttpRequest): Promise<Permissions> {
+  const permissions = await permissionsOf(settings.access, request);
+  if (permissions === undefined) throw new ApiError('FORBIDDEN', forbidden('view', undefined));
+  return permissions;
+}
+
+/** @returns the role in the queue of the path, or the greatest @throws QueueNotFoundError, ApiError */
+function requireRole(permissions: Permissions, route: Route, { queue }: Match['params']): DashboardRole {
+  const needed = roleFor(route);
+  if (queue !== undefined) return requireRoleIn(permissions, queue, needed);
+  const role = route.scope === 'filtered' ? permissions.greatest : permissions.general;
+  if (role === undefined) throw new ApiError('FORBIDDEN', forbiddenGenerally(needed));
+  if (!mayDo(role, needed)) throw new ApiError('FORBIDDEN', forbidden(needed, role));
+  return permissions.greatest!;
 }
 
 /** @throws ApiError where only the network keeps others out, and a page of another site may stand behind the name that was asked for */
@@ -40,13 +52,21 @@ export function requireOwnSite(dashboard: Dashboard, request: HttpRequest): void
 /** One request to the API, after the guards: who is it, may he, what does he want, do it. */
 export async function dispatch(dashboard: Dashboard, method: Method, request: HttpRequest): Promise<Outgoing> {
   requireOwnSite(dashboard, request);
-  const role = await requireRole(dashboard, request);
+  const permissions = await requirePermissions(dashboard, request);
   if (method !== 'GET' && dashboard.settings.readOnly) throw new ApiError('READ_ONLY', readOnlyMode(method));
   const { route, params } = find(method, request);
-  if (!mayDo(role, roleFor(route))) throw new ApiError('FORBIDDEN', forbidden(roleFor(route), role));
+  const role = requireRole(permissions, route, params);
   const body = readBody(route, request);
-  const call: Call = { params, query: queryOf(request.originalUrl), body, role, url: pathOf(request.originalUrl) };
+  requireRoleInTarget(permissions, route, body);
+  const query = queryOf(request.originalUrl);
+  const call: Call = { params, query, body, role, permissions, url: pathOf(request.originalUrl) };
   return { status: statusOf(route), ...(await answer(dashboard, route, call)) };
+}
+
+/** A body may name another queue, in which something is done as well. @throws QueueNotFoundError, ApiError */
+function requireRoleInTarget(permissions: Permissions, route: Route, body: unknown): void {
+  const { queue } = (body ?? {}) as { queue?: unknown };
+  if (typeof queue === 'string') requireRoleIn(permissions, queue, roleFor(route));
 }
 
 function find(method: Method, request: HttpRequest): Match {
@@ -67,10 +87,10 @@ async function answer(dashboard: Dashboard, route: Route, call: Call): Promise<P
   }
 }
 
-/** The same question of the same role has the same answer until the next refresh. */
+/** The same question by somebody with the same permissions has the same answer until the next refresh. */
 function read(dashboard: Dashboard, route: Route, call: Call): unknown {
   if (!isCached(route, call)) return route.handle(dashboard, call);
   const query = [...call.query.entries()];
-  const key = JSON.stringify([route.path, Object.values(call.params), query, call.role]);
+  const key = JSON.stringify([route.path, Object.values(call.params), query, call.permissions.key]);
   return dashboard.cache.get(key, async () => route.handle(dashboard, call));
 }

@@ -7,7 +7,7 @@ type Schemas = Readonly<Record<string, Schema>>;
 /** The route of the document about all routes. */
 export function openApiRoute(routes: readonly Route[], schemas: Schemas): Route {
   const own: Route = {
-    ...{ method: 'GET', path: 'openapi.json', summary: 'This document' },
+    ...{ method: 'GET', path: 'openapi.json', summary: 'This document', scope: 'filtered' },
     reply: { type: 'object' },
     handle: () => document,
   };
@@ -49,7 +49,7 @@ function describeRoute(route: Route) {
   return {
     operationId: idOf(route),
     summary: route.summary,
-    description: `Needs the role \`${roleFor(route)}\`.`,
+    description: `Needs the role \`${roleFor(route)}\`${whereOf(route)}.`,
     parameters: [...pathParameters(route), ...queryParameters(route)],
     ...(body && { requestBody: { required: !bodyOptional, content: content(body) } }),
     responses: {
@@ -57,6 +57,11 @@ function describeRoute(route: Route) {
       default: { $ref: '#/components/responses/Error' },
     },
   };
+}
+
+function whereOf({ path, scope }: Route): string {
+  if (path.includes('{queue}')) return ' in the queue';
+  return scope === 'filtered' ? ' in a queue, and concerns only queues in which the sender has it' : '';
 }
 
 const idOf = ({ method, path }: Route): string =>

@@ -5,7 +5,8 @@ export interface Range {
   readonly start: number;
   readonly end: number;
   readonly step: number;
-  readonly queues: readonly string[];
+  /** Empty: all queues; `undefined`: none. */
+  readonly queues: readonly string[] | undefined;
 }
 
 const RATE = (metric: string) => (filter: string) => `rate(${metric}{${filter}}[5m])`;
@@ -30,7 +31,8 @@ export const QUERIES: Readonly<Record<string, (filter: string) => string>> = {
 };
 
 /** The names as one regular expression inside one quoted text: nothing in a name ends either. */
-export function filterOf(queues: readonly string[]): string {
+export function filterOf(queues: readonly string[] | undefined): string {
+  if (queues === undefined) return 'queue="",queue!=""';
   if (queues.length === 0) return '';
   const names = queues.map((queue) => queue.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
   return `queue=~${JSON.stringify(names.join('|'))}`;

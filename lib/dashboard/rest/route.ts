@@ -1,5 +1,5 @@
-import type { DashboardRole } from '../access.js';
 import type { Dashboard } from '../dashboard.js';
+import type { DashboardRole, Permissions } from '../permissions.js';
 import type { Schema } from './schema.js';
 
 export type Method = 'GET' | 'POST' | 'DELETE';
@@ -11,7 +11,9 @@ export interface Call {
   readonly query: URLSearchParams;
   /** Fits the route's `body`; `undefined` when none was sent. */
   readonly body: unknown;
+  /** In the queue that the path names; elsewhere the greatest the sender has. */
   readonly role: DashboardRole;
+  readonly permissions: Permissions;
   /** Below the API: `live?since=3`. */
   readonly url: string;
 }
@@ -32,6 +34,11 @@ export interface Route {
   readonly summary: string;
   /** Default: `view` for GET, `destroy` for DELETE, else `act`. A handler can ask for more, where it depends on the body. */
   readonly role?: DashboardRole;
+  /**
+   * Whose role counts, where the path names no queue. `general`: what is asked for belongs to no queue. `filtered`: it belongs to several;
+   * the handler leaves out those that the sender may not see, and checks the role in those it changes. Default `general`.
+   */
+  readonly scope?: 'general' | 'filtered';
   readonly query?: readonly QueryParameter[];
   readonly body?: Schema;
   readonly bodyOptional?: boolean;

@@ -28,7 +28,7 @@ export const time = (description?: string): Schema => ({ type: 'string', format:
 export const orNull = (schema: Schema): Schema =>
   schema.type === undefined
     ? { anyOf: [schema, { type: 'null' }] }
-    : { ...schema, type: [schema.type as TypeName, 'null'] };
+    : { ...schema, type: [schema.type as TypeName, 'null'], ...(schema.enum && { enum: [...schema.enum, null] }) };
 export const listOf = (items: Schema): Schema => ({ type: 'array', items });
 export const mapOf = (values: Schema): Schema => ({ type: 'object', additionalProperties: values });
 export const ref = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });

@@ -43,6 +43,11 @@ describe('options', () => {
   test.each([
     [{ acess: 'view' }, /unknown AsynqDashboardModule option "acess"; did you mean "access"/],
     [{ access: 'destory' }, /option access is "destory"; did you mean "destroy"/],
+    [{ access: { queue: { mail: 'view' } } }, /unknown key of .*option access: "queue"; did you mean "queues"/],
+    [{ access: { queues: { mail: 'destory' } } }, /access\.queues\["mail"\] is "destory"; did you mean "destroy"/],
+    [{ access: { queues: {}, default: 'nobody' } }, /access\.default is "nobody"; it must be "view".*"none"/],
+    [{ access: {} }, /access\.queues must be an object, not undefined/],
+    [{ access: [] }, /option access must be an object, not an array/],
     [{ path: '/a b' }, /option path must be a plain path .*not "\/a b"/],
     [{ path: '/a/../b' }, /option path/],
     [{ guards: class Nothing {} }, /option guards must be an array of guards.*, not a function/],

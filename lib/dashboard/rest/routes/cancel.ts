@@ -1,10 +1,12 @@
 import { CANCEL_OUTCOMES, type CancelOutcome } from '../../../broker/cancellation.js';
-import { mayDo } from '../../access.js';
+import { TaskNotFoundError } from '../../../errors.js';
 import type { Dashboard } from '../../dashboard.js';
-import { forbidden } from '../../dashboard.messages.js';
+import { cancelsElsewhere, forbidden } from '../../dashboard.messages.js';
 import { eachOf } from '../../each.js';
+import { mayDo } from '../../permissions.js';
 import { ApiError } from '../api-error.js';
 import { requireRoomInArchive } from '../archive-room.js';
+import { activeIds, forbiddenIds } from '../elsewhere.js';
 import type { Call, Route } from '../route.js';
 import { choice, listOf, oneOf, type Schema, shape, text } from '../schema.js';
 
@@ -20,7 +22,6 @@ const HOW: Readonly<Record<string, Schema>> = {
 const CANCEL: Schema = choice(HOW);
 const BATCH: Schema = choice({ task_ids: { ...listOf(text()), maxItems: 100_000 }, ...HOW }, ['task_ids']);
 const AT_ONCE = 16;
-const PAGE = 1_000;
 
 /** @throws ApiError when it would delete tasks, or push archived ones out, and the role does not go so far */
 async function howToCancel(dashboard: Dashboard, { body, role, params }: Call): Promise<CancelBody> {
@@ -33,35 +34,64 @@ async function howToCancel(dashboard: Dashboard, { body, role, params }: Call): 
 
 async function cancel(dashboard: Dashboard, call: Call): Promise<void> {
   const how = await howToCancel(dashboard, call);
-  await dashboard.inspector.cancelProcessing(call.params.id!, how);
+  const { queue, id } = call.params as { queue: string; id: string };
+  if (!seesEffects(call, how)) {
+    if (!(await dashboard.inspector.getTaskInfo(queue, id))) throw new TaskNotFoundError(queue, id);
+    const elsewhere = await forbiddenIds(dashboard, call.permissions, neededFor(how));
+    if (elsewhere.has(id)) throw new ApiError('ELSEWHERE', cancelsElsewhere);
+  }
+  await dashboard.inspector.cancelProcessing(id, how);
 }
 
 async function batch(dashboard: Dashboard, call: Call) {
   const how = await howToCancel(dashboard, call);
   const ids = (call.body as { task_ids: string[] }).task_ids;
-  const done = await cancelThese(dashboard, ids, how);
+  const allowed = await cancellable(dashboard, call, how, ids);
+  const done = await cancelThese(dashboard, ids, how, allowed);
   return { canceled_ids: ids.filter((_, index) => done[index]), error_ids: ids.filter((_, index) => !done[index]) };
 }
 
-const cancelThese = ({ inspector }: Dashboard, ids: readonly string[], how: CancelBody): Promise<boolean[]> =>
-  eachOf(ids, AT_ONCE, (id) =>
-    inspector.cancelProcessing(id, how).then(
+const cancelThese = (
+  { inspector }: Dashboard,
+  ids: readonly string[],
+  how: CancelBody,
+  allowed: (id: string) => boolean,
+): Promise<boolean[]> =>
+  eachOf(ids, AT_ONCE, async (id) => {
+    if (!allowed(id)) return false;
+    return inspector.cancelProcessing(id, how).then(
       () => true,
       () => false,
-    ),
+    );
+  });
+
+const neededFor = ({ outcome }: CancelBody) => (outcome === 'delete' ? 'destroy' : 'act');
+
+/** A cancellation names an id and no queue: it reaches the tasks of that id in every queue. */
+const seesEffects = ({ permissions }: Call, how: CancelBody): boolean => permissions.mayEverywhere(neededFor(how));
+
+/** Which of the ids are tasks of this queue, and run in no queue where the sender may not cancel them. */
+async function cancellable(
+  dashboard: Dashboard,
+  call: Call,
+  how: CancelBody,
+  ids: readonly string[],
+): Promise<(id: string) => boolean> {
+  if (seesEffects(call, how)) return () => true;
+  const elsewhere = await forbiddenIds(dashboard, call.permissions, neededFor(how));
+  const found = await eachOf(ids, AT_ONCE, (id) =>
+    dashboard.broker.getTask(call.params.queue!, id).catch(() => undefined),
   );
+  const own = new Set(ids.filter((_, index) => found[index]));
+  return (id) => own.has(id) && !elsewhere.has(id);
+}
 
 /** The ids first, then the cancellations: a task that is taken meanwhile was not meant. */
 async function cancelAll(dashboard: Dashboard, call: Call): Promise<void> {
   const how = await howToCancel(dashboard, call);
   const queue = call.params.queue!;
-  const ids: string[] = [];
-  for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-    const page = await dashboard.broker.listIds(queue, { state: 'active', size: PAGE, cursor });
-    ids.push(...page.ids);
-    cursor = page.cursor;
-  }
-  await cancelThese(dashboard, ids, how);
+  const ids = await activeIds(dashboard, queue);
+  await cancelThese(dashboard, ids, how, await cancellable(dashboard, call, how, ids));
 }
 
 const TASKS = 'queues/{queue}/active_tasks';

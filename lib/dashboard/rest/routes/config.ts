@@ -1,14 +1,15 @@
-import { DASHBOARD_ROLES } from '../../access.js';
 import type { Dashboard } from '../../dashboard.js';
+import { DASHBOARD_ROLES } from '../../permissions.js';
 import type { Call, Route } from '../route.js';
-import { amount, flag, listOf, oneOf, shape, text } from '../schema.js';
+import { amount, flag, listOf, mapOf, oneOf, orNull, shape, text } from '../schema.js';
 import { packageVersion } from '../../package-version.js';
 
-const config = ({ settings, broker, connectionName }: Dashboard, { role }: Call) => ({
+const config = ({ settings, broker, connectionName }: Dashboard, { permissions }: Call) => ({
   version: packageVersion,
   connection: connectionName,
   key_prefix: broker.keyPrefix,
-  role,
+  role: permissions.general ?? null,
+  queue_roles: permissions.byQueue,
   read_only: settings.readOnly,
   refresh_ms: settings.refresh,
   decoders: settings.decoders.map(({ name }) => name),
@@ -20,10 +21,13 @@ const config = ({ settings, broker, connectionName }: Dashboard, { role }: Call)
 export const configRoutes: readonly Route[] = [
   {
     ...{ method: 'GET', path: 'config', summary: 'What this console is, and what the sender of the request may do' },
-    cached: false,
+    ...{ cached: false, scope: 'filtered' },
     reply: shape({
       ...{ version: text(), connection: text(), key_prefix: text(), title: text(), openapi: text() },
-      role: oneOf(DASHBOARD_ROLES),
+      role: orNull(
+        oneOf(DASHBOARD_ROLES, 'for what belongs to no queue, and in queues not named in queue_roles; null: none'),
+      ),
+      queue_roles: mapOf(oneOf(DASHBOARD_ROLES, 'by name; `mail*`: of all queues whose names begin so')),
       read_only: flag(),
       refresh_ms: amount('how often to ask for news'),
       decoders: listOf(text()),

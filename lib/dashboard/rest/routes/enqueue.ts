@@ -2,8 +2,8 @@ import { TaskNotFoundError } from '../../../errors.js';
 import { bytesCodec, type PayloadCodec } from '../../../task/codec.js';
 import type { TaskInfo } from '../../../task/info.js';
 import type { TaskOptions } from '../../../task/options.js';
-import type { DashboardRole } from '../../access.js';
 import type { Dashboard } from '../../dashboard.js';
+import type { DashboardRole } from '../../permissions.js';
 import { ApiError } from '../api-error.js';
 import { requireRoomForOneMore } from '../archive-room.js';
 import { refuseLock, requireAsHidden, restoreHeaders } from '../copies.js';
@@ -25,12 +25,12 @@ async function put(dashboard: Dashboard, role: DashboardRole, { type, payload, o
   return dashboard.client.enqueue({ type, options, codec: payload?.codec }, payload?.value);
 }
 
-async function enqueue(dashboard: Dashboard, { params, body, role }: Call) {
+async function enqueue(dashboard: Dashboard, { params, body, role, permissions }: Call) {
   const given = body as TaskBody & { type: string };
   const options = { ...readOptions(given), queue: params.queue! };
   const payload = readPayload(given, dashboard.codec);
   refuseLock(dashboard.presenter, { type: given.type, queue: params.queue! }, given.unique_seconds);
-  return showTask(dashboard, await put(dashboard, role, { type: given.type, payload, options }), role);
+  return showTask(dashboard, await put(dashboard, role, { type: given.type, payload, options }), permissions);
 }
 
 async function find({ inspector }: Dashboard, { params }: Call): Promise<TaskInfo> {
@@ -50,8 +50,8 @@ async function clone(dashboard: Dashboard, call: Call) {
   refuseLock(presenter, { type, queue }, changes.unique_seconds);
   const copied = { value: task.payload.length > 0 ? task.payload : undefined, codec: bytesCodec };
   const options = overlay({ ...optionsOf(task, now), queue }, { ...readOptions(changes), headers });
-  const made = await put(dashboard, call.role, { type, payload: payload ?? copied, options });
-  return showTask(dashboard, made, call.role);
+  const made = await put(dashboard, call.permissions.roleIn(queue)!, { type, payload: payload ?? copied, options });
+  return showTask(dashboard, made, call.permissions);
 }
 
 /** Without the id, the time to start at, a deadline that has passed, and the lock, which is the other task's. */

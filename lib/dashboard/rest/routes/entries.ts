@@ -8,6 +8,7 @@ import { cut } from '../../payload/text.js';
 import { ApiError } from '../api-error.js';
 import { requireRoomForOneMore } from '../archive-room.js';
 import { PAGE_PARAMETERS, pageOf, sizeOf } from '../query.js';
+import { requireRoleIn } from '../role-in.js';
 import type { Call, Route } from '../route.js';
 import { count, flag, listOf, orNull, ref, shape, text, time } from '../schema.js';
 import { showTask } from '../shapes/task.js';
@@ -25,9 +26,13 @@ export const entrySchemas = {
   EnqueueEvent: shape({ task_id: text(), enqueued_at: time() }),
 };
 
-async function list(dashboard: Dashboard) {
-  const entries = await dashboard.inspector.schedulerEntries();
+async function list(dashboard: Dashboard, call: Call) {
+  const entries = await visibleEntries(dashboard, call);
   return { entries: entries.map((entry) => showEntry(dashboard, entry)) };
+}
+
+async function visibleEntries({ inspector }: Dashboard, { permissions }: Call): Promise<PeriodicEntry[]> {
+  return (await inspector.schedulerEntries()).filter((entry) => permissions.maySee(queueOf(entry)));
 }
 
 const queueOf = ({ taskOptions }: PeriodicEntry): string => taskOptions.queue ?? 'default';
@@ -54,16 +59,17 @@ function withoutSecret(option: string, headers: Readonly<Record<string, string>>
 }
 
 /** What the scheduler would enqueue, now. */
-async function run(dashboard: Dashboard, { params, role }: Call) {
-  const entries = await dashboard.inspector.schedulerEntries();
-  const entry = entries.find(({ id }) => id === params.entry);
+async function run(dashboard: Dashboard, call: Call) {
+  const { params, permissions } = call;
+  const entry = (await visibleEntries(dashboard, call)).find(({ id }) => id === params.entry);
   if (!entry) throw new ApiError('NOT_FOUND', `no scheduler that runs has an entry "${params.entry}"`);
+  const role = requireRoleIn(permissions, queueOf(entry), 'act');
   const { taskType: type, taskPayload: payload } = entry;
   const options = { ...entry.taskOptions, ...groupOf(entry) };
   const bytes = payload.length > 0 ? payload : undefined;
   await requireRoomForOneMore(dashboard, queueOf(entry), role);
   const task = await dashboard.client.enqueue({ type, options, codec: bytesCodec }, bytes);
-  return showTask(dashboard, task, role);
+  return showTask(dashboard, task, permissions);
 }
 
 /** asynq's readers drop it; its scheduler does not. */
@@ -73,25 +79,39 @@ function groupOf({ options }: PeriodicEntry): { group?: string } {
   return group ? { group } : {};
 }
 
-async function events({ inspector }: Dashboard, { params, query }: Call) {
-  const found = await inspector.schedulerEnqueueEvents(params.entry!, { size: sizeOf(query), page: pageOf(query) });
+async function events(dashboard: Dashboard, call: Call) {
+  const { params, query } = call;
+  if (!(await maySeeHistory(dashboard, call))) return { events: [] };
+  const found = await dashboard.inspector.schedulerEnqueueEvents(params.entry!, {
+    size: sizeOf(query),
+    page: pageOf(query),
+  });
   return { events: found.map(({ taskId, enqueuedAt }) => ({ task_id: taskId, enqueued_at: goTime(enqueuedAt) })) };
+}
+
+/** Events do not say of which queue they are: of an entry that does not run, only who sees every queue sees them. */
+async function maySeeHistory({ inspector }: Dashboard, { params, permissions }: Call): Promise<boolean> {
+  if (permissions.mayEverywhere('view')) return true;
+  const entries = (await inspector.schedulerEntries()).filter(({ id }) => id === params.entry);
+  return entries.length > 0 && entries.every((entry) => permissions.maySee(queueOf(entry)));
 }
 
 export const entryRoutes: readonly Route[] = [
   {
     ...{ method: 'GET', path: 'scheduler_entries', summary: 'Periodic tasks of all schedulers that run' },
+    scope: 'filtered',
     reply: shape({ entries: listOf(ref('Entry')) }),
     handle: list,
   },
   {
     ...{ method: 'GET', path: 'scheduler_entries/{entry}/enqueue_events', query: PAGE_PARAMETERS },
     summary: 'What became of a periodic task, newest first',
+    scope: 'filtered',
     reply: shape({ events: listOf(ref('EnqueueEvent')) }),
     handle: events,
   },
   {
     ...{ method: 'POST', path: 'scheduler_entries/{entry}:run', summary: 'Enqueue its task now', status: 201 },
-    ...{ reply: ref('Task'), handle: run },
+    ...{ scope: 'filtered', reply: ref('Task'), handle: run },
   },
 ];

@@ -1,4 +1,5 @@
 import type { Dashboard } from '../../dashboard.js';
+import type { Permissions } from '../../permissions.js';
 import { positive } from '../query.js';
 import type { Call, Route } from '../route.js';
 import { amount, count, listOf, mapOf, ref, shape, time } from '../schema.js';
@@ -15,22 +16,29 @@ export const liveSchemas = {
   }),
 };
 
-async function live({ sampler, overview, settings, now }: Dashboard, { query }: Call) {
+async function live({ sampler, overview, settings, now }: Dashboard, { query, permissions }: Call) {
+  const sees = ({ queue }: { queue: string }): boolean => permissions.maySee(queue);
   const since = positive(query, 'since') ?? 0;
   const samples = await sampler.after(since);
   return {
     now: goTime(new Date(now)),
     sequence: samples.at(-1)?.at ?? since,
     interval_ms: settings.refresh,
-    queues: (await overview.all()).map(showQueue),
-    samples: samples.map(({ at, queues }) => ({ t: goTime(new Date(at)), queues })),
+    queues: (await overview.all()).filter(sees).map(showQueue),
+    samples: samples.map(({ at, queues }) => ({ t: goTime(new Date(at)), queues: visibleOf(queues, permissions) })),
   };
+}
+
+/** Most see all of them: then nothing is copied. */
+function visibleOf<T>(queues: Readonly<Record<string, T>>, permissions: Permissions): Readonly<Record<string, T>> {
+  if (permissions.mayEverywhere('view')) return queues;
+  return Object.fromEntries(Object.entries(queues).filter(([queue]) => permissions.maySee(queue)));
 }
 
 export const liveRoutes: readonly Route[] = [
   {
     ...{ method: 'GET', path: 'live', summary: 'How all queues stand, and samples of the last 15 minutes' },
-    cached: false,
+    ...{ cached: false, scope: 'filtered' },
     query: [
       { name: 'since', description: 'the `sequence` of the reply before: only what came after it', integer: true },
     ],

@@ -7,11 +7,15 @@ import { anything, shape } from '../schema.js';
 
 const LONGEST = 5 * 366 * 86_400;
 
-async function metrics(dashboard: Dashboard, { query }: Call) {
+async function metrics(dashboard: Dashboard, { query, permissions }: Call) {
   const { prometheus } = dashboard.settings;
   const remedy = "give its address as the dashboard's option prometheus";
   if (prometheus === undefined) throw new ApiError('NOT_FOUND', `there is no Prometheus to ask; ${remedy}`);
-  return askPrometheus(prometheus, readRange(query, floorSeconds(dashboard.now)));
+  const range = readRange(query, floorSeconds(dashboard.now));
+  if (permissions.mayEverywhere('view')) return askPrometheus(prometheus, range);
+  const known = range.queues?.length ? range.queues : await dashboard.broker.queues();
+  const queues = known.filter((queue) => permissions.maySee(queue));
+  return askPrometheus(prometheus, { ...range, queues: queues.length > 0 ? queues.sort() : undefined });
 }
 
 function readRange(query: URLSearchParams, now: number): Range {
@@ -32,6 +36,7 @@ function seconds(query: URLSearchParams, name: string, otherwise: number, most: 
 export const metricsRoutes: readonly Route[] = [
   {
     ...{ method: 'GET', path: 'metrics', summary: 'The history of queues, from Prometheus' },
+    scope: 'filtered',
     query: [
       { name: 'duration', description: 'seconds; default 3600', integer: true },
       { name: 'endtime', description: 'Unix seconds; default now', integer: true },

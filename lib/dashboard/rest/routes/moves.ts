@@ -1,6 +1,6 @@
 import type { BulkOptions, BulkResult, MovableState } from '../../../inspector/bulk.js';
 import type { Dashboard } from '../../dashboard.js';
-import type { DashboardRole } from '../../access.js';
+import type { DashboardRole } from '../../permissions.js';
 import { ApiError } from '../api-error.js';
 import { archiveLimitOf } from '../archive-room.js';
 import { eachOf } from '../../each.js';

@@ -14,7 +14,9 @@ const QUEUES_AT_ONCE = 8;
 /** How a queue stands, wherever a reply says it beside other things. */
 export const QUEUE_STATE: Schema = { anyOf: [ref('Queue'), ref('UnreadableQueue')] };
 
-const list = async ({ overview }: Dashboard) => ({ queues: (await overview.all()).map(showQueue) });
+const list = async ({ overview }: Dashboard, { permissions }: Call) => ({
+  queues: (await overview.all()).filter(({ queue }) => permissions.maySee(queue)).map(showQueue),
+});
 
 async function show(dashboard: Dashboard, { params }: Call) {
   const queue = params.queue!;
@@ -24,8 +26,8 @@ async function show(dashboard: Dashboard, { params }: Call) {
   return { current: showQueue(current), history: history.map(showDay) };
 }
 
-async function stats(dashboard: Dashboard) {
-  const names = (await dashboard.inspector.queues()).sort();
+async function stats(dashboard: Dashboard, { permissions }: Call) {
+  const names = (await dashboard.inspector.queues()).filter((queue) => permissions.maySee(queue)).sort();
   const away: BrokerUnavailableError[] = [];
   const nothingOfAway = (error: unknown): DailyStats[] => {
     if (!(error instanceof BrokerUnavailableError)) return nothingOfUnreadable(error);
@@ -69,7 +71,7 @@ const groups = async ({ inspector, overview }: Dashboard, { params }: Call) => (
 
 export const queueRoutes: readonly Route[] = [
   {
-    ...{ method: 'GET', path: 'queues', summary: 'How all queues stand' },
+    ...{ method: 'GET', path: 'queues', summary: 'How all queues stand', scope: 'filtered' },
     reply: shape({ queues: listOf(QUEUE_STATE) }),
     handle: list,
   },
@@ -92,6 +94,7 @@ export const queueRoutes: readonly Route[] = [
   },
   {
     ...{ method: 'GET', path: 'queue_stats', summary: `The last ${KEPT_DAYS} days of all queues` },
+    scope: 'filtered',
     reply: shape({ stats: mapOf(listOf(ref('Daily'))) }),
     handle: stats,
   },

@@ -1,7 +1,7 @@
 import type { RedisInfo } from '../../../broker/inspection.js';
 import type { Dashboard } from '../../dashboard.js';
 import { eachOf } from '../../each.js';
-import type { Route } from '../route.js';
+import type { Call, Route } from '../route.js';
 import { amount, count, flag, listOf, mapOf, orNull, shape, text } from '../schema.js';
 
 type Info = Readonly<Record<string, string>>;
@@ -26,16 +26,16 @@ const REPLY = shape({
   warnings: listOf(text()),
 });
 
-async function redisInfo(dashboard: Dashboard) {
+async function redisInfo(dashboard: Dashboard, call: Call) {
   const redis = await dashboard.inspector.redisInfo();
   if (!redis) return show({ address: 'memory', nodes: [], cluster: undefined }, null);
-  return show(redis, redis.cluster ? await locate(dashboard) : null);
+  return show(redis, redis.cluster ? await locate(dashboard, call) : null);
 }
 
 const QUEUES_AT_ONCE = 8;
 
-async function locate({ broker }: Dashboard) {
-  const queues = (await broker.queues()).sort();
+async function locate({ broker }: Dashboard, { permissions }: Call) {
+  const queues = (await broker.queues()).filter((queue) => permissions.maySee(queue)).sort();
   return eachOf(queues, QUEUES_AT_ONCE, async (queue) => {
     const place = await broker.clusterPlace(queue);
     return { queue, keyslot: place?.slot ?? 0, nodes: place?.nodes ?? [] };

@@ -1,7 +1,8 @@
 import type { RunningServer, RunningTask } from '../../../inspector/views.js';
 import type { Dashboard } from '../../dashboard.js';
 import { cut } from '../../payload/text.js';
-import type { Route } from '../route.js';
+import type { Permissions } from '../../permissions.js';
+import type { Call, Route } from '../route.js';
 import { count, flag, listOf, mapOf, ref, shape, text, time } from '../schema.js';
 import { goTime } from '../shapes/times.js';
 
@@ -24,9 +25,24 @@ export const serverSchemas = {
   }),
 };
 
-async function list(dashboard: Dashboard) {
+async function list(dashboard: Dashboard, { permissions }: Call) {
   const servers = await dashboard.servers();
-  return { servers: servers.toSorted(byPlace).map((server) => showServer(dashboard, server)) };
+  return {
+    servers: visibleOf(servers, permissions)
+      .toSorted(byPlace)
+      .map((server) => showServer(dashboard, server)),
+  };
+}
+
+/** Servers that take tasks of no queue one may see are left out, and of the others what they do for such queues. */
+function visibleOf(servers: readonly RunningServer[], permissions: Permissions): readonly RunningServer[] {
+  if (permissions.mayEverywhere('view')) return servers;
+  return servers.flatMap((server) => {
+    const queues = Object.entries(server.queues).filter(([queue]) => permissions.maySee(queue));
+    const activeWorkers = server.activeWorkers.filter(({ queue }) => permissions.maySee(queue));
+    if (queues.length === 0 && activeWorkers.length === 0) return [];
+    return [{ ...server, queues: Object.fromEntries(queues), activeWorkers }];
+  });
 }
 
 const byPlace = (a: RunningServer, b: RunningServer): number =>
@@ -58,6 +74,7 @@ function showWorker({ presenter, settings }: Dashboard, worker: RunningTask) {
 export const serverRoutes: readonly Route[] = [
   {
     ...{ method: 'GET', path: 'servers', summary: 'Servers that run, and what each of their workers does' },
+    scope: 'filtered',
     reply: shape({ servers: listOf(ref('Server')) }),
     handle: list,
   },

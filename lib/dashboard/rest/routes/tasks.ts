@@ -4,11 +4,11 @@ import type { Call, Route } from '../route.js';
 import { ref } from '../schema.js';
 import { showTask } from '../shapes/task.js';
 
-async function show(dashboard: Dashboard, { params, role }: Call) {
+async function show(dashboard: Dashboard, { params, permissions }: Call) {
   await dashboard.requireQueue(params.queue!);
   const task = await dashboard.inspector.getTaskInfo(params.queue!, params.id!);
   if (!task) throw new TaskNotFoundError(params.queue!, params.id!);
-  return showTask(dashboard, task, role, task.state === 'active' ? await dashboard.knownServers() : []);
+  return showTask(dashboard, task, permissions, task.state === 'active' ? await dashboard.knownServers() : []);
 }
 
 export const taskRoutes: readonly Route[] = [

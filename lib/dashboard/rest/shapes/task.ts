@@ -1,8 +1,8 @@
 import type { RunningServer } from '../../../inspector/views.js';
 import type { TaskInfo } from '../../../task/info.js';
 import { TASK_STATES } from '../../../wire/states.js';
-import { type DashboardRole, mayDo } from '../../access.js';
 import type { Dashboard } from '../../dashboard.js';
+import { type DashboardRole, mayDo, type Permissions } from '../../permissions.js';
 import { LARGEST_SHOWN } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';
 import { amount, anything, count, flag, listOf, mapOf, oneOf, orNull, shape, text, time } from '../schema.js';
@@ -50,7 +50,7 @@ export const taskSchemas = {
 export function showTask(
   dashboard: Dashboard,
   task: TaskInfo,
-  role: DashboardRole,
+  permissions: Permissions,
   servers: readonly RunningServer[] = [],
 ) {
   const presented = dashboard.presenter.present(toSubject(task), true);
@@ -72,7 +72,7 @@ export function showTask(
     ttl_seconds: task.state === 'completed' ? ttlOf(task, dashboard.now) : 0,
     headers: presented.headers,
     worker: showWorker(task, servers),
-    actions: actionsFor(dashboard, task, role, presented.redacted),
+    actions: actionsFor(dashboard, task, permissions.roleIn(task.queue), presented.redacted),
   };
 }
 
@@ -123,7 +123,7 @@ const WHEN: Readonly<Record<TaskAction, readonly string[]>> = {
 function actionsFor(
   { settings }: Dashboard,
   { state }: TaskInfo,
-  role: DashboardRole,
+  role: DashboardRole | undefined,
   redacted: boolean,
 ): TaskAction[] {
   if (settings.readOnly) return [];

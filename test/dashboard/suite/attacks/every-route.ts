@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mayDo } from '../../../../lib/dashboard/access.js';
+import { mayDo } from '../../../../lib/dashboard/permissions.js';
 import { roleFor, type Route } from '../../../../lib/dashboard/rest/route.js';
 import type { Schema } from '../../../../lib/dashboard/rest/schema.js';
 import { routes } from '../../../../lib/dashboard/rest/table.js';

@@ -1,0 +1,34 @@
+import { WrongKeyTypeError } from '../../errors.js';
+import type { Dashboard } from '../dashboard.js';
+import { eachOf } from '../each.js';
+import type { DashboardRole, Permissions } from '../permissions.js';
+
+const PAGE_SIZE = 1_000;
+const QUEUES_AT_ONCE = 8;
+
+export async function activeIds({ broker }: Dashboard, queue: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
+    const page = await broker.listIds(queue, { state: 'active', size: PAGE_SIZE, cursor });
+    ids.push(...page.ids);
+    cursor = page.cursor;
+  }
+  return ids;
+}
+
+/** The ids that run in queues where the sender may not do what needs this role. */
+export async function forbiddenIds(
+  dashboard: Dashboard,
+  permissions: Permissions,
+  needed: DashboardRole,
+): Promise<ReadonlySet<string>> {
+  const queues = (await dashboard.broker.queues()).filter((queue) => !permissions.may(queue, needed));
+  const ids = await eachOf(queues, QUEUES_AT_ONCE, (queue) => activeIds(dashboard, queue).catch(noneOfUnreadable));
+  return new Set(ids.flat());
+}
+
+/** No server takes a task of a queue whose keys hold something else. */
+function noneOfUnreadable(error: unknown): string[] {
+  if (error instanceof WrongKeyTypeError) return [];
+  throw error;
+}

@@ -1,0 +1,236 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { DashboardPermission, DashboardRequest } from 'nestjs-asynq/dashboard';
+import type { InMemoryBroker } from 'nestjs-asynq/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mayDo } from '../../../../lib/dashboard/permissions.js';
+import { roleFor, type Route } from '../../../../lib/dashboard/rest/route.js';
+import { routes } from '../../../../lib/dashboard/rest/table.js';
+import { arrangeEveryState } from '../../../support/every-state.js';
+import { type Answer, startConsole, type TestConsole } from '../../console.js';
+
+/*
+ * Who may see some queues only, against every route there is: what he is told must not depend on what the others hold, and what he does must
+ * not reach them. A new route is among them by itself.
+ */
+
+const SETS: Readonly<Record<string, DashboardPermission>> = {
+  all: 'destroy',
+  none: { queues: { own: 'none' } },
+  own: { queues: { own: 'destroy' } },
+  looks: { queues: { 'ow*': 'view' } },
+  acts: { queues: { own: 'act' } },
+  broken: { queues: { own: 'admin' as 'view' } },
+  others: { queues: { 'hid*': 'none', hidden: 'none' }, default: 'destroy' },
+};
+const access = ({ headers }: DashboardRequest) => SETS[String(headers['x-set'])];
+
+const SERVER = { host: 'h', pid: 1, strictPriority: false, status: 'active', concurrency: 2 };
+
+/** Everything a queue can have: tasks in every state, a worker, a schedule and its history. */
+async function arrange(broker: InMemoryBroker, queue: string): Promise<void> {
+  await arrangeEveryState(broker, queue);
+  const [startTime, deadline] = [broker.clock.now(), broker.clock.now() + 60_000];
+  const task = { taskId: 'active', taskType: `type-${queue}`, taskPayload: Buffer.from(`"${queue}"`), queue };
+  const server = { ...SERVER, serverId: queue };
+  const worker = { host: 'h', pid: 1, serverId: queue, ...task, startTime, deadline };
+  await broker.writeServerState({ ...server, queues: { [queue]: 1 }, startTime, activeWorkerCount: 1 }, [worker], 60);
+  const entry = { id: `nightly-${queue}`, spec: '@daily', taskType: 'report', taskPayload: Buffer.from('{}') };
+  const times = { nextEnqueueTime: deadline, prevEnqueueTime: startTime };
+  await broker.writeSchedulerEntries(queue, [{ ...entry, enqueueOptions: [`Queue("${queue}")`], ...times }], 60);
+  await broker.recordEnqueueEvent(entry.id, { taskId: `event-${queue}`, enqueueTime: startTime });
+}
+
+const BODIES: Readonly<Record<string, unknown>> = {
+  'queues/{queue}/tasks': { type: 'new' },
+  'queues/{queue}/tasks/{id}:edit_payload': { payload_text: 'new' },
+  'queues/{queue}/tasks/{id}:reschedule': { process_in_seconds: 60 },
+};
+
+function bodyOf({ path }: Route): unknown {
+  return path.includes(':batch_') ? { task_ids: [/(\w+)_tasks/.exec(path)![1]] } : BODIES[path];
+}
+
+function addressOf({ path }: Route, queue: string): string {
+  const id = /(\w+)_tasks/.exec(path)?.[1] ?? (path.includes('cancel') ? 'active' : 'scheduled');
+  const values: Readonly<Record<string, string>> = { queue, group: 'g', entry: `nightly-${queue}`, id };
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!);
+}
+
+/** What may differ: the time, and ids and measures that are new each time. */
+const settled = ({ status, text }: Answer): string =>
+  `${status} ${text.replaceAll(/"[\w-]{36}"|"\d{4}-\d\d-[^"]*"|"(?:sequence|latency_msec|oldest_pending_ms|display_latency|memory_usage_bytes|latency_ms)":[^,}]*/g, '*')}`;
+
+describe('queues that one may not see, attacked', () => {
+  let prometheus: Server;
+  const asked: string[] = [];
+  const start = async (): Promise<TestConsole> => {
+    const { port } = prometheus.address() as AddressInfo;
+    return startConsole({ access, prometheus: `http://127.0.0.1:${port}` });
+  };
+  const as = (web: TestConsole, set: string, { method, path }: Pick<Route, 'method' | 'path'>, body?: unknown) =>
+    web.api(method, path, body, { 'x-set': set });
+  const fresh = async (web: TestConsole, queues: readonly string[]): Promise<InMemoryBroker> => {
+    const broker = web.broker as InMemoryBroker;
+    broker.clear();
+    broker.clock.advance(60_000);
+    for (const queue of queues) await arrange(broker, queue);
+    return broker;
+  };
+
+  let web: TestConsole;
+  let alone: TestConsole;
+  beforeAll(async () => {
+    prometheus = createServer((request, response) => {
+      asked.push(new URL(request.url!, 'http://x').searchParams.get('query')!);
+      response.end('{"status":"success"}');
+    });
+    await new Promise<void>((resolve) => prometheus.listen(0, '127.0.0.1', resolve));
+    [web, alone] = [await start(), await start()];
+  });
+  afterAll(async () => {
+    await Promise.all([web.close(), alone.close()]);
+    prometheus.close();
+  });
+
+  it.each(['own', 'looks', 'acts', 'others'])('answers "%s" by every route as if they were not there', async (set) => {
+    // A cancellation is the exception: see below.
+    for (const route of routes.filter(({ path }) => !path.includes('cancel'))) {
+      const [whole, part] = [await fresh(web, ['own', 'hidden']), await fresh(alone, ['own'])];
+      part.clock.moveTo(whole.clock.now());
+      for (const queue of ['own', 'hidden']) {
+        const request = { method: route.method, path: addressOf(route, queue) };
+        const [told, expected] = [
+          await as(web, set, request, bodyOf(route)),
+          await as(alone, set, request, bodyOf(route)),
+        ];
+        expect(settled(told), `${set}: ${route.method} ${request.path}`).toBe(settled(expected));
+      }
+    }
+  });
+
+  it.each(['own', 'looks', 'acts', 'others'])('lets "%s" change nothing in them by any route', async (set) => {
+    for (const route of routes.filter(({ method }) => method !== 'GET')) {
+      const broker = await fresh(web, ['own', 'hidden']);
+      const before = await picture(broker);
+      const { status } = await as(web, set, { method: route.method, path: addressOf(route, 'hidden') }, bodyOf(route));
+      expect(route.path.includes('{queue}') ? [404] : [403, 404], `${route.method} ${route.path}`).toContain(status);
+      await as(web, set, { method: route.method, path: addressOf(route, 'own') }, bodyOf(route));
+      expect(await picture(broker), `${set}: ${route.method} ${route.path}`).toEqual(before);
+    }
+  });
+
+  /** What is in the queue that is hidden, whatever happens to the others. */
+  async function picture(broker: InMemoryBroker) {
+    const { active, pending, scheduled, retry, archived, completed, aggregating, paused } =
+      await broker.describeQueue('hidden');
+    const cancelled = (await broker.findCancellations(['active'])).length;
+    return { active, pending, scheduled, retry, archived, completed, aggregating, paused, cancelled };
+  }
+
+  it('checks the role in the queue of the path, by every route', async () => {
+    const roles = { looks: 'view', acts: 'act', own: 'destroy' } as const;
+    for (const route of routes.filter(({ path }) => path.includes('{queue}'))) {
+      for (const [set, role] of Object.entries(roles)) {
+        await fresh(web, ['own']);
+        const { status } = await as(web, set, { method: route.method, path: addressOf(route, 'own') }, bodyOf(route));
+        const what = `${set}: ${route.method} ${route.path}`;
+        if (mayDo(role, roleFor(route))) expect([403, 404], what).not.toContain(status);
+        else expect(status, what).toBe(403);
+      }
+    }
+  });
+
+  it('has for every route without a queue in its path decided whose role counts', () => {
+    const undecided = routes.filter(({ path, scope }) => !path.includes('{queue}') && scope === undefined);
+    expect(undecided.map(({ path }) => path)).toEqual(['redis_info']);
+    expect(routes.filter(({ path, scope }) => path.includes('{queue}') && scope !== undefined)).toEqual([]);
+  });
+
+  it('refuses all of it to who may see no queue', async () => {
+    for (const { method, path } of routes) expect((await as(web, 'none', { method, path })).status).toBe(403);
+  });
+
+  it('is closed when the function that should say so is wrong', async () => {
+    const { status, text } = await as(web, 'broken', { method: 'GET', path: 'queues' });
+    expect([status, text]).toEqual([500, "this did not work; the application's log says why\n"]);
+  });
+
+  it('checks the queue in a body, too', async () => {
+    await fresh(web, ['own', 'hidden', 'third']);
+    const clone = (set: string, queue: string) =>
+      as(web, set, { method: 'POST', path: 'queues/own/tasks/archived:clone' }, { queue, task_id: `by-${set}` });
+    expect(await clone('own', 'hidden')).toMatchObject({
+      status: 404,
+      text: expect.stringContaining('queue not found: queue="hidden"') as string,
+    });
+    expect(await clone('own', 'nowhere')).toMatchObject({
+      status: 404,
+      text: expect.stringContaining('queue not found: queue="nowhere"') as string,
+    });
+    expect(await clone('acts', 'own')).toMatchObject({ status: 201 });
+    expect(await clone('others', 'third')).toMatchObject({ status: 201 });
+    expect(JSON.parse((await clone('all', 'hidden')).text)).toMatchObject({ queue: 'hidden' });
+    expect(await web.broker.getTask('hidden', 'by-own')).toBeUndefined();
+  });
+
+  it('cancels by an id that runs elsewhere, too, only for who may do so there', async () => {
+    await fresh(web, ['own', 'hidden']); // the same ids run in both
+    const cancel = (set: string, path: string, body?: unknown) => as(web, set, { method: 'POST', path }, body);
+    for (const set of ['own', 'acts', 'others']) {
+      const one = await cancel(set, 'queues/own/tasks/active:cancel');
+      expect([one.status, one.headers['x-asynq-error']]).toEqual([409, 'ELSEWHERE']);
+      expect(await cancel(set, 'queues/own/active_tasks:batch_cancel', { task_ids: ['active'] })).toMatchObject({
+        text: '{"canceled_ids":[],"error_ids":["active"]}\n',
+      });
+      expect(await cancel(set, 'queues/own/active_tasks:cancel_all')).toMatchObject({ status: 204 });
+    }
+    expect(await web.broker.findCancellations(['active'])).toEqual([]);
+    expect(await cancel('all', 'queues/own/tasks/active:cancel')).toMatchObject({ status: 204 });
+  });
+
+  it('cancels no task of another queue by the path of one’s own', async () => {
+    await fresh(web, ['hidden']);
+    await web.client.enqueue('x', {}, { queue: 'own', taskId: 'x' });
+    expect(await as(web, 'own', { method: 'POST', path: 'queues/own/tasks/active:cancel' })).toMatchObject({
+      status: 404,
+      text: 'task not found: id="active", queue="own"\n',
+    });
+  });
+
+  it('keeps the answers for different permissions apart, and shares those for equal ones', async () => {
+    const broker = await fresh(web, ['own', 'hidden']);
+    const names = async (set: string) =>
+      (
+        JSON.parse((await as(web, set, { method: 'GET', path: 'queues' })).text) as { queues: { queue: string }[] }
+      ).queues.map(({ queue }) => queue);
+    expect([await names('all'), await names('own'), await names('others')]).toEqual([
+      ['hidden', 'own'],
+      ['own'],
+      ['own'],
+    ]);
+    await broker.enqueue('more', []);
+    expect(await names('all')).toEqual(['hidden', 'own']);
+  });
+
+  it('asks Prometheus for those only that may be seen', async () => {
+    await fresh(web, ['own', 'hidden']);
+    const queries = async (set: string, path: string) => {
+      asked.length = 0;
+      await as(web, set, { method: 'GET', path });
+      return new Set(asked.map((query) => /\{(.*?)[,}](?=state|\[|$)/.exec(query)?.[1]));
+    };
+    expect([...(await queries('own', 'metrics'))].join()).not.toContain('hidden');
+    expect([...(await queries('own', 'metrics?queues=own,hidden'))].join()).toMatch(/^queue=~"own"/);
+    expect([...(await queries('own', 'metrics?queues=hidden'))].join()).toContain('queue="",queue!=""');
+    expect([...(await queries('all', 'metrics'))].join()).not.toContain('queue');
+  });
+
+  it('says in config what may be done, and nothing of what may not be seen', async () => {
+    const config = async (set: string) =>
+      JSON.parse((await as(web, set, { method: 'GET', path: 'config' })).text) as object;
+    expect(await config('all')).toMatchObject({ role: 'destroy', queue_roles: {} });
+    expect(await config('looks')).toMatchObject({ role: null, queue_roles: { 'ow*': 'view' } });
+    expect(await config('others')).toMatchObject({ role: 'destroy', queue_roles: {} });
+  });
+});
