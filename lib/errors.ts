@@ -57,8 +57,11 @@ export class TaskIdConflictError extends AsynqError {
 /** Nothing was ever enqueued to the queue, or it was deleted (asynq's ErrQueueNotFound). */
 export class QueueNotFoundError extends AsynqError {
   readonly code = 'ASYNQ_QUEUE_NOT_FOUND';
-  constructor(queue: string) {
-    super(`queue not found: queue=${JSON.stringify(queue)}; check its name against AsynqInspector.queues()`);
+  constructor(
+    readonly queue: string,
+    remedy = 'check its name against AsynqInspector.queues()',
+  ) {
+    super(`queue not found: queue=${JSON.stringify(queue)}; ${remedy}`);
   }
 }
 

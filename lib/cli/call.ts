@@ -4,6 +4,7 @@ import type { AsynqInspector } from '../inspector/inspector.js';
 import type { AsynqClient } from '../client/client.js';
 import { explain, isAboutOne } from './failures.js';
 import { toJson } from './json.js';
+import { withSuggestion } from './known-names.js';
 import type { Session } from './session.js';
 import { type Column, type Screen, renderFields, renderTable } from './table.js';
 import { columnsOf, hasColors, type Output, type Terminal } from './terminal.js';
@@ -68,7 +69,7 @@ export class Call<Options = object> {
         await act(arg);
       } catch (error) {
         if (!isAboutOne(error)) throw error;
-        this.fail(explain(error));
+        this.fail(explain(await withSuggestion(this, error)));
       }
     }
   }

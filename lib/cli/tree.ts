@@ -1,5 +1,6 @@
 import { type Argument, Command, Help, Option } from 'commander';
 import { Call, type GlobalFlags } from './call.js';
+import { withSuggestion } from './known-names.js';
 import { SETTINGS } from './settings.js';
 import { columnsOf, hasColors, type Terminal } from './terminal.js';
 
@@ -82,6 +83,8 @@ export function addCommand<Options>(parent: Command, frame: Frame, spec: Command
     const call = new Call(frame.terminal, command.args, command.opts() as Options, globalFlags(command));
     try {
       await spec.run(call);
+    } catch (error) {
+      throw await withSuggestion(call, error);
     } finally {
       frame.failed ||= call.failed;
       await call.close();

@@ -57,6 +57,11 @@ export class AsynqInspector {
     return this.broker.queues();
   }
 
+  /** Whether anything was ever enqueued to the queue since it was last deleted. */
+  async hasQueue(queue: string): Promise<boolean> {
+    return this.broker.hasQueue(requireQueueName(queue));
+  }
+
   /** The groups of the queue that have waiting tasks, by name. */
   async groups(queue: string): Promise<GroupSize[]> {
     await requireQueue(this.broker, queue);

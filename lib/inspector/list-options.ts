@@ -71,10 +71,16 @@ export function toRange(options: PageOptions = {}): { offset: number; size: numb
 /** @throws InvalidOptionError */
 export function toPlace(state: TaskState, group: string | undefined): Place {
   requireState(state);
-  if (state === 'aggregating') return { state, group: requireNonBlank(group, 'group', InvalidOptionError) };
+  if (state === 'aggregating') {
+    if (group === undefined) throw new InvalidOptionError(groupMissing);
+    return { state, group: requireNonBlank(group, 'group', InvalidOptionError) };
+  }
   if (group === undefined) return { state };
   throw new InvalidOptionError(`only aggregating tasks are listed by group, not those that are ${state}`);
 }
+
+const groupMissing =
+  'aggregating tasks are kept by group: give the option group; AsynqInspector.groups(queue) returns the groups there are';
 
 function requireState(state: unknown): void {
   if (TASK_STATES.some((known) => known === state)) return;

@@ -88,6 +88,53 @@ describe('the command line', () => {
       });
     });
 
+    it('names the queue, and the nearest one there is, when it does not know one', async () => {
+      await arrange();
+      const stderr = 'error: queue not found: queue="defualt"; did you mean "default"?\n';
+      for (const line of [
+        'task inspect -q defualt -i retry',
+        'task run -q defualt -i retry',
+        'task ls -q defualt -s pending',
+        'task archiveall -q defualt -s pending',
+        'task ls -q defualt -s aggregating',
+        'group ls -q defualt',
+        'queue inspect defualt',
+        'queue history defualt',
+        'queue rm defualt',
+      ]) {
+        expect({ line, ...(await run(line)) }).toEqual({ line, status: 1, stdout: '', stderr });
+      }
+      expect(await run('queue pause defualt')).toEqual({
+        status: 0,
+        stdout: 'Queue "defualt" is paused\n',
+        stderr: 'note: queue "defualt" has never had a task; did you mean "default"?\n',
+      });
+    });
+
+    it('names the flag and the groups there are, where a group is needed', async () => {
+      await arrange();
+      for (let index = 10; index < 20; index++) {
+        await fixture.broker.enqueue('default', [request({ groupKey: `mail:${index}` })]);
+      }
+      const named = Array.from({ length: 9 }, (_, index) => `, "mail:${10 + index}" (1 task)`).join('');
+      const stderr =
+        'error: aggregating tasks are kept by group: give --group; ' +
+        `queue "default" has "g" (1 task)${named} and 1 more, see \`nestjs-asynq group list\`\n`;
+      for (const command of ['ls', 'archiveall', 'runall', 'deleteall --yes', 'ls --type email:']) {
+        const line = `task ${command} -q default -s aggregating`;
+        expect({ line, ...(await run(line)) }).toEqual({ line, status: 2, stdout: '', stderr });
+      }
+      await fixture.broker.enqueue('other', [request({ queue: 'other' })]);
+      expect(await run('task ls -q other -s aggregating')).toMatchObject({
+        status: 2,
+        stderr: expect.stringContaining('give --group; queue "other" has no groups with waiting tasks'),
+      });
+      expect(await run('task ls -q default -s pending -g g')).toMatchObject({
+        status: 2,
+        stderr: 'error: --group is for tasks that are aggregating, not for those that are pending\n',
+      });
+    });
+
     it('shows how the queue stands, and all queues', async () => {
       await arrange();
       const numbers = [
@@ -198,7 +245,7 @@ describe('the command line', () => {
       expect(await stored('pending')).toEqual(['aggregating']);
       expect(await run('task runall -q default -s aggregating')).toMatchObject({
         status: 2,
-        stderr: expect.stringContaining('group must be'),
+        stderr: expect.stringContaining('give --group'),
       });
     });
 
@@ -364,13 +411,17 @@ describe('the command line', () => {
     await fixture.broker.enqueue('a', [request({ queue: 'a' })]);
     expect(await lines('queue ls')).toEqual(['a']);
     expect(await json('queue ls')).toEqual([{ queue: 'a', slot: null, nodes: null }]);
-    expect(await lines('queue pause a b')).toEqual(['Queue "a" is paused', 'Queue "b" is paused']);
-    expect(await run('queue pause a c')).toEqual({
-      status: 1,
-      stdout: 'Queue "c" is paused\n',
-      stderr: 'error: queue "a" is already paused\n',
+    expect(await run('queue pause a some-other')).toEqual({
+      status: 0,
+      stdout: 'Queue "a" is paused\nQueue "some-other" is paused\n',
+      stderr: 'note: queue "some-other" has never had a task\n',
     });
-    expect(await lines('queue unpause a b c')).toHaveLength(3);
+    expect(await run('queue pause a b')).toEqual({
+      status: 1,
+      stdout: 'Queue "b" is paused\n',
+      stderr: 'error: queue "a" is already paused\nnote: queue "b" has never had a task; did you mean "a"?\n',
+    });
+    expect(await lines('queue unpause a b some-other')).toHaveLength(3);
     expect(await run('queue resume a')).toEqual({ status: 1, stdout: '', stderr: 'error: queue "a" is not paused\n' });
     expect(await run('queue inspect b a')).toMatchObject({
       status: 1,

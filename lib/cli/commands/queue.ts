@@ -2,6 +2,7 @@ import { Option } from 'commander';
 import type { Command } from 'commander';
 import type { Call } from '../call.js';
 import { confirm } from '../confirm.js';
+import { suggestQueue } from '../known-names.js';
 import { withProgress } from '../progress.js';
 import { plain } from '../text.js';
 import { addCommand, addGroup, type Frame } from '../tree.js';
@@ -165,6 +166,9 @@ async function pauseQueues(call: Call): Promise<void> {
   await call.forEach(call.args, async (queue) => {
     if (!(await inspector.pauseQueue(queue))) return call.fail(`queue "${queue}" is already paused`);
     call.print(plain(`Queue "${queue}" is paused`));
+    if (await inspector.hasQueue(queue)) return;
+    const suggestion = await suggestQueue(call, queue);
+    call.note(`note: queue "${queue}" has never had a task${suggestion && `; ${suggestion}`}`);
   });
 }
 

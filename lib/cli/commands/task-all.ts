@@ -4,6 +4,7 @@ import type { TaskAction } from '../../broker/inspection.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { Call } from '../call.js';
 import { confirm } from '../confirm.js';
+import { requireGroup } from '../known-names.js';
 import { withProgress } from '../progress.js';
 import { addCommand, type Frame } from '../tree.js';
 import { groupOption, queueOption, stateOption, yesOption } from '../values.js';
@@ -59,6 +60,7 @@ export function addTaskBulk(group: Command, frame: Frame): void {
 }
 
 async function moveAll(call: Call<AllFlags>, { action, done }: AllSpec): Promise<void> {
+  await requireGroup(call);
   const { queue, state, group } = call.options;
   const which = `all ${state} tasks of ${group === undefined ? '' : `group "${group}" in `}queue "${queue}"`;
   const inspector = await call.inspector();

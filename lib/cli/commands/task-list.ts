@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { Call } from '../call.js';
 import { taskAsJson } from '../json.js';
+import { requireGroup } from '../known-names.js';
 import type { Column } from '../table.js';
 import { describeBytes } from '../text.js';
 import { addCommand, type Frame } from '../tree.js';
@@ -9,7 +10,7 @@ import { groupOption, idOption, jsonOption, pageOptions, positive, queueOption, 
 import { formatDistance, formatDuration, formatMoment, formatTime } from '../when.js';
 import type { TaskList } from '../../inspector/inspector.js';
 import type { SearchOptions, SearchResult } from '../../inspector/search.js';
-import { CommandLineError, TaskNotFoundError } from '../../errors.js';
+import { CommandLineError, QueueNotFoundError, TaskNotFoundError } from '../../errors.js';
 import type { TaskInfo } from '../../task/info.js';
 import type { TaskState } from '../../wire/states.js';
 
@@ -86,6 +87,7 @@ async function listTasks(call: Call<ListFlags>): Promise<void> {
 }
 
 async function findTasks(call: Call<ListFlags>): Promise<TaskList | SearchResult> {
+  await requireGroup(call);
   const { queue, state, group, page, size, cursor, scan } = call.options;
   const direction = directionOf(state, call.options);
   const wanted = CRITERIA.filter((name) => call.options[name] !== undefined);
@@ -134,8 +136,11 @@ function columnsOf(state: TaskState, now: number): Columns {
 
 async function inspectTask(call: Call<{ queue: string; id: string; json?: boolean }>): Promise<void> {
   const { queue, id, json } = call.options;
-  const task = await (await call.inspector()).getTaskInfo(queue, id);
-  if (!task) throw new TaskNotFoundError(queue, id);
+  const inspector = await call.inspector();
+  const task = await inspector.getTaskInfo(queue, id);
+  if (!task) {
+    throw (await inspector.hasQueue(queue)) ? new TaskNotFoundError(queue, id) : new QueueNotFoundError(queue);
+  }
   if (json) return call.json(taskAsJson(task));
   const { now } = call;
   const all: [title: string, value: string][] = [

@@ -126,8 +126,25 @@ describe('AsynqInspector', () => {
     ]);
   });
 
-  it('does not know queues to which nothing was enqueued', async () => {
+  it('says which group is missing: the option, and where the names are', async () => {
     const { inspector } = await setUp();
+    const message =
+      'aggregating tasks are kept by group: give the option group; ' +
+      'AsynqInspector.groups(queue) returns the groups there are';
+    for (const call of [
+      () => inspector.listTasks('default', 'aggregating'),
+      () => inspector.searchTasks('default', 'aggregating', { type: 'a' }),
+      () => inspector.runAllTasks('default', 'aggregating'),
+      () => inspector.runTask('default', 'a', { state: 'aggregating' }),
+    ]) {
+      await expect(call()).rejects.toMatchObject({ code: 'ASYNQ_INVALID_OPTION', message });
+    }
+  });
+
+  it('does not know queues to which nothing was enqueued', async () => {
+    const { inspector, broker } = await setUp();
+    await broker.enqueue('default', [request({ id: 'a' })]);
+    expect([await inspector.hasQueue('nobody'), await inspector.hasQueue('default')]).toEqual([false, true]);
     for (const call of [
       () => inspector.getQueueInfo('nobody'),
       () => inspector.history('nobody', 1),

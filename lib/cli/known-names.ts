@@ -1,0 +1,54 @@
+import { CommandLineError, QueueNotFoundError } from '../errors.js';
+import type { AsynqInspector } from '../inspector/inspector.js';
+import { nearest } from '../validation.js';
+import type { TaskState } from '../wire/states.js';
+import { countTasks } from './words.js';
+
+/* Names on the line that Redis does not know: said with those it knows. */
+
+/** What reads from Redis: a call, as far as it matters here. */
+interface Reader {
+  inspector(): Promise<AsynqInspector>;
+}
+
+/** Groups that one message names at most. */
+const MAX_NAMED_GROUPS = 10;
+
+/** The nearest queue there is, as a question; empty when no name is near, or the queues cannot be read. */
+export async function suggestQueue(call: Reader, queue: string): Promise<string> {
+  const names = await call
+    .inspector()
+    .then((inspector) => inspector.queues())
+    .catch(() => []);
+  const near = nearest(queue, names);
+  return near === undefined ? '' : `did you mean "${near}"?`;
+}
+
+/** The error as somebody who mistyped a name needs it. */
+export async function withSuggestion(call: Reader, error: unknown): Promise<unknown> {
+  if (!(error instanceof QueueNotFoundError)) return error;
+  const suggestion = await suggestQueue(call, error.queue);
+  return suggestion ? new QueueNotFoundError(error.queue, suggestion) : error;
+}
+
+interface PlaceFlags {
+  readonly queue: string;
+  readonly state: TaskState;
+  readonly group?: string | undefined;
+}
+
+/** Names the groups there are where a command needs one and got none. @throws CommandLineError, QueueNotFoundError */
+export async function requireGroup(call: Reader & { readonly options: PlaceFlags }): Promise<void> {
+  const { queue, state, group } = call.options;
+  if (state !== 'aggregating') {
+    if (group === undefined) return;
+    throw new CommandLineError(`--group is for tasks that are aggregating, not for those that are ${state}`);
+  }
+  if (group !== undefined) return;
+  const groups = await (await call.inspector()).groups(queue);
+  const named = groups.slice(0, MAX_NAMED_GROUPS).map(({ group: name, size }) => `"${name}" (${countTasks(size)})`);
+  const rest = groups.length - named.length;
+  const more = rest > 0 ? ` and ${rest} more, see \`nestjs-asynq group list\`` : '';
+  const there = groups.length === 0 ? 'has no groups with waiting tasks' : `has ${named.join(', ')}${more}`;
+  throw new CommandLineError(`aggregating tasks are kept by group: give --group; queue "${queue}" ${there}`);
+}
