@@ -10,7 +10,10 @@ export interface Config {
   version: string;
   connection: string;
   key_prefix: string;
-  role: Role;
+  /** For what belongs to no queue, and in queues not named in `queue_roles`; null: none. */
+  role: Role | null;
+  /** By name; `mail*`: of all queues whose names begin so. */
+  queue_roles: Record<string, Role>;
   read_only: boolean;
   refresh_ms: number;
   decoders: string[];

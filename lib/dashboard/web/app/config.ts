@@ -1,15 +1,16 @@
 import type { Config, Role } from '../api/types.js';
+import { reaches, reachesSomewhere, roleIn } from './roles.js';
 import { Store, useStore } from './store.js';
 
 export const config = new Store<Config | undefined>(undefined);
 
-const RANK: Readonly<Record<Role, number>> = { view: 0, act: 1, destroy: 2 };
-
-/** Whether who looks at the page may do what needs this role. */
-export function useMay(): (role: Role) => boolean {
+/** Whether who looks at the page may do what needs this role in a queue; without one, in any queue there may be. */
+export function useMay(): (role: Role, queue?: string) => boolean {
   const current = useStore(config);
-  return (role) =>
-    current !== undefined && (role === 'view' || (!current.read_only && RANK[current.role] >= RANK[role]));
+  return (role, queue) => {
+    if (current === undefined || (role !== 'view' && current.read_only)) return false;
+    return queue === undefined ? reachesSomewhere(current, role) : reaches(roleIn(current, queue), role);
+  };
 }
 
 /** Milliseconds: a number of the intervals in which the server has news. */

@@ -81,6 +81,7 @@ function Foot() {
   const status = useStore(live, ({ status }) => status);
   const mode = useStore(theme);
   const current = useStore(config);
+  const may = useMay();
   return (
     <div class="rail-foot">
       <p class={`status ${status}`}>{STATUS[status]}</p>
@@ -88,7 +89,7 @@ function Foot() {
         <p class="faint connection">
           <Text value={current.connection} titled class="cut" />
           {current.read_only && <span class="flag">read-only</span>}
-          {!current.read_only && current.role === 'view' && <span class="flag">view only</span>}
+          {!current.read_only && !may('act') && <span class="flag">view only</span>}
         </p>
       )}
       <div class="rail-buttons">

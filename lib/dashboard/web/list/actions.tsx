@@ -39,7 +39,7 @@ async function batch(place: Place, verb: Verb, ids: readonly string[]): Promise<
 
 export function useVerbs(place: Place): readonly Verb[] {
   const may = useMay();
-  return VERBS[place.state].filter((verb) => may(NEEDS[verb]));
+  return VERBS[place.state].filter((verb) => may(NEEDS[verb], place.queue));
 }
 
 /** The bar that comes when rows are selected. */

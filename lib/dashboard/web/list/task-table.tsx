@@ -128,7 +128,7 @@ export function Damaged({ queue, entries, onDone }: DamagedProps) {
                 <Text value={error} />
               </p>
             </div>
-            {may('destroy') && (
+            {may('destroy', queue) && (
               <button type="button" class="button plain small" onClick={() => void remove(id)}>
                 Delete
                 <span class="sr-only"> {visible(id)}</span>

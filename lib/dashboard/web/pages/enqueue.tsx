@@ -1,8 +1,11 @@
 import { useState } from 'preact/hooks';
 import { messageOf } from '../api/client.js';
 import { api } from '../api/endpoints.js';
+import { config } from '../app/config.js';
 import { Page } from '../app/page.js';
+import { firstQueue } from '../app/roles.js';
 import { paths, useRoute } from '../app/router.js';
+import { useStore } from '../app/store.js';
 import { refreshLive } from '../live/live.js';
 import { BLANK, type TaskForm, toInput } from '../task/form.js';
 import { TaskFields } from '../task/task-fields.js';
@@ -12,9 +15,10 @@ import { Text } from '../ui/text.js';
 /** A form that keeps what was typed: many a task is followed by one much like it. */
 export function EnqueuePage() {
   const { query } = useRoute();
+  const current = useStore(config);
   const [form, setForm] = useState<TaskForm>({
     ...BLANK,
-    queue: query['queue'] ?? 'default',
+    queue: query['queue'] ?? (current ? firstQueue(current) : 'default'),
     type: query['type'] ?? '',
   });
   const [error, setError] = useState('');

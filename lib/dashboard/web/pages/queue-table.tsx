@@ -88,11 +88,7 @@ function Good({ row, moments }: { row: Queue; moments: readonly Moment[] }) {
       <td class="number" data-label="memory">
         {bytes(row.memory_usage_bytes)}
       </td>
-      {may('act') && (
-        <td class="row-actions">
-          <PauseButton row={row} />
-        </td>
-      )}
+      {may('act') && <td class="row-actions">{may('act', row.queue) && <PauseButton row={row} />}</td>}
     </tr>
   );
 }

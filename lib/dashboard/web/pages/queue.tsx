@@ -44,13 +44,13 @@ function Actions({ row }: { row: Queue }) {
   const [deleting, setDeleting] = useState(false);
   return (
     <>
-      {may('act') && (
+      {may('act', row.queue) && (
         <a class="button plain" href={paths.enqueue({ queue: row.queue })}>
           Enqueue
         </a>
       )}
-      {may('act') && <PauseButton row={row} small={false} />}
-      {may('destroy') && (
+      {may('act', row.queue) && <PauseButton row={row} small={false} />}
+      {may('destroy', row.queue) && (
         <button type="button" class="button plain" onClick={() => setDeleting(true)}>
           Delete queue
         </button>

@@ -96,7 +96,7 @@ export function SchedulePage({ id }: { id: string }) {
       title={entry?.task_type ?? id}
       above={above}
       heading={<Text value={entry?.task_type ?? id} />}
-      actions={entry && may('act') && <RunEntry entry={entry} onDone={() => setRound(round + 1)} />}
+      actions={entry && may('act', entry.queue) && <RunEntry entry={entry} onDone={() => setRound(round + 1)} />}
     >
       {!data && (error ? <Failure error={error} retry={reload} /> : <Loading />)}
       {data && !entry && (

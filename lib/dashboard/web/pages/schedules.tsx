@@ -62,9 +62,7 @@ function Row({ entry, reload }: { entry: Entry; reload: () => void }) {
         <Ago at={entry.next_enqueue_at} />
       </td>
       {may('act') && (
-        <td class="row-actions">
-          <RunEntry entry={entry} onDone={reload} />
-        </td>
+        <td class="row-actions">{may('act', entry.queue) && <RunEntry entry={entry} onDone={reload} />}</td>
       )}
     </tr>
   );

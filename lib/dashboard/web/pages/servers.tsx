@@ -36,9 +36,11 @@ function WorkerRow({ worker, onCancel }: { worker: Worker; onCancel: () => void 
       </td>
       {may('act') && (
         <td class="row-actions">
-          <Button small onClick={onCancel} label={`Cancel task ${visible(worker.task_id)}`}>
-            Cancel
-          </Button>
+          {may('act', worker.queue) && (
+            <Button small onClick={onCancel} label={`Cancel task ${visible(worker.task_id)}`}>
+              Cancel
+            </Button>
+          )}
         </td>
       )}
     </tr>

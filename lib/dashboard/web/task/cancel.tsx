@@ -33,7 +33,7 @@ export function Cancel({
         <select value={outcome} onChange={(event) => setOutcome(event.currentTarget.value)}>
           <option value="retry">try it again, as its options say</option>
           <option value="archive">archive it</option>
-          {may('destroy') && <option value="delete">delete it</option>}
+          {may('destroy', task.queue) && <option value="delete">delete it</option>}
         </select>
         <small>Servers of Go’s asynq know neither reason nor outcome: they try again.</small>
       </label>
