@@ -1,11 +1,16 @@
 import {
+  All,
   Controller,
   Delete,
   Get,
   Inject,
+  Options,
+  Patch,
   Post,
+  Put,
   Req,
   Res,
+  SetMetadata,
   type Type,
   UseFilters,
   UseGuards,
@@ -15,17 +20,18 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { Dashboard } from './dashboard.js';
 import type { ResolvedStatics } from './dashboard.options.js';
 import { servePage } from './page.js';
-import { ApiErrorFilter } from './rest/api-error.filter.js';
+import { ApiErrorFilter, replyWithError } from './rest/api-error.filter.js';
 import { dispatch } from './rest/dispatcher.js';
-import type { HttpRequest } from './rest/http-request.js';
+import { keepBodyErrorsOfExpress, keepBodyErrorsOfFastify } from './rest/body-errors.js';
+import { API_WILDCARD, type HttpRequest } from './rest/http-request.js';
 import { send } from './rest/responder.js';
 
 /** One pair for each console: its path, version and guards are metadata of the classes. */
 export interface DashboardControllers {
   readonly api: Type;
   readonly page: Type;
-  /** Gives the routes their paths; Express and Fastify spell them differently. */
-  readonly route: (platform: string) => void;
+  /** Gives the routes their paths, which Express and Fastify spell differently, before Nest reads them. */
+  readonly route: (host: HttpAdapterHost) => void;
 }
 
 export function makeControllers({ path, version: given, guards }: ResolvedStatics): DashboardControllers {
@@ -50,6 +56,23 @@ export function makeControllers({ path, version: given, guards }: ResolvedStatic
     async delete(@Req() request: HttpRequest, @Res() response: unknown): Promise<void> {
       send(this.host, response, await dispatch(this.dashboard, 'DELETE', request));
     }
+
+    put(@Req() request: HttpRequest): Promise<void> {
+      return this.other(request);
+    }
+
+    patch(@Req() request: HttpRequest): Promise<void> {
+      return this.other(request);
+    }
+
+    options(@Req() request: HttpRequest): Promise<void> {
+      return this.other(request);
+    }
+
+    /** There is no such method, which the API says in its own words. */
+    async other(@Req() request: HttpRequest): Promise<void> {
+      await dispatch(this.dashboard, undefined, request);
+    }
   }
 
   @UseGuards(...(guards as Type[]))
@@ -68,14 +91,37 @@ export function makeControllers({ path, version: given, guards }: ResolvedStatic
   return {
     api: AsynqDashboardApiController,
     page: AsynqDashboardPageController,
-    route: (platform) => {
-      const rest = platform === 'fastify' ? '*' : '*path';
-      decorate(AsynqDashboardApiController, 'get', Get(rest));
-      decorate(AsynqDashboardApiController, 'post', Post(rest));
-      decorate(AsynqDashboardApiController, 'delete', Delete(rest));
+    route: (host) => {
+      const platform = host.httpAdapter.getType();
+      if (platform === 'fastify') routeOnFastify(AsynqDashboardApiController, host);
+      else routeOnExpress(AsynqDashboardApiController, host);
       decorate(AsynqDashboardPageController, 'page', Get(pagePaths(platform, path)));
     },
   };
+}
+
+function routeOnExpress(api: Type, { httpAdapter }: HttpAdapterHost): void {
+  const rest = `*${API_WILDCARD}`;
+  decorate(api, 'get', Get(rest));
+  decorate(api, 'post', Post(rest));
+  decorate(api, 'delete', Delete(rest));
+  decorate(api, 'other', All(rest));
+  keepBodyErrorsOfExpress(httpAdapter.getInstance(), API_WILDCARD);
+}
+
+/** What the adapter hands to Fastify's routes as their `config`. */
+const FASTIFY_ROUTE_CONFIG = '__fastify_route_config__';
+
+/** Not `All`: with it the adapter would leave out versions and the config. */
+function routeOnFastify(api: Type, host: HttpAdapterHost): void {
+  const decorators = { get: Get, post: Post, delete: Delete, put: Put, patch: Patch, options: Options };
+  for (const [method, decorator] of Object.entries(decorators)) {
+    decorate(api, method, decorator('*'));
+    decorate(api, method, SetMetadata(FASTIFY_ROUTE_CONFIG, { [API_WILDCARD]: true }));
+  }
+  keepBodyErrorsOfFastify(host.httpAdapter.getInstance(), API_WILDCARD, (error, reply) =>
+    replyWithError(host, reply, error),
+  );
 }
 
 /**

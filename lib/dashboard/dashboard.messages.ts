@@ -44,8 +44,15 @@ export const foreignHost = (host: string): string =>
   `open to everyone for development, this dashboard answers only by localhost or an IP address, not by ${JSON.stringify(host)}, which ` +
   'a page of another site could stand behind; give it the option `guards` or `access`, or add the origin to trustedOrigins';
 
-export const notJson = (type: string): string =>
-  `the body is ${type}; send JSON, and say so with the header Content-Type: application/json (curl: -H 'Content-Type: application/json')`;
+export const notJson = (type: string, why?: string): string =>
+  `the body is ${type}${why ? ` (${why})` : ''}; send JSON, and say so with the header Content-Type: application/json ` +
+  "(curl: -H 'Content-Type: application/json')";
+
+export const badBody = (why: string): string => `the body cannot be read as JSON: ${why}`;
+
+export const tooLargeForApplication =
+  'the body is larger than this application reads; send several requests, or raise its limit (Express: ' +
+  "app.useBodyParser('json', { limit: '1mb' }); Fastify: the adapter's option bodyLimit)";
 
 export const tooLarge = (most: number): string =>
   `the body is larger than ${most.toLocaleString('en-US')} bytes; send several requests`;

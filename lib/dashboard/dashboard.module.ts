@@ -68,7 +68,7 @@ export class AsynqDashboardModule implements NestModule {
 
   /** Nest's hook for middleware is the moment at which the platform is known and no route is made yet. */
   configure(_consumer: MiddlewareConsumer): void {
-    this.controllers!.route(this.host.httpAdapter.getType());
+    this.controllers!.route(this.host);
   }
 }
 

@@ -8,6 +8,7 @@ import './suite/attacks/bodies.js';
 import './suite/attacks/cross-site.js';
 import './suite/attacks/every-route.js';
 import './suite/attacks/oracles.js';
+import './suite/attacks/lengths.js';
 import './suite/attacks/paths.js';
 import './suite/attacks/queues.js';
 import './suite/attacks/sizes.js';

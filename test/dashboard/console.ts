@@ -80,6 +80,8 @@ export class TestConsole {
 
 export interface ConsoleOptions {
   readonly platform?: Platform;
+  /** Options of Fastify itself. */
+  readonly fastify?: ConstructorParameters<typeof FastifyAdapter>[0];
   readonly asynq?: Partial<AsynqModuleOptions>;
   readonly metadata?: ModuleMetadata;
   /** Before it listens. */
@@ -102,7 +104,7 @@ export async function startConsole(
   let builder = Test.createTestingModule({ ...metadata, imports }).setLogger(quiet);
   if (!asynq?.connection) builder = builder.overrideProvider(ASYNQ_BROKER).useClass(InMemoryBroker);
   const compiled = await override(builder).compile();
-  const adapter = options.platform === 'fastify' ? new FastifyAdapter() : new ExpressAdapter();
+  const adapter = options.platform === 'fastify' ? new FastifyAdapter(options.fastify) : new ExpressAdapter();
   const app = compiled.createNestApplication<INestApplication>(adapter, { logger: quiet });
   options.prepare?.(app);
   return TestConsole.start(app, options.base);

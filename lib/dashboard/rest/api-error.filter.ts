@@ -4,6 +4,14 @@ import { printable, printableStack } from '../../printable.js';
 import { toErrorReply } from './api-error.js';
 import { plain, send } from './responder.js';
 
+/** @returns whether the application's log should have the error */
+export function replyWithError(host: HttpAdapterHost, response: unknown, error: unknown): boolean {
+  const { status, code, text, unexpected } = toErrorReply(error);
+  const { headers, body } = plain(text);
+  send(host, response, { status, body, headers: { ...headers, 'X-Asynq-Error': code } });
+  return unexpected;
+}
+
 /** Words every error of the API as asynqmon does, in plain text; also those of the application's guards. */
 @Catch()
 @Injectable()
@@ -13,10 +21,7 @@ export class ApiErrorFilter implements ExceptionFilter {
   constructor(private readonly host: HttpAdapterHost) {}
 
   catch(error: unknown, context: ArgumentsHost): void {
-    const { status, code, text, unexpected } = toErrorReply(error);
+    const unexpected = replyWithError(this.host, context.switchToHttp().getResponse<unknown>(), error);
     if (unexpected) this.logger.error(error instanceof Error ? printableStack(error) : printable(String(error)));
-    const { headers, body } = plain(text);
-    const response = context.switchToHttp().getResponse<unknown>();
-    send(this.host, response, { status, body, headers: { ...headers, 'X-Asynq-Error': code } });
   }
 }

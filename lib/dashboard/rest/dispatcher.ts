@@ -49,14 +49,22 @@ export function requireOwnSite(dashboard: Dashboard, request: HttpRequest): void
   if (source !== undefined) throw new ApiError('CROSS_ORIGIN', crossOrigin(source));
 }
 
-/** One request to the API, after the guards: who is it, may he, what does he want, do it. */
-export async function dispatch(dashboard: Dashboard, method: Method, request: HttpRequest): Promise<Outgoing> {
+/**
+ * One request to the API, after the guards: who is it, may he, what does he want, do it.
+ *
+ * @param method `undefined`: one that the API does not have
+ */
+export async function dispatch(
+  dashboard: Dashboard,
+  method: Method | undefined,
+  request: HttpRequest,
+): Promise<Outgoing> {
   requireOwnSite(dashboard, request);
   const permissions = await requirePermissions(dashboard, request);
-  if (method !== 'GET' && dashboard.settings.readOnly) throw new ApiError('READ_ONLY', readOnlyMode(method));
+  if (method !== 'GET' && dashboard.settings.readOnly) throw new ApiError('READ_ONLY', readOnlyMode(request.method));
   const { route, params } = find(method, request);
   const role = requireRole(permissions, route, params);
-  const body = readBody(route, request);
+  const body = await readBody(route, request);
   requireRoleInTarget(permissions, route, body);
   const query = queryOf(request.originalUrl);
   const call: Call = { params, query, body, role, permissions, url: pathOf(request.originalUrl) };
@@ -69,11 +77,11 @@ function requireRoleInTarget(permissions: Permissions, route: Route, body: unkno
   if (typeof queue === 'string') requireRoleIn(permissions, queue, roleFor(route));
 }
 
-function find(method: Method, request: HttpRequest): Match {
+function find(method: Method | undefined, request: HttpRequest): Match {
   const path = segmentsOf(request);
-  const match = path && router.match(method, path);
+  const match = method && path && router.match(method, path);
   if (match) return match;
-  const where = path && router.knows(path) ? `${method} is not for` : 'there is nothing at';
+  const where = path && router.knows(path) ? `${request.method} is not for` : 'there is nothing at';
   throw new ApiError('NOT_FOUND', `${where} this path; openapi.json lists what there is`);
 }
 

@@ -1,5 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
+/** The wildcard in the paths of the API on Express: no other route of an application has one of this name. */
+export const API_WILDCARD = 'asynqDashboardPath';
+
 /** What Express' and Fastify's requests have in common, and where they differ. */
 export interface HttpRequest {
   readonly method: string;
@@ -9,8 +12,10 @@ export interface HttpRequest {
   /** As it was sent, whatever is mounted where. */
   readonly originalUrl: string;
   readonly body?: unknown;
+  /** Fastify: Node's own request. */
+  readonly raw?: unknown;
   /** Express: the segments of the wildcard, decoded. */
-  readonly params?: { readonly path?: readonly string[] };
+  readonly params?: { readonly [API_WILDCARD]?: readonly string[]; readonly path?: readonly string[] };
   /** Fastify. */
   readonly routeOptions?: { readonly url?: string };
 }
@@ -21,7 +26,8 @@ export interface HttpRequest {
  */
 export function segmentsOf(request: HttpRequest): readonly string[] | undefined {
   const { routeOptions, params, url } = request;
-  if (Array.isArray(params?.path)) return params.path as readonly string[];
+  const segments = params?.[API_WILDCARD];
+  if (Array.isArray(segments)) return segments as readonly string[];
   const above = (routeOptions?.url ?? '').split('/').length - 1;
   try {
     return pathOf(url).split('/').slice(above).map(decodeURIComponent);

@@ -1,11 +1,14 @@
+import type { Readable } from 'node:stream';
 import { noBodyParser, notJson, tooLarge } from '../dashboard.messages.js';
 import { ApiError, BadRequest } from './api-error.js';
+import { refusalOf } from './body-errors.js';
 import type { HttpRequest } from './http-request.js';
+import { sizeExceeds } from './json-size.js';
 import type { Route } from './route.js';
 import { checkValue } from './schema.js';
 
 /** As in asynqmon. Express itself takes 100 kB at first: `app.useBodyParser('json', { limit: '1mb' })`. */
-const MOST_BYTES = 1_000_000;
+const MAX_BODY_BYTES = 1_000_000;
 
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
@@ -14,18 +17,47 @@ const JSON_TYPE = /^application\/json\s*(;|$)/i;
  *
  * @throws ApiError
  */
-export function readBody(route: Route, { headers, body }: HttpRequest): unknown {
-  const length = Number(headers['content-length'] ?? 0);
-  if (length > MOST_BYTES) throw new ApiError('TOO_LARGE', tooLarge(MOST_BYTES));
+export async function readBody(route: Route, request: HttpRequest): Promise<unknown> {
+  const refusal = refusalOf(request);
+  if (refusal) throw refusal;
+  requireSize(request);
   if (!route.body) return undefined;
-  const sent = length > 0 || headers['transfer-encoding'] !== undefined;
-  if (!sent) {
+  if (!(await isSent(request))) {
     if (route.bodyOptional) return undefined;
     throw new BadRequest(`a JSON body is needed: ${route.body.required?.join(', ') ?? 'an object'}`);
   }
+  const { headers, body } = request;
   const type = headers['content-type'];
   if (!type || !JSON_TYPE.test(type)) throw new ApiError('UNSUPPORTED_TYPE', notJson(type ?? 'of no type'));
   if (body === undefined) throw new ApiError('UNSUPPORTED_TYPE', noBodyParser);
   checkValue(body, route.body, 'the body');
   return body;
+}
+
+const lengthOf = ({ headers }: HttpRequest): number => Number(headers['content-length'] ?? 0);
+
+/** The length that is announced is not that of a body that comes in chunks, or compressed. */
+function requireSize(request: HttpRequest): void {
+  const { headers, body } = request;
+  const isExact = headers['content-length'] !== undefined && headers['content-encoding'] === undefined;
+  const isLarge = isExact ? lengthOf(request) > MAX_BODY_BYTES : sizeExceeds(body, MAX_BODY_BYTES);
+  if (isLarge) throw new ApiError('TOO_LARGE', tooLarge(MAX_BODY_BYTES));
+}
+
+/** HTTP/1.1 announces a body by one of two headers; HTTP/2 needs neither. */
+async function isSent(request: HttpRequest): Promise<boolean> {
+  const { headers, body } = request;
+  if (lengthOf(request) > 0 || headers['transfer-encoding'] !== undefined) return true;
+  const raw = (request.raw ?? request) as Readable & { readonly stream?: { readonly endAfterHeaders?: boolean } };
+  if (raw.stream?.endAfterHeaders !== false) return false;
+  return body !== undefined || hasBytes(raw);
+}
+
+/** Whether a stream that nobody has read holds anything. */
+function hasBytes(stream: Readable): Promise<boolean> {
+  if (stream.readableEnded || stream.destroyed) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    stream.once('data', () => resolve(true));
+    for (const end of ['end', 'close', 'error']) stream.once(end, () => resolve(false));
+  });
 }

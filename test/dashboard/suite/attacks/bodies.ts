@@ -33,15 +33,40 @@ describe('bodies, attacked', () => {
       expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(message)]);
     });
 
+    const worded = (code: string) => ({
+      'x-asynq-error': code,
+      'content-type': 'text/plain; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+    });
+
     it('that are no JSON are refused', async () => {
-      expect(await post('application/json', '{"task_ids":')).toMatchObject({ status: 400 });
-      expect(await post('application/json', '')).toMatchObject({ status: 400 });
+      expect(await post('application/json', '{"task_ids":')).toMatchObject({
+        status: 400,
+        headers: worded('BAD_REQUEST'),
+        text: expect.stringContaining('the body cannot be read as JSON'),
+      });
+      expect(await post('application/json', '')).toMatchObject({ status: 400, headers: worded('BAD_REQUEST') });
+      const type = platform === 'express' ? 'application/json; charset=klingon' : 'text/plain';
+      expect(await post(type, '{}')).toMatchObject({ status: 415, headers: worded('UNSUPPORTED_TYPE') });
     });
 
     it('that are too large are refused', async () => {
       const ids = JSON.stringify({ task_ids: ['x'.repeat(1_000_001)] });
-      expect(await post('application/json', ids)).toMatchObject({ status: 413 });
+      expect(await post('application/json', ids)).toMatchObject({ status: 413, headers: worded('TOO_LARGE') });
+      const more = JSON.stringify({ task_ids: ['x'.repeat(2_000_001)] });
+      expect(await post('application/json', more)).toMatchObject({ status: 413, headers: worded('TOO_LARGE') });
     });
+
+    it.each(['PUT', 'PATCH', 'OPTIONS'])(
+      'a method that the API does not have is refused in its words: %s',
+      async (method) => {
+        const put = (path: string) => attacked.web.raw(method, `/asynq/api/${path}`, { 'x-role': 'view' });
+        const text = expect.stringContaining(`${method} is not for this path`);
+        expect(await put('queues/default')).toMatchObject({ status: 404, headers: worded('NOT_FOUND'), text });
+        expect(await put('nothing')).toMatchObject({ status: 404, headers: worded('NOT_FOUND') });
+        expect((await attacked.web.raw(method, '/asynq/api/queues')).status).toBe(403);
+      },
+    );
 
     it.each(['__proto__', 'constructor', 'prototype'])('cannot change what all objects have: %s', async (name) => {
       const evil = `{"${name}":{"polluted":true},"task_ids":["nobody"]}`;
