@@ -1,4 +1,4 @@
--- Appends to the stream of events: EventStreamBroker.appendEvents.
+-- Appends to a stream of events: EventStreamBroker.appendEvents.
 --
 -- KEYS
 --   1 eventStream
@@ -6,9 +6,10 @@
 --   1 nowMillis: milliseconds; entries are numbered on from the newest where that is later
 --   2 most: about how many are kept
 --   3 keepFor: seconds
---   4… entries
+--   4 replaces: the id of an entry to remove; empty: none
+--   5… entries
 -- Returns
---   nothing
+--   the id of the last entry
 
 local call = redis.call
 
@@ -20,9 +21,15 @@ if newest then
     milliseconds, number = tonumber(time), tonumber(count)
   end
 end
-for i = 4, #ARGV do
+local id
+for i = 5, #ARGV do
   number = number + 1
-  call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], string.format('%.0f-%.0f', milliseconds, number), 'e', ARGV[i])
+  id = string.format('%.0f-%.0f', milliseconds, number)
+  call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], id, 'e', ARGV[i])
+end
+-- Only now: the newest entry must never go, as the next one is numbered after it.
+if ARGV[4] ~= '' then
+  call('XDEL', KEYS[1], ARGV[4])
 end
 call('EXPIRE', KEYS[1], ARGV[3])
-return nil
+return id

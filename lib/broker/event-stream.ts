@@ -1,10 +1,13 @@
 /*
- * What happens to tasks in the whole fleet, as one bounded line of events: a stream of ours that Go does not know. It is for looking on:
- * whoever appends may lose events when Redis is away, and the oldest are dropped.
+ * Bounded lines of what has happened, in streams of ours that Go does not know. They are for looking on: whoever appends may lose entries
+ * when Redis is away, and the oldest are dropped.
  */
 
-/** Seconds without a new event after which the stream is forgotten. */
-export const EVENT_STREAM_SECONDS = 7 * 86_400;
+/** `events`: what happens to tasks in the whole fleet. `audit`: what is changed through the console. */
+export type StreamName = 'events' | 'audit';
+
+/** Seconds without a new entry after which a stream is forgotten. */
+export const STREAM_SECONDS: Readonly<Record<StreamName, number>> = { events: 7 * 86_400, audit: 90 * 86_400 };
 
 export interface StreamedEntry {
   /** `<milliseconds>-<number>`: later entries have greater ones. */
@@ -12,15 +15,28 @@ export interface StreamedEntry {
   readonly data: Buffer;
 }
 
+export interface AppendOptions {
+  /** Of more than about so many entries the oldest are dropped; the newest so many are kept. */
+  readonly most: number;
+  /** The id of an entry that is removed in the same step, if it is still there. */
+  readonly replaces?: string;
+}
+
 export interface EventStreamBroker {
-  /** Appends entries in their order. Of more than about `most` the oldest are dropped; the newest `most` are kept. */
-  appendEvents(entries: readonly Buffer[], most: number): Promise<void>;
+  /** Appends entries in their order. Returns the id of the last; `undefined` when there is none. */
+  appendEvents(stream: StreamName, entries: readonly Buffer[], options: AppendOptions): Promise<string | undefined>;
   /**
    * What came after an entry, oldest first.
    *
    * @param after an id, whether there is such an entry or not; `0-0` is before all
    */
-  readEvents(after: string, limit: number): Promise<StreamedEntry[]>;
+  readEvents(stream: StreamName, after: string, limit: number): Promise<StreamedEntry[]>;
+  /**
+   * What came before an entry, newest first.
+   *
+   * @param before an id, whether there is such an entry or not; `undefined`: from the newest on
+   */
+  readEventsBack(stream: StreamName, before: string | undefined, limit: number): Promise<StreamedEntry[]>;
   /** The id of the newest entry; `0-0` when there is none. */
-  lastEventId(): Promise<string>;
+  lastEventId(stream: StreamName): Promise<string>;
 }

@@ -36,7 +36,7 @@ export class EventReader {
   private async look(): Promise<void> {
     const { broker, interval } = this.options;
     try {
-      this.place ??= await broker.lastEventId();
+      this.place ??= await broker.lastEventId('events');
       while (!this.ended && (await this.readPage()));
       this.failing = false;
     } catch (error) {
@@ -48,7 +48,7 @@ export class EventReader {
 
   /** Answers whether there may be more. */
   private async readPage(): Promise<boolean> {
-    const entries = await this.options.broker.readEvents(this.place!, PAGE);
+    const entries = await this.options.broker.readEvents('events', this.place!, PAGE);
     for (const entry of entries) {
       if (this.ended) return false;
       this.place = entry.id;

@@ -75,7 +75,7 @@ export class EventWriter {
     this.waiting = [];
     if (batch.length === 0) return;
     try {
-      await this.options.broker.appendEvents(batch, this.options.maxLength);
+      await this.options.broker.appendEvents('events', batch, { most: this.options.maxLength });
       if (!this.failing && this.lost > 0) this.tellSlow();
       this.failing = false;
       this.lost = 0;

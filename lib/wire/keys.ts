@@ -101,6 +101,8 @@ export class Keyspace {
   readonly cancellationDetails: string;
   /** Ours, unknown to Go: what has happened to tasks lately. */
   readonly eventStream: string;
+  /** Ours, unknown to Go: what was changed through the console. */
+  readonly auditStream: string;
   private readonly schedulerHistoryPrefix: string;
   private readonly byQueue = new Map<string, QueueKeys>();
 
@@ -113,6 +115,7 @@ export class Keyspace {
     this.cancellations = `${prefix}:cancellations:{ids}`;
     this.cancellationDetails = `${prefix}:cancellations:{ids}:details`;
     this.eventStream = `${prefix}:events`;
+    this.auditStream = `${prefix}:audit`;
     this.schedulerHistoryPrefix = `${prefix}:scheduler_history:`;
   }
 

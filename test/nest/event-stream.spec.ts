@@ -113,8 +113,9 @@ describe('the stream of events', () => {
     await until(() => expect(early.seen.at(-1)).toMatchObject({ event: 'archived', error: { name: 'SkipRetry' } }));
     expect(early.seen[0]).toMatchObject({ event: 'enqueued', state: 'pending', task: { type: 'works' } });
     await broker.appendEvents(
+      'events',
       ['{', 'null', '{"names":["failed"]}'].map((text) => Buffer.from(text)),
-      500,
+      { most: 500 },
     );
     await app.get(AsynqClient).enqueue('works');
     const last = early.seen.length;
@@ -122,7 +123,7 @@ describe('the stream of events', () => {
     await until(() => expect([early.seen.length, resumed.seen.length]).toEqual([last + 1, 1]));
     expect(resumed.seen[0]!.id).toBe(early.seen.at(-1)!.id);
     const odd = { names: ['archived'], event: 'succeeded', id: 'x', task: { id: 'a', type: 'odd', queue: 'default' } };
-    await broker.appendEvents([Buffer.from(JSON.stringify(odd))], 500);
+    await broker.appendEvents('events', [Buffer.from(JSON.stringify(odd))], { most: 500 });
     await until(() => expect(early.seen).toHaveLength(last + 2));
     expect(early.seen.at(-1)).toMatchObject({ event: 'archived', id: expect.stringMatching(/^\d+-\d+$/) });
   });
@@ -178,7 +179,7 @@ describe('the stream of events', () => {
     // Five thousand are added as soon as they are there, ten thousand wait meanwhile.
     for (let count = 0; count < 15_005; count++) events.emit('taskStarted', { task, retried: 0, maxRetry: 0 });
     await writer.close();
-    expect(await broker.readEvents('0-0', 20_000)).toHaveLength(15_000);
+    expect(await broker.readEvents('events', '0-0', 20_000)).toHaveLength(15_000);
     expect(lost).toEqual([5]);
   });
 

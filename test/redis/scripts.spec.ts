@@ -83,7 +83,7 @@ const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   listDelayedGroups: () => fixture.broker.listDelayedGroups('default'),
   writeServerState: () => fixture.broker.writeServerState(INFO, [], 10),
   recordCancellation: () => fixture.broker.recordCancellation(cancellation()),
-  appendEvents: () => fixture.broker.appendEvents([Buffer.from('e')], 100),
+  appendEvents: () => fixture.broker.appendEvents('events', [Buffer.from('e')], { most: 100 }),
   findCancellations: async () => {
     await fixture.broker.recordCancellation(cancellation());
     return fixture.broker.findCancellations(['a']);

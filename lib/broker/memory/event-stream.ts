@@ -1,29 +1,43 @@
-import { EVENT_STREAM_SECONDS, type StreamedEntry } from '../event-stream.js';
+import { type AppendOptions, STREAM_SECONDS, type StreamedEntry, type StreamName } from '../event-stream.js';
 
 /** As Redis does it, which drops whole blocks: trimming each time would copy the line each time. */
 const SLACK = 100;
 
-/** The stream of events. */
+interface Entry {
+  readonly time: number;
+  readonly number: number;
+  readonly data: Buffer;
+}
+
+/** One bounded line of events. */
 export class MemoryEventStream {
-  private entries: { time: number; number: number; data: Buffer }[] = [];
+  private entries: Entry[] = [];
   /** Milliseconds since the epoch. */
   private endsAt = Infinity;
 
-  append(entries: readonly Buffer[], most: number, now: number): void {
+  constructor(private readonly name: StreamName) {}
+
+  append(entries: readonly Buffer[], { most, replaces }: AppendOptions, now: number): string | undefined {
+    if (entries.length === 0) return undefined;
     const last = this.living(now).at(-1);
     const time = Math.max(Math.floor(now), last?.time ?? 0);
     let number = last?.time === time ? last.number : -1;
     for (const data of entries) this.entries.push({ time, number: ++number, data: Buffer.from(data) });
+    if (replaces !== undefined) this.entries = this.entries.filter((entry) => idOf(entry) !== replaces);
     if (this.entries.length > most + SLACK) this.entries = this.entries.slice(-most);
-    if (entries.length > 0) this.endsAt = now + EVENT_STREAM_SECONDS * 1000;
+    this.endsAt = now + STREAM_SECONDS[this.name] * 1000;
+    return `${time}-${number}`;
   }
 
   read(after: string, limit: number, now: number): StreamedEntry[] {
-    const [time, number] = after.split('-').map(Number) as [number, number];
-    const later = this.living(now).filter(
-      (entry) => entry.time > time || (entry.time === time && entry.number > number),
-    );
-    return later.slice(0, limit).map((entry) => ({ id: idOf(entry), data: entry.data }));
+    const later = this.living(now).filter((entry) => compare(entry, after) > 0);
+    return later.slice(0, limit).map(toStreamed);
+  }
+
+  readBack(before: string | undefined, limit: number, now: number): StreamedEntry[] {
+    const all = this.living(now);
+    const earlier = before === undefined ? [...all] : all.filter((entry) => compare(entry, before) < 0);
+    return earlier.reverse().slice(0, limit).map(toStreamed);
   }
 
   last(now: number): string {
@@ -35,10 +49,17 @@ export class MemoryEventStream {
     this.entries = [];
   }
 
-  private living(now: number): typeof this.entries {
+  private living(now: number): Entry[] {
     if (now >= this.endsAt) this.entries = [];
     return this.entries;
   }
 }
 
-const idOf = ({ time, number }: { time: number; number: number }): string => `${time}-${number}`;
+const idOf = ({ time, number }: Entry): string => `${time}-${number}`;
+
+const toStreamed = (entry: Entry): StreamedEntry => ({ id: idOf(entry), data: entry.data });
+
+function compare({ time, number }: Entry, id: string): number {
+  const [otherTime, otherNumber] = id.split('-').map(Number) as [number, number];
+  return time - otherTime || number - otherNumber;
+}

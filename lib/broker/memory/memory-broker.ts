@@ -17,7 +17,7 @@ import type {
 } from '../broker.js';
 import * as aggregate from './aggregate.js';
 import type { ActedCancellation, Cancellation, RecordedCancellation } from '../cancellation.js';
-import type { StreamedEntry } from '../event-stream.js';
+import type { AppendOptions, StreamedEntry, StreamName } from '../event-stream.js';
 import type {
   ClusterPlace,
   DayCount,
@@ -73,7 +73,10 @@ export class MemoryBroker implements Broker {
   private readonly sources = new Set<MemoryWakeSource>();
   private readonly monitor = new MemoryMonitor();
   private readonly cancellations = new MemoryCancellations();
-  private readonly events = new MemoryEventStream();
+  private readonly streams: Readonly<Record<StreamName, MemoryEventStream>> = {
+    events: new MemoryEventStream('events'),
+    audit: new MemoryEventStream('audit'),
+  };
   private readonly limits = new Limits();
   private readonly publications = new SchedulerPublications();
   private closed = false;
@@ -245,19 +248,28 @@ export class MemoryBroker implements Broker {
     this.publications.record(entryId, event, this.clock.now());
   }
 
-  async appendEvents(entries: readonly Buffer[], most: number): Promise<void> {
+  async appendEvents(
+    stream: StreamName,
+    entries: readonly Buffer[],
+    options: AppendOptions,
+  ): Promise<string | undefined> {
     this.assertOpen();
-    this.events.append(entries, most, this.clock.now());
+    return this.streams[stream].append(entries, options, this.clock.now());
   }
 
-  async readEvents(after: string, limit: number): Promise<StreamedEntry[]> {
+  async readEvents(stream: StreamName, after: string, limit: number): Promise<StreamedEntry[]> {
     this.assertOpen();
-    return this.events.read(after, limit, this.clock.now());
+    return this.streams[stream].read(after, limit, this.clock.now());
   }
 
-  async lastEventId(): Promise<string> {
+  async readEventsBack(stream: StreamName, before: string | undefined, limit: number): Promise<StreamedEntry[]> {
     this.assertOpen();
-    return this.events.last(this.clock.now());
+    return this.streams[stream].readBack(before, limit, this.clock.now());
+  }
+
+  async lastEventId(stream: StreamName): Promise<string> {
+    this.assertOpen();
+    return this.streams[stream].last(this.clock.now());
   }
 
   watch(listener: WakeListener): WakeSource {
@@ -431,7 +443,7 @@ export class MemoryBroker implements Broker {
     this.stores.clear();
     this.cancellations.clear();
     this.limits.clear();
-    this.events.clear();
+    for (const stream of Object.values(this.streams)) stream.clear();
   }
 
   /** The bare data of a queue, for tests that bring about what no call can. */

@@ -1,11 +1,19 @@
-import type { Clock } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
-import { EVENT_STREAM_SECONDS, type EventStreamBroker, type StreamedEntry } from '../event-stream.js';
+import type { Clock } from '../../clock.js';
+import {
+  type AppendOptions,
+  type EventStreamBroker,
+  STREAM_SECONDS,
+  type StreamedEntry,
+  type StreamName,
+} from '../event-stream.js';
 import type { RedisConnections } from './connections.js';
 import type { Scripts } from './scripts.js';
 
 /** Entries that one run of the script appends: bounds the time it holds Redis. */
 const BATCH = 500;
+
+type RawEntry = readonly [id: Buffer, fields: Buffer[]];
 
 /** Over the connection `monitor`. */
 export class RedisEventStream implements EventStreamBroker {
@@ -16,28 +24,44 @@ export class RedisEventStream implements EventStreamBroker {
     private readonly clock: Clock,
   ) {}
 
-  async appendEvents(entries: readonly Buffer[], most: number): Promise<void> {
-    const { eventStream } = this.keyspace;
+  async appendEvents(
+    stream: StreamName,
+    entries: readonly Buffer[],
+    { most, replaces = '' }: AppendOptions,
+  ): Promise<string | undefined> {
+    let last: unknown;
     for (let first = 0; first < entries.length; first += BATCH) {
       const now = String(Math.floor(this.clock.now()));
-      const argv = [now, String(most), String(EVENT_STREAM_SECONDS), ...entries.slice(first, first + BATCH)];
-      await this.scripts.run('monitor', 'appendEvents', [eventStream], argv);
+      const argv = [now, String(most), String(STREAM_SECONDS[stream]), replaces];
+      const some = entries.slice(first, first + BATCH);
+      last = await this.scripts.run('monitor', 'appendEvents', [this.keyOf(stream)], [...argv, ...some]);
     }
+    return last === undefined ? undefined : String(last);
   }
 
-  async readEvents(after: string, limit: number): Promise<StreamedEntry[]> {
-    const { eventStream } = this.keyspace;
+  async readEvents(stream: StreamName, after: string, limit: number): Promise<StreamedEntry[]> {
     const entries = await this.connections.run('monitor', 'XRANGE', (client) =>
-      client.xrangeBuffer(eventStream, `(${after}`, '+', 'COUNT', limit),
+      client.xrangeBuffer(this.keyOf(stream), `(${after}`, '+', 'COUNT', limit),
     );
-    return entries.map(([id, fields]) => ({ id: id.toString(), data: fields[1]! }));
+    return entries.map(toEntry);
   }
 
-  async lastEventId(): Promise<string> {
-    const { eventStream } = this.keyspace;
-    const [newest] = await this.connections.run('monitor', 'XREVRANGE', (client) =>
-      client.xrevrange(eventStream, '+', '-', 'COUNT', 1),
+  async readEventsBack(stream: StreamName, before: string | undefined, limit: number): Promise<StreamedEntry[]> {
+    const end = before === undefined ? '+' : `(${before}`;
+    const entries = await this.connections.run('monitor', 'XREVRANGE', (client) =>
+      client.xrevrangeBuffer(this.keyOf(stream), end, '-', 'COUNT', limit),
     );
-    return newest?.[0] ?? '0-0';
+    return entries.map(toEntry);
+  }
+
+  async lastEventId(stream: StreamName): Promise<string> {
+    const [newest] = await this.readEventsBack(stream, undefined, 1);
+    return newest?.id ?? '0-0';
+  }
+
+  private keyOf(stream: StreamName): string {
+    return stream === 'audit' ? this.keyspace.auditStream : this.keyspace.eventStream;
   }
 }
+
+const toEntry = ([id, fields]: RawEntry): StreamedEntry => ({ id: id.toString(), data: fields[1]! });

@@ -15,7 +15,7 @@ import type {
 } from '../broker.js';
 import { RedisAggregation } from './aggregation.js';
 import type { ActedCancellation, Cancellation, RecordedCancellation } from '../cancellation.js';
-import type { StreamedEntry } from '../event-stream.js';
+import type { AppendOptions, StreamedEntry, StreamName } from '../event-stream.js';
 import type {
   ClusterPlace,
   DayCount,
@@ -238,16 +238,20 @@ export class RedisBroker implements Broker {
     return this.scheduling.recordEnqueueEvent(entryId, event);
   }
 
-  appendEvents(entries: readonly Buffer[], most: number): Promise<void> {
-    return this.eventStream.appendEvents(entries, most);
+  appendEvents(stream: StreamName, entries: readonly Buffer[], options: AppendOptions): Promise<string | undefined> {
+    return this.eventStream.appendEvents(stream, entries, options);
   }
 
-  readEvents(after: string, limit: number): Promise<StreamedEntry[]> {
-    return this.eventStream.readEvents(after, limit);
+  readEvents(stream: StreamName, after: string, limit: number): Promise<StreamedEntry[]> {
+    return this.eventStream.readEvents(stream, after, limit);
   }
 
-  lastEventId(): Promise<string> {
-    return this.eventStream.lastEventId();
+  readEventsBack(stream: StreamName, before: string | undefined, limit: number): Promise<StreamedEntry[]> {
+    return this.eventStream.readEventsBack(stream, before, limit);
+  }
+
+  lastEventId(stream: StreamName): Promise<string> {
+    return this.eventStream.lastEventId(stream);
   }
 
   watch(listener: WakeListener): WakeSource {

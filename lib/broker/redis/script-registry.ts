@@ -149,7 +149,7 @@ export const SCRIPTS = {
   },
   writeSchedulerEntries: { keys: ['schedulerEntries'], argv: ['ttl'] },
   recordEnqueueEvent: { keys: ['schedulerHistory'], argv: ['time', 'event', 'most', 'keepFor'] },
-  appendEvents: { keys: ['eventStream'], argv: ['nowMillis', 'most', 'keepFor'] },
+  appendEvents: { keys: ['eventStream'], argv: ['nowMillis', 'most', 'keepFor', 'replaces'] },
   recordCancellation: {
     keys: ['cancellations', 'cancellationDetails'],
     argv: ['id', 'at', 'details', 'oldest', 'most', 'keepFor'],

@@ -10,50 +10,87 @@ export function exerciseEventStream(current: () => Driver): void {
   describe('the stream of events', () => {
     it('is read in the order in which it was written, from any place on', async () => {
       const { broker, clock } = current();
-      expect([await broker.readEvents('0-0', 10), await broker.lastEventId()]).toEqual([[], '0-0']);
-      await broker.appendEvents(entries(0, 2), 100);
+      expect([await broker.readEvents('events', '0-0', 10), await broker.lastEventId('events')]).toEqual([[], '0-0']);
+      await broker.appendEvents('events', entries(0, 2), { most: 100 });
       clock.advance(5);
-      await broker.appendEvents(entries(2, 2), 100);
-      const read = await broker.readEvents('0-0', 10);
+      await broker.appendEvents('events', entries(2, 2), { most: 100 });
+      const read = await broker.readEvents('events', '0-0', 10);
       expect(texts(read)).toEqual(['e0', 'e1', 'e2', 'e3']);
       const now = clock.now();
       expect(read.map(({ id }) => id)).toEqual([`${now - 5}-0`, `${now - 5}-1`, `${now}-0`, `${now}-1`]);
-      expect(await broker.lastEventId()).toBe(`${now}-1`);
-      expect(texts(await broker.readEvents(read[0]!.id, 2))).toEqual(['e1', 'e2']);
-      expect(texts(await broker.readEvents(`${now - 3}-7`, 10))).toEqual(['e2', 'e3']);
-      expect(await broker.readEvents(read[3]!.id, 10)).toEqual([]);
+      expect(await broker.lastEventId('events')).toBe(`${now}-1`);
+      expect(texts(await broker.readEvents('events', read[0]!.id, 2))).toEqual(['e1', 'e2']);
+      expect(texts(await broker.readEvents('events', `${now - 3}-7`, 10))).toEqual(['e2', 'e3']);
+      expect(await broker.readEvents('events', read[3]!.id, 10)).toEqual([]);
     });
 
     it('goes on from its newest entry when a clock is behind', async () => {
       const { broker, clock } = current();
-      await broker.appendEvents(entries(0, 2), 100);
+      await broker.appendEvents('events', entries(0, 2), { most: 100 });
       const newest = clock.now();
       clock.moveTo(newest - 60_000);
-      await broker.appendEvents(entries(2, 2), 100);
-      const read = await broker.readEvents('0-0', 10);
+      await broker.appendEvents('events', entries(2, 2), { most: 100 });
+      const read = await broker.readEvents('events', '0-0', 10);
       expect(texts(read)).toEqual(['e0', 'e1', 'e2', 'e3']);
-      expect(await broker.lastEventId()).toBe(`${newest}-3`);
+      expect(await broker.lastEventId('events')).toBe(`${newest}-3`);
     });
 
     it('keeps about as many as are asked for, the newest, and any bytes', async () => {
       const { broker } = current();
-      for (let first = 0; first < 2_000; first += 1_000) await broker.appendEvents(entries(first, 1_000), 300);
+      for (let first = 0; first < 2_000; first += 1_000)
+        await broker.appendEvents('events', entries(first, 1_000), { most: 300 });
       const bytes = Buffer.from([0, 255, 10]);
-      await broker.appendEvents([bytes], 300);
-      const read = await broker.readEvents('0-0', 5_000);
+      await broker.appendEvents('events', [bytes], { most: 300 });
+      const read = await broker.readEvents('events', '0-0', 5_000);
       expect(read.length).toBeGreaterThanOrEqual(300);
       expect(read.length).toBeLessThanOrEqual(450);
       expect(read.at(-1)!.data).toEqual(bytes);
       expect(texts(read.slice(0, -1))).toEqual(texts(entriesUpTo(2_000, read.length - 1)));
     });
 
+    it('is read back from its newest entry, or from before any place', async () => {
+      const { broker, clock } = current();
+      expect(await broker.readEventsBack('events', undefined, 10)).toEqual([]);
+      await broker.appendEvents('events', entries(0, 2), { most: 100 });
+      clock.advance(5);
+      await broker.appendEvents('events', entries(2, 2), { most: 100 });
+      const read = await broker.readEventsBack('events', undefined, 10);
+      expect(texts(read)).toEqual(['e3', 'e2', 'e1', 'e0']);
+      expect(texts(await broker.readEventsBack('events', undefined, 1))).toEqual(['e3']);
+      expect(texts(await broker.readEventsBack('events', read[0]!.id, 2))).toEqual(['e2', 'e1']);
+      expect(texts(await broker.readEventsBack('events', `${clock.now() - 3}-7`, 10))).toEqual(['e1', 'e0']);
+    });
+
+    it('has entries replaced by later ones, in one step', async () => {
+      const { broker, clock } = current();
+      const append = (index: number, replaces?: string) =>
+        broker.appendEvents('audit', entries(index, 1), { most: 100, replaces });
+      const first = (await append(0))!;
+      const second = (await append(1))!;
+      expect([first, second]).toEqual([`${clock.now()}-0`, `${clock.now()}-1`]);
+      // In the same millisecond, and the newest: the ids go on nevertheless.
+      expect(await append(2, second)).toBe(`${clock.now()}-2`);
+      expect(await append(3, first)).toBe(`${clock.now()}-3`);
+      expect(await append(4, first)).toBe(`${clock.now()}-4`); // it is gone already
+      expect(texts(await broker.readEvents('audit', '0-0', 10))).toEqual(['e2', 'e3', 'e4']);
+    });
+
+    it('is one of several, which know nothing of each other, and is keeps its own ids', async () => {
+      const { broker, clock } = current();
+      await broker.appendEvents('events', entries(0, 1), { most: 100 });
+      await broker.appendEvents('audit', entries(1, 1), { most: 100 });
+      expect(texts(await broker.readEvents('events', '0-0', 10))).toEqual(['e0']);
+      expect(texts(await broker.readEventsBack('audit', undefined, 10))).toEqual(['e1']);
+      expect(await broker.lastEventId('audit')).toBe(`${clock.now()}-0`);
+    });
+
     it('is not changed by appending nothing', async () => {
       const { broker, clock } = current();
-      await broker.appendEvents([], 100);
-      expect(await broker.lastEventId()).toBe('0-0');
-      await broker.appendEvents(entries(0, 1), 100);
-      await broker.appendEvents([], 100);
-      expect(await broker.lastEventId()).toBe(`${clock.now()}-0`);
+      expect(await broker.appendEvents('events', [], { most: 100 })).toBeUndefined();
+      expect(await broker.lastEventId('events')).toBe('0-0');
+      await broker.appendEvents('events', entries(0, 1), { most: 100 });
+      await broker.appendEvents('events', [], { most: 100 });
+      expect(await broker.lastEventId('events')).toBe(`${clock.now()}-0`);
     });
   });
 }
