@@ -216,7 +216,11 @@ describe('refused before anything is written', () => {
     ['maxRetry fraction', { maxRetry: 1.5 }, 'maxRetry must be a whole number from 0 to 2147483647, not 1.5'],
     ['maxRetry beyond int32', { maxRetry: 2 ** 31 }, 'maxRetry must be a whole number'],
     ['maxRetry text', { maxRetry: '3' }, 'maxRetry must be a whole number from 0 to 2147483647, not "3"'],
-    ['timeout negative', { timeout: '-1s' }, 'timeout must not be negative, as "-1s" is; give 0 for none'],
+    [
+      'timeout negative',
+      { timeout: '-1s' },
+      'timeout must not be negative, as "-1s" is; leave it out, or give 0, for 30',
+    ],
     ['timeout NaN', { timeout: Number.NaN }, 'timeout: NaN is not a duration'],
     ['timeout Infinity', { timeout: Infinity }, 'timeout: Infinity is not a duration'],
     ['timeout Date', { timeout: new Date(0) }, 'timeout: object is not a duration'],

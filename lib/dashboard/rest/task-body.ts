@@ -10,7 +10,7 @@ export const TASK_FIELDS: Readonly<Record<string, Schema>> = {
   type: text(),
   task_id: text('default: a UUID'),
   max_retry: count(),
-  timeout_seconds: amount('of one attempt; 0: none'),
+  timeout_seconds: amount('of one attempt; 0, as if not given: 30 minutes, unless there is a deadline'),
   deadline: time(),
   unique_seconds: amount('how long another of this type and payload is refused'),
   process_at: time('not before; excludes the next'),
