@@ -103,6 +103,20 @@ export function requireNonBlank(value: unknown, name: string, Failure: ErrorClas
   return value;
 }
 
+/**
+ * Refuses braces in a name that becomes part of a key: Redis Cluster and asynq's key names delimit the queue by them.
+ *
+ * @param name what the text is, as in `queue name`
+ * @throws `Failure`
+ */
+export function refuseBraces(text: string, name: string, Failure: ErrorClass): string {
+  if (!/[{}]/.test(text)) return text;
+  throw new Failure(
+    `${name} ${describe(text)} has a brace, by which Redis keys tell where the name of a queue ends; ` +
+      'choose a name without { and }',
+  );
+}
+
 /** @throws `Failure` unless the value is a function */
 export function requireFunction(value: unknown, name: string, Failure: ErrorClass): void {
   if (typeof value !== 'function') throw new Failure(`${name} must be a function, not ${describe(value)}`);

@@ -6,6 +6,7 @@ import { explain, isAboutOne } from './failures.js';
 import { toJson } from './json.js';
 import { withSuggestion } from './known-names.js';
 import type { Session } from './session.js';
+import { refuseBraces } from '../validation.js';
 import { type Column, type Screen, renderFields, renderTable } from './table.js';
 import { columnsOf, hasColors, type Output, type Terminal } from './terminal.js';
 import { plain } from './text.js';
@@ -105,6 +106,7 @@ export class Call<Options = object> {
     const keyPrefix = settings.key_prefix?.value;
     if (keyPrefix === '')
       throw new CommandLineError(`${settings.key_prefix?.origin} is empty; leave it out for "asynq"`);
+    if (keyPrefix !== undefined) refuseBraces(keyPrefix, String(settings.key_prefix?.origin), CommandLineError);
     return Session.open({ connection: toConnection(settings), keyPrefix, clock });
   }
 

@@ -10,7 +10,7 @@ import type { TaskState } from '../wire/states.js';
 import { type BulkArchiveOptions, type BulkOptions, type BulkResult, type MovableState, moveAll } from './bulk.js';
 import { type CancelOptions, toCancellation } from './cancel-options.js';
 import { type DeleteQueueOptions, deleteQueue } from './delete-queue.js';
-import { requireQueue, requireQueueName } from './known-queue.js';
+import { requireQueue, requireQueueName, requireUsableName } from './known-queue.js';
 import { type ListOptions, type PageOptions, toListRequest, toRange } from './list-options.js';
 import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
 import { type EnqueueEvent, type PeriodicEntry, viewEntries, viewEvent } from './periodic-entries.js';
@@ -242,7 +242,7 @@ export class AsynqInspector {
 
   /** No server takes tasks of the queue, which need not exist yet, until `unpauseQueue`. Answers whether this call changed anything. */
   async pauseQueue(queue: string): Promise<boolean> {
-    requireQueueName(queue);
+    if (/[{}]/.test(requireQueueName(queue))) await requireUsableName(this.broker, queue);
     return this.broker.pauseQueue(queue);
   }
 

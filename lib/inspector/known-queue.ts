@@ -1,6 +1,6 @@
 import type { InspectorBroker } from '../broker/inspection.js';
 import { InvalidOptionError, QueueNotFoundError } from '../errors.js';
-import { requireNonBlank } from '../validation.js';
+import { refuseBraces, requireNonBlank } from '../validation.js';
 
 /** @throws InvalidOptionError */
 export const requireQueueName = (queue: string): string => requireNonBlank(queue, 'queue name', InvalidOptionError);
@@ -9,4 +9,9 @@ export const requireQueueName = (queue: string): string => requireNonBlank(queue
 export async function requireQueue(broker: Pick<InspectorBroker, 'hasQueue'>, queue: string): Promise<void> {
   requireQueueName(queue);
   if (!(await broker.hasQueue(queue))) throw new QueueNotFoundError(queue);
+}
+
+/** A queue with a brace in its name can only be one that asynq made. @throws InvalidOptionError unless it is there */
+export async function requireUsableName(broker: Pick<InspectorBroker, 'hasQueue'>, queue: string): Promise<void> {
+  if (!(await broker.hasQueue(queue))) refuseBraces(queue, 'queue name', InvalidOptionError);
 }

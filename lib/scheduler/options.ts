@@ -2,7 +2,14 @@ import { BAD_ZONE, parseSpec } from '../cron/parse.js';
 import type { Schedule } from '../cron/schedule.js';
 import { InvalidOptionError, InvalidScheduleError } from '../errors.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from '../task/options.js';
-import { describe, rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../validation.js';
+import {
+  describe,
+  refuseBraces,
+  rejectUnknownKeys,
+  requireInteger,
+  requireNonBlank,
+  requireObject,
+} from '../validation.js';
 
 /**
  * What becomes of planned times that passed while no process was there to fire them (or Redis was away for more than 30 s):
@@ -56,7 +63,9 @@ export function readPeriodicOptions(
   rejectUnknownKeys(options, PERIODIC_OPTION_NAMES, 'option of a periodic task', InvalidOptionError);
   const { tz = 'UTC', missed = 'skip', overlap = 'allow', id, ...task } = options;
   requireNonBlank(tz, `${what}: tz`, InvalidOptionError);
-  if (id !== undefined) requireNonBlank(id, `${what}: id`, InvalidOptionError);
+  if (id !== undefined) {
+    refuseBraces(requireNonBlank(id, `${what}: id`, InvalidOptionError), `${what}: id`, InvalidOptionError);
+  }
   if (overlap !== 'allow' && overlap !== 'skip') {
     throw new InvalidOptionError(`${what}: overlap must be "allow" or "skip", not ${describe(overlap)}`);
   }

@@ -1,7 +1,7 @@
 import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
 import type { IsFailure, RetryDelay, TaskContext } from '../task/context.js';
-import { describe, isBlank, rejectUnknownKeys, requireInteger, requireObject } from '../validation.js';
+import { describe, isBlank, refuseBraces, rejectUnknownKeys, requireInteger, requireObject } from '../validation.js';
 import { checkDrainSignal } from './drain-signal.js';
 import { GROUP_OPTION_NAMES, resolveGroupOptions } from './group-options.js';
 import type { GroupOptions, GroupOverride, ResolvedGroupOptions } from './group-options.js';
@@ -147,7 +147,7 @@ function checkQueues(queues: unknown): Readonly<Record<string, ResolvedQueueOpti
 }
 
 function checkQueueName(name: unknown): void {
-  if (typeof name === 'string' && !isBlank(name)) return;
+  if (typeof name === 'string' && !isBlank(name)) return void refuseBraces(name, 'queue name', InvalidOptionError);
   throw new InvalidOptionError(`queue name must contain one or more characters, not ${describe(name)}`);
 }
 

@@ -2,14 +2,14 @@ import { types } from 'node:util';
 import { ceilSeconds, floorSeconds } from '../clock.js';
 import { parseDuration } from '../duration.js';
 import { InvalidTaskError } from '../errors.js';
-import { describe, isBlank, rejectUnknownKeys, requireObject } from '../validation.js';
+import { describe, isBlank, refuseBraces, rejectUnknownKeys, requireObject } from '../validation.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
 
 /** Options after all checks, in the units they are stored in. */
 export interface TaskSettings {
   readonly queue: string;
   readonly maxRetry: number;
-  /** Seconds; 0 = not given. */
+  /** Seconds; 0 = not given: asynq's 30 minutes, unless there is a deadline. */
   readonly timeout: number;
   /** Unix seconds; 0 = not given. */
   readonly deadline: number;
@@ -48,7 +48,7 @@ type Draft = { -readonly [K in keyof TaskSettings]: TaskSettings[K] };
 const APPLY = new Map<string, (draft: Draft, value: never) => void>(
   Object.entries({
     queue: (draft, value: unknown) => {
-      draft.queue = name(value, 'queue', 'queue name must contain one or more characters');
+      draft.queue = keyName(value, 'queue', 'queue name must contain one or more characters');
     },
     maxRetry: (draft, value: unknown) => {
       draft.maxRetry = retries(value);
@@ -71,13 +71,13 @@ const APPLY = new Map<string, (draft: Draft, value: never) => void>(
       draft.processAt = undefined;
     },
     taskId: (draft, value: unknown) => {
-      draft.taskId = name(value, 'taskId', 'task ID cannot be empty');
+      draft.taskId = keyName(value, 'taskId', 'task ID cannot be empty');
     },
     retention: (draft, value: unknown) => {
       draft.retention = ceilSeconds(nonNegative(value, 'retention'));
     },
     group: (draft, value: unknown) => {
-      draft.group = name(value, 'group', 'group key cannot be empty');
+      draft.group = keyName(value, 'group', 'group key cannot be empty');
     },
     headers: (draft, value: unknown) => {
       draft.headers = mergeHeaders(draft.headers, value);
@@ -106,7 +106,11 @@ export function applyOptions(base: TaskSettings, options: TaskOptions): TaskSett
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** A name that becomes part of a key: text, not blank (`blank` is asynq's wording), and with a UTF-8 form. */
+/** A name that becomes part of a key: a {@link name} without braces. */
+const keyName = (value: unknown, option: string, blank: string): string =>
+  refuseBraces(name(value, option, blank), option, InvalidTaskError);
+
+/** Text, not blank (`blank` is asynq's wording), and with a UTF-8 form. */
 export function name(value: unknown, option: string, blank: string): string {
   if (typeof value !== 'string') throw new InvalidTaskError(`${option} must be a string, not ${describe(value)}`);
   if (isBlank(value)) throw new InvalidTaskError(blank);
@@ -126,10 +130,16 @@ function retries(value: unknown): number {
   return Math.max(0, value);
 }
 
-function nonNegative(value: unknown, option: string): number {
+/** What to give in place of a negative length of time. */
+const ZERO = {
+  timeout: 'leave it out, or give 0, for 30 minutes, or no timeout where there is a deadline',
+  retention: 'give 0 for none',
+} as const;
+
+function nonNegative(value: unknown, option: keyof typeof ZERO): number {
   const milliseconds = parseDuration(value, option, InvalidTaskError);
   if (milliseconds >= 0) return milliseconds;
-  throw new InvalidTaskError(`${option} must not be negative, as ${describe(value)} is; give 0 for none`);
+  throw new InvalidTaskError(`${option} must not be negative, as ${describe(value)} is; ${ZERO[option]}`);
 }
 
 function lockTime(value: unknown): number {

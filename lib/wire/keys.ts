@@ -3,7 +3,15 @@ import { createHash } from 'node:crypto';
 /** asynq's own key prefix. Any other is a namespace of ours that Go does not see. */
 export const DEFAULT_KEY_PREFIX = 'asynq';
 
-/** Names of the keys of one queue (wire-protocol section 1.2). All share the hash tag `{queue}`. */
+/** The kinds of keys that end in a name somebody chose. */
+const NAMED_KEY = /^(?:t|g|unique|waiting|periodic):/;
+
+/**
+ * Names of the keys of one queue (wire-protocol section 1.2). All share the hash tag `{queue}`.
+ *
+ * Names of queues, tasks and groups have no braces here, as these would be read as the end of the tag: the keys of a queue `mail}:eu`
+ * begin like those of `mail`, and a task `x}:pending` has the key of another queue's list. asynq accepts them, so they may be there.
+ */
 export class QueueKeys {
   /** `asynq:{queue}:` */
   readonly base: string;
@@ -43,6 +51,20 @@ export class QueueKeys {
     this.failed = `${this.base}failed`;
     this.schedulePrefix = `${this.base}periodic:`;
     this.delayedGroups = `${this.base}delayed_groups`;
+  }
+
+  /**
+   * Whether a key belongs to this queue, beyond its beginning. Every key of a queue whose keys begin alike has a brace after that, and
+   * none of ours does, save in a name.
+   *
+   * @param others all queues: they settle to whom a key with a brace in a name belongs
+   */
+  owns(key: string, others: readonly QueueKeys[]): boolean {
+    if (!key.startsWith(this.base)) return false;
+    const rest = key.slice(this.base.length);
+    if (!rest.includes('}')) return true;
+    if (!NAMED_KEY.test(rest)) return false;
+    return !others.some(({ base }) => base.length > this.base.length && key.startsWith(base));
   }
 
   task(id: string): string {

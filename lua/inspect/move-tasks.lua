@@ -66,9 +66,10 @@ end
 
 -- Deletes an id that has no task, or a key that is none, wherever it is listed. One that is pending is looked for near the front
 -- only, when it is one of many: the ids of tasks that have run in the meantime must not each cost a search through the line.
+-- A key that is no hash is left alone where nothing lists the id: asynq lets clients choose names by which it is another queue's.
 local function clear(key, id)
   if call('ZSCORE', lease, id) then return 'a' end
-  local found = call('EXISTS', key) == 1
+  local found = call('TYPE', key).ok == 'hash'
   if only == 'aggregating' then
     found = leave_set(ARGV[2] .. only_group, id, only_group) or found
   elseif only ~= '' and only ~= 'pending' then
@@ -83,7 +84,7 @@ local function clear(key, id)
       found = call('LREM', pending, -1, id) > 0
     end
   end
-  call('DEL', key)
+  if found then call('DEL', key) end
   return found and 'm' or 'n'
 end
 

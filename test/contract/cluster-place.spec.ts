@@ -90,3 +90,19 @@ it('tells where a queue will be that is not there yet, and refuses a blank name'
   await expect(inspector.clusterKeySlot(' ')).rejects.toThrow(InvalidOptionError);
   await expect(inspector.clusterNodes('')).rejects.toThrow(InvalidOptionError);
 });
+
+it('takes a name that no slot can hold for a bad name, not for an outage', async () => {
+  const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
+  onTestFinished(() => broker.close());
+  const queue = '}x';
+  const why = /a cluster cannot keep this queue: .* empty or begins with a brace/;
+  for (const call of [
+    () => broker.describeQueue(queue),
+    () => broker.countsOfDays(queue, ['2030-01-01', '2030-01-02', '2030-01-03']),
+    () => broker.enqueue(queue, [request({ queue })]),
+    () => broker.deleteQueue(queue, { force: true }),
+  ]) {
+    await expect(call()).rejects.toThrow(InvalidOptionError);
+    await expect(call()).rejects.toThrow(why);
+  }
+});

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { markUnsent, toBrokerError, wasSent } from '../../lib/broker/redis/broker-error.js';
-import { BrokerUnavailableError, ClosedError } from '../../lib/errors.js';
+import { BrokerUnavailableError, ClosedError, InvalidOptionError } from '../../lib/errors.js';
 
 const reply = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
 
@@ -16,6 +16,15 @@ describe('toBrokerError', () => {
     expect(error).toBeInstanceOf(BrokerUnavailableError);
     expect(error.message).toBe(`enqueue: Redis is unavailable: ${cause.message}`);
     expect(error.cause).toBe(cause);
+  });
+
+  it.each([
+    "CROSSSLOT Keys in request don't hash to the same slot",
+    'ERR Script attempted to access keys that do not hash to the same slot script: x, on @user_script:1.',
+  ])('takes "%s" for a bad name, not for an outage', (text) => {
+    const error = toBrokerError(reply(text), 'describeQueue');
+    expect(error).toBeInstanceOf(InvalidOptionError);
+    expect(error.message).toMatch(/^describeQueue: a cluster cannot keep this queue/);
   });
 
   it('takes even what is no error', () => {

@@ -67,6 +67,33 @@ describe('keys of a queue', () => {
   });
 });
 
+describe('a key that begins like those of a queue', () => {
+  const mail = asynq.queue('mail');
+
+  it.each([
+    ['asynq:{mail}:pending', true],
+    ['asynq:{mail}:processed:2030-01-01', true],
+    ['asynq:{mail}:of a later version', true],
+    ['asynq:{mail}:t:x', true],
+    ['asynq:{mail}:t:{x}', true],
+    ['asynq:{mail}:t:x}:pending', true],
+    ['asynq:{mail}:unique:t}:x:0cc175b9', true],
+    ['asynq:{mail}:eu}:pending', false],
+    ['asynq:{mail}:t:y}:t:id', false],
+    ['asynq:{mail}}:pending', false],
+    ['asynq:{mailbox}:pending', false],
+    ['other:{mail}:pending', false],
+  ])('%s: %s', (key, own) => {
+    const names = ['mail', 'mail}:eu', 'mail}:t:y', 'mail}', 'mailbox'];
+    expect(
+      mail.owns(
+        key,
+        names.map((name) => asynq.queue(name)),
+      ),
+    ).toBe(own);
+  });
+});
+
 describe('global keys', () => {
   it('are those of section 1.1', () => {
     expect(asynq.queues).toBe('asynq:queues');

@@ -20,7 +20,7 @@ import { PackedReader } from './packed-reader.js';
 import { persist } from './producer.js';
 import { queueKeys } from './queue-keys.js';
 import { encodeRequests } from './requests.js';
-import { scanKeys } from './scan.js';
+import { ownKeys, scanKeys } from './scan.js';
 import type { Argument } from './script-command.js';
 import { SCRIPTS, type ScriptName } from './script-registry.js';
 import type { Scripts } from './scripts.js';
@@ -148,7 +148,9 @@ export class RedisAggregation implements AggregationBroker {
         total.removed += removed;
       }
     };
-    for await (const found of scanKeys(this.connections, keys.groupPrefix)) await repair(found);
+    for await (const found of scanKeys(this.connections, keys.groupPrefix)) {
+      await repair(await ownKeys(this.connections, this.keyspace, keys, found));
+    }
     for await (const names of this.groupNames(queue)) await repair(names.map((name) => keys.group(name)));
     return total;
   }

@@ -1,4 +1,4 @@
-import { AsynqError, BrokerUnavailableError, WrongKeyTypeError } from '../../errors.js';
+import { AsynqError, BrokerUnavailableError, InvalidOptionError, WrongKeyTypeError } from '../../errors.js';
 
 /** Errors of calls that were given up before anything was written to a socket. */
 const neverSent = new WeakSet<Error>();
@@ -21,7 +21,7 @@ export function markUnsent<T extends Error>(error: T): T {
 /**
  * The border between the driver and everything above: its errors (network, timeout, closed connection, and whatever Redis
  * answers instead of doing it: LOADING, READONLY, CLUSTERDOWN, OOM, NOAUTH …) become BrokerUnavailableError with the
- * original as `cause`; WRONGTYPE, which does not pass, a WrongKeyTypeError. Errors of this library, and faults such as a TypeError, stay what they are.
+ * original as `cause`; WRONGTYPE, which does not pass, a WrongKeyTypeError, and CROSSSLOT an InvalidOptionError. Errors of this library, and faults such as a TypeError, stay what they are.
  *
  * @param what what was to be done, as in `enqueue`
  */
@@ -32,9 +32,20 @@ export function toBrokerError(error: unknown, what: string): Error {
   const cause = error instanceof Error ? withoutArguments(error) : error;
   const reason = cause instanceof Error ? reasonOf(cause) : String(cause);
   if (isReply(cause) && reason.startsWith('WRONGTYPE ')) return wrongType(what, key, cause);
+  if (isReply(cause) && CROSS_SLOT.test(reason)) return crossSlot(what, cause);
   const wrapped = new BrokerUnavailableError(`${what}: Redis is unavailable: ${reason}`, { cause });
   return cause instanceof Error && isUnsent(cause) ? markUnsent(wrapped) : wrapped;
 }
+
+/** Of one queue, too, where its name leaves the hash tag of its keys empty. Redis 7 has words of its own for scripts. */
+const CROSS_SLOT = /^CROSSSLOT |do not hash to the same slot/;
+
+const crossSlot = (what: string, cause: unknown): InvalidOptionError =>
+  new InvalidOptionError(
+    `${what}: a cluster cannot keep this queue: it keeps together what has the same name in braces, and this name is empty or ` +
+      'begins with a brace. Choose another name',
+    { cause },
+  );
 
 function wrongType(what: string, key: string | undefined, cause: unknown): WrongKeyTypeError {
   const which = key === undefined ? '' : `: ${JSON.stringify(key)}`;

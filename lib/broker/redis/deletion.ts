@@ -1,17 +1,14 @@
-import type { Redis } from 'ioredis';
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
 import type { DeletionOptions, DeletionStatus } from '../inspection.js';
-import { masterOf } from './cluster-nodes.js';
 import type { RedisConnections } from './connections.js';
 import { queueKeys } from './queue-keys.js';
+import { ownKeys, scanKeys } from './scan.js';
 import { SCRIPTS } from './script-registry.js';
 import type { Scripts } from './scripts.js';
 
 /** Tasks deleted by one script. */
 const DELETED_AT_ONCE = 200;
-/** Keys that one SCAN looks at. */
-const SCANNED_AT_ONCE = 500;
 
 const REFUSED: Readonly<Record<number, DeletionStatus>> = { [-1]: 'active', [-2]: 'notEmpty' };
 
@@ -19,7 +16,7 @@ const REFUSED: Readonly<Record<number, DeletionStatus>> = { [-1]: 'active', [-2]
  * Deletes queues:
  * 1. look whether it may be, and pause it;
  * 2. delete its tasks, with their locks, some at a time;
- * 3. delete every other key that begins like its keys (counters, groups nobody knows of, locks without a task, the pause), as
+ * 3. delete every other key of it (counters, groups nobody knows of, locks without a task, the pause), as
  *    long as nothing is enqueued to it again;
  * 4. take it off the list of queues, and put it back when something was enqueued in this very moment.
  */
@@ -68,20 +65,15 @@ export class RedisDeletion {
 
   /** Answers whether nothing is left; `false` when somebody has enqueued to the queue again, which then is not paused either. */
   private async sweep(keys: QueueKeys, signal: DeletionOptions['signal']): Promise<boolean> {
-    const pattern = `${keys.base.replace(/[*?[\]\\]/g, '\\$&')}*`;
-    for (let cursor = '0'; ;) {
-      const [next, found] = await this.connections.run('monitor', 'SCAN', async (client) => {
-        const node = this.connections.isCluster ? await this.home(keys) : (client as Redis);
-        return node.scanBuffer(cursor, 'MATCH', pattern, 'COUNT', SCANNED_AT_ONCE);
-      });
-      if (found.length > 0 && !(await this.deleteUnused(keys, found.map(String)))) {
+    for await (const found of scanKeys(this.connections, keys.base)) {
+      const own = await ownKeys(this.connections, this.keyspace, keys, found);
+      if (own.length > 0 && !(await this.deleteUnused(keys, own))) {
         await this.unpause(keys);
         return false;
       }
-      cursor = String(next);
-      if (cursor === '0') return true;
       signal?.throwIfAborted();
     }
+    return true;
   }
 
   private async deleteUnused(keys: QueueKeys, unused: readonly string[]): Promise<boolean> {
@@ -100,13 +92,5 @@ export class RedisDeletion {
 
   private async unpause({ paused }: QueueKeys): Promise<void> {
     await this.connections.run('monitor', 'DEL', (client) => client.del(paused));
-  }
-
-  /** The node of the cluster that has the queue's keys. */
-  private async home({ pending }: QueueKeys): Promise<Redis> {
-    const cluster = await this.connections.cluster();
-    const master = masterOf(cluster, pending);
-    const nodes = cluster.nodes('master');
-    return nodes.find(({ options: { host, port } }) => `${host}:${port}` === master) ?? nodes[0]!;
   }
 }

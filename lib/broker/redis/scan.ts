@@ -1,10 +1,27 @@
 import type { Cluster, Redis } from 'ioredis';
 import { BrokerUnavailableError } from '../../errors.js';
+import { type Keyspace, QueueKeys } from '../../wire/keys.js';
 import { masterOf } from './cluster-nodes.js';
 import type { RedisConnections } from './connections.js';
 
 /** Keys Redis looks at in one step: less than a millisecond of its time. */
 const LOOKED_AT = 1000;
+
+/**
+ * Of keys that begin like those of a queue, those that are its own: `mail}:eu`, which asynq accepts as a name, has keys that begin like
+ * those of `mail`.
+ */
+export async function ownKeys(
+  connections: RedisConnections,
+  { prefix, queues }: Keyspace,
+  keys: QueueKeys,
+  found: readonly string[],
+): Promise<string[]> {
+  const ambiguous = found.some((key) => key.includes('}', keys.base.length));
+  const listed = ambiguous ? await connections.run('monitor', 'SMEMBERS', (client) => client.smembers(queues)) : [];
+  const others = listed.map((name) => new QueueKeys(prefix, name));
+  return found.filter((key) => keys.owns(key, others));
+}
 
 /**
  * The keys that begin with a prefix, on the node that holds them: the prefix must contain a whole hash tag. In pages, some of them

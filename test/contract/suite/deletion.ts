@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { TASK_STATES } from '../../../lib/wire/states.js';
 import { request } from '../../support/messages.js';
-import { type Driver, done, expectUntouched } from '../driver.js';
+import { archival, type Driver, done, expectUntouched } from '../driver.js';
 
 const LOCK = 'asynq:{default}:unique:t:x';
 
@@ -71,6 +71,41 @@ export function exerciseDeletion(current: () => Driver): void {
       expect(await driver.world.dump()).toEqual({});
     });
 
+    for (const other of [
+      'default}:eu',
+      'default}:t:x',
+      'default}:g:x',
+      'default}',
+      '{default}',
+      'defaul?',
+      'd*',
+      '[a-z]\\',
+    ]) {
+      it(`and every other deed leave the queue ${other} alone, whose keys begin or look alike`, async () => {
+        const driver = current();
+        const { broker } = driver;
+        await driver.settle(archival(await driver.lend({ queue: other })));
+        const lock = `asynq:{${other}}:unique:t:x`;
+        await driver.add({ queue: other, uniqueKey: lock }, { uniqueTtl: 60 });
+        await driver.add({ queue: other }, { processAt: driver.now + 9 });
+        await driver.add({ queue: other, groupKey: 'g' });
+        await broker.pauseQueue(other);
+        const before = await outline(driver, other);
+        await driver.add({ groupKey: 'g' });
+        await driver.arrange('scheduled');
+        expect(await broker.repairGroups('default')).toEqual({ listed: 0, removed: 0 });
+        expect(await broker.groups('default')).toEqual([{ group: 'g', size: 1 }]);
+        for (const id of ['x}:pending', 'x}:scheduled', 'x}:paused']) {
+          expect(await broker.moveTasks('default', 'delete', [id])).toEqual(['missing']);
+        }
+        expect(await broker.deleteQueue('default', { force: true })).toBe('deleted');
+        expect(await broker.queues()).toEqual([other]);
+        expect(await outline(driver, other)).toEqual(before);
+        expect(await broker.deleteQueue(other, { force: true })).toBe('deleted');
+        expect(await driver.world.dump()).toEqual({});
+      });
+    }
+
     it('lets the queue come back as a new one', async () => {
       const driver = current();
       await driver.add({ id: 'a' });
@@ -91,4 +126,12 @@ export function exerciseDeletion(current: () => Driver): void {
       await expectUntouched(driver, () => expect(deletion()).rejects.toBe(reason));
     });
   });
+}
+
+/** What an inspector sees of a queue. */
+async function outline({ broker }: Driver, queue: string): Promise<unknown> {
+  const { memoryUsage: _, ...numbers } = await broker.describeQueue(queue);
+  const places = TASK_STATES.map((state) => (state === 'aggregating' ? { state, group: 'g' } : { state }));
+  const lists = await Promise.all(places.map((place) => broker.listIds(queue, { ...place, size: 10 })));
+  return { numbers, ids: lists.map(({ ids }) => ids), groups: await broker.groups(queue) };
 }
