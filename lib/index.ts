@@ -70,7 +70,8 @@ export {
 } from './task/definition.js';
 export { bytesCodec, jsonCodec, type PayloadCodec } from './task/codec.js';
 export type { IsFailure, RetryDelay, TaskContext } from './task/context.js';
-export type { TaskInfo } from './task/info.js';
+export type { BytesEncoding } from './task/bytes-json.js';
+export type { TaskInfo, TaskInfoJson } from './task/info.js';
 export type { TaskOptions } from './task/options.js';
 export { PostponeTask } from './task/postpone.js';
 export { defaultRetryDelay } from './task/retry-delay.js';

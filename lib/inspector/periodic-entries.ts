@@ -1,27 +1,40 @@
+import { payloadToJson } from '../task/bytes-json.js';
 import type { TaskOptions } from '../task/options.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry } from '../wire/message.js';
 import { type EnqueueOption, parseOption } from '../wire/options.js';
 
 /** A periodic task that schedulers have, of whatever kind (asynq's SchedulerEntry). */
-export interface PeriodicEntry {
-  readonly id: string;
+export class PeriodicEntry {
+  declare readonly id: string;
   /** As it was registered: `0 9 * * 1-5`, `@every 1h` … */
-  readonly spec: string;
-  readonly taskType: string;
-  readonly taskPayload: Buffer;
+  declare readonly spec: string;
+  declare readonly taskType: string;
+  declare readonly taskPayload: Buffer;
   /** In asynq's spelling: `Queue("low")`, `MaxRetry(5)` … */
-  readonly options: readonly string[];
+  declare readonly options: readonly string[];
   /**
    * The same, as `AsynqClient.enqueue` takes them; durations in milliseconds. Without what asynq's readers drop, too: `TaskID`,
    * `Group`, and texts with a `)` in them.
    */
-  readonly taskOptions: Readonly<TaskOptions>;
+  declare readonly taskOptions: Readonly<TaskOptions>;
   /** `undefined`: never. */
-  readonly nextEnqueueAt: Date | undefined;
+  declare readonly nextEnqueueAt: Date | undefined;
   /** `undefined`: not yet. */
-  readonly prevEnqueueAt: Date | undefined;
+  declare readonly prevEnqueueAt: Date | undefined;
   /** How many processes have the entry: they fire it once together. Of asynq's own schedulers every entry is one of its own. */
-  readonly replicas: number;
+  declare readonly replicas: number;
+
+  constructor(entry: SchedulerEntry, replicas: number) {
+    const { id, spec, taskType, taskPayload, enqueueOptions: options } = entry;
+    Object.assign(this, { id, spec, taskType, taskPayload, options, taskOptions: readOptions(options) });
+    const [nextEnqueueAt, prevEnqueueAt] = [toDate(entry.nextEnqueueTime), toDate(entry.prevEnqueueTime)];
+    Object.assign(this, { nextEnqueueAt, prevEnqueueAt, replicas });
+  }
+
+  /** As TaskInfo does: the payload as JSON, text or base64, as `taskPayloadEncoding` says. */
+  toJSON(): object {
+    return payloadToJson(this);
+  }
 }
 
 /** One task a scheduler has enqueued. */
@@ -42,24 +55,12 @@ export function viewEntries(published: readonly SchedulerEntry[]): PeriodicEntry
     const known = byKind.get(kind) ?? { entry, replicas: 0 };
     byKind.set(kind, { entry: further(known.entry, entry), replicas: known.replicas + 1 });
   }
-  return [...byKind.values()].map(({ entry, replicas }) => viewEntry(entry, replicas));
+  return [...byKind.values()].map(({ entry, replicas }) => new PeriodicEntry(entry, replicas));
 }
 
 function further(a: SchedulerEntry, b: SchedulerEntry): SchedulerEntry {
   return (b.prevEnqueueTime ?? -Infinity) > (a.prevEnqueueTime ?? -Infinity) ? b : a;
 }
-
-const viewEntry = (entry: SchedulerEntry, replicas: number): PeriodicEntry => ({
-  id: entry.id,
-  spec: entry.spec,
-  taskType: entry.taskType,
-  taskPayload: entry.taskPayload,
-  options: entry.enqueueOptions,
-  taskOptions: readOptions(entry.enqueueOptions),
-  nextEnqueueAt: toDate(entry.nextEnqueueTime),
-  prevEnqueueAt: toDate(entry.prevEnqueueTime),
-  replicas,
-});
 
 const toDate = (milliseconds: number | undefined): Date | undefined =>
   milliseconds === undefined ? undefined : new Date(milliseconds);

@@ -1,5 +1,6 @@
 import type { DayCount, ListedTask, PublishedServer, QueueNumbers, StoredTask } from '../broker/inspection.js';
 import type { Clock } from '../clock.js';
+import { payloadToJson } from '../task/bytes-json.js';
 import { toTaskInfo, type TaskInfo } from '../task/info.js';
 import type { WorkerInfo } from '../wire/message.js';
 
@@ -37,13 +38,23 @@ export interface RunningServer {
 }
 
 /** What a worker of a server is busy with (asynq's WorkerInfo). */
-export interface RunningTask {
-  readonly taskId: string;
-  readonly taskType: string;
-  readonly taskPayload: Buffer;
-  readonly queue: string;
-  readonly startedAt: Date;
-  readonly deadline: Date;
+export class RunningTask {
+  declare readonly taskId: string;
+  declare readonly taskType: string;
+  declare readonly taskPayload: Buffer;
+  declare readonly queue: string;
+  declare readonly startedAt: Date;
+  declare readonly deadline: Date;
+
+  constructor({ taskId, taskType, taskPayload, queue, startTime, deadline }: WorkerInfo) {
+    Object.assign(this, { taskId, taskType, taskPayload, queue });
+    Object.assign(this, { startedAt: new Date(startTime), deadline: new Date(deadline) });
+  }
+
+  /** As TaskInfo does: the payload as JSON, text or base64, as `taskPayloadEncoding` says. */
+  toJSON(): object {
+    return payloadToJson(this);
+  }
 }
 
 /** @param clock tells when pending tasks are due: now */
@@ -77,12 +88,6 @@ export function viewServer({ info, workers }: PublishedServer): RunningServer {
   return {
     ...{ id: info.serverId, host, pid, concurrency, queues, strictPriority, status },
     startedAt: new Date(info.startTime),
-    activeWorkers: workers.map(viewWorker),
+    activeWorkers: workers.map((worker) => new RunningTask(worker)),
   };
 }
-
-const viewWorker = ({ taskId, taskType, taskPayload, queue, startTime, deadline }: WorkerInfo): RunningTask => ({
-  ...{ taskId, taskType, taskPayload, queue },
-  startedAt: new Date(startTime),
-  deadline: new Date(deadline),
-});

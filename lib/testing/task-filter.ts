@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { TaskInfo } from '../task/info.js';
 
 /** A task as tests look at it: its payload decoded, or as bytes when it cannot be decoded. */
-export interface TestTask<P = unknown> extends Omit<TaskInfo, 'payload'> {
+export interface TestTask<P = unknown> extends Omit<TaskInfo, 'payload' | 'toJSON'> {
   readonly payload: P;
   /** As it is stored. */
   readonly rawPayload: Buffer;

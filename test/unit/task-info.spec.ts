@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toTaskInfo } from '../../lib/task/info.js';
+import { type TaskStanding, toTaskInfo } from '../../lib/task/info.js';
 import { message } from '../support/messages.js';
 
 describe('toTaskInfo', () => {
@@ -57,5 +57,49 @@ describe('toTaskInfo', () => {
   it('shows a time no Date can tell as the last one it can', () => {
     const info = toTaskInfo(message({ deadline: 2 ** 53 }), { state: 'pending', nextProcessAt: 0 });
     expect(info.deadline).toEqual(new Date(8.64e15));
+  });
+
+  describe('as JSON', () => {
+    const json = (payload: Buffer | string, more: Partial<TaskStanding> = {}) =>
+      JSON.parse(
+        JSON.stringify(
+          toTaskInfo(message({ id: 'id1', type: 't', payload: Buffer.from(payload), headers: { token: 'secret' } }), {
+            ...{ state: 'pending', nextProcessAt: 5 },
+            ...more,
+          }),
+        ),
+      ) as object;
+
+    it('has the payload as the value it is, times as text, and nothing where there is nothing', () => {
+      expect(json('{"userId":42}', { result: Buffer.from('"sent"') })).toEqual({
+        ...{ id: 'id1', queue: 'default', type: 't', state: 'pending' },
+        ...{ payload: { userId: 42 }, payloadEncoding: 'json', maxRetry: 25, retried: 0, timeout: 1_800_000 },
+        ...{ nextProcessAt: '1970-01-01T00:00:00.005Z', isOrphaned: false, retention: 0 },
+        ...{ result: 'sent', resultEncoding: 'json' },
+      });
+      expect(json('')).not.toHaveProperty('payload');
+    });
+
+    it('does not show headers, which may carry credentials', () => {
+      expect(JSON.stringify(json('{}'))).not.toContain('secret');
+    });
+
+    it.each([
+      ['text that is no JSON', 'a < b', 'a < b', 'utf8'],
+      ['bytes that are no text', Buffer.from([0xff, 0]), '/wA=', 'base64'],
+      ['a number JavaScript cannot hold', '{"id":9007199254740993}', '{"id":9007199254740993}', 'utf8'],
+      ['a number that is too large', '[1e999]', '[1e999]', 'utf8'],
+      ['such digits in a text', '["9007199254740993 \\" 1"]', ['9007199254740993 " 1'], 'json'],
+      ['a long fraction', '0.12345678901234567', 0.12345678901234567, 'json'],
+      ['null', 'null', null, 'json'],
+    ])('shows %s as it is, and says how', (_, payload, shown, encoding) => {
+      expect(json(payload)).toMatchObject({ payload: shown, payloadEncoding: encoding });
+    });
+
+    it('shares one function among all tasks, and is nothing to a comparison or a copy', () => {
+      const info = toTaskInfo(message(), { state: 'pending', nextProcessAt: 5 });
+      expect(Object.keys(info)).not.toContain('toJSON');
+      expect(structuredClone({ ...info, payload: '' })).not.toHaveProperty('toJSON');
+    });
   });
 });

@@ -1,6 +1,6 @@
 import type { GroupSize } from '../../broker/inspection.js';
 import type { QueueInfo } from '../../inspector/views.js';
-import type { TaskInfo } from '../../task/info.js';
+import type { TaskFacts } from '../../task/info.js';
 import type { TaskState } from '../../wire/states.js';
 import { errorRate, formatBytes } from '../words.js';
 import { excerpt, formatCount, formatDistance, formatSpan } from './format.js';
@@ -90,7 +90,7 @@ export function taskColumns(state: TaskState, now: number): readonly GridColumn<
   const column = (
     title: string,
     rank: number,
-    value: (task: TaskInfo) => string,
+    value: (task: TaskFacts) => string,
     more: Partial<GridColumn<Row>> = {},
   ): GridColumn<Row> => ({ title, rank, cell: ({ task }) => (task ? value(task) : ''), ...more });
   const payload = column('PAYLOAD', 7, (task) => excerpt(task.payload), { least: 16 });
@@ -134,5 +134,5 @@ export function taskColumns(state: TaskState, now: number): readonly GridColumn<
 }
 
 /** When a completed task goes; `undefined` where it is no such. */
-export const expiryOf = ({ completedAt, retention }: TaskInfo): Date | undefined =>
+export const expiryOf = ({ completedAt, retention }: TaskFacts): Date | undefined =>
   completedAt && new Date(completedAt.getTime() + retention);

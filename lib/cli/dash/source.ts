@@ -1,7 +1,7 @@
 import { QueueNotFoundError, TaskStateError } from '../../errors.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
-import type { TaskInfo } from '../../task/info.js';
+import type { TaskFacts } from '../../task/info.js';
 import { explain, isAboutOne } from '../failures.js';
 import { directionOf } from '../order.js';
 import { type Deed, type Outcome, outcomeOf, type QueueDeed, type TaskDeed } from './deeds.js';
@@ -126,7 +126,7 @@ export class Source {
 }
 
 const toRows = (list: {
-  readonly tasks: readonly TaskInfo[];
+  readonly tasks: readonly TaskFacts[];
   readonly damaged: readonly { readonly id: string; readonly error: Error }[];
 }): Row[] => [
   ...list.tasks.map((task) => ({ id: task.id, task, damage: '' })),

@@ -1,4 +1,4 @@
-import type { TaskInfo } from '../../task/info.js';
+import type { TaskFacts } from '../../task/info.js';
 import { padEnd, plain, widthOf } from '../text.js';
 import { formatTime } from '../when.js';
 import { formatBytes } from '../words.js';
@@ -15,12 +15,12 @@ const MOST_BYTES = 2_048;
 const MARGIN = '  ';
 
 /** Everything about a task, as lines of the screen. */
-export function taskLines(task: TaskInfo, columns: number, now: number): Line[] {
+export function taskLines(task: TaskFacts, columns: number, now: number): Line[] {
   const lines = linesOf(task, columns - MARGIN.length, now);
   return lines.map(({ spans }) => ({ spans: [{ text: MARGIN }, ...spans] }));
 }
 
-function linesOf(task: TaskInfo, width: number, now: number): Line[] {
+function linesOf(task: TaskFacts, width: number, now: number): Line[] {
   const fields = fieldsOf(task, now).filter(([, value]) => value !== '');
   const widest = Math.max(...fields.map(([title]) => title.length)) + 2;
   return [
@@ -38,7 +38,7 @@ export function clampScroll({ task }: TaskView, model: Model, wanted: number): n
   return Math.max(0, Math.min(wanted, count - bodyHeight(model)));
 }
 
-function fieldsOf(task: TaskInfo, now: number): (readonly [title: string, value: string])[] {
+function fieldsOf(task: TaskFacts, now: number): (readonly [title: string, value: string])[] {
   const { completedAt, retention } = task;
   const expiry = completedAt && new Date(completedAt.getTime() + retention);
   return [
@@ -62,7 +62,7 @@ function fieldsOf(task: TaskInfo, now: number): (readonly [title: string, value:
 const moment = (time: Date | undefined, now: number): string =>
   time === undefined ? '' : `${formatTime(time)} (${formatDistance(time, now)})`;
 
-function field(title: string, value: string, task: TaskInfo | undefined, widest: number, width: number): Line[] {
+function field(title: string, value: string, task: TaskFacts | undefined, widest: number, width: number): Line[] {
   const tone = task && STATE_TONES[task.state];
   return wrap(value, Math.max(1, width - widest)).map((text, index) => ({
     spans: [
@@ -85,7 +85,7 @@ function section(title: string, lines: readonly string[], width: number, isBad =
   return [lineOf(''), head, ...lines.map((text) => lineOf(text, isBad ? 'bad' : undefined))];
 }
 
-const headersOf = ({ headers }: TaskInfo): string[] => Object.entries(headers).map(([k, v]) => plain(`${k}: ${v}`));
+const headersOf = ({ headers }: TaskFacts): string[] => Object.entries(headers).map(([k, v]) => plain(`${k}: ${v}`));
 
 const sizeOf = (bytes: Buffer | undefined): string => (bytes ? ` (${formatBytes(bytes.length)})` : '');
 
