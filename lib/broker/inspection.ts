@@ -150,8 +150,14 @@ export type TaskAction = 'run' | 'archive' | 'delete';
  */
 export type MoveStatus = 'moved' | 'missing' | 'active' | 'same' | 'elsewhere' | 'claimed' | 'full';
 
-/** `notEditable`: active, completed, or in a group. `changed`: by somebody else, again and again, while it was tried. */
-export type UpdateStatus = 'updated' | 'missing' | 'notEditable' | 'changed';
+/**
+ * `notEditable`: active, completed, or in a group. `different`: it is not the payload to be replaced. `changed`: by somebody else, again
+ * and again, while it was tried.
+ */
+export type UpdateStatus = 'updated' | 'missing' | 'notEditable' | 'different' | 'changed';
+
+/** States in which a task can be given another payload; as in update-payload.lua. */
+export const EDITABLE_STATES: readonly TaskState[] = ['pending', 'scheduled', 'retry', 'archived'];
 
 export interface DeletionOptions {
   /** Also when tasks are waiting in it. */
@@ -200,8 +206,12 @@ export interface InspectorBroker {
    * @param at Unix seconds; a time that has passed is due at once
    */
   rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: Place): Promise<MoveStatus[]>;
-  /** Gives a task another payload while it is scheduled, pending, to be retried or archived. A lock it holds stays that of the old one. */
-  updatePayload(queue: string, id: string, payload: Buffer): Promise<UpdateStatus>;
+  /**
+   * Gives a task another payload while it is scheduled, pending, to be retried or archived. A lock it holds stays that of the old one.
+   *
+   * @param replaces only if this is its payload
+   */
+  updatePayload(queue: string, id: string, payload: Buffer, replaces?: Buffer): Promise<UpdateStatus>;
   /**
    * Deletes a queue with all that belongs to it: tasks in every state, groups, locks, counters, the pause. It is paused meanwhile.
    * Who enqueues to it meanwhile brings it back.

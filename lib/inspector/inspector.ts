@@ -15,7 +15,7 @@ import { type ListOptions, type PageOptions, toListRequest, toRange } from './li
 import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
 import { type EnqueueEvent, type PeriodicEntry, viewEntries, viewEvent } from './periodic-entries.js';
 import type { ArchiveOptions, MoveOptions } from './move-options.js';
-import { moveTask, rescheduleTask, updatePayload } from './single-task.js';
+import { moveTask, rescheduleTask, type UpdateOptions, updatePayload } from './single-task.js';
 import {
   type DailyStats,
   type QueueInfo,
@@ -148,12 +148,14 @@ export class AsynqInspector {
 
   /**
    * Gives a task that is scheduled, pending, to be retried or archived another payload (asynq: a scheduled one only): bytes as they are,
-   * everything else as JSON; `undefined` is none. The lock of a unique task stays that of its old payload.
+   * everything else as JSON; `undefined` is none. The lock of a unique task stays that of its old payload. With `replaces`, only if
+   * that is its payload still: so that nobody overwrites what he has not seen.
    *
-   * @throws TaskNotFoundError; TaskStateError in any other state, or when it changes all the time; InvalidTaskError
+   * @throws TaskNotFoundError; TaskStateError in any other state, when it has another payload than `replaces`, or changes all the time;
+   * InvalidTaskError
    */
-  async updateTaskPayload(queue: string, id: string, payload: unknown): Promise<void> {
-    await updatePayload(this.broker, queue, id, payload);
+  async updateTaskPayload(queue: string, id: string, payload: unknown, options?: UpdateOptions): Promise<void> {
+    await updatePayload(this.broker, queue, id, payload, options);
   }
 
   /** {@link runTask} for all tasks of a state (and group) that are there when the call begins. */

@@ -10,7 +10,7 @@ import {
   TaskStateError,
 } from '../errors.js';
 import { jsonCodec } from '../task/codec.js';
-import { describe, requireNonBlank } from '../validation.js';
+import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 import { requireArchiveLimit } from './archive-limit.js';
 import { requireQueue } from './known-queue.js';
 import { type ArchiveOptions, type MoveOptions, toOrigin } from './move-options.js';
@@ -61,26 +61,50 @@ function toTime(when: Date | Duration, now: number): number {
   throw new InvalidOptionError(`the time to reschedule to must be a valid Date from 1970 on, not ${describe(when)}`);
 }
 
+export interface UpdateOptions {
+  /** The payload it is to replace: what the caller has seen. Another one, given to the task meanwhile, is left as it is. */
+  readonly replaces?: Uint8Array;
+}
+
 /** Gives a waiting task another payload. */
 export async function updatePayload(
   broker: InspectorBroker,
   queue: string,
   id: string,
   payload: unknown,
+  options: UpdateOptions = {},
 ): Promise<void> {
   requireNonBlank(id, 'task ID', InvalidOptionError);
+  const replaces = toReplaced(options);
   const bytes = encode(payload);
   await requireQueue(broker, queue);
-  const status = await broker.updatePayload(queue, id, bytes);
+  const status = await broker.updatePayload(queue, id, bytes, replaces);
   if (status === 'missing') throw new TaskNotFoundError(queue, id);
   if (status === 'notEditable') {
     throw new TaskStateError(
       `the payload of task "${id}" cannot be changed now: only one that is scheduled, pending, to be retried or archived`,
     );
   }
+  if (status === 'different') {
+    throw new TaskStateError(
+      `the payload of task "${id}" is not the one to be replaced: it was changed meanwhile; look at it again`,
+    );
+  }
   if (status === 'changed') {
     throw new TaskStateError('the task was changed by others again and again; try it once more');
   }
+}
+
+/** @throws InvalidOptionError */
+function toReplaced(options: UpdateOptions): Buffer | undefined {
+  requireObject(options, 'the options of updateTaskPayload', InvalidOptionError);
+  rejectUnknownKeys(options, ['replaces'], 'option of updateTaskPayload', InvalidOptionError);
+  const { replaces } = options;
+  if (replaces === undefined) return undefined;
+  if (!(replaces instanceof Uint8Array)) {
+    throw new InvalidOptionError(`replaces must be bytes, as TaskInfo.payload is, not ${describe(replaces)}`);
+  }
+  return Buffer.from(replaces.buffer, replaces.byteOffset, replaces.byteLength);
 }
 
 function encode(payload: unknown): Buffer {

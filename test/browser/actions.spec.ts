@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import type { TaskInfo } from 'nestjs-asynq';
 import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -130,6 +131,72 @@ describe('what is done in the console by clicking', () => {
     await tab.confirm('Delete');
     await tab.page.waitForURL(/#\/queues\/single\/archived/);
     expect(await task('single', 'one')).toBeUndefined();
+  });
+
+  const payloadOf = async (queue: string, id: string) => (await task(queue, id))!.payload;
+
+  it('loses nothing of a payload that is too large to be loaded whole', async () => {
+    const large = Buffer.from(`{"text":"${'x'.repeat(1_048_556)}"}`);
+    await world.console.client.enqueue('large', large, { queue: 'single', taskId: 'large', processIn: '1h' });
+    const tab = await visit('queues/single/tasks/large');
+    await tab.sees('too large, only its beginning is shown');
+    expect(await tab.page.getByRole('button', { name: 'Edit payload' }).count()).toBe(0);
+    expect(await tab.page.getByRole('button', { name: 'Copy the payload' }).count()).toBe(0);
+    const [download] = await Promise.all([
+      tab.page.waitForEvent('download'),
+      tab.page.getByRole('link', { name: 'Download the payload' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('large-payload.json');
+    expect((await readFile(await download.path())).equals(large)).toBe(true);
+    await tab.press('Clone');
+    await tab.page.locator('dialog').getByText('it is copied as it is').waitFor();
+    await tab.page.locator('dialog').getByLabel('Queue').fill('large-copies');
+    await tab.confirm('Enqueue the copy');
+    await tab.sees('A new task is enqueued.');
+    const { tasks } = await world.inspector.listTasks('large-copies', 'scheduled');
+    expect(
+      [...tasks, ...(await world.inspector.listTasks('large-copies', 'pending')).tasks].map(({ payload }) =>
+        payload.equals(large),
+      ),
+    ).toEqual([true]);
+    expect((await payloadOf('single', 'large')).equals(large)).toBe(true);
+  });
+
+  it('saves over nothing but what it has loaded', async () => {
+    await world.console.client.enqueue('shared', Buffer.from('first'), {
+      queue: 'single',
+      taskId: 'shared',
+      processIn: '1h',
+    });
+    const tab = await visit('queues/single/tasks/shared', { expected: [409] });
+    await tab.press('Edit payload');
+    const dialog = tab.page.locator('dialog');
+    await dialog.getByRole('textbox', { name: 'Payload' }).fill('mine');
+    await world.inspector.updateTaskPayload('single', 'shared', Buffer.from('theirs'));
+    // The page itself has read the new payload by now: that is not the one in the dialog.
+    await tab.page.getByRole('region', { name: 'Payload', includeHidden: true }).getByText('theirs').waitFor();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('alert').getByText('not the one to be replaced').waitFor();
+    expect((await payloadOf('single', 'shared')).toString()).toBe('theirs');
+  });
+
+  it('keeps the line breaks and bytes that a text field would change', async () => {
+    for (const [id, payload] of [
+      ['lines', 'a\r\nb\rc'],
+      ['bytes', '\xff\0\xfe'],
+    ] as const) {
+      const bytes = Buffer.from(payload, 'latin1');
+      await world.console.client.enqueue('odd', bytes, { queue: 'single', taskId: id, processIn: '1h' });
+      const tab = await visit(`queues/single/tasks/${id}`);
+      await tab.press('Edit payload');
+      const field = tab.page.locator('dialog').getByRole('textbox', { name: 'Payload' });
+      expect(await field.inputValue()).toBe(bytes.toString('base64'));
+      await field.press('End');
+      await field.press('Space');
+      await tab.confirm('Save');
+      await tab.sees('The payload is changed.');
+      expect((await payloadOf('single', id)).equals(bytes)).toBe(true);
+    }
   });
 
   it('says that a task is gone, and shows what it was', async () => {

@@ -326,8 +326,8 @@ export class MemoryBroker implements Broker {
     return this.change(queue, (store, now) => move.moveTasks(store, { action: 'schedule', at }, ids, from, now));
   }
 
-  async updatePayload(queue: string, id: string, payload: Buffer): Promise<UpdateStatus> {
-    return this.change(queue, (store) => move.updatePayload(store, wellFormed(id), payload));
+  async updatePayload(queue: string, id: string, payload: Buffer, replaces?: Buffer): Promise<UpdateStatus> {
+    return this.change(queue, (store) => move.updatePayload(store, wellFormed(id), payload, replaces));
   }
 
   async deleteQueue(queue: string, { force, onProgress, signal }: DeletionOptions): Promise<DeletionStatus> {

@@ -1,6 +1,12 @@
 import { floorSeconds } from '../../clock.js';
-import type { TaskState } from '../../wire/states.js';
-import type { DeletionStatus, MoveStatus, Place, TaskAction, UpdateStatus } from '../inspection.js';
+import {
+  type DeletionStatus,
+  EDITABLE_STATES,
+  type MoveStatus,
+  type Place,
+  type TaskAction,
+  type UpdateStatus,
+} from '../inspection.js';
 import { placeOf } from './list.js';
 import { trimArchived } from './maintain.js';
 import { type QueueStore, type TaskRecord, readMessage, storedMessage, wellFormed } from './queue-store.js';
@@ -72,13 +78,13 @@ function reschedule(store: QueueStore, id: string, record: TaskRecord, at: numbe
   if (record.uniqueKey && at > due) store.locks.extend(record.uniqueKey, id, at - due, now);
 }
 
-const EDITABLE: ReadonlySet<TaskState> = new Set(['scheduled', 'pending', 'retry', 'archived']);
-
-export function updatePayload(store: QueueStore, id: string, payload: Buffer): UpdateStatus {
+export function updatePayload(store: QueueStore, id: string, payload: Buffer, replaces?: Buffer): UpdateStatus {
   const record = store.tasks.get(id);
   if (!record) return 'missing';
-  if (!EDITABLE.has(record.state)) return 'notEditable';
-  record.msg = storedMessage({ ...readMessage(record), payload });
+  if (!EDITABLE_STATES.includes(record.state)) return 'notEditable';
+  const before = readMessage(record);
+  if (replaces && !before.payload.equals(replaces)) return 'different';
+  record.msg = storedMessage({ ...before, payload });
   return 'updated';
 }
 

@@ -1,7 +1,8 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import { decodeTaskMessage, encodeTaskMessage } from '../../wire/codec.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
-import type { MoveStatus, Place, TaskAction, UpdateStatus } from '../inspection.js';
+import type { TaskState } from '../../wire/states.js';
+import { EDITABLE_STATES, type MoveStatus, type Place, type TaskAction, type UpdateStatus } from '../inspection.js';
 import { archiveLimits } from './archive-limits.js';
 import { nanoseconds } from './arguments.js';
 import { queueKeys } from './queue-keys.js';
@@ -55,18 +56,22 @@ export class RedisMoving {
     return this.move(queue, { action: 'schedule', at }, ids, from);
   }
 
-  async updatePayload(queue: string, id: string, payload: Buffer): Promise<UpdateStatus> {
+  async updatePayload(queue: string, id: string, payload: Buffer, replaces?: Buffer): Promise<UpdateStatus> {
     const keys = this.keyspace.queue(queue);
     const task = keys.task(id);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const [old] = (await this.scripts.run(
+      const [old, state] = (await this.scripts.run(
         'monitor',
         'getTask',
         [task, keys.scheduled, keys.retry],
         [id],
       )) as Buffer[];
       if (!old) return 'missing';
-      const message = encodeTaskMessage({ ...decodeTaskMessage(old), payload });
+      const before = decodeTaskMessage(old);
+      if (replaces && !before.payload.equals(replaces)) {
+        return EDITABLE_STATES.includes(String(state) as TaskState) ? 'different' : 'notEditable';
+      }
+      const message = encodeTaskMessage({ ...before, payload });
       const reply = await this.scripts.run('monitor', 'updatePayload', [task], [old, message]);
       const status = UPDATED[reply as number];
       if (status) return status;

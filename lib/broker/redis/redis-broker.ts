@@ -320,8 +320,8 @@ export class RedisBroker implements Broker {
     return this.moving.rescheduleTasks(queue, ids, at, from);
   }
 
-  updatePayload(queue: string, id: string, payload: Buffer): Promise<UpdateStatus> {
-    return this.moving.updatePayload(queue, id, payload);
+  updatePayload(queue: string, id: string, payload: Buffer, replaces?: Buffer): Promise<UpdateStatus> {
+    return this.moving.updatePayload(queue, id, payload, replaces);
   }
 
   async deleteQueue(queue: string, options: DeletionOptions): Promise<DeletionStatus> {

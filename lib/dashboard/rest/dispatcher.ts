@@ -3,6 +3,7 @@ import type { Dashboard } from '../dashboard.js';
 import { crossOrigin, forbidden, forbiddenGenerally, foreignHost, readOnlyMode } from '../dashboard.messages.js';
 import { type DashboardRole, mayDo, type Permissions } from '../permissions.js';
 import { ApiError } from './api-error.js';
+import { attachment, type Attachment } from './attachment.js';
 import { foreignSource, isTrustedHost, isUnownedHost, requestedHost } from './cross-origin.js';
 import { type HttpRequest, pathOf, queryOf, segmentsOf } from './http-request.js';
 import { openApiRoute } from './openapi.js';
@@ -86,7 +87,10 @@ function find(method: Method | undefined, request: HttpRequest): Match {
 }
 
 async function answer(dashboard: Dashboard, route: Route, call: Call): Promise<Pick<Outgoing, 'headers' | 'body'>> {
-  if (route.method === 'GET') return json(await read(dashboard, route, call));
+  if (route.method === 'GET') {
+    const value = await read(dashboard, route, call);
+    return route.attachment ? attachment(value as Attachment) : json(value);
+  }
   try {
     const value = await route.handle(dashboard, call);
     return route.reply ? json(value) : {};

@@ -44,7 +44,7 @@ const ERROR = {
 };
 
 function describeRoute(route: Route) {
-  const { reply, body, bodyOptional = false } = route;
+  const { reply, body, bodyOptional = false, attachment = false } = route;
   const content = (schema: Schema) => ({ 'application/json': { schema } });
   return {
     operationId: idOf(route),
@@ -53,7 +53,11 @@ function describeRoute(route: Route) {
     parameters: [...pathParameters(route), ...queryParameters(route)],
     ...(body && { requestBody: { required: !bodyOptional, content: content(body) } }),
     responses: {
-      [statusOf(route)]: { description: 'Done', ...(reply && { content: content(reply) }) },
+      [statusOf(route)]: {
+        description: 'Done',
+        ...(reply && { content: content(reply) }),
+        ...(attachment && { content: { 'application/octet-stream': {} } }),
+      },
       default: { $ref: '#/components/responses/Error' },
     },
   };

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { PayloadCodec } from '../../task/codec.js';
 import { bytesCodec, jsonCodec } from '../../task/codec.js';
 import { BadRequest } from './api-error.js';
@@ -9,6 +10,9 @@ export const PAYLOAD_FIELDS: Readonly<Record<string, Schema>> = {
   payload_text: text('UTF-8'),
   payload_base64: text('bytes'),
 };
+
+/** What an edit says it replaces, and the page of a task tells. */
+export const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
 export interface PayloadBody {
   readonly payload?: unknown;
@@ -27,7 +31,28 @@ export function readPayload(
   if (given.length > 1) throw new BadRequest(`give one of ${given.join(', ')}, not all of them`);
   if (body.payload_text !== undefined) return { value: Buffer.from(body.payload_text), codec: bytesCodec };
   if (body.payload_base64 !== undefined) return { value: fromBase64(body.payload_base64), codec: bytesCodec };
-  return given.length === 1 ? { value: body.payload, codec } : undefined;
+  if (given.length === 0) return undefined;
+  refuseRounded(body.payload);
+  return { value: body.payload, codec };
+}
+
+/**
+ * The application's parser has made doubles of the numbers already: of an id of 19 digits the last are gone, and 1e400 would be stored as
+ * null. What may have been so is refused. Not by recursion: bodies can be nested deeper than a stack goes.
+ *
+ * @throws BadRequest
+ */
+function refuseRounded(payload: unknown): void {
+  const left = [payload];
+  while (left.length > 0) {
+    const value = left.pop();
+    if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) left.push(part);
+    if (typeof value !== 'number') continue;
+    if (Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) continue;
+    throw new BadRequest(
+      'the payload has a number beyond 2^53, of which digits would be lost on the way; send the JSON as payload_text instead',
+    );
+  }
 }
 
 /** The bytes to store; `undefined` for none. @throws BadRequest when the codec refuses the value */

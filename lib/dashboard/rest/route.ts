@@ -45,6 +45,8 @@ export interface Route {
   /** Default 200, or 204 without a `reply`. */
   readonly status?: 200 | 201;
   readonly reply?: Schema;
+  /** Whether a GET is answered with a file: the handler returns an Attachment. */
+  readonly attachment?: boolean;
   /** Whether the answer to a GET is used again for others, until the next refresh; or for which calls. Default true. */
   readonly cached?: boolean | ((call: Call) => boolean);
   readonly handle: (dashboard: Dashboard, call: Call) => Promise<unknown> | unknown;
@@ -57,4 +59,4 @@ export const roleFor = (route: Route): DashboardRole => route.role ?? BY_METHOD[
 export const isCached = ({ cached = true }: Route, call: Call): boolean =>
   typeof cached === 'function' ? cached(call) : cached;
 
-export const statusOf = (route: Route): number => route.status ?? (route.reply ? 200 : 204);
+export const statusOf = (route: Route): number => route.status ?? (route.reply || route.attachment ? 200 : 204);

@@ -54,6 +54,9 @@ export const choice = (properties: Readonly<Record<string, Schema>>, required: r
   additionalProperties: false,
 });
 
+/** Halves of characters have no UTF-8: each would be stored as U+FFFD. */
+const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
+
 function typeOf(value: unknown): TypeName {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
@@ -72,6 +75,11 @@ export function checkValue(value: unknown, schema: Schema, name: string): void {
   if (types.length > 0 && !fitsType(value, types)) {
     throw new BadRequest(`${name} must be of type ${types.join(' or ')}, not ${describe(value)}`);
   }
+  if (typeof value === 'string' && !isWellFormed(value)) {
+    throw new BadRequest(
+      `${name} has half of a surrogate pair, which cannot be stored as text; escape or leave it out`,
+    );
+  }
   if (schema.enum && !schema.enum.includes(value as string)) throw notAmong(value, schema.enum, name);
   if (schema.minimum !== undefined && (value as number) < schema.minimum) {
     throw new BadRequest(`${name} must be at least ${schema.minimum}, not ${describe(value)}`);
@@ -88,6 +96,9 @@ function notAmong(value: unknown, known: readonly (string | null)[], name: strin
   );
 }
 
+const lacks = (name: string, field: string, description: string | undefined): string =>
+  `${name} needs the field "${field}"${description === undefined ? '' : `: ${description}`}`;
+
 function checkItems(value: readonly unknown[], { items, maxItems }: Schema, name: string): void {
   if (maxItems !== undefined && value.length > maxItems) {
     throw new BadRequest(`${name} has ${value.length} items; it may have ${maxItems}`);
@@ -101,7 +112,7 @@ function checkObject(value: object, schema: Schema, name: string): void {
     rejectUnknownKeys(value, Object.keys(properties), `field of ${name}`, BadRequest);
   }
   const missing = required.find((key) => !Object.hasOwn(value, key));
-  if (missing !== undefined) throw new BadRequest(`${name} needs the field "${missing}"`);
+  if (missing !== undefined) throw new BadRequest(lacks(name, missing, properties[missing]?.description));
   for (const [key, part] of Object.entries(value)) {
     const known = Object.hasOwn(properties, key) ? properties[key] : undefined;
     const inner = known ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);

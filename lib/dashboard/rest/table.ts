@@ -1,5 +1,6 @@
 import type { Route } from './route.js';
 import { cancelRoutes } from './routes/cancel.js';
+import { downloadRoutes } from './routes/downloads.js';
 import { configRoutes } from './routes/config.js';
 import { enqueueRoutes } from './routes/enqueue.js';
 import { entryRoutes, entrySchemas } from './routes/entries.js';
@@ -23,6 +24,7 @@ export const routes: readonly Route[] = [
   ...failureRoutes,
   ...listRoutes,
   ...taskRoutes,
+  ...downloadRoutes,
   ...moveRoutes,
   ...cancelRoutes,
   ...enqueueRoutes,

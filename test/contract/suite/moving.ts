@@ -274,6 +274,23 @@ export function exerciseMoving(current: () => Driver): void {
       });
     }
 
+    it('replaces only the payload that its caller has seen, where he says which', async () => {
+      const driver = current();
+      const { broker } = driver;
+      const id = await driver.add({ payload: Buffer.from([0, 255, 1]) });
+      const seen = Buffer.from([0, 255, 1]);
+      await expectUntouched(driver, async () => {
+        for (const other of [Buffer.alloc(0), Buffer.from([0, 255]), Buffer.from([0, 255, 2])])
+          expect(await broker.updatePayload('default', id, Buffer.from('new'), other)).toBe('different');
+      });
+      expect(await broker.updatePayload('default', id, Buffer.from('new'), seen)).toBe('updated');
+      expect(await broker.updatePayload('default', id, Buffer.from('newer'), seen)).toBe('different');
+      expect((await broker.getTask('default', id))!.message.payload.toString()).toBe('new');
+      await driver.take();
+      expect(await broker.updatePayload('default', id, Buffer.from('newer'), seen)).toBe('notEditable');
+      expect(await broker.updatePayload('default', 'x', Buffer.from('newer'), seen)).toBe('missing');
+    });
+
     it('knows nothing of a task that is not there', async () => {
       expect(await current().broker.updatePayload('default', 'x', Buffer.alloc(1))).toBe('missing');
     });

@@ -1,4 +1,5 @@
 import type { InMemoryBroker } from 'nestjs-asynq/testing';
+import { createHash } from 'node:crypto';
 import { bytesCodec } from 'nestjs-asynq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
 import { arrangeEveryState } from '../../support/every-state.js';
@@ -11,6 +12,7 @@ describe('what asynqmon cannot do', () => {
   let broker: InMemoryBroker;
   const post = (path: string, body?: unknown) => web.api('POST', `queues/default/${path}`, body);
   const message = async (id: string, queue = 'default') => (await broker.getTask(queue, id))!.message;
+  const sha256 = (bytes: string | Buffer) => createHash('sha256').update(bytes).digest('hex');
   const inSeconds = (seconds: number) => new Date(broker.clock.now() + seconds * 1000).toISOString();
 
   beforeAll(async () => {
@@ -75,6 +77,10 @@ describe('what asynqmon cannot do', () => {
       [{ type: 'x', max_retry: 'many' }, 'max_retry must be of type integer'],
       [{ type: 'x', unique_seconds: 0.5 }, 'Unique TTL cannot be less than 1s'],
       [{ type: 'x', headers: { a: 1 } }, 'headers.a must be of type string'],
+      [{ type: 'x', headers: { a: 'half \ud800' } }, 'headers.a has half of a surrogate pair'],
+      [{ type: 'x', payload_text: '\udc00' }, 'payload_text has half of a surrogate pair'],
+      [{ type: 'x', payload: { ids: [2 ** 53] } }, 'digits would be lost'],
+      [{ type: 'x', payload: -(2 ** 64) }, 'send the JSON as payload_text'],
       [{ type: 'x', retention: 5 }, 'unknown field of the body "retention"'],
     ])('refuses %j', async (body, text) => {
       expect(await post('tasks', body)).toMatchObject({ status: 400, text: expect.stringContaining(text) });
@@ -111,12 +117,45 @@ describe('what asynqmon cannot do', () => {
 
   describe('edit', () => {
     it.each(['pending', 'scheduled', 'retry', 'archived'])('gives a task that is %s another payload', async (id) => {
-      expect(await post(`tasks/${id}:edit_payload`, { payload: { new: true } })).toMatchObject({ status: 204 });
+      const { payload_sha256: replaces } = await web.get<{ payload_sha256: string }>(`queues/default/tasks/${id}`);
+      expect(replaces).toBe(sha256(`{"id":"${id}"}`));
+      expect(await post(`tasks/${id}:edit_payload`, { payload: { new: true }, replaces })).toMatchObject({
+        status: 204,
+      });
       expect((await message(id)).payload.toString()).toBe('{"new":true}');
     });
 
+    it('changes nothing for those who do not say what they replace, or saw something else', async () => {
+      const edit = (more: object) => post('tasks/retry:edit_payload', { payload_text: '', ...more });
+      expect(await edit({})).toMatchObject({ status: 400, text: expect.stringContaining('payload_sha256') });
+      for (const seen of ['', '*', sha256(''), sha256('{"id"')]) {
+        const { status, headers } = await edit({ replaces: seen });
+        expect([seen, status, headers['x-asynq-error']]).toEqual([seen, 409, 'ASYNQ_TASK_STATE']);
+      }
+      expect((await message('retry')).payload.toString()).toBe('{"id":"retry"}');
+      expect(await edit({ replaces: sha256('{"id":"retry"}').toUpperCase() })).toMatchObject({ status: 204 });
+      expect((await message('retry')).payload.length).toBe(0);
+    });
+
+    it('offers no edit of what is too large to be shown whole, and lets nobody guess at it', async () => {
+      const large = Buffer.alloc(1_048_567, 'x');
+      await web.client.enqueue('large', large, { taskId: 'large' });
+      const task = await web.get<{ actions: string[] }>('queues/default/tasks/large');
+      expect(task).toMatchObject({ payload_base64: null, payload_sha256: null, payload_too_large: true });
+      expect(task.actions).toEqual(['archive', 'delete', 'reschedule', 'clone']);
+      expect(await post('tasks/large:edit_payload', { payload_text: '', replaces: sha256('') })).toMatchObject({
+        status: 409,
+      });
+      expect((await message('large')).payload.equals(large)).toBe(true);
+      // Who has downloaded it knows what he replaces.
+      expect(await post('tasks/large:edit_payload', { payload_text: 'new', replaces: sha256(large) })).toMatchObject({
+        status: 204,
+      });
+    });
+
     it('refuses one that runs, and no payload at all', async () => {
-      expect(await post('tasks/active:edit_payload', { payload_text: 'x' })).toMatchObject({ status: 409 });
+      const replaces = sha256('{"id":"active"}');
+      expect(await post('tasks/active:edit_payload', { payload_text: 'x', replaces })).toMatchObject({ status: 409 });
       expect(await post('tasks/retry:edit_payload', {})).toMatchObject({ status: 400 });
       expect(await post('tasks/retry:edit_payload')).toMatchObject({ status: 400 });
     });
@@ -129,9 +168,100 @@ describe('what asynqmon cannot do', () => {
         text: expect.stringContaining('not bytes'),
       });
       expect(await make({ payload_text: 'bytes', task_id: 'x' })).toMatchObject({ status: 201 });
-      const edit = await other.api('POST', 'queues/default/tasks/x:edit_payload', { payload: { a: 1 } });
-      expect(edit).toMatchObject({ status: 400 });
+      const body = { payload: { a: 1 }, replaces: sha256('bytes') };
+      const edit = await other.api('POST', 'queues/default/tasks/x:edit_payload', body);
+      expect(edit).toMatchObject({ status: 400, text: expect.stringContaining('cannot be encoded') });
       await other.close();
+    });
+  });
+
+  describe('download', () => {
+    const get = (path: string, headers = {}) => web.api('GET', path, undefined, headers);
+
+    it('gives every byte of a payload and a result, as a file that no browser shows or runs', async () => {
+      const payload = Buffer.from('<script>alert(1)</script>\r\n');
+      const id = '"; evil=1\r\n/../ü';
+      await web.client.enqueue('bytes', payload, { taskId: id });
+      const { status, text, headers } = await get(`queues/default/tasks/${encodeURIComponent(id)}/payload`);
+      expect([status, text]).toEqual([200, payload.toString()]);
+      expect(headers).toMatchObject({
+        'content-type': 'application/octet-stream',
+        'content-disposition': 'attachment; filename="evil_1_-payload.txt"',
+        'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+        'content-length': String(payload.length),
+      });
+      const result = await get('queues/default/tasks/completed/result');
+      expect([result.text, result.headers['content-disposition']]).toEqual([
+        ...['{"ok":true}', 'attachment; filename="completed-result.json"'],
+      ]);
+      const large = Buffer.alloc(3_000_000, Buffer.from([0, 255, 13, 10]));
+      await web.client.enqueue('bytes', large, { taskId: 'large' });
+      const reply = await fetch(`${web.origin}/asynq/api/queues/default/tasks/large/payload`);
+      expect(Buffer.from(await reply.arrayBuffer()).equals(large)).toBe(true);
+      expect(reply.headers.get('content-disposition')).toContain('large-payload.bin');
+    });
+
+    it('knows nothing of what is not there', async () => {
+      expect(await get('queues/default/tasks/retry/result')).toMatchObject({
+        status: 404,
+        text: expect.stringContaining('has no result'),
+      });
+      for (const path of [
+        'queues/default/tasks/nobody/payload',
+        'queues/nobody/tasks/retry/payload',
+        'scheduler_entries/nobody/payload',
+      ])
+        expect((await get(path)).status).toBe(404);
+    });
+
+    it('gives nothing of redacted tasks, not even whether there is a result', async () => {
+      const other = await startConsole({ access: 'destroy', redact: [{ type: 'secret:', fields: ['card'] }] });
+      await other.client.enqueue('secret:pay', { card: '4111' }, { taskId: 'x' });
+      const entry = { id: 'e', spec: '@daily', taskType: 'secret:pay', taskPayload: Buffer.from('{"card":"4111"}') };
+      const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
+      await other.broker.writeSchedulerEntries('s', [{ ...entry, enqueueOptions: [], ...times }], 60);
+      for (const path of [
+        'queues/default/tasks/x/payload',
+        'queues/default/tasks/x/result',
+        'scheduler_entries/e/payload',
+      ]) {
+        const { status, text } = await other.api('GET', path);
+        expect([status, text]).toEqual([403, expect.stringContaining('is redacted')]);
+      }
+      const shown = (await other.api('GET', 'scheduler_entries/e')).text;
+      expect(shown).not.toContain('4111');
+      expect(JSON.parse(shown)).toMatchObject({ redacted: true, payload_base64: null });
+      expect(await other.get('queues/default/tasks/x')).toMatchObject({ payload_sha256: null });
+      await other.close();
+    });
+
+    it('shows the payload of a periodic task whole, where lists cut it', async () => {
+      const taskPayload = Buffer.from(JSON.stringify({ text: 'long\n'.repeat(100), id: 1 }, null, 2));
+      const entry = { id: 'long', spec: '@daily', taskType: 'report', taskPayload, enqueueOptions: [] };
+      const plain = { ...entry, id: 'cut', taskPayload: Buffer.from('x'.repeat(500)) };
+      const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
+      await broker.writeSchedulerEntries(
+        's',
+        [
+          { ...entry, ...times },
+          { ...plain, ...times },
+        ],
+        60,
+      );
+      broker.clock.advance(2000);
+      const { entries } = await web.get<{ entries: { id: string; payload_cut: boolean }[] }>('scheduler_entries');
+      expect(entries.find(({ id }) => id === 'cut')).toMatchObject({ payload_cut: true, payload_size: 500 });
+      const one = await web.get<{ payload_base64: string }>('scheduler_entries/long');
+      expect(Buffer.from(one.payload_base64, 'base64').equals(taskPayload)).toBe(true);
+      expect(one).toMatchObject({ payload_cut: false, payload_too_large: false, payload_decoded: { decoder: 'json' } });
+      expect(await web.get('scheduler_entries/cut')).toMatchObject({
+        task_payload: 'x'.repeat(500),
+        payload_cut: false,
+      });
+      expect((await get('scheduler_entries/cut/payload')).text).toBe('x'.repeat(500));
+      expect((await get('scheduler_entries/nobody')).status).toBe(404);
     });
   });
 

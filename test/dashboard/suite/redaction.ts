@@ -151,9 +151,11 @@ describe('redaction', () => {
 
   it('cannot be edited around, but a clone gets all of it', async () => {
     expect((await show('user')).actions).not.toContain('edit');
-    expect(await web.api('POST', 'queues/default/tasks/user:edit_payload', { payload: 1 })).toMatchObject({
-      status: 403,
-    });
+    expect(await web.api('POST', 'queues/default/tasks/user:edit_payload', { payload: 1, replaces: '' })).toMatchObject(
+      {
+        status: 403,
+      },
+    );
     const made = await web.api('POST', 'queues/default/tasks/user:clone', { queue: 'copies', task_id: 'copy' });
     expect([made.status, SECRETS.exec(made.text)]).toEqual([201, null]);
     const [original, copy] = [await broker.getTask('default', 'user'), await broker.getTask('copies', 'copy')];

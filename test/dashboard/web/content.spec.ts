@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { nodeAt, parseJson, printJson } from '../../../lib/dashboard/web/json/parse.js';
 import { BLANK, parseHeaders, printHeaders, toInput } from '../../../lib/dashboard/web/task/form.js';
+import { editable, payloadOf } from '../../../lib/dashboard/web/task/payload.js';
 import { asText, fromBase64, hexLines } from '../../../lib/dashboard/web/text/bytes.js';
 import { chosenFilters, filtersOf, isSearch } from '../../../lib/dashboard/web/list/filters.js';
 
@@ -78,9 +79,40 @@ describe('the form of a task', () => {
     [{ when: { how: 'at' as const, amount: '', unit: '1', at: '' } }, 'Choose a date'],
   ])('refuses %j', (typed, message) => expect(() => toInput({ ...BLANK, ...typed })).toThrow(message));
 
-  it('reads the headers that it wrote', () => {
+  it('reads the headers that it wrote, whatever is in them, also after a text field had its way with line breaks', () => {
     const headers = { traceparent: '00-a:b-01', 'x-y': '' };
+    expect(printHeaders(headers)).toBe('traceparent: 00-a:b-01\nx-y: ');
     expect(parseHeaders(printHeaders(headers))).toEqual(headers);
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.string({ unit: fc.constantFrom('a', ':', ' ', '"', '\\', '\n', '\r', '\t', '\0', '\u2028', '\ufeff') }),
+    );
+    fc.assert(
+      fc.property(fc.dictionary(text, text), (any) => {
+        const typed = printHeaders(any).replaceAll(/\r\n?/g, '\n');
+        expect(parseHeaders(typed)).toEqual({ ...any });
+      }),
+    );
+  });
+
+  it.each([
+    ['a: 1\na: 2', 'there twice'],
+    ['"a: 1', 'is no header'],
+    ['"a": 1', 'is no header'],
+    [': 1', 'is no header'],
+  ])('refuses headers such as %j', (text, message) => expect(() => parseHeaders(text)).toThrow(message));
+
+  it('edits as text only what a text field leaves as it is, and nothing that was not loaded whole', () => {
+    const base64 = (text: string) => Buffer.from(text).toString('base64');
+    const task = (payload_base64: string | null) => ({ payload_base64, payload_sha256: payload_base64 && 'sum' });
+    expect(editable(task(base64('{"n":9007199254740993}\n')))).toEqual({
+      ...{ payload: { as: 'text', text: '{"n":9007199254740993}\n' }, replaces: 'sum' },
+    });
+    for (const text of ['a\r\nb', 'a\rb'])
+      expect(payloadOf(task(base64(text)))).toEqual({ as: 'base64', text: base64(text) });
+    expect(payloadOf(task('//4='))).toEqual({ as: 'base64', text: '//4=' });
+    expect(editable(task(null))).toBeUndefined();
+    expect(editable({ payload_base64: 'AA==', payload_sha256: null })).toBeUndefined();
   });
 });
 

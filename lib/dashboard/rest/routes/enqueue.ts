@@ -1,4 +1,4 @@
-import { TaskNotFoundError } from '../../../errors.js';
+import { TaskNotFoundError, TaskStateError } from '../../../errors.js';
 import { bytesCodec, type PayloadCodec } from '../../../task/codec.js';
 import type { TaskInfo } from '../../../task/info.js';
 import type { TaskOptions } from '../../../task/options.js';
@@ -7,7 +7,7 @@ import type { DashboardRole } from '../../permissions.js';
 import { ApiError } from '../api-error.js';
 import { requireRoomForOneMore } from '../archive-room.js';
 import { refuseLock, requireAsHidden, restoreHeaders } from '../copies.js';
-import { encodePayload, type PayloadBody, PAYLOAD_FIELDS, readPayload } from '../payload-body.js';
+import { encodePayload, type PayloadBody, PAYLOAD_FIELDS, readPayload, sha256 } from '../payload-body.js';
 import type { Call, Route } from '../route.js';
 import { amount, choice, ref, text, time } from '../schema.js';
 import { showTask } from '../shapes/task.js';
@@ -61,9 +61,15 @@ function optionsOf(task: TaskInfo, now: number): TaskOptions {
   return { maxRetry, timeout, retention, deadline, ...(task.group !== '' && { group: task.group }) };
 }
 
+/** Nobody is to overwrite what he has not loaded whole. */
+const REPLACES = text(
+  'the SHA-256, in hexadecimal, of the payload it replaces: payload_sha256 of the task, or of the bytes downloaded',
+);
+
 async function editPayload(dashboard: Dashboard, call: Call): Promise<void> {
   const task = await find(dashboard, call);
-  const payload = readPayload(call.body as PayloadBody, dashboard.codec);
+  const { replaces, ...given } = call.body as PayloadBody & { replaces: string };
+  const payload = readPayload(given, dashboard.codec);
   if (!payload) throw new ApiError('BAD_REQUEST', `give one of ${Object.keys(PAYLOAD_FIELDS).join(', ')}`);
   if (dashboard.presenter.isRedacted(task)) {
     throw new ApiError(
@@ -71,7 +77,11 @@ async function editPayload(dashboard: Dashboard, call: Call): Promise<void> {
       `the payload of "${task.type}" is redacted, and what cannot be seen cannot be edited`,
     );
   }
-  await dashboard.inspector.updateTaskPayload(task.queue, task.id, encodePayload(payload));
+  if (replaces.toLowerCase() !== sha256(task.payload)) {
+    throw new TaskStateError(`the payload of task "${task.id}" is not the one to be replaced; load it again`);
+  }
+  const bytes = encodePayload(payload);
+  await dashboard.inspector.updateTaskPayload(task.queue, task.id, bytes, { replaces: task.payload });
 }
 
 interface When {
@@ -102,7 +112,7 @@ export const enqueueRoutes: readonly Route[] = [
   },
   {
     ...{ method: 'POST', path: `${TASK}:edit_payload`, summary: 'Give a waiting task another payload' },
-    ...{ body: choice(PAYLOAD_FIELDS), handle: editPayload },
+    ...{ body: choice({ ...PAYLOAD_FIELDS, replaces: REPLACES }, ['replaces']), handle: editPayload },
   },
   {
     ...{ method: 'POST', path: `${TASK}:reschedule`, summary: 'Have a task run at another time' },

@@ -3,6 +3,7 @@ import { bytesCodec } from '../../../task/codec.js';
 import { goUnquote } from '../../../wire/go-quote.js';
 import { formatOption, parseOption } from '../../../wire/options.js';
 import type { Dashboard } from '../../dashboard.js';
+import { LARGEST_SHOWN } from '../../payload/presenter.js';
 import { REDACTED } from '../../payload/redactor.js';
 import { cut } from '../../payload/text.js';
 import { ApiError } from '../api-error.js';
@@ -10,18 +11,28 @@ import { requireRoomForOneMore } from '../archive-room.js';
 import { PAGE_PARAMETERS, pageOf, sizeOf } from '../query.js';
 import { requireRoleIn } from '../role-in.js';
 import type { Call, Route } from '../route.js';
-import { count, flag, listOf, orNull, ref, shape, text, time } from '../schema.js';
-import { showTask } from '../shapes/task.js';
+import { count, flag, listOf, orNull, ref, type Schema, shape, text, time } from '../schema.js';
+import { DECODED, showTask } from '../shapes/task.js';
 import { goTime, timeOrNull } from '../shapes/times.js';
 
+const ENTRY: Readonly<Record<string, Schema>> = {
+  ...{ id: text(), spec: text(), task_type: text(), task_payload: text(), queue: text() },
+  payload_cut: flag('whether the text was cut'),
+  payload_size: count('bytes'),
+  redacted: flag('whether some of the payload is hidden'),
+  options: listOf(text('as asynq spells it: `MaxRetry(5)`')),
+  next_enqueue_at: time(),
+  prev_enqueue_at: orNull(time('null: not yet')),
+};
+
 export const entrySchemas = {
-  Entry: shape({
-    ...{ id: text(), spec: text(), task_type: text(), task_payload: text(), queue: text() },
-    payload_size: count('bytes'),
-    redacted: flag('whether some of the payload is hidden'),
-    options: listOf(text('as asynq spells it: `MaxRetry(5)`')),
-    next_enqueue_at: time(),
-    prev_enqueue_at: orNull(time('null: not yet')),
+  Entry: shape(ENTRY),
+  EntryWithPayload: shape({
+    ...ENTRY,
+    task_payload: text('whole, unless it is too large'),
+    payload_base64: orNull(text('null when redacted or too large')),
+    payload_decoded: DECODED,
+    payload_too_large: flag('it has more than 1,000,000 bytes: its text is cut, and nothing else of it is shown'),
   }),
   EnqueueEvent: shape({ task_id: text(), enqueued_at: time() }),
 };
@@ -35,14 +46,16 @@ async function visibleEntries({ inspector }: Dashboard, { permissions }: Call): 
   return (await inspector.schedulerEntries()).filter((entry) => permissions.maySee(queueOf(entry)));
 }
 
-const queueOf = ({ taskOptions }: PeriodicEntry): string => taskOptions.queue ?? 'default';
+export const queueOf = ({ taskOptions }: PeriodicEntry): string => taskOptions.queue ?? 'default';
 
 function showEntry({ presenter, settings }: Dashboard, entry: PeriodicEntry) {
   const { taskType: type, taskPayload: payload, taskOptions } = entry;
   const seen = presenter.present({ type, queue: queueOf(entry), payload, headers: taskOptions.headers }, false);
+  const shown = cut(seen.payload, settings.maxPayloadLength);
   return {
     ...{ id: entry.id, spec: entry.spec, task_type: type, queue: queueOf(entry) },
-    task_payload: cut(seen.payload, settings.maxPayloadLength).text,
+    task_payload: shown.text,
+    payload_cut: shown.cut,
     payload_size: payload.length,
     redacted: seen.redacted,
     options: entry.options.map((option) => withoutSecret(option, seen.headers)),
@@ -58,11 +71,36 @@ function withoutSecret(option: string, headers: Readonly<Record<string, string>>
   return formatOption({ name: 'Header', value: [parsed.value[0], REDACTED] });
 }
 
+/** The entry that the path names. @throws ApiError when no scheduler that runs has it, or its queue is not to be seen */
+export async function findEntry(dashboard: Dashboard, call: Call): Promise<PeriodicEntry> {
+  const id = call.params.entry!;
+  const entry = (await visibleEntries(dashboard, call)).find((candidate) => candidate.id === id);
+  if (entry) return entry;
+  throw new ApiError('NOT_FOUND', `no scheduler that runs has an entry "${id}"`);
+}
+
+/** One entry with its payload, as a task is shown. */
+async function show(dashboard: Dashboard, call: Call) {
+  const entry = await findEntry(dashboard, call);
+  const { taskType: type, taskPayload: payload, taskOptions } = entry;
+  const seen = dashboard.presenter.present(
+    { type, queue: queueOf(entry), payload, headers: taskOptions.headers },
+    true,
+  );
+  const tooLarge = payload.length > LARGEST_SHOWN;
+  return {
+    ...showEntry(dashboard, entry),
+    ...(!tooLarge && { task_payload: seen.payload, payload_cut: false }),
+    payload_base64: seen.redacted || tooLarge ? null : payload.toString('base64'),
+    payload_decoded: seen.payloadDecoded ?? null,
+    payload_too_large: tooLarge,
+  };
+}
+
 /** What the scheduler would enqueue, now. */
 async function run(dashboard: Dashboard, call: Call) {
-  const { params, permissions } = call;
-  const entry = (await visibleEntries(dashboard, call)).find(({ id }) => id === params.entry);
-  if (!entry) throw new ApiError('NOT_FOUND', `no scheduler that runs has an entry "${params.entry}"`);
+  const { permissions } = call;
+  const entry = await findEntry(dashboard, call);
   const role = requireRoleIn(permissions, queueOf(entry), 'act');
   const { taskType: type, taskPayload: payload } = entry;
   const options = { ...entry.taskOptions, ...groupOf(entry) };
@@ -97,6 +135,10 @@ async function maySeeHistory({ inspector }: Dashboard, { params, permissions }: 
 }
 
 export const entryRoutes: readonly Route[] = [
+  {
+    ...{ method: 'GET', path: 'scheduler_entries/{entry}', summary: 'A periodic task with its payload' },
+    ...{ scope: 'filtered', reply: ref('EntryWithPayload'), handle: show },
+  },
   {
     ...{ method: 'GET', path: 'scheduler_entries', summary: 'Periodic tasks of all schedulers that run' },
     scope: 'filtered',

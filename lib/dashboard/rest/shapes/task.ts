@@ -1,3 +1,4 @@
+import { EDITABLE_STATES } from '../../../broker/inspection.js';
 import type { RunningServer } from '../../../inspector/views.js';
 import type { TaskInfo } from '../../../task/info.js';
 import { TASK_STATES } from '../../../wire/states.js';
@@ -5,6 +6,7 @@ import type { Dashboard } from '../../dashboard.js';
 import { type DashboardRole, mayDo, type Permissions } from '../../permissions.js';
 import { LARGEST_SHOWN } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';
+import { sha256 } from '../payload-body.js';
 import { amount, anything, count, flag, listOf, mapOf, oneOf, orNull, shape, text, time } from '../schema.js';
 import { goTime, secondsOrEmpty, timeOrNull } from './times.js';
 import { toSubject, ttlOf } from './listed-task.js';
@@ -12,7 +14,7 @@ import { toSubject, ttlOf } from './listed-task.js';
 export const TASK_ACTIONS = ['run', 'archive', 'delete', 'cancel', 'reschedule', 'edit', 'clone'] as const;
 type TaskAction = (typeof TASK_ACTIONS)[number];
 
-const DECODED = orNull({ anyOf: [shape({ decoder: text('its name'), value: anything('JSON') })] });
+export const DECODED = orNull({ anyOf: [shape({ decoder: text('its name'), value: anything('JSON') })] });
 
 export const taskSchemas = {
   Task: shape({
@@ -20,6 +22,9 @@ export const taskSchemas = {
     payload: text('the text it is, or `non-printable bytes`'),
     payload_size: count('bytes'),
     payload_base64: orNull(text('null when redacted or too large')),
+    payload_sha256: orNull(
+      text('of the bytes, in hexadecimal: what an edit must say it replaces; null when redacted or too large'),
+    ),
     payload_decoded: DECODED,
     payload_too_large: flag('it has more than 1,000,000 bytes: its text is cut, and nothing else of it is shown'),
     redacted: flag('whether some of it is hidden'),
@@ -80,10 +85,12 @@ type Presented = ReturnType<Dashboard['presenter']['present']>;
 
 function showPayload({ settings }: Dashboard, { payload }: TaskInfo, presented: Presented) {
   const tooLarge = payload.length > LARGEST_SHOWN;
+  const whole = presented.redacted || tooLarge ? undefined : payload;
   return {
     payload: tooLarge ? cut(presented.payload, settings.maxPayloadLength).text : presented.payload,
     payload_size: payload.length,
-    payload_base64: presented.redacted || tooLarge ? null : payload.toString('base64'),
+    payload_base64: whole?.toString('base64') ?? null,
+    payload_sha256: whole ? sha256(whole) : null,
     payload_decoded: presented.payloadDecoded ?? null,
     payload_too_large: tooLarge,
   };
@@ -116,19 +123,20 @@ const WHEN: Readonly<Record<TaskAction, readonly string[]>> = {
   delete: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
   cancel: ['active'],
   reschedule: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
-  edit: ['pending', 'scheduled', 'retry', 'archived'],
+  edit: EDITABLE_STATES,
   clone: TASK_STATES,
 };
 
 function actionsFor(
   { settings }: Dashboard,
-  { state }: TaskInfo,
+  { state, payload }: TaskInfo,
   role: DashboardRole | undefined,
   redacted: boolean,
 ): TaskAction[] {
   if (settings.readOnly) return [];
   return TASK_ACTIONS.filter((action) => {
-    if (action === 'edit' && redacted) return false;
+    // What cannot be seen whole cannot be edited.
+    if (action === 'edit' && (redacted || payload.length > LARGEST_SHOWN)) return false;
     return WHEN[action].includes(state) && mayDo(role, action === 'delete' ? 'destroy' : 'act');
   });
 }

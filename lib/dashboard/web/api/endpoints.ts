@@ -1,4 +1,4 @@
-import { act, get, getText, type Query, segment } from './client.js';
+import { act, address, get, getText, type Query, segment } from './client.js';
 import type {
   Config,
   Daily,
@@ -15,6 +15,8 @@ import type {
   TaskInput,
   TaskList,
 } from './types.js';
+
+type PayloadInput = Pick<TaskInput, 'payload_text' | 'payload_base64'>;
 
 /** Where a list of tasks is: of a queue and a state, and for aggregating ones of a group. */
 export interface Place {
@@ -56,13 +58,18 @@ export const api = {
     act('POST', `${task(name, id)}:cancel`, how),
   reschedule: (name: string, id: string, when: { process_at?: string; process_in_seconds?: number }) =>
     act('POST', `${task(name, id)}:reschedule`, when),
-  editPayload: (name: string, id: string, payload: Pick<TaskInput, 'payload_text' | 'payload_base64'>) =>
+  editPayload: (name: string, id: string, payload: PayloadInput & { replaces: string }) =>
     act('POST', `${task(name, id)}:edit_payload`, payload),
+  /** Where the bytes themselves are, as a file. */
+  download: (name: string, id: string, part: 'payload' | 'result') => address(`${task(name, id)}/${part}`),
   clone: (name: string, id: string, changes: TaskInput) => act<Task>('POST', `${task(name, id)}:clone`, changes),
   enqueue: (name: string, input: TaskInput) => act<Task>('POST', `${queue(name)}/tasks`, input),
 
   servers: (signal?: AbortSignal) => get<{ servers: Server[] | null }>('servers', {}, signal),
   entries: (signal?: AbortSignal) => get<{ entries: Entry[] | null }>('scheduler_entries', {}, signal),
+  /** As text, like a task. */
+  entry: (id: string, signal?: AbortSignal) => getText(`scheduler_entries/${segment(id)}`, {}, signal),
+  downloadEntry: (id: string) => address(`scheduler_entries/${segment(id)}/payload`),
   events: (entry: string, query: Query, signal?: AbortSignal) =>
     get<{ events: EnqueueEvent[] | null }>(`scheduler_entries/${segment(entry)}/enqueue_events`, query, signal),
   runEntry: (entry: string) => act<Task>('POST', `scheduler_entries/${segment(entry)}:run`),

@@ -17,6 +17,8 @@ export interface Config {
   read_only: boolean;
   refresh_ms: number;
   decoders: string[];
+  /** Whether there is a history in Prometheus. */
+  prometheus: boolean;
   title: string;
 }
 
@@ -88,6 +90,7 @@ export interface ListedTask {
   redacted: boolean;
   last_failed_at?: string;
   next_process_at?: string;
+  pending_since?: string | null;
   completed_at?: string;
   start_time?: string;
   deadline?: string;
@@ -135,6 +138,7 @@ export interface Task {
   timeout_seconds: number;
   deadline: string;
   next_process_at: string;
+  pending_since: string | null;
   completed_at: string;
   result: string;
   ttl_seconds: number;
@@ -143,6 +147,8 @@ export interface Task {
   retention_seconds: number;
   payload_size: number;
   payload_base64: string | null;
+  /** What an edit says it replaces; null when the payload is not shown whole. */
+  payload_sha256: string | null;
   payload_too_large?: boolean;
   payload_decoded: Decoded | null;
   result_size: number;
@@ -203,7 +209,15 @@ export interface Entry {
   prev_enqueue_at: string | null;
   queue: string;
   payload_size: number;
+  payload_cut: boolean;
   redacted: boolean;
+}
+
+/** An entry by itself: with its payload whole, unless it is too large. */
+export interface EntryWithPayload extends Entry {
+  payload_base64: string | null;
+  payload_decoded: Decoded | null;
+  payload_too_large: boolean;
 }
 
 export interface EnqueueEvent {

@@ -88,7 +88,9 @@ export function Browse({ place, total }: { place: Place; total: number }) {
       <div class="bar-line">
         <AllActions place={place} size={place.group === undefined ? total : tasks.length} onDone={list.reload} />
         <Pager
-          {...{ route, trail, size, next, shown: tasks.length + damaged.length }}
+          {...{ route, trail, size, shown: tasks.length + damaged.length }}
+          // Of the page before one must not go on: its cursor is not that of the page that comes.
+          next={list.loading ? null : next}
           total={place.group === undefined ? total : 0}
         />
       </div>

@@ -1,11 +1,11 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
-import type { Entry } from '../api/types.js';
+import type { EntryWithPayload } from '../api/types.js';
 import { useMay, usePace } from '../app/config.js';
 import { Page } from '../app/page.js';
 import { paths } from '../app/router.js';
 import { useResource } from '../app/resource.js';
-import { parseJson } from '../json/parse.js';
+import { nodeAt, parseJson } from '../json/parse.js';
 import { Empty, Failure, Loading } from '../ui/blank.js';
 import { Content } from '../ui/content.js';
 import { Text } from '../ui/text.js';
@@ -44,7 +44,7 @@ function History({ entry, round }: { entry: string; round: number }) {
   );
 }
 
-function Facts({ entry }: { entry: Entry }) {
+function Facts({ entry }: { entry: EntryWithPayload }) {
   return (
     <section class="card" aria-label="Schedule">
       <dl class="pairs">
@@ -88,18 +88,23 @@ function Facts({ entry }: { entry: Entry }) {
 export function SchedulePage({ id }: { id: string }) {
   const may = useMay();
   const [round, setRound] = useState(0);
-  const { data, error, reload } = useResource('entries', (signal) => api.entries(signal), { every: usePace(2.5) });
-  const entry = data?.entries?.find((candidate) => candidate.id === id);
+  const { data, error, reload } = useResource(`entry ${id}`, (signal) => api.entry(id, signal), {
+    every: usePace(2.5),
+  });
+  const entry = useMemo(() => (data === undefined ? undefined : (JSON.parse(data) as EntryWithPayload)), [data]);
+  const gone = error?.status === 404;
   const above = <a href={paths.schedules()}>Schedules</a>;
   return (
     <Page
       title={entry?.task_type ?? id}
       above={above}
       heading={<Text value={entry?.task_type ?? id} />}
-      actions={entry && may('act', entry.queue) && <RunEntry entry={entry} onDone={() => setRound(round + 1)} />}
+      actions={
+        entry && !gone && may('act', entry.queue) && <RunEntry entry={entry} onDone={() => setRound(round + 1)} />
+      }
     >
-      {!data && (error ? <Failure error={error} retry={reload} /> : <Loading />)}
-      {data && !entry && (
+      {!data && !gone && (error ? <Failure error={error} retry={reload} /> : <Loading />)}
+      {gone && (
         <Empty title="This schedule is not running">
           The process that had it has stopped, or has started again under another id.
         </Empty>
@@ -108,9 +113,15 @@ export function SchedulePage({ id }: { id: string }) {
         <div class="stack">
           {entry && (
             <Content
-              {...{ title: 'Payload', size: entry.payload_size, base64: null, text: entry.task_payload }}
-              {...{ redacted: entry.redacted, tooLarge: false }}
-              decoded={decoded(entry.task_payload)}
+              {...{
+                title: 'Payload',
+                size: entry.payload_size,
+                base64: entry.payload_base64,
+                text: entry.task_payload,
+              }}
+              {...{ redacted: entry.redacted, tooLarge: entry.payload_too_large }}
+              decoded={decodedOf(entry, data)}
+              download={entry.redacted || entry.payload_size === 0 ? undefined : api.downloadEntry(id)}
             />
           )}
           <section class="card" aria-label="History">
@@ -128,7 +139,7 @@ export function SchedulePage({ id }: { id: string }) {
   );
 }
 
-function decoded(text: string) {
-  const node = parseJson(text);
-  return node && { decoder: 'json', node };
+function decodedOf({ payload_decoded: decoded }: EntryWithPayload, text: string | undefined) {
+  const node = decoded && nodeAt(parseJson(text ?? ''), 'payload_decoded', 'value');
+  return node ? { decoder: decoded.decoder, node } : undefined;
 }

@@ -2,20 +2,34 @@ import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { FormDialog } from '../ui/dialog.js';
 import { tell } from '../ui/notices.js';
-import { NO_PAYLOAD, payloadOf, toPayload } from './payload.js';
+import { editable, toPayload } from './payload.js';
 import { PayloadField } from './payload-field.js';
 import type { TaskActionProps } from './task-actions.js';
 
+/** What was loaded when the dialog was opened is what is saved over: the task may be read again meanwhile, with another payload. */
 export function EditPayload({ task, onDone, onClose }: TaskActionProps) {
-  const [payload, setPayload] = useState(() => payloadOf(task) ?? NO_PAYLOAD);
+  const [loaded] = useState(() => editable(task));
+  const [payload, setPayload] = useState(loaded?.payload);
   const save = async (): Promise<void> => {
-    await api.editPayload(task.queue, task.id, toPayload(payload));
+    if (!loaded || !payload) return;
+    await api.editPayload(task.queue, task.id, { ...toPayload(payload), replaces: loaded.replaces });
     tell('The payload is changed.');
     onDone();
   };
   return (
-    <FormDialog wide title="Edit the payload" does="Save" onSubmit={save} onClose={onClose}>
-      <PayloadField value={payload} onChange={setPayload} />
+    <FormDialog
+      wide
+      title="Edit the payload"
+      does="Save"
+      ready={payload !== undefined}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      {payload ? (
+        <PayloadField value={payload} onChange={setPayload} />
+      ) : (
+        <p>This payload was not loaded whole, so it cannot be edited here.</p>
+      )}
     </FormDialog>
   );
 }

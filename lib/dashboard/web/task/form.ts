@@ -28,21 +28,45 @@ export const BLANK: TaskForm = {
 const NUMBERS = ['max_retry', 'timeout_seconds', 'unique_seconds', 'retention_seconds'] as const;
 const TEXTS = ['type', 'task_id', 'group'] as const;
 
+type Header = readonly [name: string, value: string];
+
+const QUOTED = /^("(?:[^"\\]|\\.)*")\s*:\s*("(?:[^"\\]|\\.)*")$/;
+
+function parseHeader(line: string): Header {
+  if (!line.startsWith('"')) {
+    const colon = line.indexOf(':');
+    if (colon < 1) throw new Error(`“${line}” is no header: write name: value.`);
+    return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+  }
+  try {
+    const [, name = '', value = ''] = QUOTED.exec(line) ?? [];
+    return [JSON.parse(name) as string, JSON.parse(value) as string];
+  } catch {
+    throw new Error(`“${line}” is no header: write name: value, or both as JSON: "name": "value".`);
+  }
+}
+
+/** Lines of `name: value`, or of `"name": "value"` in JSON. Throws when a line is neither, or a name comes twice. */
 export function parseHeaders(text: string): Record<string, string> {
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  return Object.fromEntries(
-    lines.map((line) => {
-      const colon = line.indexOf(':');
-      if (colon < 1) throw new Error(`“${line}” is no header: write name: value.`);
-      return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
-    }),
-  );
+  const lines = text.split('\n').map((line) => line.trim());
+  const headers = new Map<string, string>();
+  for (const [name, value] of lines.filter((line) => line !== '').map(parseHeader)) {
+    if (headers.has(name)) throw new Error(`The header “${name}” is there twice.`);
+    headers.set(name, value);
+  }
+  return Object.fromEntries(headers);
+}
+
+/** As JSON where a line would be read as something else: line breaks, blanks at the ends, colons in names. */
+function printHeader([name, value]: Header): string {
+  const plain = `${name}: ${value}`;
+  const isPlain =
+    /^[^\s:"][^:]*$/.test(name) && !/\p{Cc}/u.test(plain) && [name, value].every((one) => one === one.trim());
+  return isPlain ? plain : `${JSON.stringify(name)}: ${JSON.stringify(value)}`;
 }
 
 export const printHeaders = (headers: Readonly<Record<string, string>>): string =>
-  Object.entries(headers)
-    .map(([name, value]) => `${name}: ${value}`)
-    .join('\n');
+  Object.entries(headers).map(printHeader).join('\n');
 
 function numberOf(name: string, text: string): number {
   const value = Number(text);

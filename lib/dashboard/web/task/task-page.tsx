@@ -18,6 +18,9 @@ const decodedOf = (task: Task, tree: JsonNode | undefined, name: 'payload_decode
   return task[name] && node ? { decoder: task[name].decoder, node } : undefined;
 };
 
+const downloadOf = (task: Task, part: 'payload' | 'result'): string | undefined =>
+  task.redacted || task[`${part}_size`] === 0 ? undefined : api.download(task.queue, task.id, part);
+
 function Body({ task, tree }: { task: Task; tree: JsonNode | undefined }) {
   const shared = { redacted: task.redacted };
   return (
@@ -28,12 +31,14 @@ function Body({ task, tree }: { task: Task; tree: JsonNode | undefined }) {
           {...{ title: 'Payload', size: task.payload_size, base64: task.payload_base64, text: task.payload, ...shared }}
           decoded={decodedOf(task, tree, 'payload_decoded')}
           tooLarge={task.payload_too_large === true}
+          download={downloadOf(task, 'payload')}
         />
         {task.result_size > 0 && (
           <Content
             {...{ title: 'Result', size: task.result_size, base64: task.result_base64, text: task.result, ...shared }}
             decoded={decodedOf(task, tree, 'result_decoded')}
             tooLarge={task.result_base64 === null && !task.redacted}
+            download={downloadOf(task, 'result')}
           />
         )}
       </div>

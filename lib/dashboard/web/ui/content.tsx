@@ -17,7 +17,10 @@ export interface ContentProps {
   /** What a decoder made of it, as it was sent. */
   decoded: { decoder: string; node: JsonNode } | undefined;
   redacted: boolean;
+  /** Whether only its beginning was loaded. */
   tooLarge: boolean;
+  /** Where the bytes are, as a file; none where they may not be seen. */
+  download: string | undefined;
 }
 
 type View = 'tree' | 'text' | 'hex';
@@ -111,7 +114,8 @@ export function Content(props: ContentProps) {
   const [chosen, setChosen] = useState<View>();
   const fitting = seen.tree ? 'tree' : seen.text === undefined && seen.bytes ? 'hex' : 'text';
   const view = chosen !== undefined && views.includes(chosen) ? chosen : fitting;
-  const copied = view === 'tree' && seen.tree ? printJson(seen.tree) : seen.text;
+  // What was not loaded whole is not copied: nobody would see that the end is missing.
+  const copied = props.tooLarge ? undefined : view === 'tree' && seen.tree ? printJson(seen.tree) : seen.text;
   return (
     <section class="card content" aria-label={title}>
       <header>
@@ -124,6 +128,11 @@ export function Content(props: ContentProps) {
             </button>
           ))}
         </div>
+        {props.download !== undefined && (
+          <a class="button plain small" href={props.download} download>
+            Download<span class="sr-only"> the {title.toLowerCase()}</span>
+          </a>
+        )}
         {copied !== undefined && <Copy text={copied} what={title.toLowerCase()} />}
       </header>
       <div class="content-body">

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { DashboardPermission, DashboardRequest } from 'nestjs-asynq/dashboard';
@@ -43,7 +44,10 @@ async function arrange(broker: InMemoryBroker, queue: string): Promise<void> {
 
 const BODIES: Readonly<Record<string, unknown>> = {
   'queues/{queue}/tasks': { type: 'new' },
-  'queues/{queue}/tasks/{id}:edit_payload': { payload_text: 'new' },
+  'queues/{queue}/tasks/{id}:edit_payload': {
+    payload_text: 'new',
+    replaces: createHash('sha256').update('{"id":"scheduled"}').digest('hex'),
+  },
   'queues/{queue}/tasks/{id}:reschedule': { process_in_seconds: 60 },
 };
 
@@ -51,8 +55,11 @@ function bodyOf({ path }: Route): unknown {
   return path.includes(':batch_') ? { task_ids: [/(\w+)_tasks/.exec(path)![1]] } : BODIES[path];
 }
 
+/** The task that a route without a state in its path is about, by the last word of that. */
+const IDS: Readonly<Record<string, string>> = { cancel: 'active', result: 'completed' };
+
 function addressOf({ path }: Route, queue: string): string {
-  const id = /(\w+)_tasks/.exec(path)?.[1] ?? (path.includes('cancel') ? 'active' : 'scheduled');
+  const id = /(\w+)_tasks/.exec(path)?.[1] ?? IDS[/\w+$/.exec(path)?.[0] ?? ''] ?? 'scheduled';
   const values: Readonly<Record<string, string>> = { queue, group: 'g', entry: `nightly-${queue}`, id };
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!);
 }

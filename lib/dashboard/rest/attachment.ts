@@ -1,0 +1,35 @@
+import { isUtf8 } from 'node:buffer';
+import type { Outgoing } from './responder.js';
+
+/** Bytes that others wrote, to be kept as a file. */
+export interface Attachment {
+  readonly bytes: Buffer;
+  /** The name of the file. */
+  readonly name: string;
+}
+
+const LONGEST_NAME = 100;
+
+/** A name that every system takes, of letters, digits and dashes, with an ending that fits the bytes. */
+export function nameOf(what: string, bytes: Buffer): string {
+  const name = what
+    .replaceAll(/[^\w-]+/g, '_')
+    .slice(-LONGEST_NAME)
+    .replace(/^[_-]+/, '');
+  return `${name || 'bytes'}.${endingOf(bytes)}`;
+}
+
+function endingOf(bytes: Buffer): string {
+  if (bytes.length === 0 || !isUtf8(bytes)) return 'bin';
+  return /^\s*[[{]/.test(bytes.subarray(0, 100).toString('latin1')) ? 'json' : 'txt';
+}
+
+/** Whatever the bytes are, a browser is to store them, not to show or to run them. */
+export const attachment = ({ bytes, name }: Attachment): Pick<Outgoing, 'headers' | 'body'> => ({
+  headers: {
+    'Content-Type': 'application/octet-stream',
+    'Content-Disposition': `attachment; filename="${name}"`,
+    'Content-Security-Policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
+  },
+  body: bytes,
+});

@@ -1,0 +1,54 @@
+import { TaskNotFoundError } from '../../../errors.js';
+import type { Dashboard } from '../../dashboard.js';
+import { ApiError } from '../api-error.js';
+import { type Attachment, nameOf } from '../attachment.js';
+import type { Call, Route } from '../route.js';
+import { findEntry, queueOf } from './entries.js';
+
+/* What is too large to be shown, or is no text, byte by byte. */
+
+type Part = 'payload' | 'result';
+
+/** Before anything else: whether a hidden payload is empty, say, is nobody's business. @throws ApiError */
+function refuseHidden({ presenter }: Dashboard, task: { type: string; queue: string }, part: Part): void {
+  if (!presenter.isRedacted(task)) return;
+  throw new ApiError('FORBIDDEN', `the ${part} of "${task.type}" is redacted; what may be seen of it is not in a file`);
+}
+
+const ofTask =
+  (part: Part) =>
+  async (dashboard: Dashboard, { params }: Call): Promise<Attachment> => {
+    const [queue, id] = [params.queue!, params.id!];
+    await dashboard.requireQueue(queue);
+    const task = await dashboard.inspector.getTaskInfo(queue, id);
+    if (!task) throw new TaskNotFoundError(queue, id);
+    refuseHidden(dashboard, task, part);
+    const bytes = task[part];
+    if (bytes === undefined) throw new ApiError('NOT_FOUND', `task "${id}" has no ${part}`);
+    return { bytes, name: nameOf(`${id}-${part}`, bytes) };
+  };
+
+async function ofEntry(dashboard: Dashboard, call: Call): Promise<Attachment> {
+  const entry = await findEntry(dashboard, call);
+  refuseHidden(dashboard, { type: entry.taskType, queue: queueOf(entry) }, 'payload');
+  return { bytes: entry.taskPayload, name: nameOf(`${entry.taskType}-payload`, entry.taskPayload) };
+}
+
+const TASK = 'queues/{queue}/tasks/{id}';
+/** Nobody else asks for the same, and it can be large. */
+const download = { method: 'GET', attachment: true, cached: false } as const;
+
+export const downloadRoutes: readonly Route[] = [
+  {
+    ...{ ...download, path: `${TASK}/payload`, handle: ofTask('payload') },
+    summary: 'The payload of a task, byte by byte; not of redacted ones',
+  },
+  {
+    ...{ ...download, path: `${TASK}/result`, handle: ofTask('result') },
+    summary: 'The result of a task, byte by byte; not of redacted ones',
+  },
+  {
+    ...{ ...download, path: 'scheduler_entries/{entry}/payload', scope: 'filtered', handle: ofEntry },
+    summary: 'The payload of a periodic task, byte by byte; not of redacted ones',
+  },
+];
