@@ -217,7 +217,7 @@ describe('the routes for deployments', () => {
     ['Express', undefined],
     ['Fastify', () => new FastifyAdapter()],
   ])('on %s tell of life and readiness, and drain', async (_, adapter) => {
-    const { app, ask } = await serve(undefined, adapter?.());
+    const { app, ask } = await serve({ drainAccess: 'loopback' }, adapter?.());
     expect(await ask('asynq/live')).toEqual([200, OK]);
     expect(await ask('asynq/ready')).toEqual([200, OK]);
     await app.get(AsynqClient).enqueue('hold');
@@ -240,7 +240,7 @@ describe('the routes for deployments', () => {
     ['through the sidecar of a mesh', { 'x-envoy-attempt-count': '1' }],
     ['from a page in a browser', { origin: 'http://127.0.0.1' }],
   ])('do not drain %s', async (_, headers) => {
-    const { app, ask } = await serve();
+    const { app, ask } = await serve({ drainAccess: 'loopback' });
     expect((await ask('asynq/drain', post(headers)))[0]).toBe(403);
     expect((await ask('asynq/drain'))[0]).toBe(404);
     expect(app.get(AsynqServer).status).toBe('active');
@@ -250,21 +250,73 @@ describe('the routes for deployments', () => {
     ['Express', undefined],
     ['Fastify', () => new FastifyAdapter()],
   ])(
-    'on %s do not drain for a proxy that adds nothing, as nginx is by default, or from elsewhere',
+    'on %s drain for nobody unless told otherwise, as no header shows a proxy on the same machine',
     async (_, adapter) => {
-      const { app } = await serve(undefined, adapter?.());
-      const { port } = new URL(await app.getUrl());
-      const ask = async (version: string, localAddress: string) => {
-        const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress });
-        socket.end(`POST /asynq/drain HTTP/${version}\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
-        return (await text(socket)).split(' ')[1];
-      };
-      expect(await ask('1.0', '127.0.0.1')).toBe('403');
-      expect(await ask('1.1', '127.0.0.6')).toBe('403'); // a sidecar of Istio
+      const { app, ask } = await serve(undefined, adapter?.());
+      const [status, body] = await ask('asynq/drain', post());
+      expect(status).toBe(403);
+      expect((body as { message: string }).message).toBe(
+        'nobody may drain over HTTP: give AsynqOperationsModule guards, or drainAccess: "loopback" where no proxy on this ' +
+          'machine forwards requests to the application, or drain by the signal of server.drainSignal',
+      );
       expect(app.get(AsynqServer).status).toBe('active');
-      expect(await ask('1.1', '127.0.0.1')).toBe('200');
     },
   );
+
+  test('drain on loopback for 127.0.0.1 only, and not for a sidecar', async () => {
+    const { app } = await serve({ drainAccess: 'loopback' });
+    const { port } = new URL(await app.getUrl());
+    const ask = async (localAddress: string) => {
+      const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress });
+      socket.end(`POST /asynq/drain HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+      return (await text(socket)).split(' ')[1];
+    };
+    expect(await ask('127.0.0.6')).toBe('403'); // a sidecar of Istio
+    expect(app.get(AsynqServer).status).toBe('active');
+    expect(await ask('127.0.0.1')).toBe('200');
+  });
+
+  test('ask Redis once for all that probe within a second, and see at once that the server drains', async () => {
+    const queues = Array.from({ length: 200 }, (_, index) => `queue-${index}`);
+    const redis = await startRedis();
+    const ready = { maxPending: 0, timeout: '10s' };
+    const options = { connection: { port: redis.port }, server: { queues, concurrency: 1 } };
+    const probes = AsynqOperationsModule.forRoot({ ready, cacheFor: '1h' });
+    const app = await start(options, { imports: [probes] });
+    onTestFinished(async () => {
+      await app.close();
+      await redis.stop();
+    });
+    await app.get(AsynqClient).enqueue('hold', undefined, { queue: 'queue-7' });
+    await vi.waitFor(() => expect(app.get(AsynqServer).active).toBe(1));
+    await app.get(AsynqClient).enqueue('hold', undefined, { queue: 'queue-7' });
+    await app.listen(0, '127.0.0.1');
+    const url = `${await app.getUrl()}/asynq/ready`;
+    const read = vi.spyOn(AsynqInspector.prototype, 'getQueueInfo');
+    onTestFinished(() => read.mockRestore());
+    const asked = await Promise.all(Array.from({ length: 20 }, () => fetch(url)));
+    expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([503]));
+    expect(await asked[0]!.json()).toEqual({ status: 'down', problems: ['a queue is beyond its thresholds'] });
+    expect(read).toHaveBeenCalledTimes(200); // once each, however many ask
+    await app.get(AsynqServer).drain({ timeout: 1 });
+    const problems = ['the server drains: it takes no tasks any more', 'a queue is beyond its thresholds'];
+    expect(await (await fetch(url)).json()).toEqual({ status: 'down', problems });
+    expect(read).toHaveBeenCalledTimes(200);
+  });
+
+  test('name queues only when told to', async () => {
+    const options = { ready: { maxPending: 0 }, cacheFor: 0, showDetails: true };
+    const { app, ask } = await serve(options);
+    const client = app.get(AsynqClient);
+    await client.enqueue('hold');
+    await vi.waitFor(() => expect(opened).toHaveLength(1));
+    await app.get(AsynqServer).setConcurrency(1);
+    await client.enqueue('hold');
+    expect(await ask('asynq/ready')).toEqual([
+      503,
+      { status: 'down', problems: ['queue "default" has 1 pending tasks, more than 0'] },
+    ]);
+  });
 
   test('stand where they are told to, and drain for whom the guards let in', async () => {
     const guarded = await serve({ path: 'ops', guards: [Nobody] });
@@ -291,7 +343,9 @@ describe('the routes for deployments', () => {
   test.each<[object, string]>([
     [{ pth: 'x' }, 'path'],
     [{ path: ' ' }, 'path'],
-    [{ drainAccess: 'all' }, 'loopback'],
+    [{ drainAccess: 'all' }, 'drainAccess must be "none", "loopback" or "everyone", not "all"'],
+    [{ cacheFor: -1 }, 'cacheFor'],
+    [{ showDetails: 'yes' as never }, 'showDetails must be true or false'],
     [{ drainTimeout: 'x' }, 'drainTimeout'],
     [{ ready: { maxAge: 0 } }, 'maxAge'],
     [{ live: { maxPass: 0 } }, 'maxPass'],

@@ -90,7 +90,7 @@ describe('toTaskInfo', () => {
       ['a number JavaScript cannot hold', '{"id":9007199254740993}', '{"id":9007199254740993}', 'utf8'],
       ['a number that is too large', '[1e999]', '[1e999]', 'utf8'],
       ['such digits in a text', '["9007199254740993 \\" 1"]', ['9007199254740993 " 1'], 'json'],
-      ['a long fraction', '0.12345678901234567', 0.12345678901234567, 'json'],
+      ['a long fraction', '0.12345678901234567', Number('0.12345678901234567'), 'json'],
       ['null', 'null', null, 'json'],
     ])('shows %s as it is, and says how', (_, payload, shown, encoding) => {
       expect(json(payload)).toMatchObject({ payload: shown, payloadEncoding: encoding });

@@ -21,8 +21,24 @@ export interface HealthReport {
   readonly server: 'none' | ServerFacts['status'];
   /** Whether Redis answered; `undefined` when it was not asked. */
   readonly redis?: 'up' | 'down';
-  /** What is wrong, a sentence each; empty when all is well. Tells nothing secret. */
+  /** What is wrong, a sentence each, with the names of queues; empty when all is well. */
   readonly problems: readonly string[];
+}
+
+/** What is wrong: for those who run the application, and in words that everyone may read. */
+export interface Problem {
+  readonly text: string;
+  /** Names no queue, no loop and no number. */
+  readonly summary: string;
+}
+
+export interface RedisSaid {
+  readonly redis: 'up' | 'down';
+  readonly problems: readonly Problem[];
+}
+
+export interface Judgement extends Pick<HealthReport, 'server' | 'redis'> {
+  readonly problems: readonly Problem[];
 }
 
 export interface AsynqHealthDeps {
@@ -43,9 +59,7 @@ export class AsynqHealth {
 
   /** Down when loops of the server have stopped: nothing but a restart helps. @throws InvalidOptionError */
   live(options?: LivenessOptions): HealthReport {
-    const limits = resolveLiveness(options);
-    const facts = this.deps.facts();
-    return report(facts, loopProblems(facts, limits));
+    return worded(this.judgeLife(options));
   }
 
   /**
@@ -56,23 +70,42 @@ export class AsynqHealth {
    */
   async ready(options?: ReadinessOptions): Promise<HealthReport> {
     const limits = resolveReadiness(options);
+    return worded(this.judge(limits, await this.askRedis(limits)));
+  }
+
+  /** {@link live}, with the problems also in words that name nothing. */
+  judgeLife(options?: LivenessOptions): Judgement {
+    const limits = resolveLiveness(options);
     const facts = this.deps.facts();
-    const problems = [...this.serverProblems(facts), ...loopProblems(facts, limits)];
-    const queues = this.queueProblems(facts, limits);
-    const answered = await this.within(
+    return judgement(facts, loopProblems(facts, limits));
+  }
+
+  /** {@link ready} from what Redis said: how the server stands is seen anew. */
+  judge(limits: ResolvedReadiness, said: RedisSaid): Judgement {
+    const facts = this.deps.facts();
+    const problems = [...this.serverProblems(facts), ...loopProblems(facts, limits), ...said.problems];
+    return { ...judgement(facts, problems), redis: said.redis };
+  }
+
+  /** What Redis says of itself and of the queues with thresholds. Never rejects; takes as long as `timeout` at most. */
+  async askRedis(limits: ResolvedReadiness): Promise<RedisSaid> {
+    const queues = this.queueProblems(this.deps.facts(), limits);
+    const problems = await this.within(
       limits.timeout,
       this.deps.broker.ping().then(() => queues),
     );
-    problems.push(...(answered ?? [`Redis does not answer within ${seconds(limits.timeout)}`]));
-    return { ...report(facts, problems), redis: answered ? 'up' : 'down' };
+    if (problems) return { redis: 'up', problems };
+    const text = `Redis does not answer within ${seconds(limits.timeout)}`;
+    return { redis: 'down', problems: [{ text, summary: 'Redis does not answer' }] };
   }
 
-  private serverProblems(facts: ServerFacts | undefined): string[] {
+  private serverProblems(facts: ServerFacts | undefined): Problem[] {
     if (!facts || facts.status === 'active' || (facts.status === 'new' && !this.deps.autoStart)) return [];
-    return [NOT_RUNNING[facts.status]];
+    const text = NOT_RUNNING[facts.status];
+    return [{ text, summary: text }];
   }
 
-  private async queueProblems(facts: ServerFacts | undefined, limits: ResolvedReadiness): Promise<string[]> {
+  private async queueProblems(facts: ServerFacts | undefined, limits: ResolvedReadiness): Promise<Problem[]> {
     const wanted = new Map(limits.queues);
     if (limits.others) {
       for (const queue of facts?.inFlight.keys() ?? []) if (!wanted.has(queue)) wanted.set(queue, limits.others);
@@ -81,18 +114,19 @@ export class AsynqHealth {
     return found.flat();
   }
 
-  private async problemsOf(queue: string, { maxPending, maxAge }: ResolvedThresholds): Promise<string[]> {
+  private async problemsOf(queue: string, { maxPending, maxAge }: ResolvedThresholds): Promise<Problem[]> {
     const info = await this.deps.inspector.getQueueInfo(queue).catch((error: unknown) => error);
     if (info instanceof QueueNotFoundError) return []; // nothing was ever enqueued
-    if (info instanceof Error) return [`queue "${queue}" cannot be read`];
+    const name = JSON.stringify(queue);
+    if (info instanceof Error) return [{ text: `queue ${name} cannot be read`, summary: 'a queue cannot be read' }];
     const { paused, pending, latency } = info as QueueInfo;
     if (paused) return []; // somebody wants it to wait
-    const problems = [];
-    if (pending > maxPending) problems.push(`queue "${queue}" has ${pending} pending tasks, more than ${maxPending}`);
+    const texts = [];
+    if (pending > maxPending) texts.push(`queue ${name} has ${pending} pending tasks, more than ${maxPending}`);
     if (pending > 0 && latency > maxAge) {
-      problems.push(`queue "${queue}" has a task pending for ${seconds(latency)}, longer than ${seconds(maxAge)}`);
+      texts.push(`queue ${name} has a task pending for ${seconds(latency)}, longer than ${seconds(maxAge)}`);
     }
-    return problems;
+    return texts.map((text) => ({ text, summary: 'a queue is beyond its thresholds' }));
   }
 
   /** `undefined` when it takes longer, or fails. */
@@ -114,18 +148,25 @@ const NOT_RUNNING = {
   closed: 'the server is closed',
 };
 
-function loopProblems(facts: ServerFacts | undefined, { maxLag, maxPass }: ResolvedLiveness): string[] {
+function loopProblems(facts: ServerFacts | undefined, { maxLag, maxPass }: ResolvedLiveness): Problem[] {
   if (!facts || facts.status === 'new') return [];
+  const summary = 'a loop of the server has stopped';
   return facts.loops.flatMap(({ loop, overdue, busyFor }) => {
-    if (overdue > maxLag) return [`the ${loop} is ${seconds(overdue)} late`];
-    return busyFor > maxPass ? [`the ${loop} has been at one pass for ${seconds(busyFor)}`] : [];
+    if (overdue > maxLag) return [{ text: `the ${loop} is ${seconds(overdue)} late`, summary }];
+    return busyFor > maxPass ? [{ text: `the ${loop} has been at one pass for ${seconds(busyFor)}`, summary }] : [];
   });
 }
 
-const report = (facts: ServerFacts | undefined, problems: readonly string[]): HealthReport => ({
-  status: problems.length === 0 ? 'up' : 'down',
+const judgement = (facts: ServerFacts | undefined, problems: readonly Problem[]): Judgement => ({
   server: facts?.status ?? 'none',
   problems,
+});
+
+const worded = ({ server, redis, problems }: Judgement): HealthReport => ({
+  status: problems.length === 0 ? 'up' : 'down',
+  server,
+  ...(redis && { redis }),
+  problems: problems.map(({ text }) => text),
 });
 
 const seconds = (milliseconds: number): string => `${Math.round(milliseconds / 100) / 10} s`;

@@ -1,7 +1,7 @@
 import { Inject, Module, Optional, type DynamicModule, type OnApplicationBootstrap } from '@nestjs/common';
 import { InvalidOptionError } from '../../errors.js';
 import { AsynqCoreModule } from '../asynq-core.module.js';
-import { LoopbackGuard } from './loopback.guard.js';
+import { DrainGuard } from './drain.guard.js';
 import { operationsController } from './operations.controller.js';
 import { resolveOperationsOptions, type AsynqOperationsOptions } from './operations.options.js';
 import { OperationsService } from './operations.service.js';
@@ -29,7 +29,7 @@ export class AsynqOperationsModule implements OnApplicationBootstrap {
     return {
       module: AsynqOperationsModule,
       imports: [AsynqCoreModule, ...resolved.imports],
-      providers: [{ provide: OPERATIONS_OPTIONS, useValue: resolved }, OperationsService, LoopbackGuard],
+      providers: [{ provide: OPERATIONS_OPTIONS, useValue: resolved }, OperationsService, DrainGuard],
       controllers: [operationsController(resolved.path, resolved.guards)],
     };
   }

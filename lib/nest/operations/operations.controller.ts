@@ -13,7 +13,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { InvalidOptionError } from '../../errors.js';
-import { LoopbackGuard } from './loopback.guard.js';
+import { DrainGuard } from './drain.guard.js';
 import { OperationsService, type OperationsReport } from './operations.service.js';
 
 /** The routes at one path. */
@@ -34,7 +34,7 @@ export function operationsController(path: string, guards: readonly (Type<CanAct
 
     @Post('drain')
     @HttpCode(200)
-    @UseGuards(LoopbackGuard, ...guards)
+    @UseGuards(DrainGuard, ...guards)
     async drain(@Query('timeout') timeout?: string) {
       return this.operations.drain(timeout).catch((error: unknown) => {
         if (error instanceof InvalidOptionError) throw new BadRequestException(error.message);

@@ -7,6 +7,7 @@ import {
   resolveReadiness,
   type LivenessOptions,
   type ReadinessOptions,
+  type ResolvedReadiness,
 } from '../health/health-options.js';
 
 /** What `AsynqOperationsModule.forRoot` takes. All of it is optional. */
@@ -14,10 +15,11 @@ export interface AsynqOperationsOptions {
   /** Where the routes are: `<path>/live`, `<path>/ready` and `<path>/drain`. Default `asynq`. */
   path?: string;
   /**
-   * Who may drain: `'loopback'`, programs on this machine (or in this container) that speak to it directly; `'everyone'`, which leaves
-   * it to the guards or to the network. Default `'loopback'`, and `'everyone'` with guards.
+   * Who may drain. `'none'`: nobody. `'loopback'`: programs on this machine (or in this container); it states that no proxy on
+   * this machine forwards requests to this application, which nothing in a request can show. `'everyone'`: whom the guards or
+   * the network let in. Default `'none'`, and `'everyone'` with guards.
    */
-  drainAccess?: 'loopback' | 'everyone';
+  drainAccess?: DrainAccess;
   /** Guards of `drain`: classes, or instances. Default none. */
   guards?: readonly (Type<CanActivate> | CanActivate)[];
   /** Modules the guards need. */
@@ -28,16 +30,27 @@ export interface AsynqOperationsOptions {
   live?: LivenessOptions;
   /** When `ready` is down, besides: thresholds of queues, and how long Redis may take. Default: no thresholds, 2 s. */
   ready?: ReadinessOptions;
+  /** How long requests for `ready` share what Redis said, so that strangers cannot make it work. Default 1 s. */
+  cacheFor?: Duration;
+  /** Whether `live` and `ready` name queues, loops and numbers in `problems`. Everyone can read them. Default false. */
+  showDetails?: boolean;
 }
+
+export type DrainAccess = 'none' | 'loopback' | 'everyone';
+
+const DRAIN_ACCESSES: readonly unknown[] = ['none', 'loopback', 'everyone'] satisfies DrainAccess[];
 
 export interface ResolvedOperationsOptions {
   readonly path: string;
-  readonly drainAccess: 'loopback' | 'everyone';
+  readonly drainAccess: DrainAccess;
   readonly guards: readonly (Type<CanActivate> | CanActivate)[];
   readonly imports: NonNullable<ModuleMetadata['imports']>;
   readonly drainTimeout: Duration | undefined;
   readonly live: LivenessOptions | undefined;
-  readonly ready: ReadinessOptions | undefined;
+  readonly ready: ResolvedReadiness;
+  /** Milliseconds. */
+  readonly cacheFor: number;
+  readonly showDetails: boolean;
 }
 
 const KNOWN: readonly (keyof AsynqOperationsOptions)[] = [
@@ -48,6 +61,8 @@ const KNOWN: readonly (keyof AsynqOperationsOptions)[] = [
   'drainTimeout',
   'live',
   'ready',
+  'cacheFor',
+  'showDetails',
 ];
 
 /** @throws InvalidOptionError naming the option, its value and the remedy */
@@ -55,16 +70,21 @@ export function resolveOperationsOptions(options: AsynqOperationsOptions = {}): 
   requireObject(options, 'AsynqOperationsModule options', InvalidOptionError);
   rejectUnknownKeys(options, KNOWN, 'AsynqOperationsModule option', InvalidOptionError);
   const { path = 'asynq', guards = [], imports = [], drainTimeout, live, ready } = options;
-  const { drainAccess = guards.length > 0 ? 'everyone' : 'loopback' } = options;
+  const { cacheFor = 1_000, showDetails = false } = options;
+  const { drainAccess = guards.length > 0 ? 'everyone' : 'none' } = options;
   requireNonBlank(path, 'AsynqOperationsModule option path', InvalidOptionError);
   requireGuards(guards, 'AsynqOperationsModule option guards', InvalidOptionError);
-  if (drainAccess !== 'loopback' && drainAccess !== 'everyone') {
-    throw new InvalidOptionError(
-      `AsynqOperationsModule option drainAccess must be "loopback" or "everyone", not ${describe(drainAccess)}`,
-    );
+  if (!DRAIN_ACCESSES.includes(drainAccess)) {
+    throw wrong('drainAccess', '"none", "loopback" or "everyone"', drainAccess);
   }
+  if (typeof showDetails !== 'boolean') throw wrong('showDetails', 'true or false', showDetails);
+  const shared = parseDuration(cacheFor, 'AsynqOperationsModule option cacheFor');
+  if (shared < 0) throw wrong('cacheFor', 'zero or more', cacheFor);
   if (drainTimeout !== undefined) parseDuration(drainTimeout, 'AsynqOperationsModule option drainTimeout');
   resolveLiveness(live);
-  resolveReadiness(ready);
-  return { path, guards, imports, drainAccess, drainTimeout, live, ready };
+  const resolved = { ready: resolveReadiness(ready), cacheFor: shared, showDetails };
+  return { path, guards, imports, drainAccess, drainTimeout, live, ...resolved };
 }
+
+const wrong = (option: string, expected: string, value: unknown): InvalidOptionError =>
+  new InvalidOptionError(`AsynqOperationsModule option ${option} must be ${expected}, not ${describe(value)}`);

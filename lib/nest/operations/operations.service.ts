@@ -1,11 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { parseDuration, type Duration } from '../../duration.js';
-import { ConnectionRegistry } from '../connection.registry.js';
-import type { HealthReport } from '../health/asynq-health.js';
+import { ConnectionRegistry, type Connection } from '../connection.registry.js';
+import type { AsynqHealth, Judgement, Problem, RedisSaid } from '../health/asynq-health.js';
 import { HealthFactory } from '../health/health.factory.js';
 import { ServerOrchestrator } from '../server.orchestrator.js';
 import type { ResolvedOperationsOptions } from './operations.options.js';
 import { OPERATIONS_OPTIONS } from './operations.tokens.js';
+import { SharedAnswer } from './shared-answer.js';
 
 /** What a probe is told. */
 export interface OperationsReport {
@@ -13,9 +14,16 @@ export interface OperationsReport {
   readonly problems: readonly string[];
 }
 
+interface Watched {
+  readonly health: AsynqHealth;
+  readonly said: SharedAnswer<RedisSaid>;
+}
+
 /** The operations on all connections of the application at once: what goes down or drains is the process. */
 @Injectable()
 export class OperationsService {
+  private readonly watched = new Map<Connection, Watched>();
+
   constructor(
     @Inject(OPERATIONS_OPTIONS) private readonly options: ResolvedOperationsOptions,
     @Inject(ConnectionRegistry) private readonly connections: ConnectionRegistry,
@@ -29,13 +37,13 @@ export class OperationsService {
   }
 
   live(): OperationsReport {
-    const all = this.connections.all();
-    return together(all.map((connection) => this.health.of(connection).live(this.options.live)));
+    return this.together(this.all().map(({ health }) => health.judgeLife(this.options.live)));
   }
 
+  /** How servers stand is seen anew, so that one that drains is not ready from then on; what Redis said is shared. */
   async ready(): Promise<OperationsReport> {
-    const all = this.connections.all();
-    return together(await Promise.all(all.map((connection) => this.health.of(connection).ready(this.options.ready))));
+    const judged = this.all().map(async ({ health, said }) => health.judge(this.options.ready, await said.get()));
+    return this.together(await Promise.all(judged));
   }
 
   /** Drains every server. @throws InvalidOptionError for a timeout that is none */
@@ -49,9 +57,25 @@ export class OperationsService {
     const active = servers.reduce((sum, server) => sum + server.active, 0);
     return { drained: drained.every(Boolean), active };
   }
-}
 
-function together(reports: readonly HealthReport[]): OperationsReport {
-  const problems = [...new Set(reports.flatMap((report) => report.problems))];
-  return { status: problems.length === 0 ? 'up' : 'down', problems };
+  /** The connections of the application, each with what it has said. */
+  private all(): Watched[] {
+    const { ready, cacheFor } = this.options;
+    return this.connections.all().map((connection) => {
+      const known = this.watched.get(connection);
+      if (known) return known;
+      const health = this.health.of(connection);
+      const { clock, manual } = connection.broker;
+      // Where a test moves the clock, an answer would never get old.
+      const said = new SharedAnswer(clock, manual ? 0 : cacheFor, () => health.askRedis(ready));
+      this.watched.set(connection, { health, said });
+      return { health, said };
+    });
+  }
+
+  private together(judgements: readonly Judgement[]): OperationsReport {
+    const word = ({ text, summary }: Problem): string => (this.options.showDetails ? text : summary);
+    const problems = [...new Set(judgements.flatMap((one) => one.problems.map(word)))];
+    return { status: problems.length === 0 ? 'up' : 'down', problems };
+  }
 }
