@@ -109,6 +109,17 @@ export class ManualClock implements Clock {
   }
 }
 
+/** The furthest a Date reaches from the epoch, in milliseconds. */
+const FURTHEST = 8.64e15;
+
+/**
+ * A time that others have written, as a Date: one beyond what a Date can tell is the last it can, as Redis and Go hold times that
+ * are further away (scores up to ±1e308 and ±inf).
+ *
+ * @param milliseconds since the epoch
+ */
+export const toDate = (milliseconds: number): Date => new Date(Math.min(Math.max(milliseconds, -FURTHEST), FURTHEST));
+
 /** Whole seconds since the epoch, rounded down: what asynq calls "now" in scores, counters and message fields. */
 export const floorSeconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
 

@@ -32,6 +32,13 @@ local function score_at(group, rank)
   return tonumber(call('ZRANGE', group, rank, rank, 'WITHSCORES')[2])
 end
 
+-- When the last task has joined. One that says it will join in a day has a damaged score, and must not hold up the others for ever.
+local function last_joined(group)
+  local last = score_at(group, -1)
+  if last <= now + 86400 then return last end
+  return tonumber(call('ZRANGE', group, now, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2] or '-inf')
+end
+
 -- When it is due, and how many tasks of it a set takes.
 local function judge(group, size, at)
   local grace, delay, greatest = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
@@ -39,7 +46,7 @@ local function judge(group, size, at)
   if greatest > 0 and greatest < most then take = greatest end
   if take > size then take = size end
   if greatest > 0 and size >= greatest then return now, take end
-  local due = score_at(group, -1) + grace
+  local due = last_joined(group) + grace
   if delay > 0 then due = math.min(due, score_at(group, 0) + delay) end
   return due, take
 end

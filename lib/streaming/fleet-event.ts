@@ -1,3 +1,4 @@
+import { toDate } from '../clock.js';
 import type { StreamedEntry } from '../broker/event-stream.js';
 import type { TaskOutcomeKind, TaskRef } from '../events/events.js';
 import {
@@ -65,8 +66,8 @@ export function decodeHappening({ id, data }: StreamedEntry): FleetHappening | u
   try {
     const { retryAt, ...rest } = JSON.parse(data.toString()) as Omit<FleetHappening, 'retryAt'> & { retryAt?: number };
     if (!Array.isArray(rest.names) || typeof rest.task?.type !== 'string') return undefined;
-    const at = new Date(Number(id.split('-')[0]));
-    return { ...rest, id, at, ...(retryAt === undefined ? {} : { retryAt: new Date(retryAt) }) };
+    const at = toDate(Number(id.split('-')[0]));
+    return { ...rest, id, at, ...(retryAt === undefined ? {} : { retryAt: toDate(retryAt) }) };
   } catch {
     return undefined;
   }

@@ -1,3 +1,4 @@
+import { toDate } from '../clock.js';
 import type { TaskMessage } from '../wire/message.js';
 import type { TaskState } from '../wire/states.js';
 import { type BytesEncoding, bytesToJson } from './bytes-json.js';
@@ -50,15 +51,15 @@ export class TaskInfo {
     this.maxRetry = message.maxRetry;
     this.retried = message.retried;
     this.lastErr = message.errorMsg;
-    this.lastFailedAt = toDate(message.lastFailedAt);
+    this.lastFailedAt = secondsToDate(message.lastFailedAt);
     this.timeout = message.timeout * 1000;
-    this.deadline = toDate(message.deadline);
+    this.deadline = secondsToDate(message.deadline);
     this.group = message.groupKey;
-    this.nextProcessAt = standing.nextProcessAt === undefined ? undefined : new Date(standing.nextProcessAt);
-    this.pendingSince = standing.pendingSince === undefined ? undefined : new Date(standing.pendingSince);
+    this.nextProcessAt = standing.nextProcessAt === undefined ? undefined : toDate(standing.nextProcessAt);
+    this.pendingSince = standing.pendingSince === undefined ? undefined : toDate(standing.pendingSince);
     this.isOrphaned = standing.isOrphaned ?? false;
     this.retention = message.retention * 1000;
-    this.completedAt = toDate(message.completedAt);
+    this.completedAt = secondsToDate(message.completedAt);
     this.result = standing.result?.length ? standing.result : undefined;
   }
 
@@ -133,8 +134,5 @@ const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({});
 /** What users see of a stored task. */
 export const toTaskInfo = (message: TaskMessage, standing: TaskStanding): TaskInfo => new TaskInfo(message, standing);
 
-/** The last moment a Date can tell; an int64 of seconds reaches further. */
-const LAST_SECOND = 8.64e12;
-
-const toDate = (seconds: number): Date | undefined =>
-  seconds === 0 ? undefined : new Date(Math.min(Math.max(seconds, -LAST_SECOND), LAST_SECOND) * 1000);
+/** An int64 of seconds; 0 is no time. */
+const secondsToDate = (seconds: number): Date | undefined => (seconds === 0 ? undefined : toDate(seconds * 1000));

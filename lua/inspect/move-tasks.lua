@@ -90,7 +90,8 @@ end
 
 -- A lock lasts as much longer as its task is put off.
 local function extend_lock(lock, id, seconds)
-  if not lock or lock == '' or seconds <= 0 or try('GET', lock) ~= id then return end
+  -- No time anybody asked for is further away than a Date reaches; a score may be.
+  if not lock or lock == '' or seconds <= 0 or seconds > 1e13 or try('GET', lock) ~= id then return end
   local left = call('PTTL', lock)
   if left > 0 then call('PEXPIRE', lock, string.format('%.0f', left + seconds * 1000)) end
 end

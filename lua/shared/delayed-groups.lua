@@ -8,7 +8,8 @@ local function note_delayed_groups(key, now, entries)
     call('ZADD', key, entries[i], entries[i] .. ':' .. entries[i + 1])
   end
   local left = tonumber(call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]) - tonumber(now)
-  call('EXPIRE', key, string.format('%.0f', math.max(left, 0) + 86400))
+  -- EXPIRE takes no 'inf', which somebody else's score may be.
+  call('EXPIRE', key, string.format('%.0f', math.min(math.max(left, 0), 1e13) + 86400))
 end
 
 -- Lists the groups of some notes that are due, and forgets these; answers whether there may be more. Only of notes before `first`, the

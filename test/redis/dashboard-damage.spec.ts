@@ -154,3 +154,33 @@ describe('a Redis that stands still', () => {
     expect(await scripts()).toBeLessThanOrEqual(2 * (queues.length + 2));
   });
 });
+
+describe('tasks with scores beyond all times', () => {
+  const SETS: Readonly<Record<string, string>> = { aggregating: 'g:g' };
+
+  it.each(['scheduled', 'retry', 'archived', 'completed', 'aggregating'])(
+    '%s: every page shows them',
+    async (state) => {
+      await raw.sadd('asynq:queues', 'bad');
+      const scores = ['-inf', '-1e300', '1e300', 'inf'];
+      for (const id of scores) {
+        await web.client.enqueue('x', {}, { queue: 'bad', taskId: id, ...(state === 'aggregating' && { group: 'g' }) });
+        await raw.del('asynq:{bad}:pending');
+        await raw.hset(`asynq:{bad}:t:${id}`, { state });
+        await raw.hdel(`asynq:{bad}:t:${id}`, 'pending_since');
+        await raw.zadd(`asynq:{bad}:${SETS[state] ?? state}`, id, id);
+      }
+      const list = state === 'aggregating' ? 'groups/g/aggregating_tasks' : `${state}_tasks`;
+      for (const path of [
+        'queues',
+        'queues/bad',
+        `queues/bad/${list}`,
+        ...scores.map((id) => `queues/bad/tasks/${id}`),
+      ]) {
+        const { status, text } = await web.api('GET', path);
+        expect([path, status]).toEqual([path, 200]);
+        if (path.endsWith('_tasks')) for (const id of scores) expect(text).toContain(`"id":"${id}"`);
+      }
+    },
+  );
+});

@@ -208,7 +208,7 @@ export class RedisAggregation implements AggregationBroker {
       const { group } = checks[index - 1]!;
       return { queue, group, key: claimable[index - 1]!, deadline };
     });
-    return { seen, sets, nextDue: next.length > 0 ? Number(next.toString()) : undefined };
+    return { seen, sets, nextDue: next.length > 0 ? readScore(next.toString()) : undefined };
   }
 
   /** The listed groups, in pages, some of them empty; a name may come twice. */

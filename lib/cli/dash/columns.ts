@@ -1,4 +1,5 @@
 import type { GroupSize } from '../../broker/inspection.js';
+import { toDate } from '../../clock.js';
 import type { QueueInfo } from '../../inspector/views.js';
 import type { TaskFacts } from '../../task/info.js';
 import type { TaskState } from '../../wire/states.js';
@@ -135,4 +136,4 @@ export function taskColumns(state: TaskState, now: number): readonly GridColumn<
 
 /** When a completed task goes; `undefined` where it is no such. */
 export const expiryOf = ({ completedAt, retention }: TaskFacts): Date | undefined =>
-  completedAt && new Date(completedAt.getTime() + retention);
+  completedAt && toDate(completedAt.getTime() + retention);

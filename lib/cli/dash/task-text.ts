@@ -1,3 +1,4 @@
+import { toDate } from '../../clock.js';
 import type { TaskFacts } from '../../task/info.js';
 import { padEnd, plain, widthOf } from '../text.js';
 import { formatTime } from '../when.js';
@@ -40,7 +41,7 @@ export function clampScroll({ task }: TaskView, model: Model, wanted: number): n
 
 function fieldsOf(task: TaskFacts, now: number): (readonly [title: string, value: string])[] {
   const { completedAt, retention } = task;
-  const expiry = completedAt && new Date(completedAt.getTime() + retention);
+  const expiry = completedAt && toDate(completedAt.getTime() + retention);
   return [
     ['ID', task.id],
     ['Type', task.type],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Place } from '../../../lib/broker/inspection.js';
 import { InvalidOptionError } from '../../../lib/errors.js';
+import { AsynqInspector } from '../../../lib/inspector/inspector.js';
 import { TASK_STATES } from '../../../lib/wire/states.js';
 import { request } from '../../support/messages.js';
 import { type Driver, archival, completion, done } from '../driver.js';
@@ -38,6 +39,20 @@ const addAll = (driver: Driver, ids: readonly string[] = IDS, processAt?: number
 
 export function exerciseListing(current: () => Driver): void {
   describe('listTasks', () => {
+    it('tells a time beyond what a Date can tell as the last it can', async () => {
+      const driver = current();
+      const inspector = new AsynqInspector(driver.broker);
+      await driver.add({ id: 'far' }, { processAt: Number.MAX_SAFE_INTEGER });
+      await driver.add({ id: 'near' }, { processAt: driver.now + 1 });
+      const { tasks } = await inspector.listTasks('default', 'scheduled');
+      expect(tasks.map(({ id, nextProcessAt }) => [id, nextProcessAt?.getTime()])).toEqual([
+        ['near', (driver.now + 1) * 1000],
+        ['far', 8.64e15],
+      ]);
+      expect((await inspector.getTaskInfo('default', 'far'))?.nextProcessAt?.toISOString()).toMatch(/^\+275760-/);
+      expect(await driver.broker.forward('default')).toEqual({ moved: 0, nextDue: driver.now + 1 });
+    });
+
     for (const state of TASK_STATES) {
       it(`lists a task that is ${state}, and nothing in other states`, async () => {
         const driver = current();
