@@ -78,6 +78,10 @@ export { defaultRetryDelay } from './task/retry-delay.js';
 export type { Duration } from './duration.js';
 export type { TaskState } from './wire/states.js';
 
+// Redaction
+export { DEFAULT_REDACTION } from './redaction/default-rule.js';
+export type { RedactedParts, Redaction, RedactionFunction, RedactionRule } from './redaction/rules.js';
+
 // The server and its events
 export type { GroupedTask } from './server/aggregators.js';
 export type { GroupOptions, GroupOverride } from './server/group-options.js';

@@ -16,10 +16,10 @@ import {
   requireNonBlank,
   requireObject,
 } from '../validation.js';
+import { checkRedaction, type Redaction } from '../redaction/rules.js';
 import { type DashboardAccess, checkAccess } from './access.js';
 import { misplacedStatic, noOptionsSource } from './dashboard.messages.js';
 import { checkDecoders, type PayloadDecoder } from './payload/decoders.js';
-import { checkRedaction, type Redaction } from './payload/redactor.js';
 
 /** A class with `canActivate`, which Nest makes, or an instance of one. */
 export type DashboardGuard = Type<CanActivate> | CanActivate;
@@ -48,8 +48,10 @@ export interface AsynqDashboardSettings {
   access?: DashboardAccess;
   /** Whether everything but looking is refused (405), whatever the role. Default false. */
   readOnly?: boolean;
-  /** What nobody gets to see of payloads and results. Default: nothing is hidden. */
+  /** What nobody gets to see of tasks, besides what AsynqModule's option `redact` hides of those of its connection. Default: no more. */
   redact?: Redaction;
+  /** Whether fields and headers that are called like a secret are hidden in every task: {@link DEFAULT_REDACTION}. Default true. */
+  defaultRedaction?: boolean;
   /** How payloads and results that are no JSON are made readable, in the order in which they are tried. Default: JSON only. */
   decoders?: readonly PayloadDecoder[];
   /** How often the page asks for news, and for how long an answer is used again, 250ms to 1h. Default 2 s. */
@@ -96,6 +98,7 @@ export interface ResolvedSettings {
   readonly access: DashboardAccess | undefined;
   readonly readOnly: boolean;
   readonly redact: Redaction;
+  readonly defaultRedaction: boolean;
   readonly decoders: readonly PayloadDecoder[];
   /** Milliseconds. */
   readonly refresh: number;
@@ -111,6 +114,7 @@ const SETTINGS: readonly (keyof AsynqDashboardSettings)[] = [
   'access',
   'readOnly',
   'redact',
+  'defaultRedaction',
   'decoders',
   'refresh',
   'prometheus',
@@ -169,12 +173,14 @@ export function resolveSettings(settings: AsynqDashboardSettings): ResolvedSetti
   rejectUnknownKeys(settings, SETTINGS, 'AsynqDashboardModule option', InvalidOptionError);
   const { readOnly = false, title = 'Asynq', maxPayloadLength = 200, maxResultLength = 200 } = settings;
   if (typeof readOnly !== 'boolean') throw wrong('readOnly', readOnly, 'true or false');
+  const { defaultRedaction = true } = settings;
+  if (typeof defaultRedaction !== 'boolean') throw wrong('defaultRedaction', defaultRedaction, 'true or false');
   requireInteger(maxPayloadLength, option('maxPayloadLength'), InvalidOptionError, { least: 1, most: 1_000_000 });
   requireInteger(maxResultLength, option('maxResultLength'), InvalidOptionError, { least: 1, most: 1_000_000 });
   return {
-    ...{ readOnly, maxPayloadLength, maxResultLength },
+    ...{ readOnly, defaultRedaction, maxPayloadLength, maxResultLength },
     access: settings.access === undefined ? undefined : checkAccess(settings.access),
-    redact: checkRedaction(settings.redact ?? []),
+    redact: checkRedaction(settings.redact ?? [], option('redact')),
     decoders: checkDecoders(settings.decoders ?? []),
     refresh: checkRefresh(settings.refresh ?? 2000),
     prometheus: settings.prometheus === undefined ? undefined : checkAddress(settings.prometheus),

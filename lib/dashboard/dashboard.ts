@@ -5,6 +5,8 @@ import { QueueNotFoundError, WrongKeyTypeError } from '../errors.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import type { RunningServer } from '../inspector/views.js';
 import type { Connection, ConnectionRegistry } from '../nest/connection.registry.js';
+import { DEFAULT_REDACTION } from '../redaction/default-rule.js';
+import { Redactor } from '../redaction/redactor.js';
 import type { ResolvedSettings } from './dashboard.options.js';
 import { Presenter } from './payload/presenter.js';
 import { QueueOverview } from './queue-overview.js';
@@ -12,11 +14,18 @@ import { ReplyCache } from './reply-cache.js';
 import { Sampler } from './sampler.js';
 import type { PayloadCodec } from '../task/codec.js';
 
+interface Made {
+  readonly inspector: AsynqInspector;
+  readonly cache: ReplyCache;
+  readonly overview: QueueOverview;
+  readonly sampler: Sampler;
+  readonly presenter: Presenter;
+}
+
 /** One console of one connection: what its routes work with. */
 export class Dashboard implements OnModuleInit {
   private found: Connection | undefined;
-  private made: { inspector: AsynqInspector; cache: ReplyCache; overview: QueueOverview; sampler: Sampler } | undefined;
-  readonly presenter: Presenter;
+  private made: Made | undefined;
 
   constructor(
     private readonly registry: ConnectionRegistry,
@@ -25,9 +34,7 @@ export class Dashboard implements OnModuleInit {
     private readonly path: string,
     /** Whether everybody may do everything, as nobody said who may. */
     readonly isOpen: boolean,
-  ) {
-    this.presenter = new Presenter(settings);
-  }
+  ) {}
 
   /** Not before: modules are made in no particular order. @throws InvalidOptionError when there is no such connection */
   onModuleInit(): void {
@@ -36,7 +43,15 @@ export class Dashboard implements OnModuleInit {
     const cache = new ReplyCache(broker.clock, this.settings.refresh);
     const overview = new QueueOverview(broker, cache);
     const sampler = new Sampler(overview, broker.clock, this.settings.refresh);
-    this.made = { inspector: new AsynqInspector(broker), cache, overview, sampler };
+    this.made = { inspector: new AsynqInspector(broker), cache, overview, sampler, presenter: this.makePresenter() };
+  }
+
+  /** What is hidden in logs and spans of the connection is hidden here, too. */
+  private makePresenter(): Presenter {
+    const { redact, defaultRedaction, decoders } = this.settings;
+    const sources = [this.found!.options.redact ?? [], redact];
+    const redactor = new Redactor(sources, defaultRedaction ? DEFAULT_REDACTION : undefined);
+    return new Presenter({ redactor, decoders });
   }
 
   get broker(): Broker {
@@ -45,6 +60,10 @@ export class Dashboard implements OnModuleInit {
 
   get client(): AsynqClient {
     return this.found!.client;
+  }
+
+  get presenter(): Presenter {
+    return this.made!.presenter;
   }
 
   get inspector(): AsynqInspector {
@@ -66,6 +85,11 @@ export class Dashboard implements OnModuleInit {
   /** How the application encodes payloads, where a definition does not say. */
   get codec(): PayloadCodec | undefined {
     return this.found!.options.codec;
+  }
+
+  /** Whether tasks are enqueued with a lock where nobody says anything. */
+  get uniqueByDefault(): boolean {
+    return this.found!.options.defaults?.unique !== undefined;
   }
 
   get now(): number {

@@ -1,4 +1,4 @@
-import { REDACTED } from './payload/redactor.js';
+import { REDACTED } from '../redaction/rules.js';
 
 /** A failed task, as far as its errors are compared. */
 export interface FailedTask {

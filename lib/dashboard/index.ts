@@ -10,4 +10,5 @@ export type {
 export type { DashboardAccess, DashboardRequest } from './access.js';
 export type { DashboardPermission, DashboardQueueRole, DashboardQueueRoles, DashboardRole } from './permissions.js';
 export type { DecodedTask, PayloadDecoder } from './payload/decoders.js';
-export type { Redaction, RedactionFunction, RedactionRule } from './payload/redactor.js';
+export { DEFAULT_REDACTION } from '../redaction/default-rule.js';
+export type { RedactedParts, Redaction, RedactionFunction, RedactionRule } from '../redaction/rules.js';

@@ -1,11 +1,11 @@
 import type { DamagedEntry, InspectorBroker, ListedTask, ListRequest, Place } from '../broker/inspection.js';
 import { InvalidOptionError } from '../errors.js';
 import type { TaskInfo } from '../task/info.js';
-import { rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../validation.js';
+import { rejectUnknownKeys, requireFunction, requireInteger, requireNonBlank, requireObject } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
 import { toDirection, toPlace } from './list-options.js';
 
-/** What to look for: at least one of the first four. A task must fit all that are given. */
+/** What to look for: at least one of the first five. A task must fit all that are given. */
 export interface SearchOptions {
   /** How the type begins: `email:` finds `email:welcome`. */
   readonly type?: string;
@@ -15,6 +15,8 @@ export interface SearchOptions {
   readonly payload?: string;
   /** Text in the last error. */
   readonly error?: string;
+  /** Anything else: it is asked about every task that fits so far, and must not take long. What it throws ends the search. */
+  readonly where?: (task: TaskInfo) => boolean;
   /** The group; required for `aggregating`, and for nothing else. */
   readonly group?: string;
   /** How many tasks to look at, 1 to 10,000; default 1,000. Fewer, when they have more than some 16 MB. */
@@ -37,6 +39,7 @@ export interface SearchResult {
 }
 
 const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
+const KNOWN = [...CRITERIA, 'where', 'group', 'scan', 'cursor', 'newestFirst'];
 const DEFAULT_SCAN = 1_000;
 const MOST_SCANNED = 10_000;
 /** Tasks read in one step: a script of two or three milliseconds. */
@@ -52,18 +55,22 @@ interface Search {
   readonly scan: number;
   readonly cursor: string | undefined;
   readonly fits: (task: ListedTask) => boolean;
+  readonly where: (task: TaskInfo) => boolean;
   readonly fitsDamaged: (entry: DamagedEntry) => boolean;
 }
 
 /** @throws InvalidOptionError */
 export function toSearch(state: TaskState, options: SearchOptions): Search {
   requireObject(options, 'the options of a search', InvalidOptionError);
-  const known = [...CRITERIA, 'group', 'scan', 'cursor', 'newestFirst'];
-  rejectUnknownKeys(options, known, 'search option', InvalidOptionError);
-  const { type = '', id = '', payload = '', error = '', group, scan = DEFAULT_SCAN, cursor, newestFirst } = options;
+  rejectUnknownKeys(options, KNOWN, 'search option', InvalidOptionError);
+  const { type = '', id = '', payload = '', error = '', where, group } = options;
+  const { scan = DEFAULT_SCAN, cursor, newestFirst } = options;
   const given = CRITERIA.filter((name) => options[name] !== undefined);
   for (const name of given) requireNonBlank(options[name], name, InvalidOptionError);
-  if (given.length === 0) throw new InvalidOptionError(`nothing to search for; give one of ${CRITERIA.join(', ')}`);
+  if (where !== undefined) requireFunction(where, 'where', InvalidOptionError);
+  if (given.length === 0 && !where) {
+    throw new InvalidOptionError(`nothing to search for; give one of ${CRITERIA.join(', ')}, where`);
+  }
   if (cursor !== undefined) requireNonBlank(cursor, 'cursor', InvalidOptionError);
   return {
     place: { ...toPlace(state, group), ...toDirection(state, newestFirst) },
@@ -74,7 +81,8 @@ export function toSearch(state: TaskState, options: SearchOptions): Search {
       message.id.startsWith(id) &&
       message.payload.includes(payload) &&
       message.errorMsg.includes(error),
-    fitsDamaged: (entry) => given.length === 1 && id !== '' && entry.id.startsWith(id),
+    where: where ?? (() => true),
+    fitsDamaged: (entry) => given.length === 1 && !where && id !== '' && entry.id.startsWith(id),
   };
 }
 
@@ -82,7 +90,7 @@ export function toSearch(state: TaskState, options: SearchOptions): Search {
 export async function search(
   broker: InspectorBroker,
   queue: string,
-  { place, scan, fits, fitsDamaged, cursor }: Search,
+  { place, scan, fits, where, fitsDamaged, cursor }: Search,
   view: (task: ListedTask) => TaskInfo,
 ): Promise<SearchResult> {
   const found: { tasks: TaskInfo[]; damaged: DamagedEntry[] } = { tasks: [], damaged: [] };
@@ -91,7 +99,7 @@ export async function search(
   let next = cursor;
   do {
     const page = await broker.listTasks(queue, { ...place, size: Math.min(STEP, scan - scanned), cursor: next });
-    found.tasks.push(...page.tasks.filter(fits).map(view));
+    found.tasks.push(...page.tasks.filter(fits).map(view).filter(where));
     found.damaged.push(...page.damaged.filter(fitsDamaged));
     scanned += page.tasks.length + page.damaged.length;
     for (const { message, result } of page.tasks) bytes += message.payload.length + (result?.length ?? 0);

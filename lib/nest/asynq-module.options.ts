@@ -1,6 +1,7 @@
 import type { Provider } from '@nestjs/common';
 import type { ConnectionInput } from '../broker/redis/connection-options.js';
 import { InvalidOptionError } from '../errors.js';
+import { checkRedaction, type Redaction } from '../redaction/rules.js';
 import type { ServerOptions } from '../server/options.js';
 import type { PayloadCodec } from '../task/codec.js';
 import type { TaskOptions } from '../task/options.js';
@@ -45,6 +46,11 @@ export interface AsynqModuleOptions {
    */
   tracing?: boolean;
   /**
+   * What nobody gets to see of tasks: the errors of such tasks have no text in logs and spans, and the console of this connection hides
+   * fields and headers. What is stored stays as it is. Default: nothing is hidden.
+   */
+  redact?: Redaction;
+  /**
    * Adds what happens to tasks here to a stream in Redis that every process can follow (`AsynqTaskEvents.fleet`), in batches, a few times a
    * second. `true`: every attempt that is over, the newest 10,000. Default false.
    */
@@ -85,6 +91,7 @@ const KNOWN: readonly (keyof AsynqModuleOptions)[] = [
   'defaults',
   'keyPrefix',
   'tracing',
+  'redact',
   'eventStream',
 ];
 
@@ -110,6 +117,7 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
   if (typeof scheduler !== 'boolean') throw wrongOption('scheduler', scheduler, 'true or false');
   const { tracing } = options;
   if (tracing !== undefined && typeof tracing !== 'boolean') throw wrongOption('tracing', tracing, 'true or false');
+  if (options.redact !== undefined) checkRedaction(options.redact, 'AsynqModule option redact');
   resolveEventStream(options.eventStream);
   if (!POLICIES.includes(invalidPayload)) throw wrongOption('invalidPayload', invalidPayload, '"archive" or "retry"');
   return { ...options, server, autoStart, scheduler, invalidPayload, keyPrefix: checkKeyPrefix(keyPrefix) };

@@ -19,6 +19,7 @@ const entry = [
   'tracing',
   'tracing/opentelemetry',
   'streaming',
+  'redaction',
 ];
 
 /** Room → the rooms it may import, besides itself. */
@@ -27,9 +28,10 @@ export const ROOMS = {
   wire: ['leaf'],
   cron: ['leaf', 'wire'],
   task: ['leaf', 'wire'],
+  redaction: ['leaf'],
   events: core,
   tracing: [...core, 'events'],
-  'tracing/opentelemetry': [...core, 'events', 'tracing'],
+  'tracing/opentelemetry': [...core, 'events', 'tracing', 'redaction'],
   broker: core,
   'broker/redis': [...core, 'broker'],
   'broker/memory': [...core, 'broker'],
@@ -39,10 +41,10 @@ export const ROOMS = {
   inspector: [...core, 'broker'],
   limits: [...core, 'broker'],
   streaming: [...core, 'events', 'broker'],
-  telemetry: [...core, 'events'],
+  telemetry: [...core, 'events', 'redaction'],
   nest: [...entry, 'broker/redis', 'broker/memory'],
   testing: [...entry, 'broker/memory', 'nest'],
-  dashboard: [...core, 'broker', 'client', 'inspector', 'nest'],
+  dashboard: [...core, 'redaction', 'broker', 'client', 'inspector', 'nest'],
   // The page runs in a browser: it knows the console's HTTP interface and nothing of lib.
   'dashboard/web': [],
   metrics: ['leaf', 'events', 'inspector', 'server', 'nest'],

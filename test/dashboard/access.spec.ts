@@ -7,6 +7,7 @@ import './suite/attacks/access.js';
 import './suite/attacks/bodies.js';
 import './suite/attacks/cross-site.js';
 import './suite/attacks/every-route.js';
+import './suite/attacks/heavy-payloads.js';
 import './suite/attacks/oracles.js';
 import './suite/attacks/lengths.js';
 import './suite/attacks/paths.js';

@@ -23,8 +23,9 @@ export interface PayloadDecoder {
   decode(bytes: Buffer, task: DecodedTask): unknown;
 }
 
+/** A value, and who made it of the bytes. */
 export interface Decoded {
-  readonly decoder: string;
+  readonly decoder: PayloadDecoder;
   readonly value: unknown;
 }
 
@@ -32,6 +33,9 @@ const jsonDecoder: PayloadDecoder = {
   name: 'json',
   decode: (bytes) => (isUtf8(bytes) ? parseExactly(bytes.toString()) : undefined),
 };
+
+/** Whether it is the JSON decoder every console has, and not one of the application. */
+export const isOwnJson = (decoder: PayloadDecoder): boolean => decoder === jsonDecoder;
 
 /** @throws InvalidOptionError */
 export function checkDecoders(decoders: unknown): readonly PayloadDecoder[] {
@@ -55,7 +59,7 @@ export function decode(
   if (bytes === undefined || bytes.length === 0) return undefined;
   for (const decoder of decoders) {
     const value = attempt(decoder, bytes, task);
-    if (value !== undefined) return { decoder: decoder.name, value };
+    if (value !== undefined) return { decoder, value };
   }
   return undefined;
 }

@@ -1,6 +1,10 @@
-import { type Decoded, decode, type PayloadDecoder } from './decoders.js';
-import { type Hidden, hiddenOf, mask, REDACTED, type Redaction, scrub } from './redactor.js';
-import { printable } from './text.js';
+import { isUtf8 } from 'node:buffer';
+import type { FieldPaths } from '../../redaction/field-paths.js';
+import type { Hidden, Redactor } from '../../redaction/redactor.js';
+import { REDACTED } from '../../redaction/rules.js';
+import { type Decoded, decode, isOwnJson, type PayloadDecoder } from './decoders.js';
+import { hasFields, mask, showsAll } from './mask.js';
+import { beginning, printable } from './text.js';
 
 /** A task, or what else has a type and a payload: a worker, a periodic entry. */
 export interface Subject {
@@ -13,100 +17,204 @@ export interface Subject {
   readonly error?: string;
 }
 
-/** What of it may be seen. */
+/** What may be seen of a payload or a result. */
+export interface SeenBytes {
+  readonly text: string;
+  readonly decoded: { readonly decoder: string; readonly value: unknown } | undefined;
+  /** Whether the bytes themselves must not be shown, as something in them is hidden or could be. */
+  readonly isHidden: boolean;
+}
+
+/** What of a task may be seen. Whatever is said of it is said of this alone. */
 export interface Presented {
+  /** Whether something of it is hidden, or could be. */
   readonly redacted: boolean;
-  readonly payload: string;
-  readonly result: string;
+  readonly payload: SeenBytes;
+  readonly result: SeenBytes;
   readonly error: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly payloadDecoded: Decoded | undefined;
-  readonly resultDecoded: Decoded | undefined;
 }
 
 /** Larger ones are neither decoded nor sent as bytes. */
 export const LARGEST_SHOWN = 1_000_000;
+/** In lists, of which each reply has many, larger ones are judged by this much of their beginning, and not decoded. */
+export const LARGEST_LISTED = 16_384;
+
+/** Stands for what would have to be decoded to hide something in it, and is too large for that. */
+export const TOO_LARGE = '[too large to be shown with parts of it hidden]';
 
 export interface PresenterOptions {
-  readonly redact: Redaction;
+  readonly redactor: Redactor;
   readonly decoders: readonly PayloadDecoder[];
 }
 
-const NO_HEADERS = {};
+type Part = 'payload' | 'result';
 
-/** The one way by which payloads, results, errors and headers leave the server. */
+interface Look {
+  readonly subject: Subject;
+  readonly part: Part;
+  /** Whether it is for a row of a list. */
+  readonly isRow: boolean;
+}
+
+const mostOf = ({ isRow }: Look): number => (isRow ? LARGEST_LISTED : LARGEST_SHOWN);
+
+const NO_HEADERS = {};
+const NOTHING = { text: '', decoded: undefined };
+const hiddenAs = (text: string): SeenBytes => ({ text, decoded: undefined, isHidden: true });
+
+/**
+ * The one way by which payloads, results, errors and headers leave the server. What is hidden follows from rules, types and names,
+ * never from the values that are hidden: these have no part in any answer.
+ */
 export class Presenter {
   constructor(private readonly options: PresenterOptions) {}
 
-  isRedacted(task: { type: string; queue: string }): boolean {
-    return hiddenOf(this.options.redact, task) !== undefined;
+  /** All that may be seen of one task. */
+  present(subject: Subject): Presented {
+    return this.see(subject, false);
   }
 
-  /** @param decoded whether the decoded values are wanted, which lists do without */
-  present(subject: Subject, decoded: boolean): Presented {
-    const hidden = hiddenOf(this.options.redact, subject);
-    if (hidden) return this.presentRedacted(subject, hidden);
-    const { payload, result, error = '', headers = NO_HEADERS } = subject;
+  /** As a row of a list shows it: without decoded values, and at most the beginning of large payloads and results. */
+  presentRow(subject: Subject): Presented {
+    return this.see(subject, true);
+  }
+
+  presentPayload(subject: Subject): SeenBytes {
+    return this.presentPart(subject, 'payload');
+  }
+
+  /** Whether the bytes as they are must not leave the server. */
+  hidesBytes(subject: Subject, part: Part): boolean {
+    return this.presentPart(subject, part).isHidden;
+  }
+
+  presentError({ error = '', ...task }: Pick<Subject, 'type' | 'queue' | 'error'>): string {
+    return error !== '' && this.hiddenOf(task)?.errors ? REDACTED : error;
+  }
+
+  hidesHeader(task: { type: string; queue: string }, name: string): boolean {
+    return this.hiddenOf(task)?.hidesHeader(name) ?? false;
+  }
+
+  /**
+   * Whether somebody may learn that other tasks have the same payload. Headers can have another decoder read it, or none; so where
+   * the application has decoders, it must be JSON.
+   */
+  mayBeCompared(subject: Subject): boolean {
+    const hidden = this.hiddenOf(subject);
+    if (!hidden?.fields) return true;
+    if (this.hidesBytes(subject, 'payload')) return false;
+    return this.hasOnlyJson || subject.payload.length === 0 || this.isJson(subject);
+  }
+
+  /** Whether a copy of the payload under another type, queue or headers would show no more of it. */
+  hidesInCopy(subject: Subject, copy: Omit<Subject, 'payload'>): boolean {
+    const [before, after] = [this.hiddenOf(subject), this.hiddenOf(copy)];
+    if (!before?.fields) return true;
+    if (!after?.coversFieldsOf(before)) return false;
+    const { fields } = before;
+    return (
+      fields === 'all' ||
+      after.fields === 'all' ||
+      this.hasOnlyJson ||
+      this.readsAlike(subject, { ...subject, ...copy }, fields)
+    );
+  }
+
+  private presentPart(subject: Subject, part: Part): SeenBytes {
+    return this.seeBytes(subject[part], this.hiddenOf(subject), { subject, part, isRow: false });
+  }
+
+  private hiddenOf(task: { type: string; queue: string }): Hidden | undefined {
+    return this.options.redactor.of(task);
+  }
+
+  private get hasOnlyJson(): boolean {
+    return this.options.decoders.every(isOwnJson);
+  }
+
+  private isJson(subject: Subject): boolean {
+    const decoded = this.decode(subject.payload, { subject, part: 'payload', isRow: false });
+    return decoded !== undefined && isOwnJson(decoded.decoder);
+  }
+
+  /** Decoders may go by type, queue and headers: one that knows no fields would show all of it. */
+  private readsAlike(subject: Subject, copy: Subject, fields: FieldPaths): boolean {
+    const [before, after] = [subject, copy].map((one) => {
+      const decoded = this.decode(one.payload, { subject: one, part: 'payload', isRow: false });
+      return decoded && JSON.stringify([decoded.decoder.name, mask(decoded.value, fields.start)]);
+    });
+    return before === after;
+  }
+
+  private see(subject: Subject, isRow: boolean): Presented {
+    const hidden = this.hiddenOf(subject);
+    const payload = this.seeBytes(subject.payload, hidden, { subject, part: 'payload', isRow });
+    const result = this.seeBytes(subject.result, hidden, { subject, part: 'result', isRow });
+    const { headers = NO_HEADERS, error = '' } = subject;
+    const seen = maskHeaders(headers, hidden);
     return {
-      ...{ redacted: false, error, headers },
-      payload: printable(payload),
-      result: printable(result),
-      payloadDecoded: decoded ? this.decode(payload, subject, 'payload') : undefined,
-      resultDecoded: decoded ? this.decode(result, subject, 'result') : undefined,
+      ...{ payload, result, headers: seen },
+      redacted: hidden?.isStated === true || payload.isHidden || result.isHidden || seen !== headers,
+      error: error !== '' && hidden?.errors ? REDACTED : error,
     };
   }
 
-  /** What cannot be decoded is hidden altogether: nobody can tell where in it the fields are. So is the error of such a task. */
-  private presentRedacted(subject: Subject, hidden: Hidden): Presented {
-    const secrets = new Set<string>();
-    const payload = this.redact(subject.payload, subject, 'payload', hidden, secrets);
-    const result = this.redact(subject.result, subject, 'result', hidden, secrets);
-    const headers = maskHeaders(subject.headers ?? NO_HEADERS, hidden, secrets);
-    const opaque = payload === 'opaque' || result === 'opaque';
-    return {
-      redacted: true,
-      payload: textOf(payload),
-      result: textOf(result),
-      error: opaque && subject.error ? REDACTED : scrub(subject.error ?? '', secrets),
-      headers,
-      payloadDecoded: typeof payload === 'object' ? payload : undefined,
-      resultDecoded: typeof result === 'object' ? result : undefined,
-    };
+  private seeBytes(bytes: Buffer | undefined, hidden: Hidden | undefined, look: Look): SeenBytes {
+    if (bytes === undefined || bytes.length === 0) return { ...NOTHING, isHidden: hidden?.isStrict === true };
+    if (!hidden?.fields) return this.seeAll(bytes, look);
+    if (hidden.fields === 'all') return hiddenAs(REDACTED);
+    return hidden.isStrict ? this.seeStrictly(bytes, hidden.fields, look) : this.seeByName(bytes, hidden.fields, look);
   }
 
-  private redact(
-    bytes: Buffer | undefined,
-    subject: Subject,
-    part: 'payload' | 'result',
-    hidden: Hidden,
-    secrets: Set<string>,
-  ): Decoded | 'opaque' | undefined {
-    if (bytes === undefined || bytes.length === 0) return undefined;
-    const decoded = this.decode(bytes, subject, part);
-    // In a bare text there are no fields: it may be JSON once more, or the secret itself.
-    if (!decoded || (hidden.paths !== undefined && typeof decoded.value === 'string')) return 'opaque';
-    if (hidden.paths === undefined) secrets.add(bytes.toString());
-    return { decoder: decoded.decoder, value: mask(decoded.value, hidden, secrets) };
+  private seeAll(bytes: Buffer, look: Look): SeenBytes {
+    if (look.isRow) return { text: printable(beginning(bytes, LARGEST_LISTED)), decoded: undefined, isHidden: false };
+    return { text: printable(bytes), decoded: shown(this.decode(bytes, look)), isHidden: false };
   }
 
-  private decode(bytes: Buffer | undefined, subject: Subject, part: 'payload' | 'result'): Decoded | undefined {
-    if (bytes === undefined || bytes.length > LARGEST_SHOWN) return undefined;
-    const { type, queue, headers = NO_HEADERS } = subject;
-    return decode(this.options.decoders, bytes, { type, queue, headers, part });
+  /** What cannot be decoded, or has no fields, is hidden altogether: nobody can tell what of it was meant. */
+  private seeStrictly(bytes: Buffer, fields: FieldPaths, look: Look): SeenBytes {
+    if (bytes.length > mostOf(look)) return hiddenAs(TOO_LARGE);
+    const decoded = this.decode(bytes, look);
+    if (!decoded || !hasFields(decoded.value)) return hiddenAs(REDACTED);
+    return showMasked({ ...decoded, value: mask(decoded.value, fields.start) });
+  }
+
+  /** By default only what is called like a secret is hidden. The bytes are shown where no such name is in them. */
+  private seeByName(bytes: Buffer, fields: FieldPaths, look: Look): SeenBytes {
+    const seen = look.isRow ? beginning(bytes, LARGEST_LISTED) : bytes;
+    const text = isUtf8(seen) ? seen.toString() : seen.toString('latin1');
+    const isNamed = fields.mayBeIn(text);
+    if (!isNamed && this.hasOnlyJson) return this.seeAll(bytes, look);
+    if (bytes.length > mostOf(look)) return isNamed || !isUtf8(seen) ? hiddenAs(TOO_LARGE) : this.seeAll(bytes, look);
+    const decoded = this.decode(bytes, look);
+    if (!decoded) return isNamed ? hiddenAs(REDACTED) : this.seeAll(bytes, look);
+    const value = mask(decoded.value, fields.start);
+    const isWhole = isOwnJson(decoded.decoder) ? showsAll(text, decoded.value) : !isNamed;
+    if (value !== decoded.value || !isWhole) return showMasked({ ...decoded, value });
+    return { text: printable(bytes), decoded: shown(decoded), isHidden: false };
+  }
+
+  private decode(bytes: Buffer, look: Look): Decoded | undefined {
+    if (bytes.length > mostOf(look)) return undefined;
+    const { type, queue, headers = NO_HEADERS } = look.subject;
+    return decode(this.options.decoders, bytes, { type, queue, headers, part: look.part });
   }
 }
 
-function textOf(redacted: Decoded | 'opaque' | undefined): string {
-  if (redacted === undefined) return '';
-  if (redacted === 'opaque') return REDACTED;
-  return typeof redacted.value === 'string' ? redacted.value : JSON.stringify(redacted.value);
-}
+const shown = (decoded: Decoded | undefined): SeenBytes['decoded'] =>
+  decoded && { decoder: decoded.decoder.name, value: decoded.value };
 
-function maskHeaders(headers: Readonly<Record<string, string>>, hidden: Hidden, secrets: Set<string>) {
-  const entries = Object.entries(headers).map(([name, value]) => {
-    if (!hidden.headers.has(name.toLowerCase())) return [name, value] as const;
-    if (value.length > 2) secrets.add(value);
-    return [name, REDACTED] as const;
-  });
-  return Object.fromEntries(entries);
+const showMasked = (decoded: Decoded): SeenBytes => ({
+  text: JSON.stringify(decoded.value),
+  decoded: shown(decoded),
+  isHidden: true,
+});
+
+/** The headers themselves where none is hidden. */
+function maskHeaders(headers: Readonly<Record<string, string>>, hidden: Hidden | undefined) {
+  const names = Object.keys(headers);
+  if (!hidden || !names.some((name) => hidden.hidesHeader(name))) return headers;
+  return Object.fromEntries(names.map((name) => [name, hidden.hidesHeader(name) ? REDACTED : headers[name]!]));
 }

@@ -10,6 +10,15 @@ export function printable(bytes: Buffer | undefined): string {
   return /[^ ]/.test(text) && !UNPRINTABLE.test(text) ? text : 'non-printable bytes';
 }
 
+/** The first `most` bytes, fewer where they would end within a character. */
+export function beginning(bytes: Buffer, most: number): Buffer {
+  if (bytes.length <= most) return bytes;
+  let end = most;
+  // At most three bytes follow the first one of a character.
+  while (end > most - 3 && (bytes[end]! & 0xc0) === 0x80) end--;
+  return bytes.subarray(0, end);
+}
+
 /** The first `most` characters (code points), with an ellipsis where something was left out. */
 export function cut(text: string, most: number): { text: string; cut: boolean } {
   if (text.length <= most) return { text, cut: false };

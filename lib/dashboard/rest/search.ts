@@ -16,6 +16,8 @@ const STEP = 500;
 /** Tasks and characters after which an answer is sent, and its cursor goes on. */
 const MOST_TASKS = 1_000;
 const MOST_TEXT = 2_000_000;
+/** Bytes of payloads after which a search by payload ends, and its cursor goes on: they are decoded to see what may be seen. */
+const MOST_LOOKED_INTO = 8 * 1024 * 1024;
 
 type ListedTask = ReturnType<typeof showListed>;
 
@@ -43,12 +45,13 @@ export async function search(dashboard: Dashboard, state: TaskState, call: Call,
   const { group } = placeOf(state, call);
   const answer: Answer = { tasks: [], damaged: [], scanned: 0, next_cursor: given(query, 'cursor') ?? null };
   let text = 0;
+  const looked = { bytes: 0 };
+  const where = { type: criteria.type, id: criteria.id, where: visibly(dashboard, criteria, looked) };
   do {
     const step = Math.min(STEP, scan - answer.scanned);
-    const options = { ...criteria, scan: step, cursor: answer.next_cursor ?? undefined, group, ...orderOf(query) };
+    const options = { ...where, scan: step, cursor: answer.next_cursor ?? undefined, group, ...orderOf(query) };
     const found = await dashboard.inspector.searchTasks(params.queue!, state, options);
-    const seen = found.tasks.filter((task) => maySayIt(dashboard, task, criteria));
-    const shown = seen.map((task) => showListed(dashboard, task, workers));
+    const shown = found.tasks.map((task) => showListed(dashboard, task, workers));
     answer.tasks.push(...shown);
     answer.damaged.push(...found.damaged.map(showDamaged));
     for (const task of shown) text += lengthOf(task);
@@ -58,7 +61,8 @@ export async function search(dashboard: Dashboard, state: TaskState, call: Call,
     answer.next_cursor !== null &&
     answer.scanned < scan &&
     answer.tasks.length < MOST_TASKS &&
-    text < MOST_TEXT
+    text < MOST_TEXT &&
+    looked.bytes < MOST_LOOKED_INTO
   );
   return answer;
 }
@@ -67,9 +71,23 @@ const lengthOf = (task: ListedTask): number => JSON.stringify(task).length;
 
 export const showDamaged = ({ id, error }: DamagedEntry) => ({ id, error: error.message });
 
-/** Whether what was searched for can be seen, too: a search must not tell what redaction hides. */
-function maySayIt({ presenter }: Dashboard, task: TaskInfo, { payload, error }: Criteria): boolean {
-  if ((payload === undefined && error === undefined) || !presenter.isRedacted(task)) return true;
-  const seen = presenter.present({ ...task, error: task.lastErr }, false);
-  return seen.payload.includes(payload ?? '') && seen.error.includes(error ?? '');
+/**
+ * Whether what is searched for can be seen. What is hidden is not looked at, so that neither what a search finds nor how long it takes says
+ * anything of it. `undefined` where it is not about payloads and errors.
+ *
+ * @param looked counts what was looked into
+ */
+function visibly(
+  { presenter }: Dashboard,
+  { payload, error }: Criteria,
+  looked: { bytes: number },
+): ((task: TaskInfo) => boolean) | undefined {
+  if (payload === undefined && error === undefined) return undefined;
+  return (task) => {
+    if (error !== undefined && !presenter.presentError({ ...task, error: task.lastErr }).includes(error)) return false;
+    if (payload === undefined) return true;
+    looked.bytes += task.payload.length;
+    const { isHidden, text } = presenter.presentPayload(task);
+    return isHidden ? text.includes(payload) : task.payload.includes(payload);
+  };
 }

@@ -25,6 +25,7 @@ describe('redaction', () => {
         { type: 'user:', fields: ['password', 'card.number', 'items.pin', '**.token'], headers: ['Authorization'] },
         { type: 'order:', fields: ['customer'] },
         { type: 'medical:' },
+        { type: 'signed:', headers: ['signature'], errors: 'show' },
       ],
     });
     broker = web.broker as InMemoryBroker;
@@ -35,9 +36,19 @@ describe('redaction', () => {
       request({ id: 'user', type: 'user:created', payload, headers, retention: 3600 }),
       request({ id: 'done', type: 'user:created', payload, headers, retention: 3600 }),
       request({ id: 'opaque', type: 'order:new', payload: Buffer.from([0xff, 1]) }),
-      request({ id: 'medical', type: 'medical:record', payload: Buffer.from('{"diagnosis":"secret illness"}') }),
+      request({
+        ...{ id: 'medical', type: 'medical:record', headers: { trace: '1' } },
+        payload: Buffer.from('{"diagnosis":"secret illness"}'),
+      }),
       request({ id: 'order', type: 'order:new', payload: order('Zoë', 5) }),
-      request({ id: 'plain', type: 'email', payload }),
+      request({ id: 'plain', type: 'email', payload: Buffer.from('{"pin": "pin-three"}') }),
+      request({ id: 'guess', type: 'email', payload, headers: { Set_Cookie: 'Bearer abc' } }),
+      request({
+        id: 'signed',
+        type: 'signed:x',
+        payload: Buffer.from('{ "a": 1 }'),
+        headers: { Signature: 'Bearer abc' },
+      }),
       request({ id: 'twice', type: 'user:created', payload: Buffer.from(JSON.stringify('{"password":"hunter2"}')) }),
     ]);
     const { tasks } = await broker.exchange('default', { settle: [], take: 4 });
@@ -99,7 +110,7 @@ describe('redaction', () => {
       },
     });
     expect(JSON.parse(shown.payload)).toEqual(shown.payload_decoded!.value);
-    expect(await show('plain')).toMatchObject({ redacted: false, payload: expect.stringContaining('hunter2') });
+    expect(await show('plain')).toMatchObject({ redacted: false, payload: '{"pin": "pin-three"}' });
   });
 
   it.each([
@@ -119,19 +130,37 @@ describe('redaction', () => {
     expect(text).toContain('[redacted]');
   });
 
-  it('hides what cannot be decoded, and the error of such a task, altogether', async () => {
-    expect(await show('opaque')).toMatchObject({
-      payload: '[redacted]',
-      payload_decoded: null,
-      error_message: '[redacted]',
+  it('hides by default what is called like a secret, in every task, and leaves all other bytes', async () => {
+    const guess = await show('guess');
+    expect(guess).toMatchObject({ redacted: true, payload_base64: null, headers: { Set_Cookie: '[redacted]' } });
+    expect(guess.payload_decoded!.value).toMatchObject({
+      ...{ name: 'Ann', Password: '[redacted]', card: secret.card },
+      deep: [{ a: { token: '[redacted]' } }],
     });
-    expect(await show('medical')).toMatchObject({ payload: '[redacted]', payload_base64: null });
+    expect(guess.actions).not.toContain('edit');
+    const plain = await show('plain');
+    expect(plain).toMatchObject({ payload_base64: Buffer.from('{"pin": "pin-three"}').toString('base64') });
+    expect(plain.actions).toContain('edit');
+  });
+
+  it('hides headers by themselves, and leaves the payload its bytes', async () => {
+    const signed = await show('signed');
+    expect(signed).toMatchObject({ redacted: true, payload: '{ "a": 1 }', headers: { Signature: '[redacted]' } });
+    expect(signed.payload_base64).not.toBeNull();
+  });
+
+  it('hides what cannot be decoded altogether, and of what is wholly hidden the keys and headers, too', async () => {
+    expect(await show('opaque')).toMatchObject({ payload: '[redacted]', payload_decoded: null });
+    const { payload, payload_base64, payload_decoded, headers } = await show('medical');
+    expect([payload, payload_base64, payload_decoded]).toEqual(['[redacted]', null, null]);
+    expect(headers).toEqual({ trace: '[redacted]' });
     expect(await show('order')).toMatchObject({ payload_decoded: { value: { customer: '[redacted]', cents: 5 } } });
   });
 
-  it('keeps what an error says besides secrets', async () => {
-    expect((await show('user')).error_message).toBe('cannot log in [redacted]: [redacted] "[redacted]" at [redacted]');
-    expect((await show('medical')).error_message).toBe('no bed for [redacted] nor a [redacted]');
+  it('hides errors whole, whatever they say, and shows the rest of results', async () => {
+    for (const id of ['user', 'medical', 'opaque']) expect((await show(id)).error_message).toBe('[redacted]');
+    const { failures } = await web.get<{ failures: { error: string; match: string }[] }>('queues/default/failures');
+    expect(new Set(failures.map(({ error, match }) => error + match))).toEqual(new Set(['[redacted]']));
     expect(await show('done')).toMatchObject({
       result: '{"token":"[redacted]","ok":1}',
       result_decoded: { decoder: 'json' },
@@ -143,9 +172,9 @@ describe('redaction', () => {
       (await web.get<{ tasks: { id: string }[] }>(`queues/default/archived_tasks?${query}`)).tasks.map(({ id }) => id);
     expect(await found('payload=hunter')).toEqual([]);
     expect(await found('error=hunter')).toEqual([]);
-    expect(await found('payload=%5Bredacted')).toEqual([]);
     expect(await found('payload=Ann')).toEqual(['user']);
-    expect(await found('error=cannot&type=user:')).toEqual(['user']);
+    expect(await found('payload=%22Password%22:%22%5Bredacted')).toEqual(['user']);
+    expect(await found('error=cannot&type=user:')).toEqual([]);
     expect(await found('type=medical:')).toEqual(['medical']);
   });
 
@@ -163,23 +192,50 @@ describe('redaction', () => {
     expect(copy!.message.headers).toEqual(original!.message.headers);
   });
 
-  it('can be a function, which hides everything when it fails', async () => {
+  it('can be a function: of paths, parts, or everything; of everything also when it fails', async () => {
+    const answers: Record<string, unknown> = {
+      ...{ some: ['a'], all: true, none: false, nothing: undefined, odd: 'a' },
+      parts: { fields: ['a'], headers: ['x'], errors: 'show' },
+      mistyped: { field: ['a'] },
+    };
     const redact = ({ type }: { type: string }) => {
       if (type === 'fails') throw new Error('no rule');
-      return type === 'some' ? ['a'] : type === 'all';
+      if (type === 'late') return Promise.reject(new Error('no rule')) as never;
+      return answers[type] as boolean;
     };
     const other = await startConsole({ access: 'view', redact });
-    const payloads: Record<string, string> = {};
-    for (const type of ['fails', 'some', 'all', 'none']) {
-      await other.client.enqueue(type, { a: 'first', b: 'second' }, { taskId: type });
-      payloads[type] = (await other.get<Shown>(`queues/default/tasks/${type}`)).payload;
+    const seen: Record<string, unknown> = {};
+    for (const type of ['fails', 'late', ...Object.keys(answers)]) {
+      await other.client.enqueue(type, { a: 'first', b: 'second' }, { taskId: type, headers: { x: '1', y: '2' } });
+      const { payload, headers } = await other.get<Shown>(`queues/default/tasks/${type}`);
+      seen[type] = { payload, ...headers };
     }
     await other.close();
-    expect(payloads).toEqual({
-      fails: '[redacted]',
-      some: '{"a":"[redacted]","b":"second"}',
-      all: '[redacted]',
-      none: '{"a":"first","b":"second"}',
+    const everything = { payload: '[redacted]', x: '[redacted]', y: '[redacted]' };
+    const plain = { payload: '{"a":"first","b":"second"}', x: '1', y: '2' };
+    const some = { ...plain, payload: '{"a":"[redacted]","b":"second"}' };
+    expect(seen).toEqual({
+      ...{ fails: everything, all: everything, odd: everything, late: everything, mistyped: everything },
+      ...{ none: plain, nothing: plain, some, parts: { ...some, x: '[redacted]' } },
     });
+  });
+
+  it('leaves everything as it is where the default is turned off, and takes over the rules of the connection', async () => {
+    const redact = [{ type: 'a', fields: ['a'] }];
+    const other = await startConsole(
+      { access: 'view', defaultRedaction: false, redact: [{ type: 'b', fields: ['b'] }] },
+      { asynq: { redact } },
+    );
+    const shown: string[] = [];
+    for (const type of ['a', 'b', 'c']) {
+      await other.client.enqueue(type, { a: 1, b: 2, password: 3 }, { taskId: type });
+      shown.push((await other.get<Shown>(`queues/default/tasks/${type}`)).payload);
+    }
+    await other.close();
+    expect(shown).toEqual([
+      '{"a":"[redacted]","b":2,"password":3}',
+      '{"a":1,"b":"[redacted]","password":3}',
+      '{"a":1,"b":2,"password":3}',
+    ]);
   });
 });

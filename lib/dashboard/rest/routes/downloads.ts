@@ -1,17 +1,18 @@
 import { TaskNotFoundError } from '../../../errors.js';
 import type { Dashboard } from '../../dashboard.js';
+import type { Subject } from '../../payload/presenter.js';
 import { ApiError } from '../api-error.js';
 import { type Attachment, nameOf } from '../attachment.js';
 import type { Call, Route } from '../route.js';
-import { findEntry, queueOf } from './entries.js';
+import { findEntry, subjectOf } from './entries.js';
 
 /* What is too large to be shown, or is no text, byte by byte. */
 
 type Part = 'payload' | 'result';
 
-/** Before anything else: whether a hidden payload is empty, say, is nobody's business. @throws ApiError */
-function refuseHidden({ presenter }: Dashboard, task: { type: string; queue: string }, part: Part): void {
-  if (!presenter.isRedacted(task)) return;
+/** @throws ApiError */
+function refuseHidden({ presenter }: Dashboard, task: Subject, part: Part): void {
+  if (!presenter.hidesBytes(task, part)) return;
   throw new ApiError('FORBIDDEN', `the ${part} of "${task.type}" is redacted; what may be seen of it is not in a file`);
 }
 
@@ -30,7 +31,7 @@ const ofTask =
 
 async function ofEntry(dashboard: Dashboard, call: Call): Promise<Attachment> {
   const entry = await findEntry(dashboard, call);
-  refuseHidden(dashboard, { type: entry.taskType, queue: queueOf(entry) }, 'payload');
+  refuseHidden(dashboard, subjectOf(entry), 'payload');
   return { bytes: entry.taskPayload, name: nameOf(`${entry.taskType}-payload`, entry.taskPayload) };
 }
 

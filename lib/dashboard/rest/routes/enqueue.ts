@@ -6,7 +6,7 @@ import type { Dashboard } from '../../dashboard.js';
 import type { DashboardRole } from '../../permissions.js';
 import { ApiError } from '../api-error.js';
 import { requireRoomForOneMore } from '../archive-room.js';
-import { refuseLock, requireAsHidden, restoreHeaders } from '../copies.js';
+import { headersOf, refuseLock, requireAsHidden } from '../copies.js';
 import { encodePayload, type PayloadBody, PAYLOAD_FIELDS, readPayload, sha256 } from '../payload-body.js';
 import type { Call, Route } from '../route.js';
 import { amount, choice, ref, text, time } from '../schema.js';
@@ -29,9 +29,18 @@ async function enqueue(dashboard: Dashboard, { params, body, role, permissions }
   const given = body as TaskBody & { type: string };
   const options = { ...readOptions(given), queue: params.queue! };
   const payload = readPayload(given, dashboard.codec);
-  refuseLock(dashboard.presenter, { type: given.type, queue: params.queue! }, given.unique_seconds);
+  if (mayLock(dashboard, given)) {
+    const subject = { type: given.type, queue: params.queue!, headers: given.headers, payload: bytesOf(payload) };
+    refuseLock(dashboard.presenter, subject, given.unique_seconds);
+  }
   return showTask(dashboard, await put(dashboard, role, { type: given.type, payload, options }), permissions);
 }
+
+/** Whether the task would take a lock: asked for, or by default. */
+const mayLock = ({ uniqueByDefault }: Dashboard, { unique_seconds }: TaskBody): boolean =>
+  unique_seconds === undefined ? uniqueByDefault : unique_seconds !== 0;
+
+const bytesOf = (payload: NewTask['payload']): Buffer => Buffer.from((payload && encodePayload(payload)) ?? []);
 
 async function find({ inspector }: Dashboard, { params }: Call): Promise<TaskInfo> {
   const task = await inspector.getTaskInfo(params.queue!, params.id!);
@@ -44,10 +53,13 @@ async function clone(dashboard: Dashboard, call: Call) {
   const { presenter, codec, now } = dashboard;
   const task = await find(dashboard, call);
   const { queue = task.queue, type = task.type, ...changes } = (call.body ?? {}) as TaskBody & { queue?: string };
-  const headers = restoreHeaders(presenter, task, changes.headers);
+  const { headers, ownHeaders } = headersOf(presenter, task, changes.headers);
   const payload = readPayload(changes, codec);
-  requireAsHidden(presenter, task, { type, queue, headers, samePayload: payload === undefined });
-  refuseLock(presenter, { type, queue }, changes.unique_seconds);
+  requireAsHidden(presenter, task, { type, queue, headers, ownHeaders, samePayload: payload === undefined });
+  if (mayLock(dashboard, changes)) {
+    const subject = { type, queue, headers, payload: payload ? bytesOf(payload) : task.payload };
+    refuseLock(presenter, subject, changes.unique_seconds);
+  }
   const copied = { value: task.payload.length > 0 ? task.payload : undefined, codec: bytesCodec };
   const options = overlay({ ...optionsOf(task, now), queue }, { ...readOptions(changes), headers });
   const made = await put(dashboard, call.permissions.roleIn(queue)!, { type, payload: payload ?? copied, options });
@@ -71,7 +83,7 @@ async function editPayload(dashboard: Dashboard, call: Call): Promise<void> {
   const { replaces, ...given } = call.body as PayloadBody & { replaces: string };
   const payload = readPayload(given, dashboard.codec);
   if (!payload) throw new ApiError('BAD_REQUEST', `give one of ${Object.keys(PAYLOAD_FIELDS).join(', ')}`);
-  if (dashboard.presenter.isRedacted(task)) {
+  if (dashboard.presenter.hidesBytes(task, 'payload')) {
     throw new ApiError(
       'FORBIDDEN',
       `the payload of "${task.type}" is redacted, and what cannot be seen cannot be edited`,

@@ -2,9 +2,9 @@ import type { PeriodicEntry } from '../../../inspector/periodic-entries.js';
 import { bytesCodec } from '../../../task/codec.js';
 import { goUnquote } from '../../../wire/go-quote.js';
 import { formatOption, parseOption } from '../../../wire/options.js';
+import { REDACTED } from '../../../redaction/rules.js';
 import type { Dashboard } from '../../dashboard.js';
-import { LARGEST_SHOWN } from '../../payload/presenter.js';
-import { REDACTED } from '../../payload/redactor.js';
+import { LARGEST_SHOWN, type Subject } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';
 import { ApiError } from '../api-error.js';
 import { requireRoomForOneMore } from '../archive-room.js';
@@ -19,7 +19,7 @@ const ENTRY: Readonly<Record<string, Schema>> = {
   ...{ id: text(), spec: text(), task_type: text(), task_payload: text(), queue: text() },
   payload_cut: flag('whether the text was cut'),
   payload_size: count('bytes'),
-  redacted: flag('whether some of the payload is hidden'),
+  redacted: flag('whether something of payload or headers is hidden, or could be'),
   options: listOf(text('as asynq spells it: `MaxRetry(5)`')),
   next_enqueue_at: time(),
   prev_enqueue_at: orNull(time('null: not yet')),
@@ -30,8 +30,9 @@ export const entrySchemas = {
   EntryWithPayload: shape({
     ...ENTRY,
     task_payload: text('whole, unless it is too large'),
-    payload_base64: orNull(text('null when redacted or too large')),
+    payload_base64: orNull(text('null when something of the payload is hidden, or could be, and when it is too large')),
     payload_decoded: DECODED,
+    payload_redacted: flag('whether something of the payload is hidden, or could be'),
     payload_too_large: flag('it has more than 1,000,000 bytes: its text is cut, and nothing else of it is shown'),
   }),
   EnqueueEvent: shape({ task_id: text(), enqueued_at: time() }),
@@ -48,27 +49,36 @@ async function visibleEntries({ inspector }: Dashboard, { permissions }: Call): 
 
 export const queueOf = ({ taskOptions }: PeriodicEntry): string => taskOptions.queue ?? 'default';
 
+export const subjectOf = (entry: PeriodicEntry): Subject => ({
+  ...{ type: entry.taskType, queue: queueOf(entry), payload: entry.taskPayload },
+  headers: entry.taskOptions.headers,
+});
+
 function showEntry({ presenter, settings }: Dashboard, entry: PeriodicEntry) {
-  const { taskType: type, taskPayload: payload, taskOptions } = entry;
-  const seen = presenter.present({ type, queue: queueOf(entry), payload, headers: taskOptions.headers }, false);
-  const shown = cut(seen.payload, settings.maxPayloadLength);
+  const { taskType: type, taskPayload: payload } = entry;
+  const seen = presenter.presentRow(subjectOf(entry));
+  const shown = cut(seen.payload.text, settings.maxPayloadLength);
   return {
     ...{ id: entry.id, spec: entry.spec, task_type: type, queue: queueOf(entry) },
     task_payload: shown.text,
     payload_cut: shown.cut,
     payload_size: payload.length,
     redacted: seen.redacted,
-    options: entry.options.map((option) => withoutSecret(option, seen.headers)),
+    options: entry.options.map((option) =>
+      withoutSecret(option, (name) => presenter.hidesHeader({ type, queue: queueOf(entry) }, name)),
+    ),
     next_enqueue_at: goTime(entry.nextEnqueueAt),
     prev_enqueue_at: timeOrNull(entry.prevEnqueueAt),
   };
 }
 
-/** Headers are among the options. */
-function withoutSecret(option: string, headers: Readonly<Record<string, string>>): string {
+/** Headers are among the options; of one that cannot be read nobody knows which it is. */
+function withoutSecret(option: string, isHidden: (header: string) => boolean): string {
+  if (!/^\s*Header\b/i.test(option)) return option;
   const parsed = parseOption(option);
-  if (parsed?.name !== 'Header' || headers[parsed.value[0]] !== REDACTED) return option;
-  return formatOption({ name: 'Header', value: [parsed.value[0], REDACTED] });
+  if (parsed?.name !== 'Header') return REDACTED;
+  const [name] = parsed.value;
+  return isHidden(name) ? formatOption({ name: 'Header', value: [name, REDACTED] }) : option;
 }
 
 /** The entry that the path names. @throws ApiError when no scheduler that runs has it, or its queue is not to be seen */
@@ -82,17 +92,15 @@ export async function findEntry(dashboard: Dashboard, call: Call): Promise<Perio
 /** One entry with its payload, as a task is shown. */
 async function show(dashboard: Dashboard, call: Call) {
   const entry = await findEntry(dashboard, call);
-  const { taskType: type, taskPayload: payload, taskOptions } = entry;
-  const seen = dashboard.presenter.present(
-    { type, queue: queueOf(entry), payload, headers: taskOptions.headers },
-    true,
-  );
+  const { taskPayload: payload } = entry;
+  const seen = dashboard.presenter.present(subjectOf(entry)).payload;
   const tooLarge = payload.length > LARGEST_SHOWN;
   return {
     ...showEntry(dashboard, entry),
-    ...(!tooLarge && { task_payload: seen.payload, payload_cut: false }),
-    payload_base64: seen.redacted || tooLarge ? null : payload.toString('base64'),
-    payload_decoded: seen.payloadDecoded ?? null,
+    ...(!tooLarge && { task_payload: seen.text, payload_cut: false }),
+    payload_base64: seen.isHidden || tooLarge ? null : payload.toString('base64'),
+    payload_decoded: seen.decoded ?? null,
+    payload_redacted: seen.isHidden,
     payload_too_large: tooLarge,
   };
 }

@@ -45,7 +45,7 @@ const newestArchived = async ({ inspector }: Dashboard, queue: string): Promise<
 
 const toFailed = ({ presenter }: Dashboard, task: TaskInfo): FailedTask => ({
   ...{ id: task.id, type: task.type, state: task.state === 'archived' ? 'archived' : 'retry' },
-  error: presenter.present(toSubject(task), false).error,
+  error: presenter.presentError(toSubject(task)),
   failedAt: task.lastFailedAt,
 });
 

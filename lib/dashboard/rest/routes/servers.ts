@@ -62,10 +62,10 @@ const showServer = (dashboard: Dashboard, server: RunningServer) => ({
 
 function showWorker({ presenter, settings }: Dashboard, worker: RunningTask) {
   const { taskId, taskType, taskPayload, queue } = worker;
-  const { payload } = presenter.present({ type: taskType, queue, payload: taskPayload }, false);
+  const { payload } = presenter.presentRow({ type: taskType, queue, payload: taskPayload });
   return {
     ...{ task_id: taskId, queue, task_type: taskType },
-    task_payload: cut(payload, settings.maxPayloadLength).text,
+    task_payload: cut(payload.text, settings.maxPayloadLength).text,
     start_time: goTime(worker.startedAt),
     deadline: goTime(worker.deadline),
   };

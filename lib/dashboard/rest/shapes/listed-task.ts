@@ -1,6 +1,7 @@
 import type { RunningServer, RunningTask } from '../../../inspector/views.js';
 import type { TaskInfo } from '../../../task/info.js';
 import type { Dashboard } from '../../dashboard.js';
+import { LARGEST_LISTED } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';
 import { amount, count, flag, mapOf, orNull, type Schema, shape, text, time } from '../schema.js';
 import { goTime, timeOrNull } from './times.js';
@@ -21,10 +22,12 @@ export const listedTaskSchemas = {
   ListedTask: shape(
     {
       ...{ id: text(), type: text(), queue: text(), state: text() },
-      payload: text('the text it is, cut, or `non-printable bytes`'),
+      payload: text(
+        'the text it is, cut, or `non-printable bytes`; more than 16,384 bytes are judged by their beginning',
+      ),
       payload_size: count('bytes'),
       payload_cut: flag('whether the text was cut'),
-      redacted: flag('whether some of it is hidden'),
+      redacted: flag('whether something of the task is hidden, or could be'),
       ...{ max_retry: count(), retried: count() },
       error_message: text('its first 2,000 characters'),
       last_failed_at: orNull(time('archived: never null, but the year 1')),
@@ -56,13 +59,13 @@ export const workersOf = (servers: readonly RunningServer[]): Workers =>
 
 export function showListed(dashboard: Dashboard, task: TaskInfo, workers: Workers) {
   const { maxPayloadLength, maxResultLength } = dashboard.settings;
-  const presented = dashboard.presenter.present(toSubject(task), false);
-  const payload = cut(presented.payload, maxPayloadLength);
+  const presented = dashboard.presenter.presentRow(toSubject(task));
+  const payload = cut(presented.payload.text, maxPayloadLength);
   return {
     ...{ id: task.id, type: task.type, queue: task.queue, state: task.state },
     payload: payload.text,
     payload_size: task.payload.length,
-    payload_cut: payload.cut,
+    payload_cut: payload.cut || (!presented.payload.isHidden && task.payload.length > LARGEST_LISTED),
     redacted: presented.redacted,
     max_retry: task.maxRetry,
     retried: task.retried,
@@ -72,7 +75,7 @@ export function showListed(dashboard: Dashboard, task: TaskInfo, workers: Worker
     group: task.group,
     timeout_seconds: task.timeout / 1000,
     retention_seconds: task.retention / 1000,
-    ...ofState(task, workers, cut(presented.result, maxResultLength).text, dashboard.now),
+    ...ofState(task, workers, cut(presented.result.text, maxResultLength).text, dashboard.now),
   };
 }
 

@@ -21,13 +21,14 @@ export const taskSchemas = {
     ...{ id: text(), queue: text(), type: text(), state: text() },
     payload: text('the text it is, or `non-printable bytes`'),
     payload_size: count('bytes'),
-    payload_base64: orNull(text('null when redacted or too large')),
+    payload_base64: orNull(text('null when something of the payload is hidden, or could be, and when it is too large')),
     payload_sha256: orNull(
-      text('of the bytes, in hexadecimal: what an edit must say it replaces; null when redacted or too large'),
+      text('of the bytes, in hexadecimal: what an edit must say it replaces; null where payload_base64 is'),
     ),
     payload_decoded: DECODED,
+    payload_redacted: flag('whether something of the payload is hidden, or could be'),
     payload_too_large: flag('it has more than 1,000,000 bytes: its text is cut, and nothing else of it is shown'),
-    redacted: flag('whether some of it is hidden'),
+    redacted: flag('whether something of the task is hidden, or could be'),
     ...{ max_retry: count(), retried: count() },
     error_message: text(),
     last_failed_at: text('RFC 3339 in whole seconds, or empty; so are the next three'),
@@ -44,6 +45,7 @@ export const taskSchemas = {
     result_size: count('bytes'),
     result_base64: orNull(text()),
     result_decoded: DECODED,
+    result_redacted: flag(),
     worker: orNull({
       anyOf: [shape({ server_id: text(), host: text(), pid: count(), started_at: time(), deadline: time() })],
     }),
@@ -58,7 +60,7 @@ export function showTask(
   permissions: Permissions,
   servers: readonly RunningServer[] = [],
 ) {
-  const presented = dashboard.presenter.present(toSubject(task), true);
+  const presented = dashboard.presenter.present(toSubject(task));
   return {
     ...{ id: task.id, queue: task.queue, type: task.type, state: task.state, group: task.group },
     ...showPayload(dashboard, task, presented),
@@ -77,7 +79,7 @@ export function showTask(
     ttl_seconds: task.state === 'completed' ? ttlOf(task, dashboard.now) : 0,
     headers: presented.headers,
     worker: showWorker(task, servers),
-    actions: actionsFor(dashboard, task, permissions.roleIn(task.queue), presented.redacted),
+    actions: actionsFor(dashboard, task, permissions.roleIn(task.queue), presented.payload.isHidden),
   };
 }
 
@@ -85,13 +87,14 @@ type Presented = ReturnType<Dashboard['presenter']['present']>;
 
 function showPayload({ settings }: Dashboard, { payload }: TaskInfo, presented: Presented) {
   const tooLarge = payload.length > LARGEST_SHOWN;
-  const whole = presented.redacted || tooLarge ? undefined : payload;
+  const whole = presented.payload.isHidden || tooLarge ? undefined : payload;
   return {
-    payload: tooLarge ? cut(presented.payload, settings.maxPayloadLength).text : presented.payload,
+    payload: tooLarge ? cut(presented.payload.text, settings.maxPayloadLength).text : presented.payload.text,
     payload_size: payload.length,
     payload_base64: whole?.toString('base64') ?? null,
     payload_sha256: whole ? sha256(whole) : null,
-    payload_decoded: presented.payloadDecoded ?? null,
+    payload_decoded: presented.payload.decoded ?? null,
+    payload_redacted: presented.payload.isHidden,
     payload_too_large: tooLarge,
   };
 }
@@ -99,10 +102,11 @@ function showPayload({ settings }: Dashboard, { payload }: TaskInfo, presented: 
 function showResult({ settings }: Dashboard, { result }: TaskInfo, presented: Presented) {
   const tooLarge = (result?.length ?? 0) > LARGEST_SHOWN;
   return {
-    result: tooLarge ? cut(presented.result, settings.maxResultLength).text : presented.result,
+    result: tooLarge ? cut(presented.result.text, settings.maxResultLength).text : presented.result.text,
     result_size: result?.length ?? 0,
-    result_base64: result === undefined || presented.redacted || tooLarge ? null : result.toString('base64'),
-    result_decoded: presented.resultDecoded ?? null,
+    result_base64: result === undefined || presented.result.isHidden || tooLarge ? null : result.toString('base64'),
+    result_decoded: presented.result.decoded ?? null,
+    result_redacted: presented.result.isHidden,
   };
 }
 
@@ -131,12 +135,12 @@ function actionsFor(
   { settings }: Dashboard,
   { state, payload }: TaskInfo,
   role: DashboardRole | undefined,
-  redacted: boolean,
+  isHidden: boolean,
 ): TaskAction[] {
   if (settings.readOnly) return [];
   return TASK_ACTIONS.filter((action) => {
     // What cannot be seen whole cannot be edited.
-    if (action === 'edit' && (redacted || payload.length > LARGEST_SHOWN)) return false;
+    if (action === 'edit' && (isHidden || payload.length > LARGEST_SHOWN)) return false;
     return WHEN[action].includes(state) && mayDo(role, action === 'delete' ? 'destroy' : 'act');
   });
 }

@@ -152,6 +152,8 @@ export interface Task {
   payload_too_large?: boolean;
   payload_decoded: Decoded | null;
   result_size: number;
+  payload_redacted: boolean;
+  result_redacted: boolean;
   result_base64: string | null;
   result_decoded: Decoded | null;
   redacted: boolean;
@@ -216,6 +218,7 @@ export interface Entry {
 /** An entry by itself: with its payload whole, unless it is too large. */
 export interface EntryWithPayload extends Entry {
   payload_base64: string | null;
+  payload_redacted: boolean;
   payload_decoded: Decoded | null;
   payload_too_large: boolean;
 }

@@ -119,9 +119,9 @@ export function SchedulePage({ id }: { id: string }) {
                 base64: entry.payload_base64,
                 text: entry.task_payload,
               }}
-              {...{ redacted: entry.redacted, tooLarge: entry.payload_too_large }}
+              {...{ redacted: entry.payload_redacted, tooLarge: entry.payload_too_large }}
               decoded={decodedOf(entry, data)}
-              download={entry.redacted || entry.payload_size === 0 ? undefined : api.downloadEntry(id)}
+              download={entry.payload_redacted || entry.payload_size === 0 ? undefined : api.downloadEntry(id)}
             />
           )}
           <section class="card" aria-label="History">

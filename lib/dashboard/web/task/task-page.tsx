@@ -19,25 +19,26 @@ const decodedOf = (task: Task, tree: JsonNode | undefined, name: 'payload_decode
 };
 
 const downloadOf = (task: Task, part: 'payload' | 'result'): string | undefined =>
-  task.redacted || task[`${part}_size`] === 0 ? undefined : api.download(task.queue, task.id, part);
+  task[`${part}_redacted`] || task[`${part}_size`] === 0 ? undefined : api.download(task.queue, task.id, part);
 
 function Body({ task, tree }: { task: Task; tree: JsonNode | undefined }) {
-  const shared = { redacted: task.redacted };
   return (
     <div class="task-grid">
       <div class="stack">
         {task.error_message !== '' && <ErrorCard task={task} />}
         <Content
-          {...{ title: 'Payload', size: task.payload_size, base64: task.payload_base64, text: task.payload, ...shared }}
+          {...{ title: 'Payload', size: task.payload_size, base64: task.payload_base64, text: task.payload }}
+          redacted={task.payload_redacted}
           decoded={decodedOf(task, tree, 'payload_decoded')}
           tooLarge={task.payload_too_large === true}
           download={downloadOf(task, 'payload')}
         />
         {task.result_size > 0 && (
           <Content
-            {...{ title: 'Result', size: task.result_size, base64: task.result_base64, text: task.result, ...shared }}
+            {...{ title: 'Result', size: task.result_size, base64: task.result_base64, text: task.result }}
+            redacted={task.result_redacted}
             decoded={decodedOf(task, tree, 'result_decoded')}
-            tooLarge={task.result_base64 === null && !task.redacted}
+            tooLarge={task.result_base64 === null && !task.result_redacted}
             download={downloadOf(task, 'result')}
           />
         )}

@@ -1,14 +1,15 @@
 import { decode as decodeMsgpack, encode } from '@msgpack/msgpack';
 import type { InMemoryBroker } from 'nestjs-asynq/testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { request } from '../../../support/messages.js';
 import { startConsole, type TestConsole } from '../../console.js';
+import type { Shown } from '../payload-kit.js';
 
 /* Operations that could be made to say what is redacted. */
 
 describe('what is redacted, attacked', () => {
   const SECRET = /hunter2|Bearer abc|4711/;
-  const headers = { authorization: 'Bearer abc', encoding: 'msgpack', trace: '1' };
+  const headers = { signature: 'Bearer abc', encoding: 'msgpack', trace: '1' };
   let web: TestConsole;
   const clone = (id: string, changes: object) => web.api('POST', `queues/default/tasks/${id}:clone`, changes);
 
@@ -24,7 +25,7 @@ describe('what is redacted, attacked', () => {
         { name: 'raw', decode: (bytes) => ({ raw: bytes.toString('latin1') }) },
       ],
       redact: [
-        { type: 'user:', fields: ['password'], headers: ['authorization'] },
+        { type: 'user:', fields: ['password'], headers: ['signature'] },
         { type: 'pin:', fields: ['pin'] },
       ],
     });
@@ -49,7 +50,7 @@ describe('what is redacted, attacked', () => {
     [
       'of such a type, with its headers as they are shown',
       'user',
-      { type: 'x', headers: { authorization: '[redacted]' } },
+      { type: 'x', payload: 1, headers: { signature: '[redacted]' } },
     ],
     ['of another rule', 'user', { type: 'pin:check' }],
     ['that another decoder reads', 'packed', { headers: { trace: '1' } }],
@@ -61,11 +62,11 @@ describe('what is redacted, attacked', () => {
   });
 
   it('is cloned with other options, and with a header of its own beside those hidden', async () => {
-    const shown = { authorization: '[redacted]', encoding: 'msgpack', more: '2' };
-    const answer = await clone('packed', { type: 'user:updated', queue: 'other', task_id: 'copy', headers: shown });
+    const shown = { signature: '[redacted]', encoding: 'msgpack', more: '2' };
+    const answer = await clone('packed', { type: 'user:updated', queue: 'other', task_id: 'copied', headers: shown });
     expect([answer.status, SECRET.exec(answer.text)]).toEqual([201, null]);
-    const { message } = (await web.broker.getTask('other', 'copy'))!;
-    expect(message.headers).toEqual({ authorization: 'Bearer abc', encoding: 'msgpack', more: '2' });
+    const { message } = (await web.broker.getTask('other', 'copied'))!;
+    expect(message.headers).toEqual({ signature: 'Bearer abc', encoding: 'msgpack', more: '2' });
   });
 
   it('cannot be guessed by asking for locks', async () => {
@@ -93,4 +94,66 @@ describe('what is redacted, attacked', () => {
       expect(await search(query)).toEqual(await search('payload=nowhere'));
     },
   );
+
+  it('is not looked at by a search: hidden bytes are compared with nothing that somebody asks for', async () => {
+    const compared = vi.spyOn(Buffer.prototype, 'includes');
+    onTestFinished(() => compared.mockRestore());
+    await web.get('queues/default/pending_tasks?payload=hunter2');
+    const { contexts, calls } = compared.mock;
+    const ofHidden = calls.filter(([text], call) => text !== '' && SECRET.test(String(contexts[call])));
+    expect(ofHidden).toEqual([]);
+  });
+
+  it('makes no difference to a clone: a header that is given is not compared with the hidden one', async () => {
+    const answers = ['Bearer abc', 'Bearer abd'].map((signature) =>
+      clone('user', { type: 'x', payload: 1, headers: { signature } }),
+    );
+    const [right, wrong] = await Promise.all(answers);
+    expect([right!.status, wrong!.status]).toEqual([201, 201]);
+    expect(await clone('user', { headers: { signature: '[redacted]', unknown: '[redacted]' } })).toMatchObject({
+      status: 201,
+    });
+    const none = await clone('pin', { headers: { token: '[redacted]' } });
+    expect([none.status, none.text]).toEqual([
+      400,
+      expect.stringContaining('the header "token" is given as [redacted]'),
+    ]);
+  });
+
+  it.each([['pin:check'], ['plain']])(
+    'is in no lock of %s, also where the application asks for one by default',
+    async (type) => {
+      const other = await startConsole(
+        { access: 'act', redact: [{ type: 'pin:', fields: ['pin'] }] },
+        { asynq: { defaults: { unique: '1h' } } },
+      );
+      onTestFinished(() => other.close());
+      const enqueue = (payload: unknown) => other.api('POST', 'queues/default/tasks', { type, payload });
+      const refused = [403, expect.stringContaining('payloads such as this one')];
+      for (const payload of [{ password: 'guess' }, { nested: '{"api_key":"guess"}' }]) {
+        const { status, text } = await enqueue(payload);
+        expect([status, text]).toEqual(refused);
+      }
+      expect((await enqueue({ a: 'visible' })).status).toBe(type === 'plain' ? 201 : 403);
+    },
+  );
+
+  it('is not searched for in what others write: the reason of a cancel is shown as it is, or not at all', async () => {
+    const shown: string[] = [];
+    for (const errors of ['hide', 'show'] as const) {
+      const other = await startConsole({ access: 'act', redact: [{ type: 'pin:', fields: ['pin'], errors }] });
+      for (const reason of ['is it 4711?', 'is it 4712?']) {
+        await other.client.enqueue('pin:check', { pin: '4711' }, { taskId: reason });
+        const { tasks } = await other.broker.exchange('default', { settle: [], take: 1 });
+        const settle = tasks.map(({ lease, message }) => ({
+          ...{ kind: 'archive' as const, lease, message: { ...message, errorMsg: reason } },
+        }));
+        await other.broker.exchange('default', { take: 0, settle });
+        const { error_message } = await other.get<Shown>(`queues/default/tasks/${encodeURIComponent(reason)}`);
+        shown.push(error_message);
+      }
+      await other.close();
+    }
+    expect(shown).toEqual(['[redacted]', '[redacted]', 'is it 4711?', 'is it 4712?']);
+  });
 });

@@ -1,0 +1,112 @@
+import type { FieldPlace } from '../../redaction/field-paths.js';
+import { REDACTED } from '../../redaction/rules.js';
+import { parseExactly, plainValue } from './plain-value.js';
+
+/** Texts that look like JSON and are none, in one value: to find out is slow, and somebody may send many. */
+const MAX_MISTAKEN_TEXTS = 100;
+
+/**
+ * The value without what the paths lead to, also where a text in it is JSON once more. The value itself when that is all of it: then no name
+ * of the paths is in it where they lead.
+ *
+ * @param value plain data, as `plainValue` makes it
+ */
+export const mask = (value: unknown, place: FieldPlace): unknown => new Mask().of(value, place, 0);
+
+class Mask {
+  private mistaken = 0;
+
+  of(value: unknown, place: FieldPlace | undefined, depth: number): unknown {
+    if (place === undefined) return value;
+    if (place.isHidden) return REDACTED;
+    if (typeof value === 'string') return this.ofText(value, place, depth);
+    if (typeof value !== 'object' || value === null) return value;
+    return Array.isArray(value) ? this.ofList(value, place, depth) : this.ofObject(value, place, depth);
+  }
+
+  private ofList(list: readonly unknown[], place: FieldPlace, depth: number): readonly unknown[] {
+    const masked = list.map((part, index) => this.of(part, place.member(index), depth + 1));
+    return masked.some((part, index) => part !== list[index]) ? masked : list;
+  }
+
+  private ofObject(object: object, place: FieldPlace, depth: number): object {
+    let touched = false;
+    const entries = Object.entries(object).map(([key, part]) => {
+      const masked = this.of(part, place.at(key), depth + 1);
+      touched ||= masked !== part;
+      return [key, masked] as const;
+    });
+    // fromEntries defines properties, so that `__proto__` is a name like any other.
+    return touched ? (Object.fromEntries(entries) as object) : object;
+  }
+
+  /** JSON in a text is part of the value around it. What is none, or has nothing to hide, stays as it is. */
+  private ofText(text: string, place: FieldPlace, depth: number): string {
+    if (!OPENING.has(firstOf(text))) return text;
+    if (this.mistaken >= MAX_MISTAKEN_TEXTS) return REDACTED;
+    const parsed = parseNested(text, depth);
+    if (parsed === undefined) {
+      this.mistaken++;
+      return text;
+    }
+    const masked = this.of(parsed, place, depth + 1);
+    return masked === parsed && showsAll(text, parsed) ? text : JSON.stringify(masked);
+  }
+}
+
+/** Whether there are fields in a value, or in the JSON that it is a text of. */
+export function hasFields(value: unknown): boolean {
+  if (typeof value !== 'string') return typeof value === 'object' && value !== null;
+  return OPENING.has(firstOf(value)) && hasFields(parseNested(value, 0));
+}
+
+const COLON = 0x3a;
+/** Of a string, a list and an object. */
+const OPENING: ReadonlySet<number> = new Set([0x22, 0x5b, 0x7b]);
+
+function parseNested(text: string, depth: number): unknown {
+  try {
+    return plainValue(parseExactly(text), depth + 1);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The first character from there on that is not JSON's white space. */
+function firstOf(text: string, from = 0): number {
+  for (let index = from; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return code;
+  }
+  return 0;
+}
+
+/** Whether all keys of a JSON text are in what was made of it: of a key that comes twice only the last is, and nothing is from far down. */
+export const showsAll = (text: string, value: unknown): boolean => keysInText(text) === keysInValue(value);
+
+function keysInValue(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const parts: readonly unknown[] = Object.values(value);
+  const own = Array.isArray(value) ? 0 : parts.length;
+  return parts.reduce<number>((sum, part) => sum + keysInValue(part), own);
+}
+
+/** A key is a string with a colon behind it. @param text valid JSON */
+function keysInText(text: string): number {
+  let keys = 0;
+  for (let start = text.indexOf('"'); start >= 0;) {
+    const end = endOfString(text, start);
+    if (firstOf(text, end + 1) === COLON) keys++;
+    start = text.indexOf('"', end + 1);
+  }
+  return keys;
+}
+
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let escapes = 0;
+    while (text[end - 1 - escapes] === '\\') escapes++;
+    if (escapes % 2 === 0) return end;
+  }
+  return text.length;
+}

@@ -1,0 +1,92 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { startConsole, type TestConsole } from '../../console.js';
+import type { Shown } from '../payload-kit.js';
+
+/* Payloads made to keep the console busy with what it hides of them. */
+
+interface Listed {
+  tasks: { id: string; payload: string; payload_cut: boolean; redacted: boolean }[];
+  next_cursor: string | null;
+}
+
+describe('what is redacted, made heavy', () => {
+  let web: TestConsole;
+  let decoded: number[];
+
+  /** Counts the bytes that are decoded. */
+  const counting = {
+    name: 'json',
+    decode(bytes: Buffer): unknown {
+      decoded.push(bytes.length);
+      return JSON.parse(bytes.toString());
+    },
+  };
+  const start = async (redact: Parameters<typeof startConsole>[0] = {}): Promise<void> => {
+    decoded = [];
+    web = await startConsole({ access: 'view', ...redact });
+  };
+  afterEach(() => web.close());
+
+  it('shows nested lists at once, however many rules lead through them', async () => {
+    await start({ redact: [{ type: '', fields: ['**.token', '**.a.**.b.**.c', '**.**.pin'] }] });
+    const bytes = Buffer.from(`${'['.repeat(28)}"x"${']'.repeat(28)}`);
+    await web.client.enqueue('nested', bytes, { taskId: 'nested' });
+    const deep = Buffer.from(`${'['.repeat(90)}{"pin":1,"x":2}${']'.repeat(90)}`);
+    await web.client.enqueue('nested', deep, { taskId: 'deep' });
+    expect((await web.get<Shown>('queues/default/tasks/nested')).payload).toBe(bytes.toString());
+    expect((await web.get<Shown>('queues/default/tasks/deep')).payload).toContain('{"pin":"[redacted]","x":2}');
+  });
+
+  const large = (fields: object) => Buffer.from(JSON.stringify({ ...fields, filler: 'x'.repeat(50_000) }));
+
+  it('decodes nothing large for a list, whether a rule or the default hides something in it', async () => {
+    await start({ decoders: [counting], redact: [{ type: 'user:', fields: ['pin'] }] });
+    await web.client.enqueue('user:new', large({ pin: 1 }), { taskId: 'rule' });
+    await web.client.enqueue('other', large({ password: 'hunter2' }), { taskId: 'name' });
+    await web.client.enqueue('other', large({ a: 1 }), { taskId: 'plain' });
+    const { tasks } = await web.get<Listed>('queues/default/pending_tasks');
+    expect(decoded).toEqual([]);
+    const shown = Object.fromEntries(tasks.map(({ id, payload }) => [id, payload]));
+    expect(shown).toMatchObject({
+      rule: '[too large to be shown with parts of it hidden]',
+      name: '[too large to be shown with parts of it hidden]',
+      plain: `{"a":1,"filler":"${'x'.repeat(183)}…`,
+    });
+    expect(tasks.map(({ id, redacted }) => [id, redacted])).toEqual([
+      ['rule', true],
+      ['name', true],
+      ['plain', false],
+    ]);
+    // One by one they are.
+    expect((await web.get<Shown>('queues/default/tasks/rule')).payload).toContain('{"pin":"[redacted]","filler":"xxx');
+    expect(decoded).toHaveLength(1);
+  });
+
+  it('ends a search early when there is much to look into, and goes on by its cursor', async () => {
+    await start({ decoders: [counting], redact: [{ type: 'user:', fields: ['pin'] }] });
+    const bytes = Buffer.from(JSON.stringify({ pin: 1, filler: 'x'.repeat(40_000) }));
+    for (let n = 0; n < 600; n++)
+      await web.client.enqueue('user:new', bytes, { taskId: `t${String(n).padStart(3, '0')}` });
+    const page = await web.get<Listed & { scanned: number }>('queues/default/pending_tasks?payload=nowhere&scan=10000');
+    expect(page.scanned).toBeLessThan(600);
+    expect(decoded.length).toBe(page.scanned);
+    const query = `payload=nowhere&scan=10000&cursor=${encodeURIComponent(page.next_cursor!)}`;
+    const rest = await web.get<Listed & { scanned: number }>(`queues/default/pending_tasks?${query}`);
+    expect([page.scanned + rest.scanned, rest.next_cursor]).toEqual([600, null]);
+  });
+
+  it('hides what is too large to be decoded, where a name of a secret is in it', async () => {
+    await start();
+    await web.client.enqueue('other', Buffer.from(`{"filler":"${'x'.repeat(1_000_000)}","password":"hunter2"}`), {
+      taskId: 'a',
+    });
+    await web.client.enqueue('other', Buffer.from('password=hunter2&name=Ann'), { taskId: 'form' });
+    await web.client.enqueue('other', Buffer.from('hello'), { taskId: 'hello' });
+    const shown = await Promise.all(['a', 'form', 'hello'].map((id) => web.get<Shown>(`queues/default/tasks/${id}`)));
+    expect(shown.map(({ payload, payload_base64 }) => [payload, payload_base64])).toEqual([
+      ['[too large to be shown with parts of it hidden]', null],
+      ['[redacted]', null],
+      ['hello', Buffer.from('hello').toString('base64')],
+    ]);
+  });
+});
