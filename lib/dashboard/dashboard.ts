@@ -10,13 +10,20 @@ import { Redactor } from '../redaction/redactor.js';
 import type { ResolvedSettings } from './dashboard.options.js';
 import { Presenter } from './payload/presenter.js';
 import { QueueOverview } from './queue-overview.js';
-import { ReplyCache } from './reply-cache.js';
+import type { Content } from './rest/responder.js';
+import { type CacheLimits, ReplyCache } from './reply-cache.js';
 import { Sampler } from './sampler.js';
 import type { PayloadCodec } from '../task/codec.js';
 
+/** More would only be many different pages of lists, each asked for once. The size is that of the bodies, in characters. */
+const REPLIES: CacheLimits<Content> = { maxEntries: 200, maxSize: 32_000_000, sizeOf: ({ body }) => body?.length ?? 0 };
+/** As many as there are queues: requests for other things must not push out what all replies are made from. */
+const FACTS: CacheLimits<unknown> = { maxEntries: 10_000, maxSize: Infinity, sizeOf: () => 0 };
+
 interface Made {
   readonly inspector: AsynqInspector;
-  readonly cache: ReplyCache;
+  readonly replies: ReplyCache<Content>;
+  readonly facts: ReplyCache<unknown>;
   readonly overview: QueueOverview;
   readonly sampler: Sampler;
   readonly presenter: Presenter;
@@ -40,10 +47,12 @@ export class Dashboard implements OnModuleInit {
   onModuleInit(): void {
     this.found = this.registry.get(this.connectionName, `the dashboard at "${this.path}"`);
     const { broker } = this.found;
-    const cache = new ReplyCache(broker.clock, this.settings.refresh);
-    const overview = new QueueOverview(broker, cache);
+    const replies = new ReplyCache(broker.clock, this.settings.refresh, REPLIES);
+    const facts = new ReplyCache(broker.clock, this.settings.refresh, FACTS);
+    const overview = new QueueOverview(broker, facts);
     const sampler = new Sampler(overview, broker.clock, this.settings.refresh);
-    this.made = { inspector: new AsynqInspector(broker), cache, overview, sampler, presenter: this.makePresenter() };
+    const inspector = new AsynqInspector(broker);
+    this.made = { inspector, replies, facts, overview, sampler, presenter: this.makePresenter() };
   }
 
   /** What is hidden in logs and spans of the connection is hidden here, too. */
@@ -70,8 +79,15 @@ export class Dashboard implements OnModuleInit {
     return this.made!.inspector;
   }
 
-  get cache(): ReplyCache {
-    return this.made!.cache;
+  /** Replies as they are sent, by what was asked. */
+  get replies(): ReplyCache<Content> {
+    return this.made!.replies;
+  }
+
+  /** Something was changed through this console. */
+  forget(): void {
+    this.made!.replies.clear();
+    this.made!.facts.clear();
   }
 
   get overview(): QueueOverview {
@@ -97,7 +113,7 @@ export class Dashboard implements OnModuleInit {
   }
 
   servers(): Promise<RunningServer[]> {
-    return this.cache.get('servers', () => this.inspector.servers());
+    return this.made!.facts.get('servers', () => this.inspector.servers());
   }
 
   /** None where they cannot be read: what they work on is shown without them. */

@@ -22,7 +22,7 @@ export class QueueOverview {
 
   constructor(
     private readonly broker: Broker,
-    private readonly cache: ReplyCache,
+    private readonly cache: ReplyCache<unknown>,
   ) {}
 
   /** By name. @throws BrokerUnavailableError when none of them can be reached */

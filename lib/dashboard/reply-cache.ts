@@ -1,13 +1,19 @@
 import type { Clock } from '../clock.js';
 
-/** More would only be many different pages of lists, each asked for once. */
-const MOST_KEPT = 200;
-
 interface Entry {
   readonly period: number;
   readonly answer: Promise<unknown>;
   /** Whether it is still on its way. */
   awaited: boolean;
+  size: number;
+}
+
+/** @typeParam Kept what all answers are */
+export interface CacheLimits<Kept> {
+  readonly maxEntries: number;
+  /** Of all answers together, in what `sizeOf` counts. */
+  readonly maxSize: number;
+  readonly sizeOf: (answer: Kept) => number;
 }
 
 /**
@@ -15,34 +21,37 @@ interface Entry {
  * once in every period gets news each time, and ten who do cost as much as one. Whoever asks while the answer is on its way waits for it, however
  * long that takes: when Redis is slow, those who look must not make it slower.
  */
-export class ReplyCache {
+export class ReplyCache<Kept> {
   private readonly kept = new Map<string, Entry>();
+  private size = 0;
 
   /** @param refresh milliseconds */
   constructor(
     private readonly clock: Clock,
     private readonly refresh: number,
+    private readonly limits: CacheLimits<Kept>,
   ) {}
 
-  get<T>(key: string, make: () => Promise<T>): Promise<T> {
+  /** @param keep `false`: the answer is for those only who ask while it is on its way */
+  get<T extends Kept>(key: string, make: () => Promise<T>, keep = true): Promise<T> {
     const known = this.fresh<T>(key);
     if (known) return known;
     const period = this.period();
     const answer = make();
-    const entry: Entry = { period, answer, awaited: true };
-    this.kept.delete(key);
+    const entry: Entry = { period, answer, awaited: true, size: 0 };
+    this.drop(key);
     this.kept.set(key, entry);
     this.trim(period);
     answer.then(
-      () => (entry.awaited = false),
+      (value) => this.settle(key, entry, keep ? this.limits.sizeOf(value) : undefined),
       // A failure is nothing to keep.
-      () => this.kept.get(key) === entry && this.kept.delete(key),
+      () => this.settle(key, entry, undefined),
     );
     return answer;
   }
 
   /** The answer of this period, or the one on its way; `undefined` when nobody has asked. */
-  fresh<T>(key: string): Promise<T> | undefined {
+  fresh<T extends Kept>(key: string): Promise<T> | undefined {
     const known = this.kept.get(key);
     return known && (known.awaited || known.period === this.period()) ? (known.answer as Promise<T>) : undefined;
   }
@@ -50,17 +59,35 @@ export class ReplyCache {
   /** Something was changed: whoever changed it is to see it. */
   clear(): void {
     this.kept.clear();
+    this.size = 0;
   }
 
   private period(): number {
     return Math.floor(this.clock.now() / this.refresh);
   }
 
+  /** @param size `undefined`: not to be kept */
+  private settle(key: string, entry: Entry, size: number | undefined): void {
+    entry.awaited = false;
+    if (this.kept.get(key) !== entry) return;
+    if (size === undefined || size > this.limits.maxSize) return this.drop(key);
+    entry.size = size;
+    this.size += size;
+    this.trim(this.period());
+  }
+
+  private drop(key: string): void {
+    this.size -= this.kept.get(key)?.size ?? 0;
+    this.kept.delete(key);
+  }
+
+  /** The oldest first. What is on its way stays within the number of entries only. */
   private trim(period: number): void {
+    const { maxEntries, maxSize } = this.limits;
     for (const [key, entry] of this.kept) {
-      const over = this.kept.size > MOST_KEPT;
-      if (over || (entry.period !== period && !entry.awaited)) this.kept.delete(key);
-      else if (entry.period === period) break;
+      const over = this.kept.size > maxEntries || (this.size > maxSize && !entry.awaited);
+      if (over || (entry.period !== period && !entry.awaited)) this.drop(key);
+      else if (entry.period === period && this.size <= maxSize) break;
     }
   }
 }

@@ -65,6 +65,56 @@ it('costs the same whether one has it open or ten', async () => {
   expect(ten).toBeLessThanOrEqual(queues.length + 6);
 });
 
+it('costs nothing more for another spelling of the same question', async () => {
+  await web.client.enqueue('x', { a: 1 }, { queue: 'asked', taskId: 'x' });
+  const path = 'queues/asked/pending_tasks';
+  const spellings: Readonly<Record<string, readonly string[]>> = {
+    [path]: [
+      ...['junk=1', 'junk=2', '%6aunk', 'page=1', 'page=x', 'page=0', 'page=01', 'size=20', 'size=', 'size=x&page=1'],
+      ...['SIZE=5', 'cursor=', 'cursor=&page=1', 'scan=7', 'order=oldest', 'type=', 'size=20&size=3', '__proto__=1'],
+    ],
+    [`${path}?size=5&page=2`]: ['page=2&size=5', 'size=05&page=2', '%73ize=5&page=2', 'size=5&page=2&page=3&x'],
+    [`${path}?size=900`]: ['size=200', 'size=201', 'size=100000'],
+    'queues/asked': ['size=1', 'force=true', '_=1'],
+    'queues/asked/tasks/x': ['x', 'payload=1'],
+    'queues/asked/failures': ['page=2', 'x=1'],
+    servers: ['x=1'],
+    queue_stats: ['queues=asked'],
+    redis_info: ['x=1'],
+  };
+  for (const question of Object.keys(spellings)) await web.get(question);
+  await web.get('live');
+  await raw.config('RESETSTAT');
+  for (const [question, others] of Object.entries(spellings)) {
+    await web.api('HEAD', question);
+    for (const query of others) await web.get(`${question.split('?')[0]}?${query}`);
+  }
+  for (let n = 0; n < 5; n++) await web.get(`live?since=${n}&x=${n}`);
+  expect(await sent()).toBe(0);
+});
+
+it('reads the queues once, however many other questions are asked', async () => {
+  for (const queue of ['a', 'b', 'c']) await web.client.enqueue('x', { a: 1 }, { queue });
+  await web.get('live');
+  for (let page = 1; page <= 300; page++) await web.get(`queues/a/pending_tasks?page=${page}`);
+  await raw.config('RESETSTAT');
+  await web.get('live');
+  expect(await sent()).toBe(0);
+});
+
+it('asks once while the same search is on its way', async () => {
+  await web.client.enqueueMany('x', [1, 2, 3], { queue: 'searched' });
+  const search = () => web.get<{ tasks: object[] }>('queues/searched/pending_tasks?type=x&scan=500');
+  await search();
+  await raw.config('RESETSTAT');
+  await search();
+  const one = await sent();
+  await raw.config('RESETSTAT');
+  const all = await Promise.all(Array.from({ length: 10 }, search));
+  expect(all.map(({ tasks }) => tasks.length)).toEqual(Array.from({ length: 10 }, () => 3));
+  expect(await sent()).toBeLessThan(3 * one);
+});
+
 it('shows one bad queue as one bad row', async () => {
   for (const queue of ['bad', 'good']) await web.client.enqueue('x', { a: 1 }, { queue, taskId: 'x' });
   await raw.del('asynq:{bad}:pending');

@@ -9,7 +9,8 @@ import { type HttpRequest, pathOf, queryOf, segmentsOf } from './http-request.js
 import { openApiRoute } from './openapi.js';
 import { readBody } from './read-body.js';
 import { requireRoleIn } from './role-in.js';
-import { json, type Outgoing } from './responder.js';
+import { canonicalQuery } from './query.js';
+import { type Content, json, type Outgoing } from './responder.js';
 import { type Call, isCached, type Method, roleFor, type Route, statusOf } from './route.js';
 import { type Match, Router } from './router.js';
 import { routes, schemas } from './table.js';
@@ -67,7 +68,7 @@ export async function dispatch(
   const role = requireRole(permissions, route, params);
   const body = await readBody(route, request);
   requireRoleInTarget(permissions, route, body);
-  const query = queryOf(request.originalUrl);
+  const query = canonicalQuery(route.query ?? [], queryOf(request.originalUrl));
   const call: Call = { params, query, body, role, permissions, url: pathOf(request.originalUrl) };
   return { status: statusOf(route), ...(await answer(dashboard, route, call)) };
 }
@@ -86,23 +87,25 @@ function find(method: Method | undefined, request: HttpRequest): Match {
   throw new ApiError('NOT_FOUND', `${where} this path; openapi.json lists what there is`);
 }
 
-async function answer(dashboard: Dashboard, route: Route, call: Call): Promise<Pick<Outgoing, 'headers' | 'body'>> {
-  if (route.method === 'GET') {
-    const value = await read(dashboard, route, call);
-    return route.attachment ? attachment(value as Attachment) : json(value);
-  }
+async function answer(dashboard: Dashboard, route: Route, call: Call): Promise<Content> {
+  if (route.method === 'GET') return read(dashboard, route, call);
   try {
     const value = await route.handle(dashboard, call);
     return route.reply ? json(value) : {};
   } finally {
-    dashboard.cache.clear();
+    dashboard.forget();
   }
 }
 
-/** The same question by somebody with the same permissions has the same answer until the next refresh. */
-function read(dashboard: Dashboard, route: Route, call: Call): unknown {
-  if (!isCached(route, call)) return route.handle(dashboard, call);
-  const query = [...call.query.entries()];
-  const key = JSON.stringify([route.path, Object.values(call.params), query, call.permissions.key]);
-  return dashboard.cache.get(key, async () => route.handle(dashboard, call));
+/**
+ * The same question by somebody with the same permissions has the same answer until the next refresh. What is not kept, as a search, is at
+ * least asked once only while it is on its way.
+ */
+function read(dashboard: Dashboard, route: Route, call: Call): Promise<Content> {
+  const key = JSON.stringify([route.path, Object.values(call.params), call.query.toString(), call.permissions.key]);
+  const make = async (): Promise<Content> => {
+    const value = await route.handle(dashboard, call);
+    return route.attachment ? attachment(value as Attachment) : json(value);
+  };
+  return dashboard.replies.get(key, make, isCached(route, call));
 }

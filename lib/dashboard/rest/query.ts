@@ -4,21 +4,46 @@ import type { QueryParameter } from './route.js';
 const DEFAULT_SIZE = 20;
 const MOST = 200;
 
-export const PAGE_PARAMETERS: readonly QueryParameter[] = [
-  { name: 'size', description: `entries, 1 to ${MOST}; default ${DEFAULT_SIZE}`, integer: true },
-  { name: 'page', description: 'the how-manieth page, from 1', integer: true },
-];
+/** Unless it is the default. */
+const unless = (value: number, otherwise: number): number | undefined => (value === otherwise ? undefined : value);
 
-export const CURSOR_PARAMETER: QueryParameter = {
+const SIZE_PARAMETER: QueryParameter = {
+  name: 'size',
+  description: `entries, 1 to ${MOST}; default ${DEFAULT_SIZE}`,
+  integer: true,
+  canonical: (query) => unless(sizeOf(query), DEFAULT_SIZE),
+};
+
+const PAGE_PARAMETER: QueryParameter = {
+  name: 'page',
+  description: 'the how-manieth page, from 1',
+  integer: true,
+  canonical: (query) => unless(pageOf(query), 1),
+};
+
+export const PAGE_PARAMETERS: readonly QueryParameter[] = [SIZE_PARAMETER, PAGE_PARAMETER];
+
+const CURSOR_PARAMETER: QueryParameter = {
   name: 'cursor',
   description: 'the next_cursor of the page before; then `page` is passed over',
 };
+
+/** For lists that take a cursor as well, whose handlers pass over the page then. */
+export const CURSOR_PARAMETERS: readonly QueryParameter[] = [
+  SIZE_PARAMETER,
+  { ...PAGE_PARAMETER, canonical: (query) => (given(query, 'cursor') ? undefined : unless(pageOf(query), 1)) },
+  CURSOR_PARAMETER,
+];
 
 export const ORDER_PARAMETER: QueryParameter = {
   name: 'order',
   description:
     '`newest` or `oldest`: by time, which for completed tasks is when they are deleted. Not for pending and active ones. ' +
     'Default `oldest`, as in asynqmon; with a cursor the order of the page before',
+  canonical: (query) => {
+    const order = given(query, 'order');
+    return order === 'oldest' && !given(query, 'cursor') ? undefined : order;
+  },
 };
 
 /** The order asked for; `undefined` when none is. @throws BadRequest */
@@ -45,3 +70,17 @@ export const pageOf = (query: URLSearchParams): number => Math.min(positive(quer
 
 /** A text that is not empty. */
 export const given = (query: URLSearchParams, name: string): string | undefined => query.get(name) || undefined;
+
+/**
+ * What was asked, in the one spelling of it: the parameters that the route declares in their order, and no others.
+ */
+export function canonicalQuery(parameters: readonly QueryParameter[], sent: URLSearchParams): URLSearchParams {
+  const known = new URLSearchParams();
+  for (const { name } of parameters) known.set(name, sent.get(name) ?? '');
+  const canonical = new URLSearchParams();
+  for (const parameter of parameters) {
+    const value = parameter.canonical ? parameter.canonical(known) : given(known, parameter.name);
+    if (value !== undefined) canonical.set(parameter.name, String(value));
+  }
+  return canonical;
+}

@@ -7,6 +7,8 @@ export interface Outgoing {
   readonly body?: string | Buffer;
 }
 
+export type Content = Pick<Outgoing, 'headers' | 'body'>;
+
 /** On every reply of the console: never guessed at, never kept, never part of another page. */
 const ALWAYS = {
   'X-Content-Type-Options': 'nosniff',
@@ -28,12 +30,12 @@ export function send({ httpAdapter }: HttpAdapterHost, response: unknown, { stat
 
 const POLICY = "default-src 'none'; frame-ancestors 'none'";
 
-export const json = (value: unknown): Pick<Outgoing, 'headers' | 'body'> => ({
+export const json = (value: unknown): Content => ({
   headers: { 'Content-Type': 'application/json; charset=utf-8', 'Content-Security-Policy': POLICY },
   body: `${JSON.stringify(value)}\n`,
 });
 
-export const plain = (text: string): Pick<Outgoing, 'headers' | 'body'> => ({
+export const plain = (text: string): Content => ({
   headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Content-Security-Policy': POLICY },
   body: `${text}\n`,
 });

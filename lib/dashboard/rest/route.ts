@@ -8,6 +8,7 @@ export type Method = 'GET' | 'POST' | 'DELETE';
 export interface Call {
   /** By the names in the route's path, decoded. */
   readonly params: Readonly<Record<string, string>>;
+  /** The parameters that the route declares, in its order, each in its one spelling. */
   readonly query: URLSearchParams;
   /** Fits the route's `body`; `undefined` when none was sent. */
   readonly body: unknown;
@@ -18,11 +19,18 @@ export interface Call {
   readonly url: string;
 }
 
-/** A query parameter, for the document only: each route reads its own. */
+/** A query parameter. A handler sees those only that its route declares, so that others cannot make it another question. */
 export interface QueryParameter {
   readonly name: string;
   readonly description: string;
   readonly integer?: boolean;
+  /**
+   * The one spelling of all values that mean the same; `undefined` where it means what its absence means. Default: the first value that is
+   * given, unless it is empty.
+   *
+   * @param query the first values of the route's parameters, as they were sent
+   */
+  readonly canonical?: (query: URLSearchParams) => string | number | undefined;
 }
 
 /** One line of the table that requests are routed by, and that the OpenAPI document is made from. */

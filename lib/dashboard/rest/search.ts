@@ -29,7 +29,13 @@ interface Answer {
   next_cursor: string | null;
 }
 
-export const isSearch = ({ query }: Call): boolean => CRITERIA.some((name) => given(query, name) !== undefined);
+export const isSearch = (query: URLSearchParams): boolean => CRITERIA.some((name) => given(query, name) !== undefined);
+
+/** How many entries are looked at; `undefined`: as many as ever, or it is no search. */
+export function scanOf(query: URLSearchParams): number | undefined {
+  const scan = Math.min(positive(query, 'scan') ?? DEFAULT_SCAN, MOST_SCANNED);
+  return isSearch(query) && scan !== DEFAULT_SCAN ? scan : undefined;
+}
 
 const criteriaOf = (query: URLSearchParams): Criteria =>
   Object.fromEntries(CRITERIA.flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : [])));
@@ -41,7 +47,7 @@ const criteriaOf = (query: URLSearchParams): Criteria =>
 export async function search(dashboard: Dashboard, state: TaskState, call: Call, workers: Workers): Promise<Answer> {
   const { query, params } = call;
   const criteria = criteriaOf(query);
-  const scan = Math.min(positive(query, 'scan') ?? DEFAULT_SCAN, MOST_SCANNED);
+  const scan = scanOf(query) ?? DEFAULT_SCAN;
   const { group } = placeOf(state, call);
   const answer: Answer = { tasks: [], damaged: [], scanned: 0, next_cursor: given(query, 'cursor') ?? null };
   let text = 0;

@@ -1,10 +1,10 @@
 import type { TaskList } from '../../../inspector/inspector.js';
 import type { Dashboard } from '../../dashboard.js';
 import type { Call, QueryParameter, Route } from '../route.js';
-import { CURSOR_PARAMETER, given, ORDER_PARAMETER, orderOf, PAGE_PARAMETERS, pageOf, sizeOf } from '../query.js';
+import { CURSOR_PARAMETERS, given, ORDER_PARAMETER, orderOf, pageOf, sizeOf } from '../query.js';
 import { count, listOf, orNull, ref, type Schema, shape, text } from '../schema.js';
 import { showListed, type Workers, workersOf } from '../shapes/listed-task.js';
-import { isSearch, search, showDamaged } from '../search.js';
+import { isSearch, scanOf, search, showDamaged } from '../search.js';
 import { showQueue } from '../shapes/queue.js';
 import { collectionOf, placeOf, TASK_STATES, type TaskState } from '../task-states.js';
 import { QUEUE_STATE } from './queues.js';
@@ -19,6 +19,7 @@ const SEARCH_PARAMETERS: readonly QueryParameter[] = [
     description:
       'entries a search looks at per call, 1 to 10,000; default 1,000. Fewer when it has found 1,000, or 2 MB',
     integer: true,
+    canonical: scanOf,
   },
 ];
 
@@ -38,7 +39,7 @@ const list = (state: TaskState) => async (dashboard: Dashboard, call: Call) => {
   const queue = call.params.queue!;
   const servers = state === 'active' ? await dashboard.knownServers() : [];
   const workers = workersOf(servers);
-  const found = isSearch(call)
+  const found = isSearch(call.query)
     ? await search(dashboard, state, call, workers)
     : showPage(dashboard, await read(dashboard, state, call), workers);
   const reply = { ...found, stats: showQueue(await dashboard.overview.one(queue)) };
@@ -63,9 +64,9 @@ export const listRoutes: readonly Route[] = TASK_STATES.map((state) => ({
   method: 'GET',
   path: collectionOf(state),
   summary: `Tasks that are ${state}, page by page`,
-  query: [...PAGE_PARAMETERS, CURSOR_PARAMETER, ORDER_PARAMETER, ...SEARCH_PARAMETERS],
+  query: [...CURSOR_PARAMETERS, ORDER_PARAMETER, ...SEARCH_PARAMETERS],
   reply: REPLY,
   // What a search finds can be much, and nobody else asks the same.
-  cached: (call) => !isSearch(call),
+  cached: (call) => !isSearch(call.query),
   handle: list(state),
 }));

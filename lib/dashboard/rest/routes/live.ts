@@ -40,7 +40,12 @@ export const liveRoutes: readonly Route[] = [
     ...{ method: 'GET', path: 'live', summary: 'How all queues stand, and samples of the last 15 minutes' },
     ...{ cached: false, scope: 'filtered' },
     query: [
-      { name: 'since', description: 'the `sequence` of the reply before: only what came after it', integer: true },
+      {
+        name: 'since',
+        description: 'the `sequence` of the reply before: only what came after it',
+        integer: true,
+        canonical: (query) => positive(query, 'since'),
+      },
     ],
     reply: shape({
       ...{ now: time(), sequence: count(), interval_ms: amount() },

@@ -19,15 +19,27 @@ async function metrics(dashboard: Dashboard, { query, permissions }: Call) {
 }
 
 function readRange(query: URLSearchParams, now: number): Range {
-  const duration = seconds(query, 'duration', 3600, LONGEST);
-  const end = seconds(query, 'endtime', now, Number.MAX_SAFE_INTEGER);
-  const queues = (query.get('queues') ?? '').split(',').filter(Boolean);
-  return { start: end - duration, end, step: stepOf(duration), queues };
+  const duration = durationOf(query);
+  const end = endOf(query) ?? now;
+  return { start: end - duration, end, step: stepOf(duration), queues: queuesOf(query) };
 }
 
-function seconds(query: URLSearchParams, name: string, otherwise: number, most: number): number {
+const durationOf = (query: URLSearchParams): number => seconds(query, 'duration', LONGEST) ?? 3600;
+
+/** Seconds: the shortest step between two values, so that asking a moment later is no other question. */
+const SHORTEST_STEP = 10;
+
+function endOf(query: URLSearchParams): number | undefined {
+  const end = seconds(query, 'endtime', Number.MAX_SAFE_INTEGER);
+  return end === undefined ? undefined : Math.max(1, end - (end % SHORTEST_STEP));
+}
+
+const queuesOf = (query: URLSearchParams): string[] =>
+  [...new Set((query.get('queues') ?? '').split(',').filter(Boolean))].sort();
+
+function seconds(query: URLSearchParams, name: string, most: number): number | undefined {
   const given = query.get(name);
-  if (given === null || given === '') return otherwise;
+  if (given === null || given === '') return undefined;
   const value = /^\d{1,16}$/.test(given) ? Number(given) : NaN;
   if (value >= 1 && value <= most) return value;
   throw new ApiError('BAD_REQUEST', `${name} must be a whole number of seconds from 1 to ${most}`);
@@ -38,9 +50,18 @@ export const metricsRoutes: readonly Route[] = [
     ...{ method: 'GET', path: 'metrics', summary: 'The history of queues, from Prometheus' },
     scope: 'filtered',
     query: [
-      { name: 'duration', description: 'seconds; default 3600', integer: true },
-      { name: 'endtime', description: 'Unix seconds; default now', integer: true },
-      { name: 'queues', description: 'names, parted by commas; default all' },
+      { name: 'duration', description: 'seconds; default 3600', integer: true, canonical: durationOf },
+      {
+        name: 'endtime',
+        description: 'Unix seconds, of which tens count; default now',
+        integer: true,
+        canonical: endOf,
+      },
+      {
+        name: 'queues',
+        description: 'names, parted by commas; default all',
+        canonical: (query) => queuesOf(query).join(',') || undefined,
+      },
     ],
     reply: shape(Object.fromEntries(Object.keys(QUERIES).map((name) => [name, anything("Prometheus' answer")]))),
     handle: metrics,

@@ -85,6 +85,14 @@ describe('sizes of answers, attacked', () => {
     expect(scanned).toBeLessThanOrEqual(TASKS);
   });
 
+  it('a cursor has one spelling', async () => {
+    const { next_cursor: cursor } = await web.get<List>('queues/long/pending_tasks');
+    expect((await web.get<List>(`queues/long/pending_tasks?cursor=${cursor}`)).tasks[0]!.id).toBe('t20');
+    for (const junk of ['!', '=', '%20', 'AA']) {
+      expect(await web.api('GET', `queues/long/pending_tasks?cursor=${cursor}${junk}`)).toMatchObject({ status: 400 });
+    }
+  });
+
   it.each(['x', '%00', '[]', 'eyJhIjoxfQ', `${'9'.repeat(400)}`])(
     'cursors of no list are refused: %s',
     async (cursor) => {
