@@ -27,6 +27,7 @@ export const ROOMS = {
   leaf: [],
   wire: ['leaf'],
   cron: ['leaf', 'wire'],
+  words: [],
   task: ['leaf', 'wire'],
   redaction: ['leaf'],
   events: core,
@@ -45,10 +46,10 @@ export const ROOMS = {
   nest: [...entry, 'broker/redis', 'broker/memory'],
   testing: [...entry, 'broker/memory', 'nest'],
   dashboard: [...core, 'redaction', 'broker', 'client', 'inspector', 'nest'],
-  // The page runs in a browser: it knows the console's HTTP interface and nothing of lib.
-  'dashboard/web': [],
+  // The page runs in a browser: it knows the console's HTTP interface, and of lib only how things are worded.
+  'dashboard/web': ['words'],
   metrics: ['leaf', 'events', 'inspector', 'server', 'nest'],
-  cli: [...core, 'broker', 'broker/redis', 'inspector', 'client'],
+  cli: [...core, 'broker', 'broker/redis', 'inspector', 'client', 'words'],
   index: [...entry, 'broker/redis', 'broker/memory', 'nest'],
 };
 

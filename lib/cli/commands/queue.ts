@@ -8,7 +8,8 @@ import { plain } from '../text.js';
 import { addCommand, addGroup, type Frame } from '../tree.js';
 import { jsonOption, positive, yesOption } from '../values.js';
 import { formatDuration } from '../when.js';
-import { countTasks, errorRate, formatBytes } from '../words.js';
+import { countTasks, errorRate } from '../words.js';
+import { formatBytes } from '../../words/bytes.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
 

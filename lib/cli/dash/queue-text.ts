@@ -1,5 +1,6 @@
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
-import { errorRate, formatBytes } from '../words.js';
+import { errorRate } from '../words.js';
+import { formatBytes } from '../../words/bytes.js';
 import type { StateRow } from './columns.js';
 import { formatCount, formatSpan } from './format.js';
 import { type QueueView, STATES } from './model.js';

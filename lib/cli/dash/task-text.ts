@@ -2,7 +2,7 @@ import { toDate } from '../../clock.js';
 import type { TaskFacts } from '../../task/info.js';
 import { padEnd, plain, widthOf } from '../text.js';
 import { formatTime } from '../when.js';
-import { formatBytes } from '../words.js';
+import { formatBytes } from '../../words/bytes.js';
 import { formatCount, formatDistance, formatSpan, textOf } from './format.js';
 import { bodyHeight, type Model, type TaskView } from './model.js';
 import { prettyJson } from './pretty-json.js';

@@ -17,7 +17,9 @@ describe('numbers of the console', () => {
       ...['0', '999', '9,999', '12.3k', '712k', '1.23M'],
     ]);
     expect([0, 0.04, 0.44, 99.94, 1234].map(rate)).toEqual(['0', '<0.1', '0.4', '99.9', '1,234']);
-    expect([0, 1023, 1536, 5 * 1024 ** 3].map(bytes)).toEqual(['0 B', '1023 B', '1.50 KB', '5.00 GB']);
+    expect([0, 999, 1000, 1500, 999_400, 999_600, 1_048_567, 5e9, 12_345_678, 9e18].map(bytes)).toEqual([
+      ...['0 B', '999 B', '1.00 kB', '1.50 kB', '999 kB', '1.00 MB', '1.05 MB', '5.00 GB', '12.3 MB', '9000 PB'],
+    ]);
     expect([percent(0, 0), percent(1, 5000), percent(1, 3), percent(1, 40)]).toEqual(['0%', '<0.1%', '33%', '2.5%']);
   });
 
@@ -48,6 +50,7 @@ describe('series of the charts', () => {
     expect(rates(moments, pick, 'c')).toEqual([undefined, 0, 0, 5]);
     expect(sums(moments, pick, 'b')).toEqual([10, 10, undefined, undefined]);
     expect(recent([undefined, 4, undefined, 8])).toBe(6);
+    expect([recent([]), recent([undefined])]).toEqual([undefined, undefined]);
   });
 
   it('are thinned by means, which leave gaps alone', () => {

@@ -7,7 +7,7 @@ import type {
   Failures,
   Group,
   Live,
-  Queue,
+  QueueRow,
   RedisInfo,
   Server,
   State,
@@ -36,7 +36,7 @@ export const api = {
   live: (since: number | undefined, signal?: AbortSignal) => get<Live>('live', { since }, signal),
   queueStats: (signal?: AbortSignal) => get<{ stats: Record<string, Daily[]> }>('queue_stats', {}, signal),
 
-  queue: (name: string, signal?: AbortSignal) => get<{ current: Queue; history: Daily[] }>(queue(name), {}, signal),
+  queue: (name: string, signal?: AbortSignal) => get<{ current: QueueRow; history: Daily[] }>(queue(name), {}, signal),
   failures: (name: string, signal?: AbortSignal) => get<Failures>(`${queue(name)}/failures`, {}, signal),
   groups: (name: string, signal?: AbortSignal) => get<{ groups: Group[] | null }>(`${queue(name)}/groups`, {}, signal),
   pause: (name: string) => act('POST', `${queue(name)}:pause`),

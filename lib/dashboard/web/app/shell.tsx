@@ -46,7 +46,7 @@ const MOST_QUEUES = 100;
 function Queues() {
   const queues = useStore(live, ({ queues }) => queues);
   const route = useRoute();
-  if (queues.length === 0) return null;
+  if (queues === undefined || queues.length === 0) return null;
   return (
     <nav class="rail-queues" aria-labelledby="rail-queues">
       <h2 id="rail-queues">Queues</h2>

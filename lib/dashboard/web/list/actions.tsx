@@ -42,6 +42,18 @@ export function useVerbs(place: Place): readonly Verb[] {
   return VERBS[place.state].filter((verb) => may(NEEDS[verb], place.queue));
 }
 
+let measuring: ResizeObserver | undefined;
+
+/** Notices come at the bottom, too: above the bar, however many lines it has, and not on it. */
+function leaveRoom(bar: HTMLElement | null): void {
+  const { style } = document.documentElement;
+  measuring?.disconnect();
+  style.removeProperty('--selection-bar');
+  if (!bar) return;
+  measuring = new ResizeObserver(() => style.setProperty('--selection-bar', `${bar.offsetHeight}px`));
+  measuring.observe(bar);
+}
+
 /** The bar that comes when rows are selected. */
 export function SelectionBar({ place, selection, onDone }: ActionsProps) {
   const verbs = useVerbs(place);
@@ -55,7 +67,7 @@ export function SelectionBar({ place, selection, onDone }: ActionsProps) {
   const press = (verb: Verb): Promise<void> => act(verb).catch((error) => tell(messageOf(error), { failed: true }));
   if (selection.ids.length === 0) return null;
   return (
-    <div class="selection-bar" role="toolbar" aria-label="Selected tasks">
+    <div class="selection-bar" role="toolbar" aria-label="Selected tasks" ref={leaveRoom}>
       <b>{plural(selection.ids.length, 'task')} selected</b>
       {verbs.map((verb) => (
         <Button
@@ -85,7 +97,8 @@ export function SelectionBar({ place, selection, onDone }: ActionsProps) {
 
 interface AllProps {
   place: Place;
-  size: number;
+  /** Undefined: not known. */
+  size: number | undefined;
   onDone: () => void;
 }
 
@@ -110,7 +123,10 @@ export function AllActions({ place, size, onDone }: AllProps) {
       ))}
       {asked && (
         <FormDialog
-          {...{ title: `${LABELS[asked]}: all ${count(size)} ${place.state} tasks?`, does: `${LABELS[asked]} all` }}
+          {...{
+            title: `${LABELS[asked]}: all ${size === undefined ? '' : `${count(size)} `}${place.state} tasks?`,
+            does: `${LABELS[asked]} all`,
+          }}
           danger={asked === 'delete'}
           onSubmit={() => act(asked)}
           onClose={() => setAsked(undefined)}

@@ -4,6 +4,7 @@ import { useResource } from '../app/resource.js';
 import { navigate, type Route, useRoute } from '../app/router.js';
 import { count } from '../text/format.js';
 import { Empty, Failure, Loading } from '../ui/blank.js';
+import { orderOf } from './order.js';
 import { AllActions, SelectionBar } from './actions.js';
 import { useSelection } from './selection.js';
 import { Damaged, TaskTable } from './task-table.js';
@@ -19,7 +20,8 @@ interface PagerProps {
   size: number;
   next: string | null;
   shown: number;
-  total: number;
+  /** Undefined: not known. */
+  total: number | undefined;
 }
 
 function Pager({ route, trail, size, next, shown, total }: PagerProps) {
@@ -45,7 +47,7 @@ function Pager({ route, trail, size, next, shown, total }: PagerProps) {
     <div class="pager">
       <span class="faint number">
         {cursor !== undefined && before.length === 0 ? `${shown} shown` : `${count(first + 1)}–${count(first + shown)}`}
-        {total > 0 && ` of ${count(Math.max(total, first + shown))}`}
+        {total !== undefined && total > 0 && ` of ${count(Math.max(total, first + shown))}`}
       </span>
       <label>
         <span class="sr-only">Tasks per page</span>
@@ -67,7 +69,7 @@ function Pager({ route, trail, size, next, shown, total }: PagerProps) {
   );
 }
 
-export function Browse({ place, total }: { place: Place; total: number }) {
+export function Browse({ place, total }: { place: Place; total: number | undefined }) {
   const route = useRoute();
   const { cursor } = route.query;
   const size = SIZES.find((option) => `${option}` === route.query['size']) ?? 20;
@@ -75,7 +77,7 @@ export function Browse({ place, total }: { place: Place; total: number }) {
   if (cursor === undefined) trails.delete(trail);
   const list = useResource(
     JSON.stringify([place, cursor, size]),
-    (signal) => api.list(place, { cursor, size }, signal),
+    (signal) => api.list(place, { cursor, size, order: orderOf(place, cursor) }, signal),
     { every: usePace(2.5), keep: true },
   );
   const selection = useSelection(list.data?.tasks.map(({ id }) => id) ?? []);
@@ -91,7 +93,7 @@ export function Browse({ place, total }: { place: Place; total: number }) {
           {...{ route, trail, size, shown: tasks.length + damaged.length }}
           // Of the page before one must not go on: its cursor is not that of the page that comes.
           next={list.loading ? null : next}
-          total={place.group === undefined ? total : 0}
+          total={place.group === undefined ? total : undefined}
         />
       </div>
       {tasks.length > 0 ? (

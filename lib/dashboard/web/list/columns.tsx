@@ -11,7 +11,12 @@ export interface Column {
   cell: (task: ListedTask) => ComponentChildren;
 }
 
-const tries: Column = { name: 'tries', number: true, cell: ({ retried, max_retry }) => `${retried} of ${max_retry}` };
+/** Of what Redis counts: a task that fails after its last retry was tried once more than that. */
+const retries: Column = {
+  name: 'retries',
+  number: true,
+  cell: ({ retried, max_retry }) => `${retried} of ${max_retry}`,
+};
 const error: Column = {
   name: 'last error',
   wide: true,
@@ -29,13 +34,17 @@ export const COLUMNS: Readonly<Record<State, readonly Column[]>> = {
       cell: (task) => (task.is_orphaned ? <span class="flag bad">orphaned</span> : <Elapsed since={task.start_time} />),
     },
     { name: 'deadline', number: true, cell: ({ deadline }) => <Ago at={deadline} /> },
-    tries,
+    retries,
   ],
-  pending: [tries],
+  pending: [{ name: 'waiting', number: true, cell: ({ pending_since }) => <Elapsed since={pending_since} /> }, retries],
   aggregating: [],
   scheduled: [next],
-  retry: [error, tries, next],
-  archived: [error, tries, { name: 'failed', number: true, cell: ({ last_failed_at }) => <Ago at={last_failed_at} /> }],
+  retry: [error, retries, next],
+  archived: [
+    error,
+    retries,
+    { name: 'failed', number: true, cell: ({ last_failed_at }) => <Ago at={last_failed_at} /> },
+  ],
   completed: [
     { name: 'completed', number: true, cell: ({ completed_at }) => <Ago at={completed_at} /> },
     {

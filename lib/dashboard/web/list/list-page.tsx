@@ -12,7 +12,7 @@ interface ListPageProps {
   queue: string;
   state: State;
   /** How many tasks are in the state, as far as is known. */
-  count: number;
+  count: number | undefined;
 }
 
 const ChooseGroup = ({ queue }: { queue: string }) => (

@@ -9,6 +9,7 @@ import { FormDialog } from '../ui/dialog.js';
 import { tell } from '../ui/notices.js';
 import { type Batch, sendBatch, useVerbs } from './actions.js';
 import type { Filters } from './filters.js';
+import { orderOf } from './order.js';
 import { batchResult, LABELS, WARNINGS } from './verbs.js';
 
 /** Entries looked at per call. */
@@ -27,7 +28,7 @@ async function actOnMatches(
   const isNew = ({ id }: ListedTask): boolean => !seen.has(id) && Boolean(seen.add(id));
   let cursor: string | undefined;
   do {
-    const page = await api.list(place, { ...filters, cursor, scan: SCAN });
+    const page = await api.list(place, { ...filters, cursor, order: orderOf(place, cursor), scan: SCAN });
     const ids = page.tasks.filter(isNew).map(({ id }) => id);
     await sendBatch(place, verb, ids, total);
     report(seen.size);

@@ -11,23 +11,30 @@ import { Damaged, TaskTable } from './task-table.js';
 interface SearchListProps {
   place: Place;
   filters: Filters;
-  total: number;
+  /** Undefined: not known. */
+  total: number | undefined;
 }
 
 /** How far the search has come, in words and as a bar; it can be stopped, and gone on with. */
-function Progress({ search, total }: { search: ReturnType<typeof useSearch>; total: number }) {
+function Progress({ search, total }: { search: ReturnType<typeof useSearch>; total: number | undefined }) {
   const { state, stop, goOn, again } = search;
   const done = state.cursor === null;
-  const of = Math.max(total, state.scanned);
+  const begun = state.scanned > 0 || state.cursor !== undefined;
+  const of = total === undefined ? 0 : Math.max(total, state.scanned);
   return (
     <div class="search-state">
       <p role="status">
-        <b>{plural(state.found.length, 'task')}</b> found; looked at {count(state.scanned)}
-        {!done && of > 0 && ` of ${count(of)}`}
+        {begun && (
+          <>
+            <b>{plural(state.found.length, 'task')}</b> found; looked at {count(state.scanned)}
+          </>
+        )}
+        {begun && !done && of > 0 && ` of ${count(of)}`}
         {done && ', which is all'}
+        {!begun && (state.running ? 'Looking …' : 'Nothing was looked at yet')}
       </p>
       {state.running && (
-        <progress max={of || 1} value={state.scanned} aria-label="Search">
+        <progress max={of || 1} value={of > 0 ? state.scanned : undefined} aria-label="Search">
           {count(state.scanned)}
         </progress>
       )}

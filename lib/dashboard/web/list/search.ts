@@ -3,6 +3,7 @@ import type { ApiError } from '../api/client.js';
 import { api, type Place } from '../api/endpoints.js';
 import type { ListedTask, TaskList } from '../api/types.js';
 import type { Filters } from './filters.js';
+import { orderOf } from './order.js';
 
 /** Entries looked at per call: some ten milliseconds of Redis each. */
 const SCAN = 5000;
@@ -67,7 +68,7 @@ export function useSearch(place: Place, filters: Filters) {
       setActive(stop);
       setState({ ...from, running: true });
       const step = (cursor: string | undefined) =>
-        api.list(place, { ...filters, cursor, scan: SCAN, size: ENOUGH }, stop.signal);
+        api.list(place, { ...filters, cursor, order: orderOf(place, cursor), scan: SCAN, size: ENOUGH }, stop.signal);
       void run(from, step, setState, () => stop.signal.aborted);
       return stop;
     },

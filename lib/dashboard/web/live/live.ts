@@ -14,7 +14,8 @@ export interface LiveState {
   /** `connecting` before the first answer; `away` while Redis or the application does not answer. */
   status: 'connecting' | 'live' | 'away' | 'refused';
   error: string;
-  queues: readonly QueueRow[];
+  /** Undefined before the first answer: not known is not none. */
+  queues: readonly QueueRow[] | undefined;
   /** Oldest first. */
   moments: readonly Moment[];
   /** When the last answer came, by the browser's clock. */
@@ -31,7 +32,7 @@ const WINDOW = 15 * 60_000;
 export const live = new Store<LiveState>({
   status: 'connecting',
   error: '',
-  queues: [],
+  queues: undefined,
   moments: [],
   answeredAt: undefined,
   ahead: 0,

@@ -74,10 +74,10 @@ export function thin(
   };
 }
 
-/** The mean of the last few known values: what "now" says without jumping about. */
-export function recent(values: readonly (number | undefined)[], size = 5): number {
+/** The mean of the last few known values: what "now" says without jumping about. Undefined where none is known. */
+export function recent(values: readonly (number | undefined)[], size = 5): number | undefined {
   const known = values.slice(-size).filter((value) => value !== undefined);
-  return known.length > 0 ? known.reduce((total, value) => total + value, 0) / known.length : 0;
+  return known.length > 0 ? known.reduce((total, value) => total + value, 0) / known.length : undefined;
 }
 
 /** States that wait for a worker: what "backlog" counts. */

@@ -1,7 +1,7 @@
 import { live } from '../live/live.js';
 import { highest, rates, recent, sums } from '../live/series.js';
 import { useStore } from '../app/store.js';
-import { compact, duration, percent, rate } from '../text/format.js';
+import { compact, duration, orUnknown, percent, rate } from '../text/format.js';
 import { niceTime } from '../ui/chart-geometry.js';
 import { Chart } from '../ui/chart.js';
 
@@ -17,16 +17,18 @@ export function LiveCharts({ queue }: { queue?: string }) {
   const pending = sums(moments, (sample) => sample.pending, queue);
   const waiting = sums(moments, (sample) => sample.scheduled + sample.aggregating, queue);
   const retry = sums(moments, (sample) => sample.retry, queue);
-  const backlog = [pending, retry, waiting].reduce((total, values) => total + (values.at(-1) ?? 0), 0);
-  const share = percent(recent(failed), recent(processed));
+  const last = [pending, retry, waiting].map((values) => values.at(-1));
+  const backlog = last.includes(undefined) ? undefined : last.reduce<number>((total, value) => total + (value ?? 0), 0);
+  const [failing, passing] = [recent(failed), recent(processed)];
+  const share = failing === undefined || passing === undefined ? undefined : percent(failing, passing);
   return (
     <div class="charts">
       <Chart
-        {...{ title: 'Throughput', unit: 'tasks/s', figure: rate(recent(processed)), times, format: rate }}
+        {...{ title: 'Throughput', unit: 'tasks/s', figure: orUnknown(passing, rate), times, format: rate }}
         series={[{ name: 'processed', tone: 'accent', values: processed }]}
       />
       <Chart
-        {...{ title: 'Failures', unit: 'failed/s', figure: rate(recent(failed)), times, format: rate }}
+        {...{ title: 'Failures', unit: 'failed/s', figure: orUnknown(failing, rate), times, format: rate }}
         note={share}
         series={[{ name: 'failed', tone: 'archived', values: failed }]}
       />
@@ -34,7 +36,7 @@ export function LiveCharts({ queue }: { queue?: string }) {
         {...{
           title: 'Backlog',
           unit: 'waiting',
-          figure: compact(backlog),
+          figure: orUnknown(backlog, compact),
           times,
           format: compact,
           stack: true,
@@ -49,7 +51,7 @@ export function LiveCharts({ queue }: { queue?: string }) {
         {...{
           title: 'Latency',
           unit: 'oldest',
-          figure: seconds(latency.at(-1) ?? 0),
+          figure: orUnknown(latency.at(-1), seconds),
           times,
           format: seconds,
           nice: niceTime,

@@ -1,9 +1,9 @@
 import { Page } from '../app/page.js';
 import { replaceQuery, useRoute } from '../app/router.js';
 import { useStore } from '../app/store.js';
-import { isBad, type Queue } from '../api/types.js';
+import { isBad, type Queue, type QueueRow } from '../api/types.js';
 import { live } from '../live/live.js';
-import { bytes, count, percent, plural } from '../text/format.js';
+import { bytes, count, percent, plural, UNKNOWN } from '../text/format.js';
 import { Empty, Loading } from '../ui/blank.js';
 import { AllDays } from './all-days.js';
 import { FindTask } from './find-task.js';
@@ -13,7 +13,9 @@ import { QueueTable } from './queue-table.js';
 const total = (queues: readonly Queue[], pick: (queue: Queue) => number): number =>
   queues.reduce((sum, queue) => sum + pick(queue), 0);
 
-function Totals({ queues }: { queues: readonly Queue[] }) {
+function Totals({ rows }: { rows: readonly QueueRow[] }) {
+  const queues = rows.filter((row): row is Queue => !isBad(row));
+  const unread = rows.length - queues.length;
   const processed = total(queues, (queue) => queue.processed);
   const failed = total(queues, (queue) => queue.failed);
   const facts: [string, string][] = [
@@ -26,16 +28,24 @@ function Totals({ queues }: { queues: readonly Queue[] }) {
     ['memory of tasks', bytes(total(queues, (queue) => queue.memory_usage_bytes))],
   ];
   return (
-    <dl class="facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd class="number">{value}</dd>
-        </div>
-      ))}
-    </dl>
+    <section aria-label="Totals">
+      <dl class="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd class="number">{queues.length > 0 || unread === 0 ? value : UNKNOWN}</dd>
+          </div>
+        ))}
+      </dl>
+      {unread > 0 && <p class="faint">Without {plural(unread, 'queue')} that cannot be read.</p>}
+    </section>
   );
 }
+
+/** Before the first answer nothing is known: neither that there are queues, nor that there are none. */
+const NotYet = () => (
+  <Empty title="Nothing is known yet">The queues are shown once they could be read. It is tried again and again.</Empty>
+);
 
 const NoQueues = () => (
   <Empty title="No queue yet">
@@ -48,18 +58,14 @@ export function Overview() {
   const queues = useStore(live, ({ queues }) => queues);
   const { query } = useRoute();
   const filter = query['filter'] ?? '';
-  if (status === 'connecting') {
-    return (
-      <Page title="Overview">
-        <Loading rows={8} />
-      </Page>
-    );
+  if (queues === undefined) {
+    return <Page title="Overview">{status === 'connecting' ? <Loading rows={8} /> : <NotYet />}</Page>;
   }
   const shown = queues.filter(({ queue }) => queue.toLowerCase().includes(filter.toLowerCase()));
   return (
     <Page title="Overview" actions={queues.length > 0 && <FindTask rows={queues} />}>
       <LiveCharts />
-      <Totals queues={queues.filter((row): row is Queue => !isBad(row))} />
+      <Totals rows={queues} />
       <section aria-label="Queues">
         <div class="bar-line">
           <h2>{plural(queues.length, 'queue')}</h2>

@@ -1,20 +1,22 @@
+import { ApiError } from '../api/client.js';
 import { api } from '../api/endpoints.js';
-import type { Queue } from '../api/types.js';
+import { isBad, type Queue } from '../api/types.js';
 import { usePace } from '../app/config.js';
 import { paths } from '../app/router.js';
 import { useResource } from '../app/resource.js';
-import { bytes, count, duration, percent } from '../text/format.js';
+import { bytes, count, percent, UNKNOWN } from '../text/format.js';
 import { Failure, Loading } from '../ui/blank.js';
 import { Days } from '../ui/days.js';
 import { Text } from '../ui/text.js';
 import { Failures } from './failures.js';
 import { LiveCharts } from './live-charts.js';
+import { oldest } from './queue-table.js';
 import { isServed } from './served.js';
 
 function Facts({ row }: { row: Queue }) {
   const facts: [string, string][] = [
     ['tasks stored', count(row.size)],
-    ['oldest pending', row.pending > 0 ? duration(row.oldest_pending_ms / 1000) : 'none'],
+    ['oldest pending', row.pending > 0 ? (oldest(row) ?? UNKNOWN) : 'none'],
     ['processed today', count(row.processed)],
     ['failed today', `${count(row.failed)} (${percent(row.failed, row.processed)})`],
     ['processed ever', count(row.processed_total)],
@@ -71,15 +73,17 @@ export function QueueSummary({ queue }: { queue: string }) {
     every: usePace(2.5),
   });
   if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={8} />;
+  const { current } = data;
+  if (isBad(current)) return <Failure error={new ApiError(current.error, 200, 'UNREADABLE')} retry={reload} />;
   const days = [...data.history].sort((a, b) => (a.date < b.date ? -1 : 1));
   return (
     <>
       <LiveCharts queue={queue} />
-      {data.current.pending > 0 && !data.current.paused && <Unserved queue={queue} />}
-      <Facts row={data.current} />
-      {data.current.retry + data.current.archived > 0 && <Failures queue={queue} />}
+      {current.pending > 0 && !current.paused && <Unserved queue={queue} />}
+      <Facts row={current} />
+      {current.retry + current.archived > 0 && <Failures queue={queue} />}
       <div class="halves">
-        <Days title={`Last ${days.length} days`} days={days} />
+        {days.length > 0 && <Days title={`Last ${days.length} days`} days={days} />}
         <section class="card">
           <header>
             <h2>Groups</h2>

@@ -6,7 +6,7 @@ import { paths } from '../app/router.js';
 import { useStore } from '../app/store.js';
 import { live, type Moment } from '../live/live.js';
 import { rates, recent } from '../live/series.js';
-import { bytes, compact, count, duration, percent, plural, rate } from '../text/format.js';
+import { bytes, compact, count, duration, orUnknown, percent, plural, rate } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { Button } from '../ui/button.js';
 import { perform } from '../ui/notices.js';
@@ -46,7 +46,7 @@ function Throughput({ queue, moments }: { queue: string; moments: readonly Momen
   return (
     <td class="number throughput" data-label="tasks/s">
       <Spark times={moments.map(({ t }) => t)} values={values} tone="accent" />
-      {rate(recent(values))}
+      {orUnknown(recent(values), rate)}
     </td>
   );
 }
@@ -61,6 +61,10 @@ function Counts({ row }: { row: Queue }) {
     </td>
   ));
 }
+
+/** How long the oldest pending task waits; undefined when none does, or it is not known. */
+export const oldest = ({ pending, oldest_pending_ms }: Queue): string | undefined =>
+  pending > 0 && oldest_pending_ms > 0 ? duration(oldest_pending_ms / 1000) : undefined;
 
 function Good({ row, moments }: { row: Queue; moments: readonly Moment[] }) {
   const may = useMay();
@@ -77,7 +81,7 @@ function Good({ row, moments }: { row: Queue; moments: readonly Moment[] }) {
       <Throughput queue={row.queue} moments={moments} />
       <Counts row={row} />
       <td class={`number${late ? ' warn' : ''}`} data-label="oldest pending">
-        {row.pending > 0 ? duration(row.oldest_pending_ms / 1000) : <span class="none">–</span>}
+        {oldest(row) ?? <span class="none">–</span>}
       </td>
       <td class="number" data-label="failed today" title={`${count(row.failed)} of ${count(row.processed)}`}>
         <a class={row.failed === 0 ? 'none' : ''} href={paths.queue(row.queue)}>

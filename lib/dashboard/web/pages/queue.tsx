@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { type Queue, isBad, STATES, type State } from '../api/types.js';
 import { useMay } from '../app/config.js';
 import { Page } from '../app/page.js';
@@ -13,15 +13,8 @@ import { PauseButton } from './queue-table.js';
 import { QueueSummary } from './queue-summary.js';
 
 function Tabs({ queue, state, row }: { queue: string; state?: State; row: Queue | undefined }) {
-  const tabs = useRef<HTMLElement>(null);
-  // On a phone not all of them fit.
-  useEffect(() => {
-    const [list, chosen] = [tabs.current, tabs.current?.querySelector<HTMLElement>('[aria-current]')];
-    if (list && chosen)
-      list.scrollLeft = chosen.offsetLeft - list.offsetLeft - (list.clientWidth - chosen.offsetWidth) / 2;
-  }, [queue, state]);
   return (
-    <nav class="tabs" aria-label="States" ref={tabs}>
+    <nav class="tabs" aria-label="States">
       <a href={paths.queue(queue)} aria-current={state === undefined ? 'page' : undefined}>
         Summary
       </a>
@@ -63,7 +56,7 @@ function Actions({ row }: { row: Queue }) {
 /** One queue: a summary, or the tasks in a state. */
 export function QueuePage({ queue, state }: { queue: string; state?: State }) {
   const rows = useStore(live, ({ queues }) => queues);
-  const found = rows.find((candidate) => candidate.queue === queue);
+  const found = rows?.find((candidate) => candidate.queue === queue);
   const row = found && !isBad(found) ? found : undefined;
   const heading = (
     <>
@@ -80,7 +73,7 @@ export function QueuePage({ queue, state }: { queue: string; state?: State }) {
     >
       <Tabs queue={queue} state={state} row={row} />
       {state ? (
-        <ListPage key={state} queue={queue} state={state} count={row?.[state] ?? 0} />
+        <ListPage key={state} queue={queue} state={state} count={row?.[state]} />
       ) : (
         <QueueSummary queue={queue} />
       )}

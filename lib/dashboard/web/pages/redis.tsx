@@ -52,7 +52,7 @@ const Warnings = ({ warnings }: { warnings: readonly string[] }) => (
 
 function Memory() {
   const rows = useStore(live, ({ queues }) => queues);
-  const queues = rows
+  const queues = (rows ?? [])
     .filter((row): row is Queue => !isBad(row))
     .sort((a, b) => b.memory_usage_bytes - a.memory_usage_bytes);
   const top = Math.max(1, ...queues.map(({ memory_usage_bytes }) => memory_usage_bytes));

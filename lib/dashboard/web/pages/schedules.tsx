@@ -45,7 +45,7 @@ function Row({ entry, reload }: { entry: Entry; reload: () => void }) {
         </a>
       </th>
       <td data-label="spec" class="mono">
-        <Text value={entry.spec} titled class="cut" />
+        <Text value={entry.spec} class="wrap" />
       </td>
       <td data-label="queue">
         <a href={paths.queue(entry.queue)}>

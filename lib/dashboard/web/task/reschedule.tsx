@@ -15,7 +15,7 @@ export function Reschedule({ task, onDone, onClose }: TaskActionProps) {
   };
   return (
     <FormDialog title="Reschedule this task" does="Reschedule" onSubmit={move} onClose={onClose}>
-      <p>The task keeps its id, its payload and its tries.</p>
+      <p>The task keeps its id, its payload and the number of its retries.</p>
       <WhenField value={when} onChange={setWhen} />
     </FormDialog>
   );

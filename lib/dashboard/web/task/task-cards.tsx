@@ -32,6 +32,11 @@ const Group = ({ task }: { task: Task }) =>
     <Text value={task.group} />
   );
 
+const waiting = ({ pending_since }: Task): [string, ComponentChildren] => [
+  'waiting for',
+  pending_since ? <Elapsed key="waiting" since={pending_since} /> : 'not known since when',
+];
+
 function facts(task: Task): [string, ComponentChildren][] {
   const { worker } = task;
   return [
@@ -43,7 +48,8 @@ function facts(task: Task): [string, ComponentChildren][] {
     ],
     ['queue', <Text key="queue" value={task.queue} class="wrap" />],
     ...(task.group ? [['group', <Group key="group" task={task} />] as [string, ComponentChildren]] : []),
-    ['tries', `${task.retried} of ${task.max_retry} retries used`],
+    ['retries', `${task.retried} of ${task.max_retry} used`],
+    ...(task.state === 'pending' ? [waiting(task)] : []),
     ['time limit', time(task.timeout_seconds, 'none')],
     ['deadline', <When key="deadline" at={task.deadline} none="none" />],
     ['kept when completed', time(task.retention_seconds, 'no')],
@@ -75,7 +81,9 @@ function events(task: Task): [string, number][] {
   const all: [string, number | undefined][] = [
     ['last failed', instant(task.last_failed_at)],
     ['started', instant(task.worker?.started_at)],
-    [task.state === 'retry' ? 'next try' : 'due', instant(task.next_process_at)],
+    ['pending', instant(task.pending_since)],
+    // A pending task is due now, whenever one asks.
+    [task.state === 'retry' ? 'next try' : 'due', task.state === 'pending' ? undefined : instant(task.next_process_at)],
     ['stopped by its time limit', instant(task.worker?.deadline)],
     ['completed', completed],
     ['deleted', kept && completed !== undefined ? completed + task.retention_seconds * 1000 : undefined],

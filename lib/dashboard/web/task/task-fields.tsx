@@ -55,7 +55,7 @@ export function TaskFields({ form, onChange, fresh = false }: FieldsProps) {
   return (
     <>
       <datalist id="known-queues">
-        {queues.map(({ queue }) => (
+        {(queues ?? []).map(({ queue }) => (
           <option key={queue} value={queue} />
         ))}
       </datalist>

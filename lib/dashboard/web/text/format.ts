@@ -27,14 +27,13 @@ export function rate(value: number): string {
   return value < 100 ? value.toFixed(1) : count(value);
 }
 
-export function bytes(value: number): string {
-  let size = value;
-  for (const unit of ['B', 'KB', 'MB', 'GB']) {
-    if (size < 1024) return `${unit === 'B' ? size : short(size)} ${unit}`;
-    size /= 1024;
-  }
-  return `${short(size)} TB`;
-}
+export { formatBytes as bytes } from '../../../words/bytes.js';
+
+/** What stands for a number that is not known: never 0. */
+export const UNKNOWN = '–';
+
+export const orUnknown = <T>(value: T | null | undefined, show: (value: T) => string): string =>
+  value === undefined || value === null ? UNKNOWN : show(value);
 
 export const percent = (part: number, of: number): string => {
   if (of === 0 || part === 0) return '0%';

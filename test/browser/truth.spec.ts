@@ -1,0 +1,193 @@
+import { ASYNQ_BROKER, type Broker } from 'nestjs-asynq';
+import { InMemoryBroker } from 'nestjs-asynq/testing';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { startConsole, type TestConsole } from '../dashboard/console.js';
+import { failingBroker } from '../support/failing-broker.js';
+import { request } from '../support/messages.js';
+import { launch, Visit, type VisitOptions } from './chromium.js';
+
+/* What the page says is so: it makes no number of what it does not know, and counts as Redis does. */
+
+const failing = failingBroker<Broker>(new InMemoryBroker());
+const broker = failing.broker as InMemoryBroker;
+const EVERYTHING = [
+  'queues',
+  'hasQueue',
+  'describeQueue',
+  'countsOfDays',
+  'listTasks',
+  'getTask',
+  'groups',
+  'servers',
+  'schedulerEntries',
+] as const;
+
+let browser: Browser;
+let web: TestConsole;
+
+beforeAll(async () => {
+  const override: NonNullable<Parameters<typeof startConsole>[1]>['override'] = (builder) =>
+    builder.overrideProvider(ASYNQ_BROKER).useValue(failing.broker);
+  [browser, web] = await Promise.all([launch(), startConsole({ access: 'destroy', refresh: '250ms' }, { override })]);
+});
+afterAll(async () => {
+  await Promise.all([browser.close(), web.close()]);
+});
+beforeEach(() => {
+  failing.faults.clear();
+  broker.clear();
+  broker.clock.advance(60_000); // what the console has read is out of date
+});
+
+async function visit(route: string, options?: VisitOptions): Promise<Visit> {
+  const started = await Visit.start(browser, `${web.origin}/asynq/`, options);
+  onTestFinished(() => started.end());
+  await started.open(route);
+  return started;
+}
+
+const later = (milliseconds: number): void => broker.clock.advance(milliseconds);
+const textOf = async ({ page }: Visit): Promise<string> =>
+  (await page.locator('body').innerText()).replaceAll(/\s+/g, ' ');
+
+describe('a page that is opened while Redis is away', () => {
+  const PAGES = [
+    '',
+    'queues/mail',
+    'queues/mail/archived',
+    'queues/mail/pending?type=x',
+    'queues/mail/aggregating',
+    'servers',
+    'schedules',
+    'redis',
+    'enqueue',
+  ];
+
+  it.each(PAGES)('makes no number of what is not known: %s', async (route) => {
+    await broker.enqueue('mail', [request({ queue: 'mail' })]);
+    for (const method of EVERYTHING) failing.faults.set(method, 'before');
+    const tab = await Visit.start(browser, `${web.origin}/asynq/`, { expected: [503] });
+    onTestFinished(() => tab.end());
+    await tab.page.goto(`${tab.home}#/${route}`);
+    await tab.page.getByRole('alert').first().waitFor();
+    const said = await textOf(tab);
+    // Numbers: in the text of the error, and of pages (20 per page), there are none.
+    expect(said.replace(/default AsynqDashboard|10 m|\d+ per page/g, '')).not.toMatch(/\b\d/);
+    expect(said).not.toMatch(/No queue yet|No \w+ task|No schedule|No server is running|no group has/i);
+    failing.faults.clear();
+    if (route === '') await tab.page.getByRole('link', { name: '1 pending' }).waitFor();
+  });
+});
+
+it('says of a queue that cannot be read that it is not known, and leaves it out of sums by name', async () => {
+  const describeQueue = broker.describeQueue.bind(broker);
+  broker.describeQueue = (queue) =>
+    queue === 'bad' ? Promise.reject(new Error('a key is no list')) : describeQueue(queue);
+  onTestFinished(() => void (broker.describeQueue = describeQueue));
+  for (const queue of ['bad', 'good']) await broker.enqueue(queue, [request({ queue })]);
+  const tab = await visit('', { expected: [500] });
+  await tab.sees('Without 1 queue that cannot be read.');
+  await tab.open('queues/bad');
+  await tab.page.getByRole('alert').getByText('a key is no list').waitFor();
+  expect(await textOf(tab)).not.toContain('NaN');
+});
+
+it('says since when a pending task waits, and that it is not due', async () => {
+  await broker.enqueue('mail', [request({ id: 'waits', queue: 'mail' })]);
+  later(200_000);
+  const tab = await visit('queues/mail/tasks/waits');
+  const timeline = tab.page.getByRole('region', { name: 'Timeline' });
+  await timeline.getByText('pending').waitFor();
+  await timeline.getByText(/3m 2\ds ago/).waitFor();
+  expect(await timeline.innerText()).not.toMatch(/due|now/);
+  await tab.page
+    .getByRole('region', { name: 'Task' })
+    .getByText(/^3m 2\ds$/)
+    .waitFor();
+  await tab.open('queues/mail/pending');
+  await tab.page.getByRole('cell', { name: /^3m 2\ds$/ }).waitFor();
+});
+
+it('counts retries, not tries', async () => {
+  await broker.enqueue('mail', [request({ id: 'once', queue: 'mail', maxRetry: 5, timeout: 60 })]);
+  const { tasks } = await broker.exchange('mail', { settle: [], take: 1 });
+  const { lease, message } = tasks[0]!;
+  const failed = { ...message, errorMsg: 'skip retry', lastFailedAt: Math.floor(broker.clock.now() / 1000) };
+  await broker.exchange('mail', { settle: [{ kind: 'archive', lease, message: failed }], take: 0 });
+  const tab = await visit('queues/mail/tasks/once');
+  await tab.page.getByRole('region', { name: 'Task' }).getByText('0 of 5 used').waitFor();
+  expect(await textOf(tab)).not.toMatch(/\btries\b/);
+  await tab.open('queues/mail/archived');
+  await tab.page.getByRole('columnheader', { name: 'retries' }).waitFor();
+});
+
+it('lists what has ended newest first, page by page, and searches it in this order', async () => {
+  for (let n = 0; n < 45; n++) {
+    const id = `task-${String(n).padStart(2, '0')}`;
+    await broker.enqueue('mail', [request({ id, queue: 'mail', type: 'mail' })]);
+    await broker.moveTasks('mail', 'archive', [id]);
+    later(1000);
+  }
+  const tab = await visit('queues/mail/archived');
+  const first = () => tab.page.locator('tbody .id').first().textContent();
+  await tab.sees('1–20 of 45');
+  expect(await first()).toBe('task-44');
+  await tab.press('Next');
+  await tab.sees('21–40 of 45');
+  await tab.page.locator('.dim').waitFor({ state: 'detached' });
+  expect(await first()).toBe('task-24');
+  // What is archived meanwhile comes in front, and moves nothing behind it.
+  await broker.enqueue('mail', [request({ id: 'new', queue: 'mail' })]);
+  await broker.moveTasks('mail', 'archive', ['new']);
+  await tab.press('Next');
+  await tab.page.locator('tbody .id', { hasText: 'task-04' }).waitFor();
+  expect(await first()).toBe('task-04');
+  await tab.open('queues/mail/archived?type=mail');
+  await tab.sees('which is all');
+  expect(await first()).toBe('task-44');
+});
+
+it.each([1280, 390])('shows notices beside the bar of selected tasks, not on it, %i pixels wide', async (width) => {
+  const ids = Array.from({ length: 20 }, (_, n) => `task-${n}`);
+  await broker.enqueue(
+    'mail',
+    ids.map((id) => request({ id, queue: 'mail' })),
+  );
+  const tab = await visit('queues/mail/pending', { width });
+  const bar = tab.page.getByRole('toolbar');
+  await tab.page.getByLabel('Select task task-0').check();
+  await bar.getByRole('button', { name: 'Archive' }).click();
+  await tab.page.locator('.notice').waitFor();
+  await tab.page.getByLabel('Select task task-1', { exact: true }).check();
+  const [below, above] = [(await bar.boundingBox())!, (await tab.page.locator('.notice').boundingBox())!];
+  expect(below.y).toBeGreaterThan(600);
+  expect(above.y + above.height).toBeLessThanOrEqual(below.y);
+  await tab.press('Clear');
+  const freed = async () => (await tab.page.locator('.notice').boundingBox())!.y;
+  expect(await freed()).toBeGreaterThan(above.y);
+});
+
+it('cuts no tab and no way to another page off on a phone, nor when a schedule runs', async () => {
+  const spec = 'CRON_TZ=America/Argentina/Buenos_Aires 0,5,10,15,20,25,30,35,40,45,50,55 0-23 1-31 1-12 0-6';
+  const times = { nextEnqueueTime: Date.now(), prevEnqueueTime: undefined };
+  const entry = { id: 'e', spec, taskType: 'report', taskPayload: Buffer.alloc(0), enqueueOptions: [], ...times };
+  await broker.writeSchedulerEntries('s', [entry], 600);
+  await broker.enqueue('mail', [request({ queue: 'mail' })]);
+  for (const width of [390, 1280]) {
+    const tab = await visit('queues/mail', { width });
+    const cut = (selector: string) =>
+      tab.page.locator(selector).evaluateAll((all) =>
+        all
+          .filter((one) => {
+            const { left, right } = one.getBoundingClientRect();
+            return left < 0 || right > innerWidth || one.scrollWidth > one.clientWidth + 1;
+          })
+          .map((one) => one.textContent),
+      );
+    expect([await cut('.tabs a'), await cut('.nav a')]).toEqual([[], []]);
+    await tab.open('schedules');
+    await tab.page.getByRole('cell', { name: spec }).waitFor();
+    expect(await cut('td[data-label=spec] bdi, td[data-label=spec]')).toEqual([]);
+  }
+});
