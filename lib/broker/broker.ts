@@ -218,6 +218,8 @@ export interface Broker
   readonly clock: Clock;
   /** Key prefix, default `asynq`; unique-lock names are built with it. */
   readonly keyPrefix: string;
+  /** The most bytes of a payload, or a result, that this process stores: a bound for its callers. The broker itself stores any. */
+  readonly maxPayloadSize: number;
   /** Driven by hand (testing): the module does not start servers on it. */
   readonly manual: boolean;
   /** Closes every connection the broker opened itself, after the commands under way. Idempotent. */

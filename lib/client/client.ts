@@ -21,7 +21,7 @@ import type { DefinedItem, EnqueueResult, NamedItem, PayloadArguments } from './
 /** What a client needs of a broker. */
 export type ClientBroker = ProducerBroker &
   Pick<AggregationBroker, 'listDelayedGroups'> &
-  Pick<Broker, 'clock' | 'keyPrefix'>;
+  Pick<Broker, 'clock' | 'keyPrefix' | 'maxPayloadSize'>;
 
 export interface AsynqClientOptions {
   /** How payloads become bytes, unless the definition says. Default: JSON; bytes as they are. */
@@ -63,7 +63,7 @@ export class AsynqClient {
   ) {
     requireObject(options, 'client options', InvalidOptionError);
     rejectUnknownKeys(options, ['codec', 'defaults'], 'client option', InvalidOptionError);
-    this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults);
+    this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize);
     this.producer = hooks.events ? new ToldProducer(broker, hooks.events) : broker;
     this.coalescer = new Coalescer(this.producer, LIMITS);
     this.reminder = new GroupReminder(broker);

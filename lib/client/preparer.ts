@@ -6,6 +6,7 @@ import { jsonCodec, type PayloadCodec } from '../task/codec.js';
 import { requireCodec, type TaskDefinition } from '../task/definition.js';
 import { toTaskInfo, type TaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
+import { DEFAULT_MAX_PAYLOAD_BYTES, requirePayloadSize } from '../task/payload-size.js';
 import { applyOptions, DEFAULT_SETTINGS, name, type TaskSettings } from '../task/settings.js';
 import type { Sending } from '../tracing/tracing.js';
 import { describe } from '../validation.js';
@@ -39,8 +40,16 @@ export class Preparer {
   private readonly defaults: TaskSettings;
   private readonly kinds = new WeakMap<TaskDefinition, TaskKind>();
 
-  /** @throws InvalidTaskError when the codec or a default is wrong */
-  constructor(keyPrefix: string, codec: PayloadCodec = jsonCodec, defaults: TaskOptions = {}) {
+  /**
+   * @param maxPayloadSize bytes
+   * @throws InvalidTaskError when the codec or a default is wrong
+   */
+  constructor(
+    keyPrefix: string,
+    codec: PayloadCodec = jsonCodec,
+    defaults: TaskOptions = {},
+    private readonly maxPayloadSize = DEFAULT_MAX_PAYLOAD_BYTES,
+  ) {
     requireCodec(codec, 'client codec');
     this.keyspace = new Keyspace(keyPrefix);
     this.codec = codec;
@@ -54,12 +63,16 @@ export class Preparer {
     return { type: kind.type, settings: applyOptions(kind.settings, options), codec: kind.codec };
   }
 
-  /** @param now milliseconds since the epoch. @throws InvalidTaskError when the payload cannot be encoded */
+  /** @param now milliseconds since the epoch. @throws InvalidTaskError when the payload cannot be encoded, or is too large */
   prepare(kind: TaskKind, payload: unknown, now: number): PreparedTask {
     const { settings } = kind;
     const startAt = settings.processIn === undefined ? settings.processAt : now + settings.processIn;
     const delayedTo = startAt !== undefined && startAt > now ? startAt : undefined;
-    const request = this.request(kind, encodePayload(kind, payload), delayedTo, now);
+    const bytes = encodePayload(kind, payload);
+    if (bytes !== undefined && bytes.length > this.maxPayloadSize) {
+      requirePayloadSize(bytes, this.maxPayloadSize, `payload of task "${kind.type}"`);
+    }
+    const request = this.request(kind, bytes, delayedTo, now);
     if (delayedTo !== undefined) return { request, state: 'scheduled', nextProcessAt: delayedTo };
     if (settings.group !== '') return { request, state: 'aggregating', nextProcessAt: undefined };
     return { request, state: 'pending', nextProcessAt: now };

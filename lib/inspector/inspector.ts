@@ -49,7 +49,10 @@ export interface TaskList {
 export class AsynqInspector {
   constructor(
     private readonly broker: InspectorBroker &
-      Pick<CancellationBroker, 'recordCancellation' | 'publishCancellation'> & { readonly clock: Clock },
+      Pick<CancellationBroker, 'recordCancellation' | 'publishCancellation'> & {
+        readonly clock: Clock;
+        readonly maxPayloadSize: number;
+      },
   ) {}
 
   /** Names of all queues that have ever had a task, unsorted. */

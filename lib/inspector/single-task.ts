@@ -10,6 +10,7 @@ import {
   TaskStateError,
 } from '../errors.js';
 import { jsonCodec } from '../task/codec.js';
+import { requirePayloadSize } from '../task/payload-size.js';
 import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 import { requireArchiveLimit } from './archive-limit.js';
 import { requireQueue } from './known-queue.js';
@@ -68,7 +69,7 @@ export interface UpdateOptions {
 
 /** Gives a waiting task another payload. */
 export async function updatePayload(
-  broker: InspectorBroker,
+  broker: InspectorBroker & { readonly maxPayloadSize: number },
   queue: string,
   id: string,
   payload: unknown,
@@ -76,7 +77,7 @@ export async function updatePayload(
 ): Promise<void> {
   requireNonBlank(id, 'task ID', InvalidOptionError);
   const replaces = toReplaced(options);
-  const bytes = encode(payload);
+  const bytes = requirePayloadSize(encode(payload), broker.maxPayloadSize, `the payload of task "${id}"`);
   await requireQueue(broker, queue);
   const status = await broker.updatePayload(queue, id, bytes, replaces);
   if (status === 'missing') throw new TaskNotFoundError(queue, id);

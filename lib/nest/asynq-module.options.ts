@@ -5,6 +5,7 @@ import { checkRedaction, type Redaction } from '../redaction/rules.js';
 import type { ServerOptions } from '../server/options.js';
 import type { PayloadCodec } from '../task/codec.js';
 import type { TaskOptions } from '../task/options.js';
+import { checkMaxPayloadSize } from '../task/payload-size.js';
 import { DEFAULT_KEY_PREFIX } from '../wire/keys.js';
 import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 import type { InvalidPayloadPolicy } from './execution/invalid-payload.js';
@@ -40,6 +41,12 @@ export interface AsynqModuleOptions {
    * task under another prefix is invisible to them.
    */
   keyPrefix?: string;
+  /**
+   * The most bytes of a payload or a result that this process stores: whatever enqueues, updates or returns more fails, or loses the
+   * result, and nothing is written. Default 5 MiB (5242880), at most 512 MiB. Redis holds up everybody for a large value, in every step
+   * of its task: raise it for few tasks only.
+   */
+  maxPayloadSize?: number;
   /**
    * Whether tasks are traced with OpenTelemetry and carry the context of their trace: when `@opentelemetry/api` is installed, unless
    * this is false; `true` has the boot fail where it is not. Without a registered SDK nothing is done either way.
@@ -79,6 +86,7 @@ export interface ResolvedModuleOptions extends AsynqModuleOptions {
   readonly scheduler: boolean;
   readonly invalidPayload: InvalidPayloadPolicy;
   readonly keyPrefix: string;
+  readonly maxPayloadSize: number;
 }
 
 const KNOWN: readonly (keyof AsynqModuleOptions)[] = [
@@ -90,6 +98,7 @@ const KNOWN: readonly (keyof AsynqModuleOptions)[] = [
   'codec',
   'defaults',
   'keyPrefix',
+  'maxPayloadSize',
   'tracing',
   'redact',
   'eventStream',
@@ -120,7 +129,11 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
   if (options.redact !== undefined) checkRedaction(options.redact, 'AsynqModule option redact');
   resolveEventStream(options.eventStream);
   if (!POLICIES.includes(invalidPayload)) throw wrongOption('invalidPayload', invalidPayload, '"archive" or "retry"');
-  return { ...options, server, autoStart, scheduler, invalidPayload, keyPrefix: checkKeyPrefix(keyPrefix) };
+  return {
+    ...{ ...options, server, autoStart, scheduler, invalidPayload },
+    keyPrefix: checkKeyPrefix(keyPrefix),
+    maxPayloadSize: checkMaxPayloadSize(options.maxPayloadSize, 'AsynqModule option maxPayloadSize'),
+  };
 }
 
 /** Braces would become the hash tag of a Redis Cluster, and tear a queue's keys apart. */

@@ -100,11 +100,11 @@ export function connectionProviders(name: string): Provider[] {
   ];
 }
 
-function createBroker(name: string, { connection, keyPrefix }: ResolvedModuleOptions): Broker {
+function createBroker(name: string, { connection, keyPrefix, maxPayloadSize }: ResolvedModuleOptions): Broker {
   if (connection === undefined || connection === null) throw new InvalidOptionError(missingConnection(name));
   const clock = new SystemClock();
-  if (connection === 'memory') return new MemoryBroker(clock, { keyPrefix });
-  return new RedisBroker(new RedisConnections(connection), { clock, keyPrefix });
+  if (connection === 'memory') return new MemoryBroker(clock, { keyPrefix, maxPayloadSize });
+  return new RedisBroker(new RedisConnections(connection), { clock, keyPrefix, maxPayloadSize });
 }
 
 interface Hooks {

@@ -64,7 +64,7 @@ export class AsynqScheduler {
     private readonly settings: SchedulerSettings = {},
   ) {
     const { codec, defaults } = settings;
-    this.preparer = new Preparer(broker.keyPrefix, codec, defaults);
+    this.preparer = new Preparer(broker.keyPrefix, codec, defaults, broker.maxPayloadSize);
     this.ticker = new Ticker(broker.clock);
     this.publisher = new Publisher(broker, events, () => [...this.entries.values()].map((entry) => entry.published()));
   }

@@ -2,6 +2,7 @@ import type { Broker, LeasedTask, WakeSource } from '../broker/broker.js';
 import { InvalidOptionError, ServerStateError, ShutdownError } from '../errors.js';
 import { AsynqEvents, type TaskOutcome } from '../events/events.js';
 import { jsonCodec } from '../task/codec.js';
+import { requirePayloadSize } from '../task/payload-size.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { ServerInfo } from '../wire/message.js';
 import type { ActiveTask } from './active-task.js';
@@ -343,8 +344,10 @@ export class Server {
 
   private wireCore(encodeResult: (result: unknown) => Buffer | undefined, tracing: Tracing | undefined): Core {
     const { broker, mux, options, events } = this;
+    const encodeBounded = (result: unknown): Buffer | undefined =>
+      requirePayloadSize(encodeResult(result), broker.maxPayloadSize, 'the result');
     return buildCore(
-      { broker, mux, options, events, tracing, encodeResult },
+      { broker, mux, options, events, tracing, encodeResult: encodeBounded },
       {
         onAnswer: (lane, asked, got) => this.waker.answered(lane, asked, got),
         onRound: () => this.state === 'active' && this.waker.afterRound(),

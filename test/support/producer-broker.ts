@@ -12,6 +12,7 @@ export interface ProducerCall {
 export class FakeProducerBroker implements ClientBroker {
   readonly clock: ManualClock;
   readonly keyPrefix: string;
+  readonly maxPayloadSize: number;
   readonly calls: ProducerCall[] = [];
   /** Calls that have not been answered. */
   underWay = 0;
@@ -21,9 +22,10 @@ export class FakeProducerBroker implements ClientBroker {
   private readonly held: (() => void)[] = [];
   private holding = false;
 
-  constructor({ now = 1_700_000_000_000, keyPrefix = 'asynq' } = {}) {
+  constructor({ now = 1_700_000_000_000, keyPrefix = 'asynq', maxPayloadSize = 5 * 1024 * 1024 } = {}) {
     this.clock = new ManualClock(now);
     this.keyPrefix = keyPrefix;
+    this.maxPayloadSize = maxPayloadSize;
   }
 
   /** The requests of all calls, in order. */

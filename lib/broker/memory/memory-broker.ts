@@ -1,5 +1,6 @@
 import { type Clock, floorSeconds, SystemClock } from '../../clock.js';
 import { ClosedError } from '../../errors.js';
+import { checkMaxPayloadSize } from '../../task/payload-size.js';
 import { DEFAULT_KEY_PREFIX } from '../../wire/keys.js';
 import type { AggregationSet, ClaimedSet, ClaimReply, FinishStatus, GroupPolicy } from '../aggregation.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry, ServerInfo, WorkerInfo } from '../../wire/message.js';
@@ -58,6 +59,8 @@ import { type Snapshot, describeQueue } from './snapshot.js';
 export interface MemoryBrokerOptions {
   /** Default `asynq`. Only names the unique locks: every memory broker is a world of its own. */
   readonly keyPrefix?: string;
+  /** The most bytes of a payload or a result. Default 5 MiB. */
+  readonly maxPayloadSize?: number;
   /** Driven by hand (testing): no server is started on it. Default false. */
   readonly manual?: boolean;
 }
@@ -68,6 +71,7 @@ export interface MemoryBrokerOptions {
  */
 export class MemoryBroker implements Broker {
   readonly keyPrefix: string;
+  readonly maxPayloadSize: number;
   readonly manual: boolean;
   private readonly stores = new Map<string, QueueStore>();
   private readonly sources = new Set<MemoryWakeSource>();
@@ -86,6 +90,7 @@ export class MemoryBroker implements Broker {
     options: MemoryBrokerOptions = {},
   ) {
     this.keyPrefix = options.keyPrefix ?? DEFAULT_KEY_PREFIX;
+    this.maxPayloadSize = checkMaxPayloadSize(options.maxPayloadSize);
     this.manual = options.manual ?? false;
   }
 

@@ -1,4 +1,5 @@
 import { type Clock, SystemClock } from '../../clock.js';
+import { checkMaxPayloadSize } from '../../task/payload-size.js';
 import { DEFAULT_KEY_PREFIX, Keyspace } from '../../wire/keys.js';
 import type { AggregationSet, ClaimedSet, ClaimReply, FinishStatus, GroupPolicy } from '../aggregation.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry, ServerInfo, WorkerInfo } from '../../wire/message.js';
@@ -61,6 +62,8 @@ export interface RedisBrokerOptions {
   readonly clock?: Clock;
   /** Default `asynq`. Any other is a namespace that Go does not see. */
   readonly keyPrefix?: string;
+  /** The most bytes of a payload or a result. Default 5 MiB. */
+  readonly maxPayloadSize?: number;
 }
 
 /**
@@ -73,6 +76,7 @@ export interface RedisBrokerOptions {
 export class RedisBroker implements Broker {
   readonly clock: Clock;
   readonly keyPrefix: string;
+  readonly maxPayloadSize: number;
   readonly manual = false;
   private readonly keyspace: Keyspace;
   private readonly producer: RedisProducer;
@@ -92,10 +96,11 @@ export class RedisBroker implements Broker {
 
   constructor(
     private readonly connections: RedisConnections,
-    { clock = new SystemClock(), keyPrefix = DEFAULT_KEY_PREFIX }: RedisBrokerOptions = {},
+    { clock = new SystemClock(), keyPrefix = DEFAULT_KEY_PREFIX, maxPayloadSize }: RedisBrokerOptions = {},
   ) {
     this.clock = clock;
     this.keyPrefix = keyPrefix;
+    this.maxPayloadSize = checkMaxPayloadSize(maxPayloadSize);
     this.keyspace = new Keyspace(keyPrefix);
     const scripts = new Scripts(connections);
     this.producer = new RedisProducer(connections, scripts, this.keyspace, clock);

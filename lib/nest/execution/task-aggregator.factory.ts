@@ -20,11 +20,11 @@ type Aggregate = (group: string, tasks: readonly GroupedTask[]) => unknown;
 export class TaskAggregatorFactory {
   create(
     aggregator: DiscoveredAggregator,
-    { clock, keyPrefix }: Broker,
+    { clock, keyPrefix, maxPayloadSize }: Broker,
     options: Pick<ResolvedModuleOptions, 'codec' | 'defaults'>,
   ): TaskAggregatorEntry {
     const { pattern, codec = options.codec ?? jsonCodec } = aggregator.metadata;
-    const preparer = new Preparer(keyPrefix, options.codec, options.defaults);
+    const preparer = new Preparer(keyPrefix, options.codec, options.defaults, maxPayloadSize);
     const aggregate = aggregator.scoped ? scoped(aggregator) : plain(aggregator);
     return {
       pattern,
