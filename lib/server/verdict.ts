@@ -1,3 +1,4 @@
+import { LEASE_SECONDS } from '../broker/broker.js';
 import { ceilSeconds, floorSeconds, type Clock } from '../clock.js';
 import { LeaseExpiredError } from '../errors.js';
 import { watchRejection, type AsynqEvents } from '../events/events.js';
@@ -64,9 +65,14 @@ export class Verdicts {
     return { outcome: 'postponed', settlement: { kind: 'wait', lease, line } };
   }
 
-  /** The recoverer's view of a task whose server went away: asynq's failure path without the error hook. */
+  /**
+   * The recoverer's view of a task whose server went away: asynq's failure path without the error hook. The retry delay counts
+   * from the last sign of life of that server, so that the minute for which nobody could know is not waited twice; a task that
+   * kills one server after the other backs off all the same.
+   */
   leaseExpired(task: ActiveTask, entry: TaskHandlerEntry | undefined): Verdict {
-    return this.retryOrArchive(task, new LeaseExpiredError(), entry);
+    const lastSeen = (task.lease.expiresAt - LEASE_SECONDS) * 1000;
+    return this.retryOrArchive(task, new LeaseExpiredError(), entry, lastSeen);
   }
 
   /** The stored message stays as it is: no attempt was made. */
@@ -81,7 +87,13 @@ export class Verdicts {
     };
   }
 
-  private retryOrArchive(task: ActiveTask, error: unknown, entry: TaskHandlerEntry | undefined): Verdict {
+  /** @param failedAt when the attempt failed, in milliseconds since the epoch */
+  private retryOrArchive(
+    task: ActiveTask,
+    error: unknown,
+    entry: TaskHandlerEntry | undefined,
+    failedAt = this.options.clock.now(),
+  ): Verdict {
     const { lease, message } = task;
     const now = this.options.clock.now();
     const failed = { ...message, errorMsg: errorText(error), lastFailedAt: floorSeconds(now) };
@@ -93,7 +105,10 @@ export class Verdicts {
       kind: 'retry',
       lease,
       message: countAsFailure ? { ...failed, retried: message.retried + 1 } : failed,
-      retryAt: Math.min(ceilSeconds(now + this.delay(task, error, entry)), LATEST_RETRY),
+      retryAt: Math.min(
+        Math.max(ceilSeconds(failedAt + this.delay(task, error, entry)), floorSeconds(now)),
+        LATEST_RETRY,
+      ),
       countAsFailure,
     } as const;
     return { outcome: 'retry', settlement, error };

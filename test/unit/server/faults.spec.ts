@@ -195,6 +195,27 @@ describe('the recoverer', () => {
     ]);
   });
 
+  it('counts the retry delay from the last sign of life of the server, and backs off all the same', async () => {
+    const clock = manualClock();
+    const ran: string[] = [];
+    const { add, server, memory } = openRig({ t: ({ id }) => void ran.push(id) }, {}, clock);
+    const first = await add({ type: 't', maxRetry: 25 });
+    const sixth = await add({ type: 't', maxRetry: 25, retried: 5 });
+    const killedAt = Math.floor(clock.now() / 1000);
+    await memory.exchange('default', { settle: [], take: 2 }); // a server that is killed now
+    clock.advance(60_000);
+    await server.start();
+    for (let step = 0; step < 10; step++) {
+      clock.advance(100);
+      await turn(3);
+    }
+    expect(ran).toEqual([first.id]); // at once: the 15 to 44 s of a first failure have passed
+    const { state, nextProcessAt, message } = (await memory.getTask('default', sixth.id))!;
+    expect([state, message.retried]).toEqual(['retry', 6]);
+    expect(nextProcessAt! - killedAt).toBeGreaterThanOrEqual(640); // asynq's 640 to 814 s of a sixth failure
+    expect(nextProcessAt! - killedAt).toBeLessThanOrEqual(814);
+  });
+
   it('settles each task once, however many recoverers look', async () => {
     const clock = manualClock();
     const current = openRig({ t: () => undefined }, { retryDelay: () => 3_600_000 }, clock);
