@@ -93,12 +93,14 @@ export class AsynqMetricsModule
 
   private createSource(connection: Connection): MetricsSource {
     const { name, broker, events, options } = connection;
-    const { queues, durationBuckets, waitBuckets, concurrency, cacheFor, timeout } = this.options;
+    const { queues, maxQueues, durationBuckets, waitBuckets, concurrency, cacheFor, timeout } = this.options;
     const server = options.server === false ? undefined : () => this.orchestrator.serverOf(connection);
     const scrapeErrors = new Tally();
     const reader = new QueueReader({
       ...{ inspector: new AsynqInspector(broker), clock: broker.clock, concurrency, cacheFor, timeout },
       queues: queues || undefined,
+      maxQueues,
+      served: () => (server ? (factsOf(server)?.inFlight.keys() ?? []) : []),
       onError: (queue) => scrapeErrors.add({ queue }),
     });
     const patternOf = (type: string): string | undefined => server?.().patternOf(type);

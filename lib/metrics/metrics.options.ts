@@ -26,6 +26,11 @@ export interface AsynqMetricsOptions {
    * from all). Default: all there are.
    */
   queues?: readonly string[] | false;
+  /**
+   * How many queues are exported where `queues` does not name them: a scrape of 50,000 would be of 48 MB. First those that servers
+   * serve, then those with waiting tasks, then others by name; `queues_left_out` says how many are missing. Default 1,000.
+   */
+  maxQueues?: number;
   /** Whether asynq's own seven names are exported, for the boards there are. Default true. */
   asynqNames?: boolean;
   /** Upper bounds of the buckets of `task_duration_seconds`, in seconds, ascending. Default: 17 from 1 ms to an hour. */
@@ -55,6 +60,7 @@ export interface ResolvedMetricsOptions {
   readonly prefix: string;
   readonly connections: readonly string[] | undefined;
   readonly queues: readonly string[] | false | undefined;
+  readonly maxQueues: number;
   readonly asynqNames: boolean;
   readonly durationBuckets: readonly number[];
   readonly waitBuckets: readonly number[];
@@ -68,6 +74,7 @@ const KNOWN: readonly (keyof AsynqMetricsOptions)[] = [
   'prefix',
   'connections',
   'queues',
+  'maxQueues',
   'asynqNames',
   'durationBuckets',
   'waitBuckets',
@@ -132,6 +139,7 @@ export function resolveMetricsOptions(options: AsynqMetricsOptions = {}): Resolv
     registry: checkRegistry(options.registry ?? register),
     durationBuckets: checkBuckets(options.durationBuckets ?? DEFAULT_BUCKETS, 'durationBuckets'),
     waitBuckets: checkBuckets(options.waitBuckets ?? DEFAULT_BUCKETS, 'waitBuckets'),
+    maxQueues: requireInteger(options.maxQueues ?? 1_000, 'maxQueues', InvalidOptionError, { least: 1, most: 100_000 }),
     concurrency: requireInteger(options.concurrency ?? 8, 'concurrency', InvalidOptionError, { least: 1, most: 100 }),
     cacheFor: checkTime(options.cacheFor ?? 1_000, 'cacheFor'),
     timeout: checkTime(options.timeout ?? 3_000, 'timeout', 1),

@@ -133,6 +133,12 @@ export function queueMetrics(prefix: string): MetricDefinition[] {
       ({ queue }, servers) => servers && (servers.get(queue) ?? 0),
     ),
     {
+      name: `${prefix}queues_left_out`,
+      help: 'Queues that exist and are not exported, because there are more than maxQueues.',
+      ...{ type: 'gauge', labels: [], merge: 'max' },
+      read: async (source) => [{ labels: {}, value: (await source.read()).leftOut }],
+    },
+    {
       name: `${prefix}scrape_errors_total`,
       help: 'Queues left out of a scrape because they could not be read; an empty queue is the list of queues or of servers.',
       ...{ type: 'counter', labels: ['queue'], merge: 'sum' },

@@ -2,12 +2,17 @@ import type { Clock } from '../clock.js';
 import { QueueNotFoundError } from '../errors.js';
 import type { AsynqInspector } from '../inspector/inspector.js';
 import type { QueueInfo } from '../inspector/views.js';
+import { QueueChoice } from './queue-choice.js';
 
 export interface QueueReaderOptions {
   readonly inspector: Pick<AsynqInspector, 'queues' | 'getQueueInfo' | 'servers'>;
   readonly clock: Clock;
-  /** The queues to read; default all there are. */
+  /** The queues to read; default all there are, up to `maxQueues`. */
   readonly queues?: readonly string[];
+  /** How many of all queues are read and exported. */
+  readonly maxQueues: number;
+  /** The queues that a server of this process serves. */
+  readonly served: () => Iterable<string>;
   /** Queues read at once. */
   readonly concurrency: number;
   /** Milliseconds for which scrapes share a reading. */
@@ -23,14 +28,19 @@ export interface Reading {
   readonly queues: readonly QueueInfo[];
   /** How many running servers, of whatever kind, take tasks of a queue; `undefined` when that could not be read. */
   readonly servers: ReadonlyMap<string, number> | undefined;
+  /** Queues that exist and are left out, because there are more than `maxQueues`. */
+  readonly leftOut: number;
 }
 
 /** Reads the queues for a scrape: some at a time, each for itself, and once for scrapes that come together. */
 export class QueueReader {
   private current: Promise<Reading> | undefined;
   private readUntil = 0;
+  private readonly choice: QueueChoice;
 
-  constructor(private readonly options: QueueReaderOptions) {}
+  constructor(private readonly options: QueueReaderOptions) {
+    this.choice = new QueueChoice(options.maxQueues);
+  }
 
   /** Never rejects. */
   read(): Promise<Reading> {
@@ -45,19 +55,38 @@ export class QueueReader {
   private async readAll(): Promise<Reading> {
     const { queues: wanted, inspector, clock, timeout } = this.options;
     const until = clock.now() + timeout;
-    const servers = this.attempt('', until, () => inspector.servers());
-    const names = wanted ?? (await this.attempt('', until, () => inspector.queues())) ?? [];
+    // Which queues are read may depend on them: they must not use up the time.
+    const servers = this.attempt('', wanted ? until : clock.now() + timeout / 2, () => inspector.servers());
+    if (wanted) {
+      const queues = await this.readQueues([...wanted].sort(), until);
+      return { queues, servers: countByQueue(await servers), leftOut: 0 };
+    }
+    const names = (await this.attempt('', until, () => inspector.queues())) ?? [];
+    if (names.length > this.options.maxQueues) return this.readChosen(names, countByQueue(await servers), until);
     const queues = await this.readQueues([...names].sort(), until);
-    return { queues, servers: countByQueue(await servers) };
+    return { queues, servers: countByQueue(await servers), leftOut: 0 };
   }
 
-  private async readQueues(names: readonly string[], until: number): Promise<QueueInfo[]> {
+  private async readChosen(names: readonly string[], servers: Reading['servers'], until: number): Promise<Reading> {
+    const served = new Set([...(servers?.keys() ?? []), ...this.options.served()]);
+    const { exported, tried, leftOut } = this.choice.choose(names, served);
+    const queues = await this.readQueues(exported, until);
+    // What is only tried is not missed when it fails, and must not add to the labels of the errors.
+    this.choice.learn([...queues, ...(await this.readQueues(tried, until, () => undefined))], served);
+    return { queues, servers, leftOut };
+  }
+
+  private async readQueues(
+    names: readonly string[],
+    until: number,
+    onError = this.options.onError,
+  ): Promise<QueueInfo[]> {
     const infos = new Array<QueueInfo | undefined>(names.length);
     let next = 0;
     const work = async (): Promise<void> => {
       for (let index = next++; index < names.length; index = next++) {
         const name = names[index]!;
-        infos[index] = await this.attempt(name, until, () => this.options.inspector.getQueueInfo(name));
+        infos[index] = await this.attempt(name, until, () => this.options.inspector.getQueueInfo(name), onError);
       }
     };
     await Promise.all(Array.from({ length: this.options.concurrency }, work));
@@ -65,8 +94,13 @@ export class QueueReader {
   }
 
   /** `undefined`, and told, when it fails or takes too long; not told when there is no such queue (yet). */
-  private attempt<T>(queue: string, until: number, ask: () => Promise<T>): Promise<T | undefined> {
-    const { clock, onError } = this.options;
+  private attempt<T>(
+    queue: string,
+    until: number,
+    ask: () => Promise<T>,
+    onError = this.options.onError,
+  ): Promise<T | undefined> {
+    const { clock } = this.options;
     return new Promise((resolve) => {
       let over = false;
       const end = (value?: T, failed = false): void => {

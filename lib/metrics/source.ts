@@ -17,7 +17,7 @@ export interface MetricsSourceDeps {
   readonly facts: () => ServerFacts | undefined;
 }
 
-const NOTHING: Reading = { queues: [], servers: undefined };
+const NOTHING: Reading = { queues: [], servers: undefined, leftOut: 0 };
 
 /** Everything metrics are read from, for one connection: it listens to the events, and asks the server and Redis when scraped. */
 export class MetricsSource {

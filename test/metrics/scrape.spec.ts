@@ -5,11 +5,11 @@ import { Redis } from 'ioredis';
 import { AsynqClient, AsynqModule, TaskHandler } from 'nestjs-asynq';
 import { AsynqMetricsModule } from 'nestjs-asynq/metrics';
 import { Registry } from 'prom-client';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ManualClock } from '../../lib/clock.js';
 import { QueueReader } from '../../lib/metrics/queue-reader.js';
 import { BrokerUnavailableError, QueueNotFoundError } from '../../lib/errors.js';
-import type { QueueInfo } from '../../lib/inspector/views.js';
+import type { QueueInfo, RunningServer } from '../../lib/inspector/views.js';
 import { quiet } from '../nest/support.js';
 import { startRedis, type RedisProcess } from '../support/redis.js';
 import { samplesOf, start } from './support.js';
@@ -105,7 +105,11 @@ const info = (queue: string) => ({ queue }) as QueueInfo;
 function reader(ask: (queue: string) => Promise<QueueInfo>, options = {}) {
   const clock = new ManualClock(0);
   const errors: string[] = [];
-  const inspector = { queues: async () => ['a', 'b', 'c', 'd'], servers: async () => [], getQueueInfo: vi.fn(ask) };
+  const inspector = {
+    queues: async () => ['a', 'b', 'c', 'd'],
+    servers: async (): Promise<RunningServer[]> => [],
+    getQueueInfo: vi.fn(ask),
+  };
   const onError = (queue: string) => errors.push(queue);
   const made = new QueueReader({
     inspector,
@@ -113,6 +117,8 @@ function reader(ask: (queue: string) => Promise<QueueInfo>, options = {}) {
     concurrency: 2,
     cacheFor: 1_000,
     timeout: 500,
+    maxQueues: 1_000,
+    served: () => [],
     onError,
     ...options,
   });
@@ -170,10 +176,71 @@ test('without the list of queues or of servers shows what there is', async () =>
     return info(queue);
   });
   rig.inspector.servers = () => Promise.reject(new BrokerUnavailableError('away'));
-  expect(await rig.reader.read()).toEqual({ queues: ['b', 'c', 'd'].map(info), servers: undefined });
+  expect(await rig.reader.read()).toEqual({ queues: ['b', 'c', 'd'].map(info), servers: undefined, leftOut: 0 });
   expect(rig.errors).toEqual(['']);
   rig.inspector.queues = () => Promise.reject(new BrokerUnavailableError('away'));
   rig.clock.advance(1_000);
   expect((await rig.reader.read()).queues).toEqual([]);
   expect(rig.errors).toEqual(['', '', '']);
+});
+
+describe('with more queues than are exported', () => {
+  const names = Array.from({ length: 1_000 }, (_, index) => `q${String(index).padStart(4, '0')}`);
+  const numbers = { active: 0, archived: 5, completed: 0 };
+  const setUp = (waiting: Readonly<Record<string, number>>, options = {}) => {
+    const rig = reader(async (queue) => ({ ...info(queue), ...numbers, size: 5 + (waiting[queue] ?? 0) }), {
+      ...{ maxQueues: 10, served: () => ['q0500'] },
+      ...options,
+    });
+    rig.inspector.queues = async () => names;
+    rig.inspector.servers = async () => [{ status: 'active', queues: { q0900: 1 } } as unknown as RunningServer];
+    const read = async () => {
+      rig.clock.advance(1_000);
+      const { queues, leftOut } = await rig.reader.read();
+      return { names: queues.map(({ queue }) => queue), leftOut };
+    };
+    return { ...rig, read };
+  };
+
+  test('those that servers serve come first, then others by name, and how many are left out is said', async () => {
+    const { read, inspector } = setUp({});
+    const fillers = names.slice(0, 8);
+    expect(await read()).toEqual({ names: [...fillers, 'q0500', 'q0900'], leftOut: 990 });
+    expect(inspector.getQueueInfo.mock.calls.length).toBe(110); // bounded: some others are tried
+  });
+
+  test('a backlog that nobody works on is found in turn, and left again when it has gone', async () => {
+    const waiting: Record<string, number> = { q0250: 1, q0777: 30 };
+    const { read } = setUp(waiting);
+    for (let reading = 0; reading < 10; reading++) await read();
+    const { names: exported } = await read();
+    expect(exported).toEqual([...names.slice(0, 6), 'q0250', 'q0500', 'q0777', 'q0900']);
+    waiting['q0777'] = 0;
+    await read();
+    expect((await read()).names).not.toContain('q0777');
+  });
+
+  test('those that wait most come first, and what is only tried adds no errors', async () => {
+    const all = Object.fromEntries(names.map((name, index) => [name, index]));
+    const { read, inspector, errors } = setUp(all, { maxQueues: 4 });
+    for (let reading = 0; reading < 12; reading++) await read();
+    expect((await read()).names).toEqual(['q0500', 'q0900', 'q0998', 'q0999']);
+    inspector.getQueueInfo.mockRejectedValue(new BrokerUnavailableError('away'));
+    await read();
+    expect(errors.toSorted()).toEqual(['q0500', 'q0900', 'q0998', 'q0999']);
+  });
+});
+
+test('a scrape beside 50,000 queues is bounded, and says what it leaves out', async () => {
+  const registry = new Registry();
+  const app = await start({
+    imports: [AsynqModule.forRoot({ connection: 'memory' }), AsynqMetricsModule.forRoot({ registry, timeout: '1m' })],
+  });
+  const client = app.get(AsynqClient);
+  const queues = Array.from({ length: 50_000 }, (_, index) => `tenant-${index}`);
+  await Promise.all(queues.map((queue) => client.enqueue('work', undefined, { queue })));
+  const exposition = await registry.metrics();
+  expect(exposition).toContain(`${P}queues_left_out 49000`);
+  expect(exposition.match(/^asynq_queue_size\{/gm)).toHaveLength(1_000);
+  expect(exposition.length).toBeLessThan(2_000_000);
 });
