@@ -117,6 +117,13 @@ export class ProtoReader {
     return text;
   }
 
+  /** Whether this text, which was read last, stands there byte for byte: `false` when U+FFFD took the place of bytes that are no UTF-8. */
+  isExact(text: string): boolean {
+    if (!text.includes('\ufffd')) return true;
+    const bytes = Buffer.from(text);
+    return this.bytes.subarray(Math.max(0, this.position - bytes.length), this.position).equals(bytes);
+  }
+
   /** Narrows the reader to the nested message that comes next; hand the result to {@link leave} when it has been read. */
   enter(): number {
     const outer = this.end;

@@ -29,6 +29,15 @@ const SECONDS_FIELDS = new Map<number, 'timeout' | 'deadline' | 'lastFailedAt' |
   [RETENTION, 'retention'],
   [COMPLETED_AT, 'completedAt'],
 ]);
+/** The fields of text, which others may have written in another encoding. */
+const TEXT_FIELDS = new Map<number, 'type' | 'id' | 'queue' | 'errorMsg' | 'uniqueKey' | 'groupKey'>([
+  [TYPE, 'type'],
+  [ID, 'id'],
+  [QUEUE, 'queue'],
+  [ERROR_MSG, 'errorMsg'],
+  [UNIQUE_KEY, 'uniqueKey'],
+  [GROUP_KEY, 'groupKey'],
+]);
 const NUMBER_FIELDS = 7;
 
 type Draft = { -readonly [K in keyof TaskMessage]: TaskMessage[K] };
@@ -70,8 +79,8 @@ function encodeFields(message: TaskMessage, kept: Buffer): Buffer {
 }
 
 /**
- * Reads the hash field `msg`. Text is read leniently (invalid UTF-8 becomes U+FFFD); a number beyond ±(2^53 − 1) reads as
- * that bound, and its exact bytes stay in `unknownFields`. `payload` is a view of `bytes`, not a copy: it keeps them alive.
+ * Reads the hash field `msg`. Text is read leniently (invalid UTF-8 becomes U+FFFD, but for headers), a number beyond ±(2^53 − 1)
+ * reads as that bound; the exact bytes of both stay in `unknownFields`. `payload` is a view of `bytes`, not a copy: it keeps them alive.
  *
  * @throws UndecodableMessageError when the bytes are not a protobuf message, or not all of one
  */
@@ -83,7 +92,10 @@ export function decodeTaskMessage(bytes: Buffer): TaskMessage {
     const start = reader.offset;
     if (!readField(reader, draft)) (kept ??= []).push(reader.since(start));
   }
-  if (kept) draft.unknownFields = Buffer.concat(kept);
+  if (kept) {
+    const raw = takeKept(draft, { ...draft }, Buffer.concat(kept)); // without what a later value of the same field has overruled
+    if (raw.length > 0) draft.unknownFields = raw;
+  }
   return draft;
 }
 
@@ -111,17 +123,14 @@ function readField(reader: ProtoReader, draft: Draft): boolean {
   const tag = reader.tag();
   switch (tag) {
     case TYPE:
-      draft.type = reader.recurringString();
-      return true;
+      return reader.isExact((draft.type = reader.recurringString()));
     case PAYLOAD:
       draft.payload = reader.view();
       return true;
     case ID:
-      draft.id = reader.string();
-      return true;
+      return reader.isExact((draft.id = reader.string()));
     case QUEUE:
-      draft.queue = reader.recurringString();
-      return true;
+      return reader.isExact((draft.queue = reader.recurringString()));
     case RETRY:
       draft.maxRetry = reader.int32();
       return true;
@@ -129,15 +138,13 @@ function readField(reader: ProtoReader, draft: Draft): boolean {
       draft.retried = reader.int32();
       return true;
     case ERROR_MSG:
-      draft.errorMsg = reader.string();
-      return true;
+      return reader.isExact((draft.errorMsg = reader.string()));
     case TIMEOUT:
       return isExact((draft.timeout = clampInteger(reader.int64())));
     case DEADLINE:
       return isExact((draft.deadline = clampInteger(reader.int64())));
     case UNIQUE_KEY:
-      draft.uniqueKey = reader.string();
-      return true;
+      return reader.isExact((draft.uniqueKey = reader.string()));
     case LAST_FAILED_AT:
       return isExact((draft.lastFailedAt = clampInteger(reader.int64())));
     case RETENTION:
@@ -145,8 +152,7 @@ function readField(reader: ProtoReader, draft: Draft): boolean {
     case COMPLETED_AT:
       return isExact((draft.completedAt = clampInteger(reader.int64())));
     case GROUP_KEY:
-      draft.groupKey = reader.recurringString();
-      return true;
+      return reader.isExact((draft.groupKey = reader.recurringString()));
     case HEADERS:
       readHeader(reader, (draft.headers ??= Object.create(null) as Record<string, string>));
       return true;
@@ -182,8 +188,8 @@ function writeHeader(writer: ProtoWriter, [key, value]: Header): void {
 }
 
 /**
- * The raw fields to write back. One that holds a number which was too large for JavaScript stands in for the field, which is
- * then cleared in `rest`; when that number has been given another value since, it is the raw one that goes.
+ * The raw fields to write back. One that holds what a JavaScript number or text could not hold stands in for the field, which is
+ * then cleared in `rest`; when the field has been given another value since, it is the raw one that goes.
  */
 function takeKept(message: TaskMessage, rest: Draft, unknownFields: Buffer): Buffer {
   const reader = new ProtoReader(unknownFields, 'asynq.TaskMessage (unknownFields)');
@@ -191,12 +197,15 @@ function takeKept(message: TaskMessage, rest: Draft, unknownFields: Buffer): Buf
   while (reader.more()) {
     const start = reader.offset;
     const tag = reader.tag();
-    const name = SECONDS_FIELDS.get(tag);
-    if (!name) {
-      reader.skip(tag);
+    const [number, text] = [SECONDS_FIELDS.get(tag), TEXT_FIELDS.get(tag)];
+    if (number) {
+      if (clampInteger(reader.int64()) !== message[number]) continue;
+      rest[number] = 0;
+    } else if (text) {
+      if (reader.string() !== message[text]) continue;
+      rest[text] = '';
     } else {
-      if (clampInteger(reader.int64()) !== message[name]) continue;
-      rest[name] = 0;
+      reader.skip(tag);
     }
     kept.push(reader.since(start));
   }

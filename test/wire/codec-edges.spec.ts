@@ -86,6 +86,25 @@ describe('text', () => {
     expect(decodeTaskMessage(bytesOf(`0a${prefix}${hex} 1a${prefix}${hex}`))).toMatchObject({ type: text, id: text });
   });
 
+  it.each<[string, Parameters<typeof taskMessage>[0], string]>([
+    ['type', { type: 'other' }, '0a'],
+    ['id', { id: 'other' }, '1a'],
+    ['queue', { queue: 'other' }, '22'],
+    ['errorMsg', { errorMsg: 'other' }, '3a'],
+    ['uniqueKey', { uniqueKey: 'other' }, '52'],
+    ['groupKey', { groupKey: 'other' }, '72'],
+  ])(
+    'in another encoding keeps its bytes when the message is written again, until %s is changed',
+    (_, changed, tag) => {
+      const raw = `${tag}0563616ee974`;
+      const read = decodeTaskMessage(bytesOf(raw));
+      expect(hexOf(encodeTaskMessage({ ...read, retried: 1 }))).toBe(`3001${raw}`);
+      expect(hexOf(encodeTaskMessage({ ...read, ...changed }))).toBe(`${tag}056f74686572`);
+      const replaced = `${tag}03efbfbd`;
+      expect(decodeTaskMessage(bytesOf(replaced)).unknownFields).toBeUndefined();
+    },
+  );
+
   it('that recurs is the text that stands there', () => {
     // Same length, same first, middle and last byte: what a cache of names might mistake for each other.
     const types = ['a-b-c', 'a+b+c', 'a-b-c', 'aab+c', '\u00e9\u00e9a'];
