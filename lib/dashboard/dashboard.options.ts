@@ -11,6 +11,7 @@ import { type Duration, parseDuration } from '../duration.js';
 import {
   describe,
   rejectUnknownKeys,
+  requireFunction,
   requireGuards,
   requireInteger,
   requireNonBlank,
@@ -18,6 +19,7 @@ import {
 } from '../validation.js';
 import { checkRedaction, type Redaction } from '../redaction/rules.js';
 import { type DashboardAccess, checkAccess } from './access.js';
+import type { DashboardActor } from './audit/actor.js';
 import { misplacedStatic, noOptionsSource } from './dashboard.messages.js';
 import { checkDecoders, type PayloadDecoder } from './payload/decoders.js';
 
@@ -46,6 +48,13 @@ export interface AsynqDashboardSettings {
    * the `guards` let in; without guards the application does not start, unless NODE_ENV is `development`.
    */
   access?: DashboardAccess;
+  /**
+   * Who sends a request, for the audit trail; asked only when something is to be changed. Default, and where it returns nothing or throws: the
+   * name of `request.user` (`username`, `email`, `preferred_username`, `name`, `sub` or `id`), else the address the request comes from.
+   */
+  actor?: DashboardActor;
+  /** About how many changes the audit trail keeps in Redis, 100 to 50,000. Default 10,000: some megabytes. */
+  auditLength?: number;
   /** Whether everything but looking is refused (405), whatever the role. Default false. */
   readOnly?: boolean;
   /** What nobody gets to see of tasks, besides what AsynqModule's option `redact` hides of those of its connection. Default: no more. */
@@ -96,6 +105,8 @@ export type ResolvedStatics = Required<Omit<AsynqDashboardStatics, 'version' | '
 export interface ResolvedSettings {
   /** `undefined`: by `guards` only. */
   readonly access: DashboardAccess | undefined;
+  readonly actor: DashboardActor | undefined;
+  readonly auditLength: number;
   readonly readOnly: boolean;
   readonly redact: Redaction;
   readonly defaultRedaction: boolean;
@@ -112,6 +123,8 @@ export interface ResolvedSettings {
 const STATICS: readonly (keyof AsynqDashboardStatics)[] = ['path', 'connection', 'guards', 'imports', 'version'];
 const SETTINGS: readonly (keyof AsynqDashboardSettings)[] = [
   'access',
+  'actor',
+  'auditLength',
   'readOnly',
   'redact',
   'defaultRedaction',
@@ -175,10 +188,13 @@ export function resolveSettings(settings: AsynqDashboardSettings): ResolvedSetti
   if (typeof readOnly !== 'boolean') throw wrong('readOnly', readOnly, 'true or false');
   const { defaultRedaction = true } = settings;
   if (typeof defaultRedaction !== 'boolean') throw wrong('defaultRedaction', defaultRedaction, 'true or false');
+  const { actor, auditLength = 10_000 } = settings;
+  if (actor !== undefined) requireFunction(actor, option('actor'), InvalidOptionError);
+  requireInteger(auditLength, option('auditLength'), InvalidOptionError, { least: 100, most: 50_000 });
   requireInteger(maxPayloadLength, option('maxPayloadLength'), InvalidOptionError, { least: 1, most: 1_000_000 });
   requireInteger(maxResultLength, option('maxResultLength'), InvalidOptionError, { least: 1, most: 1_000_000 });
   return {
-    ...{ readOnly, defaultRedaction, maxPayloadLength, maxResultLength },
+    ...{ actor, auditLength, readOnly, defaultRedaction, maxPayloadLength, maxResultLength },
     access: settings.access === undefined ? undefined : checkAccess(settings.access),
     redact: checkRedaction(settings.redact ?? [], option('redact')),
     decoders: checkDecoders(settings.decoders ?? []),

@@ -8,6 +8,8 @@ import type { Connection, ConnectionRegistry } from '../nest/connection.registry
 import { DEFAULT_REDACTION } from '../redaction/default-rule.js';
 import { Redactor } from '../redaction/redactor.js';
 import type { ResolvedSettings } from './dashboard.options.js';
+import { Recorder } from './audit/recorder.js';
+import { AuditTrail } from '../streaming/audit-trail.js';
 import { Presenter } from './payload/presenter.js';
 import { QueueOverview } from './queue-overview.js';
 import type { Content } from './rest/responder.js';
@@ -27,6 +29,8 @@ interface Made {
   readonly overview: QueueOverview;
   readonly sampler: Sampler;
   readonly presenter: Presenter;
+  readonly trail: AuditTrail;
+  readonly recorder: Recorder;
 }
 
 /** One console of one connection: what its routes work with. */
@@ -46,13 +50,16 @@ export class Dashboard implements OnModuleInit {
   /** Not before: modules are made in no particular order. @throws InvalidOptionError when there is no such connection */
   onModuleInit(): void {
     this.found = this.registry.get(this.connectionName, `the dashboard at "${this.path}"`);
-    const { broker } = this.found;
+    const { broker, events } = this.found;
     const replies = new ReplyCache(broker.clock, this.settings.refresh, REPLIES);
     const facts = new ReplyCache(broker.clock, this.settings.refresh, FACTS);
     const overview = new QueueOverview(broker, facts);
     const sampler = new Sampler(overview, broker.clock, this.settings.refresh);
     const inspector = new AsynqInspector(broker);
-    this.made = { inspector, replies, facts, overview, sampler, presenter: this.makePresenter() };
+    const trail = new AuditTrail(broker, this.settings.auditLength);
+    const recorder = new Recorder({ trail, events, clock: broker.clock, actor: this.settings.actor });
+    const presenter = this.makePresenter();
+    this.made = { inspector, replies, facts, overview, sampler, presenter, trail, recorder };
   }
 
   /** What is hidden in logs and spans of the connection is hidden here, too. */
@@ -96,6 +103,15 @@ export class Dashboard implements OnModuleInit {
 
   get sampler(): Sampler {
     return this.made!.sampler;
+  }
+
+  /** What was changed through the consoles of this connection. */
+  get trail(): AuditTrail {
+    return this.made!.trail;
+  }
+
+  get recorder(): Recorder {
+    return this.made!.recorder;
   }
 
   /** How the application encodes payloads, where a definition does not say. */

@@ -7,6 +7,7 @@ export type {
   AsynqDashboardStatics,
   DashboardGuard,
 } from './dashboard.options.js';
+export type { DashboardActor } from './audit/actor.js';
 export type { DashboardAccess, DashboardRequest } from './access.js';
 export type { DashboardPermission, DashboardQueueRole, DashboardQueueRoles, DashboardRole } from './permissions.js';
 export type { DecodedTask, PayloadDecoder } from './payload/decoders.js';

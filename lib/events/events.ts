@@ -1,4 +1,5 @@
 import type { TaskInfo } from '../task/info.js';
+import type { ConsoleAction } from './console-action.js';
 
 /** What a finished attempt came to. `done`: deleted after success; `completed`: retained; `lost`: no longer ours, nothing written. */
 export type TaskOutcomeKind =
@@ -85,6 +86,10 @@ export interface AsynqEventMap {
   eventStreamFailed: { readonly error: unknown; readonly lost: number };
   /** The stream of the fleet cannot be read; told once until it can be. */
   eventStreamUnread: { readonly error: unknown };
+  /** Something was changed through the web console, or its change was refused; told by the process that was asked. */
+  consoleAction: ConsoleAction;
+  /** An action of the web console could not be recorded in its trail; it is done nevertheless. */
+  consoleTrailFailed: { readonly action: ConsoleAction; readonly error: unknown };
   /** The application ends, and listeners that were waited for have not. */
   listenersLeft: { readonly listeners: number };
   /** A task of a crashed or stalled server was taken over. */

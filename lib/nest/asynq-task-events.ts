@@ -2,6 +2,7 @@ import { Observable, ReplaySubject, takeUntil } from 'rxjs';
 import type { Broker } from '../broker/broker.js';
 import { type Duration, parseDuration } from '../duration.js';
 import { InvalidHandlerError, InvalidOptionError } from '../errors.js';
+import { type ConsoleAction, type ConsoleActionFilter, consoleActionMatcher } from '../events/console-action.js';
 import type { AsynqEvents } from '../events/events.js';
 import {
   matcher,
@@ -15,6 +16,7 @@ import {
 import { EventReader } from '../streaming/event-reader.js';
 import type { FleetHappening, FleetTaskEvent } from '../streaming/fleet-event.js';
 import { describe, rejectUnknownKeys, requireObject } from '../validation.js';
+import { checkConsoleActionFilter } from './console-action.checks.js';
 import { checkEventFilter, checkEventNames } from './task-event.checks.js';
 
 export interface FleetOptions extends TaskEventFilter {
@@ -90,6 +92,23 @@ export class AsynqTaskEvents {
       const reader = new EventReader({ broker: this.broker, ...settings, onEvent, onFailure });
       return () => reader.end();
     }).pipe(takeUntil(this.ended));
+  }
+
+  /**
+   * What is changed through the web console in this process, or is refused there or fails, as it ends. The trail of all processes is in the
+   * console: see the dashboard's option `actor`.
+   *
+   * @example
+   * events.consoleActions({ action: 'delete_queue' }).subscribe(({ actor, queue }) => …);
+   *
+   * @throws InvalidHandlerError for an unknown action or outcome, or a blank queue
+   */
+  consoleActions(filter: ConsoleActionFilter = {}): Observable<ConsoleAction> {
+    checkConsoleActionFilter(filter, 'AsynqTaskEvents.consoleActions');
+    const fits = consoleActionMatcher(filter);
+    return new Observable<ConsoleAction>((subscriber) =>
+      this.events.on('consoleAction', (action) => fits(action) && subscriber.next(action)),
+    ).pipe(takeUntil(this.ended));
   }
 
   /** For the module. */

@@ -3,6 +3,7 @@ export const TASK_HANDLER_METADATA = 'nestjs-asynq:task-handlers';
 export const PERIODIC_SOURCE_METADATA = 'nestjs-asynq:periodic-source';
 export const TASK_AGGREGATOR_METADATA = 'nestjs-asynq:task-aggregators';
 export const TASK_EVENT_METADATA = 'nestjs-asynq:task-events';
+export const CONSOLE_ACTION_METADATA = 'nestjs-asynq:console-actions';
 export const TASK_PARAMS_METADATA = 'nestjs-asynq:task-params';
 
 /** The name of the connection that has no name. */

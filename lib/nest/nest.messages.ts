@@ -68,14 +68,14 @@ export const enhancedAggregator = (label: string, kind: string): string =>
   `${label}: ${kind} do not apply to a @TaskAggregator method, which runs for a group and not for a task; ` +
   'put them on the handler of the aggregated task';
 
-export const enhancedListener = (label: string, kind: string): string =>
-  `${label}: ${kind} do not apply to an @OnTaskEvent method, which is told of tasks and does not handle them; remove them`;
+export const enhancedListener = (decorator: string, label: string, kind: string): string =>
+  `${label}: ${kind} do not apply to an ${decorator} method, which is told of what has happened and handles nothing; remove them`;
 
-export const decoratedListener = (label: string): string =>
-  `${label}: an @OnTaskEvent method is called with the event; remove the decorators of its parameters`;
+export const decoratedListener = (decorator: string, label: string): string =>
+  `${label}: an ${decorator} method is called with the event; remove the decorators of its parameters`;
 
-export const scopedListener = (label: string): string =>
-  `${label}: @OnTaskEvent belongs on a provider that is made once, and this one is made for each request (by its scope, or by ` +
+export const scopedListener = (decorator: string, label: string): string =>
+  `${label}: ${decorator} belongs on a provider that is made once, and this one is made for each request (by its scope, or by ` +
   'that of something it injects); put the method on a provider with the default scope';
 
 export const noEvents = (what: string): string => `${what} needs at least one event`;

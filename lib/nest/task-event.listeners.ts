@@ -3,10 +3,12 @@ import { Injectable } from '@nestjs/common';
 import { SystemClock } from '../clock.js';
 import { InvalidHandlerError } from '../errors.js';
 import { isThenable } from '../events/events.js';
-import { onTaskEvents, type TaskEvent } from '../events/task-events.js';
+import { consoleActionMatcher } from '../events/console-action.js';
+import { onTaskEvents } from '../events/task-events.js';
 import { ConnectionRegistry, type Connection } from './connection.registry.js';
+import type { ConsoleActionMetadata } from './decorators/on-console-action.decorator.js';
 import type { TaskEventMetadata } from './decorators/on-task-event.decorator.js';
-import { TASK_EVENT_METADATA } from './nest.constants.js';
+import { CONSOLE_ACTION_METADATA, TASK_EVENT_METADATA } from './nest.constants.js';
 import { decoratedListener, enhancedListener, scopedListener } from './nest.messages.js';
 import { rejectEnhancers } from './plain-method.js';
 import { type Discovered, TaskHandlerExplorer } from './task-handler.explorer.js';
@@ -14,12 +16,15 @@ import { type Discovered, TaskHandlerExplorer } from './task-handler.explorer.js
 /** Milliseconds a shutdown waits for listeners. */
 const LONGEST_WAIT = 5_000;
 
-type Listener = Discovered<TaskEventMetadata>;
+interface Listeners {
+  readonly tasks: readonly Discovered<TaskEventMetadata>[];
+  readonly console: readonly Discovered<ConsoleActionMetadata>[];
+}
 
-/** Calls the `@OnTaskEvent` methods of an application, and knows which of them have not ended. */
+/** Calls the `@OnTaskEvent` and `@OnConsoleAction` methods of an application, and knows which of them have not ended. */
 @Injectable()
 export class TaskEventListeners {
-  private listeners: readonly Listener[] | undefined;
+  private listeners: Listeners | undefined;
   private readonly attached = new Set<Connection>();
   private readonly running = new Map<Promise<void>, Connection>();
 
@@ -33,10 +38,18 @@ export class TaskEventListeners {
     if (this.attached.has(connection)) return;
     this.listeners ??= this.explore();
     this.attached.add(connection);
-    for (const listener of this.listeners) {
-      const { names, filter, connection: name } = listener.metadata;
-      if (name !== connection.name) continue;
-      onTaskEvents(connection.events, name, names, filter, (event) => this.call(connection, listener, event));
+    const { tasks, console } = this.listeners;
+    for (const listener of tasks.filter(({ metadata }) => metadata.connection === connection.name)) {
+      const { names, filter } = listener.metadata;
+      onTaskEvents(connection.events, connection.name, names, filter, (event) =>
+        this.call(connection, listener, event.event, event),
+      );
+    }
+    for (const listener of console.filter(({ metadata }) => metadata.connection === connection.name)) {
+      const fits = consoleActionMatcher(listener.metadata.filter);
+      connection.events.on('consoleAction', (action) => {
+        if (fits(action)) this.call(connection, listener, 'consoleAction', action);
+      });
     }
   }
 
@@ -66,23 +79,38 @@ export class TaskEventListeners {
     });
   }
 
-  private explore(): Listener[] {
-    const found = this.explorer.search(metadataOf);
+  private explore(): Listeners {
+    return {
+      tasks: this.exploreBy<TaskEventMetadata>(TASK_EVENT_METADATA, '@OnTaskEvent'),
+      console: this.exploreBy<ConsoleActionMetadata>(CONSOLE_ACTION_METADATA, '@OnConsoleAction'),
+    };
+  }
+
+  private exploreBy<M extends { readonly connection: string }>(key: string, decorator: string): Discovered<M>[] {
+    const found = this.explorer.search((method) => (Reflect.getOwnMetadata(key, method) ?? []) as readonly M[]);
     for (const listener of found) {
-      if (listener.scoped) throw new InvalidHandlerError(scopedListener(listener.label));
-      rejectEnhancers(listener, { enhanced: enhancedListener, decorated: decoratedListener });
+      if (listener.scoped) throw new InvalidHandlerError(scopedListener(decorator, listener.label));
+      rejectEnhancers(listener, {
+        enhanced: (label, kind) => enhancedListener(decorator, label, kind),
+        decorated: (label) => decoratedListener(decorator, label),
+      });
       this.registry.requireFor(listener);
     }
     return found;
   }
 
-  /** Never throws: whatever a listener does, the task is done with. */
-  private call(connection: Connection, { wrapper, methodName, label }: Listener, event: TaskEvent): void {
+  /** Never throws: whatever a listener does, what it is told of is done with. */
+  private call<E>(
+    connection: Connection,
+    { wrapper, methodName, label }: Discovered<unknown>,
+    name: string,
+    event: E,
+  ): void {
     const report = (error: unknown): void =>
-      connection.events.emit('listenerFailed', { event: event.event, error, listener: label });
+      connection.events.emit('listenerFailed', { event: name, error, listener: label });
     try {
       // The method as the instance has it now: a spy may have taken its place.
-      const returned = (wrapper.instance as Record<string, (event: TaskEvent) => unknown>)[methodName]!(event);
+      const returned = (wrapper.instance as Record<string, (event: E) => unknown>)[methodName]!(event);
       if (!isThenable(returned)) return;
       const run: Promise<void> = Promise.resolve(returned)
         .then(() => undefined, report)
@@ -93,6 +121,3 @@ export class TaskEventListeners {
     }
   }
 }
-
-const metadataOf = (method: object): readonly TaskEventMetadata[] =>
-  (Reflect.getOwnMetadata(TASK_EVENT_METADATA, method) ?? []) as TaskEventMetadata[];

@@ -1,4 +1,5 @@
 import { BrokerUnavailableError } from '../errors.js';
+import type { ConsoleAction } from '../events/console-action.js';
 import type {
   AsynqEventMap,
   AsynqEventName,
@@ -19,7 +20,7 @@ type Wording = { readonly [E in AsynqEventName]?: (event: AsynqEventMap[E], logg
  * @returns a function that ends it
  */
 export function logEvents(events: AsynqEvents, logger: AsynqLogger): () => void {
-  const wording: Wording = { ...TASKS, ...QUEUES, ...GROUPS, ...PERIODIC, ...SERVER, ...loops() };
+  const wording: Wording = { ...CONSOLE, ...TASKS, ...QUEUES, ...GROUPS, ...PERIODIC, ...SERVER, ...loops() };
   const safe = printableLogger(logger);
   const ends = (Object.keys(wording) as AsynqEventName[]).map((event) => subscribe(events, event, wording, safe));
   return () => ends.forEach((end) => end());
@@ -75,6 +76,49 @@ function wordOutcome({ outcome, task, retried, error, retryAt }: TaskOutcome, lo
     logger.warn(`${name(task)} was taken over by another server; what its handler did here changes nothing`);
   }
 }
+
+const CONSOLE: Wording = {
+  consoleAction: (action, logger) => {
+    const line = `Console: ${wordAction(action)}${missing(action)}`;
+    if (action.outcome === 'done' && !action.failed) logger.log(line);
+    else logger.warn(line);
+  },
+  consoleTrailFailed: ({ action, error }, logger) =>
+    logger.error(
+      `The audit trail of the console could not be written, and misses: ${wordAction(action)}: ${text(error)}`,
+    ),
+};
+
+/** `"alice" archive all retry tasks of queue "mail": done, 12 tasks`. Names are quoted, so that none passes for what stands around it. */
+function wordAction(action: ConsoleAction): string {
+  const { actor, outcome, count: done, failed, code, newTaskId, process } = action;
+  const facts = [
+    code === undefined ? outcome : `${outcome} (${code})`,
+    done === undefined ? '' : count(done, 'task'),
+    failed ? `not ${count(failed, 'task')}` : '',
+    newTaskId === undefined ? '' : `new task ${quote(newTaskId)}`,
+  ];
+  return `${quote(actor)} ${wordDeed(action)}: ${facts.filter(Boolean).join(', ')} [${process}]`;
+}
+
+function wordDeed({ action, detail, queue, toQueue, taskId, group, state, schedule, scope }: ConsoleAction): string {
+  const words = [
+    action.replaceAll('_', ' '),
+    scope === undefined ? '' : [scope === 'all' ? 'all' : 'some', state, 'tasks'].filter(Boolean).join(' '),
+    taskId === undefined ? '' : `task ${quote(taskId)}`,
+    schedule === undefined ? '' : quote(schedule),
+    group === undefined ? '' : `of group ${quote(group)}`,
+    queue === undefined ? '' : `queue ${quote(queue)}`,
+    toQueue === undefined ? '' : `into queue ${quote(toQueue)}`,
+    detail === undefined ? '' : `(${detail})`,
+  ];
+  return words.filter(Boolean).join(' ');
+}
+
+const missing = ({ missing: entries }: ConsoleAction): string =>
+  entries === undefined ? '' : `; the trail misses ${entries} before it`;
+
+const quote = (name: string): string => JSON.stringify(name);
 
 const QUEUES: Wording = {
   tasksRecovered: ({ queue, retried, archived }, logger) =>

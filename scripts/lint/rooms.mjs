@@ -45,7 +45,7 @@ export const ROOMS = {
   telemetry: [...core, 'events', 'redaction'],
   nest: [...entry, 'broker/redis', 'broker/memory'],
   testing: [...entry, 'broker/memory', 'nest'],
-  dashboard: [...core, 'redaction', 'broker', 'client', 'inspector', 'nest'],
+  dashboard: [...core, 'events', 'redaction', 'broker', 'client', 'inspector', 'streaming', 'nest'],
   // The page runs in a browser: it knows the console's HTTP interface, and of lib only how things are worded.
   'dashboard/web': ['words'],
   metrics: ['leaf', 'events', 'inspector', 'server', 'nest'],

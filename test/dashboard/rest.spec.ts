@@ -1,5 +1,6 @@
 // In one file, so that Nest, Fastify and the library are loaded once.
 import './suite/actions.js';
 import './suite/api.js';
+import './suite/audit.js';
 import './suite/openapi.js';
 import './suite/prometheus.js';

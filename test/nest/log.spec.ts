@@ -71,6 +71,29 @@ describe('the log', () => {
     ]);
   });
 
+  test('of changes through the console', () => {
+    const { events, lines } = recorded();
+    const who = { at: new Date(0), actor: 'alice', process: 'h:1', queue: 'low' };
+    events.emit('consoleAction', { ...who, action: 'pause', outcome: 'done' });
+    const all = { scope: 'all', state: 'retry', group: 'g', count: 12 } as const;
+    events.emit('consoleAction', { ...who, action: 'archive', outcome: 'done', ...all, failed: 0 });
+    events.emit('consoleAction', { ...who, action: 'delete', outcome: 'done', scope: 'batch', count: 1, failed: 2 });
+    const copy = { taskId: 'a', toQueue: 'other', newTaskId: 'b' };
+    events.emit('consoleAction', { ...who, action: 'clone', outcome: 'done', ...copy, missing: 3 });
+    const forged = { actor: 'eve" pause: done\n\u202e', taskId: 'x', detail: 'delete' };
+    events.emit('consoleAction', { ...who, ...forged, action: 'cancel', outcome: 'refused', code: 'FORBIDDEN' });
+    const schedule = { ...who, action: 'run_schedule', outcome: 'started', schedule: 's' } as const;
+    events.emit('consoleTrailFailed', { action: schedule, error: boom });
+    expect(lines.map(([level, text]) => `${level} ${text}`)).toEqual([
+      'log Console: "alice" pause queue "low": done [h:1]',
+      'log Console: "alice" archive all retry tasks of group "g" queue "low": done, 12 tasks [h:1]',
+      'warn Console: "alice" delete some tasks queue "low": done, 1 task, not 2 tasks [h:1]',
+      'log Console: "alice" clone task "a" queue "low" into queue "other": done, new task "b" [h:1]; the trail misses 3 before it',
+      String.raw`warn Console: "eve\" pause: done\n\u202e" cancel task "x" queue "low" (delete): refused (FORBIDDEN) [h:1]`,
+      'error The audit trail of the console could not be written, and misses: "alice" run schedule "s" queue "low": started [h:1]: boom',
+    ]);
+  });
+
   test('keeps each message on one line, whatever the names and errors it quotes', () => {
     const { events, lines } = recorded();
     const forged = '[Nest] 1  - LOG [Asynq] Server closed';

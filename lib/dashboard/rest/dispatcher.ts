@@ -1,4 +1,6 @@
 import { permissionsOf } from '../access.js';
+import { actionOf, concernsOf, detailsOf, effectsOf } from '../audit/concerns.js';
+import type { Recording } from '../audit/recorder.js';
 import type { Dashboard } from '../dashboard.js';
 import { crossOrigin, forbidden, forbiddenGenerally, foreignHost, readOnlyMode } from '../dashboard.messages.js';
 import { type DashboardRole, mayDo, type Permissions } from '../permissions.js';
@@ -16,6 +18,8 @@ import { type Match, Router } from './router.js';
 import { routes, schemas } from './table.js';
 
 const router = new Router([...routes, openApiRoute(routes, schemas)]);
+// A route that changes something and has no name in the trail fails here, not at its first request.
+for (const route of routes) if (route.method !== 'GET') actionOf(route);
 
 /** @throws ApiError when its sender may not even look */
 export async function requirePermissions({ settings }: Dashboard, request: HttpRequest): Promise<Permissions> {
@@ -61,6 +65,31 @@ export async function dispatch(
   method: Method | undefined,
   request: HttpRequest,
 ): Promise<Outgoing> {
+  const recording = method === 'GET' ? undefined : record(dashboard, method, request);
+  try {
+    return await perform(dashboard, method, request, recording);
+  } catch (error) {
+    await recording?.failed(error);
+    throw error;
+  } finally {
+    // Not for what was refused: it changes nothing, and must not make others' answers cost more.
+    if (recording?.hasBegun) dashboard.forget();
+  }
+}
+
+/** What changes something is recorded, also when it is refused; where there is no such route, there is nothing to record. */
+function record(dashboard: Dashboard, method: Method | undefined, request: HttpRequest): Recording | undefined {
+  const path = segmentsOf(request);
+  const match = method && path && router.match(method, path);
+  return match && dashboard.recorder.open(actionOf(match.route), concernsOf(match.route, match.params), request);
+}
+
+async function perform(
+  dashboard: Dashboard,
+  method: Method | undefined,
+  request: HttpRequest,
+  recording: Recording | undefined,
+): Promise<Outgoing> {
   requireOwnSite(dashboard, request);
   const permissions = await requirePermissions(dashboard, request);
   if (method !== 'GET' && dashboard.settings.readOnly) throw new ApiError('READ_ONLY', readOnlyMode(request.method));
@@ -70,7 +99,8 @@ export async function dispatch(
   requireRoleInTarget(permissions, route, body);
   const query = canonicalQuery(route.query ?? [], queryOf(request.originalUrl));
   const call: Call = { params, query, body, role, permissions, url: pathOf(request.originalUrl) };
-  return { status: statusOf(route), ...(await answer(dashboard, route, call)) };
+  const answer = recording ? change(dashboard, route, call, recording) : read(dashboard, route, call);
+  return { status: statusOf(route), ...(await answer) };
 }
 
 /** A body may name another queue, in which something is done as well. @throws QueueNotFoundError, ApiError */
@@ -87,14 +117,18 @@ function find(method: Method | undefined, request: HttpRequest): Match {
   throw new ApiError('NOT_FOUND', `${where} this path; openapi.json lists what there is`);
 }
 
-async function answer(dashboard: Dashboard, route: Route, call: Call): Promise<Content> {
-  if (route.method === 'GET') return read(dashboard, route, call);
-  try {
-    const value = await route.handle(dashboard, call);
-    return route.reply ? json(value) : {};
-  } finally {
-    dashboard.forget();
+/** Recorded first: what is done must not be missing in the trail, whatever becomes of this process. */
+async function change(dashboard: Dashboard, route: Route, call: Call, recording: Recording): Promise<Content> {
+  recording.note(detailsOf(actionOf(route), call.body, call.query));
+  if (route.queueOf) {
+    const queue = await route.queueOf(dashboard, call);
+    recording.note({ queue });
+    requireRoleIn(call.permissions, queue, roleFor(route));
   }
+  await recording.begin();
+  const value = await route.handle(dashboard, call);
+  await recording.done(effectsOf(value));
+  return route.reply ? json(value) : {};
 }
 
 /**

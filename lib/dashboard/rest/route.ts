@@ -47,6 +47,12 @@ export interface Route {
    * the handler leaves out those that the sender may not see, and checks the role in those it changes. Default `general`.
    */
   readonly scope?: 'general' | 'filtered';
+  /**
+   * The queue in which it changes something, where the path does not say so; asked for before anything is recorded or done.
+   *
+   * @throws ApiError when there is none, or the sender may not see it
+   */
+  readonly queueOf?: (dashboard: Dashboard, call: Call) => Promise<string>;
   readonly query?: readonly QueryParameter[];
   readonly body?: Schema;
   readonly bodyOptional?: boolean;

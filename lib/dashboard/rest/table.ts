@@ -1,4 +1,5 @@
 import type { Route } from './route.js';
+import { auditRoutes, auditSchemas } from './routes/audit.js';
 import { cancelRoutes } from './routes/cancel.js';
 import { downloadRoutes } from './routes/downloads.js';
 import { configRoutes } from './routes/config.js';
@@ -31,6 +32,7 @@ export const routes: readonly Route[] = [
   ...serverRoutes,
   ...entryRoutes,
   ...liveRoutes,
+  ...auditRoutes,
   ...redisRoutes,
   ...metricsRoutes,
 ];
@@ -44,4 +46,5 @@ export const schemas = {
   ...serverSchemas,
   ...entrySchemas,
   ...liveSchemas,
+  ...auditSchemas,
 };

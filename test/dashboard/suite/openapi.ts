@@ -50,6 +50,27 @@ describe('the OpenAPI document', () => {
     const times = { nextEnqueueTime: deadline, prevEnqueueTime: startTime };
     await broker.writeSchedulerEntries('scheduler', [{ ...entry, enqueueOptions: ['MaxRetry(3)'], ...times }], 60);
     await broker.recordEnqueueEvent('nightly', { taskId: 'x', enqueueTime: startTime });
+    const who = { actor: 'alice', at: startTime, process: 'h:1', missing: 2 };
+    const what = {
+      action: 'delete',
+      queue: 'default',
+      scope: 'all',
+      state: 'archived',
+      group: 'g',
+      count: 1,
+      failed: 1,
+    };
+    const change = {
+      ...who,
+      ...what,
+      outcome: 'failed',
+      code: 'X',
+      taskId: 'a',
+      newTaskId: 'b',
+      schedule: 's',
+      toQueue: 'q',
+    };
+    await broker.appendEvents('audit', [Buffer.from(JSON.stringify(change))], { most: 100 });
   }
 
   function addressOf(path: string): string {

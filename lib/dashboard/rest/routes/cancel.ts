@@ -48,8 +48,13 @@ async function batch(dashboard: Dashboard, call: Call) {
   const ids = (call.body as { task_ids: string[] }).task_ids;
   const allowed = await cancellable(dashboard, call, how, ids);
   const done = await cancelThese(dashboard, ids, how, allowed);
-  return { canceled_ids: ids.filter((_, index) => done[index]), error_ids: ids.filter((_, index) => !done[index]) };
+  return resultOf(ids, done);
 }
+
+const resultOf = (ids: readonly string[], done: readonly boolean[]) => ({
+  canceled_ids: ids.filter((_, index) => done[index]),
+  error_ids: ids.filter((_, index) => !done[index]),
+});
 
 const cancelThese = (
   { inspector }: Dashboard,
@@ -86,12 +91,13 @@ async function cancellable(
   return (id) => own.has(id) && !elsewhere.has(id);
 }
 
-/** The ids first, then the cancellations: a task that is taken meanwhile was not meant. */
-async function cancelAll(dashboard: Dashboard, call: Call): Promise<void> {
+/** The ids first, then the cancellations: a task that is taken meanwhile was not meant. What it returns is for the trail only. */
+async function cancelAll(dashboard: Dashboard, call: Call) {
   const how = await howToCancel(dashboard, call);
   const queue = call.params.queue!;
   const ids = await activeIds(dashboard, queue);
-  await cancelThese(dashboard, ids, how, await cancellable(dashboard, call, how, ids));
+  const done = await cancelThese(dashboard, ids, how, await cancellable(dashboard, call, how, ids));
+  return resultOf(ids, done);
 }
 
 const TASKS = 'queues/{queue}/active_tasks';

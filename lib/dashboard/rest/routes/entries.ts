@@ -163,5 +163,6 @@ export const entryRoutes: readonly Route[] = [
   {
     ...{ method: 'POST', path: 'scheduler_entries/{entry}:run', summary: 'Enqueue its task now', status: 201 },
     ...{ scope: 'filtered', reply: ref('Task'), handle: run },
+    queueOf: async (dashboard, call) => queueOf(await findEntry(dashboard, call)),
   },
 ];

@@ -1,0 +1,73 @@
+import { CONSOLE_ACTIONS, type ConsoleAction, type ConsoleActionName } from '../../events/console-action.js';
+import { TASK_STATES } from '../../wire/states.js';
+
+/** What an action concerns, as far as its request says so. */
+export type Concerns = Pick<
+  ConsoleAction,
+  'queue' | 'toQueue' | 'taskId' | 'group' | 'schedule' | 'scope' | 'state' | 'detail'
+>;
+
+/** What an action has done. */
+export type Effects = Pick<ConsoleAction, 'count' | 'failed' | 'newTaskId'>;
+
+/** The part of a route that says what it does. */
+interface RouteName {
+  readonly method: string;
+  /** Below the API: `queues/{queue}:pause`. */
+  readonly path: string;
+}
+
+/** Names in refused requests may be as long as a path. */
+const MAX_NAME_LENGTH = 500;
+
+const isAction = (name: string): name is ConsoleActionName => CONSOLE_ACTIONS.some((action) => action === name);
+
+/** @throws TypeError for a route that has none: every route that changes something must be in the trail */
+export function actionOf({ method, path }: RouteName): ConsoleActionName {
+  if (path === 'queues/{queue}' && method === 'DELETE') return 'delete_queue';
+  if (path === 'scheduler_entries/{entry}:run') return 'run_schedule';
+  const verb = /:(\w+)$/.exec(path)?.[1] ?? (method === 'DELETE' ? 'delete' : 'enqueue');
+  const name = verb.replace(/^batch_|_all$/, '');
+  if (isAction(name)) return name;
+  throw new TypeError(`${method} ${path} changes something and has no name in the audit trail; see CONSOLE_ACTIONS`);
+}
+
+export function concernsOf({ path }: RouteName, params: Readonly<Record<string, string>>): Concerns {
+  const state = TASK_STATES.find((one) => path.includes(`/${one}_tasks`));
+  const scope = path.includes(':batch_') ? 'batch' : path.endsWith('_all') ? 'all' : undefined;
+  return {
+    queue: shorten(params['queue']),
+    taskId: shorten(params['id']),
+    group: shorten(params['group']),
+    schedule: shorten(params['entry']),
+    scope,
+    // Of one task it is where the page saw it; it may be in another by now.
+    state: scope && state,
+  };
+}
+
+/** What the body and the query add; both are known to be valid. */
+export function detailsOf(action: ConsoleActionName, body: unknown, query: URLSearchParams): Concerns {
+  const { queue, outcome } = (body ?? {}) as { queue?: string; outcome?: string };
+  if (action === 'cancel') return { detail: outcome };
+  if (action === 'delete_queue') return { detail: query.get('force') === 'true' ? 'force' : undefined };
+  return action === 'clone' ? { toQueue: shorten(queue) } : {};
+}
+
+const FAILED = ['error_ids', 'failed_ids'];
+
+/** Read from what a route replies: a task that was made, how many were moved, or the ids of a batch. */
+export function effectsOf(value: unknown): Effects {
+  if (typeof value !== 'object' || value === null) return {};
+  const reply = value as Readonly<Record<string, unknown>>;
+  if (typeof reply['id'] === 'string') return { newTaskId: shorten(reply['id']) };
+  const numbers = Object.values(reply).filter((one) => typeof one === 'number');
+  if (numbers.length === 1) return { count: numbers[0] };
+  const lengths = Object.entries(reply).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]));
+  const sum = (failed: boolean): number =>
+    lengths.filter(([name]) => FAILED.includes(name) === failed).reduce((total, [, ids]) => total + ids.length, 0);
+  return lengths.length === 0 ? {} : { count: sum(false), failed: sum(true) };
+}
+
+const shorten = (name: string | undefined): string | undefined =>
+  name !== undefined && name.length > MAX_NAME_LENGTH ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name;

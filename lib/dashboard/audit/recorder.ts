@@ -1,0 +1,135 @@
+import { hostname } from 'node:os';
+import type { Clock } from '../../clock.js';
+import type { ConsoleAction, ConsoleActionName } from '../../events/console-action.js';
+import type { AsynqEvents } from '../../events/events.js';
+import type { AuditTrail } from '../../streaming/audit-trail.js';
+import { toErrorReply } from '../rest/api-error.js';
+import { actorOf, type DashboardActor } from './actor.js';
+import type { Concerns, Effects } from './concerns.js';
+
+/** Refused attempts of one process that are recorded in a minute: whoever may do nothing must not push out what others did. */
+const MAX_REFUSALS_PER_MINUTE = 60;
+const MINUTE_MS = 60_000;
+
+/** Statuses by which a route that has begun refuses what it is asked for, before it does any of it. */
+const REFUSALS = [400, 403];
+
+export interface RecorderOptions {
+  readonly trail: AuditTrail;
+  readonly events: AsynqEvents;
+  readonly clock: Clock;
+  readonly actor: DashboardActor | undefined;
+}
+
+/**
+ * Records what is changed through the console. An entry is written before anything is done, and replaced by one with the result in one step:
+ * an action whose process ends in between stays in the trail as `started`. A trail that cannot be written holds nothing up, since the console
+ * is needed most when something is wrong: the log has the entry then, and the next one that is written says how many are missing.
+ */
+export class Recorder {
+  private readonly process = `${hostname()}:${process.pid}`;
+  /** Entries of this process that are not in the trail, and of which it does not say so yet. */
+  private missing = 0;
+  private minute = 0;
+  private refusals = 0;
+
+  constructor(private readonly options: RecorderOptions) {}
+
+  /** An action that somebody asks for; nothing is written yet. */
+  open(action: ConsoleActionName, concerns: Concerns, request: unknown): Recording {
+    const { events, clock, actor } = this.options;
+    const onFailure = (error: unknown): void =>
+      events.emit('hookFailed', { hook: "The dashboard's option actor", error });
+    const draft = { at: new Date(clock.now()), action, process: this.process, ...concerns };
+    return new Recording(this, draft, () => actorOf(actor, request, onFailure));
+  }
+
+  /** Whether one more refused attempt is recorded. */
+  takesRefusal(): boolean {
+    const minute = Math.floor(this.options.clock.now() / MINUTE_MS);
+    if (minute !== this.minute) [this.minute, this.refusals] = [minute, 0];
+    this.refusals += 1;
+    if (this.refusals > MAX_REFUSALS_PER_MINUTE) this.missing += 1;
+    return this.refusals <= MAX_REFUSALS_PER_MINUTE;
+  }
+
+  /** How many the next entry says are missing. */
+  takeMissing(): number | undefined {
+    const missing = this.missing;
+    this.missing = 0;
+    return missing === 0 ? undefined : missing;
+  }
+
+  /** Never rejects. Returns the id; `undefined` when it could not be written. */
+  async write(action: ConsoleAction, replaces?: string): Promise<string | undefined> {
+    try {
+      return await this.options.trail.write(action, replaces);
+    } catch (error) {
+      this.options.events.emit('consoleTrailFailed', { action, error });
+      return undefined;
+    }
+  }
+
+  /** @param written whether the trail knows of it */
+  tell(action: ConsoleAction, written: boolean): void {
+    if (!written) this.missing += 1 + (action.missing ?? 0);
+    this.options.events.emit('consoleAction', action);
+  }
+}
+
+type Draft = Omit<ConsoleAction, 'actor' | 'outcome'>;
+
+/** One action on its way through the console. */
+export class Recording {
+  private actor: Promise<string> | undefined;
+  private begun = false;
+  private id: string | undefined;
+
+  constructor(
+    private readonly recorder: Recorder,
+    private draft: Draft,
+    private readonly ask: () => Promise<string>,
+  ) {}
+
+  /** Whether something may have been done. */
+  get hasBegun(): boolean {
+    return this.begun;
+  }
+
+  /** More is known of it. */
+  note(facts: Concerns): void {
+    this.draft = { ...this.draft, ...facts };
+  }
+
+  /** Before anything is done. */
+  async begin(): Promise<void> {
+    this.begun = true;
+    this.draft = { ...this.draft, missing: this.recorder.takeMissing() };
+    this.id = await this.recorder.write(await this.as('started'));
+  }
+
+  async done(effects: Effects): Promise<void> {
+    await this.end(await this.as('done', effects));
+  }
+
+  /** It threw, before or after it had begun. */
+  async failed(error: unknown): Promise<void> {
+    const { code, status } = toErrorReply(error);
+    const refused = !this.begun || REFUSALS.includes(status) || code === 'ELSEWHERE';
+    if (!this.begun) {
+      if (!this.recorder.takesRefusal()) return;
+      this.draft = { ...this.draft, missing: this.recorder.takeMissing() };
+    }
+    await this.end(await this.as(refused ? 'refused' : 'failed', { code }));
+  }
+
+  private async end(action: ConsoleAction): Promise<void> {
+    const written = await this.recorder.write(action, this.id);
+    this.recorder.tell(action, (written ?? this.id) !== undefined);
+  }
+
+  private async as(outcome: ConsoleAction['outcome'], more: Partial<ConsoleAction> = {}): Promise<ConsoleAction> {
+    this.actor ??= this.ask();
+    return { ...this.draft, ...more, outcome, actor: await this.actor };
+  }
+}

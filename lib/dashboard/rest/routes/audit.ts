@@ -1,0 +1,132 @@
+import { CONSOLE_ACTIONS, CONSOLE_OUTCOMES } from '../../../events/console-action.js';
+import type { RecordedAction } from '../../../streaming/audit-trail.js';
+import { describe, nearest } from '../../../validation.js';
+import { TASK_STATES } from '../../../wire/states.js';
+import type { Dashboard } from '../../dashboard.js';
+import type { Permissions } from '../../permissions.js';
+import { BadRequest } from '../api-error.js';
+import { given, PAGE_PARAMETERS, sizeOf } from '../query.js';
+import type { Call, Route } from '../route.js';
+import { count, listOf, oneOf, orNull, ref, shape, text, time } from '../schema.js';
+import { goTime } from '../shapes/times.js';
+
+/** Entries read in one call. */
+const PAGE_SIZE = 500;
+
+const OPTIONAL = {
+  queue: text('of a refused attempt it may not exist'),
+  to_queue: text('of a clone into another queue'),
+  task_id: text(),
+  new_task_id: text('of the task that was made'),
+  scope: oneOf(['batch', 'all'], 'of several tasks: those that were named, or all in the state'),
+  state: oneOf(TASK_STATES),
+  group: text(),
+  schedule: text('the id of the entry'),
+  detail: text('of cancel what becomes of the task; of delete_queue `force`'),
+  count: count('of several tasks: to how many it was done'),
+  failed: count('and to how many not'),
+  code: text('why it failed or was refused, as in X-Asynq-Error'),
+  missing: count('so many before it, of the same process, are not in the trail'),
+};
+
+export const auditSchemas = {
+  AuditEntry: shape(
+    {
+      ...{ id: text('later entries have greater ones'), at: time('when it was asked for'), actor: text() },
+      action: oneOf(CONSOLE_ACTIONS),
+      outcome: oneOf(CONSOLE_OUTCOMES, '`started`: under way, or its process ended before the result was known'),
+      process: text('host:pid'),
+      ...OPTIONAL,
+    },
+    Object.keys(OPTIONAL),
+  ),
+};
+
+type Fits = (action: RecordedAction) => boolean;
+
+/** One more than are shown is looked for, so that the cursor says nothing of entries that are not shown. */
+async function list(dashboard: Dashboard, { query, permissions }: Call) {
+  const size = sizeOf(query);
+  const fits = matcher(query);
+  const found = await collect(dashboard, checkCursor(given(query, 'cursor')), size + 1, (action) => {
+    return maySee(permissions, action) && fits(action);
+  });
+  const shown = found.slice(0, size);
+  return {
+    entries: shown.map((action) => showAction(action, permissions)),
+    next_cursor: found.length > size ? shown.at(-1)!.id : null,
+  };
+}
+
+async function collect(
+  { trail }: Dashboard,
+  cursor: string | undefined,
+  most: number,
+  fits: Fits,
+): Promise<RecordedAction[]> {
+  const found: RecordedAction[] = [];
+  let before = cursor;
+  do {
+    const page = await trail.read(before, PAGE_SIZE);
+    found.push(...page.actions.filter(fits));
+    before = page.before;
+  } while (before !== undefined && found.length < most);
+  return found.slice(0, most);
+}
+
+/** What concerns no queue is for those who may see all of them. */
+function maySee(permissions: Permissions, { queue, toQueue }: RecordedAction): boolean {
+  const queues = [queue, toQueue].filter((name) => name !== undefined);
+  return queues.length === 0 ? permissions.mayEverywhere('view') : queues.every((name) => permissions.maySee(name));
+}
+
+function matcher(query: URLSearchParams): Fits {
+  const [queue, actor] = [given(query, 'queue'), given(query, 'actor')];
+  const action = oneFrom(CONSOLE_ACTIONS, given(query, 'action'), 'action');
+  const outcome = oneFrom(CONSOLE_OUTCOMES, given(query, 'outcome'), 'outcome');
+  return (entry) =>
+    (queue === undefined || entry.queue === queue || entry.toQueue === queue) &&
+    (actor === undefined || entry.actor === actor) &&
+    (action === undefined || entry.action === action) &&
+    (outcome === undefined || entry.outcome === outcome);
+}
+
+/** @throws BadRequest */
+function oneFrom(known: readonly string[], name: string | undefined, parameter: string): string | undefined {
+  if (name === undefined || known.includes(name)) return name;
+  const near = nearest(name, known);
+  const remedy = near ? `did you mean "${near}"?` : `known are ${known.join(', ')}`;
+  throw new BadRequest(`${parameter} is ${describe(name)}; ${remedy}`);
+}
+
+/** @throws BadRequest */
+function checkCursor(cursor: string | undefined): string | undefined {
+  if (cursor === undefined || /^\d{1,15}-\d{1,15}$/.test(cursor)) return cursor;
+  throw new BadRequest(`cursor is ${describe(cursor)}; give the next_cursor of the page before`);
+}
+
+/** How many are missing would tell of actions in other queues. */
+const showAction = (
+  { at, toQueue, taskId, newTaskId, missing, ...rest }: RecordedAction,
+  permissions: Permissions,
+) => ({
+  ...{ ...rest, at: goTime(at), missing: permissions.mayEverywhere('view') ? missing : undefined },
+  ...{ to_queue: toQueue, task_id: taskId, new_task_id: newTaskId },
+});
+
+export const auditRoutes: readonly Route[] = [
+  {
+    ...{ method: 'GET', path: 'audit', summary: 'What was changed through the console, and by whom; newest first' },
+    scope: 'filtered',
+    query: [
+      ...PAGE_PARAMETERS.filter(({ name }) => name === 'size'),
+      { name: 'cursor', description: 'the next_cursor of the page before' },
+      { name: 'queue', description: 'the name of a queue' },
+      { name: 'actor', description: 'the whole name' },
+      { name: 'action', description: `one of ${CONSOLE_ACTIONS.join(', ')}` },
+      { name: 'outcome', description: `one of ${CONSOLE_OUTCOMES.join(', ')}` },
+    ],
+    reply: shape({ entries: listOf(ref('AuditEntry')), next_cursor: orNull(text('null at the end')) }),
+    handle: list,
+  },
+];

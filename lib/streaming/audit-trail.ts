@@ -1,0 +1,51 @@
+import type { EventStreamBroker, StreamedEntry } from '../broker/event-stream.js';
+import { CONSOLE_ACTIONS, CONSOLE_OUTCOMES, type ConsoleAction } from '../events/console-action.js';
+
+/** An action with its place in the trail: later entries have greater ids. */
+export interface RecordedAction extends ConsoleAction {
+  readonly id: string;
+}
+
+/** One look at the trail. */
+export interface TrailPage {
+  readonly actions: readonly RecordedAction[];
+  /** Where to read on; `undefined` at the end. */
+  readonly before: string | undefined;
+}
+
+/** What was changed through the console, in one bounded stream that all processes share. */
+export class AuditTrail {
+  /** @param most about how many entries are kept */
+  constructor(
+    private readonly broker: Pick<EventStreamBroker, 'appendEvents' | 'readEventsBack'>,
+    private readonly most: number,
+  ) {}
+
+  /**
+   * @param replaces the id of the entry written before, when the action began
+   * @returns the id
+   */
+  async write(action: ConsoleAction, replaces?: string): Promise<string> {
+    const data = Buffer.from(JSON.stringify({ ...action, at: action.at.getTime() }));
+    return (await this.broker.appendEvents('audit', [data], { most: this.most, replaces }))!;
+  }
+
+  /** Newest first. @param before an id; `undefined`: from the newest on */
+  async read(before: string | undefined, limit: number): Promise<TrailPage> {
+    const entries = await this.broker.readEventsBack('audit', before, limit);
+    const actions = entries.map(decode).filter((action) => action !== undefined);
+    return { actions, before: entries.length < limit ? undefined : entries.at(-1)!.id };
+  }
+}
+
+/** `undefined` for what is none: other versions may write to the stream. */
+function decode({ id, data }: StreamedEntry): RecordedAction | undefined {
+  try {
+    const { at, ...rest } = JSON.parse(data.toString()) as Omit<ConsoleAction, 'at'> & { at: number };
+    const known = CONSOLE_ACTIONS.includes(rest.action) && CONSOLE_OUTCOMES.includes(rest.outcome);
+    if (!known || typeof rest.actor !== 'string' || !Number.isSafeInteger(at)) return undefined;
+    return { ...rest, id, at: new Date(at) };
+  } catch {
+    return undefined;
+  }
+}
