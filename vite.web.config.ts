@@ -1,5 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
+// @ts-expect-error -- a script without types
+import { bundledLicenses } from './scripts/bundled-licenses.mjs';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -10,6 +12,7 @@ process.env.NODE_ENV = 'production';
 export default defineConfig({
   root: here('./lib/dashboard/web'),
   base: './',
+  plugins: [bundledLicenses('assets/licenses.txt')],
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     outDir: here('./dist/dashboard/web'),

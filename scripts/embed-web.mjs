@@ -1,6 +1,6 @@
 // The last step of the build: dist/dashboard/web-assets.js with every file of the console's page (see lib/dashboard/web-assets.ts).
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { extname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -14,6 +14,7 @@ const TYPES = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.txt': 'text/plain; charset=utf-8',
 };
 
 function describe(path) {
@@ -42,3 +43,6 @@ export function webAsset(name) {
 }
 `,
 );
+
+// The page's files themselves are not in the package.
+copyFileSync(join(web, 'assets', 'licenses.txt'), join(root, 'dist', 'dashboard', 'web-licenses.txt'));

@@ -40,6 +40,14 @@ export const cancelsElsewhere =
 export const crossOrigin = (from: string): string =>
   `this request comes from another site (${from}) and was refused; if it is yours, add its origin to the dashboard's option trustedOrigins`;
 
+export const notMeant = (trait: string): string =>
+  `this change has ${trait}, so a page of another site may have had a browser send it; show that it is meant with the header ` +
+  "X-Asynq-Console (curl: -H 'X-Asynq-Console: 1') or with Content-Type: application/json";
+
+export const notFromThisMachine = (from: string): string =>
+  `open to everyone for development, this dashboard answers only connections from this machine, not ${from}; ` +
+  'give it the option `guards` or `access`';
+
 export const foreignHost = (host: string): string =>
   `open to everyone for development, this dashboard answers only by localhost or an IP address, not by ${JSON.stringify(host)}, which ` +
   'a page of another site could stand behind; give it the option `guards` or `access`, or add the origin to trustedOrigins';

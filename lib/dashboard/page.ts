@@ -17,7 +17,26 @@ const POLICY = [
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
+  // No text becomes markup or a script: the page does neither, and makes no exception.
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
 ].join('; ');
+
+/** What browsers can do for a page, and need not for this one. */
+const UNUSED = ['camera', 'display-capture', 'fullscreen', 'geolocation', 'gyroscope', 'accelerometer', 'magnetometer']
+  .concat(['hid', 'microphone', 'midi', 'payment', 'serial', 'usb', 'screen-wake-lock', 'xr-spatial-tracking'])
+  .concat(['publickey-credentials-get', 'clipboard-read', 'encrypted-media', 'picture-in-picture', 'autoplay']);
+
+const PAGE_HEADERS = {
+  'Cache-Control': 'no-cache',
+  'Content-Security-Policy': POLICY,
+  // No window that opened this one, or that this one opens, gets hold of it.
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Permissions-Policy': UNUSED.map((name) => `${name}=()`).join(', '),
+};
+
+/** Named by the page, and not by its content. */
+const LICENSES = 'licenses.txt';
 
 const ASSET = /\/assets\/([\w][\w.-]*)$/;
 
@@ -46,7 +65,7 @@ async function find(dashboard: Dashboard, request: HttpRequest): Promise<Outgoin
   if (!path.endsWith('/')) return redirect(request.originalUrl, path);
   const page = webAsset('index.html');
   if (!page) return { status: 503, ...plain(pageMissing) };
-  return serve(request, page, { 'Cache-Control': 'no-cache', 'Content-Security-Policy': POLICY });
+  return serve(request, page, PAGE_HEADERS);
 }
 
 const isRoot = ({ params }: HttpRequest): boolean => {
@@ -63,7 +82,8 @@ function redirect(url: string, path: string): Outgoing {
 function serveAsset(request: HttpRequest, name: string): Outgoing {
   const asset = webAsset(`assets/${name}`);
   if (!asset) return { status: 404, ...plain('there is no such file') };
-  const fixed = { 'Cache-Control': 'private, max-age=31536000, immutable', Vary: 'Accept-Encoding' };
+  const kept = name === LICENSES ? 'no-cache' : 'private, max-age=31536000, immutable';
+  const fixed = { 'Cache-Control': kept, Vary: 'Accept-Encoding' };
   if (!takesGzip(request)) return serve(request, asset, fixed);
   return serve(request, compressed(asset), { 'Content-Encoding': 'gzip', ...fixed });
 }

@@ -5,7 +5,7 @@ import { describe, nearest, rejectUnknownKeys, requireObject } from '../validati
 /** From the least to the most. */
 export const DASHBOARD_ROLES = ['view', 'act', 'destroy'] as const;
 
-/** `view`: look. `act`: also pause, run, archive, cancel, reschedule, edit, clone, enqueue. `destroy`: also delete. */
+/** `view`: look. `act`: also see the state of Redis, pause, run, archive, cancel, reschedule, edit, clone, enqueue. `destroy`: also delete. */
 export type DashboardRole = (typeof DASHBOARD_ROLES)[number];
 
 /** A role, or `none`: for whoever has it, such a queue does not exist. */

@@ -1,4 +1,5 @@
 import { createServer, request, type Server } from 'node:http';
+import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -51,6 +52,32 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
     await visit.press('Archive');
     await visit.page.getByRole('heading', { level: 1 }).getByText('archived').waitFor();
     expect(visit.page.url()).toContain(`${PREFIX}/admin/queues/#`);
+    await visit.end();
+  });
+
+  it('lets no text become markup or a script, and no other window get hold of it', async () => {
+    const visit = await Visit.start(browser, `${open.origin}/admin/queues/`);
+    await visit.open('');
+    const { page } = visit;
+    const attempt = (code: string) =>
+      page.evaluate(`(() => { try { ${code}; return 'done'; } catch (error) { return error.name; } })()`);
+    expect(await attempt("document.body.insertAdjacentHTML('beforeend', '<b>x</b>')")).toBe('TypeError');
+    expect(await attempt("document.createElement('script').src = 'x.js'")).toBe('TypeError');
+    expect(await attempt("trustedTypes.createPolicy('mine', { createHTML: (text) => text })")).toBe('TypeError');
+    expect(await attempt("new DOMParser().parseFromString('<b>x</b>', 'text/html')")).toBe('TypeError');
+    expect(await page.evaluate('document.permissionsPolicy?.allowsFeature("camera") ?? false')).toBe(false);
+    expect(visit.complaints.every((complaint) => /trusted/i.test(complaint))).toBe(true);
+    await visit.context.close();
+  });
+
+  it('names the software it contains, with its licences', async () => {
+    const visit = await Visit.start(browser, `${open.origin}/admin/queues/`);
+    await visit.open('');
+    await visit.press('? keys');
+    const link = visit.page.getByRole('link', { name: 'Licences of the software in this page' });
+    const file = await fetch(await link.evaluate((element) => (element as unknown as { href: string }).href));
+    const { version, license } = createRequire(import.meta.url)('preact/package.json') as Record<string, string>;
+    expect(await file.text()).toContain(`preact ${version} (${license})\n\nThe MIT License`);
     await visit.end();
   });
 

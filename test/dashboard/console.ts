@@ -26,8 +26,8 @@ export class TestConsole {
     readonly base: string,
   ) {}
 
-  static async start(app: INestApplication, base = '/asynq'): Promise<TestConsole> {
-    await app.listen(0, '127.0.0.1');
+  static async start(app: INestApplication, base = '/asynq', host = '127.0.0.1'): Promise<TestConsole> {
+    await app.listen(0, host);
     return new TestConsole(app, await app.getUrl(), base);
   }
 
@@ -88,6 +88,8 @@ export interface ConsoleOptions {
   readonly prepare?: (app: INestApplication) => void;
   readonly override?: (builder: TestingModuleBuilder) => TestingModuleBuilder;
   readonly base?: string;
+  /** Where it listens. Default: on this machine only. */
+  readonly host?: string;
 }
 
 /** An application with one console; on an InMemoryBroker, unless a connection is given. */
@@ -107,5 +109,5 @@ export async function startConsole(
   const adapter = options.platform === 'fastify' ? new FastifyAdapter(options.fastify) : new ExpressAdapter();
   const app = compiled.createNestApplication<INestApplication>(adapter, { logger: quiet });
   options.prepare?.(app);
-  return TestConsole.start(app, options.base);
+  return TestConsole.start(app, options.base, options.host);
 }

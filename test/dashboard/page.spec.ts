@@ -9,6 +9,7 @@ vi.mock('../../lib/dashboard/web-assets.js', () => ({
   webAsset: (name: string) =>
     ({
       'index.html': { body: Buffer.from('<!doctype html>'), type: 'text/html; charset=utf-8', etag: '"page"' },
+      'assets/licenses.txt': { body: Buffer.from('preact'), type: 'text/plain; charset=utf-8', etag: '"txt"' },
       'assets/app-1.js': { body: Buffer.from('export {}'), type: 'text/javascript; charset=utf-8', etag: '"app"' },
     })[name],
 }));
@@ -31,7 +32,9 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
       'referrer-policy': 'no-referrer',
       'content-security-policy':
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+      'cross-origin-opener-policy': 'same-origin',
+      'permissions-policy': expect.stringMatching(/camera=\(\).*geolocation=\(\)/),
     });
   });
 
@@ -43,6 +46,15 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
       'cache-control': 'private, max-age=31536000, immutable',
     });
     expect((await web.raw('GET', '/asynq/assets/index.html')).status).toBe(404);
+  });
+
+  it('has the licences of what it contains, under a name that does not change with them', async () => {
+    const file = await web.raw('GET', '/asynq/assets/licenses.txt');
+    expect(file).toMatchObject({
+      status: 200,
+      text: 'preact',
+      headers: { 'cache-control': 'no-cache', etag: '"txt"' },
+    });
   });
 
   it.each([

@@ -26,6 +26,26 @@ export function foreignSource(
   return origin === undefined || hostOf(origin) === requestedHost(headers)?.toLowerCase() ? undefined : origin;
 }
 
+/** The header of a change that is meant. Its value does not count. */
+const CONSOLE_HEADER = 'x-asynq-console';
+
+export const JSON_TYPE = /^application\/json\s*(;|$)/i;
+
+/** Credentials that a browser adds by itself; it never does so with a token. */
+const AMBIENT = /^(?:basic|digest|negotiate|ntlm)\b/i;
+
+/**
+ * What shows that a browser may have sent a change for a page; `undefined` when nothing does, or when it carries what no page of another site
+ * can have sent without asking first: the header of the console, or the content type of JSON.
+ */
+export function browserTrait(headers: IncomingHttpHeaders): string | undefined {
+  if (headers[CONSOLE_HEADER] !== undefined || JSON_TYPE.test(headers['content-type'] ?? '')) return undefined;
+  const named = ['cookie', 'origin', 'referer', 'sec-fetch-site'].find((name) => headers[name] !== undefined);
+  if (named !== undefined) return `the header ${named}`;
+  if (AMBIENT.test(headers.authorization ?? '')) return 'credentials that browsers add by themselves';
+  return /^mozilla\//i.test(headers['user-agent'] ?? '') ? 'the name of a browser' : undefined;
+}
+
 /** HTTP/2 has no Host header, but a field that says the same. */
 export const requestedHost = (headers: IncomingHttpHeaders): string | undefined =>
   single(headers.host ?? headers[':authority']);

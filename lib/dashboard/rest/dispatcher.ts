@@ -2,12 +2,21 @@ import { permissionsOf } from '../access.js';
 import { actionOf, concernsOf, detailsOf, effectsOf } from '../audit/concerns.js';
 import type { Recording } from '../audit/recorder.js';
 import type { Dashboard } from '../dashboard.js';
-import { crossOrigin, forbidden, forbiddenGenerally, foreignHost, readOnlyMode } from '../dashboard.messages.js';
+import {
+  crossOrigin,
+  forbidden,
+  forbiddenGenerally,
+  foreignHost,
+  notFromThisMachine,
+  notMeant,
+  readOnlyMode,
+} from '../dashboard.messages.js';
 import { type DashboardRole, mayDo, type Permissions } from '../permissions.js';
 import { ApiError } from './api-error.js';
 import { attachment, type Attachment } from './attachment.js';
-import { foreignSource, isTrustedHost, isUnownedHost, requestedHost } from './cross-origin.js';
+import { browserTrait, foreignSource, isTrustedHost, isUnownedHost, requestedHost } from './cross-origin.js';
 import { type HttpRequest, pathOf, queryOf, segmentsOf } from './http-request.js';
+import { foreignPeer } from './peer.js';
 import { openApiRoute } from './openapi.js';
 import { readBody } from './read-body.js';
 import { requireRoleIn } from './role-in.js';
@@ -38,10 +47,15 @@ function requireRole(permissions: Permissions, route: Route, { queue }: Match['p
   return permissions.greatest!;
 }
 
-/** @throws ApiError where only the network keeps others out, and a page of another site may stand behind the name that was asked for */
-export function requireOwnHost({ isOpen, settings }: Dashboard, { headers }: HttpRequest): void {
+/**
+ * @throws ApiError where nobody said who may come in, and it comes from another machine, or a page of another site may stand behind the name
+ *   that was asked for
+ */
+export function requireOwnHost({ isOpen, settings }: Dashboard, request: HttpRequest): void {
   if (!isOpen) return;
-  const host = requestedHost(headers) ?? '';
+  const peer = foreignPeer(request);
+  if (peer !== undefined) throw new ApiError('FORBIDDEN', notFromThisMachine(peer));
+  const host = requestedHost(request.headers) ?? '';
   if (isUnownedHost(host) || isTrustedHost(host, settings.trustedOrigins)) return;
   throw new ApiError('CROSS_ORIGIN', foreignHost(host));
 }
@@ -53,6 +67,8 @@ export function requireOwnSite(dashboard: Dashboard, request: HttpRequest): void
   const reads = request.method === 'GET' || request.method === 'HEAD';
   const source = foreignSource(request.headers, reads, settings.trustedOrigins);
   if (source !== undefined) throw new ApiError('CROSS_ORIGIN', crossOrigin(source));
+  const trait = reads ? undefined : browserTrait(request.headers);
+  if (trait !== undefined) throw new ApiError('CROSS_ORIGIN', notMeant(trait));
 }
 
 /**

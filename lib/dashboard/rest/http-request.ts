@@ -3,6 +3,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 /** The wildcard in the paths of the API on Express: no other route of an application has one of this name. */
 export const API_WILDCARD = 'asynqDashboardPath';
 
+interface Peer {
+  readonly remoteAddress?: string;
+}
+
 /** What Express' and Fastify's requests have in common, and where they differ. */
 export interface HttpRequest {
   readonly method: string;
@@ -13,7 +17,9 @@ export interface HttpRequest {
   readonly originalUrl: string;
   readonly body?: unknown;
   /** Fastify: Node's own request. */
-  readonly raw?: unknown;
+  readonly raw?: { readonly socket?: Peer };
+  /** Express. */
+  readonly socket?: Peer;
   /** Express: the segments of the wildcard, decoded. */
   readonly params?: { readonly [API_WILDCARD]?: readonly string[]; readonly path?: readonly string[] };
   /** Fastify. */

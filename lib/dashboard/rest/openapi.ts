@@ -28,7 +28,8 @@ export function describeApi(routes: readonly Route[], schemas: Schemas) {
       title: 'nestjs-asynq dashboard',
       version: packageVersion,
       description:
-        'A superset of the REST API of asynqmon. Parameters are percent-encoded; errors are plain text, with a code in X-Asynq-Error.',
+        'A superset of the REST API of asynqmon. Parameters are percent-encoded; errors are plain text, with a code in X-Asynq-Error. ' +
+        'A change that a browser may have sent needs the header X-Asynq-Console, or a body of JSON.',
     },
     servers: [{ url: '.' }],
     paths,

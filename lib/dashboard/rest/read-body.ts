@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { noBodyParser, notJson, tooLarge } from '../dashboard.messages.js';
 import { ApiError, BadRequest } from './api-error.js';
 import { refusalOf } from './body-errors.js';
+import { JSON_TYPE } from './cross-origin.js';
 import type { HttpRequest } from './http-request.js';
 import { sizeExceeds } from './json-size.js';
 import type { Route } from './route.js';
@@ -9,8 +10,6 @@ import { checkValue } from './schema.js';
 
 /** As in asynqmon. Express itself takes 100 kB at first: `app.useBodyParser('json', { limit: '1mb' })`. */
 const MAX_BODY_BYTES = 1_000_000;
-
-const JSON_TYPE = /^application\/json\s*(;|$)/i;
 
 /**
  * The body, when the route has one and it fits. A form of another site can send no JSON, so nothing else is taken.

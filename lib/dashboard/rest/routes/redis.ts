@@ -96,6 +96,7 @@ function warningsOf(info: Info): string[] {
 export const redisRoutes: readonly Route[] = [
   {
     ...{ method: 'GET', path: 'redis_info', summary: 'How Redis is, and where a cluster keeps the queues' },
-    ...{ reply: REPLY, handle: redisInfo },
+    // It names addresses, files and settings of Redis.
+    ...{ role: 'act', reply: REPLY, handle: redisInfo },
   },
 ];

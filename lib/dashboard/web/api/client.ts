@@ -41,8 +41,8 @@ async function refused(response: Response): Promise<ApiError> {
 async function send(method: string, url: string, body: unknown, signal?: AbortSignal): Promise<Response> {
   const init: RequestInit = { method, signal, cache: 'no-store', credentials: 'same-origin' };
   if (method !== 'GET') {
-    // A body of this type makes a foreign page ask first: none can send it on behalf of a visitor.
-    init.headers = { 'content-type': 'application/json' };
+    // Either makes a foreign page ask first: none can send them on behalf of a visitor.
+    init.headers = { 'content-type': 'application/json', 'x-asynq-console': '1' };
     init.body = JSON.stringify(body ?? {});
   }
   let response: Response;

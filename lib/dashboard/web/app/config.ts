@@ -13,6 +13,12 @@ export function useMay(): (role: Role, queue?: string) => boolean {
   };
 }
 
+/** Whether the state of Redis may be seen: that belongs to no queue, and is no change that a read-only console refuses. */
+export function useMaySeeRedis(): boolean {
+  const current = useStore(config);
+  return current !== undefined && reaches(current.role, 'act');
+}
+
 /** Milliseconds: a number of the intervals in which the server has news. */
 export const usePace = (intervals: number): number =>
   useStore(config, (current) => current?.refresh_ms ?? 2000) * intervals;

@@ -1,3 +1,4 @@
+import { useMay, useMaySeeRedis } from './config.js';
 import { useStore } from './store.js';
 import { helpOpen } from './keys.js';
 import { Dialog } from '../ui/dialog.js';
@@ -19,12 +20,13 @@ const KEYS = [
 
 export function Help() {
   const open = useStore(helpOpen);
+  const hidden = [...(useMaySeeRedis() ? [] : ['g r']), ...(useMay()('act') ? [] : ['g e'])];
   if (!open) return null;
   const close = (): void => helpOpen.set(false);
   return (
     <Dialog title="Keys" onClose={close}>
       <dl class="keys">
-        {KEYS.map(([keys, what]) => (
+        {KEYS.filter(([keys]) => !hidden.includes(keys)).map(([keys, what]) => (
           <div key={keys}>
             <dt>
               {keys.split(/ +/).map((key) => (
@@ -35,6 +37,11 @@ export function Help() {
           </div>
         ))}
       </dl>
+      <p class="faint">
+        <a href="assets/licenses.txt" target="_blank" rel="noreferrer">
+          Licences of the software in this page
+        </a>
+      </p>
       <div class="dialog-foot">
         <button type="button" class="button plain" onClick={close}>
           Close

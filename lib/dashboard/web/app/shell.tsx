@@ -4,7 +4,7 @@ import { live } from '../live/live.js';
 import { clockDuration, compact } from '../text/format.js';
 import { useNow } from '../ui/clock.js';
 import { Text } from '../ui/text.js';
-import { config, useMay } from './config.js';
+import { config, useMay, useMaySeeRedis } from './config.js';
 import { helpOpen } from './keys.js';
 import { paths, useRoute } from './router.js';
 import { useStore } from './store.js';
@@ -21,17 +21,19 @@ const NAV: readonly NavItem[] = [
   { name: 'Overview', href: paths.overview(), segments: [undefined] },
   { name: 'Servers', href: paths.servers(), segments: ['servers'] },
   { name: 'Schedules', href: paths.schedules(), segments: ['schedules'] },
-  { name: 'Redis', href: paths.redis(), segments: ['redis'] },
 ];
+
+const REDIS: NavItem = { name: 'Redis', href: paths.redis(), segments: ['redis'] };
 
 const ENQUEUE: NavItem = { name: 'Enqueue', href: paths.enqueue(), segments: ['enqueue'] };
 
 function Navigation() {
   const route = useRoute();
   const may = useMay();
+  const seesRedis = useMaySeeRedis();
   return (
     <nav class="nav" aria-label="Console">
-      {[...NAV, ...(may('act') ? [ENQUEUE] : [])].map(({ name, href, segments }) => (
+      {[...NAV, ...(seesRedis ? [REDIS] : []), ...(may('act') ? [ENQUEUE] : [])].map(({ name, href, segments }) => (
         <a key={name} href={href} aria-current={segments.includes(route.path[0]) ? 'page' : undefined}>
           {name}
         </a>

@@ -25,6 +25,7 @@ describe('access, attacked', () => {
       ['view', 'POST', 'queues/default/archived_tasks/archived:run'],
       ['view', 'POST', 'queues/default/tasks'],
       ['view', 'DELETE', 'queues/default'],
+      ['view', 'GET', 'redis_info'],
       ['act', 'DELETE', 'queues/default?force=true'],
       ['act', 'DELETE', 'queues/default/archived_tasks/archived'],
       ['act', 'DELETE', 'queues/default/tasks/archived'],
@@ -35,6 +36,10 @@ describe('access, attacked', () => {
       const { status, headers } = await as(role, method, path);
       expect([status, headers['x-asynq-error']]).toEqual([403, 'FORBIDDEN']);
       expect(await attacked.web.broker.getTask('default', 'archived')).toMatchObject({ state: 'archived' });
+    });
+
+    it('the role act may see the state of Redis', async () => {
+      expect(await as('act', 'GET', 'redis_info')).toMatchObject({ status: 200 });
     });
 
     it('takes a cancellation that deletes for a deletion', async () => {

@@ -1,4 +1,6 @@
+import { networkInterfaces } from 'node:os';
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest';
+import { foreignPeer } from '../../../../lib/dashboard/rest/peer.js';
 import { PLATFORMS, startConsole } from '../../console.js';
 import { target } from './attacker.js';
 
@@ -38,8 +40,39 @@ describe('requests that a page of another site has a browser send', () => {
         { origin: own },
         { origin: own, 'sec-fetch-site': 'same-origin' },
       ];
-      for (const headers of headersOf)
-        expect(await pause(headers), JSON.stringify(headers)).toMatchObject({ status: 204 });
+      for (const headers of headersOf) {
+        const meant = { 'x-asynq-console': '1', ...headers };
+        expect(await pause(meant), JSON.stringify(headers)).toMatchObject({ status: 204 });
+      }
+    });
+
+    it.each([
+      [{ cookie: 'session=1' }],
+      [{ 'sec-fetch-site': 'same-origin' }],
+      [{ referer: 'http://127.0.0.1/' }],
+      [{ authorization: 'Basic YWxpY2U6c2VjcmV0' }],
+      [{ authorization: 'negotiate x' }],
+      [{ 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64)' }],
+      [{ cookie: 'session=1', 'content-type': 'text/plain' }],
+      [{ cookie: 'session=1', 'content-type': 'multipart/form-data; application/json' }],
+    ])('must be shown to be meant where a browser may have sent them: %j', async (headers) => {
+      const refused = await pause(headers);
+      // What Fastify cannot parse it refuses by itself.
+      if (refused.status !== 415) {
+        expect(refused).toMatchObject({ status: 403, headers: { 'x-asynq-error': 'CROSS_ORIGIN' } });
+        expect(refused.text).toContain("curl: -H 'X-Asynq-Console: 1'");
+      }
+      const untyped = Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'content-type'));
+      expect(await pause({ ...untyped, 'x-asynq-console': '' })).toMatchObject({ status: 204 });
+      const json = { ...headers, 'content-type': 'application/json; charset=utf-8', 'content-length': '2' };
+      const path = '/asynq/api/queues/default:resume';
+      expect(await attacked.web.raw('POST', path, { 'x-role': 'act', ...json }, '{}')).toMatchObject({ status: 204 });
+      expect(await as('act', 'GET', 'queues', undefined, headers)).toMatchObject({ status: 200 });
+    });
+
+    it('of scripts need nothing of the kind', async () => {
+      expect(await pause({ authorization: 'Bearer token' })).toMatchObject({ status: 204 });
+      expect(await pause({ 'user-agent': 'curl/8.5.0' })).toMatchObject({ status: 204 });
     });
 
     it('are refused whatever the content type, body and method are', async () => {
@@ -96,7 +129,7 @@ describe('requests that a page of another site has a browser send', () => {
     const web = await startConsole({ access: 'destroy', trustedOrigins: ['https://ops.example.com'] });
     await web.client.enqueue('x');
     const pause = (origin: string, more = {}) =>
-      web.api('POST', 'queues/default:pause', undefined, { origin, ...more });
+      web.api('POST', 'queues/default:pause', undefined, { origin, 'x-asynq-console': '1', ...more });
     expect(await pause('https://ops.example.com')).toMatchObject({ status: 204 });
     expect(await pause('https://ops.example.com', { 'sec-fetch-site': 'cross-site' })).toMatchObject({ status: 204 });
     expect(await pause('https://ops.example.com:8443')).toMatchObject({ status: 403 });
@@ -128,6 +161,57 @@ describe('requests that a page of another site has a browser send', () => {
       expect((await web.raw('GET', '/asynq/api/queues', { host })).status).toBe(status);
       expect((await web.raw('GET', '/asynq', { host })).status).toBe(status === 200 ? 307 : status);
     });
+  });
+
+  describe.each(PLATFORMS)('open for development, on %s', (platform) => {
+    const start = async (host: string) => {
+      vi.stubEnv('NODE_ENV', 'development');
+      const web = await startConsole({}, { platform, host });
+      onTestFinished(() => web.close());
+      vi.unstubAllEnvs();
+      return web;
+    };
+
+    it.each(['x-forwarded-for', 'x-forwarded-proto', 'forwarded', 'via', 'x-real-ip'])(
+      'the console answers nothing that comes by a proxy: %s',
+      async (header) => {
+        const web = await start('127.0.0.1');
+        for (const path of ['/asynq/', '/asynq/assets/x.js', '/asynq/api/queues']) {
+          const { status, text } = await web.raw('GET', path, { [header]: '127.0.0.1' });
+          expect([status, text], path).toEqual([403, expect.stringContaining(`by a proxy (${header})`)]);
+        }
+        expect(await web.raw('GET', '/asynq/api/queues')).toMatchObject({ status: 200 });
+      },
+    );
+
+    const outside = Object.values(networkInterfaces())
+      .flatMap((addresses) => addresses ?? [])
+      .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+
+    it.skipIf(outside === undefined)('the console answers no other machine', async () => {
+      const web = await start('0.0.0.0');
+      const { port } = new URL(web.origin);
+      // The peer of a connection to an address of a network card has that address, too.
+      const from = (address: string) => fetch(`http://${address}:${port}/asynq/api/queues`);
+      expect((await from('127.0.0.1')).status).toBe(200);
+      const refused = await from(outside!);
+      expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining(`not from ${outside}`)]);
+    });
+  });
+
+  test.each([
+    ['127.0.0.1', undefined],
+    ['127.8.9.10', undefined],
+    ['::1', undefined],
+    ['::ffff:127.0.0.1', undefined],
+    ['::ffff:192.0.2.1', 'from ::ffff:192.0.2.1'],
+    ['10.0.0.1', 'from 10.0.0.1'],
+    ['fe80::1', 'from fe80::1'],
+    [undefined, 'through a socket without an address'],
+  ])('a connection from %s is foreign: %s', (remoteAddress, foreign) => {
+    const request = { method: 'GET', headers: {}, url: '/', originalUrl: '/' };
+    expect(foreignPeer({ ...request, socket: { remoteAddress } })).toBe(foreign);
+    expect(foreignPeer({ ...request, raw: { socket: { remoteAddress } } })).toBe(foreign);
   });
 
   test('a console with guards or access has any name', async () => {

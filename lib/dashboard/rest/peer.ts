@@ -1,0 +1,16 @@
+import type { HttpRequest } from './http-request.js';
+
+/** Headers that proxies add, besides `x-forwarded-…`. */
+const FORWARDED = new Set(['forwarded', 'via', 'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip']);
+
+const LOOPBACK = /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/i;
+
+/** Where a request comes from that was not sent by this machine itself; `undefined` when it was. */
+export function foreignPeer({ headers, raw, socket }: HttpRequest): string | undefined {
+  const address = (raw?.socket ?? socket)?.remoteAddress;
+  // A socket in the file system has no address; what listens there stands behind a proxy.
+  if (address === undefined) return 'through a socket without an address';
+  if (!LOOPBACK.test(address)) return `from ${address}`;
+  const header = Object.keys(headers).find((name) => FORWARDED.has(name) || name.startsWith('x-forwarded-'));
+  return header === undefined ? undefined : `by a proxy (${header})`;
+}
