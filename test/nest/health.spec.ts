@@ -149,6 +149,19 @@ describe('the loops', () => {
     expect(late.live({ maxLag: '1m', maxPass: '4s' }).problems).toEqual(['the janitor has been at one pass for 5 s']);
   });
 
+  test('Terminus has probes share what Redis said for a second, for each set of options', async () => {
+    const clock = new ManualClock();
+    const ping = vi.fn(async () => undefined);
+    const indicator = new AsynqHealthIndicator(health([well], { broker: { clock, ping } }));
+    await Promise.all([indicator.isReady(), indicator.isReady('tasks'), indicator.isReady('asynq', { timeout: '1s' })]);
+    clock.advance(999);
+    await indicator.isReady();
+    expect(ping).toHaveBeenCalledTimes(2);
+    clock.advance(1);
+    await indicator.isReady();
+    expect(ping).toHaveBeenCalledTimes(3);
+  });
+
   test('and a queue that cannot be read, or a Redis that hangs, hold nobody up', async () => {
     expect((await health([well]).ready({ queues: { a: { maxPending: 1 } } })).problems).toEqual([
       'queue "a" cannot be read',
@@ -172,7 +185,7 @@ describe('with Redis', () => {
     const app = await start({ connection: { port: redis.port } }, { imports: [TerminusModule] });
     const [terminus, asynq] = [await app.resolve(HealthCheckService), app.get(AsynqHealthIndicator)];
     const check = () =>
-      terminus.check([(): Promise<HealthIndicatorResult> => asynq.isReady('tasks', { timeout: 300 })]);
+      terminus.check([(): Promise<HealthIndicatorResult> => asynq.isReady('tasks', { timeout: 300, cacheFor: 0 })]);
     const details = { tasks: { status: 'up', server: 'active', redis: 'up' } };
     const isReady = () => vi.waitFor(async () => expect(await check()).toMatchObject({ status: 'ok', details }));
     await isReady();
@@ -279,9 +292,9 @@ describe('the routes for deployments', () => {
   test('ask Redis once for all that probe within a second, and see at once that the server drains', async () => {
     const queues = Array.from({ length: 200 }, (_, index) => `queue-${index}`);
     const redis = await startRedis();
-    const ready = { maxPending: 0, timeout: '10s' };
+    const ready = { maxPending: 0, timeout: '10s', cacheFor: '1h' };
     const options = { connection: { port: redis.port }, server: { queues, concurrency: 1 } };
-    const probes = AsynqOperationsModule.forRoot({ ready, cacheFor: '1h' });
+    const probes = AsynqOperationsModule.forRoot({ ready });
     const app = await start(options, { imports: [probes] });
     onTestFinished(async () => {
       await app.close();
@@ -305,7 +318,7 @@ describe('the routes for deployments', () => {
   });
 
   test('name queues only when told to', async () => {
-    const options = { ready: { maxPending: 0 }, cacheFor: 0, showDetails: true };
+    const options = { ready: { maxPending: 0, cacheFor: 0 }, showDetails: true };
     const { app, ask } = await serve(options);
     const client = app.get(AsynqClient);
     await client.enqueue('hold');
@@ -344,7 +357,7 @@ describe('the routes for deployments', () => {
     [{ pth: 'x' }, 'path'],
     [{ path: ' ' }, 'path'],
     [{ drainAccess: 'all' }, 'drainAccess must be "none", "loopback" or "everyone", not "all"'],
-    [{ cacheFor: -1 }, 'cacheFor'],
+    [{ ready: { cacheFor: -1 } }, 'cacheFor must be zero or more'],
     [{ showDetails: 'yes' as never }, 'showDetails must be true or false'],
     [{ drainTimeout: 'x' }, 'drainTimeout'],
     [{ ready: { maxAge: 0 } }, 'maxAge'],

@@ -1,5 +1,5 @@
 import type { AsynqHealth, HealthReport } from './asynq-health.js';
-import type { LivenessOptions, ReadinessOptions } from './health-options.js';
+import { DEFAULT_PROBE_CACHE_MS, type LivenessOptions, type ReadinessOptions } from './health-options.js';
 
 /** What a health check of @nestjs/terminus takes from an indicator. */
 export type AsynqHealthResult<Key extends string = string> = Record<
@@ -21,9 +21,9 @@ export class AsynqHealthIndicator {
     return indicate(key, this.health.live(options));
   }
 
-  /** See {@link AsynqHealth.ready}. */
+  /** See {@link AsynqHealth.ready}. Checks share what Redis said for a second, see `cacheFor`. */
   async isReady<Key extends string = 'asynq'>(key = 'asynq' as Key, options?: ReadinessOptions) {
-    return indicate(key, await this.health.ready(options));
+    return indicate(key, await this.health.ready({ cacheFor: DEFAULT_PROBE_CACHE_MS, ...options }));
   }
 }
 

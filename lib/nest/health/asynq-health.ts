@@ -13,6 +13,7 @@ import {
   type ResolvedReadiness,
   type ResolvedThresholds,
 } from './health-options.js';
+import { SharedAnswer } from './shared-answer.js';
 
 /** How a connection, and the server on it, stand. */
 export interface HealthReport {
@@ -32,7 +33,7 @@ export interface Problem {
   readonly summary: string;
 }
 
-export interface RedisSaid {
+interface RedisSaid {
   readonly redis: 'up' | 'down';
   readonly problems: readonly Problem[];
 }
@@ -42,7 +43,7 @@ export interface Judgement extends Pick<HealthReport, 'server' | 'redis'> {
 }
 
 export interface AsynqHealthDeps {
-  readonly broker: Pick<MonitoringBroker, 'ping'> & { readonly clock: Clock };
+  readonly broker: Pick<MonitoringBroker, 'ping'> & { readonly clock: Clock; readonly manual?: boolean };
   readonly inspector: Pick<AsynqInspector, 'getQueueInfo'>;
   /** `undefined` where no server is, or will be. */
   readonly facts: () => ServerFacts | undefined;
@@ -55,6 +56,9 @@ export interface AsynqHealthDeps {
  * Redis that is away is no reason to restart anything, so that liveness does not ask it.
  */
 export class AsynqHealth {
+  /** By the options that were asked with. */
+  private readonly said = new Map<string, SharedAnswer<RedisSaid>>();
+
   constructor(private readonly deps: AsynqHealthDeps) {}
 
   /** Down when loops of the server have stopped: nothing but a restart helps. @throws InvalidOptionError */
@@ -69,8 +73,7 @@ export class AsynqHealth {
    * @throws InvalidOptionError
    */
   async ready(options?: ReadinessOptions): Promise<HealthReport> {
-    const limits = resolveReadiness(options);
-    return worded(this.judge(limits, await this.askRedis(limits)));
+    return worded(await this.judge(resolveReadiness(options)));
   }
 
   /** {@link live}, with the problems also in words that name nothing. */
@@ -80,15 +83,29 @@ export class AsynqHealth {
     return judgement(facts, loopProblems(facts, limits));
   }
 
-  /** {@link ready} from what Redis said: how the server stands is seen anew. */
-  judge(limits: ResolvedReadiness, said: RedisSaid): Judgement {
+  /** {@link ready}, with the problems also in words that name nothing. */
+  async judge(limits: ResolvedReadiness): Promise<Judgement> {
+    const said = await this.saidFor(limits).get();
     const facts = this.deps.facts();
     const problems = [...this.serverProblems(facts), ...loopProblems(facts, limits), ...said.problems];
     return { ...judgement(facts, problems), redis: said.redis };
   }
 
+  private saidFor(limits: ResolvedReadiness): SharedAnswer<RedisSaid> {
+    const { clock, manual = false } = this.deps.broker;
+    // Where a test moves the clock, an answer would never get old.
+    if (limits.cacheFor === 0 || manual) return new SharedAnswer(clock, 0, () => this.askRedis(limits));
+    const key = JSON.stringify({ ...limits, queues: [...limits.queues] });
+    const known = this.said.get(key);
+    if (known) return known;
+    if (this.said.size >= MAX_SHARED) this.said.clear(); // options are made anew for each call
+    const said = new SharedAnswer(clock, limits.cacheFor, () => this.askRedis(limits));
+    this.said.set(key, said);
+    return said;
+  }
+
   /** What Redis says of itself and of the queues with thresholds. Never rejects; takes as long as `timeout` at most. */
-  async askRedis(limits: ResolvedReadiness): Promise<RedisSaid> {
+  private async askRedis(limits: ResolvedReadiness): Promise<RedisSaid> {
     const queues = this.queueProblems(this.deps.facts(), limits);
     const problems = await this.within(
       limits.timeout,
@@ -141,6 +158,9 @@ export class AsynqHealth {
     });
   }
 }
+
+/** Different options whose answers are shared. */
+const MAX_SHARED = 16;
 
 const NOT_RUNNING = {
   new: 'the server has not started',

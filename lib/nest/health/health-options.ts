@@ -22,7 +22,15 @@ export interface ReadinessOptions extends QueueThresholds, LivenessOptions {
   queues?: Readonly<Record<string, QueueThresholds>>;
   /** How long Redis may take to answer. Default 2 s. */
   timeout?: Duration;
+  /**
+   * How long checks with the same options share what Redis said, so that strangers who probe cannot make it work. How the server
+   * stands is seen anew each time. Default 1 s for the route and the indicator of Terminus, 0 for `AsynqHealth.ready`.
+   */
+  cacheFor?: Duration;
 }
+
+/** Milliseconds for which probes share what Redis said. */
+export const DEFAULT_PROBE_CACHE_MS = 1_000;
 
 export interface ResolvedThresholds {
   readonly maxPending: number;
@@ -39,6 +47,7 @@ export interface ResolvedReadiness extends ResolvedLiveness {
   readonly others: ResolvedThresholds | undefined;
   readonly queues: ReadonlyMap<string, ResolvedThresholds>;
   readonly timeout: number;
+  readonly cacheFor: number;
 }
 
 const LIVENESS: readonly string[] = ['maxLag', 'maxPass'];
@@ -52,9 +61,9 @@ export function resolveLiveness(options: LivenessOptions = {}): ResolvedLiveness
 }
 
 /** @throws InvalidOptionError */
-export function resolveReadiness(options: ReadinessOptions = {}): ResolvedReadiness {
+export function resolveReadiness(options: ReadinessOptions = {}, defaultCacheFor = 0): ResolvedReadiness {
   requireObject(options, 'readiness options', InvalidOptionError);
-  const known = [...LIVENESS, ...THRESHOLDS, 'queues', 'timeout'];
+  const known = [...LIVENESS, ...THRESHOLDS, 'queues', 'timeout', 'cacheFor'];
   rejectUnknownKeys(options, known, 'readiness option', InvalidOptionError);
   const { maxPending, maxAge, queues = {} } = options;
   const byName = Object.entries(requireObject(queues, 'readiness option queues', InvalidOptionError));
@@ -63,6 +72,7 @@ export function resolveReadiness(options: ReadinessOptions = {}): ResolvedReadin
     others: maxPending === undefined && maxAge === undefined ? undefined : thresholds({ maxPending, maxAge }, ''),
     queues: new Map(byName.map(([queue, given]) => [queue, thresholds(given as QueueThresholds, ` of "${queue}"`)])),
     timeout: positive(options.timeout ?? 2_000, 'timeout'),
+    cacheFor: notNegative(options.cacheFor ?? defaultCacheFor, 'cacheFor'),
   };
 }
 
@@ -91,4 +101,10 @@ function positive(value: Duration, name: string): number {
   const milliseconds = parseDuration(value, `health option ${name}`);
   if (milliseconds > 0) return milliseconds;
   throw new InvalidOptionError(`health option ${name} must be more than zero, not ${describe(value)}`);
+}
+
+function notNegative(value: Duration, name: string): number {
+  const milliseconds = parseDuration(value, `health option ${name}`);
+  if (milliseconds >= 0) return milliseconds;
+  throw new InvalidOptionError(`health option ${name} must be zero or more, not ${describe(value)}`);
 }

@@ -3,6 +3,7 @@ import { parseDuration, type Duration } from '../../duration.js';
 import { InvalidOptionError } from '../../errors.js';
 import { describe, rejectUnknownKeys, requireGuards, requireNonBlank, requireObject } from '../../validation.js';
 import {
+  DEFAULT_PROBE_CACHE_MS,
   resolveLiveness,
   resolveReadiness,
   type LivenessOptions,
@@ -30,8 +31,6 @@ export interface AsynqOperationsOptions {
   live?: LivenessOptions;
   /** When `ready` is down, besides: thresholds of queues, and how long Redis may take. Default: no thresholds, 2 s. */
   ready?: ReadinessOptions;
-  /** How long requests for `ready` share what Redis said, so that strangers cannot make it work. Default 1 s. */
-  cacheFor?: Duration;
   /** Whether `live` and `ready` name queues, loops and numbers in `problems`. Everyone can read them. Default false. */
   showDetails?: boolean;
 }
@@ -48,8 +47,6 @@ export interface ResolvedOperationsOptions {
   readonly drainTimeout: Duration | undefined;
   readonly live: LivenessOptions | undefined;
   readonly ready: ResolvedReadiness;
-  /** Milliseconds. */
-  readonly cacheFor: number;
   readonly showDetails: boolean;
 }
 
@@ -61,7 +58,6 @@ const KNOWN: readonly (keyof AsynqOperationsOptions)[] = [
   'drainTimeout',
   'live',
   'ready',
-  'cacheFor',
   'showDetails',
 ];
 
@@ -70,7 +66,7 @@ export function resolveOperationsOptions(options: AsynqOperationsOptions = {}): 
   requireObject(options, 'AsynqOperationsModule options', InvalidOptionError);
   rejectUnknownKeys(options, KNOWN, 'AsynqOperationsModule option', InvalidOptionError);
   const { path = 'asynq', guards = [], imports = [], drainTimeout, live, ready } = options;
-  const { cacheFor = 1_000, showDetails = false } = options;
+  const { showDetails = false } = options;
   const { drainAccess = guards.length > 0 ? 'everyone' : 'none' } = options;
   requireNonBlank(path, 'AsynqOperationsModule option path', InvalidOptionError);
   requireGuards(guards, 'AsynqOperationsModule option guards', InvalidOptionError);
@@ -78,11 +74,9 @@ export function resolveOperationsOptions(options: AsynqOperationsOptions = {}): 
     throw wrong('drainAccess', '"none", "loopback" or "everyone"', drainAccess);
   }
   if (typeof showDetails !== 'boolean') throw wrong('showDetails', 'true or false', showDetails);
-  const shared = parseDuration(cacheFor, 'AsynqOperationsModule option cacheFor');
-  if (shared < 0) throw wrong('cacheFor', 'zero or more', cacheFor);
   if (drainTimeout !== undefined) parseDuration(drainTimeout, 'AsynqOperationsModule option drainTimeout');
   resolveLiveness(live);
-  const resolved = { ready: resolveReadiness(ready), cacheFor: shared, showDetails };
+  const resolved = { ready: resolveReadiness(ready, DEFAULT_PROBE_CACHE_MS), showDetails };
   return { path, guards, imports, drainAccess, drainTimeout, live, ...resolved };
 }
 

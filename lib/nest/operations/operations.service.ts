@@ -1,12 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { parseDuration, type Duration } from '../../duration.js';
 import { ConnectionRegistry, type Connection } from '../connection.registry.js';
-import type { AsynqHealth, Judgement, Problem, RedisSaid } from '../health/asynq-health.js';
+import type { AsynqHealth, Judgement, Problem } from '../health/asynq-health.js';
 import { HealthFactory } from '../health/health.factory.js';
 import { ServerOrchestrator } from '../server.orchestrator.js';
 import type { ResolvedOperationsOptions } from './operations.options.js';
 import { OPERATIONS_OPTIONS } from './operations.tokens.js';
-import { SharedAnswer } from './shared-answer.js';
 
 /** What a probe is told. */
 export interface OperationsReport {
@@ -14,15 +13,10 @@ export interface OperationsReport {
   readonly problems: readonly string[];
 }
 
-interface Watched {
-  readonly health: AsynqHealth;
-  readonly said: SharedAnswer<RedisSaid>;
-}
-
 /** The operations on all connections of the application at once: what goes down or drains is the process. */
 @Injectable()
 export class OperationsService {
-  private readonly watched = new Map<Connection, Watched>();
+  private readonly watched = new Map<Connection, AsynqHealth>();
 
   constructor(
     @Inject(OPERATIONS_OPTIONS) private readonly options: ResolvedOperationsOptions,
@@ -37,13 +31,11 @@ export class OperationsService {
   }
 
   live(): OperationsReport {
-    return this.together(this.all().map(({ health }) => health.judgeLife(this.options.live)));
+    return this.together(this.all().map((health) => health.judgeLife(this.options.live)));
   }
 
-  /** How servers stand is seen anew, so that one that drains is not ready from then on; what Redis said is shared. */
   async ready(): Promise<OperationsReport> {
-    const judged = this.all().map(async ({ health, said }) => health.judge(this.options.ready, await said.get()));
-    return this.together(await Promise.all(judged));
+    return this.together(await Promise.all(this.all().map((health) => health.judge(this.options.ready))));
   }
 
   /** Drains every server. @throws InvalidOptionError for a timeout that is none */
@@ -58,18 +50,12 @@ export class OperationsService {
     return { drained: drained.every(Boolean), active };
   }
 
-  /** The connections of the application, each with what it has said. */
-  private all(): Watched[] {
-    const { ready, cacheFor } = this.options;
+  /** The health of each connection, kept for what their checks share. */
+  private all(): AsynqHealth[] {
     return this.connections.all().map((connection) => {
-      const known = this.watched.get(connection);
-      if (known) return known;
-      const health = this.health.of(connection);
-      const { clock, manual } = connection.broker;
-      // Where a test moves the clock, an answer would never get old.
-      const said = new SharedAnswer(clock, manual ? 0 : cacheFor, () => health.askRedis(ready));
-      this.watched.set(connection, { health, said });
-      return { health, said };
+      let health = this.watched.get(connection);
+      if (!health) this.watched.set(connection, (health = this.health.of(connection)));
+      return health;
     });
   }
 
