@@ -3,6 +3,7 @@ import { Call, type GlobalFlags } from './call.js';
 import { withSuggestion } from './known-names.js';
 import { SETTINGS } from './settings.js';
 import { columnsOf, hasColors, type Terminal } from './terminal.js';
+import { plain } from './text.js';
 
 /** A command of the tree, without its place in it. */
 export interface CommandSpec<Options> {
@@ -51,7 +52,7 @@ export function createRoot(terminal: Terminal): Command {
     })
     .configureOutput({
       writeOut: (text) => void terminal.stdout.write(text),
-      writeErr: (text) => void terminal.stderr.write(text),
+      writeErr: (text) => void terminal.stderr.write(text.split('\n').map(plain).join('\n')), // it quotes what was given
       getOutHelpWidth: () => columnsOf(terminal.stdout, 100),
       getErrHelpWidth: () => columnsOf(terminal.stderr, 100),
       getOutHasColors: () => hasColors(terminal.stdout, terminal),

@@ -30,7 +30,7 @@ export interface PlanOptions {
   overlap?: OverlapPolicy;
   /**
    * What the entry is called in all processes that have it: planned times are enqueued once per name. Default: derived from spec,
-   * zone, type, payload and task options, so that equal entries are one and changed ones are new. Give a name where an entry is to
+   * zone, type, payload and task options, so that equal entries are one and changed ones are new. Give a name, without braces, where an entry is to
    * stay the same although these change.
    */
   id?: string;

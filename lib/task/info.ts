@@ -16,12 +16,15 @@ export class TaskInfo {
   declare readonly headers: Readonly<Record<string, string>>;
   declare readonly state: TaskState;
   declare readonly maxRetry: number;
-  /** Failures so far. */
+  /**
+   * Retries used so far, of `maxRetry`: failed attempts after which the task was to be tried again. The attempt that archives it is not
+   * among them, so that after the last of them this is `maxRetry`, and the attempts were one more.
+   */
   declare readonly retried: number;
   /** Text of the last failure; empty when there was none. */
   declare readonly lastErr: string;
   declare readonly lastFailedAt: Date | undefined;
-  /** Milliseconds one attempt may take, 0 = no limit but the deadline. */
+  /** Milliseconds one attempt may take; 0 = until the deadline, or 30 minutes where there is none. */
   declare readonly timeout: number;
   declare readonly deadline: Date | undefined;
   /** Empty when the task is in none. */

@@ -45,6 +45,11 @@ describe('a wrong command line', () => {
 });
 
 describe('an error', () => {
+  it('sends no escape sequence that was given to the terminal', async () => {
+    const { stderr } = await runHere(['task', 'list', '-q', 'a', '-s', '\u001b[2Jpending']);
+    expect(stderr).toContain("'\\x1b[2Jpending' is invalid");
+  });
+
   it('is one line, without escape sequences, whatever it quotes', async () => {
     const { status, stderr } = await runHere(['stats', '--config', '/none\nerror: two\u001b[2J']);
     expect(status).toBe(2);
