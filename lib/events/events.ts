@@ -74,14 +74,20 @@ export interface AsynqEventMap {
   taskFinished: TaskOutcome;
   /** A handler has not settled some time after its attempt was ended; it keeps its slot. */
   handlerStuck: { readonly task: TaskRef; readonly reason: unknown; readonly seconds: number };
-  /** A stored message could not be decoded; the task was archived as it is. */
-  taskDamaged: { readonly task: Pick<TaskRef, 'id' | 'queue'>; readonly error: Error };
+  /** A stored message, or the payload of a grouped task, could not be decoded; the task was archived as it is. `type`: where it is known. */
+  taskDamaged: { readonly task: Pick<TaskRef, 'id' | 'queue'> & Partial<TaskRef>; readonly error: Error };
   /** A handler's result could not be encoded; the task succeeded without it. */
   resultDropped: { readonly task: TaskRef; readonly error: unknown };
   /** A user's hook (onError, retryDelay, isFailure, healthCheck) threw; its default applies. */
-  hookFailed: { readonly hook: string; readonly error: unknown };
+  hookFailed: { readonly hook: string; readonly error: unknown; readonly task?: TaskRef };
   /** `listener`: the method, when it has a name. */
-  listenerFailed: { readonly event: string; readonly error: unknown; readonly listener?: string };
+  listenerFailed: {
+    readonly event: string;
+    readonly error: unknown;
+    readonly listener?: string;
+    /** Of the event, where it is about one. */
+    readonly task?: TaskRef;
+  };
   /** Events could not be added to the stream of the fleet, and are lost; told once until it works again. */
   eventStreamFailed: { readonly error: unknown; readonly lost: number };
   /** The stream of the fleet cannot be read; told once until it can be. */
@@ -100,8 +106,13 @@ export interface AsynqEventMap {
   queueRepaired: { readonly queue: string; readonly ghosts: number; readonly leases: number };
   /** The tasks of a group have become one task. */
   groupAggregated: GroupRef & { readonly size: number; readonly task: TaskRef };
-  /** A group's tasks could not be made into one; they go back to the group at `retryAt`, to be tried again. */
-  aggregationFailed: GroupRef & { readonly size: number; readonly error: unknown; readonly retryAt: Date };
+  /** A group's tasks could not be made into one; they go back to the group at `retryAt`, to be tried again. `types`: of these tasks. */
+  aggregationFailed: GroupRef & {
+    readonly size: number;
+    readonly error: unknown;
+    readonly retryAt: Date;
+    readonly types?: readonly string[];
+  };
   /** Grouped tasks whose aggregation did not end in time went back to their groups. */
   groupsReclaimed: { readonly queue: string; readonly tasks: number };
   /** Groups nobody would have aggregated were listed again, names of empty groups removed. */
@@ -169,6 +180,14 @@ export function watchRejection(returned: unknown, onRejected: (error: unknown) =
   if (isThenable(returned)) Promise.resolve(returned).catch(onRejected);
 }
 
+/** The task an event is about, without its payload; of a periodic one the entry. */
+export function taskOf(event: object): { readonly task?: TaskRef } {
+  const { entry, task = entry } = event as { readonly task?: Partial<TaskRef>; readonly entry?: Partial<TaskRef> };
+  if (task?.id === undefined || task.type === undefined || task.queue === undefined) return {};
+  const { id, type, queue } = task;
+  return { task: { id, type, queue } };
+}
+
 /** A small typed emitter: a listener that throws, or rejects, never reaches the code that emits. */
 export class AsynqEvents {
   private readonly listeners = new Map<AsynqEventName, Subscriptions<never>>();
@@ -218,7 +237,7 @@ export class AsynqEvents {
     const those = this.listeners.get(event) as Subscriptions<E> | undefined;
     if (!those) return;
     const report = (error: unknown): void => {
-      if (event !== 'listenerFailed') this.emit('listenerFailed', { event, error });
+      if (event !== 'listenerFailed') this.emit('listenerFailed', { event, error, ...taskOf(payload) });
     };
     for (const subscription of (those.told ??= [...those.all])) {
       if (subscription.ended) continue;

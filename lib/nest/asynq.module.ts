@@ -41,7 +41,7 @@ export class AsynqModule extends ConfigurableModuleClass implements OnApplicatio
   ) {
     super();
     if (!connection) throw new InvalidOptionError(notForRoot('AsynqModule'));
-    logEvents(connection.events, nestLogger(connection.name));
+    logEvents(connection.events, nestLogger(connection.name), connection.redactor);
     moveInHookOrder(modules, AsynqModule, 'starts first, stops last');
   }
 

@@ -33,6 +33,7 @@ import {
 import { AsynqInspector } from '../inspector/inspector.js';
 import { AsynqSemaphores } from '../limits/semaphores.js';
 import { AsynqScheduler } from '../scheduler/scheduler.js';
+import { Redactor } from '../redaction/redactor.js';
 import { loadOpenTelemetry } from '../tracing/opentelemetry/load.js';
 import type { Tracing } from '../tracing/tracing.js';
 import { ServerOrchestrator } from './server.orchestrator.js';
@@ -110,13 +111,15 @@ function createBroker(name: string, { connection, keyPrefix, maxPayloadSize }: R
 interface Hooks {
   readonly events: AsynqEvents;
   readonly tracing: Tracing | undefined;
+  readonly redactor: Redactor | undefined;
 }
 
-async function makeHooks({ tracing }: ResolvedModuleOptions): Promise<Hooks> {
+async function makeHooks({ tracing, redact = [] }: ResolvedModuleOptions): Promise<Hooks> {
   const events = new AsynqEvents();
-  if (tracing === false) return { events, tracing: undefined };
+  const redactor = redact.length === 0 && typeof redact !== 'function' ? undefined : new Redactor([redact]);
+  if (tracing === false) return { events, tracing: undefined, redactor };
   const onActive = (): void => void events.measureWaits(); // for the span that shows the wait
-  return { events, tracing: await loadOpenTelemetry(tracing === true, onActive) };
+  return { events, tracing: await loadOpenTelemetry(tracing === true, onActive, redactor), redactor };
 }
 
 function register(
@@ -125,13 +128,14 @@ function register(
   options: ResolvedModuleOptions,
   broker: Broker,
   client: AsynqClient,
-  { events, tracing }: Hooks,
+  { events, tracing, redactor }: Hooks,
 ): Connection {
   const { codec, defaults } = options;
   const scheduler = new AsynqScheduler(broker, events, { codec, defaults, tracing });
   const taskEvents = new AsynqTaskEvents(events, name, broker);
   const eventWriter = makeEventWriter(broker, events, options);
-  const connection = { name, options, broker, client, events, tracing, scheduler, taskEvents, eventWriter };
+  const parts = { broker, client, events, tracing, redactor, scheduler, taskEvents, eventWriter };
+  const connection = { name, options, ...parts };
   registry.add(connection);
   return connection;
 }

@@ -6,6 +6,7 @@ import type { AsynqEvents } from '../events/events.js';
 import type { AsynqScheduler } from '../scheduler/scheduler.js';
 import { nearest } from '../validation.js';
 import type { EventWriter } from '../streaming/event-writer.js';
+import type { Redactor } from '../redaction/redactor.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { AsynqTaskEvents } from './asynq-task-events.js';
 import type { ResolvedModuleOptions } from './asynq-module.options.js';
@@ -21,6 +22,8 @@ export interface Connection {
   readonly scheduler: AsynqScheduler;
   readonly taskEvents: AsynqTaskEvents;
   readonly tracing: Tracing | undefined;
+  /** `undefined`: nothing is hidden. */
+  readonly redactor: Redactor | undefined;
   /** Tells the fleet what happens here, where the module says so. */
   readonly eventWriter: EventWriter | undefined;
 }

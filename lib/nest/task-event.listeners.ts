@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Injectable } from '@nestjs/common';
 import { SystemClock } from '../clock.js';
 import { InvalidHandlerError } from '../errors.js';
-import { isThenable } from '../events/events.js';
+import { isThenable, taskOf } from '../events/events.js';
 import { consoleActionMatcher } from '../events/console-action.js';
 import { onTaskEvents } from '../events/task-events.js';
 import { ConnectionRegistry, type Connection } from './connection.registry.js';
@@ -100,14 +100,14 @@ export class TaskEventListeners {
   }
 
   /** Never throws: whatever a listener does, what it is told of is done with. */
-  private call<E>(
+  private call<E extends object>(
     connection: Connection,
     { wrapper, methodName, label }: Discovered<unknown>,
     name: string,
     event: E,
   ): void {
     const report = (error: unknown): void =>
-      connection.events.emit('listenerFailed', { event: name, error, listener: label });
+      connection.events.emit('listenerFailed', { event: name, error, listener: label, ...taskOf(event) });
     try {
       // The method as the instance has it now: a spy may have taken its place.
       const returned = (wrapper.instance as Record<string, (event: E) => unknown>)[methodName]!(event);

@@ -1,4 +1,4 @@
-import type { AggregationSet, ClaimedSet, FinishStatus } from '../broker/aggregation.js';
+import type { AggregationSet, ClaimedSet, DamagedMember, FinishStatus } from '../broker/aggregation.js';
 import type { EnqueueRequest } from '../broker/broker.js';
 import type { ClockTimer } from '../clock.js';
 import {
@@ -10,6 +10,7 @@ import {
 } from '../errors.js';
 import type { TaskRef } from '../events/events.js';
 import { toTaskInfo } from '../task/info.js';
+import type { TaskMessage } from '../wire/message.js';
 import type { GroupedTask, TaskAggregatorEntry } from './aggregators.js';
 import type { Grouping } from './grouping.js';
 
@@ -23,17 +24,18 @@ export class Aggregation {
   /** Never rejects: it says what happened by an event. */
   async run(set: ClaimedSet): Promise<void> {
     const { queue, group } = set;
-    let size = 0;
+    let tasks: readonly TaskMessage[] = [];
     try {
       const read = await this.grouping.broker.readSet(set);
-      size = read.tasks.length;
+      tasks = read.tasks;
       const task = await this.finish(read, this.grouping.aggregators.find(group)!);
       if (task) this.grouping.events.emit('groupAggregated', { queue, group, size: task.size, task: task.made });
     } catch (error) {
       this.grouping.events.emit('aggregationFailed', {
         queue,
         group,
-        size,
+        size: tasks.length,
+        types: [...new Set(tasks.map(({ type }) => type))],
         error,
         retryAt: new Date(set.deadline * 1000),
       });
@@ -93,13 +95,13 @@ export class Aggregation {
   /** What cannot be read is archived, so that it holds up nothing. */
   private async decode(set: AggregationSet, entry: TaskAggregatorEntry): Promise<GroupedTask[]> {
     const { broker, events } = this.grouping;
-    const damaged = [...set.damaged];
+    const damaged: (DamagedMember & { readonly type?: string })[] = [...set.damaged];
     const tasks: GroupedTask[] = [];
     for (const message of set.tasks) {
       try {
         tasks.push(entry.read(message));
       } catch (error) {
-        damaged.push({ id: message.id, error: error as Error });
+        damaged.push({ id: message.id, type: message.type, error: error as Error });
       }
     }
     if (damaged.length === 0) return tasks;
@@ -108,7 +110,8 @@ export class Aggregation {
       damaged.map(({ id }) => id),
     );
     if (archived < damaged.length) throw new AggregationSetLostError();
-    for (const { id, error } of damaged) events.emit('taskDamaged', { task: { id, queue: set.queue }, error });
+    for (const { id, type, error } of damaged)
+      events.emit('taskDamaged', { task: { id, type, queue: set.queue }, error });
     return tasks;
   }
 

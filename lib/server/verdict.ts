@@ -47,7 +47,7 @@ export class Verdicts {
     const postponed = findCode(error, 'ASYNQ_POSTPONE_TASK');
     if (postponed) return this.postpone(task, error, (postponed as { delay?: unknown }).delay);
     const { onError } = this.options;
-    if (onError) this.guard('onError', () => this.watch('onError', onError(error, task)), undefined);
+    if (onError) this.guard('onError', task, () => this.watch('onError', task, onError(error, task)), undefined);
     const { lease, message } = task;
     if (hasCode(error, 'ASYNQ_REVOKE_TASK')) {
       return { outcome: 'revoked', settlement: { kind: 'done', lease, uniqueKey: message.uniqueKey }, error };
@@ -100,7 +100,7 @@ export class Verdicts {
     if (message.retried >= message.maxRetry || hasCode(error, 'ASYNQ_SKIP_RETRY')) {
       return { outcome: 'archived', settlement: { kind: 'archive', lease, message: failed }, error };
     }
-    const countAsFailure = this.isFailure(error, entry);
+    const countAsFailure = this.isFailure(task, error, entry);
     const settlement = {
       kind: 'retry',
       lease,
@@ -114,20 +114,21 @@ export class Verdicts {
     return { outcome: 'retry', settlement, error };
   }
 
-  private isFailure(error: unknown, entry: TaskHandlerEntry | undefined): boolean {
+  private isFailure(task: ActiveTask, error: unknown, entry: TaskHandlerEntry | undefined): boolean {
     const isFailure = entry?.isFailure ?? this.options.isFailure;
-    return isFailure ? this.guard('isFailure', () => Boolean(this.watch('isFailure', isFailure(error))), true) : true;
+    if (!isFailure) return true;
+    return this.guard('isFailure', task, () => Boolean(this.watch('isFailure', task, isFailure(error))), true);
   }
 
   private delay(task: ActiveTask, error: unknown, entry: TaskHandlerEntry | undefined): number {
     const retryDelay = entry?.retryDelay ?? this.options.retryDelay;
     if (!retryDelay) return defaultRetryDelay(task.retried);
     const checked = (): number => {
-      const delay = this.watch('retryDelay', retryDelay(task.retried, error, task));
+      const delay = this.watch('retryDelay', task, retryDelay(task.retried, error, task));
       if (typeof delay === 'number' && Number.isFinite(delay)) return Math.max(0, delay);
       throw new TypeError(`retryDelay answered ${String(delay)}; it must answer a number of milliseconds`);
     };
-    return this.guard('retryDelay', checked, undefined) ?? defaultRetryDelay(task.retried);
+    return this.guard('retryDelay', task, checked, undefined) ?? defaultRetryDelay(task.retried);
   }
 
   private resultBytes(task: ActiveTask, result: unknown): Buffer | undefined {
@@ -141,18 +142,22 @@ export class Verdicts {
   }
 
   /** What a hook returned: if it is a promise after all, its rejection is reported like what a hook throws. */
-  private watch<T>(hook: string, returned: T): T {
-    watchRejection(returned, (error) => this.options.events.emit('hookFailed', { hook, error }));
+  private watch<T>(hook: string, task: ActiveTask, returned: T): T {
+    watchRejection(returned, (error) => this.reportHook(hook, task, error));
     return returned;
   }
 
   /** A user's hook must not decide over a task by throwing. */
-  private guard<T>(hook: string, call: () => T, fallback: T): T {
+  private guard<T>(hook: string, task: ActiveTask, call: () => T, fallback: T): T {
     try {
       return call();
     } catch (error) {
-      this.options.events.emit('hookFailed', { hook, error });
+      this.reportHook(hook, task, error);
       return fallback;
     }
+  }
+
+  private reportHook(hook: string, { id, type, queue }: ActiveTask, error: unknown): void {
+    this.options.events.emit('hookFailed', { hook, error, task: { id, type, queue } });
   }
 }

@@ -18,7 +18,7 @@ export const jsonCodec = {
     return copyOfBytes(value) ?? Buffer.from(stringify(value));
   },
   decode(bytes: Buffer): unknown {
-    return bytes.length === 0 ? undefined : JSON.parse(bytes.toString());
+    return bytes.length === 0 ? undefined : parse(bytes.toString());
   },
 } satisfies PayloadCodec;
 
@@ -34,6 +34,19 @@ export const bytesCodec = {
     return bytes;
   },
 } satisfies PayloadCodec;
+
+/** Node quotes some of the text: `Unexpected token 'x', ..."some of it"... is not valid JSON`. */
+const EXCERPT = /, (\.{3})?"[^]*$/;
+
+/** The error is stored and logged: it says what is wrong, but quotes nothing, as that may be a secret. @throws SyntaxError */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const { message } = error as SyntaxError;
+    throw new SyntaxError(message.replace(EXCERPT, ' is not valid JSON'));
+  }
+}
 
 /** A copy, so that a buffer its owner uses again is stored as it was at the call. `undefined` when the value is not bytes. */
 function copyOfBytes(value: unknown): Buffer | undefined {

@@ -10,6 +10,9 @@ import type {
 } from '../events/events.js';
 import { type AsynqLogger, printableLogger } from '../logger.js';
 import { printableStack } from '../printable.js';
+import { RedactedError } from '../redaction/redacted-error.js';
+import type { Redactor } from '../redaction/redactor.js';
+import { concealError } from './conceal.js';
 
 type Wording = { readonly [E in AsynqEventName]?: (event: AsynqEventMap[E], logger: AsynqLogger) => void };
 
@@ -17,12 +20,14 @@ type Wording = { readonly [E in AsynqEventName]?: (event: AsynqEventMap[E], logg
  * Words the events of a server into logs: the only place that does. A task that ends well says nothing; one that will be retried
  * warns; one that is given up is an error with its stack. Each message is one line without control characters, whatever names it quotes.
  *
+ * @param redactor what it hides of errors is not logged; without one nothing is asked
  * @returns a function that ends it
  */
-export function logEvents(events: AsynqEvents, logger: AsynqLogger): () => void {
+export function logEvents(events: AsynqEvents, logger: AsynqLogger, redactor?: Redactor): () => void {
   const wording: Wording = { ...CONSOLE, ...TASKS, ...QUEUES, ...GROUPS, ...PERIODIC, ...SERVER, ...loops() };
   const safe = printableLogger(logger);
-  const ends = (Object.keys(wording) as AsynqEventName[]).map((event) => subscribe(events, event, wording, safe));
+  const names = Object.keys(wording) as AsynqEventName[];
+  const ends = names.map((event) => subscribe(events, event, wording, safe, redactor));
   return () => ends.forEach((end) => end());
 }
 
@@ -31,9 +36,11 @@ function subscribe<E extends AsynqEventName>(
   event: E,
   wording: Wording,
   logger: AsynqLogger,
+  redactor: Redactor | undefined,
 ): () => void {
   const word = wording[event]!;
-  return events.on(event, (payload) => word(payload, logger));
+  if (!redactor) return events.on(event, (payload) => word(payload, logger));
+  return events.on(event, (payload) => word(concealError(event, payload, redactor), logger));
 }
 
 const TASKS: Wording = {
@@ -244,4 +251,5 @@ function text(error: unknown): string {
   }
 }
 
-const stack = (error: unknown): string | undefined => (error instanceof Error ? printableStack(error) : undefined);
+const stack = (error: unknown): string | undefined =>
+  error instanceof Error && !(error instanceof RedactedError) ? printableStack(error) : undefined;

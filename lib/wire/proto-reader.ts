@@ -218,9 +218,9 @@ export class ProtoReader {
 
   private fail(reason: string, offset: number): never {
     const { length } = this.bytes;
-    const shown = this.bytes.toString('hex', 0, Math.min(length, 24)) + (length > 24 ? '…' : '');
+    // Without the bytes: a payload may be among them, and nobody can tell of which task.
     throw new UndecodableMessageError(
-      `not a protobuf ${this.message}: it ${reason} (byte ${offset} of ${length}: ${shown || 'none'}); ` +
+      `not a protobuf ${this.message}: it ${reason} (byte ${offset} of ${length}); ` +
         'see what else writes to this key',
     );
   }

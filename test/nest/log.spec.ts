@@ -1,9 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
+  ASYNQ_BROKER,
   AsynqClient,
   AsynqModule,
   AsynqServer,
+  type Broker,
   BrokerUnavailableError,
   RevokeTask,
   SkipRetry,
@@ -12,12 +14,13 @@ import {
 } from 'nestjs-asynq';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { AsynqEvents as Events } from '../../lib/events/events.js';
+import { Redactor } from '../../lib/redaction/redactor.js';
 import { logEvents } from '../../lib/telemetry/log.js';
-import { quiet } from './support.js';
+import { quiet, testApp } from './support.js';
 
 type Line = [level: string, message: string, stack?: string];
 
-function recorded(): { events: AsynqEvents; lines: Line[]; end: () => void } {
+function recorded(redactor?: Redactor): { events: AsynqEvents; lines: Line[]; end: () => void } {
   const lines: Line[] = [];
   const level =
     (name: string) =>
@@ -25,7 +28,7 @@ function recorded(): { events: AsynqEvents; lines: Line[]; end: () => void } {
       void lines.push(stack === undefined ? [name, message] : [name, message, stack]);
   const logger = { debug: level('debug'), log: level('log'), warn: level('warn'), error: level('error') };
   const events = new Events();
-  return { events, lines, end: logEvents(events, logger) };
+  return { events, lines, end: logEvents(events, logger, redactor) };
 }
 
 const task = { id: 'a1', type: 'email', queue: 'low' };
@@ -151,6 +154,35 @@ describe('the log', () => {
         'Task email a1 in queue "low" was taken over by another server; what its handler did here changes nothing',
       ],
     ]);
+  });
+
+  test('of errors that a rule hides: what kind they are, and not a word of what they say', () => {
+    const { events, lines } = recorded(new Redactor([[{ type: 'user:' }, { type: 'shown:', errors: 'show' }]]));
+    const error = Object.assign(new TypeError('hunter2'), { code: 'with hunter2 in it' });
+    const user = { id: 'a1', type: 'user:new', queue: 'low' };
+    const retryAt = new Date();
+    const attempt = { task: user, retried: 0, maxRetry: 1, duration: 5, error, retryAt };
+    for (const outcome of ['retry', 'archived', 'revoked', 'postponed'] as const) {
+      events.emit('taskFinished', { ...attempt, outcome });
+    }
+    events.emit('handlerStuck', { task: user, reason: 'hunter2', seconds: 10 });
+    events.emit('taskDamaged', { task: user, error });
+    events.emit('resultDropped', { task: user, error });
+    events.emit('hookFailed', { hook: 'onError', task: user, error });
+    events.on('taskRecovered', () => {
+      throw error;
+    });
+    events.emit('taskRecovered', { ...attempt, outcome: 'retry' });
+    events.emit('periodicTaskFailed', { entry: { ...user, spec: '@daily', planned: retryAt }, error });
+    const types = ['other', 'user:new'];
+    events.emit('aggregationFailed', { queue: 'low', group: 'g', size: 2, types, error, retryAt });
+    expect(lines).toHaveLength(11);
+    expect(lines.filter((line) => line.join().includes('hunter2'))).toEqual([]);
+    for (const [, message, ...stack] of lines)
+      expect([message, stack]).toEqual([expect.stringContaining('[redacted] ('), []]);
+    expect(lines[0]?.[1]).toMatch(/\[redacted\] \(TypeError\)$/);
+    events.emit('taskFinished', { ...attempt, task: { ...user, type: 'shown:x' }, outcome: 'archived' });
+    expect(lines.at(-1)).toEqual(['error', expect.stringContaining('hunter2'), error.stack]);
   });
 
   test('of what went wrong around tasks', () => {
@@ -287,4 +319,28 @@ test("an application logs through Nest's Logger, with a context per connection a
     'error [Asynq(billing)] Task archives a in queue "default" failed and was archived (failures before: 0): gone',
   ]);
   expect(lines.filter((line) => !/\[(Asynq|Asynq\(billing\)|InstanceLoader|NestFactory)\]/.test(line))).toEqual([]);
+});
+
+test('the log of a connection says nothing that its rules hide, nor quotes a payload that is no JSON', async () => {
+  class Users {
+    @TaskHandler('user:new')
+    create(_: unknown) {
+      throw new SkipRetry('hunter2');
+    }
+    @TaskHandler('other')
+    other(_: unknown) {}
+  }
+  const { app, tasks } = await testApp({ providers: [Users] }, { redact: [{ type: 'user:', fields: ['password'] }] });
+  const lines: string[] = [];
+  const error = (...said: unknown[]): void => void lines.push(said.join(' '));
+  Logger.overrideLogger({ ...quiet, error, warn: error });
+  onTestFinished(() => Logger.overrideLogger(quiet));
+  await app.get(AsynqClient).enqueue('user:new', { password: 'hunter2' });
+  await app.get(AsynqClient).enqueue('other', Buffer.from('{"password":hunter2}'), { taskId: 'other' });
+  await tasks.drain();
+  expect(lines).toHaveLength(2);
+  expect(lines.join()).not.toContain('hunter2');
+  expect(lines.join()).toContain('[redacted] (ASYNQ_SKIP_RETRY)');
+  const { message } = (await app.get<Broker>(ASYNQ_BROKER).getTask('default', 'other'))!;
+  expect(message.errorMsg).toBe(`payload of task "other" cannot be decoded: Unexpected token 'h' is not valid JSON`);
 });

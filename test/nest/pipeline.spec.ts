@@ -385,7 +385,8 @@ describe('exception filters', () => {
     }
     const { outcome, text, events } = await runFailing(Failing, { provide: APP_FILTER, useClass: HttpFilter });
     expect({ outcome, text }).toEqual({ outcome: 'retry', text: 'boom' });
-    expect(events).toEqual([{ hook: 'exception filter of Failing.run', error: expect.any(TypeError) }]);
+    const task = { id: 't', type: 'fails', queue: 'default' };
+    expect(events).toEqual([{ hook: 'exception filter of Failing.run', error: expect.any(TypeError), task }]);
   });
 
   test('see the class, the method and the arguments', async () => {

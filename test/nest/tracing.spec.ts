@@ -398,6 +398,31 @@ describe('tracing', () => {
     expect(tasks.enqueued('child')[0]!.headers).toEqual({ 'x-sampling': '1', 'x-id': 'a' });
   });
 
+  it('says nothing of an error that a rule hides but what kind it is', async () => {
+    class Users {
+      @TaskHandler('user:new')
+      create(): void {
+        throw new TypeError('hunter2');
+      }
+      @TaskAggregator()
+      collect(): AggregatedTask {
+        throw new RangeError('hunter2');
+      }
+    }
+    const { app, tasks } = await testApp(
+      { providers: [Users] },
+      { server: { groupGracePeriod: '10s' }, redact: [{ type: 'user:', fields: ['password'] }] },
+    );
+    await app.get(AsynqClient).enqueue('user:new', {}, { maxRetry: 0 });
+    await app.get(AsynqClient).enqueue('user:new', {}, { group: 'g' });
+    await tasks.advance('10s');
+    const failed = spans().filter(({ name }) => name === 'process default');
+    expect(failed.map(({ status, attributes, events }) => [status, attributes['error.type'], events])).toEqual([
+      [{ code: SpanStatusCode.ERROR }, 'TypeError', []],
+      [{ code: SpanStatusCode.ERROR }, 'RangeError', []],
+    ]);
+  });
+
   it('leaves tasks alone when a processor of the application throws', async () => {
     const bad = new NodeTracerProvider({
       spanProcessors: [

@@ -77,6 +77,17 @@ describe('jsonCodec', () => {
     }
     expect(jsonCodec.decode(Buffer.alloc(0))).toBeUndefined();
     expect(() => jsonCodec.decode(Buffer.from('{'))).toThrow(SyntaxError);
+    for (const text of [
+      'hunter2',
+      '{"a":hunter2}',
+      `["${'x'.repeat(50)}",hunter2,"${'y'.repeat(50)}"]`,
+      '"hunter2',
+      '{"a":1}, hunter2',
+    ]) {
+      const decode = () => jsonCodec.decode(Buffer.from(text));
+      expect(decode).toThrow(SyntaxError);
+      expect(decode).not.toThrow(/hunter/);
+    }
   });
 });
 

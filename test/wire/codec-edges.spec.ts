@@ -199,12 +199,12 @@ describe('the error', () => {
     const decode = () => decodeTaskMessage(Buffer.from('not a message'));
     expect(decode).toThrow(UndecodableMessageError);
     expect(decode).toThrow(
-      'not a protobuf asynq.TaskMessage: it has field 13 with the impossible wire type 6 (byte 1 of 13: 6e6f742061206d657373616765); ' +
+      'not a protobuf asynq.TaskMessage: it has field 13 with the impossible wire type 6 (byte 1 of 13); ' +
         'see what else writes to this key',
     );
   });
 
-  it('shows no more than the beginning of long bytes', () => {
-    expect(() => decodeTaskMessage(Buffer.alloc(1000, 0xff))).toThrow(/\(byte 0 of 1000: (ff){24}…\)/);
+  it('shows none of the bytes, which may be those of a payload', () => {
+    expect(() => decodeTaskMessage(Buffer.alloc(1000, 0xff))).toThrow(/\(byte 0 of 1000\); see/);
   });
 });

@@ -3,6 +3,7 @@ import type { ExceptionFilter, Type } from '@nestjs/common';
 import { ModuleRef, type ApplicationConfig, type ContextId } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
 import type { AsynqEvents } from '../../events/events.js';
+import type { TaskContext } from '../../task/context.js';
 import { hasCode } from '../../server/error-text.js';
 import { NEST_METADATA } from '../nest.constants.js';
 import type { DiscoveredHandler } from '../task-handler.explorer.js';
@@ -52,7 +53,9 @@ export class ExceptionFilters {
       await (isObservable(answer) ? lastValueFrom(answer, { defaultValue: undefined }) : answer);
     } catch (thrown) {
       if (thrown === error || decides(thrown) || carries(thrown, error)) return thrown;
-      this.events.emit('hookFailed', { hook: `exception filter of ${this.handler.label}`, error: thrown });
+      const { id, type, queue } = context.getArgByIndex<TaskContext>(1);
+      const hook = `exception filter of ${this.handler.label}`;
+      this.events.emit('hookFailed', { hook, error: thrown, task: { id, type, queue } });
     }
     return error;
   }

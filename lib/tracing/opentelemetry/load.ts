@@ -1,4 +1,5 @@
 import { InvalidOptionError } from '../../errors.js';
+import type { Redactor } from '../../redaction/redactor.js';
 import type { Tracing } from '../tracing.js';
 import { OpenTelemetryTracing } from './opentelemetry-tracing.js';
 
@@ -7,11 +8,16 @@ import { OpenTelemetryTracing } from './opentelemetry-tracing.js';
  *
  * @param required whether it is an error when it has not
  * @param onActive called once, when an SDK (or only a propagator) is found to be registered
+ * @param redactor what it hides of errors is in no span
  * @throws InvalidOptionError
  */
-export async function loadOpenTelemetry(required: boolean, onActive: () => void): Promise<Tracing | undefined> {
+export async function loadOpenTelemetry(
+  required: boolean,
+  onActive: () => void,
+  redactor?: Redactor,
+): Promise<Tracing | undefined> {
   try {
-    return new OpenTelemetryTracing(await import('@opentelemetry/api'), onActive);
+    return new OpenTelemetryTracing(await import('@opentelemetry/api'), onActive, redactor);
   } catch (cause) {
     if (!required) return undefined;
     throw new InvalidOptionError(

@@ -1,4 +1,5 @@
 import type { Attributes, Context, Link, Span, TracerProvider } from '@opentelemetry/api';
+import type { Redactor } from '../../redaction/redactor.js';
 import type { TaskMessage } from '../../wire/message.js';
 import type { Processing, Sending, TracedTask, Tracing } from '../tracing.js';
 import { ASYNQ, MESSAGING, operation, taskAttributes } from './attributes.js';
@@ -8,6 +9,14 @@ import { guarded, type OpenTelemetryApi, TracedProcessing, TracedSending } from 
 const SCOPE = 'nestjs-asynq';
 
 type Headers = Readonly<Record<string, string>>;
+
+/** What a span of kind consumer is about. */
+interface Work {
+  readonly attributes: Attributes;
+  readonly links?: Link[];
+  /** The tasks that are worked on. */
+  readonly of: readonly { readonly type: string; readonly queue: string }[];
+}
 
 /**
  * Spans by OpenTelemetry's conventions for messaging, and the context of the trace in the headers of tasks, in the form of whatever
@@ -20,6 +29,7 @@ export class OpenTelemetryTracing implements Tracing {
   constructor(
     private readonly api: OpenTelemetryApi,
     private readonly onActive: () => void,
+    private readonly redactor?: Redactor,
   ) {
     this.nobody = new api.ProxyTracerProvider().getDelegate();
     this.isActive();
@@ -48,7 +58,7 @@ export class OpenTelemetryTracing implements Tracing {
     return guarded(() => {
       const links = members.flatMap(({ headers = {} }) => this.linkTo(headers));
       const attributes = { [MESSAGING.batchCount]: members.length, [ASYNQ.group]: group };
-      return this.begin(queue, attributes, this.api.ROOT_CONTEXT, links);
+      return this.begin(queue, { attributes, links, of: members }, this.api.ROOT_CONTEXT);
     }, undefined);
   }
 
@@ -93,7 +103,7 @@ export class OpenTelemetryTracing implements Tracing {
       [ASYNQ.maxRetry]: task.maxRetry,
       ...(task.waited === undefined ? {} : { [ASYNQ.waited]: task.waited }),
     };
-    return this.begin(task.queue, attributes, sender, [], (span) => this.tellWait(task, sender, span));
+    return this.begin(task.queue, { attributes, of: [task] }, sender, (span) => this.tellWait(task, sender, span));
   }
 
   /** The wait comes before the work and beside it; where no sender has a trace, the work's is all there is to belong to. */
@@ -113,9 +123,8 @@ export class OpenTelemetryTracing implements Tracing {
 
   private begin(
     queue: string,
-    attributes: Attributes,
+    { attributes, links = [], of }: Work,
     parent: Context,
-    links: Link[],
     onBegin: (span: Span) => void = () => {},
   ): Processing {
     const { api } = this;
@@ -127,7 +136,13 @@ export class OpenTelemetryTracing implements Tracing {
         parent,
       );
     onBegin(span);
-    return new TracedProcessing(api, span, api.trace.setSpan(parent, span));
+    return new TracedProcessing(api, span, api.trace.setSpan(parent, span), this.hidingErrorsOf(of));
+  }
+
+  /** Asked when there is an error. */
+  private hidingErrorsOf(tasks: Work['of']): (() => boolean) | undefined {
+    const { redactor } = this;
+    return redactor && (() => tasks.some((task) => redactor.hidesErrors(task)));
   }
 
   /** Headers may be anybody's: what cannot be read is no context. */

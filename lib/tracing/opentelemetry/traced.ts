@@ -1,5 +1,6 @@
 import type { Context, Span } from '@opentelemetry/api';
 import type { TaskOutcomeKind } from '../../events/events.js';
+import { kindOfError } from '../../redaction/redacted-error.js';
 import type { TaskMessage } from '../../wire/message.js';
 import type { Processing, Sending } from '../tracing.js';
 import { ASYNQ, errorType, MESSAGING } from './attributes.js';
@@ -53,6 +54,7 @@ export class TracedProcessing implements Processing {
     private readonly api: OpenTelemetryApi,
     private readonly span: Span,
     private readonly context: Context,
+    private readonly hidesError: () => boolean = () => false,
   ) {}
 
   run<T>(work: () => T): T {
@@ -64,10 +66,20 @@ export class TracedProcessing implements Processing {
     this.ended = true;
     guarded(() => {
       this.span.setAttribute(ASYNQ.outcome, outcome);
-      if (FAILURES.includes(outcome)) fail(this.api, this.span, error);
+      if (FAILURES.includes(outcome)) this.fail(error);
     }, undefined);
     guarded(() => this.span.end(), undefined);
   }
+
+  private fail(error: unknown): void {
+    if (this.hidesError()) failWithoutText(this.api, this.span, error);
+    else fail(this.api, this.span, error);
+  }
+}
+
+function failWithoutText({ SpanStatusCode }: OpenTelemetryApi, span: Span, error: unknown): void {
+  span.setStatus({ code: SpanStatusCode.ERROR });
+  span.setAttribute(MESSAGING.errorType, kindOfError(error));
 }
 
 function fail({ SpanStatusCode }: OpenTelemetryApi, span: Span, error: unknown): void {
