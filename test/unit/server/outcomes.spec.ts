@@ -79,7 +79,12 @@ describe('outcomes', () => {
       expect(await server.runOnce()).toMatchObject([
         { outcome: 'postponed', retried: 0, retryAt: new Date(due * 1000) },
       ]);
-      expect(await memory.getTask('default', id)).toEqual({ ...before, state: 'retry', nextProcessAt: due });
+      expect(await memory.getTask('default', id)).toEqual({
+        ...before,
+        pendingSince: undefined,
+        state: 'retry',
+        nextProcessAt: due,
+      });
       clock.moveTo(due * 1000);
     }
     expect(onError).not.toHaveBeenCalled();
