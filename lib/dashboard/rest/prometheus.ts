@@ -9,22 +9,35 @@ export interface Range {
   readonly queues: readonly string[] | undefined;
 }
 
-const RATE = (metric: string) => (filter: string) => `rate(${metric}{${filter}}[5m])`;
-const NOW = (metric: string) => (filter: string) => `${metric}{${filter}}`;
-const IN_STATE = (state: string) => (filter: string) =>
-  `asynq_tasks_enqueued_total{${[filter, `state="${state}"`].filter(Boolean).join(',')}}`;
+type Query = (filter: string, step: number) => string;
+
+/** Five minutes, as asynqmon asks; with longer steps as long as those, so that nothing between two values is passed over. */
+const windowOf = (step: number): string => (step > 300 ? `${step}s` : '5m');
+
+const RATE =
+  (metric: string): Query =>
+  (filter, step) =>
+    `rate(${metric}{${filter}}[${windowOf(step)}])`;
+const NOW =
+  (metric: string): Query =>
+  (filter) =>
+    `${metric}{${filter}}`;
+const IN_STATE =
+  (state: string): Query =>
+  (filter) =>
+    `asynq_tasks_enqueued_total{${[filter, `state="${state}"`].filter(Boolean).join(',')}}`;
 
 const processed = RATE('asynq_tasks_processed_total');
 const failed = RATE('asynq_tasks_failed_total');
 
 /** asynqmon's names for what it asks. */
-export const QUERIES: Readonly<Record<string, (filter: string) => string>> = {
+export const QUERIES: Readonly<Record<string, Query>> = {
   queue_size: NOW('asynq_queue_size'),
   queue_latency_seconds: NOW('asynq_queue_latency_seconds'),
   queue_memory_usage_approx_bytes: NOW('asynq_queue_memory_usage_approx_bytes'),
   tasks_processed_per_second: processed,
   tasks_failed_per_second: failed,
-  error_rate: (filter) => `${failed(filter)} / ${processed(filter)}`,
+  error_rate: (filter, step) => `${failed(filter, step)} / ${processed(filter, step)}`,
   pending_tasks_by_queue: IN_STATE('pending'),
   retry_tasks_by_queue: IN_STATE('retry'),
   archived_tasks_by_queue: IN_STATE('archived'),
@@ -56,7 +69,7 @@ export async function askPrometheus(address: string, range: Range): Promise<Reco
   const filter = filterOf(range.queues);
   const answers = Object.entries(QUERIES).map(async ([name, query]) => [
     name,
-    await ask(address, query(filter), range),
+    await ask(address, query(filter, range.step), range),
   ]);
   return Object.fromEntries(await Promise.all(answers)) as Record<string, unknown>;
 }
@@ -66,13 +79,27 @@ async function ask(address: string, query: string, { start, end, step }: Range):
   const headers = credentialsOf(url);
   const parameters = { query, start, end, step };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, String(value));
+  const upstream = (what: string): ApiError =>
+    new ApiError('UPSTREAM', `Prometheus at ${url.origin} ${what}; see the option prometheus`);
+  let status = '';
   try {
     const answer = await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(TIMEOUT) });
+    status = `${answer.status} ${answer.statusText}`.trim();
+    // What Prometheus refuses (400, 422, 503) it refuses in JSON, too: that is passed on.
     return await answer.json();
   } catch (error) {
-    const reason = error instanceof Error ? error.name : 'error';
-    throw new ApiError('UPSTREAM', `Prometheus at ${url.origin} did not answer (${reason}); see the option prometheus`);
+    if (error instanceof Error && error.name === 'TimeoutError')
+      throw upstream(`did not answer within ${TIMEOUT / 1000} s`);
+    if (status !== '') throw upstream(`answered ${status}, and no JSON`);
+    throw upstream(`did not answer (${reasonOf(error)})`);
   }
+}
+
+/** The code of the network's error (`ECONNREFUSED`), which fetch puts into the cause of its own. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'error';
+  const { code, message } = (error.cause ?? {}) as { code?: unknown; message?: unknown };
+  return String(code ?? message ?? error.name);
 }
 
 /** `fetch` takes no address with credentials in it. */

@@ -50,15 +50,34 @@ describe('the history from Prometheus', () => {
       expect((await web.api('GET', `metrics?${wrong}`)).status).toBe(400);
   });
 
+  it('takes one queue of any name, and asks for no more values than are wanted', async () => {
+    const { address, asked } = await prometheus('{"status":"success","data":{"result":[]}}');
+    const web = await startConsole({ access: 'view', prometheus: `http://${address}` });
+    onTestFinished(() => web.close());
+    await web.get('metrics?duration=604800&points=280&queue=a,b');
+    const { step, query } = Object.fromEntries(asked[0]!.url.searchParams);
+    expect([step, query]).toEqual(['2160', 'asynq_queue_size{queue=~"a,b"}']);
+    const queries = asked.map(({ url }) => url.searchParams.get('query')!);
+    expect(queries.find((query) => query.includes('processed'))).toContain('[2160s]');
+    await web.get('metrics?duration=3600&points=280');
+    expect(asked.at(-1)!.url.searchParams.get('step')).toBe('13');
+    for (const points of ['0', 'x', '11001'])
+      expect((await web.api('GET', `metrics?points=${points}`)).status).toBe(400);
+  });
+
   it('says so when Prometheus is away, answers no JSON, or is not there at all', async () => {
     const { address } = await prometheus('<html>');
     const html = await startConsole({ access: 'view', prometheus: `http://${address}` });
     const away = await startConsole({ access: 'view', prometheus: 'http://127.0.0.1:1' });
     const none = await startConsole({ access: 'view' });
     onTestFinished(async () => void (await Promise.all([html.close(), away.close(), none.close()])));
-    for (const web of [html, away]) {
+    for (const [web, why] of [
+      [html, 'answered 200 OK, and no JSON'],
+      [away, 'did not answer (bad port)'],
+    ] as const) {
       const { status, text } = await web.api('GET', 'metrics');
-      expect([status, text]).toEqual([502, expect.stringMatching(/^Prometheus at http:\S+ did not answer/)]);
+      expect([status, text]).toEqual([502, expect.stringMatching(/^Prometheus at http:\S+ (answered|did not)/)]);
+      expect(text).toContain(why);
     }
     expect(await none.api('GET', 'metrics')).toMatchObject({
       status: 404,

@@ -6,6 +6,8 @@ import type { Call, Route } from '../route.js';
 import { anything, shape } from '../schema.js';
 
 const LONGEST = 5 * 366 * 86_400;
+/** As many as Prometheus takes. */
+const MOST_POINTS = 11_000;
 
 async function metrics(dashboard: Dashboard, { query, permissions }: Call) {
   const { prometheus } = dashboard.settings;
@@ -21,7 +23,9 @@ async function metrics(dashboard: Dashboard, { query, permissions }: Call) {
 function readRange(query: URLSearchParams, now: number): Range {
   const duration = durationOf(query);
   const end = endOf(query) ?? now;
-  return { start: end - duration, end, step: stepOf(duration), queues: queuesOf(query) };
+  const points = pointsOf(query);
+  const step = Math.max(stepOf(duration), points === undefined ? 0 : Math.ceil(duration / points));
+  return { start: end - duration, end, step, queues: queuesOf(query) };
 }
 
 const durationOf = (query: URLSearchParams): number => seconds(query, 'duration', LONGEST) ?? 3600;
@@ -34,15 +38,22 @@ function endOf(query: URLSearchParams): number | undefined {
   return end === undefined ? undefined : Math.max(1, end - (end % SHORTEST_STEP));
 }
 
-const queuesOf = (query: URLSearchParams): string[] =>
-  [...new Set((query.get('queues') ?? '').split(',').filter(Boolean))].sort();
+/** Values of a line that a chart has room for are fewer than asynqmon asks for. */
+const pointsOf = (query: URLSearchParams): number | undefined => seconds(query, 'points', MOST_POINTS, 'values');
 
-function seconds(query: URLSearchParams, name: string, most: number): number | undefined {
+/** One name as it is, or names that are parted by commas. */
+function queuesOf(query: URLSearchParams): string[] {
+  const queue = query.get('queue');
+  if (queue) return [queue];
+  return [...new Set((query.get('queues') ?? '').split(',').filter(Boolean))].sort();
+}
+
+function seconds(query: URLSearchParams, name: string, most: number, unit = 'seconds'): number | undefined {
   const given = query.get(name);
   if (given === null || given === '') return undefined;
   const value = /^\d{1,16}$/.test(given) ? Number(given) : NaN;
   if (value >= 1 && value <= most) return value;
-  throw new ApiError('BAD_REQUEST', `${name} must be a whole number of seconds from 1 to ${most}`);
+  throw new ApiError('BAD_REQUEST', `${name} must be a whole number of ${unit} from 1 to ${most}`);
 }
 
 export const metricsRoutes: readonly Route[] = [
@@ -60,7 +71,14 @@ export const metricsRoutes: readonly Route[] = [
       {
         name: 'queues',
         description: 'names, parted by commas; default all',
-        canonical: (query) => queuesOf(query).join(',') || undefined,
+        canonical: (query) => (query.get('queue') ? undefined : queuesOf(query).join(',') || undefined),
+      },
+      { name: 'queue', description: 'one name, whatever is in it; in place of queues' },
+      {
+        name: 'points',
+        description: 'values of a line at most; default as asynqmon asks',
+        integer: true,
+        canonical: pointsOf,
       },
     ],
     reply: shape(Object.fromEntries(Object.keys(QUERIES).map((name) => [name, anything("Prometheus' answer")]))),

@@ -1,3 +1,4 @@
+import type { PrometheusAnswer } from '../history/answers.js';
 import { act, address, get, getText, type Query, segment } from './client.js';
 import type {
   Config,
@@ -65,6 +66,7 @@ export const api = {
   clone: (name: string, id: string, changes: TaskInput) => act<Task>('POST', `${task(name, id)}:clone`, changes),
   enqueue: (name: string, input: TaskInput) => act<Task>('POST', `${queue(name)}/tasks`, input),
 
+  history: (query: Query, signal?: AbortSignal) => get<Record<string, PrometheusAnswer>>('metrics', query, signal),
   servers: (signal?: AbortSignal) => get<{ servers: Server[] | null }>('servers', {}, signal),
   entries: (signal?: AbortSignal) => get<{ entries: Entry[] | null }>('scheduler_entries', {}, signal),
   /** As text, like a task. */

@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { STATES, type State } from '../api/types.js';
 import { follow } from '../live/live.js';
+import { HistoryPage } from '../history/history-page.js';
 import { EnqueuePage } from '../pages/enqueue.js';
 import { Overview } from '../pages/overview.js';
 import { QueuePage } from '../pages/queue.js';
@@ -51,6 +52,8 @@ function Current({ route }: { route: Route }) {
       return route.path[1] === undefined ? <SchedulesPage /> : <SchedulePage key={route.path[1]} id={route.path[1]} />;
     case 'redis':
       return <RedisPage />;
+    case 'history':
+      return config.get()?.prometheus ? <HistoryPage /> : <Unknown />;
     case 'enqueue':
       return <EnqueuePage />;
     default:

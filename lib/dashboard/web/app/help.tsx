@@ -9,6 +9,7 @@ const KEYS = [
   ['g s', 'servers'],
   ['g c', 'schedules'],
   ['g r', 'Redis'],
+  ['g h', 'history, where there is a Prometheus'],
   ['g e', 'enqueue a task'],
   ['j  k', 'next and previous row'],
   ['Enter', 'open the row'],

@@ -10,6 +10,7 @@ const PLACES: Readonly<Record<string, () => string>> = {
   s: paths.servers,
   c: paths.schedules,
   r: paths.redis,
+  h: paths.history,
   e: paths.enqueue,
 };
 

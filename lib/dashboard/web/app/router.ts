@@ -58,5 +58,6 @@ export const paths = {
   schedules: () => href(['schedules']),
   schedule: (entry: string) => href(['schedules', entry]),
   redis: () => href(['redis']),
+  history: () => href(['history']),
   enqueue: (query?: RouteQuery) => href(['enqueue'], query),
 };

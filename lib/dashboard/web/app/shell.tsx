@@ -24,16 +24,23 @@ const NAV: readonly NavItem[] = [
 ];
 
 const REDIS: NavItem = { name: 'Redis', href: paths.redis(), segments: ['redis'] };
-
+const HISTORY: NavItem = { name: 'History', href: paths.history(), segments: ['history'] };
 const ENQUEUE: NavItem = { name: 'Enqueue', href: paths.enqueue(), segments: ['enqueue'] };
 
 function Navigation() {
   const route = useRoute();
   const may = useMay();
   const seesRedis = useMaySeeRedis();
+  const hasHistory = useStore(config, (current) => current?.prometheus ?? false);
+  const items = [
+    ...NAV,
+    ...(seesRedis ? [REDIS] : []),
+    ...(hasHistory ? [HISTORY] : []),
+    ...(may('act') ? [ENQUEUE] : []),
+  ];
   return (
     <nav class="nav" aria-label="Console">
-      {[...NAV, ...(seesRedis ? [REDIS] : []), ...(may('act') ? [ENQUEUE] : [])].map(({ name, href, segments }) => (
+      {items.map(({ name, href, segments }) => (
         <a key={name} href={href} aria-current={segments.includes(route.path[0]) ? 'page' : undefined}>
           {name}
         </a>

@@ -15,6 +15,8 @@ export interface ChartProps {
   format: (value: number) => string;
   /** Values are parts of a whole. */
   stack?: boolean;
+  /** How a moment is named. Default: the time of day. */
+  when?: (time: number) => string;
   /** Where the axis ends. Default: the next round number. */
   nice?: (value: number) => number;
 }
@@ -28,13 +30,15 @@ function Lines({
   stack = false,
 }: Pick<ChartProps, 'times' | 'series' | 'stack'> & { scale: Scale }) {
   const lines = stack ? stacked(series.map(({ values }) => values)) : series.map(({ values }) => values);
+  // Areas of lines that cross each other would only be mud.
+  const isFilled = stack || series.length === 1;
   // What is on top is drawn first: the areas below then cover their parts of it.
   const order = series.map((_, index) => index).reverse();
   return order.map((index) => {
     const tone = `tone-${series[index]?.tone}`;
     return runs(times, lines[index] ?? []).map((run, part) => (
       <g key={`${index}.${part}`} class={tone}>
-        <path class={stack ? 'area solid' : 'area'} d={areaPath(run, scale)} />
+        {isFilled && <path class={stack ? 'area solid' : 'area'} d={areaPath(run, scale)} />}
         <path class="line" d={linePath(run, scale)} vector-effect="non-scaling-stroke" />
       </g>
     ));
@@ -60,10 +64,10 @@ function summary({ title, unit, times, series, format }: ChartProps): string {
   return `${title}, ${unit}, last ${clockDuration(span / 1000)}. ${parts.join('; ')}.`;
 }
 
-function Tip({ index, at, times, series, format }: ChartProps & { index: number; at: number }) {
+function Tip({ index, at, times, series, format, when = timeOfDay }: ChartProps & { index: number; at: number }) {
   return (
     <div class={at > 0.5 ? 'tip left' : 'tip'} style={{ insetInlineStart: `${at * 100}%` }}>
-      <p>{timeOfDay(times[index] as number)}</p>
+      <p>{when(times[index] as number)}</p>
       {series.map(({ name, tone, values }) => (
         <p key={name} class={`tip-line tone-${tone}`}>
           <span>{name}</span>
@@ -75,7 +79,7 @@ function Tip({ index, at, times, series, format }: ChartProps & { index: number;
 }
 
 /** The same numbers for those who do not see the drawing: at most some twenty rows. */
-function Numbers({ title, times, series, format }: ChartProps) {
+function Numbers({ title, times, series, format, when = timeOfDay }: ChartProps) {
   const step = Math.max(1, Math.ceil(times.length / 20));
   const shown = times.map((_, index) => index).filter((index) => (times.length - 1 - index) % step === 0);
   return (
@@ -94,7 +98,7 @@ function Numbers({ title, times, series, format }: ChartProps) {
         <tbody>
           {shown.reverse().map((index) => (
             <tr key={times[index]}>
-              <th scope="row">{timeOfDay(times[index] as number)}</th>
+              <th scope="row">{when(times[index] as number)}</th>
               {series.map(({ name, values }) => (
                 <td key={name} class="number">
                   {values[index] === undefined ? '–' : format(values[index])}

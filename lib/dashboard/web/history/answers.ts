@@ -1,0 +1,78 @@
+/** What Prometheus answers to one question about a range of time, as far as it is read here. */
+export interface PrometheusAnswer {
+  status: string;
+  error?: string;
+  errorType?: string;
+  data?: {
+    result?: readonly {
+      metric?: Readonly<Record<string, string>>;
+      values?: readonly (readonly [seconds: number, value: string])[];
+    }[];
+  };
+}
+
+/** One line of a chart. */
+export interface Line {
+  queue: string;
+  /** Beside the times; undefined where there is none. */
+  values: (number | undefined)[];
+}
+
+export interface History {
+  /** Milliseconds, a step apart, also where nothing was measured. */
+  times: number[];
+  /** By name. */
+  lines: Line[];
+}
+
+/** The reason when Prometheus refused; undefined when it did not. */
+export const refusalOf = ({ status, error, errorType }: PrometheusAnswer): string | undefined =>
+  status === 'success' ? undefined : (error ?? errorType ?? `it answered with the status “${status}”`);
+
+/** Nothing is made of `NaN` and `+Inf`: where nothing was done there is no share that failed. */
+function toNumber(text: string): number | undefined {
+  const value = Number(text);
+  return Number.isFinite(value) ? value : undefined;
+}
+
+/** Values of a queue by time. Each process of an application measures the same queue: of their values the highest counts. */
+function byQueue({ data }: PrometheusAnswer): Map<string, Map<number, number | undefined>> {
+  const queues = new Map<string, Map<number, number | undefined>>();
+  for (const { metric, values } of data?.result ?? []) {
+    const queue = metric?.['queue'] ?? '';
+    const known = queues.get(queue) ?? new Map<number, number | undefined>();
+    queues.set(queue, known);
+    for (const [seconds, text] of values ?? []) {
+      const value = toNumber(text);
+      const before = known.get(seconds);
+      known.set(seconds, value === undefined ? before : Math.max(value, before ?? value));
+    }
+  }
+  return queues;
+}
+
+/** The times that are there, and those between them: Prometheus leaves out when nothing was measured, and a chart must not. */
+function gridOf(seconds: readonly number[]): number[] {
+  const sorted = [...new Set(seconds)].sort((a, b) => a - b);
+  const gaps = sorted.slice(1).map((time, index) => time - sorted[index]!);
+  const step = Math.min(...gaps);
+  const [first, last] = [sorted[0], sorted.at(-1)];
+  if (first === undefined || last === undefined || !Number.isFinite(step)) return sorted;
+  return Array.from({ length: Math.round((last - first) / step) + 1 }, (_, index) => first + index * step);
+}
+
+export function readHistory(answer: PrometheusAnswer): History {
+  const queues = byQueue(answer);
+  const grid = gridOf([...queues.values()].flatMap((values) => [...values.keys()]));
+  const lines = [...queues].map(([queue, values]) => ({ queue, values: grid.map((time) => values.get(time)) }));
+  return { times: grid.map((time) => time * 1000), lines: lines.sort((a, b) => (a.queue < b.queue ? -1 : 1)) };
+}
+
+const lastOf = ({ values }: Line): number | undefined => values.findLast((value) => value !== undefined);
+
+/** Of all queues together, at the end: their sum, or the highest. Undefined where nothing is known. */
+export function figureOf(lines: readonly Line[], how: 'sum' | 'highest'): number | undefined {
+  const last = lines.map(lastOf).filter((value) => value !== undefined);
+  if (last.length === 0) return undefined;
+  return how === 'sum' ? last.reduce((total, value) => total + value, 0) : Math.max(...last);
+}

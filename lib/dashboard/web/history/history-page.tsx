@@ -1,0 +1,165 @@
+import { ApiError } from '../api/client.js';
+import { api } from '../api/endpoints.js';
+import { isBad, type QueueRow } from '../api/types.js';
+import { Page } from '../app/page.js';
+import { replaceQuery, useRoute } from '../app/router.js';
+import { useResource } from '../app/resource.js';
+import { useStore } from '../app/store.js';
+import { live } from '../live/live.js';
+import { dateTime, orUnknown, plural, timeOfDay } from '../text/format.js';
+import { visible } from '../text/visible.js';
+import { Failure, Loading } from '../ui/blank.js';
+import { Chart } from '../ui/chart.js';
+import { Text } from '../ui/text.js';
+import { type History, type PrometheusAnswer, figureOf, readHistory, refusalOf } from './answers.js';
+import { CHARTS, type HistoryChart } from './charts.js';
+import { RANGES, type Range, rangeOf } from './ranges.js';
+
+/** More lines than this cannot be told apart; there are as many colours. */
+const MOST_LINES = 8;
+/** Values of a line that are asked for: a chart has room for half as many. */
+const POINTS = 240;
+/** Prometheus itself looks every 15 s or less often. Milliseconds. */
+const EVERY = 30_000;
+
+/** Those that have done most today, by name. One with a comma in its name can only be asked for by itself. */
+function busiest(rows: readonly QueueRow[]): string[] {
+  const done = (row: QueueRow): number => (isBad(row) ? -1 : row.processed + row.size);
+  const named = rows.filter(({ queue }) => !queue.includes(','));
+  const sorted = [...named].sort((a, b) => done(b) - done(a));
+  return sorted
+    .slice(0, MOST_LINES)
+    .map(({ queue }) => queue)
+    .sort();
+}
+
+const hour = (time: number): string => timeOfDay(time).slice(0, 5);
+const minute = (time: number): string => dateTime(time).slice(0, 16);
+
+function Missing({ chart, reason }: { chart: HistoryChart; reason: string | undefined }) {
+  return (
+    <section class="card chart" aria-label={chart.title}>
+      <header>
+        <h2>{chart.title}</h2>
+      </header>
+      {reason === undefined ? (
+        <p class="faint">
+          Prometheus has no values of <code>{chart.metric}</code> for this time and these queues.
+        </p>
+      ) : (
+        <p class="problem-text" role="alert">
+          Prometheus refuses: <Text value={reason} />
+        </p>
+      )}
+    </section>
+  );
+}
+
+interface OneChartProps {
+  chart: HistoryChart;
+  answer: PrometheusAnswer | undefined;
+  range: Range;
+  /** Which colour a queue has, in all charts. */
+  toneOf: (queue: string) => string;
+}
+
+function OneChart({ chart, answer, range, toneOf }: OneChartProps) {
+  const refusal = answer && refusalOf(answer);
+  const { times, lines }: History = answer && refusal === undefined ? readHistory(answer) : { times: [], lines: [] };
+  if (times.length === 0) return <Missing chart={chart} reason={refusal} />;
+  const series = lines
+    .slice(0, MOST_LINES)
+    .map(({ queue, values }) => ({ name: visible(queue), tone: toneOf(queue), values }));
+  return (
+    <Chart
+      {...{ title: chart.title, unit: chart.unit, times, series, format: chart.format, nice: chart.nice }}
+      figure={orUnknown(figureOf(lines, chart.figure), chart.format)}
+      note={chart.figure === 'sum' && series.length > 1 ? 'together' : undefined}
+      when={range.duration > 86_400 ? minute : hour}
+    />
+  );
+}
+
+interface ChoiceProps {
+  range: Range;
+  queue: string;
+  rows: readonly QueueRow[];
+}
+
+function Choice({ range, queue, rows }: ChoiceProps) {
+  const { query } = useRoute();
+  return (
+    <div class="bar-line">
+      <div class="segments" role="group" aria-label="Range">
+        {RANGES.map(({ name }) => (
+          <button
+            key={name}
+            type="button"
+            aria-pressed={name === range.name}
+            onClick={() => replaceQuery({ ...query, range: name })}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      <label class="choice">
+        <span>Queue</span>
+        <select value={queue} onChange={(event) => replaceQuery({ ...query, queue: event.currentTarget.value })}>
+          <option value="">all</option>
+          {queue !== '' && !rows.some((row) => row.queue === queue) && <option value={queue}>{visible(queue)}</option>}
+          {rows.map((row) => (
+            <option key={row.queue} value={row.queue}>
+              {visible(row.queue)}
+            </option>
+          ))}
+        </select>
+      </label>
+    </div>
+  );
+}
+
+function Charts({ range, queue, rows }: ChoiceProps) {
+  const shown = queue === '' ? busiest(rows) : [queue];
+  const asked = queue === '' ? { queues: shown.join(',') } : { queue };
+  const { data, error, loading, reload } = useResource(
+    JSON.stringify([range.duration, asked]),
+    (signal) => api.history({ duration: range.duration, points: POINTS, ...asked }, signal),
+    { every: EVERY, keep: true },
+  );
+  if (error) return <Failure error={error} retry={reload} />;
+  if (!data) return <Loading rows={6} />;
+  const refusals = CHARTS.map(({ key }) => (data[key] ? refusalOf(data[key]) : undefined));
+  const [first] = refusals;
+  // What concerns all of them is said once.
+  if (first !== undefined && refusals.every((refusal) => refusal !== undefined)) {
+    return <Failure error={new ApiError(`Prometheus refuses: ${first}`, 502, 'UPSTREAM')} retry={reload} />;
+  }
+  const toneOf = (name: string): string => `line-${Math.max(0, shown.indexOf(name)) % MOST_LINES}`;
+  return (
+    <>
+      {queue === '' && rows.length > shown.length && (
+        <p class="faint">
+          The {shown.length} of {plural(rows.length, 'queue')} that have done most today. Choose one to see another.
+        </p>
+      )}
+      <div class={`charts history${loading ? ' dim' : ''}`}>
+        {CHARTS.map((chart) => (
+          <OneChart key={chart.key} {...{ chart, answer: data[chart.key], range, toneOf }} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+/** What became of queues over days, from Prometheus; only where the console has one to ask. */
+export function HistoryPage() {
+  const { query } = useRoute();
+  const rows = useStore(live, ({ queues }) => queues);
+  const choice = { range: rangeOf(query['range']), queue: query['queue'] ?? '', rows: rows ?? [] };
+  return (
+    <Page title="History">
+      <Choice {...choice} />
+      {rows === undefined && choice.queue === '' ? <Loading rows={6} /> : <Charts {...choice} />}
+    </Page>
+  );
+}
