@@ -27,6 +27,8 @@ export interface VisitOptions {
   dark?: boolean;
   /** Answers that the test brings about: `404`. */
   expected?: readonly number[];
+  /** What the browser answers when it is asked for a name and a password. */
+  httpCredentials?: { username: string; password: string };
 }
 
 /** One tab, and all it complains of. */
@@ -43,11 +45,12 @@ export class Visit {
   ) {}
 
   static async start(browser: Browser, home: string, options: VisitOptions = {}): Promise<Visit> {
-    const { width = 1280, dark = false, expected = [] } = options;
+    const { width = 1280, dark = false, expected = [], httpCredentials } = options;
     const context = await browser.newContext({
       viewport: { width, height: 860 },
       colorScheme: dark ? 'dark' : 'light',
       reducedMotion: 'reduce',
+      httpCredentials,
     });
     context.setDefaultTimeout(10_000);
     const page = await context.newPage();
