@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, extname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { Workshop, must, repository } from './consumer.js';
@@ -18,7 +19,7 @@ describe('the tarball', () => {
 
   it('holds compiled code, Lua and the documents, nothing else', () => {
     const known =
-      /^(dist\/[\w./-]+\.(js|d\.ts)|docs\/(monitoring|kubernetes)\/[a-z-]+\.(json|yaml)|lua\/[\w./-]+\.lua|package\.json|LICENSE|(README|CHANGELOG|ARCHITECTURE|docs\/[a-z-]+)\.md|docs\/console\.png)$/;
+      /^(dist\/[\w./-]+\.(js|d\.ts)|dist\/dashboard\/web-licenses\.txt|docs\/(monitoring|kubernetes)\/[a-z-]+\.(json|yaml)|lua\/[\w./-]+\.lua|package\.json|LICENSE|(README|CHANGELOG|ARCHITECTURE|docs\/[a-z-]+)\.md|docs\/console\.png)$/;
     expect(files.filter((path) => !known.test(path))).toEqual([]);
     expect(files.filter((path) => /\.spec\.|\.map$|test\//.test(path))).toEqual([]);
   });
@@ -31,6 +32,13 @@ describe('the tarball', () => {
       expect.arrayContaining(['docs/groups.md', 'docs/console.png', 'docs/kubernetes/worker.yaml']),
     );
     expect(files).toEqual(expect.arrayContaining(pages));
+  });
+
+  it('holds the licences of what is bundled into the page, as the page itself serves them', () => {
+    const { version } = createRequire(import.meta.url)('preact/package.json') as { version: string };
+    const licenses = text('dist/dashboard/web-licenses.txt');
+    expect(licenses).toContain(`preact ${version} (MIT)\n\nThe MIT License`);
+    expect(text('dist/dashboard/web-assets.js')).toContain(Buffer.from(licenses).toString('base64'));
   });
 
   it('holds every Lua script', () => {
