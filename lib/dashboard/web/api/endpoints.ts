@@ -1,6 +1,7 @@
 import type { PrometheusAnswer } from '../history/answers.js';
 import { act, address, get, getText, type Query, segment } from './client.js';
 import type {
+  AuditEntry,
   Config,
   Daily,
   EnqueueEvent,
@@ -75,6 +76,8 @@ export const api = {
   events: (entry: string, query: Query, signal?: AbortSignal) =>
     get<{ events: EnqueueEvent[] | null }>(`scheduler_entries/${segment(entry)}/enqueue_events`, query, signal),
   runEntry: (entry: string) => act<Task>('POST', `scheduler_entries/${segment(entry)}:run`),
+  audit: (query: Query, signal?: AbortSignal) =>
+    get<{ entries: AuditEntry[]; next_cursor: string | null }>('audit', query, signal),
   redis: (signal?: AbortSignal) => get<RedisInfo>('redis_info', {}, signal),
 };
 

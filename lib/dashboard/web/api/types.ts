@@ -228,6 +228,31 @@ export interface EnqueueEvent {
   enqueued_at: string;
 }
 
+/** A change made through the console, or an attempt at one. */
+export interface AuditEntry {
+  id: string;
+  at: string;
+  actor: string;
+  action: string;
+  /** `started`: no result is known. */
+  outcome: 'done' | 'failed' | 'refused' | 'started';
+  process: string;
+  queue?: string;
+  to_queue?: string;
+  task_id?: string;
+  new_task_id?: string;
+  scope?: 'batch' | 'all';
+  state?: State;
+  group?: string;
+  schedule?: string;
+  detail?: string;
+  count?: number;
+  failed?: number;
+  code?: string;
+  /** So many before it are not recorded. */
+  missing?: number;
+}
+
 export interface RedisInfo {
   address: string;
   info: Record<string, string>;

@@ -3,6 +3,7 @@ import { api } from '../api/endpoints.js';
 import { STATES, type State } from '../api/types.js';
 import { follow } from '../live/live.js';
 import { HistoryPage } from '../history/history-page.js';
+import { AuditPage } from '../pages/audit.js';
 import { EnqueuePage } from '../pages/enqueue.js';
 import { Overview } from '../pages/overview.js';
 import { QueuePage } from '../pages/queue.js';
@@ -50,6 +51,8 @@ function Current({ route }: { route: Route }) {
       return <ServersPage />;
     case 'schedules':
       return route.path[1] === undefined ? <SchedulesPage /> : <SchedulePage key={route.path[1]} id={route.path[1]} />;
+    case 'audit':
+      return <AuditPage />;
     case 'redis':
       return <RedisPage />;
     case 'history':

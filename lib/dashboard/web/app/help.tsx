@@ -8,6 +8,7 @@ const KEYS = [
   ['g o', 'overview of all queues'],
   ['g s', 'servers'],
   ['g c', 'schedules'],
+  ['g a', 'audit trail'],
   ['g r', 'Redis'],
   ['g h', 'history, where there is a Prometheus'],
   ['g e', 'enqueue a task'],

@@ -9,6 +9,7 @@ const PLACES: Readonly<Record<string, () => string>> = {
   q: paths.overview,
   s: paths.servers,
   c: paths.schedules,
+  a: paths.audit,
   r: paths.redis,
   h: paths.history,
   e: paths.enqueue,

@@ -57,6 +57,7 @@ export const paths = {
   servers: () => href(['servers']),
   schedules: () => href(['schedules']),
   schedule: (entry: string) => href(['schedules', entry]),
+  audit: (query?: RouteQuery) => href(['audit'], query),
   redis: () => href(['redis']),
   history: () => href(['history']),
   enqueue: (query?: RouteQuery) => href(['enqueue'], query),

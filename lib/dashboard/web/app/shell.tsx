@@ -23,6 +23,7 @@ const NAV: readonly NavItem[] = [
   { name: 'Schedules', href: paths.schedules(), segments: ['schedules'] },
 ];
 
+const AUDIT: NavItem = { name: 'Audit', href: paths.audit(), segments: ['audit'] };
 const REDIS: NavItem = { name: 'Redis', href: paths.redis(), segments: ['redis'] };
 const HISTORY: NavItem = { name: 'History', href: paths.history(), segments: ['history'] };
 const ENQUEUE: NavItem = { name: 'Enqueue', href: paths.enqueue(), segments: ['enqueue'] };
@@ -36,6 +37,7 @@ function Navigation() {
     ...NAV,
     ...(seesRedis ? [REDIS] : []),
     ...(hasHistory ? [HISTORY] : []),
+    AUDIT,
     ...(may('act') ? [ENQUEUE] : []),
   ];
   return (

@@ -1,0 +1,253 @@
+import { useEffect, useState } from 'preact/hooks';
+import { api } from '../api/endpoints.js';
+import type { AuditEntry } from '../api/types.js';
+import { usePace } from '../app/config.js';
+import { Page } from '../app/page.js';
+import { useResource } from '../app/resource.js';
+import { navigate, paths, useRoute } from '../app/router.js';
+import { ACTIONS, deedOf, OUTCOMES, resultOf, spaced } from '../text/audit.js';
+import { plural } from '../text/format.js';
+import { Empty, Failure, Loading } from '../ui/blank.js';
+import { Text } from '../ui/text.js';
+import { Ago } from '../ui/time.js';
+
+const FILTERS = ['queue', 'actor', 'action', 'outcome'] as const;
+type Filters = Partial<Record<(typeof FILTERS)[number], string>>;
+
+const PAGE_SIZE = 50;
+
+const chosen = (query: Readonly<Record<string, string>>): Filters =>
+  Object.fromEntries(FILTERS.filter((name) => query[name]).map((name) => [name, query[name]]));
+
+const TONES: Readonly<Record<AuditEntry['outcome'], string>> = {
+  done: 'tone-completed',
+  failed: 'tone-archived',
+  refused: 'tone-retry',
+  started: 'tone-scheduled',
+};
+
+interface ChoiceProps {
+  name: string;
+  options: readonly string[];
+  value: string | undefined;
+  onChange: (value: string) => void;
+}
+
+const Choice = ({ name, options, value = '', onChange }: ChoiceProps) => (
+  <label>
+    <span>{name}</span>
+    <select aria-label={name} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+      <option value="">any {name}</option>
+      {options.map((option) => (
+        <option key={option} value={option}>
+          {option === 'started' ? 'no result' : spaced(option)}
+        </option>
+      ))}
+    </select>
+  </label>
+);
+
+function FilterBar({ filters, onSearch }: { filters: Filters; onSearch: (filters: Filters) => void }) {
+  const [typed, setTyped] = useState<Filters>(filters);
+  useEffect(() => setTyped(filters), [JSON.stringify(filters)]);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    onSearch(typed);
+  };
+  return (
+    <form class="filters" role="search" aria-label="Search the audit trail" onSubmit={submit}>
+      {(['queue', 'actor'] as const).map((name) => (
+        <label key={name}>
+          <span>{name}</span>
+          <input
+            {...{
+              type: 'search',
+              value: typed[name] ?? '',
+              spellcheck: false,
+              'aria-label': name,
+              placeholder: `any ${name}`,
+              'data-search': name === 'queue' || undefined,
+            }}
+            onInput={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })}
+          />
+        </label>
+      ))}
+      <Choice
+        name="action"
+        options={ACTIONS}
+        value={typed.action}
+        onChange={(action) => onSearch({ ...typed, action })}
+      />
+      <Choice
+        name="result"
+        options={OUTCOMES}
+        value={typed.outcome}
+        onChange={(outcome) => onSearch({ ...typed, outcome })}
+      />
+      <button type="submit" class="button plain">
+        Search
+      </button>
+      {Object.keys(filters).length > 0 && (
+        <button type="button" class="button plain" onClick={() => onSearch({})}>
+          Clear
+        </button>
+      )}
+    </form>
+  );
+}
+
+const TaskLink = ({ queue, id }: { queue: string | undefined; id: string }) =>
+  queue === undefined ? (
+    <Text value={id} titled class="cut mono id" />
+  ) : (
+    <a href={paths.task(queue, id)}>
+      <Text value={id} titled class="cut mono id" />
+    </a>
+  );
+
+/** Which task, group or schedule it was about, and which task was made. */
+function Target({ entry }: { entry: AuditEntry }) {
+  const { queue, to_queue: target, task_id: task, new_task_id: made, group, schedule } = entry;
+  return (
+    <>
+      {task !== undefined && <TaskLink queue={queue} id={task} />}
+      {schedule !== undefined && (
+        <a href={paths.schedule(schedule)}>
+          <Text value={schedule} titled class="cut mono id" />
+        </a>
+      )}
+      {group !== undefined && (
+        <span>
+          group <Text value={group} titled class="cut" />
+        </span>
+      )}
+      {made !== undefined && (
+        <span class="made">
+          <span class="faint">made</span> <TaskLink queue={target ?? queue} id={made} />
+        </span>
+      )}
+      {[task, schedule, group, made].every((part) => part === undefined) && <span class="none">–</span>}
+    </>
+  );
+}
+
+function QueueLink({ name }: { name: string }) {
+  return (
+    <a href={paths.queue(name)}>
+      <Text value={name} titled class="cut" />
+    </a>
+  );
+}
+
+function Row({ entry }: { entry: AuditEntry }) {
+  return (
+    <tr data-row>
+      <th scope="row" class="deed">
+        <Text value={deedOf(entry)} />
+        {entry.missing !== undefined && (
+          <span class="problem-text">
+            {plural(entry.missing, 'change')} or refused {entry.missing === 1 ? 'attempt' : 'attempts'} before this are
+            missing here; see the log
+          </span>
+        )}
+      </th>
+      <td data-label="queue">
+        {entry.queue === undefined ? <span class="none">–</span> : <QueueLink name={entry.queue} />}
+        {entry.to_queue !== undefined && (
+          <span class="made">
+            <span class="faint">→</span> <QueueLink name={entry.to_queue} />
+          </span>
+        )}
+      </td>
+      <td data-label="about" class="about">
+        <Target entry={entry} />
+      </td>
+      <td data-label="by">
+        <Text value={entry.actor} titled class="cut" />
+      </td>
+      <td data-label="result">
+        <span class={`chip ${TONES[entry.outcome]}`}>
+          <Text value={resultOf(entry)} />
+        </span>
+        {entry.code !== undefined && <Text value={entry.code} titled class="cut mono id" />}
+      </td>
+      <td class="number" data-label="when">
+        <Ago at={entry.at} />
+      </td>
+    </tr>
+  );
+}
+
+/** What was changed through the console, by whom, and what came of it; of all processes, the newest first. */
+export function AuditPage() {
+  const { path, query } = useRoute();
+  const { cursor } = query;
+  const filters = chosen(query);
+  const key = JSON.stringify([filters, cursor]);
+  const { data, error, loading, reload } = useResource(
+    `audit ${key}`,
+    (signal) => api.audit({ ...filters, cursor, size: PAGE_SIZE }, signal),
+    { every: usePace(2.5), keep: true },
+  );
+  const entries = data?.entries ?? [];
+  const next = loading ? null : (data?.next_cursor ?? null);
+  return (
+    <Page title="Audit trail">
+      <FilterBar filters={filters} onSearch={(wanted) => navigate(path, wanted)} />
+      {error && !data && <Failure error={error} retry={reload} />}
+      {!data && !error && <Loading rows={8} />}
+      {data && entries.length === 0 && (
+        <Empty title="No change">
+          {Object.keys(filters).length > 0
+            ? 'None fits this search.'
+            : 'What is changed through the console is seen here.'}
+        </Empty>
+      )}
+      {entries.length > 0 && (
+        <div class={`table-card${loading ? ' dim' : ''}`}>
+          <table class="grid-table cards tasks audit">
+            <thead>
+              <tr>
+                {['change', 'queue', 'about', 'by', 'result'].map((head) => (
+                  <th key={head} scope="col">
+                    {head}
+                  </th>
+                ))}
+                <th scope="col" class="number">
+                  when
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {entries.map((entry) => (
+                <Row key={entry.id} entry={entry} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {(cursor !== undefined || next !== null) && (
+        <div class="pager">
+          <button
+            type="button"
+            class="button plain small"
+            data-prev
+            disabled={cursor === undefined}
+            onClick={() => navigate(path, filters)}
+          >
+            Newest
+          </button>
+          <button
+            type="button"
+            class="button plain small"
+            data-next
+            disabled={next === null}
+            onClick={() => navigate(path, { ...filters, cursor: next ?? undefined })}
+          >
+            Older
+          </button>
+        </div>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,37 @@
+import type { AuditEntry } from '../api/types.js';
+import { plural } from './format.js';
+
+/** What the server calls actions, as the filter shows them. */
+export const ACTIONS = [
+  'enqueue',
+  'clone',
+  'edit_payload',
+  'reschedule',
+  'run',
+  'archive',
+  'delete',
+  'cancel',
+  'pause',
+  'resume',
+  'delete_queue',
+  'run_schedule',
+] as const;
+
+export const OUTCOMES = ['done', 'failed', 'refused', 'started'] as const;
+
+export const spaced = (name: string): string => name.replaceAll('_', ' ');
+
+/** `archive all retry tasks`, `cancel task, then delete`, `delete queue by force`. */
+export function deedOf({ action, scope, state, detail, task_id: task }: AuditEntry): string {
+  const many = scope && [scope === 'all' ? 'all' : 'some', state, 'tasks'].filter(Boolean).join(' ');
+  const what = [spaced(action), many ?? (task === undefined ? '' : 'task')].filter(Boolean).join(' ');
+  if (detail === 'force') return `${what} by force`;
+  return detail === undefined ? what : `${what}, then ${detail}`;
+}
+
+/** `done, 12 tasks`, `no result`. */
+export function resultOf({ outcome, count, failed }: AuditEntry): string {
+  const done = count === undefined ? '' : `, ${plural(count, 'task')}`;
+  const not = failed ? `, not ${plural(failed, 'task')}` : '';
+  return `${outcome === 'started' ? 'no result' : outcome}${done}${not}`;
+}
