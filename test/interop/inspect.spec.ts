@@ -9,8 +9,8 @@ import { describeWithGo } from '../support/go.js';
 import type { GoQueue, GoTask } from '../support/go-peer.js';
 import { PAIRS, useInterop } from './fixture.js';
 
-/** As Go tells it. Pending tasks are due "now", of which each side has its own; so is memory measured. */
-const asGo = (task: TaskInfo): GoTask => ({
+/** As Go tells it, which does not say since when a task waits. Pending tasks are due "now", of which each side has its own; so is memory measured. */
+const asGo = ({ pendingSince: _, ...task }: TaskInfo): GoTask => ({
   ...task,
   payload: task.payload.length === 0 ? null : task.payload.toString('base64'),
   headers: Object.keys(task.headers).length === 0 ? null : { ...task.headers },
