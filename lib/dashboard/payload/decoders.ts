@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { InvalidOptionError } from '../../errors.js';
 import { requireFunction, requireNonBlank, requireObject } from '../../validation.js';
-import { parseExactly, plainValue } from './plain-value.js';
+import { parseExactly, plainJson, plainValue } from './plain-value.js';
 
 /** Whose bytes a decoder is given. */
 export interface DecodedTask {
@@ -66,7 +66,8 @@ export function decode(
 
 function attempt(decoder: PayloadDecoder, bytes: Buffer, task: DecodedTask): unknown {
   try {
-    return plainValue(decoder.decode(bytes, task));
+    const value = decoder.decode(bytes, task);
+    return isOwnJson(decoder) ? plainJson(value) : plainValue(value);
   } catch {
     return undefined; // not its bytes
   }

@@ -1,6 +1,6 @@
 import type { FieldPlace } from '../../redaction/field-paths.js';
 import { REDACTED } from '../../redaction/rules.js';
-import { parseExactly, plainValue } from './plain-value.js';
+import { parseExactly, plainJson } from './plain-value.js';
 
 /** Texts that look like JSON and are none, in one value: to find out is slow, and somebody may send many. */
 const MAX_MISTAKEN_TEXTS = 100;
@@ -9,7 +9,7 @@ const MAX_MISTAKEN_TEXTS = 100;
  * The value without what the paths lead to, also where a text in it is JSON once more. The value itself when that is all of it: then no name
  * of the paths is in it where they lead.
  *
- * @param value plain data, as `plainValue` makes it
+ * @param value plain data, as `plainValue` and `plainJson` make it
  */
 export const mask = (value: unknown, place: FieldPlace): unknown => new Mask().of(value, place, 0);
 
@@ -25,19 +25,25 @@ class Mask {
   }
 
   private ofList(list: readonly unknown[], place: FieldPlace, depth: number): readonly unknown[] {
-    const masked = list.map((part, index) => this.of(part, place.member(index), depth + 1));
-    return masked.some((part, index) => part !== list[index]) ? masked : list;
+    let copy: unknown[] | undefined;
+    for (const [index, part] of list.entries()) {
+      const masked = this.of(part, place.member(index), depth + 1);
+      if (masked !== part) (copy ??= [...list])[index] = masked;
+    }
+    return copy ?? list;
   }
 
   private ofObject(object: object, place: FieldPlace, depth: number): object {
-    let touched = false;
-    const entries = Object.entries(object).map(([key, part]) => {
+    const changes = new Map<string, unknown>();
+    for (const key of Object.keys(object)) {
+      const part = (object as Readonly<Record<string, unknown>>)[key];
       const masked = this.of(part, place.at(key), depth + 1);
-      touched ||= masked !== part;
-      return [key, masked] as const;
-    });
+      if (masked !== part) changes.set(key, masked);
+    }
+    if (changes.size === 0) return object;
+    const entries = Object.entries(object).map(([key, part]) => [key, changes.has(key) ? changes.get(key) : part]);
     // fromEntries defines properties, so that `__proto__` is a name like any other.
-    return touched ? (Object.fromEntries(entries) as object) : object;
+    return Object.fromEntries(entries) as object;
   }
 
   /** JSON in a text is part of the value around it. What is none, or has nothing to hide, stays as it is. */
@@ -66,7 +72,7 @@ const OPENING: ReadonlySet<number> = new Set([0x22, 0x5b, 0x7b]);
 
 function parseNested(text: string, depth: number): unknown {
   try {
-    return plainValue(parseExactly(text), depth + 1);
+    return plainJson(parseExactly(text), depth + 1);
   } catch {
     return undefined;
   }

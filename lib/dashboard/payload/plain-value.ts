@@ -6,7 +6,7 @@ const DEEPEST = 100;
  * of any name stay keys.
  */
 export function plainValue(value: unknown, depth = 0): unknown {
-  if (depth > DEEPEST) return '…';
+  if (depth > DEEPEST && typeof value === 'object' && value !== null) return '…';
   switch (typeof value) {
     case 'bigint':
       return String(value);
@@ -32,6 +32,15 @@ function plainObject(value: object, depth: number): unknown {
   const entries = value instanceof Map ? [...value.entries()] : Object.entries(value);
   // fromEntries defines properties, so that `__proto__` is a name like any other.
   return Object.fromEntries(entries.map(([key, part]) => [String(key), plainValue(part, depth + 1)]));
+}
+
+/** The same for what JSON.parse made: the value itself, unless it is too deep or has a number that JSON cannot write. */
+export function plainJson(value: unknown, depth = 0): unknown {
+  if (typeof value === 'number') return Number.isFinite(value) ? value : String(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth > DEEPEST) return '…';
+  const parts: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  return parts.every((part) => plainJson(part, depth + 1) === part) ? value : plainValue(value, depth);
 }
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;

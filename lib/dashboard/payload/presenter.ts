@@ -39,6 +39,11 @@ export interface Presented {
 export const LARGEST_SHOWN = 1_000_000;
 /** In lists, of which each reply has many, larger ones are judged by this much of their beginning, and not decoded. */
 export const LARGEST_LISTED = 16_384;
+/** A search, which looks at up to 10,000, decodes no larger ones. */
+const LARGEST_SEARCHED = 65_536;
+
+/** Bytes up to which something is decoded. */
+const MAX_DECODED = { task: LARGEST_SHOWN, row: LARGEST_LISTED, search: LARGEST_SEARCHED } as const;
 
 /** Stands for what would have to be decoded to hide something in it, and is too large for that. */
 export const TOO_LARGE = '[too large to be shown with parts of it hidden]';
@@ -53,11 +58,8 @@ type Part = 'payload' | 'result';
 interface Look {
   readonly subject: Subject;
   readonly part: Part;
-  /** Whether it is for a row of a list. */
-  readonly isRow: boolean;
+  readonly use: 'task' | 'row' | 'search';
 }
-
-const mostOf = ({ isRow }: Look): number => (isRow ? LARGEST_LISTED : LARGEST_SHOWN);
 
 const NO_HEADERS = {};
 const NOTHING = { text: '', decoded: undefined };
@@ -72,16 +74,20 @@ export class Presenter {
 
   /** All that may be seen of one task. */
   present(subject: Subject): Presented {
-    return this.see(subject, false);
+    return this.see(subject, 'task');
   }
 
   /** As a row of a list shows it: without decoded values, and at most the beginning of large payloads and results. */
   presentRow(subject: Subject): Presented {
-    return this.see(subject, true);
+    return this.see(subject, 'row');
   }
 
-  presentPayload(subject: Subject): SeenBytes {
-    return this.presentPart(subject, 'payload');
+  /** Whether a text is in what may be seen of a payload. What is too large for a search counts as hidden where something in it could be. */
+  isInPayload(subject: Subject, text: string): boolean {
+    const { payload } = subject;
+    const hidden = this.hiddenOf(subject);
+    const seen = hidden?.fields && this.seeBytes(payload, hidden, { subject, part: 'payload', use: 'search' });
+    return seen?.isHidden ? seen.text.includes(text) : payload.includes(text);
   }
 
   /** Whether the bytes as they are must not leave the server. */
@@ -123,7 +129,7 @@ export class Presenter {
   }
 
   private presentPart(subject: Subject, part: Part): SeenBytes {
-    return this.seeBytes(subject[part], this.hiddenOf(subject), { subject, part, isRow: false });
+    return this.seeBytes(subject[part], this.hiddenOf(subject), { subject, part, use: 'task' });
   }
 
   private hiddenOf(task: { type: string; queue: string }): Hidden | undefined {
@@ -135,23 +141,23 @@ export class Presenter {
   }
 
   private isJson(subject: Subject): boolean {
-    const decoded = this.decode(subject.payload, { subject, part: 'payload', isRow: false });
+    const decoded = this.decode(subject.payload, { subject, part: 'payload', use: 'task' });
     return decoded !== undefined && isOwnJson(decoded.decoder);
   }
 
   /** Decoders may go by type, queue and headers: one that knows no fields would show all of it. */
   private readsAlike(subject: Subject, copy: Subject, fields: FieldPaths): boolean {
     const [before, after] = [subject, copy].map((one) => {
-      const decoded = this.decode(one.payload, { subject: one, part: 'payload', isRow: false });
+      const decoded = this.decode(one.payload, { subject: one, part: 'payload', use: 'task' });
       return decoded && JSON.stringify([decoded.decoder.name, mask(decoded.value, fields.start)]);
     });
     return before === after;
   }
 
-  private see(subject: Subject, isRow: boolean): Presented {
+  private see(subject: Subject, use: Look['use']): Presented {
     const hidden = this.hiddenOf(subject);
-    const payload = this.seeBytes(subject.payload, hidden, { subject, part: 'payload', isRow });
-    const result = this.seeBytes(subject.result, hidden, { subject, part: 'result', isRow });
+    const payload = this.seeBytes(subject.payload, hidden, { subject, part: 'payload', use });
+    const result = this.seeBytes(subject.result, hidden, { subject, part: 'result', use });
     const { headers = NO_HEADERS, error = '' } = subject;
     const seen = maskHeaders(headers, hidden);
     return {
@@ -169,13 +175,14 @@ export class Presenter {
   }
 
   private seeAll(bytes: Buffer, look: Look): SeenBytes {
-    if (look.isRow) return { text: printable(beginning(bytes, LARGEST_LISTED)), decoded: undefined, isHidden: false };
+    if (look.use === 'row')
+      return { text: printable(beginning(bytes, LARGEST_LISTED)), decoded: undefined, isHidden: false };
     return { text: printable(bytes), decoded: shown(this.decode(bytes, look)), isHidden: false };
   }
 
   /** What cannot be decoded, or has no fields, is hidden altogether: nobody can tell what of it was meant. */
   private seeStrictly(bytes: Buffer, fields: FieldPaths, look: Look): SeenBytes {
-    if (bytes.length > mostOf(look)) return hiddenAs(TOO_LARGE);
+    if (bytes.length > MAX_DECODED[look.use]) return hiddenAs(TOO_LARGE);
     const decoded = this.decode(bytes, look);
     if (!decoded || !hasFields(decoded.value)) return hiddenAs(REDACTED);
     return showMasked({ ...decoded, value: mask(decoded.value, fields.start) });
@@ -183,21 +190,22 @@ export class Presenter {
 
   /** By default only what is called like a secret is hidden. The bytes are shown where no such name is in them. */
   private seeByName(bytes: Buffer, fields: FieldPaths, look: Look): SeenBytes {
-    const seen = look.isRow ? beginning(bytes, LARGEST_LISTED) : bytes;
+    const seen = look.use === 'row' ? beginning(bytes, LARGEST_LISTED) : bytes;
     const text = isUtf8(seen) ? seen.toString() : seen.toString('latin1');
     const isNamed = fields.mayBeIn(text);
     if (!isNamed && this.hasOnlyJson) return this.seeAll(bytes, look);
-    if (bytes.length > mostOf(look)) return isNamed || !isUtf8(seen) ? hiddenAs(TOO_LARGE) : this.seeAll(bytes, look);
+    if (bytes.length > MAX_DECODED[look.use])
+      return isNamed || !isUtf8(seen) ? hiddenAs(TOO_LARGE) : this.seeAll(bytes, look);
     const decoded = this.decode(bytes, look);
     if (!decoded) return isNamed ? hiddenAs(REDACTED) : this.seeAll(bytes, look);
     const value = mask(decoded.value, fields.start);
-    const isWhole = isOwnJson(decoded.decoder) ? showsAll(text, decoded.value) : !isNamed;
-    if (value !== decoded.value || !isWhole) return showMasked({ ...decoded, value });
+    const isWhole = (): boolean => (isOwnJson(decoded.decoder) ? showsAll(text, decoded.value) : !isNamed);
+    if (value !== decoded.value || !isWhole()) return showMasked({ ...decoded, value });
     return { text: printable(bytes), decoded: shown(decoded), isHidden: false };
   }
 
   private decode(bytes: Buffer, look: Look): Decoded | undefined {
-    if (bytes.length > mostOf(look)) return undefined;
+    if (bytes.length > MAX_DECODED[look.use]) return undefined;
     const { type, queue, headers = NO_HEADERS } = look.subject;
     return decode(this.options.decoders, bytes, { type, queue, headers, part: look.part });
   }

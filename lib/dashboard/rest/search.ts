@@ -13,6 +13,9 @@ const MOST_SCANNED = 10_000;
 const DEFAULT_SCAN = 1_000;
 /** Entries looked at before it is seen whether the answer has grown enough. */
 const STEP = 500;
+const FIRST_STEP = 50;
+/** Bytes of payloads looked into before other requests have their turn. */
+const STEP_BYTES = 512 * 1024;
 /** Tasks and characters after which an answer is sent, and its cursor goes on. */
 const MOST_TASKS = 1_000;
 const MOST_TEXT = 2_000_000;
@@ -54,7 +57,7 @@ export async function search(dashboard: Dashboard, state: TaskState, call: Call,
   const looked = { bytes: 0 };
   const where = { type: criteria.type, id: criteria.id, where: visibly(dashboard, criteria, looked) };
   do {
-    const step = Math.min(STEP, scan - answer.scanned);
+    const step = Math.min(stepOf(criteria, answer.scanned, looked.bytes), scan - answer.scanned);
     const options = { ...where, scan: step, cursor: answer.next_cursor ?? undefined, group, ...orderOf(query) };
     const found = await dashboard.inspector.searchTasks(params.queue!, state, options);
     const shown = found.tasks.map((task) => showListed(dashboard, task, workers));
@@ -71,6 +74,13 @@ export async function search(dashboard: Dashboard, state: TaskState, call: Call,
     looked.bytes < MOST_LOOKED_INTO
   );
   return answer;
+}
+
+/** Payloads are looked into without a pause: the first few say how large they are. */
+function stepOf({ payload }: Criteria, scanned: number, bytes: number): number {
+  if (payload === undefined) return STEP;
+  if (scanned === 0) return FIRST_STEP;
+  return Math.max(1, Math.min(STEP, Math.floor((STEP_BYTES * scanned) / Math.max(1, bytes))));
 }
 
 const lengthOf = (task: ListedTask): number => JSON.stringify(task).length;
@@ -93,7 +103,6 @@ function visibly(
     if (error !== undefined && !presenter.presentError({ ...task, error: task.lastErr }).includes(error)) return false;
     if (payload === undefined) return true;
     looked.bytes += task.payload.length;
-    const { isHidden, text } = presenter.presentPayload(task);
-    return isHidden ? text.includes(payload) : task.payload.includes(payload);
+    return presenter.isInPayload(task, payload);
   };
 }
