@@ -30,6 +30,12 @@ export async function requireRoomInArchive({ broker }: Dashboard, queue: string,
   if (!mayDo(role, 'destroy')) requireRoom(queue, role, (await broker.describeQueue(queue)).archived);
 }
 
+/** The same as a question. */
+export async function hasRoomInArchive(dashboard: Dashboard, queue: string, role: DashboardRole): Promise<boolean> {
+  if (mayDo(role, 'destroy')) return true;
+  return (await dashboard.broker.describeQueue(queue)).archived < MAX_ARCHIVED_WITHOUT_DESTROY;
+}
+
 function requireRoom(queue: string, role: DashboardRole, tasks: number): void {
   if (tasks < MAX_ARCHIVED_WITHOUT_DESTROY) return;
   throw new ApiError('FORBIDDEN', noArchiveRoom(queue, role, tasks, MAX_ARCHIVED_WITHOUT_DESTROY));

@@ -1,7 +1,6 @@
 import { WrongKeyTypeError } from '../../errors.js';
 import type { Dashboard } from '../dashboard.js';
 import { eachOf } from '../each.js';
-import type { DashboardRole, Permissions } from '../permissions.js';
 
 const PAGE_SIZE = 1_000;
 const QUEUES_AT_ONCE = 8;
@@ -16,14 +15,16 @@ export async function activeIds({ broker }: Dashboard, queue: string): Promise<s
   return ids;
 }
 
-/** The ids that run in queues where the sender may not do what needs this role. */
+/** The ids that run in queues that `allows` refuses. */
 export async function forbiddenIds(
   dashboard: Dashboard,
-  permissions: Permissions,
-  needed: DashboardRole,
+  allows: (queue: string) => Promise<boolean>,
 ): Promise<ReadonlySet<string>> {
-  const queues = (await dashboard.broker.queues()).filter((queue) => !permissions.may(queue, needed));
-  const ids = await eachOf(queues, QUEUES_AT_ONCE, (queue) => activeIds(dashboard, queue).catch(noneOfUnreadable));
+  const ids = await eachOf(await dashboard.broker.queues(), QUEUES_AT_ONCE, async (queue) =>
+    allows(queue)
+      .then((allowed) => (allowed ? [] : activeIds(dashboard, queue)))
+      .catch(noneOfUnreadable),
+  );
   return new Set(ids.flat());
 }
 

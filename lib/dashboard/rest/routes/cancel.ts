@@ -5,7 +5,7 @@ import { cancelsElsewhere, forbidden } from '../../dashboard.messages.js';
 import { eachOf } from '../../each.js';
 import { mayDo } from '../../permissions.js';
 import { ApiError } from '../api-error.js';
-import { requireRoomInArchive } from '../archive-room.js';
+import { hasRoomInArchive, requireRoomInArchive } from '../archive-room.js';
 import { activeIds, forbiddenIds } from '../elsewhere.js';
 import type { Call, Route } from '../route.js';
 import { choice, listOf, oneOf, type Schema, shape, text } from '../schema.js';
@@ -37,7 +37,7 @@ async function cancel(dashboard: Dashboard, call: Call): Promise<void> {
   const { queue, id } = call.params as { queue: string; id: string };
   if (!seesEffects(call, how)) {
     if (!(await dashboard.inspector.getTaskInfo(queue, id))) throw new TaskNotFoundError(queue, id);
-    const elsewhere = await forbiddenIds(dashboard, call.permissions, neededFor(how));
+    const elsewhere = await forbiddenIds(dashboard, allowsIn(dashboard, call, how));
     if (elsewhere.has(id)) throw new ApiError('ELSEWHERE', cancelsElsewhere);
   }
   await dashboard.inspector.cancelProcessing(id, how);
@@ -73,7 +73,17 @@ const cancelThese = (
 const neededFor = ({ outcome }: CancelBody) => (outcome === 'delete' ? 'destroy' : 'act');
 
 /** A cancellation names an id and no queue: it reaches the tasks of that id in every queue. */
-const seesEffects = ({ permissions }: Call, how: CancelBody): boolean => permissions.mayEverywhere(neededFor(how));
+const seesEffects = ({ permissions }: Call, how: CancelBody): boolean =>
+  permissions.mayEverywhere(how.outcome === 'archive' ? 'destroy' : neededFor(how));
+
+/** Whether the sender may cancel so in a queue. */
+const allowsIn =
+  (dashboard: Dashboard, { permissions }: Call, how: CancelBody) =>
+  async (queue: string) => {
+    const role = permissions.roleIn(queue);
+    if (role === undefined || !mayDo(role, neededFor(how))) return false;
+    return how.outcome !== 'archive' || hasRoomInArchive(dashboard, queue, role);
+  };
 
 /** Which of the ids are tasks of this queue, and run in no queue where the sender may not cancel them. */
 async function cancellable(
@@ -83,7 +93,7 @@ async function cancellable(
   ids: readonly string[],
 ): Promise<(id: string) => boolean> {
   if (seesEffects(call, how)) return () => true;
-  const elsewhere = await forbiddenIds(dashboard, call.permissions, neededFor(how));
+  const elsewhere = await forbiddenIds(dashboard, allowsIn(dashboard, call, how));
   const found = await eachOf(ids, AT_ONCE, (id) =>
     dashboard.broker.getTask(call.params.queue!, id).catch(() => undefined),
   );

@@ -77,6 +77,16 @@ describe('access, attacked', () => {
       expect(await broker.getTask('full', 'evidence')).toMatchObject({ state: 'archived' });
       expect(await as('destroy', 'POST', 'queues/full/tasks/junk4999:archive')).toMatchObject({ status: 204 });
       expect(await as('destroy', 'POST', 'queues/full/tasks', { type: 'x' })).toMatchObject({ status: 201 });
+
+      // A cancellation reaches the tasks of an id in every queue.
+      for (const queue of ['full', 'beside']) {
+        await broker.enqueue(queue, [request({ queue, id: 'twin' })]);
+        await broker.exchange(queue, { settle: [], take: 5 });
+      }
+      const twin = (role: string) => as(role, 'POST', 'queues/beside/tasks/twin:cancel', cancel);
+      expect(await twin('act')).toMatchObject({ status: 409, headers: { 'x-asynq-error': 'ELSEWHERE' } });
+      expect(await as('act', 'POST', 'queues/beside/tasks/nobody:cancel', cancel)).toMatchObject({ status: 404 });
+      expect(await twin('destroy')).toMatchObject({ status: 204 });
     });
 
     it('an archive is not tidied up by a role that may not delete', async () => {
