@@ -13,6 +13,7 @@ export type { BulkArchiveOptions, BulkOptions, BulkProgress, BulkResult, Movable
 export type { DeleteQueueOptions } from './inspector/delete-queue.js';
 export type { ListOptions, PageOptions } from './inspector/list-options.js';
 export type { ArchiveOptions, MoveOptions } from './inspector/move-options.js';
+export type { UpdatePayloadOptions } from './inspector/single-task.js';
 export type { SearchOptions, SearchResult } from './inspector/search.js';
 export type { EnqueueEvent, PeriodicEntry } from './inspector/periodic-entries.js';
 export type { DailyStats, QueueInfo, RunningServer, RunningTask } from './inspector/views.js';

@@ -15,7 +15,7 @@ import { type ListOptions, type PageOptions, toListRequest, toRange } from './li
 import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
 import { type EnqueueEvent, type PeriodicEntry, viewEntries, viewEvent } from './periodic-entries.js';
 import type { ArchiveOptions, MoveOptions } from './move-options.js';
-import { moveTask, rescheduleTask, type UpdateOptions, updatePayload } from './single-task.js';
+import { moveTask, rescheduleTask, type UpdatePayloadOptions, updatePayload } from './single-task.js';
 import {
   type DailyStats,
   type QueueInfo,
@@ -157,7 +157,7 @@ export class AsynqInspector {
    * @throws TaskNotFoundError; TaskStateError in any other state, when it has another payload than `replaces`, or changes all the time;
    * InvalidTaskError
    */
-  async updateTaskPayload(queue: string, id: string, payload: unknown, options?: UpdateOptions): Promise<void> {
+  async updateTaskPayload(queue: string, id: string, payload: unknown, options?: UpdatePayloadOptions): Promise<void> {
     await updatePayload(this.broker, queue, id, payload, options);
   }
 

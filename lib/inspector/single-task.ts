@@ -62,7 +62,7 @@ function toTime(when: Date | Duration, now: number): number {
   throw new InvalidOptionError(`the time to reschedule to must be a valid Date from 1970 on, not ${describe(when)}`);
 }
 
-export interface UpdateOptions {
+export interface UpdatePayloadOptions {
   /** The payload it is to replace: what the caller has seen. Another one, given to the task meanwhile, is left as it is. */
   readonly replaces?: Uint8Array;
 }
@@ -73,7 +73,7 @@ export async function updatePayload(
   queue: string,
   id: string,
   payload: unknown,
-  options: UpdateOptions = {},
+  options: UpdatePayloadOptions = {},
 ): Promise<void> {
   requireNonBlank(id, 'task ID', InvalidOptionError);
   const replaces = toReplaced(options);
@@ -97,7 +97,7 @@ export async function updatePayload(
 }
 
 /** @throws InvalidOptionError */
-function toReplaced(options: UpdateOptions): Buffer | undefined {
+function toReplaced(options: UpdatePayloadOptions): Buffer | undefined {
   requireObject(options, 'the options of updateTaskPayload', InvalidOptionError);
   rejectUnknownKeys(options, ['replaces'], 'option of updateTaskPayload', InvalidOptionError);
   const { replaces } = options;

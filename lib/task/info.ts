@@ -33,7 +33,7 @@ export class TaskInfo {
   declare readonly nextProcessAt: Date | undefined;
   /**
    * Since when a pending task waits for a server to take it; `undefined` in every other state, and where that is not known: a Go
-   * server that shuts down puts its tasks back without it.
+   * server that shuts down puts its tasks back without it. Only an inspector can tell: what `enqueue` resolves to has none.
    */
   declare readonly pendingSince: Date | undefined;
   /** Active, but leased by no server: its server died. Only a listing of active tasks can tell. */
