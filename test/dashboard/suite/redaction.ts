@@ -81,7 +81,11 @@ describe('redaction', () => {
       [
         {
           ...{ id: 'e', spec: '@daily', taskType: 'user:purge', taskPayload: payload },
-          enqueueOptions: ['Header(["Authorization","Bearer abc"])', 'Queue("low")'],
+          enqueueOptions: [
+            'Header(["Authorization","Bearer abc"])',
+            'Header("Authorization", Bearer abc)',
+            'Queue("low")',
+          ],
           ...{ nextEnqueueTime: 1, prevEnqueueTime: undefined },
         },
       ],
@@ -128,6 +132,15 @@ describe('redaction', () => {
     const { status, text } = await web.api('GET', path);
     expect([status, SECRETS.exec(text)]).toEqual([200, null]);
     expect(text).toContain('[redacted]');
+  });
+
+  it('hides headers among the options of periodic tasks, also in one that cannot be read', async () => {
+    const { entries } = await web.get<{ entries: { options: string[] }[] }>('scheduler_entries');
+    expect(entries[0]!.options).toEqual([
+      expect.stringMatching(/^Header\(.*\[redacted\]/),
+      '[redacted]',
+      'Queue("low")',
+    ]);
   });
 
   it('hides by default what is called like a secret, in every task, and leaves all other bytes', async () => {
