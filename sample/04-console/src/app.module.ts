@@ -45,7 +45,8 @@ import { Traffic } from './traffic.js';
       ],
     }),
     AsynqMetricsModule.forRoot({ path: 'metrics' }),
-    AsynqOperationsModule.forRoot({ path: 'health', drainTimeout: '30s' }),
+    // No proxy on this machine leads here, so what comes from it may drain.
+    AsynqOperationsModule.forRoot({ path: 'health', drainAccess: 'loopback', drainTimeout: '30s' }),
   ],
   controllers: [HomeController, IncidentsController, TracesController],
   providers: [Traffic, Payments, Post, Media, Imports, Search, Incidents],

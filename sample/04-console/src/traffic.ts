@@ -13,7 +13,7 @@ const tracer = trace.getTracer('shop');
 @Injectable()
 export class Traffic implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly timers: NodeJS.Timeout[] = [];
-  private lastOrder = Date.now() % 1e9; // another process, or another start, on the same Redis has numbers of its own
+  private lastOrder = below(1e6) * 1e5; // each process and each start on the same Redis has numbers of its own
 
   constructor(private readonly client: AsynqClient) {}
 
