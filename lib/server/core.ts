@@ -108,7 +108,7 @@ export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
     events,
     lanes,
     extendLeases: (lane) => leases.extend(lane, true),
-    settle: (lane) => processor.exchange(lane, 0),
+    settle: (lane) => processor.probe(lane),
     onReachable: () => processor.pump(),
   });
   return { lanes, runner, verdicts, intake, processor, leases, limiters, syncer };

@@ -14,6 +14,8 @@ export class Lane {
   exchanges = 0;
   /** The last exchange failed; the syncer, not the processor, speaks to Redis about this queue until it answers. */
   failed = false;
+  /** Redis has let tasks be taken since it last answered after a failure; one that refuses writes answers, too. */
+  proven = true;
   /** A wake-up notice is armed. */
   armed = false;
   /** Milliseconds this lane rests before it arms again, because others were faster at the last wake-ups. */

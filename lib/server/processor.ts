@@ -150,6 +150,7 @@ export class Processor {
       const since = take > 0 && this.options.events.measuresWaits;
       const reply = await this.options.broker.exchange(lane.queue, { settle, take, limits, since });
       keepPromise();
+      if (take > 0) lane.proven = true;
       const got = reply.tasks.length + reply.damaged.length;
       lane.learn(reply.backlog, take > 0 && got === 0 && reply.limitedFor === 0);
       this.holdBack(lane, reply.limitedFor);
@@ -168,6 +169,15 @@ export class Processor {
       this.options.lanes.forgetIfDone(lane);
       this.pump(); // for an exchange that outlived its round, or was the syncer's
     }
+  }
+
+  /**
+   * Finds out whether a queue works again, and settles what waits there; answers whether it does. Where Redis answered before and let
+   * nothing be taken, as one that refuses writes does, it must give a task away to be believed.
+   */
+  probe(lane: Lane): Promise<boolean> {
+    const takes = !lane.proven && this.fetching && this.free > 0 && lane.wanted > 0;
+    return this.exchange(lane, takes ? 1 : 0);
   }
 
   /** A limit of the queue was reached: asks again when it may have room, unless something of ours is settled before. */

@@ -51,6 +51,7 @@ export class Syncer {
     }
     if (!(await this.options.settle(lane))) return;
     lane.failed = false;
+    lane.proven = false;
     lane.backlog = Infinity;
     this.options.events.emit('queueReachable', { queue: lane.queue });
     this.options.onReachable();

@@ -98,6 +98,35 @@ describe('Redis away', () => {
     await finished(21);
   });
 
+  it('backs off, and says so once, where Redis answers and refuses what it is to write', async () => {
+    const clock = manualClock();
+    const { memory, server, add, outcomes, events } = openRig({ t: () => undefined }, {}, clock);
+    const exchange = memory.exchange.bind(memory);
+    let [takes, refuses] = [0, true];
+    memory.exchange = (queue, request) => {
+      if (request.take > 0) takes += 1;
+      return refuses && request.take > 0 ? Promise.reject(new Error('MISCONF')) : exchange(queue, request);
+    };
+    for (let count = 0; count < 3; count++) await add({ type: 't' });
+    await server.start();
+    for (let step = 0; step < 300; step++) {
+      clock.advance(100);
+      await turn(3);
+    }
+    const told = (name: string): number => events.filter((event) => event.name === name).length;
+    expect(takes).toBeGreaterThan(15);
+    expect(takes).toBeLessThan(120); // half a minute; no busy loop
+    expect(told('queueUnreachable')).toBeLessThanOrEqual(2);
+    expect(told('queueReachable')).toBeLessThanOrEqual(1);
+    refuses = false;
+    for (let step = 0; step < 20; step++) {
+      clock.advance(100);
+      await turn(3);
+    }
+    expect(outcomes).toHaveLength(3);
+    expect(told('queueReachable')).toBe(told('queueUnreachable'));
+  });
+
   it('polls when wake-ups are not to be had, and says so once', async () => {
     const current = openRig({ t: () => undefined }, { taskCheckInterval: 5 });
     const { memory, server, add, finished, events } = current;
