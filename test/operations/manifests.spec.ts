@@ -101,7 +101,10 @@ it('probes and drains a worker in time', async () => {
   const pod = (deployment as unknown as { spec: { template: { spec: Pod } } }).spec.template.spec;
   const [{ startupProbe, livenessProbe, readinessProbe, lifecycle }] = pod.containers;
   const app = await start({
-    imports: [AsynqModule.forRoot({ connection: 'memory' }), AsynqOperationsModule.forRoot({ drainAccess: 'loopback' })],
+    imports: [
+      AsynqModule.forRoot({ connection: 'memory' }),
+      AsynqOperationsModule.forRoot({ drainAccess: 'loopback' }),
+    ],
     providers: [Tasks],
   });
   await app.listen(0, '127.0.0.1');
