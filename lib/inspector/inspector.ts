@@ -10,7 +10,7 @@ import type { TaskState } from '../wire/states.js';
 import { type BulkArchiveOptions, type BulkOptions, type BulkResult, type MovableState, moveAll } from './bulk.js';
 import { type CancelOptions, toCancellation } from './cancel-options.js';
 import { type DeleteQueueOptions, deleteQueue } from './delete-queue.js';
-import { requireQueue, requireQueueName, requireUsableName } from './known-queue.js';
+import { requireQueue, requireQueueName, requireQueueNameOrQueue, requireUsableName } from './known-queue.js';
 import { type ListOptions, type PageOptions, toListRequest, toRange } from './list-options.js';
 import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
 import { type EnqueueEvent, type PeriodicEntry, viewEntries, viewEvent } from './periodic-entries.js';
@@ -235,13 +235,13 @@ export class AsynqInspector {
 
   /** The slot of a Redis Cluster that holds the queue; `undefined` where there is no cluster. */
   async clusterKeySlot(queue: string): Promise<number | undefined> {
-    requireQueueName(queue);
+    await requireQueueNameOrQueue(this.broker, queue);
     return (await this.broker.clusterPlace(queue))?.slot;
   }
 
   /** The nodes of the cluster that hold the queue, as `host:port`, the master first; `undefined` where there is no cluster. */
   async clusterNodes(queue: string): Promise<readonly string[] | undefined> {
-    requireQueueName(queue);
+    await requireQueueNameOrQueue(this.broker, queue);
     return (await this.broker.clusterPlace(queue))?.nodes;
   }
 

@@ -655,4 +655,28 @@ describe('the command line', () => {
     expect(await after('cron', 'history', 'd')).toEqual(['digest:42']);
     expect(await after('--key_prefix', 'other', 'queue', 'pause', '')).toEqual([]);
   });
+
+  describe('of queues of which one cannot be read', () => {
+    it('tells of the others, and says which', async () => {
+      await fixture.broker.enqueue('default', [request()]);
+      await fixture.broker.enqueue('odd', [request({ queue: 'odd' })]);
+      await fixture.redis.del('asynq:{odd}:pending');
+      await fixture.redis.set('asynq:{odd}:pending', 'no list');
+      const { status, stdout, stderr } = await run('stats --json');
+      expect(status).toBe(1);
+      expect(stderr).toMatch(/^error: .*"asynq:\{odd\}:pending" is a string and must be a list/);
+      expect(JSON.parse(stdout)).toMatchObject({ aggregate: { pending: 1 }, queues: [{ Queue: 'default', Size: 1 }] });
+    });
+
+    it('shows and removes one whose name is blank, as another program has written it', async () => {
+      await fixture.broker.enqueue('default', [request()]);
+      await fixture.redis.sadd('asynq:queues', '', ' ');
+      expect(await json('stats')).toMatchObject({ queues: [{ Queue: '' }, { Queue: ' ' }, { Queue: 'default' }] });
+      expect(await json('queue ls')).toMatchObject([{ queue: '' }, { queue: ' ' }, { queue: 'default' }]);
+      await lines(['queue', 'rm', '', ' ']);
+      expect(await json('queue ls')).toMatchObject([{ queue: 'default' }]);
+      const { status, stderr } = await run(['queue', 'rm', ' ']);
+      expect([status, stderr]).toEqual([2, expect.stringContaining('queue name must contain')]);
+    });
+  });
 });

@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { QueueNotFoundError } from '../../errors.js';
+import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
 import type { Call } from '../call.js';
 import { addCommand, type Frame } from '../tree.js';
@@ -39,7 +41,10 @@ async function showStats(call: Call<StatsFlags>): Promise<void> {
   const inspector = await call.inspector();
   const names = (await inspector.queues()).sort();
   const queues: QueueInfo[] = [];
-  for (const name of names) queues.push(await inspector.getQueueInfo(name));
+  await call.forEach(names, async (name) => {
+    const info = await inspector.getQueueInfo(name).catch(nothingIfGone(inspector, name));
+    if (info) queues.push(info);
+  });
   const session = await call.session();
   const redis = parseInfo(await session.redisInfo());
   const sums = SUMMED.map((name) => [name, queues.reduce((sum, queue) => sum + queue[name], 0)]);
@@ -48,6 +53,12 @@ async function showStats(call: Call<StatsFlags>): Promise<void> {
   printStats(call, aggregate, queues);
   printRedis(call, redis, session.isCluster);
 }
+
+/** A queue may be removed while the others are read; one whose name is no text stays among the names. */
+const nothingIfGone = (inspector: AsynqInspector, name: string) => async (error: unknown) => {
+  if (error instanceof QueueNotFoundError && !(await inspector.queues()).includes(name)) return undefined;
+  throw error;
+};
 
 function printStats(call: Call<StatsFlags>, aggregate: Aggregate, queues: readonly QueueInfo[]): void {
   call.heading('Tasks by state');
