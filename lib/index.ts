@@ -2,7 +2,7 @@
 export { AsynqModule } from './nest/asynq.module.js';
 export type { AsynqModuleExtras, AsynqModuleOptions, AsynqOptionsFactory } from './nest/asynq-module.options.js';
 export { AsynqServer } from './nest/asynq-server.js';
-export { AsynqTaskEvents, type FleetOptions } from './nest/asynq-task-events.js';
+export { AsynqTaskEvents, type FleetOptions } from './nest/events/asynq-task-events.js';
 export { AsynqClient, type AsynqClientOptions } from './client/client.js';
 export type { AggregatedTask, DefinedItem, EnqueueResult, NamedItem } from './client/types.js';
 export { AsynqSemaphores } from './limits/semaphores.js';
@@ -41,7 +41,7 @@ export { AsynqOperationsModule } from './nest/operations/asynq-operations.module
 export type { AsynqOperationsOptions } from './nest/operations/operations.options.js';
 
 // Handlers
-export type { EventStreamOptions } from './nest/event-stream.options.js';
+export type { EventStreamOptions } from './nest/events/event-stream.options.js';
 export type { ConsoleAction, ConsoleActionFilter, ConsoleActionName, ConsoleOutcome } from './events/console-action.js';
 export type { FleetError, FleetTaskEvent } from './streaming/fleet-event.js';
 export { OnConsoleAction, type OnConsoleActionOptions } from './nest/decorators/on-console-action.decorator.js';

@@ -4,7 +4,7 @@ import type { AsynqClient } from '../client/client.js';
 import { QueueNotFoundError, WrongKeyTypeError } from '../errors.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import type { RunningServer } from '../inspector/views.js';
-import type { Connection, ConnectionRegistry } from '../nest/connection.registry.js';
+import type { Connection, ConnectionRegistry } from '../nest/connection/connection.registry.js';
 import { DEFAULT_REDACTION } from '../redaction/default-rule.js';
 import { Redactor } from '../redaction/redactor.js';
 import type { ResolvedSettings } from './dashboard.options.js';

@@ -8,11 +8,11 @@ import {
 } from '@nestjs/common';
 import { InvalidOptionError } from '../errors.js';
 import { AsynqCoreModule } from '../nest/asynq-core.module.js';
-import { ConnectionRegistry, type Connection } from '../nest/connection.registry.js';
+import { ConnectionRegistry, type Connection } from '../nest/connection/connection.registry.js';
 import { DEFAULT_CONNECTION } from '../nest/nest.constants.js';
 import { notForRoot } from '../nest/nest.messages.js';
 import { AsynqInspector } from '../inspector/inspector.js';
-import { ServerOrchestrator } from '../nest/server.orchestrator.js';
+import { ServerOrchestrator } from '../nest/lifecycle/server.orchestrator.js';
 import type { ServerFacts } from '../server/facts.js';
 import type { Server } from '../server/server.js';
 import { ASYNQ_METRICS } from './asynq-metrics.js';

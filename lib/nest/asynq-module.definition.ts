@@ -1,8 +1,8 @@
 import { ConfigurableModuleBuilder, type DynamicModule } from '@nestjs/common';
 import type { AsynqModuleExtras, AsynqModuleOptions } from './asynq-module.options.js';
-import { connectionProviders } from './connection.providers.js';
+import { connectionProviders } from './connection/connection.providers.js';
 import { AsynqCoreModule } from './asynq-core.module.js';
-import { RAW_MODULE_OPTIONS } from './connection.tokens.js';
+import { RAW_MODULE_OPTIONS } from './connection/connection.tokens.js';
 import { DEFAULT_CONNECTION } from './nest.constants.js';
 import {
   getAsynqBrokerToken,

@@ -9,7 +9,7 @@ import { checkMaxPayloadSize } from '../task/payload-size.js';
 import { DEFAULT_KEY_PREFIX } from '../wire/keys.js';
 import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 import type { InvalidPayloadPolicy } from './execution/invalid-payload.js';
-import { resolveEventStream, type EventStreamOptions } from './event-stream.options.js';
+import { resolveEventStream, type EventStreamOptions } from './events/event-stream.options.js';
 import { misplacedExtra } from './nest.messages.js';
 
 export interface AsynqModuleOptions {

@@ -14,12 +14,12 @@ import { rejectUnknownKeys, requireNonBlank } from '../validation.js';
 import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './asynq-module.definition.js';
 import { EXTRAS, wrongOption, type AsynqModuleExtras } from './asynq-module.options.js';
 import { AsynqCoreModule } from './asynq-core.module.js';
-import type { Connection } from './connection.registry.js';
-import { CONNECTION } from './connection.tokens.js';
-import { moveInHookOrder } from './hook-order.js';
+import type { Connection } from './connection/connection.registry.js';
+import { CONNECTION } from './connection/connection.tokens.js';
+import { moveInHookOrder } from './lifecycle/hook-order.js';
 import { noOptionsSource, notForRoot, optionsMissing } from './nest.messages.js';
-import { closeConnection } from './server.orchestrator.js';
-import { TaskEventListeners } from './task-event.listeners.js';
+import { closeConnection } from './lifecycle/server.orchestrator.js';
+import { TaskEventListeners } from './events/event.listeners.js';
 
 const SOURCES = ['useFactory', 'useClass', 'useExisting'];
 const ASYNC_KEYS = [...SOURCES, 'imports', 'inject', 'provideInjectionTokensFrom', ...EXTRAS];

@@ -4,7 +4,7 @@ import { AsynqInspector } from '../inspector/inspector.js';
 import { AsynqSemaphores } from '../limits/semaphores.js';
 import { AsynqScheduler } from '../scheduler/scheduler.js';
 import { AsynqServer } from './asynq-server.js';
-import { AsynqTaskEvents } from './asynq-task-events.js';
+import { AsynqTaskEvents } from './events/asynq-task-events.js';
 import { AsynqHealth } from './health/asynq-health.js';
 import { AsynqHealthIndicator } from './health/asynq-health-indicator.js';
 import { DEFAULT_CONNECTION } from './nest.constants.js';

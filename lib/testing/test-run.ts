@@ -1,6 +1,6 @@
 import { TestingError } from '../errors.js';
-import type { Connection } from '../nest/connection.registry.js';
-import type { TaskEventListeners } from '../nest/task-event.listeners.js';
+import type { Connection } from '../nest/connection/connection.registry.js';
+import type { TaskEventListeners } from '../nest/events/event.listeners.js';
 import type { Server } from '../server/server.js';
 import { HandlerWatch } from './handler-watch.js';
 import { RunSummary } from './run-summary.js';

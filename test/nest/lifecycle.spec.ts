@@ -18,7 +18,7 @@ import {
   type TaskContext,
 } from 'nestjs-asynq';
 import { AsynqTester } from 'nestjs-asynq/testing';
-import { ServerOrchestrator } from '../../lib/nest/server.orchestrator.js';
+import { ServerOrchestrator } from '../../lib/nest/lifecycle/server.orchestrator.js';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { compile, quiet, rejection, testApp } from './support.js';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import { ManualClock } from '../../lib/clock.js';
 import { AsynqEvents } from '../../lib/events/events.js';
-import { AsynqTaskEvents } from '../../lib/nest/asynq-task-events.js';
+import { AsynqTaskEvents } from '../../lib/nest/events/asynq-task-events.js';
 
 const task = { id: 'a', type: 'mail', queue: 'default' };
 const finished = { outcome: 'done', task, retried: 0, maxRetry: 0, duration: 1 } as const;

@@ -4,7 +4,7 @@ import { ApplicationConfig } from '@nestjs/core';
 import { InvalidHandlerError } from '../../errors.js';
 import { NEST_METADATA } from '../nest.constants.js';
 import { unreachableEnhancer, unreachableScoped } from '../nest.messages.js';
-import type { DiscoveredHandler } from '../task-handler.explorer.js';
+import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 import type { ParamPlan } from './param-plan.js';
 
 /** An instance, or a class that Nest makes one of. */

@@ -6,7 +6,7 @@ import type { AsynqEvents } from '../../events/events.js';
 import type { TaskContext } from '../../task/context.js';
 import { hasCode } from '../../server/error-text.js';
 import { NEST_METADATA } from '../nest.constants.js';
-import type { DiscoveredHandler } from '../task-handler.explorer.js';
+import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 import { boundEnhancers } from './enhancers.js';
 import type { TaskExecutionContext } from './task-execution-context.js';
 

@@ -1,5 +1,5 @@
 import type { ExternalContextCreator } from '@nestjs/core';
-import type { DiscoveredHandler } from '../task-handler.explorer.js';
+import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 
 /** Nest's cache of what it read about a method's parameters. */
 interface MetadataStorage {

@@ -3,7 +3,7 @@ import type { ParamsFactory } from '@nestjs/core';
 import type { TaskContext } from '../../task/context.js';
 import type { PipeLike } from '../decorators/handler-parameter.js';
 import { NEST_METADATA, PARAM_TYPE, TASK_PARAMS_METADATA } from '../nest.constants.js';
-import type { HandlerMethod } from '../task-handler.explorer.js';
+import type { HandlerMethod } from '../discovery/handler.explorer.js';
 
 /** What Nest stores per parameter, under `type:index`. */
 interface ParamMetadata {

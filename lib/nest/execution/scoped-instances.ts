@@ -1,6 +1,6 @@
 import { ContextIdFactory, ModuleRef, type ContextId } from '@nestjs/core';
 import type { TaskContext } from '../../task/context.js';
-import type { DiscoveredHandler } from '../task-handler.explorer.js';
+import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 
 /** Resolves request-scoped, durable and transient handlers, one context per attempt; injecting REQUEST gives the TaskContext. */
 export class ScopedInstances {

@@ -10,7 +10,7 @@ import type { TaskMessage } from '../../wire/message.js';
 import { describe } from '../../validation.js';
 import type { ResolvedModuleOptions } from '../asynq-module.options.js';
 import { noAggregatedTask } from '../nest.messages.js';
-import type { DiscoveredAggregator } from '../task-aggregator.explorer.js';
+import type { DiscoveredAggregator } from '../discovery/aggregator.explorer.js';
 import { undecodable } from './invalid-payload.js';
 
 type Aggregate = (group: string, tasks: readonly GroupedTask[]) => unknown;

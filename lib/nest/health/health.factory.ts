@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AsynqInspector } from '../../inspector/inspector.js';
-import type { Connection } from '../connection.registry.js';
-import { ServerOrchestrator } from '../server.orchestrator.js';
+import type { Connection } from '../connection/connection.registry.js';
+import { ServerOrchestrator } from '../lifecycle/server.orchestrator.js';
 import { AsynqHealth } from './asynq-health.js';
 
 /** Makes the health of a connection. */

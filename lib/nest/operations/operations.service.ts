@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { parseDuration, type Duration } from '../../duration.js';
-import { ConnectionRegistry, type Connection } from '../connection.registry.js';
+import { ConnectionRegistry, type Connection } from '../connection/connection.registry.js';
 import type { AsynqHealth, Judgement, Problem } from '../health/asynq-health.js';
 import { HealthFactory } from '../health/health.factory.js';
-import { ServerOrchestrator } from '../server.orchestrator.js';
+import { ServerOrchestrator } from '../lifecycle/server.orchestrator.js';
 import type { ResolvedOperationsOptions } from './operations.options.js';
 import { OPERATIONS_OPTIONS } from './operations.tokens.js';
 

@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { Injectable } from '@nestjs/common';
-import { InvalidHandlerError } from '../errors.js';
-import type { TaskAggregatorMetadata } from './decorators/task-aggregator.decorator.js';
-import { TASK_AGGREGATOR_METADATA } from './nest.constants.js';
-import { decoratedParameters, enhancedAggregator, twoAggregators } from './nest.messages.js';
+import { InvalidHandlerError } from '../../errors.js';
+import type { TaskAggregatorMetadata } from '../decorators/task-aggregator.decorator.js';
+import { TASK_AGGREGATOR_METADATA } from '../nest.constants.js';
+import { decoratedParameters, enhancedAggregator, twoAggregators } from '../nest.messages.js';
 import { rejectEnhancers } from './plain-method.js';
-import { type Discovered, TaskHandlerExplorer } from './task-handler.explorer.js';
+import { type Discovered, TaskHandlerExplorer } from './handler.explorer.js';
 
 /** One `@TaskAggregator`. */
 export type DiscoveredAggregator = Discovered<TaskAggregatorMetadata>;

@@ -1,16 +1,16 @@
 import { Injectable } from '@nestjs/common';
-import type { Broker } from '../broker/broker.js';
-import type { AsynqClient } from '../client/client.js';
-import { InvalidHandlerError, InvalidOptionError } from '../errors.js';
-import type { AsynqEvents } from '../events/events.js';
-import type { AsynqScheduler } from '../scheduler/scheduler.js';
-import { nearest } from '../validation.js';
-import type { EventWriter } from '../streaming/event-writer.js';
-import type { Redactor } from '../redaction/redactor.js';
-import type { Tracing } from '../tracing/tracing.js';
-import type { AsynqTaskEvents } from './asynq-task-events.js';
-import type { ResolvedModuleOptions } from './asynq-module.options.js';
-import { connectionTwice, noConnection, unknownConnection } from './nest.messages.js';
+import type { Broker } from '../../broker/broker.js';
+import type { AsynqClient } from '../../client/client.js';
+import { InvalidHandlerError, InvalidOptionError } from '../../errors.js';
+import type { AsynqEvents } from '../../events/events.js';
+import type { AsynqScheduler } from '../../scheduler/scheduler.js';
+import { nearest } from '../../validation.js';
+import type { EventWriter } from '../../streaming/event-writer.js';
+import type { Redactor } from '../../redaction/redactor.js';
+import type { Tracing } from '../../tracing/tracing.js';
+import type { AsynqTaskEvents } from '../events/asynq-task-events.js';
+import type { ResolvedModuleOptions } from '../asynq-module.options.js';
+import { connectionTwice, noConnection, unknownConnection } from '../nest.messages.js';
 
 /** Everything one `AsynqModule.forRoot` made. */
 export interface Connection {

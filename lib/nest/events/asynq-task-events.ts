@@ -1,9 +1,9 @@
 import { Observable, ReplaySubject, takeUntil } from 'rxjs';
-import type { Broker } from '../broker/broker.js';
-import { type Duration, parseDuration } from '../duration.js';
-import { InvalidHandlerError, InvalidOptionError } from '../errors.js';
-import { type ConsoleAction, type ConsoleActionFilter, consoleActionMatcher } from '../events/console-action.js';
-import type { AsynqEvents } from '../events/events.js';
+import type { Broker } from '../../broker/broker.js';
+import { type Duration, parseDuration } from '../../duration.js';
+import { InvalidHandlerError, InvalidOptionError } from '../../errors.js';
+import { type ConsoleAction, type ConsoleActionFilter, consoleActionMatcher } from '../../events/console-action.js';
+import type { AsynqEvents } from '../../events/events.js';
 import {
   matcher,
   onTaskEvents,
@@ -12,10 +12,10 @@ import {
   type TaskEventFilter,
   type TaskEventName,
   wantedOf,
-} from '../events/task-events.js';
-import { EventReader } from '../streaming/event-reader.js';
-import type { FleetHappening, FleetTaskEvent } from '../streaming/fleet-event.js';
-import { describe, rejectUnknownKeys, requireObject } from '../validation.js';
+} from '../../events/task-events.js';
+import { EventReader } from '../../streaming/event-reader.js';
+import type { FleetHappening, FleetTaskEvent } from '../../streaming/fleet-event.js';
+import { describe, rejectUnknownKeys, requireObject } from '../../validation.js';
 import { checkConsoleActionFilter } from './console-action.checks.js';
 import { checkEventFilter, checkEventNames } from './task-event.checks.js';
 

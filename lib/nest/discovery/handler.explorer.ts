@@ -1,10 +1,10 @@
 import { Injectable, type Type } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { InvalidHandlerError } from '../errors.js';
-import type { PeriodicSourceMetadata } from './decorators/periodic-task-source.decorator.js';
-import type { TaskHandlerMetadata } from './decorators/task-handler.decorator.js';
-import { twoHandlers } from './nest.messages.js';
-import { TaskHandlerMetadataAccessor } from './task-handler.metadata-accessor.js';
+import { InvalidHandlerError } from '../../errors.js';
+import type { PeriodicSourceMetadata } from '../decorators/periodic-task-source.decorator.js';
+import type { TaskHandlerMetadata } from '../decorators/task-handler.decorator.js';
+import { twoHandlers } from '../nest.messages.js';
+import { TaskHandlerMetadataAccessor } from './handler.metadata-accessor.js';
 
 /** Nest's record of a provider or controller. */
 export type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];

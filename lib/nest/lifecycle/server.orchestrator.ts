@@ -1,17 +1,17 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
-import type { AsynqClient } from '../client/client.js';
-import { ServerStateError } from '../errors.js';
-import type { AsynqScheduler } from '../scheduler/scheduler.js';
-import { Server } from '../server/server.js';
-import { jsonCodec } from '../task/codec.js';
-import { ConnectionRegistry, type Connection } from './connection.registry.js';
-import { TaskAggregatorFactory } from './execution/task-aggregator.factory.js';
-import { TaskHandlerFactory } from './execution/task-handler.factory.js';
-import { noServer } from './nest.messages.js';
+import type { AsynqClient } from '../../client/client.js';
+import { ServerStateError } from '../../errors.js';
+import type { AsynqScheduler } from '../../scheduler/scheduler.js';
+import { Server } from '../../server/server.js';
+import { jsonCodec } from '../../task/codec.js';
+import { ConnectionRegistry, type Connection } from '../connection/connection.registry.js';
+import { TaskAggregatorFactory } from '../execution/task-aggregator.factory.js';
+import { TaskHandlerFactory } from '../execution/task-handler.factory.js';
+import { noServer } from '../nest.messages.js';
 import { SchedulerOrchestrator } from './scheduler.orchestrator.js';
-import { TaskAggregatorExplorer, type DiscoveredAggregator } from './task-aggregator.explorer.js';
-import { TaskEventListeners } from './task-event.listeners.js';
-import { TaskHandlerExplorer, type DiscoveredHandler } from './task-handler.explorer.js';
+import { TaskAggregatorExplorer, type DiscoveredAggregator } from '../discovery/aggregator.explorer.js';
+import { TaskEventListeners } from '../events/event.listeners.js';
+import { TaskHandlerExplorer, type DiscoveredHandler } from '../discovery/handler.explorer.js';
 
 /**
  * Owns the servers of an application: one per connection, made when the handlers are known, started after everything else

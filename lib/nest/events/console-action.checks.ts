@@ -1,6 +1,6 @@
-import { InvalidHandlerError } from '../errors.js';
-import { CONSOLE_ACTIONS, CONSOLE_OUTCOMES, type ConsoleActionFilter } from '../events/console-action.js';
-import { describe, nearest, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
+import { InvalidHandlerError } from '../../errors.js';
+import { CONSOLE_ACTIONS, CONSOLE_OUTCOMES, type ConsoleActionFilter } from '../../events/console-action.js';
+import { describe, nearest, rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
 
 /** @param what who asks, for the message @throws InvalidHandlerError */
 export function checkConsoleActionFilter(filter: ConsoleActionFilter, what: string): void {

@@ -1,17 +1,17 @@
 import 'reflect-metadata';
 import { Injectable } from '@nestjs/common';
-import { SystemClock } from '../clock.js';
-import { InvalidHandlerError } from '../errors.js';
-import { isThenable, taskOf } from '../events/events.js';
-import { consoleActionMatcher } from '../events/console-action.js';
-import { onTaskEvents } from '../events/task-events.js';
-import { ConnectionRegistry, type Connection } from './connection.registry.js';
-import type { ConsoleActionMetadata } from './decorators/on-console-action.decorator.js';
-import type { TaskEventMetadata } from './decorators/on-task-event.decorator.js';
-import { CONSOLE_ACTION_METADATA, TASK_EVENT_METADATA } from './nest.constants.js';
-import { decoratedListener, enhancedListener, scopedListener } from './nest.messages.js';
-import { rejectEnhancers } from './plain-method.js';
-import { type Discovered, TaskHandlerExplorer } from './task-handler.explorer.js';
+import { SystemClock } from '../../clock.js';
+import { InvalidHandlerError } from '../../errors.js';
+import { isThenable, taskOf } from '../../events/events.js';
+import { consoleActionMatcher } from '../../events/console-action.js';
+import { onTaskEvents } from '../../events/task-events.js';
+import { ConnectionRegistry, type Connection } from '../connection/connection.registry.js';
+import type { ConsoleActionMetadata } from '../decorators/on-console-action.decorator.js';
+import type { TaskEventMetadata } from '../decorators/on-task-event.decorator.js';
+import { CONSOLE_ACTION_METADATA, TASK_EVENT_METADATA } from '../nest.constants.js';
+import { decoratedListener, enhancedListener, scopedListener } from '../nest.messages.js';
+import { rejectEnhancers } from '../discovery/plain-method.js';
+import { type Discovered, TaskHandlerExplorer } from '../discovery/handler.explorer.js';
 
 /** Milliseconds a shutdown waits for listeners. */
 const LONGEST_WAIT = 5_000;

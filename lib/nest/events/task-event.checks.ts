@@ -1,7 +1,7 @@
-import { type ErrorClass, InvalidHandlerError } from '../errors.js';
-import { TASK_EVENT_NAMES, type TaskEventFilter, type TaskEventName } from '../events/task-events.js';
-import { describe, nearest, requireNonBlank } from '../validation.js';
-import { noEvents, unknownEvent } from './nest.messages.js';
+import { type ErrorClass, InvalidHandlerError } from '../../errors.js';
+import { TASK_EVENT_NAMES, type TaskEventFilter, type TaskEventName } from '../../events/task-events.js';
+import { describe, nearest, requireNonBlank } from '../../validation.js';
+import { noEvents, unknownEvent } from '../nest.messages.js';
 
 /** @param what who asks, for the message. @throws `Failure` for none, and for a name that is no event's */
 export function checkEventNames<E extends TaskEventName>(

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { InvalidHandlerError } from '../errors.js';
-import type { PeriodicTaskConfigs } from '../scheduler/source.js';
-import { ConnectionRegistry, type Connection } from './connection.registry.js';
-import { scopedSource } from './nest.messages.js';
-import { TaskHandlerExplorer, type DiscoveredHandler } from './task-handler.explorer.js';
+import { InvalidHandlerError } from '../../errors.js';
+import type { PeriodicTaskConfigs } from '../../scheduler/source.js';
+import { ConnectionRegistry, type Connection } from '../connection/connection.registry.js';
+import { scopedSource } from '../nest.messages.js';
+import { TaskHandlerExplorer, type DiscoveredHandler } from '../discovery/handler.explorer.js';
 
 /** Gives the schedulers of an application what its decorators declare, starts and stops them. */
 @Injectable()

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
-import { InvalidHandlerError } from '../errors.js';
-import { NEST_METADATA } from './nest.constants.js';
-import type { Discovered } from './task-handler.explorer.js';
+import { InvalidHandlerError } from '../../errors.js';
+import { NEST_METADATA } from '../nest.constants.js';
+import type { Discovered } from './handler.explorer.js';
 
 /** How it is said that something does not apply. */
 interface Wording {

@@ -1,6 +1,6 @@
-import { InvalidOptionError } from '../errors.js';
-import type { TaskEventName } from '../events/task-events.js';
-import { rejectUnknownKeys, requireInteger, requireObject } from '../validation.js';
+import { InvalidOptionError } from '../../errors.js';
+import type { TaskEventName } from '../../events/task-events.js';
+import { rejectUnknownKeys, requireInteger, requireObject } from '../../validation.js';
 import { checkEventNames } from './task-event.checks.js';
 
 export interface EventStreamOptions {
