@@ -86,10 +86,10 @@ export { DEFAULT_REDACTION } from './redaction/default-rule.js';
 export type { RedactedParts, Redaction, RedactionFunction, RedactionRule } from './redaction/rules.js';
 
 // The server and its events
-export type { GroupedTask } from './server/aggregators.js';
-export type { GroupOptions, GroupOverride } from './server/group-options.js';
+export type { GroupedTask } from './server/groups/aggregators.js';
+export type { GroupOptions, GroupOverride } from './server/groups/group-options.js';
 export type { ServerOptions } from './server/options.js';
-export type { QueueOptions } from './server/queue-options.js';
+export type { QueueOptions } from './server/fetching/queue-options.js';
 export type { Limits, TaskLimits } from './task/limits.js';
 export type { ServerStatus } from './server/server.js';
 export type {

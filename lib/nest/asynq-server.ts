@@ -1,6 +1,6 @@
 import type { AsynqEvents } from '../events/events.js';
 import { parseDuration, type Duration } from '../duration.js';
-import type { QueueOptions } from '../server/queue-options.js';
+import type { QueueOptions } from '../server/fetching/queue-options.js';
 import type { Server, ServerStatus } from '../server/server.js';
 
 /**

@@ -1,19 +1,19 @@
 import type { Broker } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Tracing } from '../tracing/tracing.js';
-import type { ActiveTask } from './active-task.js';
-import { Intake } from './intake.js';
-import type { Lane } from './lane.js';
-import { Lanes } from './lanes.js';
-import { LeaseKeeper } from './lease-keeper.js';
-import type { Limiter } from './limiter.js';
-import { Limiters } from './limiters.js';
-import type { Mux } from './mux.js';
+import type { ActiveTask } from './attempt/active-task.js';
+import { Intake } from './fetching/intake.js';
+import type { Lane } from './fetching/lane.js';
+import { Lanes } from './fetching/lanes.js';
+import { LeaseKeeper } from './loops/lease-keeper.js';
+import type { Limiter } from './attempt/limiter.js';
+import { Limiters } from './attempt/limiters.js';
+import type { Mux } from './attempt/mux.js';
 import type { ResolvedServerOptions } from './options.js';
-import { Processor } from './processor.js';
-import { Runner } from './runner.js';
-import { Syncer } from './syncer.js';
-import { Verdicts } from './verdict.js';
+import { Processor } from './fetching/processor.js';
+import { Runner } from './attempt/runner.js';
+import { Syncer } from './fetching/syncer.js';
+import { Verdicts } from './attempt/verdict.js';
 import { LeaseExpiredError } from '../errors.js';
 
 export interface CoreDeps {

@@ -1,5 +1,5 @@
 import type { LoopFacts } from './loop.js';
-import type { Wakeups } from './waker.js';
+import type { Wakeups } from './fetching/waker.js';
 
 /** How a server stands at one moment. Read by metrics and health checks; costs nothing but the reading. */
 export interface ServerFacts {

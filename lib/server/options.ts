@@ -3,10 +3,10 @@ import { InvalidOptionError } from '../errors.js';
 import type { IsFailure, RetryDelay, TaskContext } from '../task/context.js';
 import { describe, isBlank, refuseBraces, rejectUnknownKeys, requireInteger, requireObject } from '../validation.js';
 import { checkDrainSignal } from './drain-signal.js';
-import { GROUP_OPTION_NAMES, resolveGroupOptions } from './group-options.js';
-import type { GroupOptions, GroupOverride, ResolvedGroupOptions } from './group-options.js';
-import type { HealthCheckHook } from './health-check.js';
-import { resolveQueue, type QueueOptions, type ResolvedQueueOptions } from './queue-options.js';
+import { GROUP_OPTION_NAMES, resolveGroupOptions } from './groups/group-options.js';
+import type { GroupOptions, GroupOverride, ResolvedGroupOptions } from './groups/group-options.js';
+import type { HealthCheckHook } from './loops/health-check.js';
+import { resolveQueue, type QueueOptions, type ResolvedQueueOptions } from './fetching/queue-options.js';
 
 /** Options of a server. Names and meanings are asynq's Config (wire-protocol 5.1) unless said otherwise. */
 export interface ServerOptions extends GroupOptions {

@@ -1,20 +1,20 @@
 import type { Broker } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
-import type { Aggregator } from './aggregator.js';
-import { Canceller } from './canceller.js';
+import type { Aggregator } from './groups/aggregator.js';
+import { Canceller } from './loops/canceller.js';
 import type { Core } from './core.js';
-import type { Forwarder } from './forwarder.js';
-import { GroupWatch } from './group-watch.js';
-import type { Grouping } from './grouping.js';
-import { HealthCheck } from './health-check.js';
-import type { Heartbeater } from './heartbeater.js';
-import { Janitor } from './janitor.js';
+import type { Forwarder } from './loops/forwarder.js';
+import { GroupWatch } from './groups/group-watch.js';
+import type { Grouping } from './groups/grouping.js';
+import { HealthCheck } from './loops/health-check.js';
+import type { Heartbeater } from './loops/heartbeater.js';
+import { Janitor } from './loops/janitor.js';
 import { Loop, type LoopFacts } from './loop.js';
-import type { Mux } from './mux.js';
+import type { Mux } from './attempt/mux.js';
 import type { ResolvedServerOptions } from './options.js';
-import { Recoverer } from './recoverer.js';
-import { StoreCheck } from './store-check.js';
-import { Subscriber } from './subscriber.js';
+import { Recoverer } from './loops/recoverer.js';
+import { StoreCheck } from './loops/store-check.js';
+import { Subscriber } from './loops/subscriber.js';
 
 export interface ServerLoopsDeps {
   readonly broker: Broker;

@@ -5,17 +5,17 @@ import { jsonCodec } from '../task/codec.js';
 import { requirePayloadSize } from '../task/payload-size.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { ServerInfo } from '../wire/message.js';
-import type { ActiveTask } from './active-task.js';
-import { Aggregator } from './aggregator.js';
-import { Aggregators, type TaskAggregatorEntry } from './aggregators.js';
+import type { ActiveTask } from './attempt/active-task.js';
+import { Aggregator } from './groups/aggregator.js';
+import { Aggregators, type TaskAggregatorEntry } from './groups/aggregators.js';
 import { buildCore, type Core } from './core.js';
 import type { ServerFacts } from './facts.js';
 import { onSignal } from './drain-signal.js';
-import { Forwarder } from './forwarder.js';
-import type { TaskHandlerEntry } from './handler.js';
-import type { Grouping } from './grouping.js';
-import { Heartbeater } from './heartbeater.js';
-import { Mux } from './mux.js';
+import { Forwarder } from './loops/forwarder.js';
+import type { TaskHandlerEntry } from './attempt/handler.js';
+import type { Grouping } from './groups/grouping.js';
+import { Heartbeater } from './loops/heartbeater.js';
+import { Mux } from './attempt/mux.js';
 import {
   checkConcurrency,
   checkQueue,
@@ -23,9 +23,9 @@ import {
   type ResolvedServerOptions,
   type ServerOptions,
 } from './options.js';
-import type { QueueOptions } from './queue-options.js';
+import type { QueueOptions } from './fetching/queue-options.js';
 import { ServerLoops } from './server-loops.js';
-import { Waker } from './waker.js';
+import { Waker } from './fetching/waker.js';
 
 export type ServerStatus = 'new' | 'active' | 'stopped' | 'closed';
 

@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import { clearTimeout, setTimeout } from 'node:timers';
 import { TestingError } from '../errors.js';
-import type { ActiveTask } from '../server/active-task.js';
+import type { ActiveTask } from '../server/attempt/active-task.js';
 import type { Server } from '../server/server.js';
 import { stillRunning } from './testing.messages.js';
 

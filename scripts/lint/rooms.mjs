@@ -12,6 +12,9 @@ const entry = [
   'broker',
   'client',
   'server',
+  'server/attempt',
+  'server/fetching',
+  'server/groups',
   'scheduler',
   'inspector',
   'limits',
@@ -37,7 +40,21 @@ export const ROOMS = {
   'broker/redis': [...core, 'broker'],
   'broker/memory': [...core, 'broker'],
   client: [...core, 'events', 'tracing', 'broker'],
-  server: [...core, 'events', 'tracing', 'broker'],
+  // A server's rooms stand on each other: an attempt knows no queue, fetching no loop, and only the root knows them all.
+  'server/attempt': [...core, 'events', 'tracing', 'broker', 'server'],
+  'server/fetching': [...core, 'events', 'broker', 'server', 'server/attempt'],
+  'server/loops': [...core, 'events', 'broker', 'server', 'server/attempt', 'server/fetching'],
+  'server/groups': [...core, 'events', 'tracing', 'broker', 'server', 'server/fetching', 'server/loops'],
+  server: [
+    ...core,
+    'events',
+    'tracing',
+    'broker',
+    'server/attempt',
+    'server/fetching',
+    'server/loops',
+    'server/groups',
+  ],
   scheduler: [...core, 'cron', 'events', 'tracing', 'broker', 'client'],
   inspector: [...core, 'broker'],
   limits: [...core, 'broker'],
@@ -100,9 +117,11 @@ export const PACKAGES = [
  * The longest room name wins, so `broker/redis/x.ts` is in `broker/redis` and `broker/broker.ts` in `broker`.
  */
 export function roomOf(path) {
-  const parts = path.replace(/\.[cm]?[jt]s$/, '').split('/');
+  const parts = path.replace(/\.[cm]?[jt]sx?$/, '').split('/');
   if (parts.length === 1) return LEAVES.includes(parts[0]) ? 'leaf' : ROOMS[parts[0]] ? parts[0] : undefined;
-  const nested = parts.slice(0, 2).join('/');
-  if (parts.length > 2 && ROOMS[nested]) return nested;
-  return ROOMS[parts[0]] ? parts[0] : undefined;
+  for (let depth = parts.length - 1; depth > 0; depth--) {
+    const room = parts.slice(0, depth).join('/');
+    if (ROOMS[room]) return room;
+  }
+  return undefined;
 }

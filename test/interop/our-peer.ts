@@ -10,7 +10,7 @@ import { AsynqClient } from '../../lib/client/client.js';
 import { Preparer } from '../../lib/client/preparer.js';
 import { SystemClock } from '../../lib/clock.js';
 import { DuplicateTaskError, TaskIdConflictError } from '../../lib/errors.js';
-import type { TaskAggregatorEntry } from '../../lib/server/aggregators.js';
+import type { TaskAggregatorEntry } from '../../lib/server/groups/aggregators.js';
 import { Server } from '../../lib/server/server.js';
 import type { TaskContext } from '../../lib/task/context.js';
 import type { PeerEnqueue, PeerEvent, PeerServe } from '../support/peer.js';

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { RedisConnections } from '../../lib/broker/redis/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { SystemClock } from '../../lib/clock.js';
-import type { QueueOptions } from '../../lib/server/queue-options.js';
+import type { QueueOptions } from '../../lib/server/fetching/queue-options.js';
 import { Server } from '../../lib/server/server.js';
 import type { TaskLimits } from '../../lib/task/limits.js';
 import { request } from '../support/messages.js';

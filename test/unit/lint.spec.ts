@@ -68,7 +68,7 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
     ],
   },
   'lib/server/server.ts': {
-    allowed: ['../broker/broker.js', '../events/events.js', './loop.js'],
+    allowed: ['../broker/broker.js', '../events/events.js', './attempt/verdict.js', './loops/janitor.js'],
     forbidden: [
       '../broker/redis/redis-broker.js',
       '../broker/memory/memory-broker.js',
@@ -79,6 +79,22 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
       'rxjs',
       'ioredis',
     ],
+  },
+  'lib/server/attempt/verdict.ts': {
+    allowed: ['./active-task.js', '../../broker/broker.js', '../../tracing/tracing.js'],
+    forbidden: ['../fetching/lanes.js', '../loops/janitor.js', '../groups/aggregator.js', '../../client/client.js'],
+  },
+  'lib/server/fetching/processor.ts': {
+    allowed: ['../attempt/active-task.js', './lanes.js'],
+    forbidden: ['../loops/janitor.js', '../groups/aggregator.js', '../../tracing/tracing.js'],
+  },
+  'lib/server/loops/janitor.ts': {
+    allowed: ['../attempt/verdict.js', '../fetching/lanes.js', './forwarder.js'],
+    forbidden: ['../groups/aggregator.js', '../../client/client.js'],
+  },
+  'lib/server/groups/aggregator.ts': {
+    allowed: ['../fetching/lanes.js', '../loops/queue-passes.js'],
+    forbidden: ['../attempt/verdict.js', '../../client/client.js'],
   },
   'lib/tracing/tracing.ts': {
     allowed: ['../events/events.js', '../wire/message.js'],

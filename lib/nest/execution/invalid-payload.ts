@@ -1,6 +1,6 @@
 import type { ExternalContextCreator } from '@nestjs/core';
 import { InvalidPayloadError, SkipRetry } from '../../errors.js';
-import { hasCode } from '../../server/error-text.js';
+import { hasCode } from '../../server/attempt/error-text.js';
 
 /** What becomes of a task whose payload does not fit its handler. */
 export type InvalidPayloadPolicy = 'archive' | 'retry';

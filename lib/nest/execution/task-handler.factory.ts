@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { ApplicationConfig, ContextIdFactory, ExternalContextCreator, type ContextId } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
 import type { AsynqEvents } from '../../events/events.js';
-import type { TaskHandlerEntry } from '../../server/handler.js';
+import type { TaskHandlerEntry } from '../../server/attempt/handler.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import type { TaskContext } from '../../task/context.js';
 import { ASYNQ_CONTEXT_TYPE, TASK_PARAMS_METADATA } from '../nest.constants.js';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { EnqueueRequest } from '../../../lib/broker/broker.js';
 import { ManualClock } from '../../../lib/clock.js';
-import type { TaskAggregatorEntry } from '../../../lib/server/aggregators.js';
+import type { TaskAggregatorEntry } from '../../../lib/server/groups/aggregators.js';
 import type { ServerOptions } from '../../../lib/server/options.js';
 import { request } from '../../support/messages.js';
 import { closeRigs, manualClock, openRig, type Rig, startRig, turn } from '../../support/server-rig.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { allot, type Share } from '../../../lib/server/allot.js';
+import { allot, type Share } from '../../../lib/server/fetching/allot.js';
 
 /** A small repeatable generator, so that a failure is the same every time. */
 function generator(seed: number): () => number {

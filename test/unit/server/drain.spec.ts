@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { StoreFacts } from '../../../lib/broker/operations.js';
 import { InvalidOptionError } from '../../../lib/errors.js';
 import { AsynqEvents } from '../../../lib/events/events.js';
-import { StoreCheck } from '../../../lib/server/store-check.js';
+import { StoreCheck } from '../../../lib/server/loops/store-check.js';
 import { closeRigs, gate, manualClock, openRig, startRig, turn } from '../../support/server-rig.js';
 
 afterEach(closeRigs);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RevokeTask, SkipRetry } from '../../../lib/errors.js';
-import { errorText, hasCode } from '../../../lib/server/error-text.js';
+import { errorText, hasCode } from '../../../lib/server/attempt/error-text.js';
 
 describe('errorText', () => {
   const hostile = {

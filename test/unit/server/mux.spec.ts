@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InvalidHandlerError } from '../../../lib/errors.js';
-import { Mux } from '../../../lib/server/mux.js';
+import { Mux } from '../../../lib/server/attempt/mux.js';
 
 const entry = (pattern: string) => ({ pattern, handle: () => undefined });
 

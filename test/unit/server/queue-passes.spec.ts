@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { QueuePasses } from '../../../lib/server/queue-passes.js';
+import { QueuePasses } from '../../../lib/server/loops/queue-passes.js';
 import { manualClock, turn } from '../../support/server-rig.js';
 
 describe('QueuePasses', () => {

@@ -1,0 +1,131 @@
+import { floorSeconds } from '../../clock.js';
+import type { ConsumerBroker, Lease, Settlement } from '../../broker/broker.js';
+import { AsynqError, LeaseExpiredError } from '../../errors.js';
+import type { TaskOutcomeKind } from '../../events/events.js';
+import type { TaskContext } from '../../task/context.js';
+import type { Processing } from '../../tracing/tracing.js';
+import type { TaskMessage } from '../../wire/message.js';
+
+/** asynq's fallback for a message with neither timeout nor deadline (section 5.4), in seconds. */
+const DEFAULT_TIMEOUT = 30 * 60;
+
+/** The latest time a Date can hold, in milliseconds. */
+const LATEST = 8.64e15;
+
+const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze(Object.create(null));
+
+/** How an attempt ended: what to store, and what to tell. */
+export interface Verdict {
+  readonly outcome: TaskOutcomeKind;
+  readonly settlement: Settlement;
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
+/**
+ * One attempt of one task, from dequeue to settlement. It is also the TaskContext the handler sees, so that a task costs one
+ * object; the abort signal is made only when somebody asks for it.
+ */
+export class ActiveTask implements TaskContext {
+  /** Milliseconds since the epoch. */
+  readonly deadlineAt: number;
+  /** The end of the handler, in milliseconds since the epoch. */
+  endedAt = 0;
+  /** Set once, by whatever ends the attempt first. */
+  verdict: Verdict | undefined;
+  /** The handler has returned or thrown: the slot is free. */
+  handlerSettled = false;
+  /** The lease is another's; nothing is written about this attempt any more. */
+  lost = false;
+  /** Its part in a trace, while somebody makes one. */
+  processing: Processing | undefined;
+  private controller: AbortController | undefined;
+  private abortReason: AsynqError | undefined;
+
+  constructor(
+    private readonly broker: ConsumerBroker,
+    private readonly encodeResult: (result: unknown) => Buffer | undefined,
+    readonly lease: Lease,
+    readonly message: TaskMessage,
+    readonly startedAt: number,
+    readonly waited?: number,
+  ) {
+    this.deadlineAt = Math.min(deadlineOf(message, startedAt), LATEST);
+  }
+
+  get id(): string {
+    return this.message.id;
+  }
+  get type(): string {
+    return this.message.type;
+  }
+  get queue(): string {
+    return this.lease.queue;
+  }
+  get headers(): Readonly<Record<string, string>> {
+    return this.message.headers ?? NO_HEADERS;
+  }
+  get payload(): Buffer {
+    return this.message.payload;
+  }
+  get retried(): number {
+    return this.message.retried;
+  }
+  get maxRetry(): number {
+    return this.message.maxRetry;
+  }
+  get deadline(): Date {
+    return new Date(this.deadlineAt);
+  }
+
+  get signal(): AbortSignal {
+    if (!this.controller) {
+      this.controller = new AbortController();
+      if (this.abortReason) this.controller.abort(this.abortReason);
+    }
+    return this.controller.signal;
+  }
+
+  /** Whether the handler asked for its signal, and so may wait for it. */
+  get signalTaken(): boolean {
+    return this.controller !== undefined;
+  }
+
+  /** Why the handler was told to stop, if it was. */
+  get aborted(): AsynqError | undefined {
+    return this.abortReason;
+  }
+
+  /** Tells the handler to stop; the first reason stands. */
+  abort(reason: AsynqError): void {
+    if (this.abortReason) return;
+    this.abortReason = reason;
+    this.controller?.abort(reason);
+  }
+
+  async writeResult(result: unknown): Promise<void> {
+    this.requireRunning();
+    const bytes = this.encodeResult(result) ?? Buffer.alloc(0);
+    if (!(await this.broker.writeResult(this.lease, bytes))) throw failedToWrite(new LeaseExpiredError());
+  }
+
+  /** What logs and JSON show of the context; the payload may be secret. */
+  toJSON(): object {
+    const { id, type, queue, retried, maxRetry } = this;
+    return { id, type, queue, retried, maxRetry };
+  }
+
+  private requireRunning(): void {
+    if (this.abortReason) throw failedToWrite(this.abortReason);
+    if (this.handlerSettled) throw failedToWrite(new Error('the handler has returned'));
+  }
+}
+
+const failedToWrite = (cause: Error): Error => new Error(`failed to write task result: ${cause.message}`, { cause });
+
+function deadlineOf(message: TaskMessage, startedAt: number): number {
+  const { timeout, deadline } = message;
+  if (timeout > 0 && deadline > 0) return Math.min(floorSeconds(startedAt) + timeout, deadline) * 1000;
+  if (deadline > 0) return deadline * 1000;
+  return startedAt + (timeout > 0 ? timeout : DEFAULT_TIMEOUT) * 1000;
+}

@@ -1,0 +1,57 @@
+import type { LimitingBroker } from '../../broker/limiting.js';
+import type { Clock } from '../../clock.js';
+import { InvalidHandlerError } from '../../errors.js';
+import { resolveLimits, type ResolvedLimits } from '../../task/limits.js';
+import { allDone } from '../all-done.js';
+import type { TaskHandlerEntry } from './handler.js';
+import { Limiter, type LimiterDeps } from './limiter.js';
+
+/** Milliseconds between two looks for tasks that wait and nobody here knows of. */
+const EVERY = 2_000;
+
+/** The limiters of a server: one per scope. */
+export class Limiters {
+  private readonly byScope = new Map<string, Limiter>();
+  private readonly byEntry = new Map<TaskHandlerEntry, Limiter>();
+
+  /** @throws InvalidHandlerError for wrong limits, or handlers that share a scope and differ in their limits */
+  constructor(entries: Iterable<TaskHandlerEntry>, deps: LimiterDeps & { broker: LimitingBroker; clock: Clock }) {
+    for (const entry of entries) {
+      if (!entry.limits) continue;
+      const scope = entry.limits.limitScope ?? entry.pattern;
+      const limits = resolveLimits(entry.limits, `handler "${entry.pattern}"`, InvalidHandlerError);
+      let limiter = this.byScope.get(scope);
+      if (!limiter) this.byScope.set(scope, (limiter = new Limiter(scope, limits, deps)));
+      else requireEqual(limiter.limits, limits, scope, entry.pattern);
+      this.byEntry.set(entry, limiter);
+    }
+  }
+
+  get size(): number {
+    return this.byScope.size;
+  }
+
+  /** The limiter a task of this handler has to pass. */
+  of(entry: TaskHandlerEntry): Limiter | undefined {
+    return this.byEntry.get(entry);
+  }
+
+  async runOnce(): Promise<number> {
+    await allDone([...this.byScope.values()].map((limiter) => limiter.runOnce()));
+    return EVERY;
+  }
+
+  close(): void {
+    for (const limiter of this.byScope.values()) limiter.close();
+  }
+}
+
+function requireEqual(known: ResolvedLimits, given: ResolvedLimits, scope: string, pattern: string): void {
+  const names = ['concurrency', 'globalConcurrency', 'rate', 'window'] as const;
+  const other = names.find((name) => known[name] !== given[name]);
+  if (!other) return;
+  throw new InvalidHandlerError(
+    `handler "${pattern}" limits scope "${scope}" otherwise than another handler does (${other} ${given[other]}, not ${known[other]}); ` +
+      'give all handlers of a scope the same limits, or each a limitScope of its own',
+  );
+}

@@ -1,0 +1,42 @@
+import type { QueueLimits } from '../../broker/broker.js';
+import { InvalidOptionError } from '../../errors.js';
+import { resolveLimits, type Limits } from '../../task/limits.js';
+import { rejectUnknownKeys, requireInteger, requireObject } from '../../validation.js';
+
+/**
+ * One queue of a server. `globalConcurrency` counts what is active in Redis: what runs on Go servers, too, though they do not keep to
+ * it, and what a server that died had, until it is recovered. For `rateLimit` Go servers neither count nor keep to it.
+ */
+export interface QueueOptions extends Limits {
+  /** Its share, as in asynq. Default 1. */
+  priority?: number;
+}
+
+/** With every default applied. */
+export interface ResolvedQueueOptions {
+  readonly priority: number;
+  readonly concurrency: number;
+  readonly limits: QueueLimits | undefined;
+}
+
+const KNOWN: readonly (keyof QueueOptions)[] = ['priority', 'concurrency', 'globalConcurrency', 'rateLimit'];
+const LARGEST_PRIORITY = 2 ** 31 - 1;
+/** @param given a priority, or options. @throws InvalidOptionError */
+export function resolveQueue(queue: string, given: unknown): ResolvedQueueOptions {
+  if (typeof given === 'number') {
+    return { priority: checkPriority(queue, given), concurrency: Infinity, limits: undefined };
+  }
+  const name = `queue "${queue}"`;
+  const options = requireObject(given, `${name} (a priority, or options)`, InvalidOptionError) as QueueOptions;
+  rejectUnknownKeys(options, KNOWN, `option of ${name}`, InvalidOptionError);
+  const { priority = 1 } = options;
+  const { concurrency, globalConcurrency, rate, window } = resolveLimits(options, name, InvalidOptionError);
+  return {
+    priority: checkPriority(queue, priority),
+    concurrency,
+    limits: globalConcurrency === 0 && rate === 0 ? undefined : { active: globalConcurrency, rate, window },
+  };
+}
+
+export const checkPriority = (queue: string, value: unknown): number =>
+  requireInteger(value, `priority of queue "${queue}"`, InvalidOptionError, { least: 1, most: LARGEST_PRIORITY });

@@ -1,0 +1,135 @@
+import type { AggregationSet, ClaimedSet, DamagedMember, FinishStatus } from '../../broker/aggregation.js';
+import type { EnqueueRequest } from '../../broker/broker.js';
+import type { ClockTimer } from '../../clock.js';
+import {
+  AggregationSetLostError,
+  DeadlineExceededError,
+  DuplicateTaskError,
+  type RefusedTask,
+  TaskIdConflictError,
+} from '../../errors.js';
+import type { TaskRef } from '../../events/events.js';
+import { toTaskInfo } from '../../task/info.js';
+import type { TaskMessage } from '../../wire/message.js';
+import type { GroupedTask, TaskAggregatorEntry } from './aggregators.js';
+import type { Grouping } from './grouping.js';
+
+/**
+ * Makes one task of one claimed set. When the function fails, the new task is refused or the set's time passes, nothing is
+ * written: the set goes back to its group at its deadline, by whoever reclaims.
+ */
+export class Aggregation {
+  constructor(private readonly grouping: Grouping) {}
+
+  /** Never rejects: it says what happened by an event. */
+  async run(set: ClaimedSet): Promise<void> {
+    const { queue, group } = set;
+    let tasks: readonly TaskMessage[] = [];
+    try {
+      const read = await this.grouping.broker.readSet(set);
+      tasks = read.tasks;
+      const task = await this.finish(read, this.grouping.aggregators.find(group)!);
+      if (task) this.grouping.events.emit('groupAggregated', { queue, group, size: task.size, task: task.made });
+    } catch (error) {
+      this.grouping.events.emit('aggregationFailed', {
+        queue,
+        group,
+        size: tasks.length,
+        types: [...new Set(tasks.map(({ type }) => type))],
+        error,
+        retryAt: new Date(set.deadline * 1000),
+      });
+    }
+  }
+
+  private async finish(
+    set: AggregationSet,
+    entry: TaskAggregatorEntry,
+  ): Promise<{ size: number; made: TaskRef } | undefined> {
+    const { broker } = this.grouping;
+    const tasks = await this.decode(set, entry);
+    if (tasks.length === 0) {
+      await broker.finishSet(set, undefined);
+      return undefined;
+    }
+    const processing = this.grouping.tracing?.aggregate(set.queue, set.group, set.tasks);
+    const make = (): Promise<TaskRef> => this.make(set, () => entry.aggregate(set.queue, set.group, tasks));
+    if (!processing) return { size: tasks.length, made: await make() };
+    try {
+      const made = await processing.run(make);
+      processing.end('done');
+      return { size: tasks.length, made };
+    } catch (error) {
+      processing.end('retry', error);
+      throw error;
+    }
+  }
+
+  /** Has the function make the task, and creates it in place of the set. */
+  private async make(set: AggregationSet, aggregate: () => Promise<EnqueueRequest>): Promise<TaskRef> {
+    const request = await this.withinDeadline(set, aggregate);
+    const sending = this.grouping.tracing?.send(request.message);
+    const message = sending ? sending.carry(request.message) : request.message;
+    try {
+      const status = await this.grouping.broker.finishSet(set, { ...request, message });
+      if (status !== 'finished') throw failureOf(status, message);
+      sending?.end();
+    } catch (error) {
+      sending?.end(error);
+      throw error;
+    }
+    this.tellEnqueued({ ...request, message });
+    const { id, type, queue } = message;
+    return { id, type, queue };
+  }
+
+  private tellEnqueued({ message, processAt }: EnqueueRequest): void {
+    const { events, clock } = this.grouping;
+    if (!events.wants('taskEnqueued')) return;
+    const joins = processAt === undefined && message.groupKey !== '';
+    const state = processAt !== undefined ? 'scheduled' : joins ? 'aggregating' : 'pending';
+    const nextProcessAt = joins ? undefined : processAt === undefined ? clock.now() : processAt * 1000;
+    events.emit('taskEnqueued', { task: toTaskInfo(message, { state, nextProcessAt }) });
+  }
+
+  /** What cannot be read is archived, so that it holds up nothing. */
+  private async decode(set: AggregationSet, entry: TaskAggregatorEntry): Promise<GroupedTask[]> {
+    const { broker, events } = this.grouping;
+    const damaged: (DamagedMember & { readonly type?: string })[] = [...set.damaged];
+    const tasks: GroupedTask[] = [];
+    for (const message of set.tasks) {
+      try {
+        tasks.push(entry.read(message));
+      } catch (error) {
+        damaged.push({ id: message.id, type: message.type, error: error as Error });
+      }
+    }
+    if (damaged.length === 0) return tasks;
+    const archived = await broker.setAside(
+      set,
+      damaged.map(({ id }) => id),
+    );
+    if (archived < damaged.length) throw new AggregationSetLostError();
+    for (const { id, type, error } of damaged)
+      events.emit('taskDamaged', { task: { id, type, queue: set.queue }, error });
+    return tasks;
+  }
+
+  /** After the deadline the result could not be stored: nobody waits for it then. */
+  private async withinDeadline<T>({ deadline }: ClaimedSet, work: () => Promise<T>): Promise<T> {
+    const { clock } = this.grouping;
+    const left = deadline * 1000 - clock.now();
+    if (left <= 0) throw new DeadlineExceededError();
+    const working = work();
+    let timer: ClockTimer | undefined;
+    const passed = new Promise<never>((_, reject) => {
+      timer = clock.after(left, () => reject(new DeadlineExceededError()));
+    });
+    return Promise.race([working, passed]).finally(() => timer?.cancel());
+  }
+}
+
+function failureOf(status: Exclude<FinishStatus, 'finished'>, task: RefusedTask): Error {
+  if (status === 'duplicate') return new DuplicateTaskError(task);
+  return status === 'conflict' ? new TaskIdConflictError(task) : new AggregationSetLostError();
+}

@@ -1,0 +1,18 @@
+import type { AggregationBroker } from '../../broker/aggregation.js';
+import type { Clock } from '../../clock.js';
+import type { AsynqEvents } from '../../events/events.js';
+import type { Tracing } from '../../tracing/tracing.js';
+import type { Aggregators } from './aggregators.js';
+import type { ResolvedGroupOptions } from './group-options.js';
+import type { Lanes } from '../fetching/lanes.js';
+
+/** What everything about the groups of a server works with. */
+export interface Grouping {
+  readonly broker: AggregationBroker;
+  readonly clock: Clock;
+  readonly events: AsynqEvents;
+  readonly tracing: Tracing | undefined;
+  readonly lanes: Lanes;
+  readonly aggregators: Aggregators;
+  readonly groups: ResolvedGroupOptions;
+}

@@ -1,0 +1,33 @@
+import type { MonitoringBroker } from '../../broker/broker.js';
+import { watchRejection, type AsynqEvents } from '../../events/events.js';
+
+/** Told at each check: `undefined` when Redis answered, else why not (asynq's HealthCheckFunc). */
+export type HealthCheckHook = (error: Error | undefined) => void;
+
+export interface HealthCheckOptions {
+  readonly broker: MonitoringBroker;
+  readonly events: AsynqEvents;
+  readonly hook: HealthCheckHook;
+  /** Milliseconds between two checks. */
+  readonly interval: number;
+}
+
+/** Pings Redis and tells the user's hook. */
+export class HealthCheck {
+  constructor(private readonly options: HealthCheckOptions) {}
+
+  async runOnce(): Promise<number> {
+    const { broker, events, hook, interval } = this.options;
+    const failure = await broker.ping().then(
+      () => undefined,
+      (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+    );
+    const report = (error: unknown): void => events.emit('hookFailed', { hook: 'healthCheck', error });
+    try {
+      watchRejection(hook(failure), report);
+    } catch (error) {
+      report(error);
+    }
+    return interval;
+  }
+}

@@ -1,0 +1,73 @@
+import { hostname } from 'node:os';
+import { randomUUID } from 'node:crypto';
+import type { MonitoringBroker } from '../../broker/broker.js';
+import type { Clock } from '../../clock.js';
+import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
+import type { Lanes } from '../fetching/lanes.js';
+
+/** Milliseconds between two beats, and the seconds readers wait before they take the server for gone. */
+const EVERY = 5_000;
+const TTL_SECONDS = 10;
+
+export interface HeartbeaterOptions {
+  readonly broker: MonitoringBroker;
+  readonly clock: Clock;
+  readonly lanes: Lanes;
+  readonly strictPriority: boolean;
+  readonly concurrency: () => number;
+  readonly status: () => ServerInfo['status'];
+}
+
+/** Publishes this server and what it runs, so that `asynq server ls` and asynqmon show it. */
+export class Heartbeater {
+  readonly serverId = randomUUID();
+  private readonly host = hostname() || 'unknown-host';
+  private readonly startTime: number;
+
+  constructor(private readonly options: HeartbeaterOptions) {
+    this.startTime = options.clock.now();
+  }
+
+  async runOnce(): Promise<number> {
+    const workers = this.workers();
+    await this.options.broker.writeServerState(this.info(workers.length), workers, TTL_SECONDS);
+    return EVERY;
+  }
+
+  async clear(): Promise<void> {
+    await this.options.broker.clearServerState(this.info(0));
+  }
+
+  private info(activeWorkerCount: number): ServerInfo {
+    return {
+      host: this.host,
+      pid: process.pid,
+      serverId: this.serverId,
+      concurrency: this.options.concurrency(),
+      queues: this.options.lanes.priorities(),
+      strictPriority: this.options.strictPriority,
+      status: this.options.status(),
+      startTime: this.startTime,
+      activeWorkerCount,
+    };
+  }
+
+  private workers(): WorkerInfo[] {
+    const workers: WorkerInfo[] = [];
+    for (const task of this.options.lanes.held()) {
+      if (task.handlerSettled) continue;
+      workers.push({
+        host: this.host,
+        pid: process.pid,
+        serverId: this.serverId,
+        taskId: task.id,
+        taskType: task.type,
+        taskPayload: task.payload,
+        queue: task.queue,
+        startTime: task.startedAt,
+        deadline: task.deadlineAt,
+      });
+    }
+    return workers;
+  }
+}

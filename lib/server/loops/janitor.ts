@@ -1,0 +1,50 @@
+import type { AggregationBroker } from '../../broker/aggregation.js';
+import type { MaintenanceBroker } from '../../broker/broker.js';
+import type { Clock } from '../../clock.js';
+import type { AsynqEvents } from '../../events/events.js';
+import { allDone } from '../all-done.js';
+import type { Lanes } from '../fetching/lanes.js';
+
+/** Milliseconds between two searches for groups that are not listed: each looks at every key of the Redis. */
+const REPAIR_EVERY = 600_000;
+
+export interface JanitorOptions {
+  readonly broker: MaintenanceBroker & AggregationBroker;
+  readonly clock: Clock;
+  readonly events: AsynqEvents;
+  readonly lanes: Lanes;
+  /** Milliseconds between two passes. */
+  readonly interval: number;
+  /** Tasks deleted in one step. */
+  readonly batchSize: number;
+  /** Whether groups are aggregated here; else unlisted ones hurt nobody. */
+  readonly repairGroups: boolean;
+}
+
+/** Deletes completed tasks whose retention is over, and archived ones that are too old or too many, in small steps; lists stranded groups. */
+export class Janitor {
+  private readonly repairedAt = new Map<string, number>();
+
+  constructor(private readonly options: JanitorOptions) {}
+
+  async runOnce(): Promise<number> {
+    await allDone(this.options.lanes.queues().map((queue) => this.clean(queue)));
+    return this.options.interval;
+  }
+
+  private async clean(queue: string): Promise<void> {
+    const { broker, batchSize } = this.options;
+    while ((await broker.deleteExpiredCompleted(queue, batchSize)) >= batchSize);
+    while ((await broker.trimArchived(queue, batchSize)) >= batchSize);
+    await this.repairGroups(queue);
+  }
+
+  private async repairGroups(queue: string): Promise<void> {
+    const { broker, clock, events, repairGroups } = this.options;
+    const due = (this.repairedAt.get(queue) ?? -Infinity) + REPAIR_EVERY;
+    if (!repairGroups || clock.now() < due) return;
+    this.repairedAt.set(queue, clock.now());
+    const { listed, removed } = await broker.repairGroups(queue);
+    if (listed + removed > 0) events.emit('groupsRepaired', { queue, listed, removed });
+  }
+}

@@ -1,0 +1,115 @@
+import type { AggregationBroker } from '../../broker/aggregation.js';
+import {
+  RECOVERY_GRACE_SECONDS,
+  type Broker,
+  type ConsumerBroker,
+  type LeasedTask,
+  type MaintenanceBroker,
+  type Settlement,
+} from '../../broker/broker.js';
+import { floorSeconds, type Clock } from '../../clock.js';
+import { LeaseExpiredError } from '../../errors.js';
+import type { AsynqEvents } from '../../events/events.js';
+import { allDone } from '../all-done.js';
+import { ActiveTask } from '../attempt/active-task.js';
+import type { Lanes } from '../fetching/lanes.js';
+import type { Mux } from '../attempt/mux.js';
+import type { Verdicts } from '../attempt/verdict.js';
+
+/** Milliseconds between two passes; asynq looks once a minute. */
+const EVERY = 5_000;
+/** Tasks taken over in one step. */
+const BATCH = 100;
+/** Passes between two searches for active tasks without a lease. */
+const REPAIR_EVERY = 12;
+
+export interface RecovererOptions {
+  readonly broker: ConsumerBroker & MaintenanceBroker & AggregationBroker & Pick<Broker, 'clock'>;
+  readonly clock: Clock;
+  readonly events: AsynqEvents;
+  readonly lanes: Lanes;
+  readonly mux: Mux;
+  readonly verdicts: Verdicts;
+}
+
+/**
+ * Takes over tasks whose server went away: those whose lease ended more than the grace ago are retried or archived, each fenced
+ * by the old lease, so that of many recoverers exactly one succeeds. Damaged messages are archived as they are. Likewise grouped
+ * tasks whose aggregation did not end in time go back to their groups.
+ */
+export class Recoverer {
+  private passes = 0;
+
+  constructor(private readonly options: RecovererOptions) {}
+
+  async runOnce(): Promise<number> {
+    const repair = this.passes++ % REPAIR_EVERY === 0;
+    const queues = this.options.lanes.queues();
+    await allDone(queues.map((queue) => this.recover(queue, repair)));
+    return EVERY * (0.75 + Math.random() / 2);
+  }
+
+  private async recover(queue: string, repair: boolean): Promise<void> {
+    const { broker, events, clock } = this.options;
+    const cutoff = floorSeconds(clock.now()) - RECOVERY_GRACE_SECONDS;
+    for (;;) {
+      const expired = await broker.listExpiredLeases(queue, cutoff, BATCH);
+      if (expired.ghosts > 0) events.emit('queueRepaired', { queue, ghosts: expired.ghosts, leases: 0 });
+      const settle = this.notHeld(queue, [
+        ...expired.tasks.map((task) => this.verdict(task)),
+        ...expired.damaged.map(({ lease }): Settlement => ({ kind: 'archive', lease, message: undefined })),
+      ]);
+      if (settle.length === 0) break;
+      const { settled } = await broker.exchange(queue, { settle, take: 0 });
+      const done = settle.filter((_, index) => settled[index] === 'settled');
+      this.report(queue, done, expired);
+      if (done.length === 0 || settle.length + expired.ghosts < BATCH) break;
+    }
+    const tasks = await broker.reclaimStaleSets(queue);
+    if (tasks > 0) events.emit('groupsReclaimed', { queue, tasks });
+    const leases = repair ? await broker.repairActive(queue) : 0;
+    if (leases > 0) events.emit('queueRepaired', { queue, ghosts: 0, leases });
+  }
+
+  /**
+   * Without what runs here: after a pause of the process (a busy event loop, a suspended machine) or a jump of the clock the
+   * leases look ended until the lease keeper, which is next, has extended them.
+   */
+  private notHeld(queue: string, settlements: readonly Settlement[]): Settlement[] {
+    const held = new Set(Array.from(this.options.lanes.get(queue)?.held ?? [], ({ id }) => id));
+    return settlements.filter(({ lease }) => !held.has(lease.id));
+  }
+
+  private verdict({ lease, message }: LeasedTask): Settlement {
+    const task = new ActiveTask(this.options.broker, () => undefined, lease, message, this.options.clock.now());
+    return this.options.verdicts.leaseExpired(task, this.options.mux.find(message.type)).settlement;
+  }
+
+  private report(queue: string, settled: readonly Settlement[], { tasks, damaged }: ExpiredTasks): void {
+    const { events } = this.options;
+    const own = new Map(settled.map((settlement) => [settlement.lease, settlement]));
+    for (const { lease, error } of damaged) {
+      if (own.has(lease)) events.emit('taskDamaged', { task: { id: lease.id, queue }, error });
+    }
+    if (events.wants('taskRecovered')) {
+      for (const task of tasks) this.reportOne(task, own.get(task.lease));
+    }
+    const retried = settled.filter(({ kind }) => kind === 'retry').length;
+    if (settled.length > 0) events.emit('tasksRecovered', { queue, retried, archived: settled.length - retried });
+  }
+
+  private reportOne({ lease, message }: LeasedTask, settlement: Settlement | undefined): void {
+    if (!settlement) return;
+    const { type, retried, maxRetry } = message;
+    this.options.events.emit('taskRecovered', {
+      outcome: settlement.kind === 'retry' ? 'retry' : 'archived',
+      task: { id: lease.id, type, queue: lease.queue },
+      retried,
+      maxRetry,
+      error: new LeaseExpiredError(),
+      retryAt: settlement.kind === 'retry' ? new Date(settlement.retryAt * 1000) : undefined,
+    });
+  }
+}
+
+type ExpiredTasks = Pick<Awaited<ReturnType<MaintenanceBroker['listExpiredLeases']>>, 'tasks' | 'damaged'>;
