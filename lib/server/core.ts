@@ -2,9 +2,9 @@ import type { Broker } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { ActiveTask } from './attempt/active-task.js';
-import { Intake } from './fetching/intake.js';
-import type { Lane } from './fetching/lane.js';
-import { Lanes } from './fetching/lanes.js';
+import { Dispatcher } from './fetching/dispatcher.js';
+import type { QueueState } from './fetching/queue-state.js';
+import { QueueRegistry } from './fetching/queue-registry.js';
 import { LeaseKeeper } from './loops/lease-keeper.js';
 import type { Limiter } from './attempt/limiter.js';
 import { Limiters } from './attempt/limiters.js';
@@ -27,7 +27,7 @@ export interface CoreDeps {
 
 /** What the core tells the loops around it. */
 export interface CoreListener {
-  onAnswer(lane: Lane, asked: number, got: number): void;
+  onAnswer(queue: QueueState, asked: number, got: number): void;
   onRound(): void;
   /** A queue did not answer; the syncer has taken it over and must run. */
   onFailure(): void;
@@ -35,10 +35,10 @@ export interface CoreListener {
 }
 
 export interface Core {
-  readonly lanes: Lanes;
+  readonly queues: QueueRegistry;
   readonly runner: Runner;
   readonly verdicts: Verdicts;
-  readonly intake: Intake;
+  readonly dispatcher: Dispatcher;
   readonly processor: Processor;
   readonly leases: LeaseKeeper;
   readonly limiters: Limiters;
@@ -49,7 +49,7 @@ export interface Core {
 export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
   const { broker, mux, options, events, tracing, encodeResult } = deps;
   const { clock } = broker;
-  const lanes = new Lanes(options.queues);
+  const queues = new QueueRegistry(options.queues);
   const verdicts = new Verdicts({ ...options, clock, events, encodeResult });
   const runner: Runner = new Runner({
     clock,
@@ -57,12 +57,12 @@ export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
     tracing,
     mux,
     verdicts,
-    held: () => lanes.held(),
+    held: () => queues.held(),
     limiterOf: (entry) => limiters.of(entry),
     onVerdict: (task) => processor.finished(task),
     onSlotFree: (task) => {
       if (limiters.size > 0) limiterOf(task)?.left(task);
-      lanes.get(task.queue)?.lingering.delete(task);
+      queues.get(task.queue)?.lingering.delete(task);
       processor.pump();
     },
   });
@@ -70,10 +70,10 @@ export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
   const limiters: Limiters = new Limiters(broker.manual ? [] : mux.entries(), {
     broker,
     clock,
-    queues: () => lanes.queues(),
-    letIn: (task) => runner.letIn(task),
-    turnAway: (task, line) => runner.turnAway(task, line),
-    onWoken: (queue) => processor.lookInto(queue),
+    queues: () => queues.names(),
+    admit: (task) => runner.admit(task),
+    defer: (task, line) => runner.defer(task, line),
+    onWoken: (queue) => processor.pollQueue(queue),
     onError: (error) => listener.onLimiterError(error),
   });
   const limiterOf = (task: ActiveTask): Limiter | undefined => {
@@ -81,35 +81,35 @@ export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
     return entry && limiters.of(entry);
   };
   const onWaiting = (task: ActiveTask): void => limiterOf(task)?.queued(task.queue);
-  const intake = new Intake({ broker, clock, events, lanes, runner, verdicts, encodeResult, onWaiting });
+  const dispatcher = new Dispatcher({ broker, clock, events, queues, runner, verdicts, encodeResult, onWaiting });
   const processor: Processor = new Processor({
     broker,
     clock,
     events,
-    lanes,
+    queues,
     runner,
-    intake,
+    dispatcher,
     strictPriority: options.strictPriority,
     concurrency: options.concurrency,
-    onAnswer: (lane, asked, got) => listener.onAnswer(lane, asked, got),
+    onAnswer: (queue, asked, got) => listener.onAnswer(queue, asked, got),
     onRound: () => listener.onRound(),
-    onFailure: (lane, error) => {
-      if (syncer.failed(lane, error)) listener.onFailure();
+    onFailure: (queue, error) => {
+      if (syncer.failed(queue, error)) listener.onFailure();
     },
   });
   const leases = new LeaseKeeper({
     broker,
     clock,
-    lanes,
-    onLost: (task) => intake.lost(task),
+    queues,
+    onLost: (task) => dispatcher.lost(task),
     onExpired: (task) => runner.fail(task, new LeaseExpiredError()),
   });
   const syncer: Syncer = new Syncer({
     events,
-    lanes,
-    extendLeases: (lane) => leases.extend(lane, true),
-    settle: (lane) => processor.probe(lane),
+    queues,
+    extendLeases: (queue) => leases.extend(queue, true),
+    settle: (queue) => processor.probe(queue),
     onReachable: () => processor.pump(),
   });
-  return { lanes, runner, verdicts, intake, processor, leases, limiters, syncer };
+  return { queues, runner, verdicts, dispatcher, processor, leases, limiters, syncer };
 }

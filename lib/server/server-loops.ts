@@ -51,19 +51,19 @@ export class ServerLoops {
   constructor(private readonly deps: ServerLoopsDeps) {
     const { broker, mux, events, options, core, heartbeater, forwarder, grouping } = deps;
     const { clock } = broker;
-    const { lanes, runner, verdicts } = core;
+    const { queues, runner, verdicts } = core;
     const { aggregators } = grouping;
-    const canceller = new Canceller({ broker, lanes, cancel: (task, reason) => runner.fail(task, reason) });
+    const canceller = new Canceller({ broker, queues, cancel: (task, reason) => runner.fail(task, reason) });
     this.subscriber = new Subscriber(broker, (id) => {
       if (canceller.hear(id)) this.cancellation.trigger();
     });
-    const recoverer = new Recoverer({ broker, clock, events, lanes, mux, verdicts });
+    const recoverer = new Recoverer({ broker, clock, events, queues, mux, verdicts });
     const { janitorInterval: interval, janitorBatchSize: batchSize } = options;
     const janitor = new Janitor({
       broker,
       clock,
       events,
-      lanes,
+      queues,
       interval,
       batchSize,
       repairGroups: aggregators.size > 0,

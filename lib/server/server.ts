@@ -101,8 +101,8 @@ export class Server {
 
   /** How it stands, for metrics and health checks. */
   facts(): ServerFacts {
-    const { processor, lanes } = this.core;
-    const inFlight = new Map([...lanes.all()].map(({ queue, held, lingering }) => [queue, held.size + lingering.size]));
+    const { processor, queues } = this.core;
+    const inFlight = new Map([...queues.all()].map(({ name, held, lingering }) => [name, held.size + lingering.size]));
     const { state: status, active, waker, loops } = this;
     const { concurrency, free } = processor;
     return { status, concurrency, free, active, inFlight, wakeups: waker.wakeups, loops: loops.facts() };
@@ -134,7 +134,7 @@ export class Server {
     this.startFetching();
     this.events.emit('serverStarted', {
       concurrency: this.core.processor.concurrency,
-      queues: this.core.lanes.priorities(),
+      queues: this.core.queues.priorities(),
     });
   }
 
@@ -187,15 +187,15 @@ export class Server {
 
   /** Serves one more queue, or changes the options of one. @throws InvalidOptionError */
   addQueue(name: string, options: number | QueueOptions = 1): void {
-    this.core.lanes.add(name, checkQueue(name, options));
+    this.core.queues.add(name, checkQueue(name, options));
     this.loops.queuesChanged();
-    this.core.processor.lookEverywhere();
+    this.core.processor.pollAll();
   }
 
   /** Stops serving a queue; its running tasks end normally. @throws InvalidOptionError when it is not served */
   removeQueue(name: string): void {
-    if (!this.core.lanes.remove(name)) {
-      const served = this.core.lanes.queues().join(', ') || 'none';
+    if (!this.core.queues.remove(name)) {
+      const served = this.core.queues.names().join(', ') || 'none';
       throw new InvalidOptionError(`cannot remove queue "${name}": this server does not serve it; it serves ${served}`);
     }
     this.loops.publish();
@@ -221,7 +221,7 @@ export class Server {
 
   /** The first half of `runOnce`: resolves when the handlers of what was taken have started. */
   async takeOnce(): Promise<void> {
-    for (const queue of this.core.lanes.queues()) {
+    for (const queue of this.core.queues.names()) {
       await this.broker.forward(queue);
       await this.broker.reclaimStaleSets(queue);
     }
@@ -236,18 +236,17 @@ export class Server {
 
   /** The tasks whose handlers have not settled. */
   get running(): readonly ActiveTask[] {
-    return [...this.core.lanes.running()];
+    return [...this.core.queues.running()];
   }
 
   /** Whether every attempt that has ended is stored. */
   get isSettled(): boolean {
-    const lanes = [...this.core.lanes.all()];
-    return lanes.every(({ busy, held }) => !busy && ![...held].some(({ verdict }) => verdict));
+    return [...this.core.queues.all()].every(({ busy, held }) => !busy && ![...held].some(({ verdict }) => verdict));
   }
 
   /** The queues it takes tasks of. */
   get queues(): readonly string[] {
-    return this.core.lanes.queues();
+    return this.core.queues.names();
   }
 
   /** Whether it makes one task of the tasks of such a group. */
@@ -263,15 +262,15 @@ export class Server {
 
   /** Runs one task, leased by the caller, through the whole pipeline. */
   async work(leased: LeasedTask): Promise<TaskOutcome> {
-    const { lanes, intake, runner, processor } = this.core;
-    const { queue } = leased.lease;
-    const served = lanes.get(queue);
-    const lane = served ?? lanes.add(queue, checkQueue(queue, 1));
+    const { queues, dispatcher, runner, processor } = this.core;
+    const { queue: name } = leased.lease;
+    const served = queues.get(name);
+    const queue = served ?? queues.add(name, checkQueue(name, 1));
     const outcomes = await this.collect(async () => {
-      runner.start(intake.admit(lane, leased));
+      runner.start(dispatcher.admit(queue, leased));
       await processor.whenQuiet();
     });
-    if (!served) lanes.remove(queue);
+    if (!served) queues.remove(name);
     return outcomes.find(({ task }) => task.id === leased.lease.id)!;
   }
 
@@ -296,18 +295,18 @@ export class Server {
     const off = this.events.on('taskFinished', ({ outcome }) => outcome === 'requeued' && requeued++);
     this.stop();
     this.state = 'closed';
-    const { processor, runner, verdicts, lanes } = this.core;
+    const { processor, runner, verdicts, queues } = this.core;
     this.waker.stop(); // nothing is taken any more
     await this.loops.stopForwarding(); // what becomes due belongs to other servers now
     // Leases, cancellation and the syncer go on while tasks end and are settled.
     const quiet = Promise.all([processor.whenQuiet(), this.aggregator.whenQuiet()]);
     if (!(await this.within(this.options.shutdownTimeout, quiet))) {
       this.events.emit('shutdownTimedOut', { active: this.active, aggregating: this.aggregator.size });
-      for (const task of [...lanes.held()]) runner.interrupt(task, new ShutdownError());
+      for (const task of [...queues.held()]) runner.interrupt(task, new ShutdownError());
       await this.within(ABORT_GRACE, processor.whenQuiet());
     }
     // Each goes to the front of its queue, so the one taken last goes first.
-    for (const task of [...lanes.held()].reverse()) {
+    for (const task of [...queues.held()].reverse()) {
       if (!task.verdict) runner.conclude(task, verdicts.requeue(task));
     }
     await this.within(LAST_SETTLE, processor.whenSettled());
@@ -349,7 +348,7 @@ export class Server {
     return buildCore(
       { broker, mux, options, events, tracing, encodeResult: encodeBounded },
       {
-        onAnswer: (lane, asked, got) => this.waker.answered(lane, asked, got),
+        onAnswer: (queue, asked, got) => this.waker.answered(queue, asked, got),
         onRound: () => this.state === 'active' && this.waker.afterRound(),
         onFailure: () => this.loops.settleFailed(),
         onLimiterError: (error) => this.events.emit('loopFailed', { loop: 'limiter', error }),
@@ -358,22 +357,22 @@ export class Server {
   }
 
   private makeWaker(): Waker {
-    const { processor, lanes } = this.core;
+    const { processor, queues } = this.core;
     return new Waker({
       clock: this.broker.clock,
       events: this.events,
-      lanes,
+      queues,
       source: this.source,
       pollInterval: this.options.taskCheckInterval,
       pump: () => processor.pump(),
-      poll: () => processor.lookEverywhere(),
+      poll: () => processor.pollAll(),
     });
   }
 
   private makeGrouping(aggregators: Aggregators, tracing: Tracing | undefined): Grouping {
     const { broker, events, core, options } = this;
     const { clock } = broker;
-    return { broker, clock, events, tracing, lanes: core.lanes, aggregators, groups: options.groups };
+    return { broker, clock, events, tracing, queues: core.queues, aggregators, groups: options.groups };
   }
 
   private makeLoops(): ServerLoops {
@@ -383,7 +382,7 @@ export class Server {
     const heartbeater = new Heartbeater({
       broker,
       clock,
-      lanes: core.lanes,
+      queues: core.queues,
       strictPriority: options.strictPriority,
       concurrency: () => core.processor.concurrency,
       status: () => this.state as ServerInfo['status'],
@@ -392,7 +391,7 @@ export class Server {
       broker,
       source,
       clock,
-      lanes: core.lanes,
+      queues: core.queues,
       onError: (error) => onError('forwarder', error),
       interval: options.delayedTaskCheckInterval,
     });

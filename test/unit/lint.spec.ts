@@ -82,18 +82,23 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
   },
   'lib/server/attempt/verdict.ts': {
     allowed: ['./active-task.js', '../../broker/broker.js', '../../tracing/tracing.js'],
-    forbidden: ['../fetching/lanes.js', '../loops/janitor.js', '../groups/aggregator.js', '../../client/client.js'],
+    forbidden: [
+      '../fetching/queue-registry.js',
+      '../loops/janitor.js',
+      '../groups/aggregator.js',
+      '../../client/client.js',
+    ],
   },
   'lib/server/fetching/processor.ts': {
-    allowed: ['../attempt/active-task.js', './lanes.js'],
+    allowed: ['../attempt/active-task.js', './queue-registry.js'],
     forbidden: ['../loops/janitor.js', '../groups/aggregator.js', '../../tracing/tracing.js'],
   },
   'lib/server/loops/janitor.ts': {
-    allowed: ['../attempt/verdict.js', '../fetching/lanes.js', './forwarder.js'],
+    allowed: ['../attempt/verdict.js', '../fetching/queue-registry.js', './forwarder.js'],
     forbidden: ['../groups/aggregator.js', '../../client/client.js'],
   },
   'lib/server/groups/aggregator.ts': {
-    allowed: ['../fetching/lanes.js', '../loops/queue-passes.js'],
+    allowed: ['../fetching/queue-registry.js', '../loops/queue-passes.js'],
     forbidden: ['../attempt/verdict.js', '../../client/client.js'],
   },
   'lib/tracing/tracing.ts': {

@@ -16,9 +16,9 @@ export interface LimiterDeps {
   /** The queues in which tasks are woken. */
   readonly queues: () => readonly string[];
   /** The task may run. */
-  readonly letIn: (task: ActiveTask) => void;
+  readonly admit: (task: ActiveTask) => void;
   /** The task is to wait in the line of that name. */
-  readonly turnAway: (task: ActiveTask, line: string) => void;
+  readonly defer: (task: ActiveTask, line: string) => void;
   /** Tasks were put to the front of the queue. */
   readonly onWoken: (queue: string) => void;
   readonly onError: (error: unknown) => void;
@@ -55,11 +55,11 @@ export class Limiter {
 
   /** A task of these handlers was taken. */
   enter(task: ActiveTask): void {
-    if (this.room <= 0) return this.deps.turnAway(task, this.scope);
+    if (this.room <= 0) return this.deps.defer(task, this.scope);
     this.inside.add(task);
     if (!this.isShared) {
       this.misses = 0;
-      return this.deps.letIn(task);
+      return this.deps.admit(task);
     }
     this.arrivals.push(task);
     if (!this.admitting) void this.admitArrivals();
@@ -131,9 +131,9 @@ export class Limiter {
     const refused = tasks.filter((task) => !granted.includes(task));
     for (const task of refused) {
       this.inside.delete(task);
-      this.deps.turnAway(task, this.scope);
+      this.deps.defer(task, this.scope);
     }
-    for (const task of granted) this.deps.letIn(task);
+    for (const task of granted) this.deps.admit(task);
     if (granted.length > 0 && this.probing) this.misses = 0;
     if (refused.length > 0) this.probing = false;
     else if (this.probing) await this.wake(2 * granted.length);

@@ -53,13 +53,13 @@ export class Runner {
   }
 
   /** The limits of its handler let it. */
-  letIn(task: ActiveTask): void {
+  admit(task: ActiveTask): void {
     if (task.verdict || task.lost || task.aborted) return this.settled(task, false, task.aborted);
     this.run(task, this.options.mux.find(task.type)!);
   }
 
   /** A limit of its handler was reached: it waits in a line, as though it had not been taken. */
-  turnAway(task: ActiveTask, line: string): void {
+  defer(task: ActiveTask, line: string): void {
     if (!task.verdict && !task.lost) this.conclude(task, this.options.verdicts.wait(task, line));
     this.settled(task, false, undefined);
   }

@@ -4,9 +4,9 @@ import type { Clock } from '../../clock.js';
 import type { AsynqEvents } from '../../events/events.js';
 import type { ActiveTask } from '../attempt/active-task.js';
 import { allot } from './allot.js';
-import type { Intake } from './intake.js';
-import type { Lane } from './lane.js';
-import type { Lanes } from './lanes.js';
+import type { Dispatcher } from './dispatcher.js';
+import type { QueueState } from './queue-state.js';
+import type { QueueRegistry } from './queue-registry.js';
 import type { Runner } from '../attempt/runner.js';
 import { withoutStragglers } from '../stragglers.js';
 
@@ -27,15 +27,15 @@ export interface ProcessorOptions {
   readonly broker: ConsumerBroker;
   readonly clock: Clock;
   readonly events: AsynqEvents;
-  readonly lanes: Lanes;
+  readonly queues: QueueRegistry;
   readonly runner: Runner;
-  readonly intake: Intake;
+  readonly dispatcher: Dispatcher;
   readonly strictPriority: boolean;
   readonly concurrency: number;
   /** A queue answered an exchange that asked for `asked` tasks with `got`. */
-  readonly onAnswer: (lane: Lane, asked: number, got: number) => void;
+  readonly onAnswer: (queue: QueueState, asked: number, got: number) => void;
   /** A queue did not answer. */
-  readonly onFailure: (lane: Lane, error: unknown) => void;
+  readonly onFailure: (queue: QueueState, error: unknown) => void;
   /** No round is under way any more. */
   readonly onRound: () => void;
 }
@@ -62,13 +62,13 @@ export class Processor {
   /** Slots neither taken by a handler nor promised to an exchange. */
   get free(): number {
     let reserved = 0;
-    for (const lane of this.options.lanes.all()) reserved += lane.reserved;
+    for (const queue of this.options.queues.all()) reserved += queue.reserved;
     return Math.max(0, this.concurrency - this.options.runner.running - reserved);
   }
 
   startFetching(): void {
     this.fetching = true;
-    this.lookEverywhere();
+    this.pollAll();
   }
 
   /** Nothing more is taken; what an exchange under way still brings goes back to its queue. */
@@ -77,18 +77,18 @@ export class Processor {
   }
 
   /** Forgets that queues were empty and looks again: a poll. Answers whether there were any. */
-  lookEverywhere(): boolean {
-    const empty = [...this.options.lanes.all()].filter(({ backlog }) => backlog === 0);
-    for (const lane of empty) lane.backlog = Infinity;
+  pollAll(): boolean {
+    const empty = [...this.options.queues.all()].filter(({ backlog }) => backlog === 0);
+    for (const queue of empty) queue.backlog = Infinity;
     this.pump();
     return empty.length > 0;
   }
 
   /** Something was put into a queue. */
-  lookInto(queue: string): void {
-    const lane = this.options.lanes.get(queue);
-    if (!lane) return;
-    lane.backlog = Infinity;
+  pollQueue(name: string): void {
+    const queue = this.options.queues.get(name);
+    if (!queue) return;
+    queue.backlog = Infinity;
     this.pump();
   }
 
@@ -104,7 +104,7 @@ export class Processor {
 
   /** An attempt has its verdict: it is settled with the next exchange of its queue. */
   finished(task: ActiveTask): void {
-    this.options.lanes.get(task.queue)?.finished.push(task);
+    this.options.queues.get(task.queue)?.finished.push(task);
     this.pump();
   }
 
@@ -118,10 +118,10 @@ export class Processor {
   async takeOnce(): Promise<void> {
     this.byHand = true;
     await this.when(() => this.rounds === 0); // a round that settles leaves no room for one that takes
-    for (const lane of this.options.lanes.all()) lane.backlog = Infinity;
+    for (const queue of this.options.queues.all()) queue.backlog = Infinity;
     await this.round(true);
     // Slots are shared out by priority: a queue that got none has told its backlog, and gets what the others left free.
-    if (this.free > 0 && [...this.options.lanes.all()].some(({ backlog }) => backlog > 0)) await this.round(true);
+    if (this.free > 0 && [...this.options.queues.all()].some(({ backlog }) => backlog > 0)) await this.round(true);
   }
 
   /** Resolves when no handler runs and nothing waits to be settled. */
@@ -135,38 +135,38 @@ export class Processor {
   }
 
   /** Settles what has finished in a queue and takes up to `take` tasks. Never rejects; answers whether Redis did answer. */
-  async exchange(lane: Lane, take: number): Promise<boolean> {
-    const batch = lane.finished.splice(0, batchSize(lane.finished));
-    lane.exchanges += 1;
-    lane.reserved += take;
+  async exchange(queue: QueueState, take: number): Promise<boolean> {
+    const batch = queue.finished.splice(0, batchSize(queue.finished));
+    queue.exchanges += 1;
+    queue.reserved += take;
     let promised = take;
     const keepPromise = (): void => {
-      lane.reserved -= promised;
+      queue.reserved -= promised;
       promised = 0;
     };
     try {
       const settle = batch.map((task) => task.verdict!.settlement);
-      const { limits } = lane.options;
+      const { limits } = queue.options;
       const since = take > 0 && this.options.events.measuresWaits;
-      const reply = await this.options.broker.exchange(lane.queue, { settle, take, limits, since });
+      const reply = await this.options.broker.exchange(queue.name, { settle, take, limits, since });
       keepPromise();
-      if (take > 0) lane.proven = true;
+      if (take > 0) queue.proven = true;
       const got = reply.tasks.length + reply.damaged.length;
-      lane.learn(reply.backlog, take > 0 && got === 0 && reply.limitedFor === 0);
-      this.holdBack(lane, reply.limitedFor);
-      lane.seenAt = this.options.clock.now();
-      this.options.intake.settled(batch, reply.settled);
-      this.options.intake.taken(lane, reply, this.fetching || this.byHand);
-      this.options.onAnswer(lane, take, got);
+      queue.learn(reply.backlog, take > 0 && got === 0 && reply.limitedFor === 0);
+      this.holdBack(queue, reply.limitedFor);
+      queue.seenAt = this.options.clock.now();
+      this.options.dispatcher.settled(batch, reply.settled);
+      this.options.dispatcher.taken(queue, reply, this.fetching || this.byHand);
+      this.options.onAnswer(queue, take, got);
       return true;
     } catch (error) {
-      lane.finished.unshift(...batch);
-      this.options.onFailure(lane, error);
+      queue.finished.unshift(...batch);
+      this.options.onFailure(queue, error);
       return false;
     } finally {
       keepPromise();
-      lane.exchanges -= 1;
-      this.options.lanes.forgetIfDone(lane);
+      queue.exchanges -= 1;
+      this.options.queues.forgetIfDone(queue);
       this.pump(); // for an exchange that outlived its round, or was the syncer's
     }
   }
@@ -175,18 +175,18 @@ export class Processor {
    * Finds out whether a queue works again, and settles what waits there; answers whether it does. Where Redis answered before and let
    * nothing be taken, as one that refuses writes does, it must give a task away to be believed.
    */
-  probe(lane: Lane): Promise<boolean> {
-    const takes = !lane.proven && this.fetching && this.free > 0 && lane.wanted > 0;
-    return this.exchange(lane, takes ? 1 : 0);
+  probe(queue: QueueState): Promise<boolean> {
+    const takes = !queue.proven && this.fetching && this.free > 0 && queue.wanted > 0;
+    return this.exchange(queue, takes ? 1 : 0);
   }
 
   /** A limit of the queue was reached: asks again when it may have room, unless something of ours is settled before. */
-  private holdBack(lane: Lane, milliseconds: number): void {
-    lane.limitTimer?.cancel();
-    lane.limitTimer = undefined;
+  private holdBack(queue: QueueState, milliseconds: number): void {
+    queue.limitTimer?.cancel();
+    queue.limitTimer = undefined;
     if (milliseconds === 0) return;
-    lane.limitTimer = this.options.clock.after(milliseconds + Math.random() * JITTER, () => {
-      lane.limitTimer = undefined;
+    queue.limitTimer = this.options.clock.after(milliseconds + Math.random() * JITTER, () => {
+      queue.limitTimer = undefined;
       this.pump();
     });
   }
@@ -196,7 +196,7 @@ export class Processor {
     this.rounds += 1;
     const exchanges = this.plan(fetch);
     if (this.rounds < this.mostRounds && this.isWorthAnother(fetch)) this.pump();
-    if (this.options.lanes.size === 1) await exchanges[0];
+    if (this.options.queues.size === 1) await exchanges[0];
     // A queue that hangs keeps its slots, and does not hold up the others.
     else if (exchanges.length > 0) await withoutStragglers(Promise.all(exchanges), this.options.clock);
     this.rounds -= 1;
@@ -215,21 +215,21 @@ export class Processor {
   private isWorthAnother(fetch: boolean): boolean {
     const enough = this.concurrency / 4;
     const free = fetch ? this.free : 0;
-    return [...this.options.lanes.all()].some((lane) => {
-      if (!this.isOpen(lane)) return false;
-      const known = lane.backlog === Infinity ? 0 : lane.wanted;
-      return Math.max(lane.finished.length, Math.min(free, known)) >= enough;
+    return [...this.options.queues.all()].some((queue) => {
+      if (!this.isOpen(queue)) return false;
+      const known = queue.backlog === Infinity ? 0 : queue.wanted;
+      return Math.max(queue.finished.length, Math.min(free, known)) >= enough;
     });
   }
 
   /** Limits are kept by what Redis knows, and so by one exchange after the other. */
-  private isOpen(lane: Lane): boolean {
-    return !lane.failed && lane.exchanges < (lane.options.limits ? 1 : this.mostRounds);
+  private isOpen(queue: QueueState): boolean {
+    return !queue.failed && queue.exchanges < (queue.options.limits ? 1 : this.mostRounds);
   }
 
   /** Decides the exchanges of a round and starts them. */
   private plan(fetch: boolean): Promise<boolean>[] {
-    const open = [...this.options.lanes.all()].filter((lane) => this.isOpen(lane));
+    const open = [...this.options.queues.all()].filter((queue) => this.isOpen(queue));
     const most = Math.ceil(this.concurrency / this.mostRounds);
     const free = fetch ? Math.min(this.free, most) : 0;
     const shares = open.map(({ options, wanted }) => ({
@@ -238,34 +238,34 @@ export class Processor {
     }));
     const takes = allot(free, shares, this.options.strictPriority);
     const exchanges: Promise<boolean>[] = [];
-    open.forEach((lane, index) => {
+    open.forEach((queue, index) => {
       const take = takes[index]!;
-      if (take > 0 || lane.finished.length > 0 || (free > 0 && this.wantsLook(lane))) {
-        exchanges.push(this.exchange(lane, take));
+      if (take > 0 || queue.finished.length > 0 || (free > 0 && this.wantsLook(queue))) {
+        exchanges.push(this.exchange(queue, take));
       }
     });
     return exchanges;
   }
 
   /** Whether a queue that was allotted nothing is asked for its backlog, so that the next round can count on it. */
-  private wantsLook(lane: Lane): boolean {
-    if (lane.removed || lane.limitTimer) return false;
-    if (lane.backlog === Infinity) return true;
-    return lane.backlog === 0 && !lane.armed && this.options.clock.now() - lane.seenAt >= PROBE_EVERY;
+  private wantsLook(queue: QueueState): boolean {
+    if (queue.removed || queue.limitTimer) return false;
+    if (queue.backlog === Infinity) return true;
+    return queue.backlog === 0 && !queue.armed && this.options.clock.now() - queue.seenAt >= PROBE_EVERY;
   }
 
   private hasWork(): boolean {
     const mayTake = this.fetching && this.free > 0;
-    for (const lane of this.options.lanes.all()) {
-      if (!this.isOpen(lane)) continue;
-      if (lane.finished.length > 0 || (mayTake && lane.wanted > 0)) return true;
+    for (const queue of this.options.queues.all()) {
+      if (!this.isOpen(queue)) continue;
+      if (queue.finished.length > 0 || (mayTake && queue.wanted > 0)) return true;
     }
     return false;
   }
 
   private isSettled(): boolean {
     if (this.rounds > 0) return false;
-    for (const lane of this.options.lanes.all()) if (lane.busy || lane.held.size > 0) return false;
+    for (const queue of this.options.queues.all()) if (queue.busy || queue.held.size > 0) return false;
     return true;
   }
 

@@ -1,6 +1,6 @@
 import type { AsynqEvents } from '../../events/events.js';
-import type { Lane } from './lane.js';
-import type { Lanes } from './lanes.js';
+import type { QueueState } from './queue-state.js';
+import type { QueueRegistry } from './queue-registry.js';
 import { backoff } from '../loop.js';
 
 /** Milliseconds between two tries at most: what waits here has been done, and its lease runs out. */
@@ -8,10 +8,10 @@ const LONGEST_PAUSE = 1_000;
 
 export interface SyncerOptions {
   readonly events: AsynqEvents;
-  readonly lanes: Lanes;
-  readonly extendLeases: (lane: Lane) => Promise<void>;
+  readonly queues: QueueRegistry;
+  readonly extendLeases: (queue: QueueState) => Promise<void>;
   /** Settles what waits in the queue; answers whether Redis answered. */
-  readonly settle: (lane: Lane) => Promise<boolean>;
+  readonly settle: (queue: QueueState) => Promise<boolean>;
   readonly onReachable: () => void;
 }
 
@@ -25,17 +25,17 @@ export class Syncer {
   constructor(private readonly options: SyncerOptions) {}
 
   /** Takes a queue over from the processor; answers whether that is new. */
-  failed(lane: Lane, error: unknown): boolean {
-    if (lane.failed) return false;
-    lane.failed = true;
-    this.options.events.emit('queueUnreachable', { queue: lane.queue, error, unsettled: lane.finished.length });
+  failed(queue: QueueState, error: unknown): boolean {
+    if (queue.failed) return false;
+    queue.failed = true;
+    this.options.events.emit('queueUnreachable', { queue: queue.name, error, unsettled: queue.finished.length });
     return true;
   }
 
   async runOnce(): Promise<number> {
-    const failed = [...this.options.lanes.all()].filter((lane) => lane.failed && !lane.busy);
-    await Promise.all(failed.map((lane) => this.retry(lane)));
-    const pending = [...this.options.lanes.all()].some((lane) => lane.failed);
+    const failed = [...this.options.queues.all()].filter((queue) => queue.failed && !queue.busy);
+    await Promise.all(failed.map((queue) => this.retry(queue)));
+    const pending = [...this.options.queues.all()].some((queue) => queue.failed);
     if (!pending) {
       this.attempts = 0;
       return Infinity;
@@ -43,17 +43,17 @@ export class Syncer {
     return backoff(++this.attempts, LONGEST_PAUSE);
   }
 
-  private async retry(lane: Lane): Promise<void> {
+  private async retry(queue: QueueState): Promise<void> {
     try {
-      await this.options.extendLeases(lane);
+      await this.options.extendLeases(queue);
     } catch {
       return; // still away: the exchange below would only fail too
     }
-    if (!(await this.options.settle(lane))) return;
-    lane.failed = false;
-    lane.proven = false;
-    lane.backlog = Infinity;
-    this.options.events.emit('queueReachable', { queue: lane.queue });
+    if (!(await this.options.settle(queue))) return;
+    queue.failed = false;
+    queue.proven = false;
+    queue.backlog = Infinity;
+    this.options.events.emit('queueReachable', { queue: queue.name });
     this.options.onReachable();
   }
 }

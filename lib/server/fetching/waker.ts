@@ -2,8 +2,8 @@ import type { WakeSource } from '../../broker/broker.js';
 import type { Clock, ClockTimer } from '../../clock.js';
 import { BrokerUnavailableError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
-import type { Lane } from './lane.js';
-import type { Lanes } from './lanes.js';
+import type { QueueState } from './queue-state.js';
+import type { QueueRegistry } from './queue-registry.js';
 
 /** Milliseconds a queue rests after losing one wake-up to others, and at most after losing many in a row. */
 const SHORTEST_REST = 1;
@@ -22,7 +22,7 @@ export interface Wakeups {
 export interface WakerOptions {
   readonly clock: Clock;
   readonly events: AsynqEvents;
-  readonly lanes: Lanes;
+  readonly queues: QueueRegistry;
   readonly source: WakeSource;
   /** Milliseconds between two polls of idle queues, on average. */
   readonly pollInterval: number;
@@ -52,12 +52,12 @@ export class Waker {
   }
 
   /** A queue answered: learns who won the last wake-up, and that no notice came of what was found: where it was armed, none may come. */
-  answered(lane: Lane, asked: number, got: number): void {
-    if (got > 0) lane.armed = false;
-    if (asked === 0 || !lane.woken) return;
-    lane.woken = false;
-    if (got > 0) lane.rest = 0;
-    else this.rest(lane);
+  answered(queue: QueueState, asked: number, got: number): void {
+    if (got > 0) queue.armed = false;
+    if (asked === 0 || !queue.woken) return;
+    queue.woken = false;
+    if (got > 0) queue.rest = 0;
+    else this.rest(queue);
   }
 
   /**
@@ -70,56 +70,56 @@ export class Waker {
     this.pollTimer ??= this.options.clock.after(this.pollDelay(), () => this.pollNow());
   }
 
-  onPending(queue: string): void {
-    const lane = this.options.lanes.get(queue);
-    if (!lane || this.stopped) return;
+  onPending(name: string): void {
+    const queue = this.options.queues.get(name);
+    if (!queue || this.stopped) return;
     this.notices += 1;
-    lane.armed = false;
-    lane.woken = true;
-    lane.backlog = Infinity;
+    queue.armed = false;
+    queue.woken = true;
+    queue.backlog = Infinity;
     this.options.pump();
   }
 
   onLost(): void {
-    for (const lane of this.options.lanes.all()) lane.armed = false;
+    for (const queue of this.options.queues.all()) queue.armed = false;
   }
 
   /** No more notices or polls. */
   stop(): void {
     this.stopped = true;
     this.pollTimer?.cancel();
-    for (const lane of this.options.lanes.all()) lane.restTimer?.cancel();
+    for (const queue of this.options.queues.all()) queue.restTimer?.cancel();
   }
 
   private async arm(): Promise<void> {
-    const lanes = this.options.lanes.served().filter(wantsNotice);
-    if (this.stopped || this.arming || lanes.length === 0 || this.options.clock.now() < this.refusedUntil) return;
+    const queues = this.options.queues.served().filter(wantsNotice);
+    if (this.stopped || this.arming || queues.length === 0 || this.options.clock.now() < this.refusedUntil) return;
     this.arming = true;
-    for (const lane of lanes) lane.armed = true; // before asking: a notice may come before the answer
+    for (const queue of queues) queue.armed = true; // before asking: a notice may come before the answer
     try {
-      const backlogs = await this.options.source.armPending(lanes.map(({ queue }) => queue));
+      const backlogs = await this.options.source.armPending(queues.map(({ name }) => name));
       this.refusedUntil = 0;
-      for (const lane of lanes) this.armed(lane, backlogs.get(lane.queue) ?? 0);
+      for (const queue of queues) this.armed(queue, backlogs.get(queue.name) ?? 0);
     } catch (error) {
-      for (const lane of lanes) lane.armed = false;
+      for (const queue of queues) queue.armed = false;
       this.refused(error);
     }
     this.arming = false;
     void this.arm(); // what wanted a notice meanwhile
   }
 
-  private rest(lane: Lane): void {
-    lane.rest = Math.min(LONGEST_REST, Math.max(SHORTEST_REST, lane.rest * 2));
-    lane.restTimer?.cancel();
-    lane.restTimer = this.options.clock.after(lane.rest * (0.5 + Math.random()), () => {
-      lane.restTimer = undefined;
+  private rest(queue: QueueState): void {
+    queue.rest = Math.min(LONGEST_REST, Math.max(SHORTEST_REST, queue.rest * 2));
+    queue.restTimer?.cancel();
+    queue.restTimer = this.options.clock.after(queue.rest * (0.5 + Math.random()), () => {
+      queue.restTimer = undefined;
       void this.arm();
     });
   }
 
-  private armed(lane: Lane, backlog: number): void {
-    if (backlog === 0 || lane.backlog !== 0) return;
-    lane.backlog = backlog;
+  private armed(queue: QueueState, backlog: number): void {
+    if (backlog === 0 || queue.backlog !== 0) return;
+    queue.backlog = backlog;
     this.options.pump();
   }
 
@@ -140,4 +140,5 @@ export class Waker {
   }
 }
 
-const wantsNotice = (lane: Lane): boolean => !lane.armed && !lane.failed && lane.backlog === 0 && !lane.restTimer;
+const wantsNotice = (queue: QueueState): boolean =>
+  !queue.armed && !queue.failed && queue.backlog === 0 && !queue.restTimer;

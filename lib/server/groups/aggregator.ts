@@ -43,7 +43,7 @@ export class Aggregator {
 
   /** Starts what is due, and does not wait for it. A failing queue does not hold up the others. */
   async runOnce(): Promise<number> {
-    const { answers, again } = await this.passes.run(this.options.lanes.queues());
+    const { answers, again } = await this.passes.run(this.options.queues.names());
     const times = Array.from(answers.values(), (time) => time ?? Infinity);
     return Math.min(this.interval, again, Math.max(1, Math.min(...times)));
   }
@@ -51,7 +51,7 @@ export class Aggregator {
   /** Makes tasks of all that is due now, and waits for them; for a server that was not started. */
   async runDue(): Promise<void> {
     for (let made = 0; made <= MOST_BY_HAND;) {
-      for (const queue of this.options.lanes.queues()) await this.claim(queue);
+      for (const queue of this.options.queues.names()) await this.claim(queue);
       if (this.running.size === 0) return;
       made += this.running.size;
       await this.whenQuiet();
@@ -63,8 +63,8 @@ export class Aggregator {
 
   /** Unix seconds when a group is due; `undefined` when none waits. */
   async nextDue(): Promise<number | undefined> {
-    const replies = this.options.lanes
-      .queues()
+    const replies = this.options.queues
+      .names()
       .map((queue) => this.options.broker.claimDueSets(queue, this.policies(queue), 0));
     const times = (await Promise.all(replies)).map(({ nextDue = Infinity }) => nextDue);
     const next = Math.min(...times);

@@ -17,7 +17,7 @@ export class GroupWatch {
 
   async runOnce(): Promise<number> {
     const suspects = new Set<string>();
-    const queues = this.grouping.lanes.queues().filter((queue) => !this.told.has(queue));
+    const queues = this.grouping.queues.names().filter((queue) => !this.told.has(queue));
     await allDone(queues.map((queue) => this.look(queue, suspects))).finally(() => (this.suspects = suspects));
     return EVERY;
   }

@@ -4,7 +4,7 @@ import type { AsynqEvents } from '../../events/events.js';
 import type { Tracing } from '../../tracing/tracing.js';
 import type { Aggregators } from './aggregators.js';
 import type { ResolvedGroupOptions } from './group-options.js';
-import type { Lanes } from '../fetching/lanes.js';
+import type { QueueRegistry } from '../fetching/queue-registry.js';
 
 /** What everything about the groups of a server works with. */
 export interface Grouping {
@@ -12,7 +12,7 @@ export interface Grouping {
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly tracing: Tracing | undefined;
-  readonly lanes: Lanes;
+  readonly queues: QueueRegistry;
   readonly aggregators: Aggregators;
   readonly groups: ResolvedGroupOptions;
 }

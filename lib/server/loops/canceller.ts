@@ -6,7 +6,7 @@ import type {
 } from '../../broker/cancellation.js';
 import { RevokeTask, SkipRetry, TaskCanceledError } from '../../errors.js';
 import type { ActiveTask } from '../attempt/active-task.js';
-import type { Lanes } from '../fetching/lanes.js';
+import type { QueueRegistry } from '../fetching/queue-registry.js';
 
 /** Milliseconds between two looks for cancellations whose message did not arrive. */
 const EVERY = 5_000;
@@ -15,7 +15,7 @@ const SKEW = 10_000;
 
 export interface CancellerOptions {
   readonly broker: Pick<CancellationBroker, 'findCancellations' | 'noteCancelled'>;
-  readonly lanes: Lanes;
+  readonly queues: QueueRegistry;
   readonly cancel: (task: ActiveTask, reason: TaskCanceledError) => void;
 }
 
@@ -68,7 +68,7 @@ export class Canceller {
   }
 
   private running(): ActiveTask[] {
-    return [...this.options.lanes.held()].filter(({ verdict, handlerSettled }) => !verdict && !handlerSettled);
+    return [...this.options.queues.held()].filter(({ verdict, handlerSettled }) => !verdict && !handlerSettled);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { MaintenanceBroker, WakeSource } from '../../broker/broker.js';
 import type { Clock } from '../../clock.js';
-import type { Lanes } from '../fetching/lanes.js';
+import type { QueueRegistry } from '../fetching/queue-registry.js';
 import { QueuePasses } from './queue-passes.js';
 import { withoutStragglers } from '../stragglers.js';
 
@@ -11,7 +11,7 @@ export interface ForwarderOptions {
   readonly broker: MaintenanceBroker;
   readonly source: WakeSource;
   readonly clock: Clock;
-  readonly lanes: Lanes;
+  readonly queues: QueueRegistry;
   /** A queue failed, and others did not. */
   readonly onError: (error: unknown) => void;
   /** Milliseconds between two passes at most. */
@@ -33,7 +33,7 @@ export class Forwarder {
 
   async runOnce(): Promise<number> {
     this.lastRun = this.options.clock.now();
-    const { answers, again } = await this.passes.run(this.options.lanes.queues());
+    const { answers, again } = await this.passes.run(this.options.queues.names());
     let next: number | undefined;
     for (const { nextDue } of answers.values()) next = earlier(next, nextDue);
     next = earlier(next, await this.arm([...answers.keys()]));

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { MonitoringBroker } from '../../broker/broker.js';
 import type { Clock } from '../../clock.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
-import type { Lanes } from '../fetching/lanes.js';
+import type { QueueRegistry } from '../fetching/queue-registry.js';
 
 /** Milliseconds between two beats, and the seconds readers wait before they take the server for gone. */
 const EVERY = 5_000;
@@ -12,7 +12,7 @@ const TTL_SECONDS = 10;
 export interface HeartbeaterOptions {
   readonly broker: MonitoringBroker;
   readonly clock: Clock;
-  readonly lanes: Lanes;
+  readonly queues: QueueRegistry;
   readonly strictPriority: boolean;
   readonly concurrency: () => number;
   readonly status: () => ServerInfo['status'];
@@ -44,7 +44,7 @@ export class Heartbeater {
       pid: process.pid,
       serverId: this.serverId,
       concurrency: this.options.concurrency(),
-      queues: this.options.lanes.priorities(),
+      queues: this.options.queues.priorities(),
       strictPriority: this.options.strictPriority,
       status: this.options.status(),
       startTime: this.startTime,
@@ -54,7 +54,7 @@ export class Heartbeater {
 
   private workers(): WorkerInfo[] {
     const workers: WorkerInfo[] = [];
-    for (const task of this.options.lanes.held()) {
+    for (const task of this.options.queues.held()) {
       if (task.handlerSettled) continue;
       workers.push({
         host: this.host,

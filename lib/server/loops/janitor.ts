@@ -3,7 +3,7 @@ import type { MaintenanceBroker } from '../../broker/broker.js';
 import type { Clock } from '../../clock.js';
 import type { AsynqEvents } from '../../events/events.js';
 import { allDone } from '../all-done.js';
-import type { Lanes } from '../fetching/lanes.js';
+import type { QueueRegistry } from '../fetching/queue-registry.js';
 
 /** Milliseconds between two searches for groups that are not listed: each looks at every key of the Redis. */
 const REPAIR_EVERY = 600_000;
@@ -12,7 +12,7 @@ export interface JanitorOptions {
   readonly broker: MaintenanceBroker & AggregationBroker;
   readonly clock: Clock;
   readonly events: AsynqEvents;
-  readonly lanes: Lanes;
+  readonly queues: QueueRegistry;
   /** Milliseconds between two passes. */
   readonly interval: number;
   /** Tasks deleted in one step. */
@@ -28,7 +28,7 @@ export class Janitor {
   constructor(private readonly options: JanitorOptions) {}
 
   async runOnce(): Promise<number> {
-    await allDone(this.options.lanes.queues().map((queue) => this.clean(queue)));
+    await allDone(this.options.queues.names().map((queue) => this.clean(queue)));
     return this.options.interval;
   }
 

@@ -2,8 +2,8 @@ import { isForfeit, LEASE_SECONDS, type ConsumerBroker } from '../../broker/brok
 import { floorSeconds, type Clock } from '../../clock.js';
 import { allDone } from '../all-done.js';
 import type { ActiveTask } from '../attempt/active-task.js';
-import type { Lane } from '../fetching/lane.js';
-import type { Lanes } from '../fetching/lanes.js';
+import type { QueueState } from '../fetching/queue-state.js';
+import type { QueueRegistry } from '../fetching/queue-registry.js';
 
 /** Milliseconds between two passes, as asynq's heartbeat. */
 const EVERY = 5_000;
@@ -13,7 +13,7 @@ const FRESH = 20_000;
 export interface LeaseKeeperOptions {
   readonly broker: ConsumerBroker;
   readonly clock: Clock;
-  readonly lanes: Lanes;
+  readonly queues: QueueRegistry;
   /** The lease is another's, beyond doubt. */
   readonly onLost: (task: ActiveTask) => void;
   /** Redis has been away so long that another server may take the task any moment. */
@@ -29,21 +29,21 @@ export class LeaseKeeper {
   constructor(private readonly options: LeaseKeeperOptions) {}
 
   async runOnce(): Promise<number> {
-    await allDone([...this.options.lanes.all()].map((lane) => this.extend(lane)));
+    await allDone([...this.options.queues.all()].map((queue) => this.extend(queue)));
     return EVERY;
   }
 
   /** Extends what is due in one queue. Rejects when Redis does not answer, after giving up what is past saving. */
-  async extend(lane: Lane, evenFresh = false): Promise<void> {
+  async extend(queue: QueueState, evenFresh = false): Promise<void> {
     const now = this.options.clock.now();
-    const due = [...lane.held].filter((task) => evenFresh || task.lease.expiresAt * 1000 - now < FRESH);
+    const due = [...queue.held].filter((task) => evenFresh || task.lease.expiresAt * 1000 - now < FRESH);
     if (due.length === 0) return;
     try {
       const leases = due.map((task) => task.lease);
-      const kept = await this.options.broker.extendLeases(lane.queue, leases, floorSeconds(now) + LEASE_SECONDS);
+      const kept = await this.options.broker.extendLeases(queue.name, leases, floorSeconds(now) + LEASE_SECONDS);
       due.forEach((task, index) => {
         // With a verdict it is about to be settled, which tells it is lost: once.
-        if (!kept[index] && !task.verdict && lane.held.has(task)) this.options.onLost(task);
+        if (!kept[index] && !task.verdict && queue.held.has(task)) this.options.onLost(task);
       });
     } catch (error) {
       this.giveUpExpired(due);

@@ -12,7 +12,7 @@ import { LeaseExpiredError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
 import { allDone } from '../all-done.js';
 import { ActiveTask } from '../attempt/active-task.js';
-import type { Lanes } from '../fetching/lanes.js';
+import type { QueueRegistry } from '../fetching/queue-registry.js';
 import type { Mux } from '../attempt/mux.js';
 import type { Verdicts } from '../attempt/verdict.js';
 
@@ -27,7 +27,7 @@ export interface RecovererOptions {
   readonly broker: ConsumerBroker & MaintenanceBroker & AggregationBroker & Pick<Broker, 'clock'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
-  readonly lanes: Lanes;
+  readonly queues: QueueRegistry;
   readonly mux: Mux;
   readonly verdicts: Verdicts;
 }
@@ -44,7 +44,7 @@ export class Recoverer {
 
   async runOnce(): Promise<number> {
     const repair = this.passes++ % REPAIR_EVERY === 0;
-    const queues = this.options.lanes.queues();
+    const queues = this.options.queues.names();
     await allDone(queues.map((queue) => this.recover(queue, repair)));
     return EVERY * (0.75 + Math.random() / 2);
   }
@@ -76,7 +76,7 @@ export class Recoverer {
    * leases look ended until the lease keeper, which is next, has extended them.
    */
   private notHeld(queue: string, settlements: readonly Settlement[]): Settlement[] {
-    const held = new Set(Array.from(this.options.lanes.get(queue)?.held ?? [], ({ id }) => id));
+    const held = new Set(Array.from(this.options.queues.get(queue)?.held ?? [], ({ id }) => id));
     return settlements.filter(({ lease }) => !held.has(lease.id));
   }
 

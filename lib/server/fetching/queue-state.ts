@@ -3,7 +3,7 @@ import type { ActiveTask } from '../attempt/active-task.js';
 import type { ResolvedQueueOptions } from './queue-options.js';
 
 /** Everything the server keeps about one queue. */
-export class Lane {
+export class QueueState {
   /** Tasks believed to be in `pending`: what the last reply said, `Infinity` when it may have changed. */
   backlog = Infinity;
   /** When Redis last told the backlog, in milliseconds since the epoch. */
@@ -18,7 +18,7 @@ export class Lane {
   proven = true;
   /** A wake-up notice is armed. */
   armed = false;
-  /** Milliseconds this lane rests before it arms again, because others were faster at the last wake-ups. */
+  /** Milliseconds this queue rests before it arms again, because others were faster at the last wake-ups. */
   rest = 0;
   restTimer: ClockTimer | undefined;
   /** A wake-up told of tasks; the next exchange shows whether there were any left for us. */
@@ -37,7 +37,7 @@ export class Lane {
   private lastBacklog = Infinity;
 
   constructor(
-    readonly queue: string,
+    readonly name: string,
     public options: ResolvedQueueOptions,
   ) {}
 

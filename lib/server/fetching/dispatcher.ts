@@ -3,16 +3,16 @@ import type { Clock } from '../../clock.js';
 import type { AsynqEvents, TaskOutcomeKind } from '../../events/events.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
 import { ActiveTask } from '../attempt/active-task.js';
-import type { Lane } from './lane.js';
-import type { Lanes } from './lanes.js';
+import type { QueueState } from './queue-state.js';
+import type { QueueRegistry } from './queue-registry.js';
 import type { Runner } from '../attempt/runner.js';
 import type { Verdicts } from '../attempt/verdict.js';
 
-export interface IntakeOptions {
+export interface DispatcherOptions {
   readonly broker: ConsumerBroker;
   readonly clock: Clock;
   readonly events: AsynqEvents;
-  readonly lanes: Lanes;
+  readonly queues: QueueRegistry;
   readonly runner: Runner;
   readonly verdicts: Verdicts;
   readonly encodeResult: (result: unknown) => Buffer | undefined;
@@ -21,8 +21,8 @@ export interface IntakeOptions {
 }
 
 /** The border between exchanges and attempts: makes attempts of what was taken, and ends those that were settled. */
-export class Intake {
-  constructor(private readonly options: IntakeOptions) {}
+export class Dispatcher {
+  constructor(private readonly options: DispatcherOptions) {}
 
   /** Ends the attempts of a batch with what the broker made of them. */
   settled(batch: readonly ActiveTask[], statuses: ExchangeReply['settled']): void {
@@ -37,10 +37,10 @@ export class Intake {
   }
 
   /** Starts the handlers of what an exchange took; or gives it back untouched when the server has stopped meanwhile. */
-  taken(lane: Lane, reply: ExchangeReply, run: boolean): void {
+  taken(queue: QueueState, reply: ExchangeReply, run: boolean): void {
     const now = this.options.clock.now();
-    const tasks = reply.tasks.map((leased) => this.admit(lane, leased, now));
-    for (const damaged of reply.damaged) this.setAside(lane, damaged, now);
+    const tasks = reply.tasks.map((leased) => this.admit(queue, leased, now));
+    for (const damaged of reply.damaged) this.setAside(queue, damaged, now);
     if (run) for (const task of tasks) this.options.runner.start(task);
     else for (const task of tasks.reverse()) this.giveBack(task);
   }
@@ -52,12 +52,12 @@ export class Intake {
   }
 
   /** Makes an attempt of a leased task; its lease is kept alive from here on. */
-  admit(lane: Lane, { lease, message, pendingSince }: LeasedTask, now = this.options.clock.now()): ActiveTask {
+  admit(queue: QueueState, { lease, message, pendingSince }: LeasedTask, now = this.options.clock.now()): ActiveTask {
     const { broker, encodeResult } = this.options;
     // The clock of who made it pending may be ahead of ours.
     const waited = pendingSince === undefined ? undefined : Math.max(0, now - pendingSince);
     const task = new ActiveTask(broker, encodeResult, lease, message, now, waited);
-    lane.held.add(task);
+    queue.held.add(task);
     return task;
   }
 
@@ -70,8 +70,8 @@ export class Intake {
   }
 
   /** Archives a task nobody can decode as it is, so that it blocks nothing. */
-  private setAside(lane: Lane, { lease, error }: DamagedTask, now: number): void {
-    const task = this.admit(lane, { lease, message: unreadableMessage(lease.id, lease.queue) }, now);
+  private setAside(queue: QueueState, { lease, error }: DamagedTask, now: number): void {
+    const task = this.admit(queue, { lease, message: unreadableMessage(lease.id, lease.queue) }, now);
     task.handlerSettled = true;
     this.options.events.emit('taskDamaged', { task: { id: lease.id, queue: lease.queue }, error });
     const settlement = { kind: 'archive', lease, message: undefined } as const;
@@ -79,10 +79,10 @@ export class Intake {
   }
 
   private forget(task: ActiveTask): void {
-    const lane = this.options.lanes.get(task.queue);
-    if (!lane) return;
-    lane.held.delete(task);
-    if (!task.handlerSettled) lane.lingering.add(task);
+    const queue = this.options.queues.get(task.queue);
+    if (!queue) return;
+    queue.held.delete(task);
+    if (!task.handlerSettled) queue.lingering.add(task);
   }
 
   private report(task: ActiveTask, outcome: TaskOutcomeKind): void {

@@ -1,0 +1,87 @@
+import type { ActiveTask } from '../attempt/active-task.js';
+import { QueueState } from './queue-state.js';
+import type { ResolvedQueueOptions } from './queue-options.js';
+
+/** The queues of one server. A removed queue stays until its tasks are settled. */
+export class QueueRegistry {
+  private readonly byName = new Map<string, QueueState>();
+
+  constructor(queues: Readonly<Record<string, ResolvedQueueOptions>>) {
+    for (const [name, options] of Object.entries(queues)) this.add(name, options);
+  }
+
+  get(name: string): QueueState | undefined {
+    return this.byName.get(name);
+  }
+
+  /** Every queue with something to do here, the removed ones that still hold tasks included. */
+  all(): Iterable<QueueState> {
+    return this.byName.values();
+  }
+
+  get size(): number {
+    return this.byName.size;
+  }
+
+  /** The queues this server works on. */
+  served(): QueueState[] {
+    return [...this.byName.values()].filter((queue) => !queue.removed);
+  }
+
+  names(): string[] {
+    return this.served().map(({ name }) => name);
+  }
+
+  priorities(): Record<string, number> {
+    return Object.fromEntries(this.served().map(({ name, options }) => [name, options.priority]));
+  }
+
+  /** Adds a queue, or changes its options. */
+  add(name: string, options: ResolvedQueueOptions): QueueState {
+    const known = this.byName.get(name);
+    if (known) {
+      known.options = options;
+      known.limitTimer?.cancel();
+      known.limitTimer = undefined;
+      known.removed = false;
+      return known;
+    }
+    const queue = new QueueState(name, options);
+    this.byName.set(name, queue);
+    return queue;
+  }
+
+  /** @returns whether the queue was served */
+  remove(name: string): boolean {
+    const queue = this.byName.get(name);
+    if (!queue || queue.removed) return false;
+    queue.removed = true;
+    this.forgetIfDone(queue);
+    return true;
+  }
+
+  /** Lets a removed queue go once nothing of it is held. */
+  forgetIfDone(queue: QueueState): void {
+    if (!queue.removed || queue.busy || queue.held.size > 0) return;
+    if (this.byName.get(queue.name) === queue) this.byName.delete(queue.name); // it may have been added anew
+  }
+
+  /** Every task whose lease is held, finished ones that wait for Redis included. */
+  *held(): Iterable<ActiveTask> {
+    for (const queue of this.byName.values()) yield* queue.held;
+  }
+
+  /** Every task whose handler has not settled. */
+  *running(): Iterable<ActiveTask> {
+    for (const { held, lingering } of this.byName.values()) {
+      for (const task of held) if (!task.handlerSettled) yield task;
+      yield* lingering;
+    }
+  }
+
+  heldCount(): number {
+    let count = 0;
+    for (const queue of this.byName.values()) count += queue.held.size;
+    return count;
+  }
+}
