@@ -90,7 +90,7 @@ export type Settlement =
    * gets its old place. Meanwhile it is among those to be retried, where asynq's tools see it, and comes after a minute to
    * an hour (a second more for ten that wait) should nobody wake it.
    */
-  | { readonly kind: 'wait'; readonly lease: Lease; readonly line: string };
+  | { readonly kind: 'wait'; readonly lease: Lease; readonly waitlist: string };
 
 /**
  * `settled`: it is stored, by this call or by one before that was not answered. `lost`: the lease is not ours (any more), nothing was

@@ -24,5 +24,5 @@ export interface LimitingBroker {
    * that were woken before and have waited longer; none while the queue is paused. A task that was run, archived or deleted
    * meanwhile has lost its place.
    */
-  wakeWaiting(queue: string, line: string, count: number): Promise<{ woken: number; left: number }>;
+  wakeWaiting(queue: string, waitlist: string, count: number): Promise<{ woken: number; left: number }>;
 }

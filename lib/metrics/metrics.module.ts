@@ -13,7 +13,7 @@ import { DEFAULT_CONNECTION } from '../nest/nest.constants.js';
 import { notForRoot } from '../nest/nest.messages.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import { ServerOrchestrator } from '../nest/lifecycle/server.orchestrator.js';
-import type { ServerFacts } from '../server/facts.js';
+import type { ServerStats } from '../server/server-stats.js';
 import type { Server } from '../server/server.js';
 import { ASYNQ_METRICS } from './asynq-metrics.js';
 import type { MetricDefinition } from './definition.js';
@@ -100,7 +100,7 @@ export class AsynqMetricsModule
       ...{ inspector: new AsynqInspector(broker), clock: broker.clock, concurrency, cacheFor, timeout },
       queues: queues || undefined,
       maxQueues,
-      served: () => (server ? (factsOf(server)?.inFlight.keys() ?? []) : []),
+      served: () => (server ? (statsOf(server)?.inFlight.keys() ?? []) : []),
       onError: (queue) => scrapeErrors.add({ queue }),
     });
     const patternOf = (type: string): string | undefined => server?.().patternOf(type);
@@ -109,18 +109,18 @@ export class AsynqMetricsModule
       ...{ events, scrapeErrors },
       tasks: new TaskTally({ durationBuckets, waitBuckets, patternOf }),
       reader: queues === false ? undefined : reader,
-      facts: () => {
-        const facts = server && factsOf(server);
-        return facts?.status === 'new' ? undefined : facts; // it may have no handlers, and never start
+      stats: () => {
+        const stats = server && statsOf(server);
+        return stats?.status === 'new' ? undefined : stats; // it may have no handlers, and never start
       },
     });
   }
 }
 
 /** None where the server cannot be made: its application has not started, and must not fail the scrapes of the next one. */
-function factsOf(server: () => Server): ServerFacts | undefined {
+function statsOf(server: () => Server): ServerStats | undefined {
   try {
-    return server().facts();
+    return server().stats();
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import type { ServerFacts } from '../server/facts.js';
+import type { ServerStats } from '../server/server-stats.js';
 import type { MetricDefinition } from './definition.js';
 import type { Sample } from './sample.js';
 import type { Reading } from './queue-reader.js';
@@ -62,14 +62,14 @@ const COUNTER = { type: 'counter', merge: 'sum' } as const;
 const GAUGE = { type: 'gauge' } as const;
 
 function serverMetrics(metric: Describe): MetricDefinition[] {
-  const ofServer = (read: (facts: ServerFacts) => Iterable<Sample>) => (source: MetricsSource) => {
-    const facts = source.facts();
-    return facts ? read(facts) : NONE;
+  const ofServer = (read: (stats: ServerStats) => Iterable<Sample>) => (source: MetricsSource) => {
+    const stats = source.stats();
+    return stats ? read(stats) : NONE;
   };
-  const number = (name: string, help: string, of: (facts: ServerFacts) => number): MetricDefinition => ({
+  const number = (name: string, help: string, of: (stats: ServerStats) => number): MetricDefinition => ({
     ...metric(name, help, []),
     ...GAUGE,
-    read: ofServer((facts) => [{ labels: {}, value: of(facts) }]),
+    read: ofServer((stats) => [{ labels: {}, value: of(stats) }]),
   });
   return [
     number('server_active', '1 while the server takes tasks, 0 when it drains or is closed.', ({ status }) =>

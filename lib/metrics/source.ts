@@ -1,6 +1,6 @@
 import { BrokerUnavailableError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
-import type { ServerFacts } from '../server/facts.js';
+import type { ServerStats } from '../server/server-stats.js';
 import type { Reading, QueueReader } from './queue-reader.js';
 import { Tally } from './tally.js';
 import type { TaskTally } from './task-tally.js';
@@ -14,7 +14,7 @@ export interface MetricsSourceDeps {
   readonly reader: QueueReader | undefined;
   readonly scrapeErrors: Tally;
   /** `undefined` where no server is. */
-  readonly facts: () => ServerFacts | undefined;
+  readonly stats: () => ServerStats | undefined;
 }
 
 const NOTHING: Reading = { queues: [], servers: undefined, leftOut: 0 };
@@ -49,8 +49,8 @@ export class MetricsSource {
     return this.deps.scrapeErrors;
   }
 
-  facts(): ServerFacts | undefined {
-    return this.deps.facts();
+  stats(): ServerStats | undefined {
+    return this.deps.stats();
   }
 
   async read(): Promise<Reading> {

@@ -72,7 +72,7 @@ export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
     clock,
     queues: () => queues.names(),
     admit: (task) => runner.admit(task),
-    defer: (task, line) => runner.defer(task, line),
+    defer: (task, waitlist) => runner.defer(task, waitlist),
     onWoken: (queue) => processor.pollQueue(queue),
     onError: (error) => listener.onLimiterError(error),
   });

@@ -14,7 +14,7 @@ export interface LoopOptions {
 }
 
 /** How a loop stands; times in milliseconds. */
-export interface LoopFacts {
+export interface LoopStats {
   readonly loop: string;
   /** How much later than planned its latest pass began, if that was within the last minute, else 0: a busy event loop. */
   readonly lag: number;
@@ -59,7 +59,7 @@ export class Loop {
     this.schedule(delay);
   }
 
-  facts(): LoopFacts {
+  stats(): LoopStats {
     const now = this.options.clock.elapsed();
     const busyFor = this.current ? Math.max(0, now - this.beganAt) : 0;
     const overdue = this.current || !this.running ? 0 : Math.max(0, now - this.dueAt);

@@ -9,7 +9,7 @@ import type { Grouping } from './groups/grouping.js';
 import { HealthCheck } from './loops/health-check.js';
 import type { Heartbeater } from './loops/heartbeater.js';
 import { Janitor } from './loops/janitor.js';
-import { Loop, type LoopFacts } from './loop.js';
+import { Loop, type LoopStats } from './loop.js';
 import type { Mux } from './attempt/mux.js';
 import type { ResolvedServerOptions } from './options.js';
 import { Recoverer } from './loops/recoverer.js';
@@ -120,8 +120,8 @@ export class ServerLoops {
     await this.deps.heartbeater.clear().catch(() => undefined);
   }
 
-  facts(): LoopFacts[] {
-    return this.all.map((loop) => loop.facts());
+  stats(): LoopStats[] {
+    return this.all.map((loop) => loop.stats());
   }
 
   /** A queue's scheduled or retry set has changed: look soon, but not more often than the forwarder's cooldown. */

@@ -9,7 +9,7 @@ import type { ActiveTask } from './attempt/active-task.js';
 import { Aggregator } from './groups/aggregator.js';
 import { Aggregators, type TaskAggregatorEntry } from './groups/aggregators.js';
 import { buildCore, type Core } from './core.js';
-import type { ServerFacts } from './facts.js';
+import type { ServerStats } from './server-stats.js';
 import { onSignal } from './drain-signal.js';
 import { Forwarder } from './loops/forwarder.js';
 import type { TaskHandlerEntry } from './attempt/handler.js';
@@ -99,13 +99,13 @@ export class Server {
     return this.core.runner.running;
   }
 
-  /** How it stands, for metrics and health checks. */
-  facts(): ServerFacts {
+  /** For metrics and health checks. */
+  stats(): ServerStats {
     const { processor, queues } = this.core;
     const inFlight = new Map([...queues.all()].map(({ name, held, lingering }) => [name, held.size + lingering.size]));
     const { state: status, active, waker, loops } = this;
     const { concurrency, free } = processor;
-    return { status, concurrency, free, active, inFlight, wakeups: waker.wakeups, loops: loops.facts() };
+    return { status, concurrency, free, active, inFlight, wakeups: waker.wakeups, loops: loops.stats() };
   }
 
   /** The pattern of the handler for tasks of this type; `undefined` when there is none. */

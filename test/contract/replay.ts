@@ -146,7 +146,7 @@ export class Player {
     }
     if (kind === 'retry') return { kind, lease, message, retryAt: at, countAsFailure: item.flag };
     if (kind === 'requeue') return { kind, lease };
-    if (kind === 'wait') return { kind, lease, line: LINES[item.flag ? 1 : 0] };
+    if (kind === 'wait') return { kind, lease, waitlist: LINES[item.flag ? 1 : 0] };
     return { kind: 'archive', lease, message: kind === 'archive' ? message : undefined };
   }
 

@@ -22,7 +22,7 @@ import {
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ManualClock } from '../../lib/clock.js';
 import { AsynqHealth as Health, type AsynqHealthDeps } from '../../lib/nest/health/asynq-health.js';
-import type { LoopFacts } from '../../lib/server/loop.js';
+import type { LoopStats } from '../../lib/server/loop.js';
 import { startRedis, type RedisProcess } from '../support/redis.js';
 import { quiet, testApp } from './support.js';
 
@@ -123,24 +123,24 @@ describe('the health of a server', () => {
 });
 
 describe('the loops', () => {
-  const well: LoopFacts = { loop: 'janitor', lag: 99_000, overdue: 0, busyFor: 0, failures: 7 };
-  const health = (loops: LoopFacts[], deps: Partial<AsynqHealthDeps> = {}) =>
+  const well: LoopStats = { loop: 'janitor', lag: 99_000, overdue: 0, busyFor: 0, failures: 7 };
+  const health = (loops: LoopStats[], deps: Partial<AsynqHealthDeps> = {}) =>
     new Health({
       broker: { clock: new ManualClock(), ping: async () => undefined },
       inspector: { getQueueInfo: () => Promise.reject(new Error('bad')) },
-      facts: () => ({ status: 'active', loops, inFlight: new Map() }) as never,
+      stats: () => ({ status: 'active', loops, inFlight: new Map() }) as never,
       autoStart: true,
       ...deps,
     });
 
-  test.each<[string, Partial<LoopFacts>, string[]]>([
+  test.each<[string, Partial<LoopStats>, string[]]>([
     ['that failed or was late', {}, []],
     ['that is due for long', { overdue: 31_000 }, ['the janitor is 31 s late']],
     ['that never ends', { busyFor: 900_001 }, ['the janitor has been at one pass for 900 s']],
-  ])('show one %s', async (_, facts, problems) => {
+  ])('show one %s', async (_, stats, problems) => {
     const status = problems.length === 0 ? 'up' : 'down';
-    expect(health([well, { ...well, ...facts }]).live()).toMatchObject({ status, problems });
-    expect(await health([{ ...well, ...facts }]).ready()).toMatchObject({ status, problems });
+    expect(health([well, { ...well, ...stats }]).live()).toMatchObject({ status, problems });
+    expect(await health([{ ...well, ...stats }]).ready()).toMatchObject({ status, problems });
   });
 
   test('may be later, or take less, when told so', () => {

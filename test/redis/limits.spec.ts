@@ -178,7 +178,10 @@ describe('limits of a queue, several servers on one Redis', () => {
       const broker = makeBroker();
       await broker.enqueue('default', [request({ type: 'narrow', id: 'left' })]);
       const { tasks } = await broker.exchange('default', { settle: [], take: 1 });
-      await broker.exchange('default', { settle: [{ kind: 'wait', lease: tasks[0]!.lease, line: 'narrow' }], take: 0 });
+      await broker.exchange('default', {
+        settle: [{ kind: 'wait', lease: tasks[0]!.lease, waitlist: 'narrow' }],
+        take: 0,
+      });
       const started = await runLimited(3, { globalConcurrency: 1 }, () => undefined);
       await vi.waitFor(() => expect(started).toContain('left'), { timeout: 10_000 });
     });

@@ -88,7 +88,7 @@ function settle(store: QueueStore, item: Settlement, id: string, record: TaskRec
       record.pendingSince = now;
       return store.pending.pushFront(id);
     case 'wait':
-      return wait(store, wellFormed(item.line), id, record, now);
+      return wait(store, wellFormed(item.waitlist), id, record, now);
   }
 }
 

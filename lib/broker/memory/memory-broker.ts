@@ -226,8 +226,8 @@ export class MemoryBroker implements Broker {
     return this.limits.takeStarts(scope, limit, wanted, this.clock.now());
   }
 
-  async wakeWaiting(queue: string, line: string, count: number): Promise<{ woken: number; left: number }> {
-    return this.change(queue, (store, now) => consume.wakeWaiting(store, line, count, now));
+  async wakeWaiting(queue: string, waitlist: string, count: number): Promise<{ woken: number; left: number }> {
+    return this.change(queue, (store, now) => consume.wakeWaiting(store, waitlist, count, now));
   }
 
   async openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleMark> {

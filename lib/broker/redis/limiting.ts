@@ -34,13 +34,13 @@ export class RedisLimiting implements LimitingBroker {
     return { granted, retryIn };
   }
 
-  async wakeWaiting(queue: string, line: string, count: number) {
+  async wakeWaiting(queue: string, waitlist: string, count: number) {
     const keys = this.keyspace.queue(queue);
     const argv = [keys.taskPrefix, nanoseconds(this.clock.now()), String(count)];
     const answer = await this.scripts.run(
       'monitor',
       'wakeWaiting',
-      [keys.waiting(line), keys.retry, keys.pending, keys.paused],
+      [keys.waiting(waitlist), keys.retry, keys.pending, keys.paused],
       argv,
     );
     const [woken, left] = answer as [number, number];

@@ -279,8 +279,8 @@ export class RedisBroker implements Broker {
     return this.limiting.takeStarts(scope, limit, wanted);
   }
 
-  wakeWaiting(queue: string, line: string, count: number): Promise<{ woken: number; left: number }> {
-    return this.limiting.wakeWaiting(queue, line, count);
+  wakeWaiting(queue: string, waitlist: string, count: number): Promise<{ woken: number; left: number }> {
+    return this.limiting.wakeWaiting(queue, waitlist, count);
   }
 
   hasQueue(queue: string): Promise<boolean> {

@@ -42,7 +42,7 @@ export function encodeSettlements(batch: readonly Settlement[], queue: QueueKeys
 
 function encodeSpecial(item: Settlement, index: number, queue: QueueKeys, encoded: EncodedSettlements): void {
   const { named, specials, archivedIds } = encoded;
-  const key = item.kind === 'wait' ? queue.waiting(item.line) : lockOf(item, queue);
+  const key = item.kind === 'wait' ? queue.waiting(item.waitlist) : lockOf(item, queue);
   if (key !== undefined) named.push(key);
   if (item.kind === 'archive') archivedIds.push(item.lease.id);
   specials.push(String(index), kindOf(item), key ? '1' : '', messageOf(item), timeOf(item), resultOf(item));

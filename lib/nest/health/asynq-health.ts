@@ -1,7 +1,7 @@
 import { QueueNotFoundError } from '../../errors.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
-import type { ServerFacts } from '../../server/facts.js';
+import type { ServerStats } from '../../server/server-stats.js';
 import type { Clock } from '../../clock.js';
 import type { MonitoringBroker } from '../../broker/broker.js';
 import {
@@ -19,7 +19,7 @@ import { SharedAnswer } from './shared-answer.js';
 export interface HealthReport {
   readonly status: 'up' | 'down';
   /** `none` where this process only produces, or has no handlers. */
-  readonly server: 'none' | ServerFacts['status'];
+  readonly server: 'none' | ServerStats['status'];
   /** Whether Redis answered; `undefined` when it was not asked. */
   readonly redis?: 'up' | 'down';
   /** What is wrong, a sentence each, with the names of queues; empty when all is well. */
@@ -46,7 +46,7 @@ export interface AsynqHealthDeps {
   readonly broker: Pick<MonitoringBroker, 'ping'> & { readonly clock: Clock; readonly manual?: boolean };
   readonly inspector: Pick<AsynqInspector, 'getQueueInfo'>;
   /** `undefined` where no server is, or will be. */
-  readonly facts: () => ServerFacts | undefined;
+  readonly stats: () => ServerStats | undefined;
   /** Whether the application starts the server by itself, so that one that is not started is not ready. */
   readonly autoStart: boolean;
 }
@@ -79,16 +79,16 @@ export class AsynqHealth {
   /** {@link live}, with the problems also in words that name nothing. */
   judgeLife(options?: LivenessOptions): Judgement {
     const limits = resolveLiveness(options);
-    const facts = this.deps.facts();
-    return judgement(facts, loopProblems(facts, limits));
+    const stats = this.deps.stats();
+    return judgement(stats, loopProblems(stats, limits));
   }
 
   /** {@link ready}, with the problems also in words that name nothing. */
   async judge(limits: ResolvedReadiness): Promise<Judgement> {
     const said = await this.saidFor(limits).get();
-    const facts = this.deps.facts();
-    const problems = [...this.serverProblems(facts), ...loopProblems(facts, limits), ...said.problems];
-    return { ...judgement(facts, problems), redis: said.redis };
+    const stats = this.deps.stats();
+    const problems = [...this.serverProblems(stats), ...loopProblems(stats, limits), ...said.problems];
+    return { ...judgement(stats, problems), redis: said.redis };
   }
 
   private saidFor(limits: ResolvedReadiness): SharedAnswer<RedisSaid> {
@@ -106,7 +106,7 @@ export class AsynqHealth {
 
   /** What Redis says of itself and of the queues with thresholds. Never rejects; takes as long as `timeout` at most. */
   private async askRedis(limits: ResolvedReadiness): Promise<RedisSaid> {
-    const queues = this.queueProblems(this.deps.facts(), limits);
+    const queues = this.queueProblems(this.deps.stats(), limits);
     const problems = await this.within(
       limits.timeout,
       this.deps.broker.ping().then(() => queues),
@@ -116,16 +116,16 @@ export class AsynqHealth {
     return { redis: 'down', problems: [{ text, summary: 'Redis does not answer' }] };
   }
 
-  private serverProblems(facts: ServerFacts | undefined): Problem[] {
-    if (!facts || facts.status === 'active' || (facts.status === 'new' && !this.deps.autoStart)) return [];
-    const text = NOT_RUNNING[facts.status];
+  private serverProblems(stats: ServerStats | undefined): Problem[] {
+    if (!stats || stats.status === 'active' || (stats.status === 'new' && !this.deps.autoStart)) return [];
+    const text = NOT_RUNNING[stats.status];
     return [{ text, summary: text }];
   }
 
-  private async queueProblems(facts: ServerFacts | undefined, limits: ResolvedReadiness): Promise<Problem[]> {
+  private async queueProblems(stats: ServerStats | undefined, limits: ResolvedReadiness): Promise<Problem[]> {
     const wanted = new Map(limits.queues);
     if (limits.others) {
-      for (const queue of facts?.inFlight.keys() ?? []) if (!wanted.has(queue)) wanted.set(queue, limits.others);
+      for (const queue of stats?.inFlight.keys() ?? []) if (!wanted.has(queue)) wanted.set(queue, limits.others);
     }
     const found = await Promise.all([...wanted].map(([queue, thresholds]) => this.problemsOf(queue, thresholds)));
     return found.flat();
@@ -168,17 +168,17 @@ const NOT_RUNNING = {
   closed: 'the server is closed',
 };
 
-function loopProblems(facts: ServerFacts | undefined, { maxLag, maxPass }: ResolvedLiveness): Problem[] {
-  if (!facts || facts.status === 'new') return [];
+function loopProblems(stats: ServerStats | undefined, { maxLag, maxPass }: ResolvedLiveness): Problem[] {
+  if (!stats || stats.status === 'new') return [];
   const summary = 'a loop of the server has stopped';
-  return facts.loops.flatMap(({ loop, overdue, busyFor }) => {
+  return stats.loops.flatMap(({ loop, overdue, busyFor }) => {
     if (overdue > maxLag) return [{ text: `the ${loop} is ${seconds(overdue)} late`, summary }];
     return busyFor > maxPass ? [{ text: `the ${loop} has been at one pass for ${seconds(busyFor)}`, summary }] : [];
   });
 }
 
-const judgement = (facts: ServerFacts | undefined, problems: readonly Problem[]): Judgement => ({
-  server: facts?.status ?? 'none',
+const judgement = (stats: ServerStats | undefined, problems: readonly Problem[]): Judgement => ({
+  server: stats?.status ?? 'none',
   problems,
 });
 

@@ -11,11 +11,11 @@ export class HealthFactory {
 
   of(connection: Connection): AsynqHealth {
     const { broker, options } = connection;
-    const facts = () => {
+    const stats = () => {
       const serves = options.server !== false && !broker.manual && this.hasHandlers(connection);
-      return serves ? this.orchestrator.serverOf(connection).facts() : undefined;
+      return serves ? this.orchestrator.serverOf(connection).stats() : undefined;
     };
-    return new AsynqHealth({ broker, inspector: new AsynqInspector(broker), facts, autoStart: options.autoStart });
+    return new AsynqHealth({ broker, inspector: new AsynqInspector(broker), stats, autoStart: options.autoStart });
   }
 
   private hasHandlers(connection: Connection): boolean {

@@ -18,7 +18,7 @@ export interface LimiterDeps {
   /** The task may run. */
   readonly admit: (task: ActiveTask) => void;
   /** The task is to wait in the line of that name. */
-  readonly defer: (task: ActiveTask, line: string) => void;
+  readonly defer: (task: ActiveTask, waitlist: string) => void;
   /** Tasks were put to the front of the queue. */
   readonly onWoken: (queue: string) => void;
   readonly onError: (error: unknown) => void;

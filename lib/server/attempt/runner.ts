@@ -59,8 +59,8 @@ export class Runner {
   }
 
   /** A limit of its handler was reached: it waits in a line, as though it had not been taken. */
-  defer(task: ActiveTask, line: string): void {
-    if (!task.verdict && !task.lost) this.conclude(task, this.options.verdicts.wait(task, line));
+  defer(task: ActiveTask, waitlist: string): void {
+    if (!task.verdict && !task.lost) this.conclude(task, this.options.verdicts.wait(task, waitlist));
     this.settled(task, false, undefined);
   }
 

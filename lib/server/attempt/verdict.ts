@@ -61,8 +61,8 @@ export class Verdicts {
   }
 
   /** A limit was reached before the attempt began. */
-  wait({ lease }: ActiveTask, line: string): Verdict {
-    return { outcome: 'postponed', settlement: { kind: 'wait', lease, line } };
+  wait({ lease }: ActiveTask, waitlist: string): Verdict {
+    return { outcome: 'postponed', settlement: { kind: 'wait', lease, waitlist } };
   }
 
   /**

@@ -194,7 +194,7 @@ export function exerciseLimiting(current: () => Driver): void {
     /** Takes everything and puts it into the line. */
     async function queueUp(driver: Driver, line = 'line'): Promise<void> {
       const { tasks } = await driver.broker.exchange('default', { settle: [], take: 100 });
-      const settle = tasks.map(({ lease }): Settlement => ({ kind: 'wait', lease, line }));
+      const settle = tasks.map(({ lease }): Settlement => ({ kind: 'wait', lease, waitlist: line }));
       const { settled } = await driver.broker.exchange('default', { settle, take: 0 });
       expect(settled).toEqual(tasks.map(() => 'settled'));
     }
@@ -231,7 +231,7 @@ export function exerciseLimiting(current: () => Driver): void {
       const driver = current();
       const [z, a, m] = [await driver.add({ id: 'z' }), await driver.add({ id: 'a' }), await driver.add({ id: 'm' })];
       const { tasks } = await driver.exchange([], 3);
-      const settle = tasks.map(({ lease }) => ({ kind: 'wait', lease, line: lease.id }) as const);
+      const settle = tasks.map(({ lease }) => ({ kind: 'wait', lease, waitlist: lease.id }) as const);
       await driver.exchange(settle, 0);
       for (const line of [z, a, m]) await driver.broker.wakeWaiting('default', line, 1);
       expect((await driver.queue()).pending).toEqual([z, a, m]);
@@ -304,7 +304,7 @@ export function exerciseLimiting(current: () => Driver): void {
       const { tasks } = await driver.broker.exchange('default', { settle: [], take: 1 });
       const lease = { ...tasks[0]!.lease, expiresAt: 1 };
       const { settled } = await driver.broker.exchange('default', {
-        settle: [{ kind: 'wait', lease, line: 'line' }],
+        settle: [{ kind: 'wait', lease, waitlist: 'line' }],
         take: 0,
       });
       expect(settled).toEqual(['lost']);

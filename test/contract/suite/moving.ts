@@ -232,7 +232,7 @@ export function exerciseMoving(current: () => Driver): void {
     it('takes a task out of the line it waits in for a limit', async () => {
       const driver = current();
       const { lease } = await driver.lend({});
-      await driver.settle({ kind: 'wait', lease, line: 'l' });
+      await driver.settle({ kind: 'wait', lease, waitlist: 'l' });
       expect(await reschedule([lease.id], driver.now + 500)).toEqual(['moved']);
       expect(await driver.broker.wakeWaiting('default', 'l', 5)).toEqual({ woken: 0, left: 0 });
       await expectQueue(driver, { retry: [[lease.id, driver.now + 500]], pending: [] });

@@ -208,7 +208,7 @@ describe('limits of a handler', () => {
     for (let index = 0; index < 9; index++) await rig.add({ type: 'narrow', queue: 'a' });
     const { id } = await rig.add({ type: 'narrow', queue: 'b' });
     const { tasks } = await rig.memory.exchange('b', { settle: [], take: 1 });
-    const settle = [{ kind: 'wait', lease: tasks[0]!.lease, line: 'narrow' }] as const;
+    const settle = [{ kind: 'wait', lease: tasks[0]!.lease, waitlist: 'narrow' }] as const;
     await rig.memory.exchange('b', { settle, take: 0 });
     const wake = vi.spyOn(rig.memory, 'wakeWaiting').mockResolvedValueOnce({ woken: 0, left: 0 }); // the first pass
     vi.spyOn(rig.memory, 'forward').mockResolvedValue({ moved: 0, nextDue: undefined });
@@ -233,7 +233,7 @@ describe('limits of a handler', () => {
     vi.spyOn(memory, 'wakeWaiting').mockImplementationOnce(async (queue, line, count) => {
       const answer = await wake(queue, line, count);
       const { tasks } = await memory.exchange(queue, { settle: [], take: 1 });
-      await memory.exchange(queue, { settle: [{ kind: 'wait', lease: tasks[0]!.lease, line }], take: 0 });
+      await memory.exchange(queue, { settle: [{ kind: 'wait', lease: tasks[0]!.lease, waitlist: line }], take: 0 });
       return answer;
     });
     work.endOne();

@@ -35,19 +35,19 @@ describe('Loop', () => {
       after: (delay: number, run: () => void) => clock.after(delay + 7, run),
     };
     const loop = new Loop({ name: 'slow', clock: delayed, onError: () => {}, runOnce });
-    expect(loop.facts()).toEqual({ loop: 'slow', lag: 0, overdue: 0, busyFor: 0, failures: 0 });
+    expect(loop.stats()).toEqual({ loop: 'slow', lag: 0, overdue: 0, busyFor: 0, failures: 0 });
     loop.start(10);
     clock.advance(12);
     set = 3_600_000; // the system's time is set, or a machine goes on after an hour: nothing is late by that
-    expect(loop.facts()).toMatchObject({ lag: 0, overdue: 2, busyFor: 0 });
+    expect(loop.stats()).toMatchObject({ lag: 0, overdue: 2, busyFor: 0 });
     clock.advance(100);
-    expect(loop.facts()).toMatchObject({ lag: 7, overdue: 0, busyFor: 95 });
+    expect(loop.stats()).toMatchObject({ lag: 7, overdue: 0, busyFor: 95 });
     end('failed');
     await settle();
-    expect(loop.facts()).toMatchObject({ lag: 7, busyFor: 0, failures: 1 });
+    expect(loop.stats()).toMatchObject({ lag: 7, busyFor: 0, failures: 1 });
     await loop.stop();
     clock.advance(60_000); // a loop that runs once must not be late for ever
-    expect(loop.facts()).toMatchObject({ lag: 0, overdue: 0, busyFor: 0 });
+    expect(loop.stats()).toMatchObject({ lag: 0, overdue: 0, busyFor: 0 });
   });
 
   it('runs at once when triggered, and once more when triggered during a pass', async () => {

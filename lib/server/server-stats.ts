@@ -1,8 +1,8 @@
-import type { LoopFacts } from './loop.js';
+import type { LoopStats } from './loop.js';
 import type { Wakeups } from './fetching/waker.js';
 
 /** How a server stands at one moment. Read by metrics and health checks; costs nothing but the reading. */
-export interface ServerFacts {
+export interface ServerStats {
   /** `new`, `active`, `stopped` (takes nothing any more, lets end what runs) or `closed`. */
   readonly status: 'new' | 'active' | 'stopped' | 'closed';
   /** Handlers that may run at the same time, and for how many of them there is room now. */
@@ -14,5 +14,5 @@ export interface ServerFacts {
   readonly inFlight: ReadonlyMap<string, number>;
   readonly wakeups: Wakeups;
   /** The loops beside the fetching of tasks. */
-  readonly loops: readonly LoopFacts[];
+  readonly loops: readonly LoopStats[];
 }
