@@ -1,7 +1,7 @@
 import type { Broker } from '../broker/broker.js';
 import { BrokerUnavailableError } from '../errors.js';
 import { type QueueInfo, viewQueue } from '../inspector/views.js';
-import { eachOf } from './each.js';
+import { mapConcurrent } from '../async.js';
 import type { ReplyCache } from './reply-cache.js';
 
 /** A queue that cannot be read: a key of it holds something else, or its node of a cluster is away. */
@@ -30,7 +30,7 @@ export class QueueOverview {
     return this.cache.get('queues', async () => {
       const names = await this.broker.queues();
       for (const queue of this.away.keys()) if (!names.includes(queue)) this.away.delete(queue);
-      const states = await eachOf(names.sort(), QUEUES_AT_ONCE, (queue) => this.read(queue));
+      const states = await mapConcurrent(names.sort(), QUEUES_AT_ONCE, (queue) => this.read(queue));
       if (states.length > 0 && states.every(isAway)) {
         this.away.clear(); // all of Redis is: who asks next is to see at once that it is back
         throw states[0]!.error;

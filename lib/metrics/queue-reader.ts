@@ -1,3 +1,4 @@
+import { mapConcurrent, withTimeout } from '../async.js';
 import type { Clock } from '../clock.js';
 import { QueueNotFoundError } from '../errors.js';
 import type { AsynqInspector } from '../inspector/inspector.js';
@@ -81,42 +82,34 @@ export class QueueReader {
     until: number,
     onError = this.options.onError,
   ): Promise<QueueInfo[]> {
-    const infos = new Array<QueueInfo | undefined>(names.length);
-    let next = 0;
-    const work = async (): Promise<void> => {
-      for (let index = next++; index < names.length; index = next++) {
-        const name = names[index]!;
-        infos[index] = await this.attempt(name, until, () => this.options.inspector.getQueueInfo(name), onError);
-      }
-    };
-    await Promise.all(Array.from({ length: this.options.concurrency }, work));
+    const infos = await mapConcurrent(names, this.options.concurrency, (name) =>
+      this.attempt(name, until, () => this.options.inspector.getQueueInfo(name), onError),
+    );
     return infos.filter((info) => info !== undefined);
   }
 
-  /** `undefined`, and told, when it fails or takes too long; not told when there is no such queue (yet). */
-  private attempt<T>(
+  /** `undefined`, and reported, when it fails or takes too long; not reported when there is no such queue (yet). */
+  private async attempt<T>(
     queue: string,
     until: number,
     ask: () => Promise<T>,
     onError = this.options.onError,
   ): Promise<T | undefined> {
     const { clock } = this.options;
-    return new Promise((resolve) => {
-      let over = false;
-      const end = (value?: T, failed = false): void => {
-        if (over) return;
-        over = true;
-        timer.cancel();
-        if (failed) onError(queue);
-        resolve(value);
-      };
-      const left = until - clock.now();
-      const timer = clock.after(left, () => end(undefined, true));
-      if (left <= 0) end(undefined, true);
-      else ask().then(end, (error: unknown) => end(undefined, !(error instanceof QueueNotFoundError)));
-    });
+    const left = until - clock.now();
+    try {
+      if (left > 0) return await withTimeout(ask(), left, clock, failTimedOut);
+    } catch (error) {
+      if (error instanceof QueueNotFoundError) return undefined;
+    }
+    onError(queue);
+    return undefined;
   }
 }
+
+const failTimedOut = (): never => {
+  throw new Error('not read in time');
+};
 
 function countByQueue(servers: Awaited<ReturnType<AsynqInspector['servers']>> | undefined) {
   if (!servers) return undefined;

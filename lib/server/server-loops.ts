@@ -9,7 +9,7 @@ import type { Grouping } from './groups/grouping.js';
 import { HealthCheck } from './loops/health-check.js';
 import type { Heartbeater } from './loops/heartbeater.js';
 import { Janitor } from './loops/janitor.js';
-import { Loop, type LoopStats } from './loop.js';
+import { Loop, type LoopStats } from '../loop.js';
 import type { Mux } from './attempt/mux.js';
 import type { ResolvedServerOptions } from './options.js';
 import { Recoverer } from './loops/recoverer.js';

@@ -1,4 +1,4 @@
-import type { LoopStats } from './loop.js';
+import type { LoopStats } from '../loop.js';
 import type { Wakeups } from './fetching/waker.js';
 
 /** How a server stands at one moment. Read by metrics and health checks; costs nothing but the reading. */

@@ -1,3 +1,4 @@
+import { finishesWithin } from '../async.js';
 import type { Broker, LeasedTask, WakeSource } from '../broker/broker.js';
 import { InvalidOptionError, ServerStateError, ShutdownError } from '../errors.js';
 import { AsynqEvents, type TaskOutcome } from '../events/events.js';
@@ -322,13 +323,7 @@ export class Server {
 
   /** Whether the promise resolved in time. */
   private within(milliseconds: number, promise: Promise<unknown>): Promise<boolean> {
-    return new Promise((resolve) => {
-      const timer = this.broker.clock.after(milliseconds, () => resolve(false));
-      void promise.then(() => {
-        timer.cancel();
-        resolve(true);
-      });
-    });
+    return finishesWithin(promise, milliseconds, this.broker.clock);
   }
 
   /** Without handlers every task it took would fail. */

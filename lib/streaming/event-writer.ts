@@ -1,3 +1,4 @@
+import { withTimeout } from '../async.js';
 import type { Broker } from '../broker/broker.js';
 import { BrokerUnavailableError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
@@ -10,8 +11,8 @@ const EVERY = 250;
 const MOST_WAITING = 10_000;
 /** As many are added at once, not at the next of the four calls. */
 const MANY = 5_000;
-/** Milliseconds a shutdown waits for the last ones. */
-const LAST_WORDS = 1_000;
+/** How long a shutdown waits for the last events to be written. */
+const CLOSE_TIMEOUT_MS = 1_000;
 
 export interface EventWriterOptions {
   readonly broker: Pick<Broker, 'appendEvents' | 'clock'>;
@@ -44,10 +45,7 @@ export class EventWriter {
   async close(): Promise<void> {
     this.end();
     const last = Promise.resolve(this.writing).then(() => this.write());
-    await new Promise<void>((resolve) => {
-      const timer = this.options.broker.clock.after(LAST_WORDS, resolve);
-      void last.then(() => (timer.cancel(), resolve()));
-    });
+    await withTimeout(last, CLOSE_TIMEOUT_MS, this.options.broker.clock);
   }
 
   private schedule(): void {

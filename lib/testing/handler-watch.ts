@@ -1,6 +1,7 @@
 // The real ones, also where a test fakes the globals.
 import { performance } from 'node:perf_hooks';
 import { clearTimeout, setTimeout } from 'node:timers';
+import { finishesWithin, type Timers } from '../async.js';
 import { TestingError } from '../errors.js';
 import type { ActiveTask } from '../server/attempt/active-task.js';
 import type { Server } from '../server/server.js';
@@ -27,23 +28,23 @@ export class HandlerWatch {
 
   /** Resolves when no handler runs, or every handler that does waits for its signal. @throws TestingError */
   async settle(): Promise<void> {
-    const quiet = this.server.whenQuiet().then(() => true);
+    const quiet = this.server.whenQuiet();
     for (let stillSince = performance.now(), before = -1; ;) {
       const { running } = this.server;
       if (running.length !== before) stillSince = performance.now(); // something happened
       before = running.length;
       if (running.length > 0 && this.server.isSettled && this.allWait(running, stillSince)) return;
-      if (await raced(quiet, this.areParked(running) ? LOOK_INTERVAL_MS : this.patience / 10)) return;
+      if (await finishesWithin(quiet, this.areParked(running) ? LOOK_INTERVAL_MS : this.patience / 10, REAL_TIME))
+        return;
       this.refuseStopped(stillSince);
     }
   }
 
   /** Waits for what nothing but the clock can end, though nobody moves it. @throws TestingError */
   async outlast<T>(work: Promise<T>): Promise<T> {
-    const done = work.then(() => true);
     const longest = Math.max(HOPELESS_AFTER_MS, this.patience);
     for (let stillSince = performance.now(), before = -1; ;) {
-      if (await raced(done, Math.min(longest, 50))) return work;
+      if (await finishesWithin(work, Math.min(longest, 50), REAL_TIME)) return work;
       const running = this.server.running;
       if (running.length !== before || !running.every(({ signalTaken }) => signalTaken)) stillSince = performance.now();
       before = running.length;
@@ -78,19 +79,10 @@ export class HandlerWatch {
 
 const waits = ({ signalTaken, aborted }: ActiveTask): boolean => signalTaken && !aborted;
 
-/** Whether the promise resolved within the milliseconds of real time. */
-function raced(promise: Promise<boolean>, milliseconds: number): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(false), milliseconds);
-    promise.then(
-      () => {
-        clearTimeout(timer);
-        resolve(true);
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        reject(error as Error);
-      },
-    );
-  });
-}
+/** Real time; its timers keep the process of a test alive. */
+const REAL_TIME: Timers = {
+  after: (delay, callback) => {
+    const timer = setTimeout(callback, delay);
+    return { cancel: () => clearTimeout(timer) };
+  },
+};

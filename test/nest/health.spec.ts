@@ -22,7 +22,7 @@ import {
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ManualClock } from '../../lib/clock.js';
 import { AsynqHealth as Health, type AsynqHealthDeps } from '../../lib/nest/health/asynq-health.js';
-import type { LoopStats } from '../../lib/server/loop.js';
+import type { LoopStats } from '../../lib/loop.js';
 import { startRedis, type RedisProcess } from '../support/redis.js';
 import { quiet, testApp } from './support.js';
 

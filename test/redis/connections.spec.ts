@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import { wasSent } from '../../lib/broker/redis/broker-error.js';
-import { backoff } from '../../lib/broker/redis/client-settings.js';
+import { reconnectDelay } from '../../lib/broker/redis/client-settings.js';
 import type { ConnectionRole } from '../../lib/broker/redis/connections.js';
 import { ManualClock } from '../../lib/clock.js';
 import { BrokerUnavailableError, ClosedError, WrongKeyTypeError } from '../../lib/errors.js';
@@ -344,10 +344,10 @@ describe('a passing connection', () => {
   });
 });
 
-describe('backoff', () => {
+describe('reconnectDelay', () => {
   it('grows, is jittered from almost nothing, and is capped', () => {
-    const longest = (attempt: number) => Math.max(...Array.from({ length: 2_000 }, () => backoff(attempt)));
-    const shortest = Math.min(...Array.from({ length: 2_000 }, () => backoff(10)));
+    const longest = (attempt: number) => Math.max(...Array.from({ length: 2_000 }, () => reconnectDelay(attempt)));
+    const shortest = Math.min(...Array.from({ length: 2_000 }, () => reconnectDelay(10)));
     expect(shortest).toBeGreaterThanOrEqual(20);
     expect(shortest).toBeLessThan(300);
     expect(longest(1)).toBeLessThanOrEqual(100);

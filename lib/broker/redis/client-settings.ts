@@ -1,14 +1,13 @@
 import type { ClusterOptions, RedisOptions, SentinelAddress } from 'ioredis';
+import { backoff } from '../../async.js';
 
-/** Upper bound of the pause between two attempts to connect, in milliseconds. */
-const LONGEST_BACKOFF = 3_000;
-const SHORTEST_BACKOFF = 20;
+/** Bounds of the pause between two attempts to connect. */
+const MIN_RECONNECT_DELAY_MS = 20;
+const MAX_RECONNECT_DELAY_MS = 3_000;
 
-/** Milliseconds to wait before the attempt: exponential with full jitter, and never giving up. */
-export function backoff(attempt: number, longest = LONGEST_BACKOFF): number {
-  const ceiling = Math.min(longest, 50 * 2 ** Math.min(attempt, 16));
-  return Math.round(SHORTEST_BACKOFF + Math.random() * (ceiling - SHORTEST_BACKOFF));
-}
+/** Milliseconds to wait before the attempt. The jitter spans nearly all of it: a whole fleet reconnects at once. */
+export const reconnectDelay = (attempt: number, longest = MAX_RECONNECT_DELAY_MS): number =>
+  Math.round(backoff(attempt, { longest, shortest: MIN_RECONNECT_DELAY_MS }));
 
 /** What the user may set otherwise. Milliseconds. */
 const DEFAULTS = {
@@ -56,8 +55,8 @@ export function lastingSettings(given: RedisOptions, name: string): RedisOptions
     ...withDefaults(given),
     ...FIXED,
     connectionName: connectionName(given, name),
-    retryStrategy: (attempt) => backoff(attempt),
-    sentinelRetryStrategy: (attempt) => backoff(attempt, 1_000),
+    retryStrategy: (attempt) => reconnectDelay(attempt),
+    sentinelRetryStrategy: (attempt) => reconnectDelay(attempt, 1_000),
     reconnectOnError: (error) => /(^|-)READONLY /.test(error.message), // a failover made our master a replica
   };
 }
@@ -92,7 +91,7 @@ export function sentinelSettings(
     keepAlive: DEFAULTS.keepAlive,
     connectionName: connectionName(given, name),
     enableReadyCheck: false,
-    retryStrategy: (attempt) => backoff(attempt),
+    retryStrategy: (attempt) => reconnectDelay(attempt),
   };
 }
 
@@ -105,7 +104,7 @@ export function clusterSettings(given: ClusterOptions, name: string): ClusterOpt
     /** Only a command that was redirected meets this queue (RoleConnection holds back all others until all is ready). */
     enableOfflineQueue: true,
     enableReadyCheck: true,
-    clusterRetryStrategy: (attempt) => backoff(attempt),
+    clusterRetryStrategy: (attempt) => reconnectDelay(attempt),
     clusterNodeRetryStrategy: null,
     /** Not 0 would mean: send again what was in flight when a node went away. */
     retryDelayOnFailover: 0,

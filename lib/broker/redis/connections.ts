@@ -3,7 +3,7 @@ import { type Clock, SystemClock } from '../../clock.js';
 import { BrokerUnavailableError, ClosedError } from '../../errors.js';
 import { isPassing, toBrokerError } from './broker-error.js';
 import { ClientFactory, type RedisClient } from './client-factory.js';
-import { backoff } from './client-settings.js';
+import { reconnectDelay } from './client-settings.js';
 import { type ConnectionInput, planConnection } from './connection-options.js';
 import { FailoverWatch, isConnectedTo, type MasterAddress } from './failover-watch.js';
 import { PassingConnection } from './passing-connection.js';
@@ -89,7 +89,7 @@ export class RedisConnections {
         end ??= this.clock.now() + patience;
         if (failFast || !isPassing(error) || this.clock.now() >= end) throw toBrokerError(error, what);
       }
-      await new Promise<void>((resolve) => this.clock.after(backoff(attempt, 500), resolve));
+      await new Promise<void>((resolve) => this.clock.after(reconnectDelay(attempt, 500), resolve));
     }
   }
 

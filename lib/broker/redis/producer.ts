@@ -5,7 +5,7 @@ import type { EnqueueRequest, EnqueueStatus, ProducerBroker } from '../broker.js
 import { Announcer } from './announcer.js';
 import { nanoseconds } from './arguments.js';
 import { wasSent } from './broker-error.js';
-import { backoff } from './client-settings.js';
+import { reconnectDelay } from './client-settings.js';
 import type { RedisConnections } from './connections.js';
 import { type EncodedRequests, encodeRequests } from './requests.js';
 import type { Argument } from './script-command.js';
@@ -82,6 +82,6 @@ export async function persist<T>(send: (attempt: number) => Promise<T>): Promise
       first ??= error;
       if (!wasSent(error) || performance.now() >= until) throw first;
     }
-    await wait(backoff(attempt, LONGEST_PAUSE));
+    await wait(reconnectDelay(attempt, LONGEST_PAUSE));
   }
 }

@@ -1,9 +1,10 @@
 import type { Redis } from 'ioredis';
+import { withTimeout } from '../../async.js';
 import type { Clock, ClockTimer } from '../../clock.js';
 import { BrokerUnavailableError, ClosedError } from '../../errors.js';
 import { isRefusedLogin, markUnsent, withoutArguments } from './broker-error.js';
 import type { RedisClient } from './client-factory.js';
-import { backoff } from './client-settings.js';
+import { reconnectDelay } from './client-settings.js';
 
 /** How long a close waits for the commands under way, and then for the sockets, in milliseconds. */
 const QUIT_TIMEOUT = 3_000;
@@ -111,7 +112,7 @@ export class RoleConnection {
   private revive(): void {
     this.becomeLost();
     if (this.state === 'closed') return;
-    this.revival = this.options.clock.after(backoff(++this.revivals), () => this.connect());
+    this.revival = this.options.clock.after(reconnectDelay(++this.revivals), () => this.connect());
   }
 
   /** When no sentinel answers, nothing was opened that could be closed: the error is all that tells of it. */
@@ -148,7 +149,7 @@ export class RoleConnection {
     const client = this.made;
     const { clock } = this.options;
     const quit = wasReady ? client.quit().catch(() => undefined) : undefined; // answered after all that was sent before
-    if (quit) await within(QUIT_TIMEOUT, quit, clock);
+    if (quit) await withTimeout(quit, QUIT_TIMEOUT, clock);
     await disconnect(client, clock);
   }
 }
@@ -162,14 +163,7 @@ export async function disconnect(client: RedisClient, clock: Clock): Promise<voi
   const ended = new Promise<void>((resolve) => client.once('end', resolve));
   client.disconnect();
   forgetSocketTimeout(client);
-  if (!stopsSilently) await within(DISCONNECT_TIMEOUT, ended, clock);
-}
-
-async function within(milliseconds: number, work: Promise<unknown>, clock: Clock): Promise<void> {
-  let timer: ClockTimer | undefined;
-  const timeout = new Promise<void>((resolve) => (timer = clock.after(milliseconds, resolve)));
-  await Promise.race([work, timeout]);
-  timer?.cancel();
+  if (!stopsSilently) await withTimeout(ended, DISCONNECT_TIMEOUT, clock);
 }
 
 /** A cluster client says only that all its nodes failed; the reason is in the last one's error. */

@@ -1,7 +1,7 @@
 import { type Clock, type ClockTimer, SystemClock } from '../../clock.js';
 import { ClosedError } from '../../errors.js';
 import { toBrokerError } from './broker-error.js';
-import { backoff } from './client-settings.js';
+import { reconnectDelay } from './client-settings.js';
 import type { RedisConnections } from './connections.js';
 import type { PassingConnection } from './passing-connection.js';
 
@@ -66,7 +66,7 @@ class Subscription {
     this.connection = undefined;
     if (this.stopped) return;
     this.retry?.cancel();
-    this.retry = this.clock.after(backoff(++this.attempts), () => {
+    this.retry = this.clock.after(reconnectDelay(++this.attempts), () => {
       this.open().catch((error: unknown) => {
         if (!(error instanceof ClosedError)) this.reopenLater();
       });

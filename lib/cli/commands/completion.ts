@@ -1,12 +1,13 @@
 import { Argument, type Command } from 'commander';
+import { withTimeout } from '../../async.js';
 import { Call } from '../call.js';
 import { complete, type Names } from '../complete.js';
 import { COMPLETION_SCRIPTS, type Shell } from '../completion-scripts.js';
 import type { Terminal } from '../terminal.js';
 import { addCommand, type Frame } from '../tree.js';
 
-/** Whoever has pressed the tab key does not wait longer for Redis, in milliseconds. */
-const PATIENCE = 1_000;
+/** How long somebody who pressed the tab key waits for Redis. */
+const REPLY_TIMEOUT_MS = 1_000;
 
 export function addCompletion(root: Command, frame: Frame): void {
   addCommand(root, frame, {
@@ -39,8 +40,7 @@ const namesFrom =
     const call = new Call(terminal, [], {}, flags);
     try {
       await call.session(); // loading takes a part of a second, and is no reason to give up
-      const late = new Promise<string[]>((resolve) => terminal.clock.after(PATIENCE, () => resolve([])));
-      return await Promise.race([late, ask(call, kind)]);
+      return await withTimeout(ask(call, kind), REPLY_TIMEOUT_MS, terminal.clock, () => []);
     } catch {
       return [];
     } finally {

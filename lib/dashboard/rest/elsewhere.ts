@@ -1,6 +1,6 @@
 import { WrongKeyTypeError } from '../../errors.js';
 import type { Dashboard } from '../dashboard.js';
-import { eachOf } from '../each.js';
+import { mapConcurrent } from '../../async.js';
 
 const PAGE_SIZE = 1_000;
 const QUEUES_AT_ONCE = 8;
@@ -20,7 +20,7 @@ export async function forbiddenIds(
   dashboard: Dashboard,
   allows: (queue: string) => Promise<boolean>,
 ): Promise<ReadonlySet<string>> {
-  const ids = await eachOf(await dashboard.broker.queues(), QUEUES_AT_ONCE, async (queue) =>
+  const ids = await mapConcurrent(await dashboard.broker.queues(), QUEUES_AT_ONCE, async (queue) =>
     allows(queue)
       .then((allowed) => (allowed ? [] : activeIds(dashboard, queue)))
       .catch(noneOfUnreadable),

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { Injectable } from '@nestjs/common';
+import { finishesWithin } from '../../async.js';
 import { SystemClock } from '../../clock.js';
 import { InvalidHandlerError } from '../../errors.js';
 import { isThenable, taskOf } from '../../events/events.js';
@@ -13,8 +14,8 @@ import { decoratedListener, enhancedListener, scopedListener } from '../nest.mes
 import { rejectEnhancers } from '../discovery/plain-method.js';
 import { type Discovered, TaskHandlerExplorer } from '../discovery/handler.explorer.js';
 
-/** Milliseconds a shutdown waits for listeners. */
-const LONGEST_WAIT = 5_000;
+/** How long a shutdown waits for listeners. */
+const LISTENER_TIMEOUT_MS = 5_000;
 
 interface Listeners {
   readonly tasks: readonly Discovered<TaskEventMetadata>[];
@@ -66,17 +67,9 @@ export class TaskEventListeners {
   async close(connection: Connection): Promise<void> {
     // Where a test moves the clock, nobody does so at shutdown.
     const clock = connection.broker.manual ? new SystemClock() : connection.broker.clock;
-    await new Promise<void>((resolve) => {
-      const timer = clock.after(LONGEST_WAIT, () => {
-        const listeners = [...this.running.values()].filter((of) => of === connection).length;
-        connection.events.emit('listenersLeft', { listeners });
-        resolve();
-      });
-      void this.settle(connection).then(() => {
-        timer.cancel();
-        resolve();
-      });
-    });
+    if (await finishesWithin(this.settle(connection), LISTENER_TIMEOUT_MS, clock)) return;
+    const listeners = [...this.running.values()].filter((of) => of === connection).length;
+    connection.events.emit('listenersLeft', { listeners });
   }
 
   private explore(): Listeners {

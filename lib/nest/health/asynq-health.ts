@@ -1,3 +1,4 @@
+import { withTimeout } from '../../async.js';
 import { QueueNotFoundError } from '../../errors.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
@@ -148,14 +149,8 @@ export class AsynqHealth {
 
   /** `undefined` when it takes longer, or fails. */
   private within<T>(milliseconds: number, promise: Promise<T>): Promise<T | undefined> {
-    return new Promise((resolve) => {
-      const timer = this.deps.broker.clock.after(milliseconds, () => resolve(undefined));
-      const end = (value?: T): void => {
-        timer.cancel();
-        resolve(value);
-      };
-      promise.then(end, () => end());
-    });
+    const result = promise.catch(() => undefined);
+    return withTimeout(result, milliseconds, this.deps.broker.clock);
   }
 }
 

@@ -3,7 +3,7 @@ import type { LimitingBroker } from '../../broker/limiting.js';
 import { floorSeconds, type Clock, type ClockTimer } from '../../clock.js';
 import type { ResolvedLimits } from '../../task/limits.js';
 import type { ActiveTask } from './active-task.js';
-import { backoff } from '../loop.js';
+import { backoff } from '../../async.js';
 
 /** Milliseconds after which tokens are held on to; they end LEASE_SECONDS after that. */
 const RENEW_AFTER = 10_000;
@@ -209,7 +209,7 @@ export class Limiter {
    */
   private probeLater(): void {
     if (this.probeTimer || this.closed || this.waiting.size === 0 || this.room <= 0) return;
-    const delay = Math.max(backoff(this.misses + 1, LONGEST_PROBE), this.opensIn);
+    const delay = Math.max(backoff(this.misses + 1, { longest: LONGEST_PROBE }), this.opensIn);
     this.probeTimer = this.deps.clock.after(delay, () => {
       this.probeTimer = undefined;
       this.probing = this.isShared;

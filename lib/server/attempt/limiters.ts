@@ -2,7 +2,7 @@ import type { LimitingBroker } from '../../broker/limiting.js';
 import type { Clock } from '../../clock.js';
 import { InvalidHandlerError } from '../../errors.js';
 import { resolveLimits, type ResolvedLimits } from '../../task/limits.js';
-import { allDone } from '../all-done.js';
+import { settleAll } from '../../async.js';
 import type { TaskHandlerEntry } from './handler.js';
 import { Limiter, type LimiterDeps } from './limiter.js';
 
@@ -37,7 +37,7 @@ export class Limiters {
   }
 
   async runOnce(): Promise<number> {
-    await allDone([...this.byScope.values()].map((limiter) => limiter.runOnce()));
+    await settleAll([...this.byScope.values()].map((limiter) => limiter.runOnce()));
     return EVERY;
   }
 

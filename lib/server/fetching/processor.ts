@@ -5,10 +5,10 @@ import type { AsynqEvents } from '../../events/events.js';
 import type { ActiveTask } from '../attempt/active-task.js';
 import { allot } from './allot.js';
 import type { Dispatcher } from './dispatcher.js';
-import type { QueueState } from './queue-state.js';
+import { QUEUE_REPLY_TIMEOUT_MS, type QueueState } from './queue-state.js';
 import type { QueueRegistry } from './queue-registry.js';
 import type { Runner } from '../attempt/runner.js';
-import { withoutStragglers } from '../stragglers.js';
+import { withTimeout } from '../../async.js';
 
 /** The most tasks one exchange settles, and the most it takes: bounds the time one script holds Redis. */
 const LARGEST_BATCH = 256;
@@ -198,7 +198,8 @@ export class Processor {
     if (this.rounds < this.mostRounds && this.isWorthAnother(fetch)) this.pump();
     if (this.options.queues.size === 1) await exchanges[0];
     // A queue that hangs keeps its slots, and does not hold up the others.
-    else if (exchanges.length > 0) await withoutStragglers(Promise.all(exchanges), this.options.clock);
+    else if (exchanges.length > 0)
+      await withTimeout(Promise.all(exchanges), QUEUE_REPLY_TIMEOUT_MS, this.options.clock);
     this.rounds -= 1;
     const more = this.hasWork();
     if (this.rounds === 0) this.options.onRound();

@@ -2,6 +2,9 @@ import type { ClockTimer } from '../../clock.js';
 import type { ActiveTask } from '../attempt/active-task.js';
 import type { ResolvedQueueOptions } from './queue-options.js';
 
+/** How long a round or a pass waits for the reply about one queue: one node of a cluster may hang. */
+export const QUEUE_REPLY_TIMEOUT_MS = 1_000;
+
 /** Everything the server keeps about one queue. */
 export class QueueState {
   /** Tasks believed to be in `pending`: what the last reply said, `Infinity` when it may have changed. */

@@ -1,7 +1,7 @@
 import type { AsynqEvents } from '../../events/events.js';
 import type { QueueState } from './queue-state.js';
 import type { QueueRegistry } from './queue-registry.js';
-import { backoff } from '../loop.js';
+import { backoff } from '../../async.js';
 
 /** Milliseconds between two tries at most: what waits here has been done, and its lease runs out. */
 const LONGEST_PAUSE = 1_000;
@@ -40,7 +40,7 @@ export class Syncer {
       this.attempts = 0;
       return Infinity;
     }
-    return backoff(++this.attempts, LONGEST_PAUSE);
+    return backoff(++this.attempts, { longest: LONGEST_PAUSE });
   }
 
   private async retry(queue: QueueState): Promise<void> {

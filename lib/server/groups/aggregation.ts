@@ -1,6 +1,6 @@
 import type { AggregationSet, ClaimedSet, DamagedMember, FinishStatus } from '../../broker/aggregation.js';
 import type { EnqueueRequest } from '../../broker/broker.js';
-import type { ClockTimer } from '../../clock.js';
+import { withTimeout } from '../../async.js';
 import {
   AggregationSetLostError,
   DeadlineExceededError,
@@ -120,12 +120,9 @@ export class Aggregation {
     const { clock } = this.grouping;
     const left = deadline * 1000 - clock.now();
     if (left <= 0) throw new DeadlineExceededError();
-    const working = work();
-    let timer: ClockTimer | undefined;
-    const passed = new Promise<never>((_, reject) => {
-      timer = clock.after(left, () => reject(new DeadlineExceededError()));
+    return withTimeout(work(), left, clock, () => {
+      throw new DeadlineExceededError();
     });
-    return Promise.race([working, passed]).finally(() => timer?.cancel());
   }
 }
 

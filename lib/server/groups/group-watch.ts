@@ -1,5 +1,5 @@
 import { floorSeconds } from '../../clock.js';
-import { allDone } from '../all-done.js';
+import { settleAll } from '../../async.js';
 import type { Grouping } from './grouping.js';
 
 /** Milliseconds between two looks: longer than any aggregator takes to see that a group is due. */
@@ -18,7 +18,7 @@ export class GroupWatch {
   async runOnce(): Promise<number> {
     const suspects = new Set<string>();
     const queues = this.grouping.queues.names().filter((queue) => !this.told.has(queue));
-    await allDone(queues.map((queue) => this.look(queue, suspects))).finally(() => (this.suspects = suspects));
+    await settleAll(queues.map((queue) => this.look(queue, suspects))).finally(() => (this.suspects = suspects));
     return EVERY;
   }
 

@@ -2,7 +2,8 @@ import type { MaintenanceBroker, WakeSource } from '../../broker/broker.js';
 import type { Clock } from '../../clock.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
 import { QueuePasses } from './queue-passes.js';
-import { withoutStragglers } from '../stragglers.js';
+import { withTimeout } from '../../async.js';
+import { QUEUE_REPLY_TIMEOUT_MS } from '../fetching/queue-state.js';
 
 /** Milliseconds between two passes at least, however often queues tell of changes. */
 const SHORTEST_INTERVAL = 50;
@@ -49,7 +50,7 @@ export class Forwarder {
   private async arm(queues: readonly string[]): Promise<number | undefined> {
     if (queues.length === 0) return undefined;
     try {
-      return await withoutStragglers(this.options.source.armDelayed(queues), this.options.clock);
+      return await withTimeout(this.options.source.armDelayed(queues), QUEUE_REPLY_TIMEOUT_MS, this.options.clock);
     } catch {
       return undefined; // the waker reports it; here the interval does
     }

@@ -2,7 +2,7 @@ import type { AggregationBroker } from '../../broker/aggregation.js';
 import type { MaintenanceBroker } from '../../broker/broker.js';
 import type { Clock } from '../../clock.js';
 import type { AsynqEvents } from '../../events/events.js';
-import { allDone } from '../all-done.js';
+import { settleAll } from '../../async.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
 
 /** Milliseconds between two searches for groups that are not listed: each looks at every key of the Redis. */
@@ -28,7 +28,7 @@ export class Janitor {
   constructor(private readonly options: JanitorOptions) {}
 
   async runOnce(): Promise<number> {
-    await allDone(this.options.queues.names().map((queue) => this.clean(queue)));
+    await settleAll(this.options.queues.names().map((queue) => this.clean(queue)));
     return this.options.interval;
   }
 

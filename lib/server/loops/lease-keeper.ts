@@ -1,6 +1,6 @@
 import { isForfeit, LEASE_SECONDS, type ConsumerBroker } from '../../broker/broker.js';
 import { floorSeconds, type Clock } from '../../clock.js';
-import { allDone } from '../all-done.js';
+import { settleAll } from '../../async.js';
 import type { ActiveTask } from '../attempt/active-task.js';
 import type { QueueState } from '../fetching/queue-state.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
@@ -29,7 +29,7 @@ export class LeaseKeeper {
   constructor(private readonly options: LeaseKeeperOptions) {}
 
   async runOnce(): Promise<number> {
-    await allDone([...this.options.queues.all()].map((queue) => this.extend(queue)));
+    await settleAll([...this.options.queues.all()].map((queue) => this.extend(queue)));
     return EVERY;
   }
 

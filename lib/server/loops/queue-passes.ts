@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.js';
 import { ClosedError } from '../../errors.js';
-import { backoff } from '../loop.js';
-import { STRAGGLER_AFTER, withoutStragglers } from '../stragglers.js';
+import { backoff, withTimeout } from '../../async.js';
+import { QUEUE_REPLY_TIMEOUT_MS } from '../fetching/queue-state.js';
 
 export interface Passes<T> {
   /** By queue. */
@@ -33,7 +33,8 @@ export class QueuePasses<T> {
     const answers = new Map<string, T>();
     const errors: unknown[] = [];
     const open = { waited: true };
-    await withoutStragglers(Promise.all(due.map((queue) => this.pass(queue, answers, errors, open))), this.clock);
+    const passes = Promise.all(due.map((queue) => this.pass(queue, answers, errors, open)));
+    await withTimeout(passes, QUEUE_REPLY_TIMEOUT_MS, this.clock);
     open.waited = false;
     if (errors.length > 0 && errors.length === queues.length) {
       this.failed.clear();
@@ -65,7 +66,7 @@ export class QueuePasses<T> {
 
   /** A queue that is being asked is looked at again later, whatever it failed at before. */
   private again(): number {
-    let again = this.underWay.size > 0 ? STRAGGLER_AFTER : Infinity;
+    let again = this.underWay.size > 0 ? QUEUE_REPLY_TIMEOUT_MS : Infinity;
     for (const [queue, { dueAt }] of this.failed) {
       if (!this.underWay.has(queue)) again = Math.min(again, Math.max(1, dueAt - this.clock.elapsed()));
     }

@@ -10,7 +10,7 @@ import {
 import { floorSeconds, type Clock } from '../../clock.js';
 import { LeaseExpiredError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
-import { allDone } from '../all-done.js';
+import { settleAll } from '../../async.js';
 import { ActiveTask } from '../attempt/active-task.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
 import type { Mux } from '../attempt/mux.js';
@@ -45,7 +45,7 @@ export class Recoverer {
   async runOnce(): Promise<number> {
     const repair = this.passes++ % REPAIR_EVERY === 0;
     const queues = this.options.queues.names();
-    await allDone(queues.map((queue) => this.recover(queue, repair)));
+    await settleAll(queues.map((queue) => this.recover(queue, repair)));
     return EVERY * (0.75 + Math.random() / 2);
   }
 

@@ -2,7 +2,7 @@ import { CANCEL_OUTCOMES, type CancelOutcome } from '../../../broker/cancellatio
 import { TaskNotFoundError } from '../../../errors.js';
 import type { Dashboard } from '../../dashboard.js';
 import { cancelsElsewhere, forbidden } from '../../dashboard.messages.js';
-import { eachOf } from '../../each.js';
+import { mapConcurrent } from '../../../async.js';
 import { mayDo } from '../../permissions.js';
 import { ApiError } from '../api-error.js';
 import { hasRoomInArchive, requireRoomInArchive } from '../archive-room.js';
@@ -62,7 +62,7 @@ const cancelThese = (
   how: CancelBody,
   allowed: (id: string) => boolean,
 ): Promise<boolean[]> =>
-  eachOf(ids, AT_ONCE, async (id) => {
+  mapConcurrent(ids, AT_ONCE, async (id) => {
     if (!allowed(id)) return false;
     return inspector.cancelProcessing(id, how).then(
       () => true,
@@ -94,7 +94,7 @@ async function cancellable(
 ): Promise<(id: string) => boolean> {
   if (seesEffects(call, how)) return () => true;
   const elsewhere = await forbiddenIds(dashboard, allowsIn(dashboard, call, how));
-  const found = await eachOf(ids, AT_ONCE, (id) =>
+  const found = await mapConcurrent(ids, AT_ONCE, (id) =>
     dashboard.broker.getTask(call.params.queue!, id).catch(() => undefined),
   );
   const own = new Set(ids.filter((_, index) => found[index]));

@@ -3,7 +3,7 @@ import type { Dashboard } from '../../dashboard.js';
 import type { DashboardRole } from '../../permissions.js';
 import { ApiError } from '../api-error.js';
 import { archiveLimitOf } from '../archive-room.js';
-import { eachOf } from '../../each.js';
+import { mapConcurrent } from '../../../async.js';
 import type { Call, Method, Route } from '../route.js';
 import { choice, count, listOf, oneOf, type Schema, shape, text } from '../schema.js';
 import { collectionOf, placeOf, TASK_STATES, type TaskState } from '../task-states.js';
@@ -86,7 +86,7 @@ const batch =
   async (dashboard: Dashboard, { params, body, role }: Call) => {
     await dashboard.requireQueue(params.queue!);
     const ids = (body as { task_ids: string[] }).task_ids;
-    const done = await eachOf(ids, BATCH_AT_ONCE, (id) =>
+    const done = await mapConcurrent(ids, BATCH_AT_ONCE, (id) =>
       moveOne(dashboard, { move: move.name, role }, params.queue!, id).then(
         () => true,
         () => false,

@@ -1,7 +1,7 @@
 import { BrokerUnavailableError, InvalidOptionError, QueueNotFoundError, WrongKeyTypeError } from '../../../errors.js';
 import type { DailyStats } from '../../../inspector/views.js';
 import type { Dashboard } from '../../dashboard.js';
-import { eachOf } from '../../each.js';
+import { mapConcurrent } from '../../../async.js';
 import type { Call, Route } from '../route.js';
 import { listOf, mapOf, ref, type Schema, shape } from '../schema.js';
 import { showDay, showQueue } from '../shapes/queue.js';
@@ -34,7 +34,7 @@ async function stats(dashboard: Dashboard, { permissions }: Call) {
     away.push(error);
     return [];
   };
-  const days = await eachOf(names, QUEUES_AT_ONCE, (queue) =>
+  const days = await mapConcurrent(names, QUEUES_AT_ONCE, (queue) =>
     dashboard.inspector.history(queue, KEPT_DAYS).catch(nothingOfAway),
   );
   if (away.length > 0 && away.length === names.length) throw away[0]!;

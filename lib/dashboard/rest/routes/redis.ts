@@ -1,6 +1,6 @@
 import type { RedisInfo } from '../../../broker/inspection.js';
 import type { Dashboard } from '../../dashboard.js';
-import { eachOf } from '../../each.js';
+import { mapConcurrent } from '../../../async.js';
 import type { Call, Route } from '../route.js';
 import { amount, count, flag, listOf, mapOf, orNull, shape, text } from '../schema.js';
 
@@ -36,7 +36,7 @@ const QUEUES_AT_ONCE = 8;
 
 async function locate({ broker }: Dashboard, { permissions }: Call) {
   const queues = (await broker.queues()).filter((queue) => permissions.maySee(queue)).sort();
-  return eachOf(queues, QUEUES_AT_ONCE, async (queue) => {
+  return mapConcurrent(queues, QUEUES_AT_ONCE, async (queue) => {
     const place = await broker.clusterPlace(queue);
     return { queue, keyslot: place?.slot ?? 0, nodes: place?.nodes ?? [] };
   });

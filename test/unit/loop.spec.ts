@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ManualClock } from '../../../lib/clock.js';
-import { backoff, Loop } from '../../../lib/server/loop.js';
+import { ManualClock } from '../../lib/clock.js';
+import { Loop } from '../../lib/loop.js';
 
 /** Lets promise callbacks run; no time passes. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -154,14 +154,5 @@ describe('Loop', () => {
     await settle();
     expect(errors).toEqual([]);
     expect(clock.nextDue()).toBeUndefined();
-  });
-});
-
-describe('backoff', () => {
-  it('doubles from 100 ms with jitter in the upper half, up to the longest', () => {
-    expect(backoff(1, 5_000, () => 0)).toBe(50);
-    expect(backoff(1, 5_000, () => 1)).toBe(100);
-    expect(backoff(3, 5_000, () => 1)).toBe(400);
-    expect(backoff(1_000, 5_000, () => 1)).toBe(5_000);
   });
 });
