@@ -142,7 +142,7 @@ export interface ClusterPlace {
   readonly nodes: readonly string[];
 }
 
-export type TaskAction = 'run' | 'archive' | 'delete';
+export type MoveAction = 'run' | 'archive' | 'delete';
 
 /**
  * `moved`: done. `missing`: no such task. `active`: a server has it. `same`: it is in that state already. `elsewhere`: not in
@@ -155,9 +155,6 @@ export type MoveStatus = 'moved' | 'missing' | 'active' | 'same' | 'elsewhere' |
  * and again, while it was tried.
  */
 export type UpdateStatus = 'updated' | 'missing' | 'notEditable' | 'different' | 'changed';
-
-/** States in which a task can be given another payload; as in update-payload.lua. */
-export const EDITABLE_STATES: readonly TaskState[] = ['pending', 'scheduled', 'retry', 'archived'];
 
 export interface DeletionOptions {
   /** Also when tasks are waiting in it. */
@@ -194,7 +191,7 @@ export interface InspectorBroker {
    */
   moveTasks(
     queue: string,
-    action: TaskAction,
+    action: MoveAction,
     ids: readonly string[],
     from?: Place,
     maxArchived?: number,

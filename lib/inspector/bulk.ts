@@ -1,5 +1,6 @@
-import { type InspectorBroker, MAX_PAGE, type Place, type TaskAction } from '../broker/inspection.js';
+import { type InspectorBroker, MAX_PAGE, type Place, type MoveAction } from '../broker/inspection.js';
 import { ArchiveFullError, InvalidOptionError } from '../errors.js';
+import { isAllowed } from '../task/actions.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
 import { type ArchiveLimit, requireArchiveLimit } from './archive-limit.js';
@@ -38,17 +39,10 @@ interface Bulk extends Omit<BulkArchiveOptions, 'group'> {
   readonly place: Place;
 }
 
-/** What an action leads to: nothing to be done for tasks that are there already. */
-const TARGETS: Readonly<Record<TaskAction, TaskState | undefined>> = {
-  run: 'pending',
-  archive: 'archived',
-  delete: undefined,
-};
-
 /** Tasks moved in one step: a script of two or three milliseconds. */
 const STEP = 200;
 
-function toBulk(action: TaskAction, state: MovableState, options: BulkArchiveOptions): Bulk {
+function toBulk(action: MoveAction, state: MovableState, options: BulkArchiveOptions): Bulk {
   requireObject(options, `the options of ${action}AllTasks`, InvalidOptionError);
   const known = ['group', 'onProgress', 'signal', ...(action === 'archive' ? ['maxArchived'] : [])];
   rejectUnknownKeys(options, known, `option of ${action}AllTasks`, InvalidOptionError);
@@ -58,7 +52,7 @@ function toBulk(action: TaskAction, state: MovableState, options: BulkArchiveOpt
   if (place.state === 'active') {
     throw new InvalidOptionError(`active tasks cannot be moved (${action}); cancel them with cancelProcessing`);
   }
-  if (TARGETS[action] === state)
+  if (!isAllowed(action, state))
     throw new InvalidOptionError(`${action} is nothing for tasks that are ${state} already`);
   requireSteering(onProgress, signal);
   return { place, onProgress, signal, maxArchived };
@@ -72,7 +66,7 @@ function toBulk(action: TaskAction, state: MovableState, options: BulkArchiveOpt
 export async function moveAll(
   broker: InspectorBroker,
   queue: string,
-  action: TaskAction,
+  action: MoveAction,
   state: MovableState,
   options: BulkArchiveOptions = {},
 ): Promise<BulkResult> {

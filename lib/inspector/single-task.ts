@@ -1,6 +1,6 @@
 import { type Clock, ceilSeconds } from '../clock.js';
 import { type Duration, parseDuration } from '../duration.js';
-import type { InspectorBroker, MoveStatus, Place, TaskAction } from '../broker/inspection.js';
+import type { InspectorBroker, MoveStatus, Place, MoveAction } from '../broker/inspection.js';
 import {
   ArchiveFullError,
   type AsynqError,
@@ -20,7 +20,7 @@ import { type ArchiveOptions, type MoveOptions, toOrigin } from './move-options.
 export async function moveTask(
   broker: InspectorBroker,
   queue: string,
-  action: TaskAction,
+  action: MoveAction,
   id: string,
   options: ArchiveOptions = {},
 ): Promise<void> {
@@ -118,7 +118,7 @@ function encode(payload: unknown): Buffer {
 
 /** Why a task was not moved, in asynq's words (wire-protocol appendix B). */
 function refusal(
-  action: TaskAction | 'reschedule',
+  action: MoveAction | 'reschedule',
   status: MoveStatus,
   queue: string,
   id: string,

@@ -1,4 +1,5 @@
 import type { TaskState } from '../wire/states.js';
+import { STATES_BY_ACTION } from './actions.js';
 
 /**
  * What can happen to a task: the three routes of an enqueue, being taken by a consumer, the five settlements, and what
@@ -65,17 +66,12 @@ export const TRANSITIONS: readonly Transition[] = [
     note: 'part of the aggregated task now; lock released',
   },
   { from: 'aggregating', operation: 'setAside', to: 'archived', note: 'cannot be read; the others are aggregated' },
-  ...byHand('runTask', ['scheduled', 'retry', 'archived', 'completed', 'aggregating'], 'pending', 'last in line'),
-  ...byHand('archiveTask', ['pending', 'scheduled', 'retry', 'completed', 'aggregating'], 'archived', 'lock kept'),
-  ...byHand(
-    'deleteTask',
-    ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
-    undefined,
-    'lock released',
-  ),
+  ...byHand('runTask', STATES_BY_ACTION.run, 'pending', 'last in line'),
+  ...byHand('archiveTask', STATES_BY_ACTION.archive, 'archived', 'lock kept'),
+  ...byHand('deleteTask', STATES_BY_ACTION.delete, undefined, 'lock released'),
   ...byHand(
     'rescheduleTask',
-    ['pending', 'scheduled', 'archived', 'completed', 'aggregating'],
+    STATES_BY_ACTION.reschedule.filter((state) => state !== 'retry'),
     'scheduled',
     'at the time given; its lock lasts as much longer',
   ),

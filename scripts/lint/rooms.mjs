@@ -3,11 +3,9 @@
 /** The files directly under lib that belong to no room and import nothing but each other. */
 const LEAVES = ['errors', 'clock', 'async', 'loop', 'logger', 'duration', 'validation', 'printable'];
 
-const core = ['leaf', 'wire', 'task'];
+const core = ['leaf', 'wire', 'task', 'task/actions'];
 const entry = [
-  'leaf',
-  'wire',
-  'task',
+  ...core,
   'events',
   'broker',
   'client',
@@ -31,7 +29,9 @@ export const ROOMS = {
   wire: ['leaf'],
   cron: ['leaf', 'wire'],
   words: [],
-  task: ['leaf', 'wire'],
+  task: ['leaf', 'wire', 'task/actions'],
+  // Which action a task allows in which state: one file, which the console's page reads too.
+  'task/actions': ['wire'],
   redaction: ['leaf'],
   events: core,
   tracing: [...core, 'events'],
@@ -63,8 +63,8 @@ export const ROOMS = {
   nest: [...entry, 'broker/redis', 'broker/memory'],
   testing: [...entry, 'broker/memory', 'nest'],
   dashboard: [...core, 'events', 'redaction', 'broker', 'client', 'inspector', 'streaming', 'nest'],
-  // The page runs in a browser: it knows the console's HTTP interface, and of lib only how things are worded.
-  'dashboard/web': ['words'],
+  // The page runs in a browser: it knows the console's HTTP interface, and of lib how things are worded and what may be done.
+  'dashboard/web': ['words', 'task/actions'],
   metrics: ['leaf', 'events', 'inspector', 'server', 'nest'],
   cli: [...core, 'broker', 'broker/redis', 'inspector', 'client', 'words'],
   index: [...entry, 'broker/redis', 'broker/memory', 'nest'],
@@ -114,12 +114,12 @@ export const PACKAGES = [
 
 /**
  * The room of a path relative to lib (`server/loop.ts`), or undefined when no room has it.
- * The longest room name wins, so `broker/redis/x.ts` is in `broker/redis` and `broker/broker.ts` in `broker`.
+ * The longest room name wins: `broker/redis/x.ts` is in `broker/redis`, `broker/broker.ts` in `broker`. A room can be one file.
  */
 export function roomOf(path) {
   const parts = path.replace(/\.[cm]?[jt]sx?$/, '').split('/');
   if (parts.length === 1) return LEAVES.includes(parts[0]) ? 'leaf' : ROOMS[parts[0]] ? parts[0] : undefined;
-  for (let depth = parts.length - 1; depth > 0; depth--) {
+  for (let depth = parts.length; depth > 0; depth--) {
     const room = parts.slice(0, depth).join('/');
     if (ROOMS[room]) return room;
   }

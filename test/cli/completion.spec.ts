@@ -26,7 +26,13 @@ describe('completion', () => {
   it('knows the flags, and the values of those that have some', async () => {
     expect(await after('task', 'ls', '--cu')).toEqual(['--cursor']);
     expect(await after('task', 'ls', '--cl')).toEqual(['--cluster', '--cluster_addrs']);
-    expect(await after('task', 'archiveall', '-s', '')).toEqual(['pending', 'scheduled', 'retry', 'aggregating']);
+    expect(await after('task', 'archiveall', '-s', '')).toEqual([
+      'pending',
+      'scheduled',
+      'retry',
+      'completed',
+      'aggregating',
+    ]);
     expect(await after('task', 'archiveall', '--state=s')).toEqual(['--state=scheduled']);
     expect(await after('completion', '')).toEqual(['bash', 'zsh', 'fish']);
     expect(await after('queue', 'remove', '-q', '--fo')).toEqual(['--force']);

@@ -15,7 +15,10 @@ const WRONG: [args: string[], message: RegExp][] = [
   [['queue', 'inspect'], /missing required argument 'queue'/],
   [['task', 'list', '-s', 'pending'], /required option '-q, --queue <name>' not specified/],
   [['task', 'list', '-q', 'a', '-s', 'waiting'], /'waiting' is invalid. Allowed choices are active, pending/],
-  [['task', 'runall', '-q', 'a', '-s', 'pending'], /Allowed choices are scheduled, retry, archived, aggregating/],
+  [
+    ['task', 'runall', '-q', 'a', '-s', 'pending'],
+    /Allowed choices are scheduled, retry, archived, completed, aggregating/,
+  ],
   [
     ['task', 'list', '-q', 'a', '-s', 'retry', '--page', '0'],
     /'0' is invalid. It must be a whole number of at least 1/,

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe } from 'vitest';
 import { ManualClock } from '../../lib/clock.js';
 import { Driver, type MakeWorld } from './driver.js';
+import { exerciseActions } from './suite/actions.js';
 import { exerciseAggregation } from './suite/aggregation.js';
 import { exerciseArchive } from './suite/archive.js';
 import { exerciseBytes } from './suite/bytes.js';
@@ -54,6 +55,7 @@ export function exerciseBroker(name: string, makeWorld: MakeWorld): void {
     exerciseInspection(current);
     exerciseListing(current);
     exerciseNumbers(current);
+    exerciseActions(current);
     exerciseMoving(current);
     exerciseDelayedGroups(current);
     exerciseDeletion(current);

@@ -28,6 +28,10 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
     allowed: ['../wire/message.js', '../duration.js'],
     forbidden: ['../events/events.js', '../broker/broker.js', '../client/client.js'],
   },
+  'lib/task/actions.ts': {
+    allowed: ['../wire/states.js'],
+    forbidden: ['./transitions.js', '../errors.js', '../broker/broker.js'],
+  },
   'lib/events/events.ts': {
     allowed: ['../task/context.js'],
     forbidden: ['../broker/broker.js', '../telemetry/task-log.js'],
@@ -51,8 +55,15 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
     forbidden: ['../redis/redis-broker.js', '../../server/server.js', '../../nest/module.js', 'ioredis'],
   },
   'lib/dashboard/web/app/app.ts': {
-    allowed: ['../ui/text.js', 'preact', 'preact/hooks'],
-    forbidden: ['../../rest/controller.js', '../../../errors.js', '../../../inspector/inspector.js', '@nestjs/common'],
+    allowed: ['../ui/text.js', '../../../task/actions.js', 'preact', 'preact/hooks'],
+    forbidden: [
+      '../../../task/transitions.js',
+      '../../../wire/states.js',
+      '../../rest/controller.js',
+      '../../../errors.js',
+      '../../../inspector/inspector.js',
+      '@nestjs/common',
+    ],
   },
   'lib/client/client.ts': {
     allowed: ['../broker/broker.js', '../task/options.js', '../tracing/tracing.js'],

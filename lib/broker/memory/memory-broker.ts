@@ -33,7 +33,7 @@ import type {
   QueueNumbers,
   RedisInfo,
   StoredTask,
-  TaskAction,
+  MoveAction,
   TaskPage,
   UpdateStatus,
 } from '../inspection.js';
@@ -319,7 +319,7 @@ export class MemoryBroker implements Broker {
 
   async moveTasks(
     queue: string,
-    action: TaskAction,
+    action: MoveAction,
     ids: readonly string[],
     from?: Place,
     maxArchived?: number,

@@ -1,19 +1,13 @@
 import { floorSeconds } from '../../clock.js';
-import {
-  type DeletionStatus,
-  EDITABLE_STATES,
-  type MoveStatus,
-  type Place,
-  type TaskAction,
-  type UpdateStatus,
-} from '../inspection.js';
+import { type DeletionStatus, type MoveStatus, type Place, type MoveAction, type UpdateStatus } from '../inspection.js';
+import { isAllowed } from '../../task/actions.js';
 import { placeOf } from './list.js';
 import { trimArchived } from './maintain.js';
 import { type QueueStore, type TaskRecord, readMessage, storedMessage, wellFormed } from './queue-store.js';
 
 /** What is done to each task; `at` in Unix seconds. */
 type Step =
-  { readonly action: TaskAction; readonly maxArchived?: number } | { readonly action: 'schedule'; readonly at: number };
+  { readonly action: MoveAction; readonly maxArchived?: number } | { readonly action: 'schedule'; readonly at: number };
 
 /** @param now milliseconds since the epoch */
 export function moveTasks(
@@ -57,7 +51,7 @@ function leave(store: QueueStore, { state, group = '' }: Place, id: string): voi
   if (state === 'aggregating' && set.size === 0) store.groups.delete(group);
 }
 
-function arrive(store: QueueStore, action: TaskAction, id: string, record: TaskRecord, now: number): void {
+function arrive(store: QueueStore, action: MoveAction, id: string, record: TaskRecord, now: number): void {
   if (action === 'run') {
     store.addPending(id, record, now);
   } else if (action === 'archive') {
@@ -81,7 +75,7 @@ function reschedule(store: QueueStore, id: string, record: TaskRecord, at: numbe
 export function updatePayload(store: QueueStore, id: string, payload: Buffer, replaces?: Buffer): UpdateStatus {
   const record = store.tasks.get(id);
   if (!record) return 'missing';
-  if (!EDITABLE_STATES.includes(record.state)) return 'notEditable';
+  if (!isAllowed('edit', record.state)) return 'notEditable';
   const before = readMessage(record);
   if (replaces && !before.payload.equals(replaces)) return 'different';
   record.msg = storedMessage({ ...before, payload });

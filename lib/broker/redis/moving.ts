@@ -1,8 +1,9 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import { decodeTaskMessage, encodeTaskMessage } from '../../wire/codec.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
+import { isAllowed } from '../../task/actions.js';
 import type { TaskState } from '../../wire/states.js';
-import { EDITABLE_STATES, type MoveStatus, type Place, type TaskAction, type UpdateStatus } from '../inspection.js';
+import type { MoveAction, MoveStatus, Place, UpdateStatus } from '../inspection.js';
 import { archiveLimits } from './archive-limits.js';
 import { nanoseconds } from './arguments.js';
 import { queueKeys } from './queue-keys.js';
@@ -28,7 +29,7 @@ const UPDATED: Readonly<Record<number, UpdateStatus>> = { 1: 'updated', [-1]: 'm
 
 /** What move-tasks.lua does to each task. */
 interface Step {
-  readonly action: TaskAction | 'schedule';
+  readonly action: MoveAction | 'schedule';
   /** The time it is scheduled for, in Unix seconds. */
   readonly at?: number;
   readonly maxArchived?: number;
@@ -44,7 +45,7 @@ export class RedisMoving {
 
   moveTasks(
     queue: string,
-    action: TaskAction,
+    action: MoveAction,
     ids: readonly string[],
     from?: Place,
     maxArchived?: number,
@@ -69,7 +70,7 @@ export class RedisMoving {
       if (!old) return 'missing';
       const before = decodeTaskMessage(old);
       if (replaces && !before.payload.equals(replaces)) {
-        return EDITABLE_STATES.includes(String(state) as TaskState) ? 'different' : 'notEditable';
+        return isAllowed('edit', String(state) as TaskState) ? 'different' : 'notEditable';
       }
       const message = encodeTaskMessage({ ...before, payload });
       const reply = await this.scripts.run('monitor', 'updatePayload', [task], [old, message]);

@@ -31,7 +31,7 @@ import type {
   QueueNumbers,
   RedisInfo,
   StoredTask,
-  TaskAction,
+  MoveAction,
   TaskPage,
   UpdateStatus,
 } from '../inspection.js';
@@ -313,7 +313,7 @@ export class RedisBroker implements Broker {
 
   moveTasks(
     queue: string,
-    action: TaskAction,
+    action: MoveAction,
     ids: readonly string[],
     from?: Place,
     maxArchived?: number,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { MovableState } from '../../inspector/bulk.js';
-import type { TaskAction } from '../../broker/inspection.js';
+import type { MoveAction } from '../../broker/inspection.js';
+import { STATES_BY_ACTION } from '../../task/actions.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { Call } from '../call.js';
 import { confirm } from '../confirm.js';
@@ -18,10 +19,9 @@ interface AllFlags {
 }
 
 interface AllSpec {
-  readonly action: TaskAction;
+  readonly action: MoveAction;
   readonly summary: string;
   readonly done: string;
-  readonly states: readonly MovableState[];
 }
 
 const SPECS: readonly AllSpec[] = [
@@ -29,30 +29,32 @@ const SPECS: readonly AllSpec[] = [
     action: 'archive',
     summary: 'archive all tasks of a state',
     done: 'archived',
-    states: ['pending', 'scheduled', 'retry', 'aggregating'],
   },
   {
     action: 'delete',
     summary: 'delete all tasks of a state; asks first',
     done: 'deleted',
-    states: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
   },
   {
     action: 'run',
     summary: 'run all tasks of a state now',
     done: 'pending now',
-    states: ['scheduled', 'retry', 'archived', 'aggregating'],
   },
 ];
 
 /** The operations of the inspector act on some hundred tasks at a time, so that they can be watched and stopped. */
 export function addTaskBulk(group: Command, frame: Frame): void {
   for (const spec of SPECS) {
-    const { action, states, summary } = spec;
+    const { action, summary } = spec;
     addCommand<AllFlags>(group, frame, {
       usage: `${action}all`,
       summary,
-      options: [queueOption(), stateOption(states), groupOption(), ...(action === 'delete' ? [yesOption()] : [])],
+      options: [
+        queueOption(),
+        stateOption(STATES_BY_ACTION[action]),
+        groupOption(),
+        ...(action === 'delete' ? [yesOption()] : []),
+      ],
       examples: [`task ${action}all -q default -s retry`, `task ${action}all -q default -s aggregating -g digest`],
       run: (call) => moveAll(call, spec),
     });
@@ -74,7 +76,7 @@ async function moveAll(call: Call<AllFlags>, { action, done }: AllSpec): Promise
   if (skipped > 0) call.note(`${countTasks(skipped)} had left the state meanwhile, or cannot be read`);
 }
 
-function methodOf(inspector: AsynqInspector, action: TaskAction): AsynqInspector['runAllTasks'] {
+function methodOf(inspector: AsynqInspector, action: MoveAction): AsynqInspector['runAllTasks'] {
   switch (action) {
     case 'run':
       return inspector.runAllTasks.bind(inspector);

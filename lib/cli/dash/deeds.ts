@@ -1,8 +1,9 @@
 import type { Place } from '../../broker/inspection.js';
+import { isAllowed, type TaskAction } from '../../task/actions.js';
 import type { TaskState } from '../../wire/states.js';
 import { countTasks } from '../words.js';
 
-export type TaskVerb = 'run' | 'archive' | 'delete' | 'cancel';
+export type TaskVerb = Extract<TaskAction, 'run' | 'archive' | 'delete' | 'cancel'>;
 
 /** Something to be done to tasks as long as they are where they were seen. */
 export interface TaskDeed {
@@ -29,15 +30,11 @@ export interface Outcome {
 
 /** Why it cannot be done to tasks in a state, as far as that is known beforehand. */
 export function impossibility(verb: TaskVerb, state: TaskState): string | undefined {
-  if (verb === 'cancel') {
-    return state === 'active'
-      ? undefined
-      : `Only active tasks can be cancelled, and this is ${state}: A or D, perhaps?`;
-  }
+  if (isAllowed(verb, state)) return undefined;
+  if (verb === 'cancel') return `Only active tasks can be cancelled, and this is ${state}: A or D, perhaps?`;
   if (state === 'active') return `What is active cannot be ${PARTICIPLES[verb]}; C cancels it.`;
-  if (verb === 'run' && state === 'pending') return 'What is pending runs as soon as a server has room for it.';
-  if (verb === 'archive' && state === 'archived') return 'What is archived cannot be archived again.';
-  return undefined;
+  if (verb === 'run') return 'What is pending runs as soon as a server has room for it.';
+  return 'What is archived cannot be archived again.';
 }
 
 const PARTICIPLES: Readonly<Record<TaskVerb, string>> = {

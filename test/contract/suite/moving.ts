@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { MoveStatus, Place, TaskAction } from '../../../lib/broker/inspection.js';
+import type { MoveStatus, Place, MoveAction } from '../../../lib/broker/inspection.js';
 import { TASK_STATES, type TaskState } from '../../../lib/wire/states.js';
 import { message, request } from '../../support/messages.js';
 import { type Driver, archival, expectQueue, expectUntouched } from '../driver.js';
@@ -7,13 +7,13 @@ import { type Driver, archival, expectQueue, expectUntouched } from '../driver.j
 const LOCK = 'asynq:{default}:unique:t:x';
 
 /** What each action answers for a task in each state. */
-const ANSWERS: Readonly<Record<TaskAction, Partial<Record<TaskState, MoveStatus>>>> = {
+const ANSWERS: Readonly<Record<MoveAction, Partial<Record<TaskState, MoveStatus>>>> = {
   run: { active: 'active', pending: 'same' },
   archive: { active: 'active', archived: 'same' },
   delete: { active: 'active' },
 };
 
-const RESULTS: Readonly<Record<TaskAction, TaskState | undefined>> = {
+const RESULTS: Readonly<Record<MoveAction, TaskState | undefined>> = {
   run: 'pending',
   archive: 'archived',
   delete: undefined,
@@ -23,7 +23,7 @@ const claim = (driver: Driver) =>
   driver.broker.claimDueSets('default', () => ({ gracePeriod: 0, maxDelay: 0, maxSize: 0 }), 1);
 
 export function exerciseMoving(current: () => Driver): void {
-  const move = (action: TaskAction, ids: string[], from?: Place): Promise<MoveStatus[]> =>
+  const move = (action: MoveAction, ids: string[], from?: Place): Promise<MoveStatus[]> =>
     current().broker.moveTasks('default', action, ids, from);
 
   describe('moveTasks', () => {

@@ -1,4 +1,6 @@
 import type { BulkOptions, BulkResult, MovableState } from '../../../inspector/bulk.js';
+import type { MoveAction } from '../../../broker/inspection.js';
+import { STATES_BY_ACTION } from '../../../task/actions.js';
 import type { Dashboard } from '../../dashboard.js';
 import type { DashboardRole } from '../../permissions.js';
 import { ApiError } from '../api-error.js';
@@ -8,38 +10,25 @@ import type { Call, Method, Route } from '../route.js';
 import { choice, count, listOf, oneOf, type Schema, shape, text } from '../schema.js';
 import { collectionOf, placeOf, TASK_STATES, type TaskState } from '../task-states.js';
 
-type MoveName = 'run' | 'archive' | 'delete';
-
 interface Move {
-  readonly name: MoveName;
-  /** asynqmon's, and whatever else can be moved. */
-  readonly states: readonly MovableState[];
-  /** How asynqmon names what it did, in all and in batches. */
+  readonly name: MoveAction;
+  /** How asynqmon names the result, for all tasks of a state and for a batch. */
   readonly moved: string;
   readonly ids: string;
   readonly failed: string;
 }
 
 const MOVES: readonly Move[] = [
-  {
-    ...{ name: 'run', moved: 'scheduled', ids: 'pending_ids', failed: 'error_ids' },
-    states: ['scheduled', 'retry', 'archived', 'completed', 'aggregating'],
-  },
-  {
-    ...{ name: 'archive', moved: 'archived', ids: 'archived_ids', failed: 'error_ids' },
-    states: ['pending', 'scheduled', 'retry', 'completed', 'aggregating'],
-  },
-  {
-    ...{ name: 'delete', moved: 'deleted', ids: 'deleted_ids', failed: 'failed_ids' },
-    states: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
-  },
+  { name: 'run', moved: 'scheduled', ids: 'pending_ids', failed: 'error_ids' },
+  { name: 'archive', moved: 'archived', ids: 'archived_ids', failed: 'error_ids' },
+  { name: 'delete', moved: 'deleted', ids: 'deleted_ids', failed: 'failed_ids' },
 ];
 
 const BATCH: Schema = choice({ task_ids: { ...listOf(text()), maxItems: 100_000 } }, ['task_ids']);
 const BATCH_AT_ONCE = 16;
 
 interface Mover {
-  readonly move: MoveName;
+  readonly move: MoveAction;
   readonly role: DashboardRole;
 }
 
@@ -60,7 +49,7 @@ function moveAll({ inspector }: Dashboard, { move, role }: Mover, queue: string,
 type Place = { state: MovableState; group?: string };
 
 const single =
-  (move: MoveName) =>
+  (move: MoveAction) =>
   async (dashboard: Dashboard, { params, body, role }: Call): Promise<void> => {
     const { state } = (body ?? {}) as { state?: TaskState };
     if (state === undefined) return moveOne(dashboard, { move, role }, params.queue!, params.id!);
@@ -129,5 +118,5 @@ const byId = ({ name }: Move): Route => ({
 
 export const moveRoutes: readonly Route[] = MOVES.flatMap((move) => [
   byId(move),
-  ...move.states.flatMap((state) => routesOf(move, state)),
+  ...STATES_BY_ACTION[move.name].flatMap((state) => routesOf(move, state)),
 ]);

@@ -1,7 +1,6 @@
-import { EDITABLE_STATES } from '../../../broker/inspection.js';
 import type { RunningServer } from '../../../inspector/views.js';
+import { isAllowed, TASK_ACTIONS, type TaskAction } from '../../../task/actions.js';
 import type { TaskInfo } from '../../../task/info.js';
-import { TASK_STATES } from '../../../wire/states.js';
 import type { Dashboard } from '../../dashboard.js';
 import { type DashboardRole, mayDo, type Permissions } from '../../permissions.js';
 import { LARGEST_SHOWN } from '../../payload/presenter.js';
@@ -10,9 +9,6 @@ import { sha256 } from '../payload-body.js';
 import { amount, anything, count, flag, listOf, mapOf, oneOf, orNull, shape, text, time } from '../schema.js';
 import { goTime, secondsOrEmpty, timeOrNull } from './times.js';
 import { toSubject, ttlOf } from './listed-task.js';
-
-export const TASK_ACTIONS = ['run', 'archive', 'delete', 'cancel', 'reschedule', 'edit', 'clone'] as const;
-type TaskAction = (typeof TASK_ACTIONS)[number];
 
 export const DECODED = orNull({ anyOf: [shape({ decoder: text('its name'), value: anything('JSON') })] });
 
@@ -121,16 +117,6 @@ function showWorker({ queue, id, state }: TaskInfo, servers: readonly RunningSer
   return null;
 }
 
-const WHEN: Readonly<Record<TaskAction, readonly string[]>> = {
-  run: ['scheduled', 'retry', 'archived', 'completed', 'aggregating'],
-  archive: ['pending', 'scheduled', 'retry', 'completed', 'aggregating'],
-  delete: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
-  cancel: ['active'],
-  reschedule: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
-  edit: EDITABLE_STATES,
-  clone: TASK_STATES,
-};
-
 function actionsFor(
   { settings }: Dashboard,
   { state, payload }: TaskInfo,
@@ -141,6 +127,6 @@ function actionsFor(
   return TASK_ACTIONS.filter((action) => {
     // What cannot be seen whole cannot be edited.
     if (action === 'edit' && (isHidden || payload.length > LARGEST_SHOWN)) return false;
-    return WHEN[action].includes(state) && mayDo(role, action === 'delete' ? 'destroy' : 'act');
+    return isAllowed(action, state) && mayDo(role, action === 'delete' ? 'destroy' : 'act');
   });
 }

@@ -1,9 +1,10 @@
+import type { TaskAction } from '../../../task/actions.js';
+
 /** What the console's HTTP interface answers, as far as the page uses it. Times are RFC 3339 unless their name has a unit. */
 
 export const STATES = ['active', 'pending', 'aggregating', 'scheduled', 'retry', 'archived', 'completed'] as const;
 export type State = (typeof STATES)[number];
 
-export type Action = 'run' | 'archive' | 'delete' | 'cancel' | 'reschedule' | 'edit' | 'clone';
 export type Role = 'view' | 'act' | 'destroy';
 
 export interface Config {
@@ -158,7 +159,7 @@ export interface Task {
   result_decoded: Decoded | null;
   redacted: boolean;
   worker: TaskWorker | null;
-  actions: Action[];
+  actions: TaskAction[];
 }
 
 export interface Worker {

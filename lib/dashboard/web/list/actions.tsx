@@ -9,7 +9,7 @@ import { Button } from '../ui/button.js';
 import { FormDialog } from '../ui/dialog.js';
 import { tell } from '../ui/notices.js';
 import type { Selection } from './selection.js';
-import { allResult, batchResult, LABELS, NEEDS, VERBS, WARNINGS } from './verbs.js';
+import { allResult, batchResult, LABELS, NEEDS, verbsOf, WARNINGS } from './verbs.js';
 
 interface ActionsProps {
   place: Place;
@@ -39,7 +39,7 @@ async function batch(place: Place, verb: Verb, ids: readonly string[]): Promise<
 
 export function useVerbs(place: Place): readonly Verb[] {
   const may = useMay();
-  return VERBS[place.state].filter((verb) => may(NEEDS[verb], place.queue));
+  return verbsOf(place.state).filter((verb) => may(NEEDS[verb], place.queue));
 }
 
 let measuring: ResizeObserver | undefined;

@@ -1,17 +1,12 @@
+import { isAllowed } from '../../../task/actions.js';
 import type { Verb } from '../api/endpoints.js';
 import type { Role, State } from '../api/types.js';
 import { plural } from '../text/format.js';
 
-/** What may be done with the tasks of a list in this state. */
-export const VERBS: Readonly<Record<State, readonly Verb[]>> = {
-  active: ['cancel'],
-  pending: ['archive', 'delete'],
-  aggregating: ['run', 'archive', 'delete'],
-  scheduled: ['run', 'archive', 'delete'],
-  retry: ['run', 'archive', 'delete'],
-  archived: ['run', 'delete'],
-  completed: ['delete'],
-};
+const VERBS: readonly Verb[] = ['run', 'cancel', 'archive', 'delete'];
+
+/** What may be done with many tasks at once in this state. */
+export const verbsOf = (state: State): readonly Verb[] => VERBS.filter((verb) => isAllowed(verb, state));
 
 export const NEEDS: Readonly<Record<Verb, Role>> = { run: 'act', archive: 'act', cancel: 'act', delete: 'destroy' };
 

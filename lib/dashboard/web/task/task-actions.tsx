@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
+import type { TaskAction } from '../../../task/actions.js';
 import { api } from '../api/endpoints.js';
-import type { Action, Task } from '../api/types.js';
+import type { Task } from '../api/types.js';
 import { navigate } from '../app/router.js';
 import { refreshLive } from '../live/live.js';
 import { Button } from '../ui/button.js';
@@ -18,7 +19,7 @@ export interface TaskActionProps {
   onClose: () => void;
 }
 
-const LABELS: Readonly<Record<Action, string>> = {
+const LABELS: Readonly<Record<TaskAction, string>> = {
   run: 'Run now',
   cancel: 'Cancel',
   reschedule: 'Reschedule',
@@ -27,7 +28,7 @@ const LABELS: Readonly<Record<Action, string>> = {
   archive: 'Archive',
   delete: 'Delete',
 };
-const ORDER = Object.keys(LABELS) as Action[];
+const ORDER = Object.keys(LABELS) as TaskAction[];
 
 interface DeleteProps extends TaskActionProps {
   /** While it is being deleted nobody should ask for it. */
@@ -56,13 +57,13 @@ function Delete({ task, onDeleting, onClose }: DeleteProps) {
 
 const DIALOGS = { cancel: Cancel, reschedule: Reschedule, edit: EditPayload, clone: Clone, delete: Delete } as const;
 
-const hasDialog = (action: Action): action is keyof typeof DIALOGS => action in DIALOGS;
+const hasDialog = (action: TaskAction): action is keyof typeof DIALOGS => action in DIALOGS;
 
 /** What may be done with the task, by its state and by who looks at it. */
 export function TaskActions({ task, onDone, onDeleting }: Omit<DeleteProps, 'onClose'>) {
   const [asked, setAsked] = useState<keyof typeof DIALOGS>();
   const Asked = asked && DIALOGS[asked];
-  const press = async (action: Action): Promise<void> => {
+  const press = async (action: TaskAction): Promise<void> => {
     if (hasDialog(action)) setAsked(action);
     else if (action === 'run') await perform('The task is pending now.', () => api.run(task.queue, task.id));
     else await perform('The task is archived.', () => api.archive(task.queue, task.id));

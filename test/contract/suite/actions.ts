@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { isAllowed, TASK_ACTIONS, type TaskAction } from '../../../lib/task/actions.js';
+import { TASK_STATES } from '../../../lib/wire/states.js';
+import { type Driver, expectUntouched } from '../driver.js';
+
+type Act = (driver: Driver, id: string) => Promise<unknown>;
+
+/** The actions that a broker allows or refuses by the state of the task. */
+const ACTIONS: Partial<Record<TaskAction, Act>> = {
+  run: async ({ broker }, id) => (await broker.moveTasks('default', 'run', [id]))[0],
+  archive: async ({ broker }, id) => (await broker.moveTasks('default', 'archive', [id]))[0],
+  delete: async ({ broker }, id) => (await broker.moveTasks('default', 'delete', [id]))[0],
+  reschedule: async ({ broker, now }, id) => (await broker.rescheduleTasks('default', [id], now + 9))[0],
+  edit: ({ broker }, id) => broker.updatePayload('default', id, Buffer.from('new')),
+};
+
+const PAIRS = TASK_STATES.flatMap((state) =>
+  TASK_ACTIONS.filter((action) => ACTIONS[action]).map((action) => [state, action] as const),
+);
+
+export function exerciseActions(current: () => Driver): void {
+  describe('the table of states and actions', () => {
+    it.each(PAIRS)('%s: %s', async (state, action) => {
+      const driver = current();
+      const id = await driver.arrange(state);
+      const act = () => ACTIONS[action]!(driver, id);
+      if (isAllowed(action, state)) return expect(await act()).toBe(action === 'edit' ? 'updated' : 'moved');
+      await expectUntouched(driver, async () => expect(['active', 'same', 'notEditable']).toContain(await act()));
+    });
+  });
+}
