@@ -8,8 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = [
   'lib',
   'lua',
-  'scripts/embed-lua.mjs',
-  'scripts/embed-web.mjs',
+  'scripts/embed',
   'vite.web.config.ts',
   'sample/01-quickstart/src',
   'sample/02-web/src',
@@ -26,7 +25,7 @@ export function build() {
   console.error('compiling …');
   const started = new Date();
   run('npm', ['run', '--silent', 'build']);
-  run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'sample']);
+  run(process.execPath, [join(root, 'node_modules/typescript-7/bin/tsc'), '-p', 'sample']);
   writeFileSync(STAMP, '');
   utimesSync(STAMP, started, started);
 }

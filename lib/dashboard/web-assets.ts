@@ -19,7 +19,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /**
  * A file of the console's page by its name: `index.html`, or `assets/…` as index.html has it. Undefined when there
- * is no such file. Here they are read from what `npm run build:web` made; in the package, scripts/embed-web.mjs puts a module
+ * is no such file. Here they are read from what `npm run build:web` made; in the package, scripts/embed/web.mjs puts a module
  * that contains them in place of this one, as a bundle knows no `import.meta.url`.
  */
 export function webAsset(name: string): WebAsset | undefined {

@@ -18,9 +18,9 @@ export class Program {
   private readonly listeners = new Set<() => void>();
   private end: End | undefined;
 
-  constructor(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  constructor(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = repository) {
     this.child = spawn(command, args, {
-      cwd: repository,
+      cwd,
       // Of the test runner's own environment only what a login shell has, too.
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], NO_COLOR: '1', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -90,8 +90,8 @@ export class Program {
 export class Programs {
   private readonly all: Program[] = [];
 
-  start(command: string, args: readonly string[], env?: NodeJS.ProcessEnv): Program {
-    const program = new Program(command, args, env);
+  start(command: string, args: readonly string[], env?: NodeJS.ProcessEnv, cwd?: string): Program {
+    const program = new Program(command, args, env, cwd);
     this.all.push(program);
     return program;
   }

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { repository } from './program.js';
 
 const parent = fileURLToPath(new URL('.tmp/', import.meta.url));
-const tsc = join(repository, 'node_modules', 'typescript', 'bin', 'tsc');
+const tsc = join(repository, 'node_modules', 'typescript-7', 'bin', 'tsc');
 
 interface Snippet {
   /** The one in its first line (`// main.ts`), else a number. */

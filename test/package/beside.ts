@@ -11,8 +11,9 @@ const jestEsm = { way: 'its ES modules', app: 'esm', config: 'jest.esm.json', fl
 /** CommonJS through ts-jest, as `nest new` sets it up for Nest 11. */
 const jestCli = { way: 'ts-jest', app: 'cjs', config: 'jest.nest-cli.json', flags: '' };
 const users = {
-  nest12: { resolutions: [bundler], jest: [jestEsm] },
-  nest11: { resolutions: [node10], jest: [jestEsm, jestCli] },
+  // Both compile with their own TypeScript: 7.0 beside Nest 12, 5.9 beside Nest 11.
+  nest12: { resolutions: [bundler], jest: [jestEsm], others: ['typescript-5.4', 'typescript-6.0'] },
+  nest11: { resolutions: [node10], jest: [jestEsm, jestCli], others: [] },
 };
 
 /**
@@ -27,7 +28,9 @@ export function exerciseBeside(nest: keyof typeof users): void {
   const bin = (name: string) => join(folder, 'node_modules', '.bin', name);
   const node = (app: string, program: string, env: NodeJS.ProcessEnv = {}) =>
     run(join(folder, app), process.execPath, [join('dist', `${program}.js`)], env, 60);
-  const compile = (app: string, ...flags: string[]) => run(join(folder, app), bin('tsc'), flags);
+  const compileWith = (compiler: string, app: string, ...flags: string[]) =>
+    run(join(folder, app), process.execPath, [join(folder, 'node_modules', compiler, 'bin', 'tsc'), ...flags]);
+  const compile = (app: string, ...flags: string[]) => compileWith('typescript', app, ...flags);
 
   beforeAll(async () => {
     [folder, redis] = await Promise.all([workshop.install(nest, inject('tarball')), startRedis()]);
@@ -87,6 +90,10 @@ export function exerciseBeside(nest: keyof typeof users): void {
   it.each(users[nest].resolutions)('has types for module resolution $resolution', async (options) => {
     const flags = ['--noEmit', '--skipLibCheck', '--module', options.module, '--moduleResolution', options.resolution];
     expect(await compile('cjs', ...flags)).toMatchObject({ stdout: '', status: 0 });
+  });
+
+  it.each(users[nest].others)('has types that %s accepts, every declaration checked', async (compiler) => {
+    expect(await compileWith(compiler, 'esm', '--noEmit')).toMatchObject({ stdout: '', status: 0 });
   });
 
   it.each(users[nest].jest)('is tested in Jest with $way', async ({ app, config, flags }) => {
