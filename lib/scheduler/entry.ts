@@ -6,10 +6,10 @@ import { ceilSeconds, floorSeconds } from '../clock.js';
 import type { Schedule } from '../cron/schedule.js';
 import { DuplicateTaskError, TaskIdConflictError } from '../errors.js';
 import type { AsynqEvents, PeriodicRef } from '../events/events.js';
+import { Loop, type NextDelay } from '../loop.js';
 import type { SchedulerEntry } from '../wire/message.js';
 import type { Sending, Tracing } from '../tracing/tracing.js';
 import { dueTimes } from './due.js';
-import { Job } from './job.js';
 import type { Plan } from './options.js';
 
 /** Seconds the mark of an entry outlives its next planned time: how long everything may be down and still be made up for. */
@@ -51,7 +51,8 @@ export function deriveId(
 }
 
 /** One periodic task: fires its planned times, as far as no other process has. */
-export class Entry extends Job {
+export class Entry {
+  readonly loop: Loop;
   /** Planned times up to here need no thought any more, in milliseconds. `undefined` until the entry was opened. */
   private mark: number | undefined;
   private prev: number | undefined;
@@ -61,7 +62,13 @@ export class Entry extends Job {
     readonly definition: EntryDefinition,
     private readonly context: EntryContext,
   ) {
-    super();
+    this.loop = new Loop({
+      name: 'scheduler',
+      clock: context.broker.clock,
+      byTimeOfDay: true,
+      runOnce: () => this.runOnce(),
+      onError: (_, error) => this.onError(error),
+    });
   }
 
   get queue(): string {
@@ -93,26 +100,27 @@ export class Entry extends Job {
     };
   }
 
-  /** Nothing is fired after this. */
-  remove(): void {
+  /** Nothing is fired after this. Resolves when the pass under way is over, or takes long to end. */
+  remove(): Promise<void> {
     this.removed = true;
+    return this.loop.stop();
   }
 
-  protected now(): number {
+  private now(): number {
     return this.context.broker.clock.now();
   }
 
-  protected onError(error: unknown): void {
+  private onError(error: unknown): void {
     this.context.events.emit('loopFailed', { loop: 'scheduler', error });
   }
 
-  protected async work(): Promise<number> {
+  private async runOnce(): Promise<NextDelay> {
     if (this.mark === undefined) await this.open();
     for (let due = await this.due(); due.length > 0 && !this.removed; due = await this.due()) {
       for (const planned of due) if (!this.removed && !(await this.fire(planned))) break;
     }
     this.context.onChange();
-    return this.next ?? Infinity;
+    return (this.next ?? Infinity) - this.now();
   }
 
   /** Reads how far the processes have got together. */

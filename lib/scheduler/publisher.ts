@@ -2,57 +2,56 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Broker } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
+import { Loop, type NextDelay } from '../loop.js';
 import type { SchedulerEntry } from '../wire/message.js';
-import { Job } from './job.js';
 
-/** Milliseconds between two publications, and the seconds readers take them for current. As in asynq. */
-const EVERY = 10_000;
-const TTL_SECONDS = 20;
+/** How often the entries are published, and how long readers take them for current. As in asynq. */
+const PUBLISH_INTERVAL_MS = 10_000;
+const PUBLISHED_TTL_SECONDS = 20;
 
-/** Milliseconds between two publications when entries change all the time. */
-const SOONEST = 1_000;
+/** The shortest time between two publications, when entries change all the time. */
+const MIN_PUBLISH_INTERVAL_MS = 1_000;
 
 /** Publishes the entries of this process, so that `asynq cron ls` and asynqmon show them. */
-export class Publisher extends Job {
+export class Publisher {
+  readonly loop: Loop;
   private readonly schedulerId = `${hostname() || 'unknown-host'}:${process.pid}:${randomUUID()}`;
   private publishedAt = -Infinity;
   private published = false;
-  private dirty = false;
+  private changedSince = false;
 
   constructor(
     private readonly broker: Broker,
-    private readonly events: AsynqEvents,
+    events: AsynqEvents,
     private readonly entries: () => SchedulerEntry[],
   ) {
-    super();
+    this.loop = new Loop({
+      name: 'publication of periodic tasks',
+      clock: broker.clock,
+      byTimeOfDay: true,
+      runOnce: () => this.runOnce(),
+      onError: (loop, error) => events.emit('loopFailed', { loop, error }),
+    });
   }
 
-  /** Something has changed: publish soon. */
+  /** Publishes soon. */
   changed(): void {
-    this.dirty = true;
-    this.dueAt = Math.min(this.dueAt, Math.max(this.now(), this.publishedAt + SOONEST));
+    this.changedSince = true;
+    this.loop.runWithin(Math.max(0, this.publishedAt + MIN_PUBLISH_INTERVAL_MS - this.broker.clock.now()));
   }
 
   async clear(): Promise<void> {
     if (this.published) await this.broker.clearSchedulerEntries(this.schedulerId);
   }
 
-  protected now(): number {
-    return this.broker.clock.now();
-  }
-
-  protected onError(error: unknown): void {
-    this.events.emit('loopFailed', { loop: 'publication of periodic tasks', error });
-  }
-
-  protected async work(): Promise<number> {
-    this.publishedAt = this.now();
-    this.dirty = false;
+  private async runOnce(): Promise<NextDelay> {
+    this.publishedAt = this.broker.clock.now();
+    this.changedSince = false;
     const entries = this.entries();
     if (entries.length > 0 || this.published) {
       this.published = true;
-      await this.broker.writeSchedulerEntries(this.schedulerId, entries, TTL_SECONDS);
+      await this.broker.writeSchedulerEntries(this.schedulerId, entries, PUBLISHED_TTL_SECONDS);
     }
-    return this.publishedAt + (this.dirty ? SOONEST : EVERY); // it may have changed meanwhile
+    return this.changedSince ? MIN_PUBLISH_INTERVAL_MS : PUBLISH_INTERVAL_MS;
   }
 }

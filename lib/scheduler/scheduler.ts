@@ -1,10 +1,11 @@
+import { withTimeout } from '../async.js';
 import type { Broker } from '../broker/broker.js';
 import { Preparer } from '../client/preparer.js';
 import type { PayloadArguments } from '../client/types.js';
-import type { ClockTimer } from '../clock.js';
 import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError, SchedulerStateError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
+import type { Loop } from '../loop.js';
 import type { PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
@@ -14,14 +15,13 @@ import { deriveId, Entry, type EntryDefinition } from './entry.js';
 import { optionTexts } from './option-texts.js';
 import { readPeriodicOptions, readSpec, type PeriodicTaskOptions } from './options.js';
 import { Publisher } from './publisher.js';
-import { Source, type PeriodicTaskConfig, type PeriodicTaskConfigs } from './source.js';
-import { Ticker } from './ticker.js';
+import { SourcePoller, type PeriodicTaskConfig, type PeriodicTaskConfigs } from './source.js';
 
 /** asynq's interval between two looks at a source, in milliseconds. */
 export const SYNC_INTERVAL = 180_000;
 
-/** Milliseconds a stop waits for what is under way. */
-const LONGEST_STOP = 2_000;
+/** How long a stop waits for what is under way. */
+const STOP_TIMEOUT_MS = 2_000;
 
 /** A registered periodic task. */
 export interface PeriodicTaskInfo {
@@ -53,9 +53,9 @@ export type SchedulerStatus = 'new' | 'active' | 'stopped';
  */
 export class AsynqScheduler {
   private readonly preparer: Preparer;
-  private readonly ticker: Ticker;
   private readonly publisher: Publisher;
   private readonly entries = new Map<string, Entry>();
+  private readonly sources: SourcePoller[] = [];
   private state: SchedulerStatus = 'new';
 
   constructor(
@@ -65,7 +65,6 @@ export class AsynqScheduler {
   ) {
     const { codec, defaults } = settings;
     this.preparer = new Preparer(broker.keyPrefix, codec, defaults, broker.maxPayloadSize);
-    this.ticker = new Ticker(broker.clock);
     this.publisher = new Publisher(broker, events, () => [...this.entries.values()].map((entry) => entry.published()));
   }
 
@@ -101,10 +100,9 @@ export class AsynqScheduler {
   unregister(id: string): boolean {
     const entry = this.entries.get(id);
     if (!entry) return false;
-    entry.remove();
+    void entry.remove();
     this.entries.delete(id);
-    this.ticker.remove(entry);
-    this.changed();
+    this.publisher.changed();
     return true;
   }
 
@@ -146,7 +144,9 @@ export class AsynqScheduler {
       remove: (id: string) => void this.unregister(id),
     };
     const { broker, events } = this;
-    this.ticker.add(new Source({ name, configs, interval: milliseconds, clock: broker.clock, events, target }));
+    const source = new SourcePoller({ name, configs, interval: milliseconds, clock: broker.clock, events, target });
+    this.sources.push(source);
+    this.begin(source.loop);
   }
 
   /** @throws SchedulerStateError when it runs or has been stopped */
@@ -154,9 +154,8 @@ export class AsynqScheduler {
     if (this.state === 'active') throw new SchedulerStateError('asynq: the scheduler is already running');
     if (this.state === 'stopped') throw new SchedulerStateError('asynq: the scheduler has already been stopped');
     this.state = 'active';
-    if (this.broker.manual) return;
-    this.ticker.add(this.publisher);
-    this.ticker.start();
+    for (const loop of this.loops()) this.begin(loop);
+    this.begin(this.publisher.loop);
   }
 
   /** Fires nothing more, waits for what is under way and withdraws what was published. Idempotent. */
@@ -164,38 +163,51 @@ export class AsynqScheduler {
     const wasActive = this.state === 'active';
     this.state = 'stopped';
     if (!wasActive) return;
-    let limit: ClockTimer | undefined;
-    const passed = new Promise<void>((resolve) => (limit = this.broker.clock.after(LONGEST_STOP, resolve)));
-    for (const entry of this.entries.values()) entry.remove();
+    const removed = [...this.entries.values()].map((entry) => entry.remove());
+    const stopped = [...this.sources, this.publisher].map(({ loop }) => loop.stop());
     // Should Redis be away, what was published ends by its time to live.
-    const done = this.ticker.stop().then(() => this.publisher.clear().catch(() => undefined));
-    await Promise.race([done, passed]);
-    limit?.cancel();
+    const done = Promise.all([...removed, ...stopped]).then(() => this.publisher.clear().catch(() => undefined));
+    await withTimeout(done, STOP_TIMEOUT_MS, this.broker.clock);
   }
 
   /** For tests on a broker that is driven by hand: fires what is due, and publishes. */
   async runDue(): Promise<void> {
-    await this.ticker.runDue();
-    if (this.entries.size > 0) await this.publisher.run();
+    for (let due = this.due(); due.length > 0; due = this.due()) await Promise.all(due.map((loop) => loop.run()));
+    if (this.entries.size > 0) await this.publisher.loop.run();
   }
 
   /** When something is due next, in milliseconds since the epoch; `Infinity` = nothing is. */
   nextDue(): number {
-    return this.ticker.nextDue();
+    return Math.min(...this.loops().map(({ dueAt }) => dueAt));
+  }
+
+  private loops(): Loop[] {
+    return [...this.sources, ...this.entries.values()].map(({ loop }) => loop);
+  }
+
+  private due(): Loop[] {
+    const now = this.broker.clock.now();
+    return this.loops().filter(({ dueAt }) => dueAt <= now);
+  }
+
+  /** Where a test moves the clock, it runs the loops as well. */
+  private begin(loop: Loop): void {
+    if (this.state === 'active' && !this.broker.manual) loop.start();
   }
 
   private add(definition: EntryDefinition): void {
     const { broker, preparer, events } = this;
     const { tracing } = this.settings;
-    const entry = new Entry(definition, { broker, preparer, events, tracing, onChange: () => this.changed() });
+    const entry = new Entry(definition, {
+      broker,
+      preparer,
+      events,
+      tracing,
+      onChange: () => this.publisher.changed(),
+    });
     this.entries.set(definition.id, entry);
-    this.ticker.add(entry);
-    this.changed();
-  }
-
-  private changed(): void {
+    this.begin(entry.loop);
     this.publisher.changed();
-    this.ticker.rearm();
   }
 
   /** Checks everything, and encodes the payload once. */

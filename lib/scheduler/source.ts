@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.js';
 import { InvalidOptionError, InvalidScheduleError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
+import { Loop, type NextDelay } from '../loop.js';
 import type { TaskDefinition } from '../task/definition.js';
 import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
-import { Job } from './job.js';
 import type { PeriodicTaskOptions } from './options.js';
 
 /** One periodic task of a set that changes: what `register` takes, as an object. */
@@ -44,24 +44,27 @@ const CONFIG_NAMES = ['spec', 'task', 'payload', 'options'];
  * ones added. When the set cannot be had, or a config in it is wrong, the entries stay as they are; only one whose spec
  * cannot be read is passed over alone.
  */
-export class Source extends Job {
+export class SourcePoller {
+  readonly loop: Loop;
   private own = new Set<string>();
   private synced = false;
 
   constructor(private readonly options: SourceOptions) {
-    super();
+    this.loop = new Loop({
+      name: options.name,
+      clock: options.clock,
+      byTimeOfDay: true,
+      runOnce: () => this.runOnce(),
+      onError: (_, error) => this.onError(error),
+    });
   }
 
-  protected now(): number {
-    return this.options.clock.now();
-  }
-
-  protected onError(error: unknown): void {
+  private onError(error: unknown): void {
     this.options.events.emit('periodicSourceFailed', { source: this.options.name, error });
   }
 
   /** Until it has succeeded once it is repeated soon; afterwards there is an old set to live on. */
-  protected async work(): Promise<number> {
+  private async runOnce(): Promise<NextDelay> {
     try {
       this.sync(await this.options.configs());
       this.synced = true;
@@ -69,7 +72,7 @@ export class Source extends Job {
       if (!this.synced) throw error;
       this.onError(error);
     }
-    return this.now() + this.options.interval;
+    return this.options.interval;
   }
 
   private sync(configs: unknown): void {

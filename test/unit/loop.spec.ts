@@ -155,4 +155,60 @@ describe('Loop', () => {
     expect(errors).toEqual([]);
     expect(clock.nextDue()).toBeUndefined();
   });
+
+  it('by time of day follows the time that is set', async () => {
+    const clock = new ManualClock(0);
+    let ahead = 0;
+    const set = {
+      now: () => clock.now() + ahead,
+      elapsed: () => clock.elapsed(),
+      after: (delay: number, run: () => void) => clock.after(delay, run),
+    };
+    const at: number[] = [];
+    const runOnce = async () => (at.push(set.now()), 3_600_000);
+    const loop = new Loop({ name: 'x', clock: set, byTimeOfDay: true, onError: () => {}, runOnce });
+    loop.start(600_000);
+    clock.advance(100_000);
+    expect(at).toEqual([]);
+    ahead = 540_000; // a machine goes on after nine minutes of sleep
+    clock.advance(60_000);
+    expect(at).toEqual([660_000]);
+    await loop.stop();
+  });
+
+  it('has a pass begin sooner, and no later, when told to within a time', async () => {
+    const clock = new ManualClock(0);
+    const at: number[] = [];
+    const runOnce = async () => (at.push(clock.now()), 1_000);
+    const loop = new Loop({ name: 'x', clock, onError: () => {}, runOnce });
+    loop.runWithin(10);
+    clock.advance(10);
+    expect(at).toEqual([]); // it has not started
+    loop.start(100);
+    loop.runWithin(200);
+    loop.runWithin(50);
+    clock.advance(50);
+    await settle();
+    expect(at).toEqual([60]);
+    expect(loop.dueAt).toBe(1_060);
+    await loop.stop();
+  });
+
+  it('is driven by hand while it is not started', async () => {
+    const clock = new ManualClock(1_000);
+    const errors: unknown[] = [];
+    const replies = [Promise.resolve(500), Promise.reject(new Error('away'))];
+    const onError = (_: string, error: unknown) => errors.push((error as Error).message);
+    const loop = new Loop({ name: 'x', clock, onError, runOnce: () => replies.shift()! });
+    expect(loop.dueAt).toBe(0);
+    const pass = loop.run();
+    expect(loop.dueAt).toBe(Infinity);
+    expect(loop.run()).toBe(pass);
+    await pass;
+    expect(loop.dueAt).toBe(1_500);
+    await loop.run();
+    expect(errors).toEqual(['away']);
+    expect(loop.dueAt).toBeLessThanOrEqual(1_100);
+    expect(clock.nextDue()).toBeUndefined();
+  });
 });
