@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { CONSOLE_ACTIONS, CONSOLE_OUTCOMES } from '../../../lib/events/console-action.js';
-import { ACTIONS, deedOf, OUTCOMES, resultOf } from '../../../lib/dashboard/web/text/audit.js';
+import { ACTIONS, deedOf, OUTCOMES, resultOf } from '../../../lib/dashboard/web/pages/audit-text.js';
 
 const entry = { id: '1-0', at: '', actor: 'a', process: 'h:1', action: 'archive', outcome: 'done' } as const;
 

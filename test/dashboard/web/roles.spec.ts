@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Permissions } from '../../../lib/dashboard/permissions.js';
-import { firstQueue, reaches, reachesSomewhere, roleIn } from '../../../lib/dashboard/web/app/roles.js';
+import { firstQueue, reaches, reachesSomewhere, roleIn } from '../../../lib/dashboard/web/state/roles.js';
 
 const QUEUES = ['mail', 'mail:bulk', 'mail:bulk:old', 'billing', 'default', '__proto__', 'mail*'];
 const SETS = [

@@ -11,17 +11,17 @@ import { RedisPage } from '../pages/redis.js';
 import { SchedulePage } from '../pages/schedule.js';
 import { SchedulesPage } from '../pages/schedules.js';
 import { ServersPage } from '../pages/servers.js';
-import { TaskPage } from '../task/task-page.js';
+import { TaskPage } from '../pages/task.js';
 import { Empty, Failure, Loading } from '../ui/blank.js';
 import { Notices } from '../ui/notices.js';
-import { config } from './config.js';
+import { config } from '../state/config.js';
 import { Help } from './help.js';
 import { listenToKeys } from './keys.js';
-import { Page } from './page.js';
-import { paths, type Route, useRoute } from './router.js';
-import { useResource } from './resource.js';
+import { Page } from '../pages/page.js';
+import { paths, type Route, useRoute } from '../state/router.js';
+import { useResource } from '../state/resource.js';
 import { Shell } from './shell.js';
-import { useStore } from './store.js';
+import { useStore } from '../store.js';
 
 const Unknown = () => (
   <Page title="No such page">

@@ -1,5 +1,5 @@
-import { useMay, useMaySeeRedis } from './config.js';
-import { useStore } from './store.js';
+import { useMay, useMaySeeRedis } from '../state/config.js';
+import { useStore } from '../store.js';
 import { helpOpen } from './keys.js';
 import { Dialog } from '../ui/dialog.js';
 

@@ -1,5 +1,5 @@
-import { paths } from './router.js';
-import { Store } from './store.js';
+import { paths } from '../state/router.js';
+import { Store } from '../store.js';
 
 export const helpOpen = new Store(false);
 

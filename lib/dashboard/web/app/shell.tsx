@@ -2,12 +2,12 @@ import type { ComponentChildren } from 'preact';
 import { isBad } from '../api/types.js';
 import { live } from '../live/live.js';
 import { clockDuration, compact } from '../text/format.js';
-import { useNow } from '../ui/clock.js';
+import { useNow } from '../live/clock.js';
 import { Text } from '../ui/text.js';
-import { config, useMay, useMaySeeRedis } from './config.js';
+import { config, useMay, useMaySeeRedis } from '../state/config.js';
 import { helpOpen } from './keys.js';
-import { paths, useRoute } from './router.js';
-import { useStore } from './store.js';
+import { paths, useRoute } from '../state/router.js';
+import { useStore } from '../store.js';
 import { nextTheme, theme } from './theme.js';
 
 interface NavItem {

@@ -1,4 +1,4 @@
-import { Store } from './store.js';
+import { Store } from '../store.js';
 
 /** `auto` follows the system. */
 export type Theme = 'auto' | 'light' | 'dark';

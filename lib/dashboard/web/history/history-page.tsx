@@ -1,10 +1,10 @@
 import { ApiError } from '../api/client.js';
 import { api } from '../api/endpoints.js';
 import { isBad, type QueueRow } from '../api/types.js';
-import { Page } from '../app/page.js';
-import { replaceQuery, useRoute } from '../app/router.js';
-import { useResource } from '../app/resource.js';
-import { useStore } from '../app/store.js';
+import { Page } from '../pages/page.js';
+import { replaceQuery, useRoute } from '../state/router.js';
+import { useResource } from '../state/resource.js';
+import { useStore } from '../store.js';
 import { live } from '../live/live.js';
 import { dateTime, orUnknown, plural, timeOfDay } from '../text/format.js';
 import { visible } from '../text/visible.js';

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { messageOf } from '../api/client.js';
 import { api, type Place, type Verb } from '../api/endpoints.js';
-import { useMay } from '../app/config.js';
+import { useMay } from '../state/config.js';
 import { refreshLive } from '../live/live.js';
 import { count, plural } from '../text/format.js';
 import { visible } from '../text/visible.js';

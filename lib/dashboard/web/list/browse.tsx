@@ -1,7 +1,7 @@
 import { api, type Place } from '../api/endpoints.js';
-import { usePace } from '../app/config.js';
-import { useResource } from '../app/resource.js';
-import { navigate, type Route, useRoute } from '../app/router.js';
+import { usePace } from '../state/config.js';
+import { useResource } from '../state/resource.js';
+import { navigate, type Route, useRoute } from '../state/router.js';
 import { count } from '../text/format.js';
 import { Empty, Failure, Loading } from '../ui/blank.js';
 import { orderOf } from './order.js';

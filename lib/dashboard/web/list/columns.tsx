@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { ListedTask, State } from '../api/types.js';
 import { duration } from '../text/format.js';
-import { Ago, Elapsed } from '../ui/time.js';
+import { Ago, Elapsed } from '../live/time.js';
 import { Text } from '../ui/text.js';
 
 export interface Column {

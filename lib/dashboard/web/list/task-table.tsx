@@ -1,7 +1,7 @@
 import { api } from '../api/endpoints.js';
 import type { ListedTask, State, TaskList } from '../api/types.js';
-import { useMay } from '../app/config.js';
-import { paths } from '../app/router.js';
+import { useMay } from '../state/config.js';
+import { paths } from '../state/router.js';
 import { bytes } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { perform } from '../ui/notices.js';

@@ -1,8 +1,8 @@
 import { ApiError, messageOf } from '../api/client.js';
 import { api } from '../api/endpoints.js';
 import type { Live, QueueRow, Sample } from '../api/types.js';
-import { repeat } from '../app/resource.js';
-import { Store } from '../app/store.js';
+import { repeat } from '../state/resource.js';
+import { Store } from '../store.js';
 
 export interface Moment {
   /** Milliseconds since 1970, by the server's clock. */

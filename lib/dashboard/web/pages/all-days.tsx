@@ -1,5 +1,5 @@
 import { api } from '../api/endpoints.js';
-import { useResource } from '../app/resource.js';
+import { useResource } from '../state/resource.js';
 import { Failure } from '../ui/blank.js';
 import { Days } from '../ui/days.js';
 import { sumDays } from './sum-days.js';

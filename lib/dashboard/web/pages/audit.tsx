@@ -1,15 +1,15 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { AuditEntry } from '../api/types.js';
-import { usePace } from '../app/config.js';
-import { Page } from '../app/page.js';
-import { useResource } from '../app/resource.js';
-import { navigate, paths, useRoute } from '../app/router.js';
-import { ACTIONS, deedOf, OUTCOMES, resultOf, spaced } from '../text/audit.js';
+import { usePace } from '../state/config.js';
+import { Page } from './page.js';
+import { useResource } from '../state/resource.js';
+import { navigate, paths, useRoute } from '../state/router.js';
+import { ACTIONS, deedOf, OUTCOMES, resultOf, spaced } from './audit-text.js';
 import { plural } from '../text/format.js';
 import { Empty, Failure, Loading } from '../ui/blank.js';
 import { Text } from '../ui/text.js';
-import { Ago } from '../ui/time.js';
+import { Ago } from '../live/time.js';
 
 const FILTERS = ['queue', 'actor', 'action', 'outcome'] as const;
 type Filters = Partial<Record<(typeof FILTERS)[number], string>>;

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { Queue } from '../api/types.js';
-import { navigate } from '../app/router.js';
+import { navigate } from '../state/router.js';
 import { refreshLive } from '../live/live.js';
 import { plural } from '../text/format.js';
 import { visible } from '../text/visible.js';

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { messageOf } from '../api/client.js';
 import { api } from '../api/endpoints.js';
-import { config } from '../app/config.js';
-import { Page } from '../app/page.js';
-import { firstQueue } from '../app/roles.js';
-import { paths, useRoute } from '../app/router.js';
-import { useStore } from '../app/store.js';
+import { config } from '../state/config.js';
+import { Page } from './page.js';
+import { firstQueue } from '../state/roles.js';
+import { paths, useRoute } from '../state/router.js';
+import { useStore } from '../store.js';
 import { refreshLive } from '../live/live.js';
 import { BLANK, type TaskForm, toInput } from '../task/form.js';
 import { TaskFields } from '../task/task-fields.js';

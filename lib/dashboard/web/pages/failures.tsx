@@ -1,12 +1,12 @@
 import { api } from '../api/endpoints.js';
 import type { FailureGroup, State } from '../api/types.js';
-import { usePace } from '../app/config.js';
-import { useResource } from '../app/resource.js';
-import { paths } from '../app/router.js';
+import { usePace } from '../state/config.js';
+import { useResource } from '../state/resource.js';
+import { paths } from '../state/router.js';
 import { count, plural } from '../text/format.js';
 import { Failure } from '../ui/blank.js';
 import { Text } from '../ui/text.js';
-import { Ago } from '../ui/time.js';
+import { Ago } from '../live/time.js';
 
 interface RowProps {
   queue: string;

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { ApiError, messageOf } from '../api/client.js';
 import { api } from '../api/endpoints.js';
 import type { QueueRow } from '../api/types.js';
-import { navigate } from '../app/router.js';
+import { navigate } from '../state/router.js';
 import { visible } from '../text/visible.js';
 import { tell } from '../ui/notices.js';
 

@@ -1,6 +1,6 @@
 import { live } from '../live/live.js';
 import { highest, rates, recent, sums } from '../live/series.js';
-import { useStore } from '../app/store.js';
+import { useStore } from '../store.js';
 import { compact, duration, orUnknown, percent, rate } from '../text/format.js';
 import { niceTime } from '../ui/chart-geometry.js';
 import { Chart } from '../ui/chart.js';

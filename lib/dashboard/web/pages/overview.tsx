@@ -1,6 +1,6 @@
-import { Page } from '../app/page.js';
-import { replaceQuery, useRoute } from '../app/router.js';
-import { useStore } from '../app/store.js';
+import { Page } from './page.js';
+import { replaceQuery, useRoute } from '../state/router.js';
+import { useStore } from '../store.js';
 import { isBad, type Queue, type QueueRow } from '../api/types.js';
 import { live } from '../live/live.js';
 import { bytes, count, percent, plural, UNKNOWN } from '../text/format.js';

@@ -1,9 +1,9 @@
 import { ApiError } from '../api/client.js';
 import { api } from '../api/endpoints.js';
 import { isBad, type Queue } from '../api/types.js';
-import { usePace } from '../app/config.js';
-import { paths } from '../app/router.js';
-import { useResource } from '../app/resource.js';
+import { usePace } from '../state/config.js';
+import { paths } from '../state/router.js';
+import { useResource } from '../state/resource.js';
 import { bytes, count, percent, UNKNOWN } from '../text/format.js';
 import { Failure, Loading } from '../ui/blank.js';
 import { Days } from '../ui/days.js';

@@ -1,9 +1,9 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { type BadQueue, isBad, type Queue, type QueueRow, STATES, type State } from '../api/types.js';
-import { useMay } from '../app/config.js';
-import { paths } from '../app/router.js';
-import { useStore } from '../app/store.js';
+import { useMay } from '../state/config.js';
+import { paths } from '../state/router.js';
+import { useStore } from '../store.js';
 import { live, type Moment } from '../live/live.js';
 import { rates, recent } from '../live/series.js';
 import { bytes, compact, count, duration, orUnknown, percent, plural, rate } from '../text/format.js';

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { type Queue, isBad, STATES, type State } from '../api/types.js';
-import { useMay } from '../app/config.js';
-import { Page } from '../app/page.js';
-import { paths } from '../app/router.js';
-import { useStore } from '../app/store.js';
+import { useMay } from '../state/config.js';
+import { Page } from './page.js';
+import { paths } from '../state/router.js';
+import { useStore } from '../store.js';
 import { live } from '../live/live.js';
-import { ListPage } from '../list/list-page.js';
+import { ListPage } from './list.js';
 import { compact } from '../text/format.js';
 import { Text } from '../ui/text.js';
 import { DeleteQueue } from './delete-queue.js';

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { isBad, type Queue, type RedisInfo } from '../api/types.js';
-import { usePace } from '../app/config.js';
-import { Page } from '../app/page.js';
-import { paths } from '../app/router.js';
-import { useResource } from '../app/resource.js';
-import { useStore } from '../app/store.js';
+import { usePace } from '../state/config.js';
+import { Page } from './page.js';
+import { paths } from '../state/router.js';
+import { useResource } from '../state/resource.js';
+import { useStore } from '../store.js';
 import { live } from '../live/live.js';
 import { bytes, count, duration, percent } from '../text/format.js';
 import { Empty, Failure, Loading } from '../ui/blank.js';

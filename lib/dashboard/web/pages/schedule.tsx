@@ -1,15 +1,15 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { EntryWithPayload } from '../api/types.js';
-import { useMay, usePace } from '../app/config.js';
-import { Page } from '../app/page.js';
-import { paths } from '../app/router.js';
-import { useResource } from '../app/resource.js';
+import { useMay, usePace } from '../state/config.js';
+import { Page } from './page.js';
+import { paths } from '../state/router.js';
+import { useResource } from '../state/resource.js';
 import { nodeAt, parseJson } from '../json/parse.js';
 import { Empty, Failure, Loading } from '../ui/blank.js';
 import { Content } from '../ui/content.js';
 import { Text } from '../ui/text.js';
-import { When } from '../ui/time.js';
+import { When } from '../live/time.js';
 import { RunEntry } from './schedules.js';
 
 const PAGE = 50;

@@ -1,9 +1,9 @@
 import { api } from '../api/endpoints.js';
 import type { Entry } from '../api/types.js';
-import { useMay, usePace } from '../app/config.js';
-import { Page } from '../app/page.js';
-import { paths } from '../app/router.js';
-import { useResource } from '../app/resource.js';
+import { useMay, usePace } from '../state/config.js';
+import { Page } from './page.js';
+import { paths } from '../state/router.js';
+import { useResource } from '../state/resource.js';
 import { visible } from '../text/visible.js';
 import { messageOf } from '../api/client.js';
 import { refreshLive } from '../live/live.js';
@@ -11,7 +11,7 @@ import { Button } from '../ui/button.js';
 import { Empty, Failure, Loading } from '../ui/blank.js';
 import { tell } from '../ui/notices.js';
 import { Text } from '../ui/text.js';
-import { Ago } from '../ui/time.js';
+import { Ago } from '../live/time.js';
 
 export function RunEntry({ entry, onDone }: { entry: Pick<Entry, 'id' | 'task_type'>; onDone: () => void }) {
   const run = async (): Promise<void> => {

@@ -1,17 +1,17 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { Server, Worker } from '../api/types.js';
-import { useMay, usePace } from '../app/config.js';
-import { Page } from '../app/page.js';
-import { useResource } from '../app/resource.js';
-import { paths } from '../app/router.js';
+import { useMay, usePace } from '../state/config.js';
+import { Page } from './page.js';
+import { useResource } from '../state/resource.js';
+import { paths } from '../state/router.js';
 import { Cancel } from '../task/cancel.js';
 import { plural } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { Button } from '../ui/button.js';
 import { Empty, Failure, Loading } from '../ui/blank.js';
 import { Text } from '../ui/text.js';
-import { Ago, Elapsed } from '../ui/time.js';
+import { Ago, Elapsed } from '../live/time.js';
 
 function WorkerRow({ worker, onCancel }: { worker: Worker; onCancel: () => void }) {
   const may = useMay();

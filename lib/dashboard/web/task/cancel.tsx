@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
-import { useMay } from '../app/config.js';
+import { useMay } from '../state/config.js';
 import { FormDialog } from '../ui/dialog.js';
 import { tell } from '../ui/notices.js';
 import type { TaskActionProps } from './task-actions.js';

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { Task } from '../api/types.js';
-import { paths } from '../app/router.js';
+import { paths } from '../state/router.js';
 import { FormDialog } from '../ui/dialog.js';
 import { tell } from '../ui/notices.js';
 import { BLANK, printHeaders, type TaskForm, toInput } from './form.js';

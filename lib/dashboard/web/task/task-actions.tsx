@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { TaskAction } from '../../../task/actions.js';
 import { api } from '../api/endpoints.js';
 import type { Task } from '../api/types.js';
-import { navigate } from '../app/router.js';
+import { navigate } from '../state/router.js';
 import { refreshLive } from '../live/live.js';
 import { Button } from '../ui/button.js';
 import { FormDialog } from '../ui/dialog.js';

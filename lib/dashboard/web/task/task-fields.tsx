@@ -1,5 +1,5 @@
 import { live } from '../live/live.js';
-import { useStore } from '../app/store.js';
+import { useStore } from '../store.js';
 import { PayloadField } from './payload-field.js';
 import type { TaskForm } from './form.js';
 import { WhenField } from './when-field.js';

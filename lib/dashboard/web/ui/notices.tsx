@@ -1,5 +1,5 @@
 import { messageOf } from '../api/client.js';
-import { Store, useStore } from '../app/store.js';
+import { Store, useStore } from '../store.js';
 import { refreshLive } from '../live/live.js';
 import { Text } from './text.js';
 

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
-import { Store, useStore } from '../app/store.js';
-import { serverNow } from '../live/live.js';
+import { Store, useStore } from '../store.js';
+import { serverNow } from './live.js';
 
 const second = new Store(serverNow());
 let watchers = 0;

@@ -1,5 +1,5 @@
 import type { AuditEntry } from '../api/types.js';
-import { plural } from './format.js';
+import { plural } from '../text/format.js';
 
 /** What the server calls actions, as the filter shows them. */
 export const ACTIONS = [

@@ -1,12 +1,12 @@
 import type { Place } from '../api/endpoints.js';
 import type { State } from '../api/types.js';
-import { href, navigate, useRoute } from '../app/router.js';
+import { href, navigate, useRoute } from '../state/router.js';
 import { Text } from '../ui/text.js';
-import { Groups } from '../pages/queue-summary.js';
-import { Browse } from './browse.js';
-import { FilterForm } from './filter-form.js';
-import { chosenFilters, type Filters, isSearch } from './filters.js';
-import { SearchList } from './search-list.js';
+import { Groups } from './queue-summary.js';
+import { Browse } from '../list/browse.js';
+import { FilterForm } from '../list/filter-form.js';
+import { chosenFilters, type Filters, isSearch } from '../list/filters.js';
+import { SearchList } from '../list/search-list.js';
 
 interface ListPageProps {
   queue: string;

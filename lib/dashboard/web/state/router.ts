@@ -1,4 +1,4 @@
-import { Store, useStore } from './store.js';
+import { Store, useStore } from '../store.js';
 
 /** A place in the console: the segments of the hash's path, decoded, and its query. `#/queues/mail/retry?type=a` */
 export interface Route {
