@@ -114,7 +114,7 @@ export type {
 } from './events/task-events.js';
 
 // Connections and brokers
-export type { ConnectionInput } from './broker/redis/connection-options.js';
+export type { ConnectionInput } from './broker/redis/connection/connection-options.js';
 export type { Broker } from './broker/broker.js';
 export { ManualClock, SystemClock, type Clock, type ClockTimer } from './clock.js';
 

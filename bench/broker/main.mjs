@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 
 const dist = process.env.DIST ?? fileURLToPath(new URL('../../dist', import.meta.url));
 const { RedisBroker } = await import(`${dist}/broker/redis/redis-broker.js`);
-const { RedisConnections } = await import(`${dist}/broker/redis/connections.js`);
+const { RedisConnections } = await import(`${dist}/broker/redis/connection/connections.js`);
 
 const RUNS = Number(process.argv[2] ?? 5);
 const PAYLOAD = Buffer.alloc(100, 'x');

@@ -11,9 +11,9 @@ import { fileURLToPath } from 'node:url';
 
 const dist = process.env.DIST ?? fileURLToPath(new URL('../../dist', import.meta.url));
 const { RedisBroker } = await import(`${dist}/broker/redis/redis-broker.js`);
-const { RedisConnections } = await import(`${dist}/broker/redis/connections.js`);
-const { SCRIPTS } = await import(`${dist}/broker/redis/script-registry.js`);
-const { scriptSource } = await import(`${dist}/broker/redis/script-source.js`);
+const { RedisConnections } = await import(`${dist}/broker/redis/connection/connections.js`);
+const { SCRIPTS } = await import(`${dist}/broker/redis/scripts/script-registry.js`);
+const { scriptSource } = await import(`${dist}/broker/redis/scripts/script-source.js`);
 const { AsynqInspector } = await import(`${dist}/inspector/inspector.js`);
 
 const smoke = process.argv.includes('--smoke');

@@ -1,6 +1,6 @@
 import type { RedisOptions } from 'ioredis';
-import type { ConnectionInput } from '../broker/redis/connection-options.js';
-import { parseHost, parseRedisUrl } from '../broker/redis/redis-url.js';
+import type { ConnectionInput } from '../broker/redis/connection/connection-options.js';
+import { parseHost, parseRedisUrl } from '../broker/redis/connection/redis-url.js';
 import { CommandLineError } from '../errors.js';
 import type { Setting, Settings } from './settings.js';
 

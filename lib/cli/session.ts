@@ -1,5 +1,5 @@
-import type { ConnectionInput } from '../broker/redis/connection-options.js';
-import type { ConnectionRole, RedisConnections } from '../broker/redis/connections.js';
+import type { ConnectionInput } from '../broker/redis/connection/connection-options.js';
+import type { ConnectionRole, RedisConnections } from '../broker/redis/connection/connections.js';
 import type { RedisBroker } from '../broker/redis/redis-broker.js';
 import type { AsynqClient } from '../client/client.js';
 import type { Clock } from '../clock.js';
@@ -22,7 +22,7 @@ export class Session {
   /** Connects nothing yet. @throws InvalidOptionError */
   static async open({ connection, keyPrefix, clock }: SessionOptions): Promise<Session> {
     const [{ RedisConnections }, { RedisBroker }] = await Promise.all([
-      import('../broker/redis/connections.js'),
+      import('../broker/redis/connection/connections.js'),
       import('../broker/redis/redis-broker.js'),
     ]);
     const connections = new RedisConnections(connection);

@@ -1,5 +1,5 @@
 import type { Provider } from '@nestjs/common';
-import type { ConnectionInput } from '../broker/redis/connection-options.js';
+import type { ConnectionInput } from '../broker/redis/connection/connection-options.js';
 import { InvalidOptionError } from '../errors.js';
 import { checkRedaction, type Redaction } from '../redaction/rules.js';
 import type { ServerOptions } from '../server/options.js';

@@ -10,6 +10,6 @@ function replace(file, text) {
   writeFileSync(target, text);
 }
 
-replace('broker/redis/lua.js', luaModule());
+replace('broker/redis/scripts/lua.js', luaModule());
 replace('dashboard/web-assets.js', webModule());
 keepLicenses();

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const folder = fileURLToPath(new URL('../../lua', import.meta.url));
 
-/** The text of the module that replaces lib/broker/redis/lua.ts in a build: it contains every file of lua/. */
+/** The text of the module that replaces lib/broker/redis/scripts/lua.ts in a build: it contains every file of lua/. */
 export function luaModule() {
   const files = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith('.lua'));
   const texts = files.toSorted().map((file) => [file.split(sep).join('/'), readFileSync(join(folder, file), 'utf8')]);

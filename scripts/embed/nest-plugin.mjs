@@ -9,7 +9,7 @@ import { keepLicenses, webModule } from './web.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 const MODULES = {
-  'lib/broker/redis/lua.ts': luaModule,
+  'lib/broker/redis/scripts/lua.ts': luaModule,
   'lib/dashboard/web-assets.ts': pageModule,
 };
 

@@ -37,7 +37,10 @@ export const ROOMS = {
   tracing: [...core, 'events'],
   'tracing/opentelemetry': [...core, 'events', 'tracing', 'redaction'],
   broker: core,
-  'broker/redis': [...core, 'broker'],
+  // A socket with a purpose, then how a script is called, then the roles: each knows those before it only.
+  'broker/redis/connection': ['leaf', 'wire'],
+  'broker/redis/scripts': [...core, 'broker', 'broker/redis/connection'],
+  'broker/redis': [...core, 'broker', 'broker/redis/connection', 'broker/redis/scripts'],
   'broker/memory': [...core, 'broker'],
   client: [...core, 'events', 'tracing', 'broker'],
   // A server's rooms stand on each other: an attempt knows no queue, fetching no loop, and only the root knows them all.
@@ -60,14 +63,14 @@ export const ROOMS = {
   limits: [...core, 'broker'],
   streaming: [...core, 'events', 'broker'],
   telemetry: [...core, 'events', 'redaction'],
-  nest: [...entry, 'broker/redis', 'broker/memory'],
+  nest: [...entry, 'broker/redis', 'broker/redis/connection', 'broker/memory'],
   testing: [...entry, 'broker/memory', 'nest'],
   dashboard: [...core, 'events', 'redaction', 'broker', 'client', 'inspector', 'streaming', 'nest'],
   // The page runs in a browser: it knows the console's HTTP interface, and of lib how things are worded and what may be done.
   'dashboard/web': ['words', 'task/actions'],
   metrics: ['leaf', 'events', 'inspector', 'server', 'nest'],
-  cli: [...core, 'broker', 'broker/redis', 'inspector', 'client', 'words'],
-  index: [...entry, 'broker/redis', 'broker/memory', 'nest'],
+  cli: [...core, 'broker', 'broker/redis', 'broker/redis/connection', 'inspector', 'client', 'words'],
+  index: [...entry, 'broker/redis', 'broker/redis/connection', 'broker/memory', 'nest'],
 };
 
 /** Packages that only some rooms may import; what is not named here is open to every room. */
@@ -82,7 +85,11 @@ export const PACKAGES = [
     rooms: ['nest', 'testing', 'metrics', 'dashboard'],
     why: 'the core knows no Nest',
   },
-  { match: /^ioredis(\/|$)/, rooms: ['broker/redis', 'nest', 'cli'], why: 'only the Redis broker talks to Redis' },
+  {
+    match: /^ioredis(\/|$)/,
+    rooms: ['broker/redis', 'broker/redis/connection', 'broker/redis/scripts', 'nest', 'cli'],
+    why: 'only the Redis broker talks to Redis',
+  },
   {
     match: /^(commander|yaml|cli-progress|string-width)(\/|$)/,
     rooms: ['cli'],

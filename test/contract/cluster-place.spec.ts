@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { InvalidOptionError } from '../../lib/errors.js';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import { Keyspace } from '../../lib/wire/keys.js';

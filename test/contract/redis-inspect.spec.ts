@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Scripts } from '../../lib/broker/redis/scripts.js';
+import { Scripts } from '../../lib/broker/redis/scripts/scripts.js';
 import type { TaskState } from '../../lib/wire/states.js';
 import { UndecodableMessageError, WrongKeyTypeError } from '../../lib/errors.js';
 import { encodeTaskMessage } from '../../lib/wire/codec.js';

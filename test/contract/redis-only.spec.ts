@@ -5,7 +5,7 @@ import { DEFAULT_KEY_PREFIX, Keyspace, utcDay } from '../../lib/wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../lib/wire/message.js';
 import { dumpRedis } from '../support/redis-dump.js';
 import { message, request } from '../support/messages.js';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { archival, done, retrial, expectQueue } from './driver.js';
 import { type RedisDriver, useRedis } from './redis-fixture.js';

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { floorSeconds, type ManualClock } from '../../lib/clock.js';
 import { decodeSchedulerEnqueueEvent, decodeSchedulerEntry } from '../../lib/wire/codec.js';

@@ -2,7 +2,7 @@
  * A worker process for durability.spec.ts: runs tasks of the type `work` on the Redis of the port given as first argument, each for up to
  * the milliseconds given as second, and prints the id of each task it has finished. Ends with its standard input, or on SIGTERM.
  */
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { Server } from '../../lib/server/server.js';
 

@@ -52,7 +52,9 @@ describe('the Nest CLI', () => {
     const program = nest('build');
     expect(await program.ended, program.output).toEqual({ code: 0, signal: null });
     const files = codeIn(join(clone, 'dist'));
-    expect(files).toEqual(expect.arrayContaining(['index.js', 'broker/redis/lua.js', 'dashboard/web-assets.js']));
+    expect(files).toEqual(
+      expect.arrayContaining(['index.js', 'broker/redis/scripts/lua.js', 'dashboard/web-assets.js']),
+    );
     expect(files).toEqual(codeIn(join(repository, 'dist')));
     const differing = files.filter((file) => textOf(repository, file) !== textOf(clone, file));
     expect(differing).toEqual([]);

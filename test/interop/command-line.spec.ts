@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { TASK_STATES } from '../../lib/wire/states.js';
 import { runHere } from '../support/command-line.js';

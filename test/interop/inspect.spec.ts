@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import type { TaskInfo } from '../../lib/task/info.js';
 import { TASK_STATES } from '../../lib/wire/states.js';

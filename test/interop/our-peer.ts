@@ -5,7 +5,7 @@
 import { createInterface } from 'node:readline';
 
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { AsynqClient } from '../../lib/client/client.js';
 import { Preparer } from '../../lib/client/preparer.js';
 import { SystemClock } from '../../lib/clock.js';

@@ -1,6 +1,6 @@
 import type { RedisOptions } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { parseRedisUrl } from '../../lib/broker/redis/redis-url.js';
+import { parseRedisUrl } from '../../lib/broker/redis/connection/redis-url.js';
 import { BUILD_TIMEOUT, describeWithGo } from '../support/go.js';
 import { type GoAddress, type GoPeer, startGoPeer } from '../support/go-peer.js';
 import { type RedisProcess, startRedis } from '../support/redis.js';

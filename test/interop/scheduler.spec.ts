@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { AsynqEvents } from '../../lib/events/events.js';
 import { AsynqScheduler } from '../../lib/scheduler/scheduler.js';

@@ -21,7 +21,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { compile, quiet, rejection, testApp } from './support.js';
 
 const redis = vi.hoisted(() => ({ made: 0 }));
-vi.mock(import('../../lib/broker/redis/connections.js'), async (original) => {
+vi.mock(import('../../lib/broker/redis/connection/connections.js'), async (original) => {
   const { RedisConnections } = await original();
   class Counted extends RedisConnections {
     constructor(...args: ConstructorParameters<typeof RedisConnections>) {

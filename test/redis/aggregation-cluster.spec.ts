@@ -3,7 +3,7 @@ import { Injectable, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { AsynqClient, AsynqInspector, AsynqModule, type GroupedTask, TaskAggregator, TaskHandler } from 'nestjs-asynq';
 import { expect, it, vi } from 'vitest';
-import { slotOf } from '../../lib/broker/redis/slot.js';
+import { slotOf } from '../../lib/broker/redis/connection/slot.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { useCluster } from '../contract/cluster-fixture.js';
 

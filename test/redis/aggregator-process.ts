@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { Server } from '../../lib/server/server.js';
 import { request } from '../support/messages.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { markUnsent, toBrokerError, wasSent } from '../../lib/broker/redis/broker-error.js';
+import { markUnsent, toBrokerError, wasSent } from '../../lib/broker/redis/connection/broker-error.js';
 import { BrokerUnavailableError, ClosedError, InvalidOptionError } from '../../lib/errors.js';
 
 const reply = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import type { Lease, LeasedTask } from '../../lib/broker/broker.js';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { floorSeconds, ManualClock } from '../../lib/clock.js';
 import { Keyspace, type QueueKeys } from '../../lib/wire/keys.js';

@@ -1,7 +1,7 @@
 import { Cluster, Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type ConnectionInput, planConnection } from '../../lib/broker/redis/connection-options.js';
+import { type ConnectionInput, planConnection } from '../../lib/broker/redis/connection/connection-options.js';
 import { InvalidOptionError } from '../../lib/errors.js';
 
 const clients: { disconnect(): void }[] = [];

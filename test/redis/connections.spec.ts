@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
-import { wasSent } from '../../lib/broker/redis/broker-error.js';
-import { reconnectDelay } from '../../lib/broker/redis/client-settings.js';
-import type { ConnectionRole } from '../../lib/broker/redis/connections.js';
+import { wasSent } from '../../lib/broker/redis/connection/broker-error.js';
+import { reconnectDelay } from '../../lib/broker/redis/connection/client-settings.js';
+import type { ConnectionRole } from '../../lib/broker/redis/connection/connections.js';
 import { ManualClock } from '../../lib/clock.js';
 import { BrokerUnavailableError, ClosedError, WrongKeyTypeError } from '../../lib/errors.js';
 import { freePort } from '../support/redis-process.js';

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { ASYNQ_BROKER } from 'nestjs-asynq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { ManualClock } from '../../lib/clock.js';
 import { startConsole, type TestConsole } from '../dashboard/console.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EnqueueRequest } from '../../lib/broker/broker.js';
-import { wasSent } from '../../lib/broker/redis/broker-error.js';
+import { wasSent } from '../../lib/broker/redis/connection/broker-error.js';
 import type { TaskMessage } from '../../lib/wire/message.js';
 import { request } from '../support/messages.js';
 import { useBroker } from './broker-fixture.js';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { SystemClock } from '../../lib/clock.js';
 import type { QueueOptions } from '../../lib/server/fetching/queue-options.js';

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { Server } from '../../lib/server/server.js';
 import { request } from '../support/messages.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRedisUrl } from '../../lib/broker/redis/redis-url.js';
+import { parseRedisUrl } from '../../lib/broker/redis/connection/redis-url.js';
 import { InvalidOptionError } from '../../lib/errors.js';
 
 describe('parseRedisUrl', () => {

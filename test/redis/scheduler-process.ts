@@ -3,7 +3,7 @@
  * (milliseconds since the epoch), how much faster than real time it goes, and by how much the clock of this process differs.
  * Writes the planned time of each firing.
  */
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { type Clock, SystemClock } from '../../lib/clock.js';
 import { AsynqEvents } from '../../lib/events/events.js';

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { Command, Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { describe, expect, it } from 'vitest';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
-import { PackedReader } from '../../lib/broker/redis/packed-reader.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
+import { PackedReader } from '../../lib/broker/redis/scripts/packed-reader.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
-import { type Argument, encodeScriptCall, sendScript } from '../../lib/broker/redis/script-command.js';
+import { type Argument, encodeScriptCall, sendScript } from '../../lib/broker/redis/scripts/script-command.js';
 import { request } from '../support/messages.js';
 import { useBroker } from './broker-fixture.js';
 

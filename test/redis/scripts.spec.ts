@@ -4,16 +4,16 @@ import { LEASE_SECONDS, type Settlement } from '../../lib/broker/broker.js';
 import type { ClaimedSet } from '../../lib/broker/aggregation.js';
 import type { Cancellation } from '../../lib/broker/cancellation.js';
 import type { Firing } from '../../lib/broker/scheduling.js';
-import { readLua } from '../../lib/broker/redis/lua.js';
+import { readLua } from '../../lib/broker/redis/scripts/lua.js';
 import {
   KEY_TYPES,
   type KeyName,
   SCRIPTS,
   type ScriptName,
   type ScriptShape,
-} from '../../lib/broker/redis/script-registry.js';
-import { scriptFile, scriptSource } from '../../lib/broker/redis/script-source.js';
-import { Scripts } from '../../lib/broker/redis/scripts.js';
+} from '../../lib/broker/redis/scripts/script-registry.js';
+import { scriptFile, scriptSource } from '../../lib/broker/redis/scripts/script-source.js';
+import { Scripts } from '../../lib/broker/redis/scripts/scripts.js';
 import { WrongKeyTypeError } from '../../lib/errors.js';
 import { utcDay } from '../../lib/wire/keys.js';
 import type { ServerInfo } from '../../lib/wire/message.js';

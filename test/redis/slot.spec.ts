@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { slotOf } from '../../lib/broker/redis/slot.js';
+import { slotOf } from '../../lib/broker/redis/connection/slot.js';
 import { type RedisProcess, startRedis } from '../support/redis.js';
 
 describe('slotOf', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../lib/clock.js';
-import { toBrokerError } from '../../lib/broker/redis/broker-error.js';
-import type { RedisConnections } from '../../lib/broker/redis/connections.js';
+import { toBrokerError } from '../../lib/broker/redis/connection/broker-error.js';
+import type { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { readStoreFacts } from '../../lib/broker/redis/store-facts.js';
 
 const connections = (run: () => Promise<string>) =>

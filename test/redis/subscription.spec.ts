@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { subscribe } from '../../lib/broker/redis/subscription.js';
+import { subscribe } from '../../lib/broker/redis/connection/subscription.js';
 import { BrokerUnavailableError, ClosedError } from '../../lib/errors.js';
 import { freePort } from '../support/redis-process.js';
 import { startCluster } from '../support/redis.js';

@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished } from 'vitest';
-import type { ConnectionInput } from '../../lib/broker/redis/connection-options.js';
-import { RedisConnections } from '../../lib/broker/redis/connections.js';
+import type { ConnectionInput } from '../../lib/broker/redis/connection/connection-options.js';
+import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import type { Clock } from '../../lib/clock.js';
 import { type RedisProcess, startRedis } from '../support/redis.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { RedisWakeSource } from '../../lib/broker/redis/wake-source.js';
-import { slotOf } from '../../lib/broker/redis/slot.js';
+import { slotOf } from '../../lib/broker/redis/connection/slot.js';
 import { Server } from '../../lib/server/server.js';
 import type { TaskContext } from '../../lib/task/context.js';
 import { Keyspace } from '../../lib/wire/keys.js';

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { RedisConnections } from '../../lib/broker/redis/connections.js';
+import type { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisWakeSource } from '../../lib/broker/redis/wake-source.js';
 import { ManualClock } from '../../lib/clock.js';
 import { BrokerUnavailableError, ClosedError, WakeUpRefusedError } from '../../lib/errors.js';

@@ -41,7 +41,15 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
     forbidden: ['./redis/redis-broker.js', './memory/memory-broker.js', '../client/client.js', 'ioredis'],
   },
   'lib/broker/redis/producer.ts': {
-    allowed: ['../broker.js', '../../wire/keys.js', '../../errors.js', './scripts.js', 'ioredis', 'node:fs'],
+    allowed: [
+      '../broker.js',
+      '../../wire/keys.js',
+      '../../errors.js',
+      './connection/connections.js',
+      './scripts/scripts.js',
+      'ioredis',
+      'node:fs',
+    ],
     forbidden: [
       '../memory/memory-broker.js',
       '../../client/client.js',
@@ -49,6 +57,14 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
       '../../nest/module.js',
       '@nestjs/common',
     ],
+  },
+  'lib/broker/redis/scripts/scripts.ts': {
+    allowed: ['../connection/connections.js', '../../broker.js'],
+    forbidden: ['../producer.js', '../../memory/memory-broker.js', '../../../client/client.js'],
+  },
+  'lib/broker/redis/connection/connections.ts': {
+    allowed: ['../../../errors.js', 'ioredis'],
+    forbidden: ['../scripts/scripts.js', '../producer.js', '../../broker.js', '../../../task/options.js'],
   },
   'lib/broker/memory/memory-broker.ts': {
     allowed: ['../broker.js', '../../clock.js'],

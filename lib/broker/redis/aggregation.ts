@@ -13,17 +13,17 @@ import {
   LARGEST_SET,
 } from '../aggregation.js';
 import type { EnqueueRequest } from '../enqueue-request.js';
-import { nanoseconds, readScore, requireSeconds } from './arguments.js';
-import type { RedisConnections } from './connections.js';
-import { LeasedTasks } from './leased-tasks.js';
-import { PackedReader } from './packed-reader.js';
+import { nanoseconds, readScore, requireSeconds } from './scripts/arguments.js';
+import type { RedisConnections } from './connection/connections.js';
+import { LeasedTasks } from './scripts/leased-tasks.js';
+import { PackedReader } from './scripts/packed-reader.js';
 import { persist } from './producer.js';
-import { queueKeys } from './queue-keys.js';
-import { encodeRequests } from './requests.js';
-import { ownKeys, scanKeys } from './scan.js';
-import type { Argument } from './script-command.js';
-import { SCRIPTS, type ScriptName } from './script-registry.js';
-import type { Scripts } from './scripts.js';
+import { queueKeys } from './scripts/queue-keys.js';
+import { encodeRequests } from './scripts/requests.js';
+import { ownKeys, scanKeys } from './connection/scan.js';
+import type { Argument } from './scripts/script-command.js';
+import { SCRIPTS, type ScriptName } from './scripts/script-registry.js';
+import type { Scripts } from './scripts/scripts.js';
 
 /** Groups asked about, tasks read and tasks moved back by one script. */
 const GROUPS_AT_ONCE = 100;

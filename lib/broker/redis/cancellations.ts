@@ -9,9 +9,9 @@ import {
   MOST_CANCELLATIONS,
   type RecordedCancellation,
 } from '../cancellation.js';
-import type { RedisConnections } from './connections.js';
-import type { Scripts } from './scripts.js';
-import { subscribe } from './subscription.js';
+import type { RedisConnections } from './connection/connections.js';
+import type { Scripts } from './scripts/scripts.js';
+import { subscribe } from './connection/subscription.js';
 
 /** What is to be cancelled, and asynq's channel for it, over the connection `monitor`. */
 export class RedisCancellations implements CancellationBroker {

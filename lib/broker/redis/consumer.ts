@@ -11,16 +11,16 @@ import {
   type Settlement,
   type SettleStatus,
 } from '../broker.js';
-import { archiveLimits } from './archive-limits.js';
-import { nanoseconds, readNanoseconds, requireSeconds } from './arguments.js';
-import { wasSent } from './broker-error.js';
-import { LeasedTasks } from './leased-tasks.js';
+import { archiveLimits } from './scripts/archive-limits.js';
+import { nanoseconds, readNanoseconds, requireSeconds } from './scripts/arguments.js';
+import { wasSent } from './connection/broker-error.js';
+import { LeasedTasks } from './scripts/leased-tasks.js';
 import { LeaseScores } from './lease-scores.js';
-import { PackedReader } from './packed-reader.js';
-import { ExchangeKeys, queueKeys } from './queue-keys.js';
-import type { Argument } from './script-command.js';
-import type { Scripts } from './scripts.js';
-import { encodeSettlements } from './settlements.js';
+import { PackedReader } from './scripts/packed-reader.js';
+import { ExchangeKeys, queueKeys } from './scripts/queue-keys.js';
+import type { Argument } from './scripts/script-command.js';
+import type { Scripts } from './scripts/scripts.js';
+import { encodeSettlements } from './scripts/settlements.js';
 
 /** More tasks than anybody takes at once; keeps a mistaken number from emptying a queue into one process. */
 const MOST_TAKEN = 10_000;

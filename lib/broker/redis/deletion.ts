@@ -1,11 +1,11 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
 import type { DeletionOptions, DeletionStatus } from '../inspection.js';
-import type { RedisConnections } from './connections.js';
-import { queueKeys } from './queue-keys.js';
-import { ownKeys, scanKeys } from './scan.js';
-import { SCRIPTS } from './script-registry.js';
-import type { Scripts } from './scripts.js';
+import type { RedisConnections } from './connection/connections.js';
+import { queueKeys } from './scripts/queue-keys.js';
+import { ownKeys, scanKeys } from './connection/scan.js';
+import { SCRIPTS } from './scripts/script-registry.js';
+import type { Scripts } from './scripts/scripts.js';
 
 /** Tasks deleted by one script. */
 const DELETED_AT_ONCE = 200;

@@ -7,8 +7,8 @@ import {
   type StreamedEntry,
   type StreamName,
 } from '../event-stream.js';
-import type { RedisConnections } from './connections.js';
-import type { Scripts } from './scripts.js';
+import type { RedisConnections } from './connection/connections.js';
+import type { Scripts } from './scripts/scripts.js';
 
 /** Entries that one run of the script appends: bounds the time it holds Redis. */
 const BATCH = 500;

@@ -11,11 +11,11 @@ import {
   type QueueNumbers,
   type StoredTask,
 } from '../inspection.js';
-import { readNanoseconds, readScore } from './arguments.js';
-import type { RedisConnections } from './connections.js';
-import { queueKeys } from './queue-keys.js';
-import type { Scripts } from './scripts.js';
-import { slotOf } from './slot.js';
+import { readNanoseconds, readScore } from './scripts/arguments.js';
+import type { RedisConnections } from './connection/connections.js';
+import { queueKeys } from './scripts/queue-keys.js';
+import type { Scripts } from './scripts/scripts.js';
+import { slotOf } from './connection/slot.js';
 
 type Reply = readonly [message: Buffer, state: Buffer, result: Buffer, score: Buffer, hasResult: number, since: Buffer];
 

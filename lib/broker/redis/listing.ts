@@ -12,10 +12,10 @@ import {
   requireForward,
 } from '../cursor.js';
 import type { DamagedEntry, IdPage, ListedTask, ListRequest, Place, TaskPage } from '../inspection.js';
-import { readNanoseconds, readScore } from './arguments.js';
-import { PackedReader } from './packed-reader.js';
-import type { Argument } from './script-command.js';
-import type { Scripts } from './scripts.js';
+import { readNanoseconds, readScore } from './scripts/arguments.js';
+import { PackedReader } from './scripts/packed-reader.js';
+import type { Argument } from './scripts/script-command.js';
+import type { Scripts } from './scripts/scripts.js';
 
 /** What one page may weigh: a page of large payloads is cut short rather than hold Redis, or fill the memory. */
 const PAGE_BYTES = 4 * 1024 * 1024;

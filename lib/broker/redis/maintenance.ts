@@ -1,14 +1,14 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
 import { type ExpiredLeases, LEASE_SECONDS, type MaintenanceBroker } from '../broker.js';
-import { archiveLimits } from './archive-limits.js';
-import { nanoseconds, readScore, requireSeconds } from './arguments.js';
-import { LeasedTasks } from './leased-tasks.js';
-import { PackedReader } from './packed-reader.js';
-import { queueKeys } from './queue-keys.js';
-import type { Argument } from './script-command.js';
-import type { ScriptName } from './script-registry.js';
-import type { Scripts } from './scripts.js';
+import { archiveLimits } from './scripts/archive-limits.js';
+import { nanoseconds, readScore, requireSeconds } from './scripts/arguments.js';
+import { LeasedTasks } from './scripts/leased-tasks.js';
+import { PackedReader } from './scripts/packed-reader.js';
+import { queueKeys } from './scripts/queue-keys.js';
+import type { Argument } from './scripts/script-command.js';
+import type { ScriptName } from './scripts/script-registry.js';
+import type { Scripts } from './scripts/scripts.js';
 
 /** Tasks moved by one script: keeps Redis free for others in between. */
 const FORWARDED_AT_ONCE = 100;

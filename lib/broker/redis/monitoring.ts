@@ -4,10 +4,10 @@ import { encodeServerInfo, encodeWorkerInfo } from '../../wire/codec.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
 import type { MonitoringBroker } from '../broker.js';
-import type { RedisClient } from './client-factory.js';
-import type { RedisConnections } from './connections.js';
-import type { Argument } from './script-command.js';
-import type { Scripts } from './scripts.js';
+import type { RedisClient } from './connection/client-factory.js';
+import type { RedisConnections } from './connection/connections.js';
+import type { Argument } from './scripts/script-command.js';
+import type { Scripts } from './scripts/scripts.js';
 
 type ServerId = Pick<ServerInfo, 'host' | 'pid' | 'serverId'>;
 

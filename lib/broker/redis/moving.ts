@@ -4,10 +4,10 @@ import type { Keyspace, QueueKeys } from '../../wire/keys.js';
 import { isAllowed } from '../../task/actions.js';
 import type { TaskState } from '../../wire/states.js';
 import type { MoveAction, MoveStatus, Place, UpdateStatus } from '../inspection.js';
-import { archiveLimits } from './archive-limits.js';
-import { nanoseconds } from './arguments.js';
-import { queueKeys } from './queue-keys.js';
-import type { Scripts } from './scripts.js';
+import { archiveLimits } from './scripts/archive-limits.js';
+import { nanoseconds } from './scripts/arguments.js';
+import { queueKeys } from './scripts/queue-keys.js';
+import type { Scripts } from './scripts/scripts.js';
 
 /** Tasks moved by one script: two or three milliseconds. */
 const MOVED_AT_ONCE = 200;

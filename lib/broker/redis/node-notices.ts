@@ -1,6 +1,6 @@
 import type { Keyspace } from '../../wire/keys.js';
 import type { WakeListener } from '../broker.js';
-import { type Command, TrackingConnection, type TrackingHooks } from './tracking-connection.js';
+import { type Command, TrackingConnection, type TrackingHooks } from './connection/tracking-connection.js';
 
 /** What one arming concerns: `pending` and `paused`, or `scheduled` and `retry`. */
 export type NoticeKind = 'pending' | 'delayed';

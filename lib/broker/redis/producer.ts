@@ -2,15 +2,15 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { EnqueueRequest, EnqueueStatus, ProducerBroker } from '../broker.js';
-import { Announcer } from './announcer.js';
-import { nanoseconds } from './arguments.js';
-import { wasSent } from './broker-error.js';
-import { reconnectDelay } from './client-settings.js';
-import type { RedisConnections } from './connections.js';
-import { type EncodedRequests, encodeRequests } from './requests.js';
-import type { Argument } from './script-command.js';
-import { SCRIPTS } from './script-registry.js';
-import type { Scripts } from './scripts.js';
+import { Announcer } from './queue-registrar.js';
+import { nanoseconds } from './scripts/arguments.js';
+import { wasSent } from './connection/broker-error.js';
+import { reconnectDelay } from './connection/client-settings.js';
+import type { RedisConnections } from './connection/connections.js';
+import { type EncodedRequests, encodeRequests } from './scripts/requests.js';
+import type { Argument } from './scripts/script-command.js';
+import { SCRIPTS } from './scripts/script-registry.js';
+import type { Scripts } from './scripts/scripts.js';
 
 /** How long a call whose reply was lost is sent again and again, in milliseconds: a failover takes seconds. */
 const PERSIST_FOR = 5_000;

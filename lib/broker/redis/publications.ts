@@ -8,7 +8,7 @@ import {
 import type { Keyspace } from '../../wire/keys.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry } from '../../wire/message.js';
 import type { PublishedServer } from '../inspection.js';
-import type { RedisConnections } from './connections.js';
+import type { RedisConnections } from './connection/connections.js';
 
 /** Seconds after which an entry of an index is cleared away that nobody has renewed. Go's readers do it at once. */
 const FORGOTTEN_AFTER = 3_600;

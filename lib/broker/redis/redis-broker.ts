@@ -39,7 +39,7 @@ import type { StartLimit } from '../limiting.js';
 import type { StoreFacts } from '../operations.js';
 import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
 import { RedisCancellations } from './cancellations.js';
-import type { RedisConnections } from './connections.js';
+import type { RedisConnections } from './connection/connections.js';
 import { RedisConsumer } from './consumer.js';
 import { RedisDeletion } from './deletion.js';
 import { RedisEventStream } from './event-stream.js';
@@ -53,7 +53,7 @@ import { RedisProducer } from './producer.js';
 import { RedisPublications } from './publications.js';
 import { readRedisInfo } from './redis-info.js';
 import { RedisScheduling } from './scheduling.js';
-import { Scripts } from './scripts.js';
+import { Scripts } from './scripts/scripts.js';
 import { readStoreFacts } from './store-facts.js';
 import { RedisWakeSource } from './wake-source.js';
 

@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import type { RedisInfo, RedisNode } from '../inspection.js';
-import { toBrokerError } from './broker-error.js';
-import type { RedisConnections } from './connections.js';
+import { toBrokerError } from './connection/broker-error.js';
+import type { RedisConnections } from './connection/connections.js';
 
 /** What Redis says of itself; a master of a cluster that does not answer is left out, as long as any does. */
 export async function readRedisInfo(connections: RedisConnections): Promise<RedisInfo> {

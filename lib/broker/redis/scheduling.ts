@@ -11,13 +11,13 @@ import {
   type ScheduleMark,
   type SchedulingBroker,
 } from '../scheduling.js';
-import { nanoseconds, requireSeconds } from './arguments.js';
-import type { RedisConnections } from './connections.js';
+import { nanoseconds, requireSeconds } from './scripts/arguments.js';
+import type { RedisConnections } from './connection/connections.js';
 import { persist, type RedisProducer } from './producer.js';
-import { encodeRequests } from './requests.js';
-import type { Argument } from './script-command.js';
-import { SCRIPTS } from './script-registry.js';
-import type { Scripts } from './scripts.js';
+import { encodeRequests } from './scripts/requests.js';
+import type { Argument } from './scripts/script-command.js';
+import { SCRIPTS } from './scripts/script-registry.js';
+import type { Scripts } from './scripts/scripts.js';
 
 /** What fire.lua calls its statuses. */
 const STATUS: readonly FiringStatus[] = ['enqueued', 'duplicate', 'conflict', 'past', 'unfinished'];

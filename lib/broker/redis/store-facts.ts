@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.js';
 import type { StoreFacts } from '../operations.js';
-import { isPassing, isReply } from './broker-error.js';
-import type { RedisConnections } from './connections.js';
+import { isPassing, isReply } from './connection/broker-error.js';
+import type { RedisConnections } from './connection/connections.js';
 import { readRedisInfo } from './redis-info.js';
 
 /** Reads INFO, not CONFIG: hosted services forbid that one. */

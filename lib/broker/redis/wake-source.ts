@@ -2,12 +2,12 @@ import { type Clock, SystemClock } from '../../clock.js';
 import { ClosedError, WakeUpRefusedError } from '../../errors.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { WakeListener, WakeSource } from '../broker.js';
-import { readScore } from './arguments.js';
-import { isReply, toBrokerError } from './broker-error.js';
-import { masterOf, refreshSlots } from './cluster-nodes.js';
-import type { RedisConnections } from './connections.js';
+import { readScore } from './scripts/arguments.js';
+import { isReply, toBrokerError } from './connection/broker-error.js';
+import { masterOf, refreshSlots } from './connection/cluster-nodes.js';
+import type { RedisConnections } from './connection/connections.js';
 import { NodeNotices, type NoticeKind } from './node-notices.js';
-import { type Command, TrackingConnection } from './tracking-connection.js';
+import { type Command, TrackingConnection } from './connection/tracking-connection.js';
 
 /** How long CLIENT TRACKING is not tried again after Redis has refused it, in milliseconds. */
 const REFUSAL_HOLDS = 60_000;

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { Provider } from '@nestjs/common';
 import type { Broker } from '../../broker/broker.js';
 import { MemoryBroker } from '../../broker/memory/memory-broker.js';
-import { RedisConnections } from '../../broker/redis/connections.js';
+import { RedisConnections } from '../../broker/redis/connection/connections.js';
 import { RedisBroker } from '../../broker/redis/redis-broker.js';
 import { AsynqClient } from '../../client/client.js';
 import { SystemClock } from '../../clock.js';

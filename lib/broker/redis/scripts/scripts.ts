@@ -1,7 +1,7 @@
-import { WrongKeyTypeError } from '../../errors.js';
-import { isReply } from './broker-error.js';
-import type { RedisClient } from './client-factory.js';
-import type { ConnectionRole, RedisConnections } from './connections.js';
+import { WrongKeyTypeError } from '../../../errors.js';
+import { isReply } from '../connection/broker-error.js';
+import type { RedisClient } from '../connection/client-factory.js';
+import type { ConnectionRole, RedisConnections } from '../connection/connections.js';
 import { type Argument, sendScript } from './script-command.js';
 import { KEY_TYPES, SCRIPTS, type ScriptName } from './script-registry.js';
 import { scriptSource } from './script-source.js';

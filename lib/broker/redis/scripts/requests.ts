@@ -1,6 +1,6 @@
-import { encodeTaskMessage } from '../../wire/codec.js';
-import type { QueueKeys } from '../../wire/keys.js';
-import type { EnqueueRequest } from '../broker.js';
+import { encodeTaskMessage } from '../../../wire/codec.js';
+import type { QueueKeys } from '../../../wire/keys.js';
+import type { EnqueueRequest } from '../../broker.js';
 import { requireSeconds } from './arguments.js';
 import { queueKeys } from './queue-keys.js';
 import type { Argument } from './script-command.js';

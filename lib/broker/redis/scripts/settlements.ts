@@ -1,6 +1,6 @@
-import { encodeTaskMessage } from '../../wire/codec.js';
-import type { QueueKeys } from '../../wire/keys.js';
-import type { Lease, Settlement } from '../broker.js';
+import { encodeTaskMessage } from '../../../wire/codec.js';
+import type { QueueKeys } from '../../../wire/keys.js';
+import type { Lease, Settlement } from '../../broker.js';
 import { requireSeconds } from './arguments.js';
 import type { Argument } from './script-command.js';
 

@@ -1,5 +1,5 @@
-import { InvalidTaskError } from '../../errors.js';
-import { describe } from '../../validation.js';
+import { InvalidTaskError } from '../../../errors.js';
+import { describe } from '../../../validation.js';
 
 /** The time of `pending_since`: nanoseconds do not fit a JavaScript number. */
 export const nanoseconds = (milliseconds: number): string => `${Math.floor(milliseconds)}000000`;

@@ -1,5 +1,5 @@
 import type { Cluster } from 'ioredis';
-import { BrokerUnavailableError } from '../../errors.js';
+import { BrokerUnavailableError } from '../../../errors.js';
 import { slotOf } from './slot.js';
 
 /** `host:port` of the master that holds the key, as far as this client knows. @throws BrokerUnavailableError: none does */

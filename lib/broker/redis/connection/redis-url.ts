@@ -1,5 +1,5 @@
 import type { RedisOptions } from 'ioredis';
-import { InvalidOptionError } from '../../errors.js';
+import { InvalidOptionError } from '../../../errors.js';
 
 /** `scheme://[user[:password]@]hosts[/path][?query]`; WHATWG's URL class knows no list of hosts. */
 const URL_PARTS = /^([a-z][a-z0-9+.-]*):(?:\/\/(?:([^/?#]*)@)?([^/?#@]*))?([^?#]*)(?:\?([^#]*))?/i;

@@ -1,5 +1,5 @@
 import type { ClusterOptions, RedisOptions, SentinelAddress } from 'ioredis';
-import { backoff } from '../../async.js';
+import { backoff } from '../../../async.js';
 
 /** Bounds of the pause between two attempts to connect. */
 const MIN_RECONNECT_DELAY_MS = 20;

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
-import { WakeUpRefusedError } from '../../errors.js';
+import { WakeUpRefusedError } from '../../../errors.js';
 import { isReply, toBrokerError } from './broker-error.js';
-import type { PassingConnection } from './passing-connection.js';
+import type { PassingConnection } from './ephemeral-connection.js';
 
 /** Where Redis publishes the names of changed keys to a RESP2 connection. */
 const INVALIDATIONS = '__redis__:invalidate';

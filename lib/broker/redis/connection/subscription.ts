@@ -1,9 +1,9 @@
-import { type Clock, type ClockTimer, SystemClock } from '../../clock.js';
-import { ClosedError } from '../../errors.js';
+import { type Clock, type ClockTimer, SystemClock } from '../../../clock.js';
+import { ClosedError } from '../../../errors.js';
 import { toBrokerError } from './broker-error.js';
 import { reconnectDelay } from './client-settings.js';
 import type { RedisConnections } from './connections.js';
-import type { PassingConnection } from './passing-connection.js';
+import type { PassingConnection } from './ephemeral-connection.js';
 
 /**
  * Subscribes to a pub/sub channel on a connection of its own and stays subscribed: a lost connection is replaced, after

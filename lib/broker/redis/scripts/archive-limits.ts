@@ -1,4 +1,4 @@
-import { floorSeconds } from '../../clock.js';
+import { floorSeconds } from '../../../clock.js';
 
 /** 90 days, as the counters of a day (exchange.lua). */
 const KEPT_SECONDS = 90 * 86_400;

@@ -1,12 +1,12 @@
 import type { Cluster, Redis } from 'ioredis';
-import { type Clock, SystemClock } from '../../clock.js';
-import { BrokerUnavailableError, ClosedError } from '../../errors.js';
+import { type Clock, SystemClock } from '../../../clock.js';
+import { BrokerUnavailableError, ClosedError } from '../../../errors.js';
 import { isPassing, toBrokerError } from './broker-error.js';
 import { ClientFactory, type RedisClient } from './client-factory.js';
 import { reconnectDelay } from './client-settings.js';
 import { type ConnectionInput, planConnection } from './connection-options.js';
 import { FailoverWatch, isConnectedTo, type MasterAddress } from './failover-watch.js';
-import { PassingConnection } from './passing-connection.js';
+import { PassingConnection } from './ephemeral-connection.js';
 import { RoleConnection, disconnect } from './role-connection.js';
 
 /**

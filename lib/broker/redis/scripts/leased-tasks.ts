@@ -1,6 +1,6 @@
-import { UndecodableMessageError } from '../../errors.js';
-import { decodeTaskMessage } from '../../wire/codec.js';
-import type { DamagedTask, Lease, LeasedTask } from '../broker.js';
+import { UndecodableMessageError } from '../../../errors.js';
+import { decodeTaskMessage } from '../../../wire/codec.js';
+import type { DamagedTask, Lease, LeasedTask } from '../../broker.js';
 
 /** Sorts what a script has leased into tasks and messages that are none. */
 export class LeasedTasks {

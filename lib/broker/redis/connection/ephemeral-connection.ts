@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Clock, ClockTimer } from '../../clock.js';
+import type { Clock, ClockTimer } from '../../../clock.js';
 import { toBrokerError, withoutArguments } from './broker-error.js';
 import { disconnect, forgetSocketTimeout } from './role-connection.js';
 

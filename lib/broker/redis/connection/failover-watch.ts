@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Clock } from '../../clock.js';
+import type { Clock } from '../../../clock.js';
 import { disconnect } from './role-connection.js';
 
 /** What sentinels publish: `<name> <old host> <old port> <new host> <new port>`. */

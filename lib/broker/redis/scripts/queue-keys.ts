@@ -1,4 +1,4 @@
-import { type Keyspace, type QueueKeys, utcDay } from '../../wire/keys.js';
+import { type Keyspace, type QueueKeys, utcDay } from '../../../wire/keys.js';
 import { type KeyName, SCRIPTS, type ScriptName } from './script-registry.js';
 
 const DAY = 86_400_000;

@@ -1,6 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
-import { BrokerUnavailableError } from '../../errors.js';
-import { type Keyspace, QueueKeys } from '../../wire/keys.js';
+import { BrokerUnavailableError } from '../../../errors.js';
+import { type Keyspace, QueueKeys } from '../../../wire/keys.js';
 import { masterOf } from './cluster-nodes.js';
 import type { RedisConnections } from './connections.js';
 

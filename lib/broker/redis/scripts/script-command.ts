@@ -1,5 +1,5 @@
 import { Cluster, Command, Redis } from 'ioredis';
-import type { RedisClient } from './client-factory.js';
+import type { RedisClient } from '../connection/client-factory.js';
 
 export type Argument = string | Buffer;
 

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
-import { withTimeout } from '../../async.js';
-import type { Clock, ClockTimer } from '../../clock.js';
-import { BrokerUnavailableError, ClosedError } from '../../errors.js';
+import { withTimeout } from '../../../async.js';
+import type { Clock, ClockTimer } from '../../../clock.js';
+import { BrokerUnavailableError, ClosedError } from '../../../errors.js';
 import { isRefusedLogin, markUnsent, withoutArguments } from './broker-error.js';
 import type { RedisClient } from './client-factory.js';
 import { reconnectDelay } from './client-settings.js';

@@ -1,4 +1,4 @@
-import { AsynqError, BrokerUnavailableError, InvalidOptionError, WrongKeyTypeError } from '../../errors.js';
+import { AsynqError, BrokerUnavailableError, InvalidOptionError, WrongKeyTypeError } from '../../../errors.js';
 
 /** Errors of calls that were given up before anything was written to a socket. */
 const neverSent = new WeakSet<Error>();

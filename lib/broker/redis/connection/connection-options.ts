@@ -1,6 +1,6 @@
 import type { ClusterOptions, RedisOptions } from 'ioredis';
-import { InvalidOptionError } from '../../errors.js';
-import { describe, rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../../validation.js';
+import { InvalidOptionError } from '../../../errors.js';
+import { describe, rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../../../validation.js';
 import { CLUSTER_OPTION_NAMES, REDIS_OPTION_NAMES } from './ioredis-options.js';
 import { parseHost, parseRedisUrl } from './redis-url.js';
 
