@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { CommandLineError } from '../errors.js';
-import type { Call } from './call.js';
+import type { Call } from './command-context.js';
 import type { Terminal } from './terminal.js';
 import { plain } from './text.js';
 

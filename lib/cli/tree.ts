@@ -1,5 +1,5 @@
 import { type Argument, Command, Help, Option } from 'commander';
-import { Call, type GlobalFlags } from './call.js';
+import { Call, type GlobalFlags } from './command-context.js';
 import { withSuggestion } from './known-names.js';
 import { SETTINGS } from './settings.js';
 import { columnsOf, hasColors, type Terminal } from './terminal.js';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { AsynqError, AsynqInspector } from 'nestjs-asynq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { impossibility } from '../../lib/cli/dash/deeds.js';
+import { impossibility } from '../../lib/cli/dash/actions.js';
 import { buildProgram } from '../../lib/cli/program.js';
 import { SystemClock } from '../../lib/clock.js';
 import { verbsOf } from '../../lib/dashboard/web/list/verbs.js';

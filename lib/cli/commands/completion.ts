@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
 import { withTimeout } from '../../async.js';
-import { Call } from '../call.js';
+import { Call } from '../command-context.js';
 import { complete, type Names } from '../complete.js';
 import { COMPLETION_SCRIPTS, type Shell } from '../completion-scripts.js';
 import type { Terminal } from '../terminal.js';

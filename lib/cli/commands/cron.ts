@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { EnqueueEvent, PeriodicEntry } from '../../inspector/periodic-entries.js';
-import type { Call } from '../call.js';
+import type { Call } from '../command-context.js';
 import { bytesAsJson } from '../json.js';
 import { describeBytes } from '../text.js';
 import { addCommand, addGroup, type Frame } from '../tree.js';

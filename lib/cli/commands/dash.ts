@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Call } from '../call.js';
+import type { Call } from '../command-context.js';
 import { addCommand, type Frame } from '../tree.js';
 import { duration } from '../values.js';
 

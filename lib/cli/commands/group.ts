@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Call } from '../call.js';
+import type { Call } from '../command-context.js';
 import { addCommand, addGroup, type Frame } from '../tree.js';
 import { jsonOption, queueOption } from '../values.js';
 

@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import type { Call } from '../call.js';
+import type { Call } from '../command-context.js';
 import { confirm } from '../confirm.js';
 import { suggestQueue } from '../known-names.js';
 import { withProgress } from '../progress.js';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { RunningServer } from '../../inspector/views.js';
-import type { Call } from '../call.js';
+import type { Call } from '../command-context.js';
 import { bytesAsJson } from '../json.js';
 import { addCommand, addGroup, type Frame } from '../tree.js';
 import { jsonOption } from '../values.js';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { QueueNotFoundError } from '../../errors.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
-import type { Call } from '../call.js';
+import type { Call } from '../command-context.js';
 import { addCommand, type Frame } from '../tree.js';
 import { jsonOption } from '../values.js';
 import { DAY_COLUMNS, STATE_COLUMNS } from './queue.js';

@@ -3,7 +3,7 @@ import { CANCEL_OUTCOMES } from '../../broker/cancellation.js';
 import { InvalidOptionError } from '../../errors.js';
 import type { CancelOptions } from '../../inspector/cancel-options.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
-import type { Call } from '../call.js';
+import type { Call } from '../command-context.js';
 import { plain } from '../text.js';
 import { addCommand, type Frame } from '../tree.js';
 import { idOption, type ProcessFlags, processOptions, queueOption } from '../values.js';

@@ -3,7 +3,7 @@ import type { MovableState } from '../../inspector/bulk.js';
 import type { MoveAction } from '../../broker/inspection.js';
 import { STATES_BY_ACTION } from '../../task/actions.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
-import type { Call } from '../call.js';
+import type { Call } from '../command-context.js';
 import { confirm } from '../confirm.js';
 import { requireGroup } from '../known-names.js';
 import { withProgress } from '../progress.js';

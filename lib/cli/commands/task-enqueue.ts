@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { TaskOptions } from '../../task/options.js';
-import type { Call } from '../call.js';
+import type { Call } from '../command-context.js';
 import { taskAsJson } from '../json.js';
 import { plain } from '../text.js';
 import { addCommand, type Frame } from '../tree.js';

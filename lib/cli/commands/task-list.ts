@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Call } from '../call.js';
+import type { Call } from '../command-context.js';
 import { taskAsJson } from '../json.js';
 import { requireGroup } from '../known-names.js';
 import type { Column } from '../table.js';

@@ -1,11 +1,11 @@
 import { cut, plain, widthOf } from '../text.js';
 import { PROGRAM } from '../tree.js';
-import { VERBS } from './acting.js';
-import { impossibility } from './deeds.js';
+import { VERBS } from './action-keys.js';
+import { impossibility } from './actions.js';
 import { formatCount, formatSpan } from './format.js';
 import { parseFilter } from './filter.js';
 import { idsOf, type Model, totalOf, type TaskView, type View, viewOf } from './model.js';
-import { type Line, lineOf, type Span, type Tone } from './spans.js';
+import { type Line, lineOf, type Span, type Tone } from './styled-line.js';
 
 interface Bars {
   readonly header: Line;

@@ -8,8 +8,8 @@ import { formatBytes } from '../../words/bytes.js';
 import { excerpt, formatCount, formatDistance, formatSpan } from './format.js';
 import type { GridColumn } from './grid.js';
 import { type Row, STATES } from './model.js';
-import type { Tone } from './spans.js';
-import { STATE_TONES, toneOfCount } from './tones.js';
+import type { Tone } from './styled-line.js';
+import { STATE_TONES, toneOfCount } from './state-styles.js';
 
 /** A queue by name; without numbers as long as they have not been read. */
 export interface QueueRow {

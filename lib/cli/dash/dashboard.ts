@@ -1,7 +1,7 @@
 import type { Clock, ClockTimer } from '../../clock.js';
 import { explain } from '../failures.js';
 import type { Terminal } from '../terminal.js';
-import type { Deed } from './deeds.js';
+import type { Deed } from './actions.js';
 import { createModel, type Model, viewOf } from './model.js';
 import { isRefreshed, keyOf, type Query, queryOf } from './query.js';
 import { render } from './render.js';

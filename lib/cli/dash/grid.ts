@@ -1,5 +1,5 @@
 import { cut, padEnd, padStart, plain, widthOf } from '../text.js';
-import type { Line, Span, Tone } from './spans.js';
+import type { Line, Span, Tone } from './styled-line.js';
 
 export interface GridColumn<Row> {
   readonly title: string;

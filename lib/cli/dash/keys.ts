@@ -1,6 +1,6 @@
-import { act } from './acting.js';
+import { act } from './action-keys.js';
 import { type Model, type Prompt, viewOf } from './model.js';
-import { applyFilter, back, move, open, type Move } from './moving.js';
+import { applyFilter, back, move, open, type Move } from './navigation.js';
 import { say, type Step } from './step.js';
 
 /** What keys move by. A screenful is told apart, as it depends on the screen. */

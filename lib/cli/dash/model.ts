@@ -2,7 +2,7 @@ import type { GroupSize, Place } from '../../broker/inspection.js';
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
 import type { TaskFacts } from '../../task/info.js';
 import { TASK_STATES, type TaskState } from '../../wire/states.js';
-import type { Deed } from './deeds.js';
+import type { Deed } from './actions.js';
 import { AT_START, type List } from './list.js';
 
 /*

@@ -4,7 +4,7 @@ import { formatBytes } from '../../words/bytes.js';
 import type { StateRow } from './columns.js';
 import { formatCount, formatSpan } from './format.js';
 import { type QueueView, STATES } from './model.js';
-import { type Line, lineOf, type Span, type Tone } from './spans.js';
+import { type Line, lineOf, type Span, type Tone } from './styled-line.js';
 import { layOut, type GridColumn } from './grid.js';
 
 /** The rows of a queue's view. */

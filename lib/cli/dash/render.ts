@@ -14,7 +14,7 @@ import {
   viewOf,
 } from './model.js';
 import { aboutQueue, statesOf } from './queue-text.js';
-import { type Line, lineOf, paint, type Span } from './spans.js';
+import { type Line, lineOf, paint, type Span } from './styled-line.js';
 import { taskLines } from './task-text.js';
 
 /** The screen, line by line: as many as the terminal has, none wider than it is. Only the model counts. */

@@ -4,7 +4,7 @@ import type { QueueInfo } from '../../inspector/views.js';
 import type { TaskFacts } from '../../task/info.js';
 import { explain, isAboutOne } from '../failures.js';
 import { directionOf } from '../order.js';
-import { type Deed, type Outcome, outcomeOf, type QueueDeed, type TaskDeed } from './deeds.js';
+import { type Deed, type Outcome, outcomeOf, type QueueDeed, type TaskDeed } from './actions.js';
 import { queuesOf, type Row } from './model.js';
 import type { Aim, Answer, Answers, Query } from './query.js';
 

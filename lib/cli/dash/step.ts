@@ -1,4 +1,4 @@
-import type { Deed } from './deeds.js';
+import type { Deed } from './actions.js';
 import type { Model } from './model.js';
 
 /** What follows from an event: the model then, and what is to be done about it. */

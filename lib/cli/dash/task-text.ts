@@ -6,8 +6,8 @@ import { formatBytes } from '../../words/bytes.js';
 import { formatCount, formatDistance, formatSpan, textOf } from './format.js';
 import { bodyHeight, type Model, type TaskView } from './model.js';
 import { prettyJson } from './pretty-json.js';
-import { type Line, lineOf } from './spans.js';
-import { STATE_TONES } from './tones.js';
+import { type Line, lineOf } from './styled-line.js';
+import { STATE_TONES } from './state-styles.js';
 
 /** Bytes of a payload or result that are shown as text, and as bytes. */
 const MOST_TEXT = 32_768;

@@ -1,5 +1,5 @@
 import type { TaskFacts } from '../../task/info.js';
-import type { Outcome } from './deeds.js';
+import type { Outcome } from './actions.js';
 import { follow } from './list.js';
 import { idsOf, listHeight, type Model, type TaskView, viewOf, withView, type View } from './model.js';
 import { type Answer, hasSameAim, type Query, queryOf } from './query.js';

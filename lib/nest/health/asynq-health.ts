@@ -14,7 +14,7 @@ import {
   type ResolvedReadiness,
   type ResolvedThresholds,
 } from './health-options.js';
-import { SharedAnswer } from './shared-answer.js';
+import { SharedAnswer } from './shared-reply.js';
 
 /** How a connection, and the server on it, stand. */
 export interface HealthReport {

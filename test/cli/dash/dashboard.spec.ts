@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Dashboard } from '../../../lib/cli/dash/dashboard.js';
-import type { Deed, Outcome } from '../../../lib/cli/dash/deeds.js';
+import type { Deed, Outcome } from '../../../lib/cli/dash/actions.js';
 import type { Answer, Query } from '../../../lib/cli/dash/query.js';
 import { ManualClock } from '../../../lib/clock.js';
 import { BrokerUnavailableError } from '../../../lib/errors.js';

@@ -4,7 +4,7 @@ import { parseFilter } from '../../../lib/cli/dash/filter.js';
 import { excerpt, formatCount, formatDistance, formatSpan, textOf } from '../../../lib/cli/dash/format.js';
 import { type GridColumn, layOut } from '../../../lib/cli/dash/grid.js';
 import { prettyJson } from '../../../lib/cli/dash/pretty-json.js';
-import { paint } from '../../../lib/cli/dash/spans.js';
+import { paint } from '../../../lib/cli/dash/styled-line.js';
 import { wrap } from '../../../lib/cli/dash/task-text.js';
 import { plain, widthOf } from '../../../lib/cli/text.js';
 

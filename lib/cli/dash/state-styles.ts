@@ -1,5 +1,5 @@
 import type { TaskState } from '../../wire/states.js';
-import type { Tone } from './spans.js';
+import type { Tone } from './styled-line.js';
 
 /** States that want to be looked at stand out. */
 export const STATE_TONES: Readonly<Partial<Record<TaskState, Tone>>> = {

@@ -1,8 +1,8 @@
 import type { QueueInfo } from '../../inspector/views.js';
-import { impossibility, isGrave, questionOf, type TaskDeed, type TaskVerb } from './deeds.js';
+import { impossibility, isGrave, questionOf, type TaskDeed, type TaskVerb } from './actions.js';
 import { select, selectedOf } from './list.js';
 import { idsOf, listHeight, type Model, type TasksView, type TaskView, type View, viewOf, withView } from './model.js';
-import { LOST } from './moving.js';
+import { LOST } from './navigation.js';
 import { say, type Step } from './step.js';
 
 /** The keys of actions on tasks. */
