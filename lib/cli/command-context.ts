@@ -15,7 +15,7 @@ import { plain } from './text.js';
 export type GlobalFlags = Readonly<Record<string, unknown>>;
 
 /** One run of one command: its input, what it writes, and its connections. */
-export class Call<Options = object> {
+export class CommandContext<Options = object> {
   /** Something was not done, though the command went on. */
   failed = false;
   private opened: Promise<Session> | undefined;

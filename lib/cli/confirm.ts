@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { CommandLineError } from '../errors.js';
-import type { Call } from './command-context.js';
+import type { CommandContext } from './command-context.js';
 import type { Terminal } from './terminal.js';
 import { plain } from './text.js';
 
@@ -10,18 +10,18 @@ import { plain } from './text.js';
  * @param what as in `delete all archived tasks of queue "default"`
  * @throws CommandLineError where nobody can be asked
  */
-export async function confirm(call: Call<{ readonly yes?: boolean }>, what: string): Promise<boolean> {
-  if (call.options.yes) return true;
-  const { stdin, stderr } = call.terminal;
+export async function confirm(context: CommandContext<{ readonly yes?: boolean }>, what: string): Promise<boolean> {
+  if (context.options.yes) return true;
+  const { stdin, stderr } = context.terminal;
   if (!stdin.isTTY || !stderr.isTTY) {
     throw new CommandLineError(`there is no terminal to ask whether to ${what}; say --yes if you mean it`);
   }
   stderr.write(`${plain(`${what[0]!.toUpperCase()}${what.slice(1)}?`)} [y/N] `);
-  const answer = await readLine(call.terminal);
+  const answer = await readLine(context.terminal);
   if (/^y(es)?$/i.test(answer?.trim() ?? '')) return true;
   if (answer === undefined) stderr.write('\n'); // Ctrl-D
-  call.failed = true;
-  call.note('Nothing was done.');
+  context.failed = true;
+  context.note('Nothing was done.');
   return false;
 }
 

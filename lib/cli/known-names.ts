@@ -6,7 +6,7 @@ import { countTasks } from './words.js';
 
 /* Names on the line that Redis does not know: said with those it knows. */
 
-/** What reads from Redis: a call, as far as it matters here. */
+/** What reads from Redis: a context, as far as it matters here. */
 interface Reader {
   inspector(): Promise<AsynqInspector>;
 }
@@ -15,8 +15,8 @@ interface Reader {
 const MAX_NAMED_GROUPS = 10;
 
 /** The nearest queue there is, as a question; empty when no name is near, or the queues cannot be read. */
-export async function suggestQueue(call: Reader, queue: string): Promise<string> {
-  const names = await call
+export async function suggestQueue(context: Reader, queue: string): Promise<string> {
+  const names = await context
     .inspector()
     .then((inspector) => inspector.queues())
     .catch(() => []);
@@ -25,9 +25,9 @@ export async function suggestQueue(call: Reader, queue: string): Promise<string>
 }
 
 /** The error as somebody who mistyped a name needs it. */
-export async function withSuggestion(call: Reader, error: unknown): Promise<unknown> {
+export async function withSuggestion(context: Reader, error: unknown): Promise<unknown> {
   if (!(error instanceof QueueNotFoundError)) return error;
-  const suggestion = await suggestQueue(call, error.queue);
+  const suggestion = await suggestQueue(context, error.queue);
   return suggestion ? new QueueNotFoundError(error.queue, suggestion) : error;
 }
 
@@ -38,14 +38,14 @@ interface PlaceFlags {
 }
 
 /** Names the groups there are where a command needs one and got none. @throws CommandLineError, QueueNotFoundError */
-export async function requireGroup(call: Reader & { readonly options: PlaceFlags }): Promise<void> {
-  const { queue, state, group } = call.options;
+export async function requireGroup(context: Reader & { readonly options: PlaceFlags }): Promise<void> {
+  const { queue, state, group } = context.options;
   if (state !== 'aggregating') {
     if (group === undefined) return;
     throw new CommandLineError(`--group is for tasks that are aggregating, not for those that are ${state}`);
   }
   if (group !== undefined) return;
-  const groups = await (await call.inspector()).groups(queue);
+  const groups = await (await context.inspector()).groups(queue);
   const named = groups.slice(0, MAX_NAMED_GROUPS).map(({ group: name, size }) => `"${name}" (${countTasks(size)})`);
   const rest = groups.length - named.length;
   const more = rest > 0 ? ` and ${rest} more, see \`nestjs-asynq group list\`` : '';

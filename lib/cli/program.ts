@@ -11,23 +11,23 @@ import { addTaskBulk } from './commands/task-all.js';
 import { addTaskEnqueue } from './commands/task-enqueue.js';
 import { addTaskReading } from './commands/task-list.js';
 import { addVersion } from './commands/version.js';
-import { addGroup, createRoot, type Frame } from './tree.js';
+import { addGroup, createRoot, type Invocation } from './tree.js';
 
 /** The whole tree of commands: asynq's, in its words, and what we have beside it. */
-export function buildProgram(frame: Frame): Command {
-  const root = createRoot(frame.terminal);
-  addStats(root, frame);
-  addDash(root, frame);
-  addQueueCommands(root, frame);
+export function buildProgram(invocation: Invocation): Command {
+  const root = createRoot(invocation.terminal);
+  addStats(root, invocation);
+  addDash(root, invocation);
+  addQueueCommands(root, invocation);
   const task = addGroup(root, 'task', 'manage tasks');
-  addTaskReading(task, frame);
-  addTaskActions(task, frame);
-  addTaskEnqueue(task, frame);
-  addTaskBulk(task, frame);
-  addServerCommands(root, frame);
-  addCronCommands(root, frame);
-  addGroupCommands(root, frame);
-  addCompletion(root, frame);
-  addVersion(root, frame);
+  addTaskReading(task, invocation);
+  addTaskActions(task, invocation);
+  addTaskEnqueue(task, invocation);
+  addTaskBulk(task, invocation);
+  addServerCommands(root, invocation);
+  addCronCommands(root, invocation);
+  addGroupCommands(root, invocation);
+  addCompletion(root, invocation);
+  addVersion(root, invocation);
   return root;
 }

@@ -22,11 +22,11 @@ export const STATUS = {
  * @returns the exit status
  */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
-  const frame = { terminal, failed: false };
+  const invocation = { terminal, failed: false };
   try {
-    const root = buildProgram(frame);
+    const root = buildProgram(invocation);
     await root.parseAsync(expandSwitches(args, root), { from: 'user' });
-    return frame.failed ? STATUS.failed : STATUS.ok;
+    return invocation.failed ? STATUS.failed : STATUS.ok;
   } catch (error) {
     return report(error, terminal);
   }

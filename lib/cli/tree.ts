@@ -1,5 +1,5 @@
 import { type Argument, Command, Help, Option } from 'commander';
-import { Call, type GlobalFlags } from './command-context.js';
+import { CommandContext, type GlobalFlags } from './command-context.js';
 import { withSuggestion } from './known-names.js';
 import { SETTINGS } from './settings.js';
 import { columnsOf, hasColors, type Terminal } from './terminal.js';
@@ -19,11 +19,11 @@ export interface CommandSpec<Options> {
   /** Without the name of the program. */
   readonly examples: readonly string[];
   readonly hidden?: boolean;
-  run(call: Call<Options>): Promise<void> | void;
+  run(context: CommandContext<Options>): Promise<void> | void;
 }
 
 /** What the tree is put up in, for one run. */
-export interface Frame {
+export interface Invocation {
   readonly terminal: Terminal;
   /** Something was not done. */
   failed: boolean;
@@ -67,7 +67,7 @@ export function addGroup(root: Command, name: string, summary: string): Command 
   return addGlobalOptions(group, true);
 }
 
-export function addCommand<Options>(parent: Command, frame: Frame, spec: CommandSpec<Options>): void {
+export function addCommand<Options>(parent: Command, invocation: Invocation, spec: CommandSpec<Options>): void {
   const command = parent
     .command(spec.usage, { hidden: spec.hidden ?? false })
     .aliases([...(spec.aliases ?? [])])
@@ -81,14 +81,19 @@ export function addCommand<Options>(parent: Command, frame: Frame, spec: Command
   for (const option of spec.options ?? []) command.addOption(option);
   addGlobalOptions(command, true);
   command.action(async () => {
-    const call = new Call(frame.terminal, command.args, command.opts() as Options, globalFlags(command));
+    const context = new CommandContext(
+      invocation.terminal,
+      command.args,
+      command.opts() as Options,
+      globalFlags(command),
+    );
     try {
-      await spec.run(call);
+      await spec.run(context);
     } catch (error) {
-      throw await withSuggestion(call, error);
+      throw await withSuggestion(context, error);
     } finally {
-      frame.failed ||= call.failed;
-      await call.close();
+      invocation.failed ||= context.failed;
+      await context.close();
     }
   });
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { AsynqError, AsynqInspector } from 'nestjs-asynq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { impossibility } from '../../lib/cli/dash/actions.js';
+import { refusalOf } from '../../lib/cli/dash/actions.js';
 import { buildProgram } from '../../lib/cli/program.js';
 import { SystemClock } from '../../lib/clock.js';
 import { verbsOf } from '../../lib/dashboard/web/list/verbs.js';
@@ -121,7 +121,7 @@ describe('the table of states and actions', () => {
   it.each(PAIRS.filter(([, action]) => BULK.includes(action)))(
     'the dashboard of the terminal: %s, %s',
     (state, action) => {
-      expect(impossibility(action as (typeof MOVES)[number], state) === undefined).toBe(isAllowed(action, state));
+      expect(refusalOf(action as (typeof MOVES)[number], state) === undefined).toBe(isAllowed(action, state));
     },
   );
 });

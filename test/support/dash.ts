@@ -2,8 +2,8 @@ import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import { createModel, type Model } from '../../lib/cli/dash/model.js';
 import { queryOf } from '../../lib/cli/dash/query.js';
 import { render } from '../../lib/cli/dash/render.js';
-import { Source } from '../../lib/cli/dash/source.js';
-import type { Step } from '../../lib/cli/dash/step.js';
+import { Backend } from '../../lib/cli/dash/backend.js';
+import type { Transition } from '../../lib/cli/dash/transition.js';
 import { type Event, update } from '../../lib/cli/dash/update.js';
 import { ManualClock } from '../../lib/clock.js';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
@@ -15,7 +15,7 @@ export class DashRig {
   readonly clock = new ManualClock(new Date('2030-06-15T12:00:00Z'));
   readonly broker = new MemoryBroker(this.clock);
   readonly inspector = new AsynqInspector(this.broker);
-  readonly source = new Source(this.inspector);
+  readonly backend = new Backend(this.inspector);
   model: Model;
 
   constructor({ columns = 100, rows = 24 } = {}) {
@@ -23,17 +23,17 @@ export class DashRig {
   }
 
   /** Takes an event, and nothing more. */
-  take(event: WithoutTime<Event>): Step {
-    const step = update(this.model, { ...event, now: this.clock.now() } as Event);
-    this.model = step.model;
-    return step;
+  take(event: WithoutTime<Event>): Transition {
+    const transition = update(this.model, { ...event, now: this.clock.now() } as Event);
+    this.model = transition.model;
+    return transition;
   }
 
   /** Presses keys one after the other, each followed by all that it leads to. */
   async press(...keys: string[]): Promise<void> {
     for (const key of keys) {
-      const { deed } = this.take({ type: 'key', key });
-      if (deed) this.take({ type: 'outcome', outcome: await this.source.act(deed) });
+      const { request } = this.take({ type: 'key', key });
+      if (request) this.take({ type: 'result', result: await this.backend.act(request) });
       await this.read();
     }
   }
@@ -50,7 +50,7 @@ export class DashRig {
       const query = queryOf(this.model);
       before = JSON.stringify(query);
       try {
-        this.take({ type: 'answer', query, answer: await this.source.read(query) });
+        this.take({ type: 'reply', query, reply: await this.backend.read(query) });
       } catch (error) {
         this.take({ type: 'failure', message: (error as Error).message });
       }

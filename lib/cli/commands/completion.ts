@@ -1,16 +1,16 @@
 import { Argument, type Command } from 'commander';
 import { withTimeout } from '../../async.js';
-import { Call } from '../command-context.js';
+import { CommandContext } from '../command-context.js';
 import { complete, type Names } from '../complete.js';
 import { COMPLETION_SCRIPTS, type Shell } from '../completion-scripts.js';
 import type { Terminal } from '../terminal.js';
-import { addCommand, type Frame } from '../tree.js';
+import { addCommand, type Invocation } from '../tree.js';
 
 /** How long somebody who pressed the tab key waits for Redis. */
 const REPLY_TIMEOUT_MS = 1_000;
 
-export function addCompletion(root: Command, frame: Frame): void {
-  addCommand(root, frame, {
+export function addCompletion(root: Command, invocation: Invocation): void {
+  addCommand(root, invocation, {
     usage: 'completion',
     arguments: [new Argument('<shell>', 'the shell').choices(Object.keys(COMPLETION_SCRIPTS))],
     summary: 'print a script that completes commands, flags and names of queues',
@@ -19,16 +19,16 @@ export function addCompletion(root: Command, frame: Frame): void {
       'completion zsh >> ~/.zshrc',
       'completion fish > ~/.config/fish/completions/nestjs-asynq.fish',
     ],
-    run: (call) => void call.terminal.stdout.write(COMPLETION_SCRIPTS[call.args[0] as Shell]),
+    run: (context) => void context.terminal.stdout.write(COMPLETION_SCRIPTS[context.args[0] as Shell]),
   });
-  addCommand(root, frame, {
+  addCommand(root, invocation, {
     usage: '__complete [word...]',
     summary: 'what may come next on a line; for the scripts of completion',
     examples: ['__complete -- queue in'],
     hidden: true,
-    run: async (call) => {
-      for (const { text, meaning } of await complete(root, call.args, namesFrom(call.terminal)))
-        call.print(`${text}\t${meaning}`);
+    run: async (context) => {
+      for (const { text, meaning } of await complete(root, context.args, namesFrom(context.terminal)))
+        context.print(`${text}\t${meaning}`);
     },
   });
 }
@@ -37,18 +37,18 @@ export function addCompletion(root: Command, frame: Frame): void {
 const namesFrom =
   (terminal: Terminal): Names =>
   async (kind, flags) => {
-    const call = new Call(terminal, [], {}, flags);
+    const context = new CommandContext(terminal, [], {}, flags);
     try {
-      await call.session(); // loading takes a part of a second, and is no reason to give up
-      return await withTimeout(ask(call, kind), REPLY_TIMEOUT_MS, terminal.clock, () => []);
+      await context.session(); // loading takes a part of a second, and is no reason to give up
+      return await withTimeout(ask(context, kind), REPLY_TIMEOUT_MS, terminal.clock, () => []);
     } catch {
       return [];
     } finally {
-      await call.close();
+      await context.close();
     }
   };
 
-async function ask(call: Call, kind: 'queue' | 'entry'): Promise<string[]> {
-  const inspector = await call.inspector();
+async function ask(context: CommandContext, kind: 'queue' | 'entry'): Promise<string[]> {
+  const inspector = await context.inspector();
   return kind === 'queue' ? inspector.queues() : (await inspector.schedulerEntries()).map(({ id }) => id);
 }

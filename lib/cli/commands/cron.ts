@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { EnqueueEvent, PeriodicEntry } from '../../inspector/periodic-entries.js';
-import type { Call } from '../command-context.js';
+import type { CommandContext } from '../command-context.js';
 import { bytesAsJson } from '../json.js';
 import { describeBytes } from '../text.js';
-import { addCommand, addGroup, type Frame } from '../tree.js';
+import { addCommand, addGroup, type Invocation } from '../tree.js';
 import { jsonOption, pageOptions } from '../values.js';
 import { formatMoment } from '../when.js';
 
@@ -13,9 +13,9 @@ interface HistoryFlags {
   readonly json?: boolean;
 }
 
-export function addCronCommands(root: Command, frame: Frame): void {
+export function addCronCommands(root: Command, invocation: Invocation): void {
   const group = addGroup(root, 'cron', 'look at periodic tasks');
-  addCommand<{ readonly json?: boolean }>(group, frame, {
+  addCommand<{ readonly json?: boolean }>(group, invocation, {
     usage: 'list',
     aliases: ['ls'],
     summary: 'list the periodic tasks of all processes, each once',
@@ -23,7 +23,7 @@ export function addCronCommands(root: Command, frame: Frame): void {
     examples: ['cron list'],
     run: listEntries,
   });
-  addCommand<HistoryFlags>(group, frame, {
+  addCommand<HistoryFlags>(group, invocation, {
     usage: 'history <entry...>',
     summary: 'show the last tasks that entries have enqueued, newest first',
     options: [...pageOptions(), jsonOption()],
@@ -32,19 +32,19 @@ export function addCronCommands(root: Command, frame: Frame): void {
   });
 }
 
-async function listEntries(call: Call<{ readonly json?: boolean }>): Promise<void> {
-  const entries = (await (await call.inspector()).schedulerEntries()).sort(byNextTime);
-  if (call.options.json) return call.json(entries.map(entryAsJson));
-  if (entries.length === 0) return call.note('No process has a periodic task');
-  call.table(
+async function listEntries(context: CommandContext<{ readonly json?: boolean }>): Promise<void> {
+  const entries = (await (await context.inspector()).schedulerEntries()).sort(byNextTime);
+  if (context.options.json) return context.json(entries.map(entryAsJson));
+  if (entries.length === 0) return context.note('No process has a periodic task');
+  context.table(
     [
       { title: 'EntryID', cell: ({ id }) => id },
       { title: 'Spec', cell: ({ spec }) => spec },
       { title: 'Type', cell: ({ taskType }) => taskType },
       { title: 'Payload', cell: ({ taskPayload }) => describeBytes(taskPayload), shrinks: true },
       { title: 'Options', cell: ({ options }) => options.join(' '), shrinks: true },
-      { title: 'Next', cell: ({ nextEnqueueAt }) => formatMoment(nextEnqueueAt, call.now) || 'never' },
-      { title: 'Prev', cell: ({ prevEnqueueAt }) => formatMoment(prevEnqueueAt, call.now) || 'not yet' },
+      { title: 'Next', cell: ({ nextEnqueueAt }) => formatMoment(nextEnqueueAt, context.now) || 'never' },
+      { title: 'Prev', cell: ({ prevEnqueueAt }) => formatMoment(prevEnqueueAt, context.now) || 'not yet' },
       { title: 'Replicas', cell: ({ replicas }) => replicas },
     ],
     entries,
@@ -68,25 +68,25 @@ function entryAsJson({ taskOptions: _, ...entry }: PeriodicEntry): object {
   };
 }
 
-async function showHistory(call: Call<HistoryFlags>): Promise<void> {
-  const { page, size, json } = call.options;
-  const inspector = await call.inspector();
+async function showHistory(context: CommandContext<HistoryFlags>): Promise<void> {
+  const { page, size, json } = context.options;
+  const inspector = await context.inspector();
   const all: (EnqueueEvent & { entryId: string })[] = [];
   let shown = 0;
-  await call.forEach(call.args, async (entryId) => {
+  await context.forEach(context.args, async (entryId) => {
     const events = await inspector.schedulerEnqueueEvents(entryId, { size, page });
     all.push(...events.map((event) => ({ entryId, ...event })));
     if (json) return;
-    if (shown++) call.print('');
-    call.heading(`Entry ${entryId}`);
-    if (events.length === 0) return call.note(`Nothing is known of entry "${entryId}"`);
-    call.table(
+    if (shown++) context.print('');
+    context.heading(`Entry ${entryId}`);
+    if (events.length === 0) return context.note(`Nothing is known of entry "${entryId}"`);
+    context.table(
       [
         { title: 'TaskID', cell: ({ taskId }: EnqueueEvent) => taskId },
-        { title: 'Enqueued', cell: ({ enqueuedAt }: EnqueueEvent) => formatMoment(enqueuedAt, call.now) },
+        { title: 'Enqueued', cell: ({ enqueuedAt }: EnqueueEvent) => formatMoment(enqueuedAt, context.now) },
       ],
       events,
     );
   });
-  if (json) call.json(all);
+  if (json) context.json(all);
 }

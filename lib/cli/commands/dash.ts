@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Call } from '../command-context.js';
-import { addCommand, type Frame } from '../tree.js';
+import type { CommandContext } from '../command-context.js';
+import { addCommand, type Invocation } from '../tree.js';
 import { duration } from '../values.js';
 
 interface DashFlags {
@@ -8,8 +8,8 @@ interface DashFlags {
   readonly refresh: number;
 }
 
-export function addDash(root: Command, frame: Frame): void {
-  addCommand<DashFlags>(root, frame, {
+export function addDash(root: Command, invocation: Invocation): void {
+  addCommand<DashFlags>(root, invocation, {
     usage: 'dash',
     summary: 'look at queues and tasks live, and act on them',
     details:
@@ -31,16 +31,16 @@ function atLeastASecond(text: string): number {
   throw new InvalidArgumentError('It must be at least 1s.');
 }
 
-async function showDash(call: Call<DashFlags>): Promise<void> {
-  const [{ Dashboard }, { Source }, { requireScreen }] = await Promise.all([
+async function showDash(context: CommandContext<DashFlags>): Promise<void> {
+  const [{ Dashboard }, { Backend }, { requireScreen }] = await Promise.all([
     import('../dash/dashboard.js'),
-    import('../dash/source.js'),
+    import('../dash/backend.js'),
     import('../dash/screen.js'),
   ]);
-  requireScreen(call.terminal);
-  const source = new Source(await call.inspector());
-  const { where } = await call.session();
-  const { refresh } = call.options;
-  const end = await new Dashboard({ terminal: call.terminal, source, refresh, where }).run();
+  requireScreen(context.terminal);
+  const backend = new Backend(await context.inspector());
+  const { where } = await context.session();
+  const { refresh } = context.options;
+  const end = await new Dashboard({ terminal: context.terminal, backend, refresh, where }).run();
   if (end === 'interrupt') throw new DOMException('interrupted', 'AbortError');
 }

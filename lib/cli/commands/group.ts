@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Call } from '../command-context.js';
-import { addCommand, addGroup, type Frame } from '../tree.js';
+import type { CommandContext } from '../command-context.js';
+import { addCommand, addGroup, type Invocation } from '../tree.js';
 import { jsonOption, queueOption } from '../values.js';
 
 interface GroupFlags {
@@ -8,9 +8,9 @@ interface GroupFlags {
   readonly json?: boolean;
 }
 
-export function addGroupCommands(root: Command, frame: Frame): void {
+export function addGroupCommands(root: Command, invocation: Invocation): void {
   const group = addGroup(root, 'group', 'look at groups of tasks');
-  addCommand<GroupFlags>(group, frame, {
+  addCommand<GroupFlags>(group, invocation, {
     usage: 'list',
     aliases: ['ls'],
     summary: 'list the groups of a queue that have waiting tasks',
@@ -20,12 +20,12 @@ export function addGroupCommands(root: Command, frame: Frame): void {
   });
 }
 
-async function listGroups(call: Call<GroupFlags>): Promise<void> {
-  const { queue, json } = call.options;
-  const groups = await (await call.inspector()).groups(queue);
-  if (json) return call.json(groups);
-  if (groups.length === 0) return call.note(`No groups in queue "${queue}"`);
-  call.table(
+async function listGroups(context: CommandContext<GroupFlags>): Promise<void> {
+  const { queue, json } = context.options;
+  const groups = await (await context.inspector()).groups(queue);
+  if (json) return context.json(groups);
+  if (groups.length === 0) return context.note(`No groups in queue "${queue}"`);
+  context.table(
     [
       { title: 'Group', cell: ({ group }) => group },
       { title: 'Tasks', cell: ({ size }) => size },

@@ -1,11 +1,11 @@
 import { Option } from 'commander';
 import type { Command } from 'commander';
-import type { Call } from '../command-context.js';
+import type { CommandContext } from '../command-context.js';
 import { confirm } from '../confirm.js';
 import { suggestQueue } from '../known-names.js';
 import { withProgress } from '../progress.js';
 import { plain } from '../text.js';
-import { addCommand, addGroup, type Frame } from '../tree.js';
+import { addCommand, addGroup, type Invocation } from '../tree.js';
 import { jsonOption, positive, yesOption } from '../values.js';
 import { formatDuration } from '../when.js';
 import { countTasks, errorRate } from '../words.js';
@@ -22,10 +22,10 @@ interface RemoveFlags {
   readonly yes?: boolean;
 }
 
-export function addQueueCommands(root: Command, frame: Frame): void {
+export function addQueueCommands(root: Command, invocation: Invocation): void {
   const group = addGroup(root, 'queue', 'manage queues');
   const json = [jsonOption()];
-  addCommand<Json>(group, frame, {
+  addCommand<Json>(group, invocation, {
     usage: 'list',
     aliases: ['ls'],
     summary: 'list the queues; in a cluster with key slot and nodes',
@@ -33,38 +33,38 @@ export function addQueueCommands(root: Command, frame: Frame): void {
     examples: ['queue list', 'queue list --cluster --cluster_addrs 10.0.0.1:7000'],
     run: listQueues,
   });
-  addCommand<Json>(group, frame, {
+  addCommand<Json>(group, invocation, {
     usage: 'inspect <queue...>',
     summary: 'show the numbers of one or more queues',
     options: json,
     examples: ['queue inspect default', 'queue inspect critical low --json'],
     run: inspectQueues,
   });
-  addCommand<Json & { readonly days: number }>(group, frame, {
+  addCommand<Json & { readonly days: number }>(group, invocation, {
     usage: 'history <queue...>',
     summary: 'show how many tasks were processed, and failed, on the last days (UTC)',
     options: [new Option('-x, --days <number>', 'how many days, up to 91').argParser(positive).default(10), ...json],
     examples: ['queue history default', 'queue history default --days 30'],
     run: showHistory,
   });
-  addSteering(group, frame);
+  addSteering(group, invocation);
 }
 
-function addSteering(group: Command, frame: Frame): void {
-  addCommand(group, frame, {
+function addSteering(group: Command, invocation: Invocation): void {
+  addCommand(group, invocation, {
     usage: 'pause <queue...>',
     summary: 'let no server take tasks of the queues',
     examples: ['queue pause default low'],
     run: pauseQueues,
   });
-  addCommand(group, frame, {
+  addCommand(group, invocation, {
     usage: 'resume <queue...>',
     aliases: ['unpause'],
     summary: 'end the pause of queues',
     examples: ['queue resume default low'],
     run: resumeQueues,
   });
-  addCommand<RemoveFlags>(group, frame, {
+  addCommand<RemoveFlags>(group, invocation, {
     usage: 'remove <queue...>',
     aliases: ['rm', 'delete'],
     summary: 'remove queues that are empty, or, by force, with all their tasks',
@@ -75,19 +75,19 @@ function addSteering(group: Command, frame: Frame): void {
   });
 }
 
-async function listQueues(call: Call<Json>): Promise<void> {
-  const inspector = await call.inspector();
+async function listQueues(context: CommandContext<Json>): Promise<void> {
+  const inspector = await context.inspector();
   const names = (await inspector.queues()).sort();
-  const { isCluster } = await call.session();
+  const { isCluster } = await context.session();
   const places = names.map(async (queue) => ({
     queue,
     slot: (await inspector.clusterKeySlot(queue)) ?? null,
     nodes: (await inspector.clusterNodes(queue)) ?? null,
   }));
   const queues = await Promise.all(places);
-  if (call.options.json) return call.json(queues);
-  if (!isCluster) return call.print(...names.map(plain));
-  call.table(
+  if (context.options.json) return context.json(queues);
+  if (!isCluster) return context.print(...names.map(plain));
+  context.table(
     [
       { title: 'Queue', cell: ({ queue }) => queue },
       { title: 'Key Slot', cell: ({ slot }) => slot ?? '' },
@@ -97,22 +97,22 @@ async function listQueues(call: Call<Json>): Promise<void> {
   );
 }
 
-async function inspectQueues(call: Call<Json>): Promise<void> {
-  const inspector = await call.inspector();
+async function inspectQueues(context: CommandContext<Json>): Promise<void> {
+  const inspector = await context.inspector();
   const infos: QueueInfo[] = [];
-  await call.forEach(call.args, async (queue) => {
+  await context.forEach(context.args, async (queue) => {
     const info = await inspector.getQueueInfo(queue);
     infos.push(info);
-    if (call.options.json) return;
-    if (infos.length > 1) call.print('');
-    printQueue(call, info);
+    if (context.options.json) return;
+    if (infos.length > 1) context.print('');
+    printQueue(context, info);
   });
-  if (call.options.json) call.json(infos);
+  if (context.options.json) context.json(infos);
 }
 
-function printQueue(call: Call<Json>, info: QueueInfo): void {
-  call.heading('Queue');
-  call.fields([
+function printQueue(context: CommandContext<Json>, info: QueueInfo): void {
+  context.heading('Queue');
+  context.fields([
     ['Name', info.queue],
     ['Size', info.size],
     ['Groups', info.groups],
@@ -120,12 +120,12 @@ function printQueue(call: Call<Json>, info: QueueInfo): void {
     ['Latency', formatDuration(info.latency)],
     ['Memory usage', formatBytes(info.memoryUsage)],
   ]);
-  call.print('');
-  call.heading('Tasks by state');
-  call.table(STATE_COLUMNS, [info]);
-  call.print('');
-  call.heading(`Today (${info.timestamp.toISOString().slice(0, 10)} UTC)`);
-  call.table(DAY_COLUMNS, [info]);
+  context.print('');
+  context.heading('Tasks by state');
+  context.table(STATE_COLUMNS, [info]);
+  context.print('');
+  context.heading(`Today (${info.timestamp.toISOString().slice(0, 10)} UTC)`);
+  context.table(DAY_COLUMNS, [info]);
 }
 
 type Counted = Record<'active' | 'pending' | 'aggregating' | 'scheduled' | 'retry' | 'archived' | 'completed', number>;
@@ -147,56 +147,59 @@ interface Attempts {
   readonly failed: number;
 }
 
-async function showHistory(call: Call<Json & { readonly days: number }>): Promise<void> {
-  const inspector = await call.inspector();
+async function showHistory(context: CommandContext<Json & { readonly days: number }>): Promise<void> {
+  const inspector = await context.inspector();
   const all: DailyStats[] = [];
   let shown = 0;
-  await call.forEach(call.args, async (queue) => {
-    const days = await inspector.history(queue, call.options.days);
+  await context.forEach(context.args, async (queue) => {
+    const days = await inspector.history(queue, context.options.days);
     all.push(...days);
-    if (call.options.json) return;
-    if (shown++) call.print('');
-    call.heading(`Queue ${queue}`);
-    call.table([{ title: 'date (UTC)', cell: ({ date }: DailyStats) => date }, ...DAY_COLUMNS], days);
+    if (context.options.json) return;
+    if (shown++) context.print('');
+    context.heading(`Queue ${queue}`);
+    context.table([{ title: 'date (UTC)', cell: ({ date }: DailyStats) => date }, ...DAY_COLUMNS], days);
   });
-  if (call.options.json) call.json(all);
+  if (context.options.json) context.json(all);
 }
 
-async function pauseQueues(call: Call): Promise<void> {
-  const inspector = await call.inspector();
-  await call.forEach(call.args, async (queue) => {
-    if (!(await inspector.pauseQueue(queue))) return call.fail(`queue "${queue}" is already paused`);
-    call.print(plain(`Queue "${queue}" is paused`));
+async function pauseQueues(context: CommandContext): Promise<void> {
+  const inspector = await context.inspector();
+  await context.forEach(context.args, async (queue) => {
+    if (!(await inspector.pauseQueue(queue))) return context.fail(`queue "${queue}" is already paused`);
+    context.print(plain(`Queue "${queue}" is paused`));
     if (await inspector.hasQueue(queue)) return;
-    const suggestion = await suggestQueue(call, queue);
-    call.note(`note: queue "${queue}" has never had a task${suggestion && `; ${suggestion}`}`);
+    const suggestion = await suggestQueue(context, queue);
+    context.note(`note: queue "${queue}" has never had a task${suggestion && `; ${suggestion}`}`);
   });
 }
 
-async function resumeQueues(call: Call): Promise<void> {
-  const inspector = await call.inspector();
-  await call.forEach(call.args, async (queue) => {
-    if (!(await inspector.unpauseQueue(queue))) return call.fail(`queue "${queue}" is not paused`);
-    call.print(plain(`Queue "${queue}" is resumed`));
+async function resumeQueues(context: CommandContext): Promise<void> {
+  const inspector = await context.inspector();
+  await context.forEach(context.args, async (queue) => {
+    if (!(await inspector.unpauseQueue(queue))) return context.fail(`queue "${queue}" is not paused`);
+    context.print(plain(`Queue "${queue}" is resumed`));
   });
 }
 
-async function removeQueues(call: Call<RemoveFlags>): Promise<void> {
-  const { force = false } = call.options;
-  const inspector = await call.inspector();
-  if (force && !(await confirm(call, `remove ${await describeQueues(inspector, call)}`))) return;
-  const signal = call.terminal.interruption();
-  await call.forEach(call.args, async (queue) => {
+async function removeQueues(context: CommandContext<RemoveFlags>): Promise<void> {
+  const { force = false } = context.options;
+  const inspector = await context.inspector();
+  if (force && !(await confirm(context, `remove ${await describeQueues(inspector, context)}`))) return;
+  const signal = context.terminal.interruption();
+  await context.forEach(context.args, async (queue) => {
     const total = force ? (await inspector.getQueueInfo(queue)).size : 0;
-    await withProgress(call.terminal, `remove queue "${queue}"`, (report) =>
+    await withProgress(context.terminal, `remove queue "${queue}"`, (report) =>
       inspector.deleteQueue(queue, { force, signal, onProgress: report && ((done) => report({ done, total })) }),
     );
-    call.print(plain(`Queue "${queue}" is removed`));
+    context.print(plain(`Queue "${queue}" is removed`));
   });
 }
 
 /** Whoever is asked should know how much is at stake. */
-async function describeQueues(inspector: AsynqInspector, { args, options }: Call<RemoveFlags>): Promise<string> {
+async function describeQueues(
+  inspector: AsynqInspector,
+  { args, options }: CommandContext<RemoveFlags>,
+): Promise<string> {
   if (options.yes) return 'queues';
   const sizes = await Promise.all(args.map(async (queue) => (await inspector.getQueueInfo(queue)).size));
   return args.map((queue, index) => `queue "${queue}" with ${countTasks(sizes[index]!)}`).join(', ');

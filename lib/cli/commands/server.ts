@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import type { RunningServer } from '../../inspector/views.js';
-import type { Call } from '../command-context.js';
+import type { CommandContext } from '../command-context.js';
 import { bytesAsJson } from '../json.js';
-import { addCommand, addGroup, type Frame } from '../tree.js';
+import { addCommand, addGroup, type Invocation } from '../tree.js';
 import { jsonOption } from '../values.js';
 import { formatDistance } from '../when.js';
 
-export function addServerCommands(root: Command, frame: Frame): void {
+export function addServerCommands(root: Command, invocation: Invocation): void {
   const group = addGroup(root, 'server', 'look at servers');
-  addCommand<{ readonly json?: boolean }>(group, frame, {
+  addCommand<{ readonly json?: boolean }>(group, invocation, {
     usage: 'list',
     aliases: ['ls'],
     summary: 'list the servers that run, with their queues by priority',
@@ -19,19 +19,19 @@ export function addServerCommands(root: Command, frame: Frame): void {
   });
 }
 
-async function listServers(call: Call<{ readonly json?: boolean }>): Promise<void> {
-  const servers = await (await call.inspector()).servers();
+async function listServers(context: CommandContext<{ readonly json?: boolean }>): Promise<void> {
+  const servers = await (await context.inspector()).servers();
   const sorted = servers.sort((a, b) => compare(a.host, b.host) || a.pid - b.pid || compare(a.id, b.id));
-  if (call.options.json) return call.json(sorted.map(serverAsJson));
-  if (sorted.length === 0) return call.note('No server is running');
-  call.table(
+  if (context.options.json) return context.json(sorted.map(serverAsJson));
+  if (sorted.length === 0) return context.note('No server is running');
+  context.table(
     [
       { title: 'Host', cell: ({ host }) => host },
       { title: 'PID', cell: ({ pid }) => pid },
       { title: 'State', cell: ({ status }) => status },
       { title: 'Active', cell: ({ activeWorkers, concurrency }) => `${activeWorkers.length}/${concurrency}` },
       { title: 'Queues', cell: byPriority, shrinks: true },
-      { title: 'Started', cell: ({ startedAt }) => formatDistance(startedAt, call.now) },
+      { title: 'Started', cell: ({ startedAt }) => formatDistance(startedAt, context.now) },
     ],
     sorted,
   );

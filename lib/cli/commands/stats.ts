@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { QueueNotFoundError } from '../../errors.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
-import type { Call } from '../command-context.js';
-import { addCommand, type Frame } from '../tree.js';
+import type { CommandContext } from '../command-context.js';
+import { addCommand, type Invocation } from '../tree.js';
 import { jsonOption } from '../values.js';
 import { DAY_COLUMNS, STATE_COLUMNS } from './queue.js';
 
@@ -11,8 +11,8 @@ interface StatsFlags {
   readonly json?: boolean;
 }
 
-export function addStats(root: Command, frame: Frame): void {
-  addCommand<StatsFlags>(root, frame, {
+export function addStats(root: Command, invocation: Invocation): void {
+  addCommand<StatsFlags>(root, invocation, {
     usage: 'stats',
     summary: 'show how all queues stand, what was done today, and how Redis is',
     details:
@@ -37,21 +37,22 @@ const SUMMED = [
 
 type Aggregate = Record<(typeof SUMMED)[number], number> & { readonly timestamp: Date };
 
-async function showStats(call: Call<StatsFlags>): Promise<void> {
-  const inspector = await call.inspector();
+async function showStats(context: CommandContext<StatsFlags>): Promise<void> {
+  const inspector = await context.inspector();
   const names = (await inspector.queues()).sort();
   const queues: QueueInfo[] = [];
-  await call.forEach(names, async (name) => {
+  await context.forEach(names, async (name) => {
     const info = await inspector.getQueueInfo(name).catch(nothingIfGone(inspector, name));
     if (info) queues.push(info);
   });
-  const session = await call.session();
+  const session = await context.session();
   const redis = parseInfo(await session.redisInfo());
   const sums = SUMMED.map((name) => [name, queues.reduce((sum, queue) => sum + queue[name], 0)]);
-  const aggregate = { ...Object.fromEntries(sums), timestamp: new Date(call.now) } as Aggregate;
-  if (call.options.json) return call.json({ aggregate, queues: queues.length > 0 ? queues.map(asGo) : null, redis });
-  printStats(call, aggregate, queues);
-  printRedis(call, redis, session.isCluster);
+  const aggregate = { ...Object.fromEntries(sums), timestamp: new Date(context.now) } as Aggregate;
+  if (context.options.json)
+    return context.json({ aggregate, queues: queues.length > 0 ? queues.map(asGo) : null, redis });
+  printStats(context, aggregate, queues);
+  printRedis(context, redis, session.isCluster);
 }
 
 /** A queue may be removed while the others are read; one whose name is no text stays among the names. */
@@ -60,22 +61,22 @@ const nothingIfGone = (inspector: AsynqInspector, name: string) => async (error:
   throw error;
 };
 
-function printStats(call: Call<StatsFlags>, aggregate: Aggregate, queues: readonly QueueInfo[]): void {
-  call.heading('Tasks by state');
-  call.table(STATE_COLUMNS, [aggregate]);
-  call.print('');
-  call.heading('Tasks by queue');
-  call.table(
+function printStats(context: CommandContext<StatsFlags>, aggregate: Aggregate, queues: readonly QueueInfo[]): void {
+  context.heading('Tasks by state');
+  context.table(STATE_COLUMNS, [aggregate]);
+  context.print('');
+  context.heading('Tasks by queue');
+  context.table(
     [
       { title: 'queue', cell: ({ queue, paused }: QueueInfo) => (paused ? `${queue} (paused)` : queue) },
       { title: 'size', cell: ({ size }) => size },
     ],
     queues,
   );
-  call.print('');
-  call.heading(`Today (${aggregate.timestamp.toISOString().slice(0, 10)} UTC)`);
-  call.table(DAY_COLUMNS, [aggregate]);
-  call.print('');
+  context.print('');
+  context.heading(`Today (${aggregate.timestamp.toISOString().slice(0, 10)} UTC)`);
+  context.table(DAY_COLUMNS, [aggregate]);
+  context.print('');
 }
 
 type Info = Readonly<Record<string, string>>;
@@ -94,9 +95,9 @@ const CLUSTER_COLUMNS = [
   { title: 'size', cell: (info: Info) => info['cluster_size'] ?? '' },
 ];
 
-function printRedis(call: Call<StatsFlags>, info: Info, isCluster: boolean): void {
-  call.heading(isCluster ? 'Redis Cluster' : 'Redis');
-  call.table(isCluster ? CLUSTER_COLUMNS : REDIS_COLUMNS, [info]);
+function printRedis(context: CommandContext<StatsFlags>, info: Info, isCluster: boolean): void {
+  context.heading(isCluster ? 'Redis Cluster' : 'Redis');
+  context.table(isCluster ? CLUSTER_COLUMNS : REDIS_COLUMNS, [info]);
 }
 
 /** Lines with exactly one colon, as asynq takes them: names and values, not headings. */

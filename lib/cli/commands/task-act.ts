@@ -3,9 +3,9 @@ import { CANCEL_OUTCOMES } from '../../broker/cancellation.js';
 import { InvalidOptionError } from '../../errors.js';
 import type { CancelOptions } from '../../inspector/cancel-options.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
-import type { Call } from '../command-context.js';
+import type { CommandContext } from '../command-context.js';
 import { plain } from '../text.js';
-import { addCommand, type Frame } from '../tree.js';
+import { addCommand, type Invocation } from '../tree.js';
 import { idOption, type ProcessFlags, processOptions, queueOption } from '../values.js';
 
 interface OneTask {
@@ -38,8 +38,8 @@ const ACTIONS = [
   },
 ] as const;
 
-export function addTaskActions(group: Command, frame: Frame): void {
-  addCommand<CancelOptions>(group, frame, {
+export function addTaskActions(group: Command, invocation: Invocation): void {
+  addCommand<CancelOptions>(group, invocation, {
     usage: 'cancel <id...>',
     summary: 'cancel tasks that are running',
     details:
@@ -55,17 +55,17 @@ export function addTaskActions(group: Command, frame: Frame): void {
     run: cancelTasks,
   });
   for (const { act, done, ...spec } of ACTIONS) {
-    addCommand<OneTask>(group, frame, {
+    addCommand<OneTask>(group, invocation, {
       ...spec,
       options: [queueOption(), idOption()],
       examples: [`task ${spec.usage} -q default -i f1720682-f5a6-4db1-8953-4f48ae541d0f`],
-      run: async (call) => {
-        await act(await call.inspector(), call.options);
-        call.print(plain(`Task "${call.options.id}" of queue "${call.options.queue}" is ${done}`));
+      run: async (context) => {
+        await act(await context.inspector(), context.options);
+        context.print(plain(`Task "${context.options.id}" of queue "${context.options.queue}" is ${done}`));
       },
     });
   }
-  addCommand<OneTask & { readonly payload: string }>(group, frame, {
+  addCommand<OneTask & { readonly payload: string }>(group, invocation, {
     usage: 'update-payload',
     summary: 'give another payload to a task that is scheduled, pending, to be retried or archived',
     options: [
@@ -76,7 +76,7 @@ export function addTaskActions(group: Command, frame: Frame): void {
     examples: [`task update-payload -q default -i order-17 -l '{"userId":42}'`],
     run: updatePayload,
   });
-  addCommand<OneTask & ProcessFlags>(group, frame, {
+  addCommand<OneTask & ProcessFlags>(group, invocation, {
     usage: 'reschedule',
     summary: 'have a task run at another time, wherever it waits',
     options: [queueOption(), idOption(), ...processOptions()],
@@ -88,25 +88,25 @@ export function addTaskActions(group: Command, frame: Frame): void {
   });
 }
 
-async function cancelTasks(call: Call<CancelOptions>): Promise<void> {
-  const { reason, outcome } = call.options;
-  const inspector = await call.inspector();
-  await call.forEach(call.args, async (id) => {
+async function cancelTasks(context: CommandContext<CancelOptions>): Promise<void> {
+  const { reason, outcome } = context.options;
+  const inspector = await context.inspector();
+  await context.forEach(context.args, async (id) => {
     await inspector.cancelProcessing(id, { reason, outcome });
-    call.print(plain(`Asked to cancel task "${id}"`));
+    context.print(plain(`Asked to cancel task "${id}"`));
   });
 }
 
-async function reschedule(call: Call<OneTask & ProcessFlags>): Promise<void> {
-  const { queue, id, process_at: at, process_in: after } = call.options;
+async function reschedule(context: CommandContext<OneTask & ProcessFlags>): Promise<void> {
+  const { queue, id, process_at: at, process_in: after } = context.options;
   const when = at ?? after;
   if (when === undefined) throw new InvalidOptionError('nothing tells when; give --process_at or --process_in');
-  await (await call.inspector()).rescheduleTask(queue, id, when);
-  call.print(plain(`Task "${id}" of queue "${queue}" has its new time`));
+  await (await context.inspector()).rescheduleTask(queue, id, when);
+  context.print(plain(`Task "${id}" of queue "${queue}" has its new time`));
 }
 
-async function updatePayload(call: Call<OneTask & { readonly payload: string }>): Promise<void> {
-  const { queue, id, payload } = call.options;
-  await (await call.inspector()).updateTaskPayload(queue, id, Buffer.from(payload));
-  call.print(plain(`Task "${id}" of queue "${queue}" has its new payload`));
+async function updatePayload(context: CommandContext<OneTask & { readonly payload: string }>): Promise<void> {
+  const { queue, id, payload } = context.options;
+  await (await context.inspector()).updateTaskPayload(queue, id, Buffer.from(payload));
+  context.print(plain(`Task "${id}" of queue "${queue}" has its new payload`));
 }

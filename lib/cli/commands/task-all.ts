@@ -3,11 +3,11 @@ import type { MovableState } from '../../inspector/bulk.js';
 import type { MoveAction } from '../../broker/inspection.js';
 import { STATES_BY_ACTION } from '../../task/actions.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
-import type { Call } from '../command-context.js';
+import type { CommandContext } from '../command-context.js';
 import { confirm } from '../confirm.js';
 import { requireGroup } from '../known-names.js';
 import { withProgress } from '../progress.js';
-import { addCommand, type Frame } from '../tree.js';
+import { addCommand, type Invocation } from '../tree.js';
 import { groupOption, queueOption, stateOption, yesOption } from '../values.js';
 import { countTasks } from '../words.js';
 
@@ -43,10 +43,10 @@ const SPECS: readonly AllSpec[] = [
 ];
 
 /** The operations of the inspector act on some hundred tasks at a time, so that they can be watched and stopped. */
-export function addTaskBulk(group: Command, frame: Frame): void {
+export function addTaskBulk(group: Command, invocation: Invocation): void {
   for (const spec of SPECS) {
     const { action, summary } = spec;
-    addCommand<AllFlags>(group, frame, {
+    addCommand<AllFlags>(group, invocation, {
       usage: `${action}all`,
       summary,
       options: [
@@ -56,24 +56,24 @@ export function addTaskBulk(group: Command, frame: Frame): void {
         ...(action === 'delete' ? [yesOption()] : []),
       ],
       examples: [`task ${action}all -q default -s retry`, `task ${action}all -q default -s aggregating -g digest`],
-      run: (call) => moveAll(call, spec),
+      run: (context) => moveAll(context, spec),
     });
   }
 }
 
-async function moveAll(call: Call<AllFlags>, { action, done }: AllSpec): Promise<void> {
-  await requireGroup(call);
-  const { queue, state, group } = call.options;
+async function moveAll(context: CommandContext<AllFlags>, { action, done }: AllSpec): Promise<void> {
+  await requireGroup(context);
+  const { queue, state, group } = context.options;
   const which = `all ${state} tasks of ${group === undefined ? '' : `group "${group}" in `}queue "${queue}"`;
-  const inspector = await call.inspector();
-  if (action === 'delete' && !(await confirm(call, `delete ${which}`))) return;
+  const inspector = await context.inspector();
+  if (action === 'delete' && !(await confirm(context, `delete ${which}`))) return;
   const act = methodOf(inspector, action);
-  const signal = call.terminal.interruption();
-  const { moved, skipped } = await withProgress(call.terminal, `${action} ${which}`, (onProgress) =>
+  const signal = context.terminal.interruption();
+  const { moved, skipped } = await withProgress(context.terminal, `${action} ${which}`, (onProgress) =>
     act(queue, state, { group, onProgress, signal }),
   );
-  call.print(`${countTasks(moved)} ${moved === 1 ? 'is' : 'are'} ${done}`);
-  if (skipped > 0) call.note(`${countTasks(skipped)} had left the state meanwhile, or cannot be read`);
+  context.print(`${countTasks(moved)} ${moved === 1 ? 'is' : 'are'} ${done}`);
+  if (skipped > 0) context.note(`${countTasks(skipped)} had left the state meanwhile, or cannot be read`);
 }
 
 function methodOf(inspector: AsynqInspector, action: MoveAction): AsynqInspector['runAllTasks'] {

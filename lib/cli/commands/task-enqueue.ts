@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
 import type { TaskOptions } from '../../task/options.js';
-import type { Call } from '../command-context.js';
+import type { CommandContext } from '../command-context.js';
 import { taskAsJson } from '../json.js';
 import { plain } from '../text.js';
-import { addCommand, type Frame } from '../tree.js';
+import { addCommand, type Invocation } from '../tree.js';
 import { count, duration, jsonOption, type ProcessFlags, processOptions, time } from '../values.js';
 
 interface EnqueueFlags extends ProcessFlags {
@@ -20,8 +20,8 @@ interface EnqueueFlags extends ProcessFlags {
   readonly json?: boolean;
 }
 
-export function addTaskEnqueue(group: Command, frame: Frame): void {
-  addCommand<EnqueueFlags>(group, frame, {
+export function addTaskEnqueue(group: Command, invocation: Invocation): void {
+  addCommand<EnqueueFlags>(group, invocation, {
     usage: 'enqueue',
     summary: 'enqueue a task',
     details: 'Durations are written as 90s, 1h30m or 500ms, times in RFC 3339. What is not given is as in the library.',
@@ -50,12 +50,12 @@ export function addTaskEnqueue(group: Command, frame: Frame): void {
   });
 }
 
-async function enqueue(call: Call<EnqueueFlags>): Promise<void> {
-  const { type_name, payload, json } = call.options;
-  const client = await call.client();
-  const task = await client.enqueue(type_name, Buffer.from(payload), toTaskOptions(call.options));
-  if (json) return call.json(taskAsJson(task));
-  call.print(plain(`Enqueued task: id="${task.id}" queue="${task.queue}" state=${task.state}`));
+async function enqueue(context: CommandContext<EnqueueFlags>): Promise<void> {
+  const { type_name, payload, json } = context.options;
+  const client = await context.client();
+  const task = await client.enqueue(type_name, Buffer.from(payload), toTaskOptions(context.options));
+  if (json) return context.json(taskAsJson(task));
+  context.print(plain(`Enqueued task: id="${task.id}" queue="${task.queue}" state=${task.state}`));
 }
 
 /** What is not given stays `undefined`, which counts as not given. */

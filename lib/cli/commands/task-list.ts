@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
-import type { Call } from '../command-context.js';
+import type { CommandContext } from '../command-context.js';
 import { taskAsJson } from '../json.js';
 import { requireGroup } from '../known-names.js';
 import type { Column } from '../table.js';
 import { describeBytes } from '../text.js';
-import { addCommand, type Frame } from '../tree.js';
+import { addCommand, type Invocation } from '../tree.js';
 import { directionOf, type Order, ORDERS } from '../order.js';
 import { groupOption, idOption, jsonOption, pageOptions, positive, queueOption, stateOption } from '../values.js';
 import { formatDistance, formatDuration, formatMoment, formatTime } from '../when.js';
@@ -25,8 +25,8 @@ interface ListFlags extends Pick<SearchOptions, (typeof CRITERIA)[number] | 'gro
 
 const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
 
-export function addTaskReading(group: Command, frame: Frame): void {
-  addCommand<ListFlags>(group, frame, {
+export function addTaskReading(group: Command, invocation: Invocation): void {
+  addCommand<ListFlags>(group, invocation, {
     usage: 'list',
     aliases: ['ls'],
     summary: 'list the tasks of a state, page by page, or search them',
@@ -58,7 +58,7 @@ export function addTaskReading(group: Command, frame: Frame): void {
     ],
     run: listTasks,
   });
-  addCommand<{ queue: string; id: string; json?: boolean }>(group, frame, {
+  addCommand<{ queue: string; id: string; json?: boolean }>(group, invocation, {
     usage: 'inspect',
     summary: 'show all there is to know about a task',
     options: [queueOption(), idOption(), jsonOption()],
@@ -67,38 +67,40 @@ export function addTaskReading(group: Command, frame: Frame): void {
   });
 }
 
-async function listTasks(call: Call<ListFlags>): Promise<void> {
-  const found = await findTasks(call);
+async function listTasks(context: CommandContext<ListFlags>): Promise<void> {
+  const found = await findTasks(context);
   const { tasks, damaged, cursor } = found;
-  if (call.options.json) {
-    return call.json({
+  if (context.options.json) {
+    return context.json({
       tasks: tasks.map(taskAsJson),
       damaged: damaged.map(({ id, error }) => ({ id, error: error.message })),
       cursor: cursor ?? null,
       ...('scanned' in found && { scanned: found.scanned }),
     });
   }
-  const { state, queue } = call.options;
-  if (tasks.length > 0) call.table(columnsOf(state, call.now), tasks);
+  const { state, queue } = context.options;
+  if (tasks.length > 0) context.table(columnsOf(state, context.now), tasks);
   else
-    call.note('scanned' in found ? `None of the ${found.scanned} tasks fits` : `No ${state} tasks in queue "${queue}"`);
-  for (const { id, error } of damaged) call.note(`damaged: ${id}: ${error.message}`);
-  if (cursor !== undefined) call.note(`There is more: --cursor ${cursor}`);
+    context.note(
+      'scanned' in found ? `None of the ${found.scanned} tasks fits` : `No ${state} tasks in queue "${queue}"`,
+    );
+  for (const { id, error } of damaged) context.note(`damaged: ${id}: ${error.message}`);
+  if (cursor !== undefined) context.note(`There is more: --cursor ${cursor}`);
 }
 
-async function findTasks(call: Call<ListFlags>): Promise<TaskList | SearchResult> {
-  await requireGroup(call);
-  const { queue, state, group, page, size, cursor, scan } = call.options;
-  const direction = directionOf(state, call.options);
-  const wanted = CRITERIA.filter((name) => call.options[name] !== undefined);
+async function findTasks(context: CommandContext<ListFlags>): Promise<TaskList | SearchResult> {
+  await requireGroup(context);
+  const { queue, state, group, page, size, cursor, scan } = context.options;
+  const direction = directionOf(state, context.options);
+  const wanted = CRITERIA.filter((name) => context.options[name] !== undefined);
   if (wanted.length === 0) {
     if (scan !== undefined)
       throw new CommandLineError('--scan is for a search; add --type, --id, --payload or --error');
-    return (await call.inspector()).listTasks(queue, state, { size, page, group, cursor, ...direction });
+    return (await context.inspector()).listTasks(queue, state, { size, page, group, cursor, ...direction });
   }
   if (page !== undefined) throw new CommandLineError('a search has no pages; go on with --cursor');
-  const criteria = Object.fromEntries(wanted.map((name) => [name, call.options[name]]));
-  return (await call.inspector()).searchTasks(queue, state, { ...criteria, group, scan, cursor, ...direction });
+  const criteria = Object.fromEntries(wanted.map((name) => [name, context.options[name]]));
+  return (await context.inspector()).searchTasks(queue, state, { ...criteria, group, scan, cursor, ...direction });
 }
 
 type Columns = readonly Column<TaskInfo>[];
@@ -134,15 +136,15 @@ function columnsOf(state: TaskState, now: number): Columns {
   return [...head, ...further[state]];
 }
 
-async function inspectTask(call: Call<{ queue: string; id: string; json?: boolean }>): Promise<void> {
-  const { queue, id, json } = call.options;
-  const inspector = await call.inspector();
+async function inspectTask(context: CommandContext<{ queue: string; id: string; json?: boolean }>): Promise<void> {
+  const { queue, id, json } = context.options;
+  const inspector = await context.inspector();
   const task = await inspector.getTaskInfo(queue, id);
   if (!task) {
     throw (await inspector.hasQueue(queue)) ? new TaskNotFoundError(queue, id) : new QueueNotFoundError(queue);
   }
-  if (json) return call.json(taskAsJson(task));
-  const { now } = call;
+  if (json) return context.json(taskAsJson(task));
+  const { now } = context;
   const all: [title: string, value: string][] = [
     ['Queue', task.queue],
     ['ID', task.id],
@@ -168,5 +170,5 @@ async function inspectTask(call: Call<{ queue: string; id: string; json?: boolea
     ['Retention', task.retention ? formatDuration(task.retention) : ''],
     ['Result', describeBytes(task.result)],
   ];
-  call.fields(all.filter(([, value]) => value !== ''));
+  context.fields(all.filter(([, value]) => value !== ''));
 }

@@ -1,17 +1,17 @@
 import type { Command } from 'commander';
-import { addCommand, PROGRAM, type Frame } from '../tree.js';
+import { addCommand, PROGRAM, type Invocation } from '../tree.js';
 import { jsonOption } from '../values.js';
 
-export function addVersion(root: Command, frame: Frame): void {
-  addCommand<{ readonly json?: boolean }>(root, frame, {
+export function addVersion(root: Command, invocation: Invocation): void {
+  addCommand<{ readonly json?: boolean }>(root, invocation, {
     usage: 'version',
     summary: 'print the version',
     options: [jsonOption()],
     examples: ['version'],
     hidden: true,
-    run: (call) => {
-      if (call.options.json) return call.json({ version: call.terminal.version });
-      call.print(`${PROGRAM} version ${call.terminal.version}`);
+    run: (context) => {
+      if (context.options.json) return context.json({ version: context.terminal.version });
+      context.print(`${PROGRAM} version ${context.terminal.version}`);
     },
   });
 }

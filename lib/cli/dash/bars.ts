@@ -1,11 +1,11 @@
 import { cut, plain, widthOf } from '../text.js';
 import { PROGRAM } from '../tree.js';
-import { VERBS } from './action-keys.js';
-import { impossibility } from './actions.js';
+import { ACTION_KEYS } from './action-keys.js';
+import { refusalOf } from './actions.js';
 import { formatCount, formatSpan } from './format.js';
 import { parseFilter } from './filter.js';
 import { idsOf, type Model, totalOf, type TaskView, type View, viewOf } from './model.js';
-import { type Line, lineOf, type Span, type Tone } from './styled-line.js';
+import { type Line, lineOf, type Segment, type Style } from './styled-line.js';
 
 interface Bars {
   readonly header: Line;
@@ -67,13 +67,13 @@ const formatAge = (milliseconds: number): string =>
 /** What is asked, or has come of the last key; and where in the list we are, if there is room. */
 function statusOf(model: Model): Line {
   const { prompt, status, busy, columns } = model;
-  if (prompt?.kind === 'confirm') return { spans: [{ text: ` ${plain(prompt.question)}`, tone: 'warning' }] };
-  if (prompt) return { spans: [{ text: ' / ', tone: 'key' }, { text: `${endOf(prompt.text, columns - 5)}▏` }] };
+  if (prompt?.kind === 'confirm') return { segments: [{ text: ` ${plain(prompt.question)}`, style: 'warning' }] };
+  if (prompt) return { segments: [{ text: ' / ', style: 'key' }, { text: `${endOf(prompt.text, columns - 5)}▏` }] };
   const right = model.help ? '' : positionOf(viewOf(model), model);
   if (busy) return twoSided(model, ' working …', right);
   const text = status ? ` ${plain(status.text)}` : '';
   const isTight = text !== '' && widthOf(text) + widthOf(right) + 2 > columns;
-  return twoSided(model, text, isTight ? '' : right, { tone: status?.good ? 'good' : 'warning' });
+  return twoSided(model, text, isTight ? '' : right, { style: status?.good ? 'good' : 'warning' });
 }
 
 /** What is typed goes on at its end. */
@@ -136,7 +136,9 @@ function actionsIn(view: View): Hint[] {
   if (view.kind !== 'tasks' && view.kind !== 'task') return [];
   if (view.kind === 'task' && view.gone) return [];
   const state = view.kind === 'tasks' ? view.place.state : view.task.state;
-  return Object.entries(VERBS).flatMap(([key, verb]) => (impossibility(verb, state) ? [] : [[key, verb] as const]));
+  return Object.entries(ACTION_KEYS).flatMap(([key, action]) =>
+    refusalOf(action, state) ? [] : [[key, action] as const],
+  );
 }
 
 function hints(text: string): Hint[] {
@@ -144,18 +146,22 @@ function hints(text: string): Hint[] {
 }
 
 function hintLine(all: readonly Hint[], width: number): Line {
-  const spans: Span[] = [];
+  const segments: Segment[] = [];
   let used = 0;
   for (const [key, meaning] of all) {
     used += widthOf(` ${key} ${meaning} `);
     if (used > width) break;
-    spans.push({ text: ` ${key} `, tone: 'key' }, { text: `${meaning} `, tone: 'dim' });
+    segments.push({ text: ` ${key} `, style: 'key' }, { text: `${meaning} `, style: 'dim' });
   }
-  return { spans };
+  return { segments };
 }
 
-function twoSided(model: Model, left: string, right: string, look: { tone?: Tone; inverted?: boolean } = {}): Line {
+function twoSided(model: Model, left: string, right: string, look: { style?: Style; inverted?: boolean } = {}): Line {
   const between = Math.max(1, model.columns - widthOf(left) - widthOf(right));
-  const spans = [{ text: left, tone: look.tone }, { text: ' '.repeat(between) }, { text: right, tone: 'dim' as const }];
-  return { spans, inverted: look.inverted ?? false };
+  const segments = [
+    { text: left, style: look.style },
+    { text: ' '.repeat(between) },
+    { text: right, style: 'dim' as const },
+  ];
+  return { segments, inverted: look.inverted ?? false };
 }

@@ -8,8 +8,8 @@ import { formatBytes } from '../../words/bytes.js';
 import { excerpt, formatCount, formatDistance, formatSpan } from './format.js';
 import type { GridColumn } from './grid.js';
 import { type Row, STATES } from './model.js';
-import type { Tone } from './styled-line.js';
-import { STATE_TONES, toneOfCount } from './state-styles.js';
+import type { Style } from './styled-line.js';
+import { STATE_STYLES, styleOfCount } from './state-styles.js';
 
 /** A queue by name; without numbers as long as they have not been read. */
 export interface QueueRow {
@@ -26,11 +26,11 @@ const number = (
   title: string,
   rank: number,
   value: (info: QueueInfo) => number,
-  tone?: Tone,
+  style?: Style,
 ): GridColumn<QueueRow> => ({
   ...{ title, rank, right: true },
   cell: ({ info }) => (info ? formatCount(value(info)) : '…'),
-  tone: ({ info }) => (info ? toneOfCount(value(info), tone) : 'dim'),
+  style: ({ info }) => (info ? styleOfCount(value(info), style) : 'dim'),
 });
 
 const text = (title: string, rank: number, value: (info: QueueInfo) => string): GridColumn<QueueRow> => ({
@@ -43,17 +43,17 @@ export const QUEUE_COLUMNS: readonly GridColumn<QueueRow>[] = [
   {
     ...{ title: 'STATUS', rank: 1 },
     cell: ({ info }) => (info?.paused ? 'paused' : info ? 'running' : '…'),
-    tone: ({ info }) => (info?.paused ? 'warning' : 'dim'),
+    style: ({ info }) => (info?.paused ? 'warning' : 'dim'),
   },
   number('SIZE', 2, ({ size }) => size),
-  ...STATES.map((state) => number(state.toUpperCase(), STATE_RANKS[state], (info) => info[state], STATE_TONES[state])),
+  ...STATES.map((state) => number(state.toUpperCase(), STATE_RANKS[state], (info) => info[state], STATE_STYLES[state])),
   text('LATENCY', 7, ({ latency }) => formatSpan(latency)),
   text('MEMORY', 12, ({ memoryUsage }) => formatBytes(memoryUsage)),
   number('PROCESSED', 9, ({ processed }) => processed),
   number('FAILED', 8, ({ failed }) => failed, 'bad'),
   {
     ...text('ERRORS', 11, ({ processed, failed }) => errorRate(processed, failed)),
-    tone: ({ info }) => (info && info.failed > 0 ? 'bad' : 'dim'),
+    style: ({ info }) => (info && info.failed > 0 ? 'bad' : 'dim'),
   },
 ];
 
@@ -65,21 +65,21 @@ export interface StateRow {
   readonly share: number;
 }
 
-const BAR = 24;
+const BAR_WIDTH = 24;
 
 export const STATE_COLUMNS: readonly GridColumn<StateRow>[] = [
   { title: 'STATE', rank: 0, cell: ({ state }) => state },
   {
     ...{ title: 'TASKS', rank: 1, right: true },
     cell: ({ count }) => (count === undefined ? '…' : formatCount(count)),
-    tone: ({ state, count }) => toneOfCount(count ?? 0, STATE_TONES[state]),
+    style: ({ state, count }) => styleOfCount(count ?? 0, STATE_STYLES[state]),
   },
   {
     ...{ title: '', rank: 3 },
-    cell: ({ share }) => '█'.repeat(share > 0 ? Math.max(1, Math.round(share * BAR)) : 0).padEnd(BAR),
-    tone: ({ state }) => STATE_TONES[state] ?? 'dim',
+    cell: ({ share }) => '█'.repeat(share > 0 ? Math.max(1, Math.round(share * BAR_WIDTH)) : 0).padEnd(BAR_WIDTH),
+    style: ({ state }) => STATE_STYLES[state] ?? 'dim',
   },
-  { title: '', rank: 2, cell: ({ note }) => note, tone: () => 'dim' },
+  { title: '', rank: 2, cell: ({ note }) => note, style: () => 'dim' },
 ];
 
 export const GROUP_COLUMNS: readonly GridColumn<GroupSize>[] = [
@@ -96,12 +96,12 @@ export function taskColumns(state: TaskState, now: number): readonly GridColumn<
     more: Partial<GridColumn<Row>> = {},
   ): GridColumn<Row> => ({ title, rank, cell: ({ task }) => (task ? value(task) : ''), ...more });
   const payload = column('PAYLOAD', 7, (task) => excerpt(task.payload), { least: 16 });
-  const error = column('LAST ERROR', 3, ({ lastErr }) => lastErr.slice(0, 300), { least: 16, tone: () => 'bad' });
+  const error = column('LAST ERROR', 3, ({ lastErr }) => lastErr.slice(0, 300), { least: 16, style: () => 'bad' });
   const further: Readonly<Record<TaskState, readonly GridColumn<Row>[]>> = {
     pending: [column('PENDING', 2, ({ pendingSince }) => formatDistance(pendingSince, now)), payload],
     active: [
       column('LEASE', 2, ({ isOrphaned }) => (isOrphaned ? 'orphaned' : 'held'), {
-        tone: ({ task }) => (task?.isOrphaned ? 'bad' : 'dim'),
+        style: ({ task }) => (task?.isOrphaned ? 'bad' : 'dim'),
       }),
       payload,
     ],
@@ -130,7 +130,7 @@ export function taskColumns(state: TaskState, now: number): readonly GridColumn<
   const type: GridColumn<Row> = {
     ...{ title: 'TYPE', rank: 1, least: 10 },
     cell: ({ task, damage }) => task?.type ?? `damaged: ${damage}`,
-    tone: ({ task }) => (task ? undefined : 'bad'),
+    style: ({ task }) => (task ? undefined : 'bad'),
   };
   return [id, type, ...further[state]];
 }

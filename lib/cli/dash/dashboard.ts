@@ -1,31 +1,31 @@
 import type { Clock, ClockTimer } from '../../clock.js';
 import { explain } from '../failures.js';
 import type { Terminal } from '../terminal.js';
-import type { Deed } from './actions.js';
+import type { ActionRequest } from './actions.js';
 import { createModel, type Model, viewOf } from './model.js';
 import { isRefreshed, keyOf, type Query, queryOf } from './query.js';
 import { render } from './render.js';
 import { Screen } from './screen.js';
-import type { Source } from './source.js';
-import type { Step } from './step.js';
+import type { Backend } from './backend.js';
+import type { Transition } from './transition.js';
 import { type Event, update } from './update.js';
 
 type WithoutTime<T> = T extends unknown ? Omit<T, 'now'> : never;
 
 /** Milliseconds that an empty view may wait for its data before it is shown as empty. */
-const PATIENCE = 80;
+const EMPTY_VIEW_DELAY_MS = 80;
 const SECOND = 1000;
 
 export interface DashboardOptions {
   readonly terminal: Terminal;
-  readonly source: Pick<Source, 'read' | 'act'>;
+  readonly backend: Pick<Backend, 'read' | 'act'>;
   /** Milliseconds between two readings. */
   readonly refresh: number;
   /** Redis, for the header. */
   readonly where: string;
 }
 
-/** Holds model, screen and source together. One thing is read at a time, and only what is on the screen. */
+/** Holds model, screen and backend together. One thing is read at a time, and only what is on the screen. */
 export class Dashboard {
   private readonly screen: Screen;
   private readonly clock: Clock;
@@ -78,25 +78,25 @@ export class Dashboard {
   private dispatch(event: WithoutTime<Event>): void {
     if (this.isOver) return;
     try {
-      const step = update(this.model, { ...event, now: this.clock.now() } as Event);
-      this.model = step.model;
-      this.follow(step);
+      const transition = update(this.model, { ...event, now: this.clock.now() } as Event);
+      this.model = transition.model;
+      this.follow(transition);
     } catch (error) {
       this.crash(error);
     }
   }
 
-  private follow({ deed, again, end }: Step): void {
+  private follow({ request, reload, end }: Transition): void {
     if (end) return this.end(end);
-    if (deed) void this.carryOut(deed);
-    if (again) this.lastRead = undefined;
+    if (request) void this.perform(request);
+    if (reload) this.lastRead = undefined;
     this.readOn();
     this.drawSoon();
   }
 
-  private async carryOut(deed: Deed): Promise<void> {
-    const outcome = await this.options.source.act(deed);
-    this.dispatch({ type: 'outcome', outcome });
+  private async perform(request: ActionRequest): Promise<void> {
+    const result = await this.options.backend.act(request);
+    this.dispatch({ type: 'result', result });
   }
 
   /** Reads what is on the screen, when it is not what was read last. */
@@ -110,8 +110,8 @@ export class Dashboard {
   }
 
   private async read(query: Query): Promise<void> {
-    const event = await this.options.source.read(query).then(
-      (answer) => ({ type: 'answer', query, answer }) as const,
+    const event = await this.options.backend.read(query).then(
+      (reply) => ({ type: 'reply', query, reply }) as const,
       (error: Error) => ({ type: 'failure', message: explain(error) }) as const,
     );
     this.reading = undefined;
@@ -128,7 +128,7 @@ export class Dashboard {
   /** A view without data waits for it a little: what is there for a few milliseconds only flickers. */
   private drawSoon(): void {
     if (viewOf(this.model).readAt !== undefined || !this.reading) return this.draw();
-    if (!this.timers.has('draw')) this.after('draw', PATIENCE, () => this.draw());
+    if (!this.timers.has('draw')) this.after('draw', EMPTY_VIEW_DELAY_MS, () => this.draw());
   }
 
   private draw(): void {

@@ -32,14 +32,14 @@ export function formatDistance(time: Date | undefined, now: number): string {
 }
 
 /** Bytes that are looked at for one cell of a table. */
-const EXCERPT = 400;
+const MAX_EXCERPT_BYTES = 400;
 
 /** The beginning of a payload on one line: text with what cannot be printed escaped, or how many other bytes there are. */
 export function excerpt(bytes: Buffer | undefined): string {
   if (bytes === undefined || bytes.length === 0) return '';
-  const text = textOf(bytes, EXCERPT);
+  const text = textOf(bytes, MAX_EXCERPT_BYTES);
   if (text === undefined) return `(${formatCount(bytes.length)} bytes)`;
-  return plain(text.replace(/\s+/g, ' ').trim()) + (bytes.length > EXCERPT ? '…' : '');
+  return plain(text.replace(/\s+/g, ' ').trim()) + (bytes.length > MAX_EXCERPT_BYTES ? '…' : '');
 }
 
 /** The first bytes as text, without half a character at the end; `undefined` when they are none. */

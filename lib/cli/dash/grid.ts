@@ -1,10 +1,10 @@
 import { cut, padEnd, padStart, plain, widthOf } from '../text.js';
-import type { Line, Span, Tone } from './styled-line.js';
+import type { Line, Segment, Style } from './styled-line.js';
 
 export interface GridColumn<Row> {
   readonly title: string;
   readonly cell: (row: Row) => string;
-  readonly tone?: (row: Row) => Tone | undefined;
+  readonly style?: (row: Row) => Style | undefined;
   /** Numbers stand to the right. */
   readonly right?: boolean;
   /** It may be cut down to this; without it the column is whole or not there. */
@@ -27,17 +27,17 @@ export function layOut<Row>(
   columns: readonly GridColumn<Row>[],
   rows: readonly Row[],
   width: number,
-): { readonly head: readonly Span[]; readonly rows: readonly (readonly Span[])[] } {
+): { readonly head: readonly Segment[]; readonly rows: readonly (readonly Segment[])[] } {
   const tracks = fit(
     columns.map((column) => measure(column, rows)),
     width,
   );
   const head = tracks.map(({ column, width }, index) =>
-    pad({ text: column.title, tone: 'head' }, column, width, index),
+    pad({ text: column.title, style: 'head' }, column, width, index),
   );
   const lines = rows.map((row, number) =>
     tracks.map(({ column, cells, width }, index) =>
-      pad({ text: cells[number]!, tone: column.tone?.(row) }, column, width, index),
+      pad({ text: cells[number]!, style: column.style?.(row) }, column, width, index),
     ),
   );
   return { head, rows: lines };
@@ -68,14 +68,14 @@ function fit<Row>(all: Track<Row>[], width: number): Track<Row>[] {
 const totalOf = <Row>(tracks: readonly Track<Row>[]): number =>
   tracks.reduce((sum, { width }) => sum + width, GAP * (tracks.length - 1));
 
-function pad<Row>({ text, tone }: Span, { right }: GridColumn<Row>, width: number, index: number): Span {
+function pad<Row>({ text, style }: Segment, { right }: GridColumn<Row>, width: number, index: number): Segment {
   const short = cut(text, width);
   const padded = right ? padStart(short, width) : padEnd(short, width);
-  return { text: index === 0 ? padded : ' '.repeat(GAP) + padded, tone };
+  return { text: index === 0 ? padded : ' '.repeat(GAP) + padded, style };
 }
 
 /** Two cells before a row: whether it is selected, and marked. */
-export function rowLine(spans: readonly Span[], selected: boolean, marked: boolean): Line {
+export function rowLine(segments: readonly Segment[], selected: boolean, marked: boolean): Line {
   const gutter = `${selected ? '>' : ' '}${marked ? '*' : ' '}`;
-  return { spans: [{ text: gutter, tone: marked ? 'warning' : undefined }, ...spans], inverted: selected };
+  return { segments: [{ text: gutter, style: marked ? 'warning' : undefined }, ...segments], inverted: selected };
 }

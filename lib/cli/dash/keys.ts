@@ -1,7 +1,7 @@
 import { act } from './action-keys.js';
 import { type Model, type Prompt, viewOf } from './model.js';
 import { applyFilter, back, move, open, type Move } from './navigation.js';
-import { say, type Step } from './step.js';
+import { withStatus, type Transition } from './transition.js';
 
 /** What keys move by. A screenful is told apart, as it depends on the screen. */
 const MOVES: Readonly<Record<string, Move>> = {
@@ -40,7 +40,7 @@ export const HELP: readonly (readonly [keys: string, meaning: string])[] = [
 ];
 
 /** @param key a character as it is, or a name: `up`, `enter`, `ctrl-c` … */
-export function pressKey(model: Model, key: string): Step {
+export function pressKey(model: Model, key: string): Transition {
   if (key === 'ctrl-c') return { model, end: 'interrupt' };
   if (model.help) return { model: { ...model, help: false } };
   if (model.prompt?.kind === 'confirm') return answer(model, model.prompt, key);
@@ -50,14 +50,14 @@ export function pressKey(model: Model, key: string): Step {
   return pressOther(model, key);
 }
 
-function pressOther(model: Model, key: string): Step {
+function pressOther(model: Model, key: string): Transition {
   switch (key) {
     case 'q':
       return { model, end: 'quit' };
     case '?':
       return { model: { ...model, help: true } };
     case 'r':
-      return { model, again: true };
+      return { model, reload: true };
     case 'enter':
     case 'right':
     case 'l':
@@ -74,21 +74,21 @@ function pressOther(model: Model, key: string): Step {
   }
 }
 
-function answer(model: Model, { deed }: Extract<Prompt, { kind: 'confirm' }>, key: string): Step {
+function answer(model: Model, { request }: Extract<Prompt, { kind: 'confirm' }>, key: string): Transition {
   const asked = { ...model, prompt: undefined };
-  if (key === 'y' || key === 'Y') return { model: { ...asked, busy: true }, deed };
-  if (['n', 'N', 'q', 'escape'].includes(key)) return { model: say(asked, 'Nothing was done.', true) };
+  if (key === 'y' || key === 'Y') return { model: { ...asked, busy: true }, request };
+  if (['n', 'N', 'q', 'escape'].includes(key)) return { model: withStatus(asked, 'Nothing was done.', true) };
   return { model };
 }
 
 function startFilter(model: Model): Model {
   const view = viewOf(model);
   if ('filter' in view) return { ...model, prompt: { kind: 'filter', text: view.filter } };
-  return say(model, 'There is nothing to filter here.');
+  return withStatus(model, 'There is nothing to filter here.');
 }
 
-function typeFilter(model: Model, text: string, key: string): Step {
-  const typed = (more: string): Step => ({ model: { ...model, prompt: { kind: 'filter', text: more } } });
+function typeFilter(model: Model, text: string, key: string): Transition {
+  const typed = (more: string): Transition => ({ model: { ...model, prompt: { kind: 'filter', text: more } } });
   const closed = { ...model, prompt: undefined };
   if (key === 'escape') return { model: closed };
   if (key === 'enter') return { model: applyFilter(closed, text.trim()) };

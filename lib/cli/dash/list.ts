@@ -21,14 +21,14 @@ export const selectedOf = (list: List): string | undefined => (list.lost ? undef
  * The list with the rows as they are now: the selection stays with its row.
  *
  * @param height rows on the screen
- * @param settled rows that have gone because of what somebody did here: the next one is selected
+ * @param actedOn rows that have gone because of what somebody did here: the next one is selected
  */
-export function follow(list: List, ids: readonly string[], height: number, settled: ReadonlySet<string>): List {
+export function follow(list: List, ids: readonly string[], height: number, actedOn: ReadonlySet<string>): List {
   if (ids.length === 0) return { ...AT_START, id: list.id, lost: list.id !== undefined };
   const found = list.id === undefined ? -1 : ids.indexOf(list.id);
   if (found >= 0) return scroll({ ...list, index: found, lost: false }, ids.length, height);
   const index = clamp(list.index, ids.length);
-  const lost = list.id !== undefined && !settled.has(list.id);
+  const lost = list.id !== undefined && !actedOn.has(list.id);
   return scroll({ ...list, index, lost, id: lost ? list.id : ids[index] }, ids.length, height);
 }
 

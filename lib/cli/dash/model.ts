@@ -2,7 +2,7 @@ import type { GroupSize, Place } from '../../broker/inspection.js';
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
 import type { TaskFacts } from '../../task/info.js';
 import { TASK_STATES, type TaskState } from '../../wire/states.js';
-import type { Deed } from './actions.js';
+import type { ActionRequest } from './actions.js';
 import { AT_START, type List } from './list.js';
 
 /*
@@ -10,19 +10,19 @@ import { AT_START, type List } from './list.js';
  * task. `update.ts` says what follows what, `render.ts` what it looks like; neither does anything else.
  */
 
-interface Looking {
+interface LoadedView {
   /** When its data was read; `undefined` as long as there is none. */
   readonly readAt: number | undefined;
 }
 
 /** Views of something in a queue. */
-interface InQueue extends Looking {
+interface InQueue extends LoadedView {
   readonly queue: string;
   /** How the queue stands. */
   readonly info: QueueInfo | undefined;
 }
 
-export interface QueuesView extends Looking {
+export interface QueuesView extends LoadedView {
   readonly kind: 'queues';
   readonly list: List;
   /** Text in the names. */
@@ -91,7 +91,7 @@ export interface TaskView extends InQueue {
 export type View = QueuesView | QueueView | GroupsView | TasksView | TaskView;
 
 export type Prompt =
-  | { readonly kind: 'confirm'; readonly question: string; readonly deed: Deed }
+  | { readonly kind: 'confirm'; readonly question: string; readonly request: ActionRequest }
   | { readonly kind: 'filter'; readonly text: string };
 
 export interface Status {
@@ -119,7 +119,7 @@ export interface Model {
   /** Something is being done. */
   readonly busy: boolean;
   /** Ids of the tasks it was done to. */
-  readonly settled: ReadonlySet<string>;
+  readonly actedOn: ReadonlySet<string>;
 }
 
 export function createModel(start: Pick<Model, 'now' | 'columns' | 'rows' | 'where'>): Model {
@@ -129,7 +129,7 @@ export function createModel(start: Pick<Model, 'now' | 'columns' | 'rows' | 'whe
   return {
     ...start,
     ...{ views: [queues], help: false, prompt: undefined, status: undefined, failure: undefined, busy: false },
-    settled: new Set(),
+    actedOn: new Set(),
   };
 }
 
@@ -173,10 +173,10 @@ export function idsOf(view: Exclude<View, TaskView>): readonly string[] {
 }
 
 /** Header, status and keys; the line of a failure; the heads of columns. */
-const AROUND = 3;
+const FIXED_LINES = 3;
 
 /** Lines between what is above and below. */
-export const bodyHeight = ({ rows, failure }: Model): number => Math.max(1, rows - AROUND - (failure ? 1 : 0));
+export const bodyHeight = ({ rows, failure }: Model): number => Math.max(1, rows - FIXED_LINES - (failure ? 1 : 0));
 
 /** Rows of a list that are on the screen. */
 export const listHeight = (model: Model): number => Math.max(1, bodyHeight(model) - 1);

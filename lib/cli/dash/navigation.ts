@@ -16,7 +16,7 @@ import {
   viewOf,
   withView,
 } from './model.js';
-import { say } from './step.js';
+import { withStatus } from './transition.js';
 import { clampScroll } from './task-text.js';
 
 export type Move = 'up' | 'down' | 'screenUp' | 'screenDown' | 'first' | 'last';
@@ -93,13 +93,13 @@ export function open(model: Model): Model {
   const view = viewOf(model);
   if (view.kind === 'task') return model;
   const id = selectedOf(view.list);
-  if (id === undefined) return say(model, view.list.lost ? LOST : 'There is nothing to open.');
+  if (id === undefined) return withStatus(model, view.list.lost ? SELECTION_LOST : 'There is nothing to open.');
   const next = viewFrom(view, id);
-  if (typeof next === 'string') return say(model, next);
+  if (typeof next === 'string') return withStatus(model, next);
   return next ? { ...model, views: [...model.views, next] } : model;
 }
 
-export const LOST = 'What was selected has gone; select something first.';
+export const SELECTION_LOST = 'What was selected has gone; select something first.';
 
 function viewFrom(view: Exclude<View, TaskView>, id: string): View | string | undefined {
   switch (view.kind) {

@@ -1,5 +1,5 @@
 /** Levels that are indented: deeper ones would be spaces and little else. */
-const DEEPEST = 30;
+const MAX_INDENTED_LEVELS = 30;
 
 /**
  * JSON with a line for every value, or `undefined` when it is no object and no array. Only white space changes: numbers beyond
@@ -22,7 +22,7 @@ export function prettyJson(text: string): string | undefined {
   return pretty;
 }
 
-const lineBreak = (depth: number): string => `\n${'  '.repeat(Math.min(depth, DEEPEST))}`;
+const lineBreak = (depth: number): string => `\n${'  '.repeat(Math.min(depth, MAX_INDENTED_LEVELS))}`;
 
 function isStructure(text: string): boolean {
   try {

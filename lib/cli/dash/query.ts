@@ -5,7 +5,7 @@ import { type Criteria, parseFilter } from './filter.js';
 import { listHeight, type Model, type Page, type Row, viewOf } from './model.js';
 
 /** What a view looks at. */
-export type Aim =
+export type QueryTarget =
   | { readonly kind: 'queues'; readonly filter: string }
   | { readonly kind: 'queue'; readonly queue: string }
   | { readonly kind: 'groups'; readonly queue: string }
@@ -20,13 +20,13 @@ export type Aim =
 
 /** What has to be read for the screen, and no more. */
 export interface Query {
-  readonly aim: Aim;
+  readonly target: QueryTarget;
   /** Rows on the screen, where they are read one by one. */
   readonly top: number;
   readonly height: number;
 }
 
-export interface Answers {
+export interface Replies {
   readonly queues: { readonly names: readonly string[]; readonly infos: readonly QueueInfo[] };
   readonly queue: InQueue & { readonly days: readonly DailyStats[] };
   readonly groups: InQueue & { readonly groups: readonly GroupSize[] };
@@ -44,7 +44,7 @@ interface InQueue {
   readonly info: QueueInfo;
 }
 
-export type Answer = { [Kind in keyof Answers]: { readonly kind: Kind } & Answers[Kind] }[keyof Answers];
+export type Reply = { [Kind in keyof Replies]: { readonly kind: Kind } & Replies[Kind] }[keyof Replies];
 
 export function queryOf(model: Model): Query {
   const view = viewOf(model);
@@ -52,17 +52,17 @@ export function queryOf(model: Model): Query {
   const height = listHeight({ ...model, failure: undefined });
   switch (view.kind) {
     case 'queues':
-      return { aim: { kind: 'queues', filter: view.filter }, top: view.list.top, height };
+      return { target: { kind: 'queues', filter: view.filter }, top: view.list.top, height };
     case 'tasks': {
       const { kind, queue, place } = view;
-      const aim = { kind, queue, place, page: view.trail.at(-1)!, criteria: parseFilter(view.filter) };
+      const target = { kind, queue, place, page: view.trail.at(-1)!, criteria: parseFilter(view.filter) };
       // On a screen that has become smaller the page stays what it was: the selected row is on it.
-      return { aim, top: 0, height: aim.criteria ? 0 : Math.max(height, view.rows.length) };
+      return { target, top: 0, height: target.criteria ? 0 : Math.max(height, view.rows.length) };
     }
     case 'task':
-      return { aim: { kind: 'task', queue: view.queue, id: view.id }, top: 0, height: 0 };
+      return { target: { kind: 'task', queue: view.queue, id: view.id }, top: 0, height: 0 };
     default:
-      return { aim: { kind: view.kind, queue: view.queue }, top: 0, height: 0 };
+      return { target: { kind: view.kind, queue: view.queue }, top: 0, height: 0 };
   }
 }
 
@@ -70,7 +70,7 @@ export function queryOf(model: Model): Query {
 export const keyOf = (query: Query): string => JSON.stringify(query);
 
 /** Whether an answer is for what is looked at now, though perhaps not for all that is on the screen. */
-export const hasSameAim = (a: Query, b: Query): boolean => JSON.stringify(a.aim) === JSON.stringify(b.aim);
+export const hasSameTarget = (a: Query, b: Query): boolean => JSON.stringify(a.target) === JSON.stringify(b.target);
 
 /** A search is repeated when somebody asks for it: it may look at a thousand tasks. */
-export const isRefreshed = ({ aim }: Query): boolean => aim.kind !== 'tasks' || aim.criteria === undefined;
+export const isRefreshed = ({ target }: Query): boolean => target.kind !== 'tasks' || target.criteria === undefined;

@@ -4,7 +4,7 @@ import { formatBytes } from '../../words/bytes.js';
 import type { StateRow } from './columns.js';
 import { formatCount, formatSpan } from './format.js';
 import { type QueueView, STATES } from './model.js';
-import { type Line, lineOf, type Span, type Tone } from './styled-line.js';
+import { type Line, lineOf, type Segment, type Style } from './styled-line.js';
 import { layOut, type GridColumn } from './grid.js';
 
 /** The rows of a queue's view. */
@@ -28,18 +28,18 @@ const DAY_COLUMNS: readonly GridColumn<DailyStats>[] = [
 /** The numbers of a queue that are no state's, and its last days. */
 export function aboutQueue(info: QueueInfo, days: readonly DailyStats[]): Line[] {
   const { head, rows } = layOut(DAY_COLUMNS, days, Infinity);
-  const about: Span[][] = [
+  const about: Segment[][] = [
     named('status', info.paused ? 'paused' : 'running', info.paused ? 'warning' : 'good'),
     named('size', formatCount(info.size)),
     named('latency', formatSpan(info.latency)),
     named('memory', `about ${formatBytes(info.memoryUsage)}`),
     named('all time', `${formatCount(info.processedTotal)} processed, ${formatCount(info.failedTotal)} failed`),
   ];
-  const indented = [head, ...rows].map((spans): Line => ({ spans: [{ text: '  ' }, ...spans] }));
-  return [lineOf(''), ...about.map((spans) => ({ spans })), lineOf(''), ...(days.length > 0 ? indented : [])];
+  const indented = [head, ...rows].map((segments): Line => ({ segments: [{ text: '  ' }, ...segments] }));
+  return [lineOf(''), ...about.map((segments) => ({ segments })), lineOf(''), ...(days.length > 0 ? indented : [])];
 }
 
-const named = (title: string, text: string, tone?: Tone): Span[] => [
-  { text: `  ${title.padEnd(12)}`, tone: 'dim' },
-  { text, tone },
+const named = (title: string, text: string, style?: Style): Segment[] => [
+  { text: `  ${title.padEnd(12)}`, style: 'dim' },
+  { text, style },
 ];

@@ -14,7 +14,7 @@ import {
   viewOf,
 } from './model.js';
 import { aboutQueue, statesOf } from './queue-text.js';
-import { type Line, lineOf, paint, type Span } from './styled-line.js';
+import { type Line, lineOf, paint, type Segment } from './styled-line.js';
 import { taskLines } from './task-text.js';
 
 /** The screen, line by line: as many as the terminal has, none wider than it is. Only the model counts. */
@@ -29,7 +29,7 @@ export function render(model: Model, colors: boolean): string[] {
 
 function helpLines(): Line[] {
   const lines = HELP.map(([keys, meaning]) => ({
-    spans: [{ text: `  ${keys.padEnd(20)}`, tone: 'key' as const }, { text: meaning }],
+    segments: [{ text: `  ${keys.padEnd(20)}`, style: 'key' as const }, { text: meaning }],
   }));
   return [lineOf('Keys', 'title'), ...lines];
 }
@@ -82,8 +82,10 @@ function listLines<Row>(
   const ids = idsOf(view).slice(top, top + listHeight(model));
   const { head, rows } = layOut(columns, all.slice(top, top + ids.length), model.columns - 2);
   const marked = view.kind === 'tasks' ? view.marked : undefined;
-  const lines = rows.map((spans, at) => rowLine(spans, !lost && top + at === index, marked?.has(ids[at]!) ?? false));
-  return [{ spans: [{ text: '  ' } satisfies Span, ...head] }, ...lines];
+  const lines = rows.map((segments, at) =>
+    rowLine(segments, !lost && top + at === index, marked?.has(ids[at]!) ?? false),
+  );
+  return [{ segments: [{ text: '  ' } satisfies Segment, ...head] }, ...lines];
 }
 
 function emptiness(view: ListView): string {

@@ -9,7 +9,7 @@ const ENTER = `${ESC}?1049h${ESC}?25l${ESC}?7l${ESC}?2004h${ESC}2J`;
 const LEAVE = `${ESC}?2004l${ESC}?7h${ESC}?25h${ESC}?1049l`;
 
 /** Milliseconds until an escape is the key, and not the beginning of another one's sequence. */
-const ESCAPE_WAITS = 50;
+const ESCAPE_TIMEOUT_MS = 50;
 
 /** @throws CommandLineError where there is no terminal */
 export function requireScreen(terminal: Terminal): void {
@@ -58,7 +58,7 @@ export class Screen {
     this.isOpen = true;
     stdin.setRawMode!(true);
     // All that is asked of an interface here is how long an escape waits.
-    emitKeypressEvents(stdin as NodeJS.ReadStream, { escapeCodeTimeout: ESCAPE_WAITS } as unknown as Interface);
+    emitKeypressEvents(stdin as NodeJS.ReadStream, { escapeCodeTimeout: ESCAPE_TIMEOUT_MS } as unknown as Interface);
     stdin.on('keypress', this.onKeypress).on('end', this.onEnd);
     stdout.on('resize', this.onResize);
     stdin.resume();

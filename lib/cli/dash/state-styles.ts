@@ -1,12 +1,12 @@
 import type { TaskState } from '../../wire/states.js';
-import type { Tone } from './styled-line.js';
+import type { Style } from './styled-line.js';
 
 /** States that want to be looked at stand out. */
-export const STATE_TONES: Readonly<Partial<Record<TaskState, Tone>>> = {
+export const STATE_STYLES: Readonly<Partial<Record<TaskState, Style>>> = {
   active: 'good',
   retry: 'warning',
   archived: 'bad',
 };
 
-/** The tone of a number, unless there is nothing to count. */
-export const toneOfCount = (count: number, tone?: Tone): Tone | undefined => (count === 0 ? 'dim' : tone);
+/** The style of a number, unless there is nothing to count. */
+export const styleOfCount = (count: number, style?: Style): Style | undefined => (count === 0 ? 'dim' : style);

@@ -1,23 +1,23 @@
 import { cut, padEnd, widthOf } from '../text.js';
 
 /** What a piece of text is, for those who can see it: each has its colour. */
-export type Tone = 'title' | 'head' | 'good' | 'bad' | 'warning' | 'dim' | 'key' | 'strong';
+export type Style = 'title' | 'head' | 'good' | 'bad' | 'warning' | 'dim' | 'key' | 'strong';
 
-export interface Span {
+export interface Segment {
   readonly text: string;
-  readonly tone?: Tone | undefined;
+  readonly style?: Style | undefined;
 }
 
 /** A line of the screen, in pieces that can be printed: escaped with `plain`. */
 export interface Line {
-  readonly spans: readonly Span[];
+  readonly segments: readonly Segment[];
   /** The row that is selected, or a bar: shown inverted over the whole width. */
   readonly inverted?: boolean;
 }
 
-export const lineOf = (text: string, tone?: Tone): Line => ({ spans: [{ text, tone }] });
+export const lineOf = (text: string, style?: Style): Line => ({ segments: [{ text, style }] });
 
-const CODES: Readonly<Record<Tone, string>> = {
+const CODES: Readonly<Record<Style, string>> = {
   title: '1;36',
   head: '1',
   good: '32',
@@ -29,18 +29,18 @@ const CODES: Readonly<Record<Tone, string>> = {
 };
 
 /** The line as a terminal takes it, no wider than `width`. */
-export function paint({ spans, inverted = false }: Line, width: number, colors: boolean): string {
+export function paint({ segments, inverted = false }: Line, width: number, colors: boolean): string {
   if (!colors || inverted) {
-    const text = cut(spans.map((span) => span.text).join(''), width);
+    const text = cut(segments.map((segment) => segment.text).join(''), width);
     return colors ? `\u001b[7m${padEnd(text, width)}\u001b[0m` : text.trimEnd();
   }
   let left = width;
   let painted = '';
-  for (const { text, tone } of spans) {
+  for (const { text, style } of segments) {
     if (left <= 0) break;
     const shown = cut(text, left);
     left -= widthOf(shown);
-    painted += tone ? `\u001b[${CODES[tone]}m${shown}\u001b[0m` : shown;
+    painted += style ? `\u001b[${CODES[style]}m${shown}\u001b[0m` : shown;
   }
   return painted;
 }

@@ -7,18 +7,18 @@ import { formatCount, formatDistance, formatSpan, textOf } from './format.js';
 import { bodyHeight, type Model, type TaskView } from './model.js';
 import { prettyJson } from './pretty-json.js';
 import { type Line, lineOf } from './styled-line.js';
-import { STATE_TONES } from './state-styles.js';
+import { STATE_STYLES } from './state-styles.js';
 
 /** Bytes of a payload or result that are shown as text, and as bytes. */
-const MOST_TEXT = 32_768;
-const MOST_BYTES = 2_048;
+const MAX_TEXT_BYTES = 32_768;
+const MAX_DUMP_BYTES = 2_048;
 
 const MARGIN = '  ';
 
 /** Everything about a task, as lines of the screen. */
 export function taskLines(task: TaskFacts, columns: number, now: number): Line[] {
   const lines = linesOf(task, columns - MARGIN.length, now);
-  return lines.map(({ spans }) => ({ spans: [{ text: MARGIN }, ...spans] }));
+  return lines.map(({ segments }) => ({ segments: [{ text: MARGIN }, ...segments] }));
 }
 
 function linesOf(task: TaskFacts, width: number, now: number): Line[] {
@@ -64,11 +64,11 @@ const moment = (time: Date | undefined, now: number): string =>
   time === undefined ? '' : `${formatTime(time)} (${formatDistance(time, now)})`;
 
 function field(title: string, value: string, task: TaskFacts | undefined, widest: number, width: number): Line[] {
-  const tone = task && STATE_TONES[task.state];
+  const style = task && STATE_STYLES[task.state];
   return wrap(value, Math.max(1, width - widest)).map((text, index) => ({
-    spans: [
-      { text: padEnd(index === 0 ? title : '', widest), tone: 'dim' },
-      { text, tone },
+    segments: [
+      { text: padEnd(index === 0 ? title : '', widest), style: 'dim' },
+      { text, style },
     ],
   }));
 }
@@ -78,9 +78,9 @@ function section(title: string, lines: readonly string[], width: number, isBad =
   if (lines.length === 0) return [];
   const rule = '─'.repeat(Math.max(0, Math.min(width - 1, 72) - widthOf(title) - 1));
   const head: Line = {
-    spans: [
-      { text: title, tone: 'strong' },
-      { text: ` ${rule}`, tone: 'dim' },
+    segments: [
+      { text: title, style: 'strong' },
+      { text: ` ${rule}`, style: 'dim' },
     ],
   };
   return [lineOf(''), head, ...lines.map((text) => lineOf(text, isBad ? 'bad' : undefined))];
@@ -97,9 +97,9 @@ function bytesLines(bytes: Buffer | undefined, width: number): string[] {
   if (bytes === undefined || bytes.length === 0) return [];
   const cached = known.get(bytes);
   if (cached?.width === width) return cached.lines;
-  const text = textOf(bytes, MOST_TEXT);
+  const text = textOf(bytes, MAX_TEXT_BYTES);
   const lines = text === undefined ? dump(bytes, width) : wrap(prettyJson(text) ?? text, width);
-  const left = bytes.length - (text === undefined ? MOST_BYTES : MOST_TEXT);
+  const left = bytes.length - (text === undefined ? MAX_DUMP_BYTES : MAX_TEXT_BYTES);
   if (left > 0) lines.push(`… and ${formatCount(left)} bytes more`);
   known.set(bytes, { width, lines });
   return lines;
@@ -109,7 +109,7 @@ function bytesLines(bytes: Buffer | undefined, width: number): string[] {
 function dump(bytes: Buffer, width: number): string[] {
   const perLine = width >= 77 ? 16 : width >= 45 ? 8 : 4;
   const lines: string[] = [];
-  for (let at = 0; at < Math.min(bytes.length, MOST_BYTES); at += perLine) {
+  for (let at = 0; at < Math.min(bytes.length, MAX_DUMP_BYTES); at += perLine) {
     const some = [...bytes.subarray(at, at + perLine)];
     const hex = some.map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
     const text = some.map((byte) => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '.')).join('');

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MAX_PAGE } from '../../../lib/broker/inspection.js';
-import { type Answer, queryOf } from '../../../lib/cli/dash/query.js';
+import { type Reply, queryOf } from '../../../lib/cli/dash/query.js';
 import { DashRig } from '../../support/dash.js';
 import { arrangeEveryState } from '../../support/every-state.js';
 import { request } from '../../support/messages.js';
@@ -233,28 +233,28 @@ describe('what the dashboard does', () => {
     await enqueue('a');
     await open('scheduled');
     const query = queryOf(dash.model);
-    const answer = (await dash.source.read(query)) as Extract<Answer, { kind: 'tasks' }>;
-    const rows = [...answer.rows, { id: 'ghost', task: undefined, damage: 'it has no message' }];
-    dash.take({ type: 'answer', query, answer: { ...answer, rows } });
+    const reply = (await dash.backend.read(query)) as Extract<Reply, { kind: 'tasks' }>;
+    const rows = [...reply.rows, { id: 'ghost', task: undefined, damage: 'it has no message' }];
+    dash.take({ type: 'reply', query, reply: { ...reply, rows } });
     dash.take({ type: 'key', key: 'G' });
     expect(dash.selected).toMatch(/^ghost +damaged: it has no message$/);
     for (const key of ['R', 'A', 'enter']) {
-      expect(dash.take({ type: 'key', key }).deed).toBeUndefined();
+      expect(dash.take({ type: 'key', key }).request).toBeUndefined();
       expect(dash.status).toMatch(/cannot be read.*: it has no message$/);
     }
     dash.take({ type: 'key', key: 'D' });
-    expect(dash.take({ type: 'key', key: 'y' }).deed).toMatchObject({ verb: 'delete', ids: ['ghost'] });
+    expect(dash.take({ type: 'key', key: 'y' }).request).toMatchObject({ action: 'delete', ids: ['ghost'] });
   });
 
   it('does one thing at a time', async () => {
     await enqueue('a', 'b');
     await open('scheduled');
-    expect(dash.take({ type: 'key', key: 'R' }).deed).toMatchObject({ verb: 'run', ids: ['a'] });
+    expect(dash.take({ type: 'key', key: 'R' }).request).toMatchObject({ action: 'run', ids: ['a'] });
     expect(dash.status).toMatch(/^working …/);
-    expect(dash.take({ type: 'key', key: 'A' }).deed).toBeUndefined();
-    expect(dash.take({ type: 'key', key: 'P' }).deed).toBeUndefined();
-    dash.take({ type: 'outcome', outcome: { text: 'Done.', good: true, settled: ['a'] } });
+    expect(dash.take({ type: 'key', key: 'A' }).request).toBeUndefined();
+    expect(dash.take({ type: 'key', key: 'P' }).request).toBeUndefined();
+    dash.take({ type: 'result', result: { text: 'Done.', good: true, actedOn: ['a'] } });
     expect(dash.status).toBe('Done.');
-    expect(dash.take({ type: 'key', key: 'A' }).deed).toMatchObject({ verb: 'archive' });
+    expect(dash.take({ type: 'key', key: 'A' }).request).toMatchObject({ action: 'archive' });
   });
 });

@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Dashboard } from '../../../lib/cli/dash/dashboard.js';
-import type { Deed, Outcome } from '../../../lib/cli/dash/actions.js';
-import type { Answer, Query } from '../../../lib/cli/dash/query.js';
+import type { ActionRequest, ActionResult } from '../../../lib/cli/dash/actions.js';
+import type { Reply, Query } from '../../../lib/cli/dash/query.js';
 import { ManualClock } from '../../../lib/clock.js';
 import { BrokerUnavailableError } from '../../../lib/errors.js';
 import type { QueueInfo } from '../../../lib/inspector/views.js';
@@ -14,20 +14,20 @@ const NUMBERS: QueueInfo = {
   ...{ memoryUsage: 0, timestamp: new Date(0) },
 };
 
-/** A source whose answers come when the test says so. */
-class SlowSource {
+/** A backend whose answers come when the test says so. */
+class SlowBackend {
   readonly queries: Query[] = [];
-  readonly deeds: Deed[] = [];
-  private readonly waiting: { resolve: (answer: Answer) => void; reject: (error: Error) => void }[] = [];
+  readonly requests: ActionRequest[] = [];
+  private readonly waiting: { resolve: (reply: Reply) => void; reject: (error: Error) => void }[] = [];
 
-  read(query: Query): Promise<Answer> {
+  read(query: Query): Promise<Reply> {
     this.queries.push(query);
     return new Promise((resolve, reject) => this.waiting.push({ resolve, reject }));
   }
 
-  act(deed: Deed): Promise<Outcome> {
-    this.deeds.push(deed);
-    return Promise.resolve({ text: 'It is done.', good: true, settled: [] });
+  act(request: ActionRequest): Promise<ActionResult> {
+    this.requests.push(request);
+    return Promise.resolve({ text: 'It is done.', good: true, actedOn: [] });
   }
 
   /** @param infos as much of them as counts */
@@ -45,14 +45,14 @@ class SlowSource {
 describe('the dashboard', () => {
   let clock: ManualClock;
   let terminal: FakeTerminal;
-  let source: SlowSource;
+  let backend: SlowBackend;
   let ended: Promise<unknown>;
 
   beforeEach(() => {
     clock = new ManualClock(1_700_000_000_000);
     terminal = new FakeTerminal(clock);
-    source = new SlowSource();
-    ended = new Dashboard({ terminal, source, refresh: 8_000, where: 'here' }).run().catch((error: unknown) => error);
+    backend = new SlowBackend();
+    ended = new Dashboard({ terminal, backend, refresh: 8_000, where: 'here' }).run().catch((error: unknown) => error);
   });
   afterEach(async () => {
     terminal.stdin.write('\u0003');
@@ -62,31 +62,31 @@ describe('the dashboard', () => {
   const written = (): string => stripVTControlCharacters(terminal.written.splice(0).join('\n'));
 
   it('reads at once, and again when the time has come since the answer', async () => {
-    expect(source.queries).toHaveLength(1);
-    await source.answer(['a']);
+    expect(backend.queries).toHaveLength(1);
+    await backend.answer(['a']);
     expect(written()).toMatch(/> a /);
     clock.advance(7_999);
-    expect(source.queries).toHaveLength(1);
+    expect(backend.queries).toHaveLength(1);
     clock.advance(1);
-    expect(source.queries).toHaveLength(2);
+    expect(backend.queries).toHaveLength(2);
   });
 
   it('never reads twice at a time, however long an answer takes and whatever is pressed', async () => {
     terminal.stdin.write('rrr');
     clock.advance(60_000);
-    expect(source.queries).toHaveLength(1);
-    await source.answer(['a', 'b']);
-    expect(source.queries).toHaveLength(2); // r
-    await source.answer(['a', 'b']);
-    expect(source.queries).toHaveLength(2);
+    expect(backend.queries).toHaveLength(1);
+    await backend.answer(['a', 'b']);
+    expect(backend.queries).toHaveLength(2); // r
+    await backend.answer(['a', 'b']);
+    expect(backend.queries).toHaveLength(2);
     terminal.stdin.write('\r');
-    expect(source.queries.at(-1)).toMatchObject({ aim: { kind: 'queue', queue: 'a' } });
+    expect(backend.queries.at(-1)).toMatchObject({ target: { kind: 'queue', queue: 'a' } });
     terminal.stdin.write('h');
-    expect(source.queries).toHaveLength(3);
-    await source.answer([]); // for a queue nobody looks at any more
-    expect(source.queries.slice(3)).toMatchObject([{ aim: { kind: 'queues' } }]);
-    await source.answer(['a', 'b']);
-    expect(source.queries).toHaveLength(4);
+    expect(backend.queries).toHaveLength(3);
+    await backend.answer([]); // for a queue nobody looks at any more
+    expect(backend.queries.slice(3)).toMatchObject([{ target: { kind: 'queues' } }]);
+    await backend.answer(['a', 'b']);
+    expect(backend.queries).toHaveLength(4);
   });
 
   it('shows nothing before there is something to show, or it takes its time', async () => {
@@ -98,7 +98,7 @@ describe('the dashboard', () => {
   });
 
   it('tells the age of what it shows every second, and writes nothing else', async () => {
-    await source.answer(['a']);
+    await backend.answer(['a']);
     written();
     clock.advance(1_000);
     const [first, ...others] = written().split('\n');
@@ -107,36 +107,36 @@ describe('the dashboard', () => {
   });
 
   it('says what is wrong, shows what it knows, and tries again when the time has come', async () => {
-    await source.answer(['a']);
+    await backend.answer(['a']);
     clock.advance(8_000);
-    await source.fail(new BrokerUnavailableError('Redis is unavailable'));
+    await backend.fail(new BrokerUnavailableError('Redis is unavailable'));
     expect(written()).toContain('! Redis is unavailable');
     clock.advance(7_000);
-    expect(source.queries).toHaveLength(2);
+    expect(backend.queries).toHaveLength(2);
     expect(written()).toMatch(/as of 15s ago/);
     clock.advance(1_000);
-    expect(source.queries).toHaveLength(3);
-    await source.answer(['a', 'b']);
+    expect(backend.queries).toHaveLength(3);
+    await backend.answer(['a', 'b']);
     expect(written()).toMatch(/now[^]* {2}b /);
   });
 
   it('reads again once something was done', async () => {
-    await source.answer(['a'], [{ queue: 'a', paused: false }]);
+    await backend.answer(['a'], [{ queue: 'a', paused: false }]);
     written();
     terminal.stdin.write('P');
-    expect(source.deeds).toEqual([{ verb: 'pause', queue: 'a' }]);
+    expect(backend.requests).toEqual([{ action: 'pause', queue: 'a' }]);
     expect(written()).toContain('working …');
     await new Promise(setImmediate);
     expect(written()).toContain('It is done.');
-    expect(source.queries).toHaveLength(2);
+    expect(backend.queries).toHaveLength(2);
   });
 
   it('fits a screen whose size changes', async () => {
-    await source.answer(['a']);
+    await backend.answer(['a']);
     written();
     terminal.resize(40, 10);
     expect(written()).toContain('> a ');
-    expect(source.queries.at(-1)).toMatchObject({ height: 6 });
+    expect(backend.queries.at(-1)).toMatchObject({ height: 6 });
   });
 
   it.each([
@@ -147,14 +147,14 @@ describe('the dashboard', () => {
     expect(await ended).toBe(how);
     expect(terminal.rawModes).toEqual([true, false]);
     expect(clock.nextDue()).toBeUndefined();
-    await source.answer(['a']);
+    await backend.answer(['a']);
     expect(clock.nextDue()).toBeUndefined();
   });
 
   it('ends, and leaves the terminal as it was, when something is wrong with itself', async () => {
     const broken = { kind: 'queues', names: undefined, infos: [] } as never;
-    vi.spyOn(source, 'read').mockResolvedValue(broken);
-    await source.answer(undefined as never);
+    vi.spyOn(backend, 'read').mockResolvedValue(broken);
+    await backend.answer(undefined as never);
     expect(await ended).toBeInstanceOf(TypeError);
     expect(terminal.rawModes).toEqual([true, false]);
   });

@@ -198,10 +198,10 @@ describe('moving about in the dashboard', () => {
   it('takes no answer for another question', async () => {
     await arrange(3);
     const query = queryOf(dash.model);
-    const answer = await dash.source.read(query);
+    const reply = await dash.backend.read(query);
     await dash.press('escape');
     const before = dash.text;
-    dash.take({ type: 'answer', query, answer });
+    dash.take({ type: 'reply', query, reply });
     expect(dash.text).toBe(before);
   });
 

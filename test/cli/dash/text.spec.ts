@@ -63,7 +63,7 @@ describe('layOut', () => {
   ];
   const show = (width: number): string[] => {
     const { head, rows: lines } = layOut(columns, rows, width);
-    return [head, ...lines].map((spans) => spans.map(({ text }) => text).join(''));
+    return [head, ...lines].map((segments) => segments.map(({ text }) => text).join(''));
   };
 
   it('aligns columns, and takes from the least important where there is no room', () => {
@@ -80,7 +80,7 @@ describe('layOut', () => {
 });
 
 describe('paint', () => {
-  const line = { spans: [{ text: 'one ', tone: 'bad' as const }, { text: '日本' }] };
+  const line = { segments: [{ text: 'one ', style: 'bad' as const }, { text: '日本' }] };
 
   it('cuts to the width, with colours or without', () => {
     expect(paint(line, 20, false)).toBe('one 日本');

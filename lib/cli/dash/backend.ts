@@ -4,50 +4,59 @@ import type { QueueInfo } from '../../inspector/views.js';
 import type { TaskFacts } from '../../task/info.js';
 import { explain, isAboutOne } from '../failures.js';
 import { directionOf } from '../order.js';
-import { type Deed, type Outcome, outcomeOf, type QueueDeed, type TaskDeed } from './actions.js';
+import {
+  type ActionRequest,
+  type ActionResult,
+  resultOf,
+  type QueueActionRequest,
+  type TaskActionRequest,
+} from './actions.js';
 import { queuesOf, type Row } from './model.js';
-import type { Aim, Answer, Answers, Query } from './query.js';
+import type { QueryTarget, Reply, Replies, Query } from './query.js';
 
 /** Days shown of a queue. */
-const DAYS = 7;
+const HISTORY_DAYS = 7;
 
 /** What the dashboard reads and does, by the inspector and by nothing else. */
-export class Source {
+export class Backend {
   constructor(private readonly inspector: AsynqInspector) {}
 
   /** @throws BrokerUnavailableError; QueueNotFoundError */
-  async read(query: Query): Promise<Answer> {
-    const { aim } = query;
-    if (aim.kind === 'queues') return { kind: 'queues', ...(await this.readQueues(aim.filter, query)) };
-    const [info, answer] = await Promise.all([this.inspector.getQueueInfo(aim.queue), this.readInQueue(aim, query)]);
-    return { ...answer, info } as Answer;
+  async read(query: Query): Promise<Reply> {
+    const { target } = query;
+    if (target.kind === 'queues') return { kind: 'queues', ...(await this.readQueues(target.filter, query)) };
+    const [info, reply] = await Promise.all([
+      this.inspector.getQueueInfo(target.queue),
+      this.readInQueue(target, query),
+    ]);
+    return { ...reply, info } as Reply;
   }
 
   /** Carries it out, as far as it can be, and says what has come of it; never rejects. */
-  async act(deed: Deed): Promise<Outcome> {
+  async act(request: ActionRequest): Promise<ActionResult> {
     try {
-      return await ('ids' in deed ? this.actOnTasks(deed) : this.steer(deed));
+      return await ('ids' in request ? this.actOnTasks(request) : this.togglePause(request));
     } catch (error) {
-      return { text: explain(error), good: false, settled: [] };
+      return { text: explain(error), good: false, actedOn: [] };
     }
   }
 
-  private async readInQueue(aim: Exclude<Aim, { kind: 'queues' }>, query: Query): Promise<object> {
-    const { kind, queue } = aim;
+  private async readInQueue(target: Exclude<QueryTarget, { kind: 'queues' }>, query: Query): Promise<object> {
+    const { kind, queue } = target;
     switch (kind) {
       case 'queue':
-        return { kind, days: await this.inspector.history(queue, DAYS) };
+        return { kind, days: await this.inspector.history(queue, HISTORY_DAYS) };
       case 'groups':
         return { kind, groups: await this.inspector.groups(queue) };
       case 'task':
-        return { kind, task: await this.inspector.getTaskInfo(queue, aim.id) };
+        return { kind, task: await this.inspector.getTaskInfo(queue, target.id) };
       case 'tasks':
-        return { kind, ...(await this.readTasks(aim, query)) };
+        return { kind, ...(await this.readTasks(target, query)) };
     }
   }
 
   /** All names, but the numbers of those queues only that are on the screen. */
-  private async readQueues(filter: string, { top, height }: Query): Promise<Answers['queues']> {
+  private async readQueues(filter: string, { top, height }: Query): Promise<Replies['queues']> {
     const names = (await this.inspector.queues()).sort();
     const shown = queuesOf({ names, filter }).slice(top, top + height);
     const infos = await Promise.all(shown.map((queue) => this.infoOf(queue)));
@@ -65,9 +74,9 @@ export class Source {
   }
 
   private async readTasks(
-    { queue, place, page, criteria }: Extract<Aim, { kind: 'tasks' }>,
+    { queue, place, page, criteria }: Extract<QueryTarget, { kind: 'tasks' }>,
     { height }: Query,
-  ): Promise<Omit<Answers['tasks'], 'info'>> {
+  ): Promise<Omit<Replies['tasks'], 'info'>> {
     const { cursor, jump } = page;
     const { state, group } = place;
     if (criteria) {
@@ -84,37 +93,37 @@ export class Source {
     return { rows: toRows(list), cursor: list.cursor, scanned: 0 };
   }
 
-  private async steer({ verb, queue }: QueueDeed): Promise<Outcome> {
+  private async togglePause({ action, queue }: QueueActionRequest): Promise<ActionResult> {
     await this.inspector.getQueueInfo(queue); // a queue that has gone must not come back as a pause
-    const isPause = verb === 'pause';
+    const isPause = action === 'pause';
     const changed = await (isPause ? this.inspector.pauseQueue(queue) : this.inspector.unpauseQueue(queue));
     if (!changed)
-      return { text: `Queue "${queue}" was ${isPause ? 'paused' : 'resumed'} already.`, good: true, settled: [] };
-    return { text: `Queue "${queue}" is ${isPause ? 'paused' : 'resumed'}.`, good: true, settled: [] };
+      return { text: `Queue "${queue}" was ${isPause ? 'paused' : 'resumed'} already.`, good: true, actedOn: [] };
+    return { text: `Queue "${queue}" is ${isPause ? 'paused' : 'resumed'}.`, good: true, actedOn: [] };
   }
 
   /** One by one, each only where it was seen; when Redis is away the others are left alone. */
-  private async actOnTasks(deed: TaskDeed): Promise<Outcome> {
-    const settled: string[] = [];
+  private async actOnTasks(request: TaskActionRequest): Promise<ActionResult> {
+    const actedOn: string[] = [];
     let reason: string | undefined;
-    for (const id of deed.ids) {
+    for (const id of request.ids) {
       try {
-        await this.actOnTask(deed, id);
-        settled.push(id);
+        await this.actOnTask(request, id);
+        actedOn.push(id);
       } catch (error) {
         reason ??= explain(error);
         if (!isAboutOne(error)) break;
       }
     }
-    return outcomeOf(deed, settled, reason);
+    return resultOf(request, actedOn, reason);
   }
 
-  private async actOnTask({ verb, queue, place }: TaskDeed, id: string): Promise<void> {
+  private async actOnTask({ action, queue, place }: TaskActionRequest, id: string): Promise<void> {
     const { state, group } = place;
-    if (verb === 'cancel' || state === 'active') return this.cancel(queue, id);
+    if (action === 'cancel' || state === 'active') return this.cancel(queue, id);
     const from = { state, group };
-    if (verb === 'run') return this.inspector.runTask(queue, id, from);
-    if (verb === 'archive') return this.inspector.archiveTask(queue, id, from);
+    if (action === 'run') return this.inspector.runTask(queue, id, from);
+    if (action === 'archive') return this.inspector.archiveTask(queue, id, from);
     return this.inspector.deleteTask(queue, id, from);
   }
 
