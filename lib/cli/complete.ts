@@ -12,7 +12,7 @@ export type Names = (
 ) => Promise<readonly string[]>;
 
 /** Names are put on a command line: others than these would have to be quoted for every shell. */
-const UNQUOTED = /^[\p{L}\p{N}_.:@%+,/=-]+$/u;
+const NEEDS_NO_QUOTES = /^[\p{L}\p{N}_.:@%+,/=-]+$/u;
 
 /** Where a line stands: the command it has got to, the global flags on it, and the option whose value comes next. */
 interface Standing {
@@ -87,6 +87,6 @@ async function valuesOf(option: Option, { flags }: Standing, names: Names): Prom
 
 const asCandidates = (names: readonly string[], meaning: string): Candidate[] =>
   [...new Set(names)]
-    .filter((text) => UNQUOTED.test(text))
+    .filter((text) => NEEDS_NO_QUOTES.test(text))
     .sort()
     .map((text) => ({ text, meaning }));

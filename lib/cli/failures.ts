@@ -2,9 +2,10 @@ import { AsynqError } from '../errors.js';
 import { printable, printableStack } from '../printable.js';
 
 /** What is wrong with the line or a setting, before anything was done. */
-const WRONG_USE = ['ASYNQ_COMMAND_LINE', 'ASYNQ_INVALID_OPTION', 'ASYNQ_INVALID_TASK'];
+const USAGE_ERROR_CODES = ['ASYNQ_COMMAND_LINE', 'ASYNQ_INVALID_OPTION', 'ASYNQ_INVALID_TASK'];
 
-export const isWrongUse = (error: unknown): boolean => error instanceof AsynqError && WRONG_USE.includes(error.code);
+export const isWrongUse = (error: unknown): boolean =>
+  error instanceof AsynqError && USAGE_ERROR_CODES.includes(error.code);
 
 export const isInterruption = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
 

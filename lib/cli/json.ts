@@ -2,11 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import type { TaskInfo } from '../task/info.js';
 
 /** What a terminal might act upon and JSON leaves as it is: DEL, C1 controls, bidirectional and invisible formats. */
-const RISKY = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const UNSAFE_CHARACTERS = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
 /** JSON for programs that is also safe to look at. */
 export const toJson = (value: unknown): string =>
-  JSON.stringify(value, null, 2).replace(RISKY, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  JSON.stringify(value, null, 2).replace(
+    UNSAFE_CHARACTERS,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 
 /** Text as it is, other bytes in base64; `null` when there are none. */
 export function bytesAsJson(bytes: Buffer | undefined): { text: string | null; encoding: 'utf8' | 'base64' } {

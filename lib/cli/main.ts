@@ -2,7 +2,7 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SystemClock } from '../clock.js';
-import { runCommandLine, STATUS } from './run.js';
+import { runCommandLine, EXIT_STATUS } from './run.js';
 import type { Terminal } from './terminal.js';
 
 /* The command `nestjs-asynq`: this process as the terminal of one run. */
@@ -18,21 +18,21 @@ let stopsByItself = false;
 process.on('SIGINT', () => {
   if (interruption.signal.aborted || !stopsByItself) {
     if (process.stderr.isTTY) process.stderr.write('\n'); // after the ^C
-    process.exit(STATUS.interrupted);
+    process.exit(EXIT_STATUS.interrupted);
   }
   interruption.abort();
 });
 
 /** Signals that end a process without telling it; their numbers, as shells add them to 128. */
-const FATAL = { SIGHUP: 1, SIGTERM: 15 } as const;
+const FATAL_SIGNALS = { SIGHUP: 1, SIGTERM: 15 } as const;
 
 function onEnd(undo: () => void): () => void {
-  const stop = (signal: keyof typeof FATAL): void => process.exit(128 + FATAL[signal]);
+  const stop = (signal: keyof typeof FATAL_SIGNALS): void => process.exit(128 + FATAL_SIGNALS[signal]);
   process.on('exit', undo);
-  for (const signal of Object.keys(FATAL)) process.on(signal, stop);
+  for (const signal of Object.keys(FATAL_SIGNALS)) process.on(signal, stop);
   return () => {
     process.off('exit', undo);
-    for (const signal of Object.keys(FATAL)) process.off(signal, stop);
+    for (const signal of Object.keys(FATAL_SIGNALS)) process.off(signal, stop);
   };
 }
 

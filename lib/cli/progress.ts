@@ -6,8 +6,8 @@ import { cut, plain } from './text.js';
 type Report = NonNullable<BulkOptions['onProgress']>;
 
 /** What stands beside bar and label: ` [`, `] 100% `, and a column that stays empty. */
-const BESIDE = 11;
-const LONGEST_BAR = 40;
+const COLUMNS_BESIDE_BAR = 11;
+const MAX_BAR_COLUMNS = 40;
 
 /** Shows a bar on standard error while the work reports progress; nothing where that is no terminal. */
 export async function withProgress<T>(
@@ -20,8 +20,8 @@ export async function withProgress<T>(
   const { SingleBar } = await import('cli-progress');
   let bar: SingleBarType | undefined;
   const begin = (total: number): SingleBarType => {
-    const room = columnsOf(stderr, 80) - BESIDE - 2 * String(total).length;
-    const barsize = Math.max(1, Math.min(LONGEST_BAR, Math.floor(room / 2)));
+    const room = columnsOf(stderr, 80) - COLUMNS_BESIDE_BAR - 2 * String(total).length;
+    const barsize = Math.max(1, Math.min(MAX_BAR_COLUMNS, Math.floor(room / 2)));
     const format = '{label} [{bar}] {percentage}% {value}/{total}';
     const made = new SingleBar({ stream: stderr, barsize, format, hideCursor: true, emptyOnZero: true });
     made.start(total, 0, { label: cut(plain(label), Math.max(1, room - barsize)) });

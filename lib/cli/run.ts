@@ -5,7 +5,7 @@ import { SETTINGS } from './settings.js';
 import type { Terminal } from './terminal.js';
 
 /** What a run ends with. */
-export const STATUS = {
+export const EXIT_STATUS = {
   ok: 0,
   /** Something was not done. */
   failed: 1,
@@ -26,7 +26,7 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   try {
     const root = buildProgram(invocation);
     await root.parseAsync(expandSwitches(args, root), { from: 'user' });
-    return invocation.failed ? STATUS.failed : STATUS.ok;
+    return invocation.failed ? EXIT_STATUS.failed : EXIT_STATUS.ok;
   } catch (error) {
     return report(error, terminal);
   }
@@ -48,8 +48,8 @@ function expandSwitch(arg: string): string[] {
 }
 
 function report(error: unknown, terminal: Terminal): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? STATUS.ok : STATUS.usage; // it has told already
-  if (isInterruption(error)) return STATUS.interrupted;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_STATUS.ok : EXIT_STATUS.usage; // it has told already
+  if (isInterruption(error)) return EXIT_STATUS.interrupted;
   terminal.stderr.write(`error: ${explain(error)}\n`);
-  return isWrongUse(error) ? STATUS.usage : STATUS.failed;
+  return isWrongUse(error) ? EXIT_STATUS.usage : EXIT_STATUS.failed;
 }

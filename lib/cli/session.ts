@@ -79,7 +79,7 @@ export class Session {
   }
 }
 
-const ELSEWHERE = 'see that it runs there, or say where it is with --uri, ASYNQ_URI or a config file';
+const CONNECTION_REMEDY = 'see that it runs there, or say where it is with --uri, ASYNQ_URI or a config file';
 const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [
     /^(NOAUTH|WRONGPASS) /,
@@ -90,6 +90,6 @@ const REMEDIES: readonly (readonly [RegExp, string])[] = [
 
 function unreachable(target: string, cause: Error | undefined): BrokerUnavailableError {
   const reason = cause ? `: ${cause.message.replace(/\.$/, '')}` : '';
-  const remedy = REMEDIES.find(([about]) => about.test(cause?.message ?? ''))?.[1] ?? ELSEWHERE;
+  const remedy = REMEDIES.find(([about]) => about.test(cause?.message ?? ''))?.[1] ?? CONNECTION_REMEDY;
   return new BrokerUnavailableError(`no connection to Redis at ${target}${reason}; ${remedy}`, { cause });
 }

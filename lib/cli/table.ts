@@ -13,9 +13,9 @@ export interface Screen {
   readonly bold: (text: string) => string;
 }
 
-const GAP = '  ';
+const COLUMN_GAP = '  ';
 /** What a column keeps when it is cut. */
-const NARROWEST = 12;
+const MIN_COLUMN_WIDTH = 12;
 
 interface Layout {
   readonly title: string;
@@ -48,12 +48,12 @@ function layOut<Row>({ title, cell, shrinks = false }: Column<Row>, rows: readon
 
 /** Takes from the widest columns that may shrink until the line fits; `false` when that is not enough. */
 function fit(layouts: readonly Layout[], width: number): boolean {
-  const gaps = GAP.length * (layouts.length - 1);
+  const gaps = COLUMN_GAP.length * (layouts.length - 1);
   const shrinking = layouts.filter(({ shrinks }) => shrinks);
-  for (const layout of shrinking) layout.width = Math.min(layout.width, Math.max(width, NARROWEST));
+  for (const layout of shrinking) layout.width = Math.min(layout.width, Math.max(width, MIN_COLUMN_WIDTH));
   for (let excess = layouts.reduce((sum, layout) => sum + layout.width, gaps) - width; excess > 0; excess--) {
     const widest = shrinking.reduce<Layout | undefined>((a, b) => (a && a.width >= b.width ? a : b), undefined);
-    if (!widest || widest.width <= NARROWEST) return false;
+    if (!widest || widest.width <= MIN_COLUMN_WIDTH) return false;
     widest.width--;
   }
   return true;
@@ -64,7 +64,7 @@ function line(layouts: readonly Layout[], textOf: (layout: Layout) => string): s
     const text = cut(textOf(layout), layout.width);
     return layout.right ? padStart(text, layout.width) : padEnd(text, layout.width);
   });
-  return cells.join(GAP).trimEnd();
+  return cells.join(COLUMN_GAP).trimEnd();
 }
 
 function renderBlocks(layouts: readonly Layout[], count: number, screen: Screen): string[] {

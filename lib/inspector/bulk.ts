@@ -40,7 +40,7 @@ interface Bulk extends Omit<BulkArchiveOptions, 'group'> {
 }
 
 /** Tasks moved in one step: a script of two or three milliseconds. */
-const STEP = 200;
+const BATCH_SIZE = 200;
 
 function toBulk(action: MoveAction, state: MovableState, options: BulkArchiveOptions): Bulk {
   requireObject(options, `the options of ${action}AllTasks`, InvalidOptionError);
@@ -77,9 +77,9 @@ export async function moveAll(
   let moved = 0;
   let done = 0;
   for (const ids of pages) {
-    for (let first = 0; first < ids.length; first += STEP) {
+    for (let first = 0; first < ids.length; first += BATCH_SIZE) {
       signal?.throwIfAborted();
-      const statuses = await broker.moveTasks(queue, action, ids.slice(first, first + STEP), place, maxArchived);
+      const statuses = await broker.moveTasks(queue, action, ids.slice(first, first + BATCH_SIZE), place, maxArchived);
       moved += statuses.filter((status) => status === 'moved').length;
       done += statuses.length;
       if (statuses.includes('full')) throw new ArchiveFullError(queue, maxArchived ?? 0, moved);

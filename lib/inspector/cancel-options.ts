@@ -12,7 +12,7 @@ export interface CancelOptions {
   readonly outcome?: CancelOutcome;
 }
 
-const LONGEST_REASON = 1_000;
+const MAX_REASON_LENGTH = 1_000;
 
 /** @param now milliseconds since the epoch @throws InvalidOptionError */
 export function toCancellation(id: string, options: CancelOptions, now: number): Cancellation {
@@ -21,8 +21,8 @@ export function toCancellation(id: string, options: CancelOptions, now: number):
   rejectUnknownKeys(options, ['reason', 'outcome'], 'option of cancelProcessing', InvalidOptionError);
   const { reason, outcome = 'retry' } = options;
   if (reason !== undefined) requireNonBlank(reason, 'reason', InvalidOptionError);
-  if (reason !== undefined && reason.length > LONGEST_REASON) {
-    throw new InvalidOptionError(`reason has ${reason.length} characters; it may have ${LONGEST_REASON}`);
+  if (reason !== undefined && reason.length > MAX_REASON_LENGTH) {
+    throw new InvalidOptionError(`reason has ${reason.length} characters; it may have ${MAX_REASON_LENGTH}`);
   }
   if (!CANCEL_OUTCOMES.includes(outcome)) {
     const near = typeof outcome === 'string' ? nearest(outcome, CANCEL_OUTCOMES) : undefined;

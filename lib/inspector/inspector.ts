@@ -26,9 +26,9 @@ import {
   viewTask,
 } from './views.js';
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 /** Daily counters live 90 days, which can touch 91 dates. */
-const MOST_DAYS = 91;
+const MAX_HISTORY_DAYS = 91;
 
 /** One page of a list. */
 export interface TaskList {
@@ -80,10 +80,10 @@ export class AsynqInspector {
 
   /** What the queue did today and on the days before, newest first. @param days 1 to 91: what is older is not kept */
   async history(queue: string, days: number): Promise<DailyStats[]> {
-    requireInteger(days, 'days', InvalidOptionError, { least: 1, most: MOST_DAYS });
+    requireInteger(days, 'days', InvalidOptionError, { least: 1, most: MAX_HISTORY_DAYS });
     await requireQueue(this.broker, queue);
     const now = this.broker.clock.now();
-    const names = Array.from({ length: days }, (_, back) => utcDay(now - back * DAY));
+    const names = Array.from({ length: days }, (_, back) => utcDay(now - back * DAY_MS));
     return (await this.broker.countsOfDays(queue, names)).map((day) => viewDay(queue, day));
   }
 

@@ -28,13 +28,13 @@ export interface ListOptions {
   readonly newestFirst?: boolean;
 }
 
-const DEFAULT_SIZE = 30;
+const DEFAULT_PAGE_SIZE = 30;
 
 /** @throws InvalidOptionError */
 export function toListRequest(state: TaskState, options: ListOptions = {}): ListRequest {
   requireObject(options, 'the options of a list', InvalidOptionError);
   rejectUnknownKeys(options, ['size', 'cursor', 'page', 'group', 'newestFirst'], 'list option', InvalidOptionError);
-  const { size = DEFAULT_SIZE, cursor, page, group, newestFirst } = options;
+  const { size = DEFAULT_PAGE_SIZE, cursor, page, group, newestFirst } = options;
   requireInteger(size, 'size', InvalidOptionError, { least: 1, most: MAX_PAGE });
   const place = { ...toPlace(state, group), ...toDirection(state, newestFirst) };
   if (cursor !== undefined && page !== undefined) {
@@ -63,7 +63,7 @@ export type PageOptions = Pick<ListOptions, 'size' | 'page'>;
 export function toRange(options: PageOptions = {}): { offset: number; size: number } {
   requireObject(options, 'the options of a list', InvalidOptionError);
   rejectUnknownKeys(options, ['size', 'page'], 'list option', InvalidOptionError);
-  const { size = DEFAULT_SIZE, page = 1 } = options;
+  const { size = DEFAULT_PAGE_SIZE, page = 1 } = options;
   requireInteger(size, 'size', InvalidOptionError, { least: 1, most: MAX_PAGE });
   return { size, offset: size * (requirePositiveInteger(page, 'page', InvalidOptionError) - 1) };
 }

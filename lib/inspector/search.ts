@@ -39,16 +39,16 @@ export interface SearchResult {
 }
 
 const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
-const KNOWN = [...CRITERIA, 'where', 'group', 'scan', 'cursor', 'newestFirst'];
-const DEFAULT_SCAN = 1_000;
-const MOST_SCANNED = 10_000;
+const KNOWN_OPTIONS = [...CRITERIA, 'where', 'group', 'scan', 'cursor', 'newestFirst'];
+const DEFAULT_SCANNED_TASKS = 1_000;
+const MAX_SCANNED_TASKS = 10_000;
 /** Tasks read in one step: a script of two or three milliseconds. */
-const STEP = 500;
+const SCAN_BATCH_SIZE = 500;
 /**
  * Bytes of payloads and results after which a call ends: what it finds is held in memory. Counted of all that is looked at, as
  * otherwise the place where a search ends would tell what it found.
  */
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_BATCH_BYTES = 16 * 1024 * 1024;
 
 interface Search {
   readonly place: Place & Pick<ListRequest, 'reverse'>;
@@ -62,9 +62,9 @@ interface Search {
 /** @throws InvalidOptionError */
 export function toSearch(state: TaskState, options: SearchOptions): Search {
   requireObject(options, 'the options of a search', InvalidOptionError);
-  rejectUnknownKeys(options, KNOWN, 'search option', InvalidOptionError);
+  rejectUnknownKeys(options, KNOWN_OPTIONS, 'search option', InvalidOptionError);
   const { type = '', id = '', payload = '', error = '', where, group } = options;
-  const { scan = DEFAULT_SCAN, cursor, newestFirst } = options;
+  const { scan = DEFAULT_SCANNED_TASKS, cursor, newestFirst } = options;
   const given = CRITERIA.filter((name) => options[name] !== undefined);
   for (const name of given) requireNonBlank(options[name], name, InvalidOptionError);
   if (where !== undefined) requireFunction(where, 'where', InvalidOptionError);
@@ -74,7 +74,7 @@ export function toSearch(state: TaskState, options: SearchOptions): Search {
   if (cursor !== undefined) requireNonBlank(cursor, 'cursor', InvalidOptionError);
   return {
     place: { ...toPlace(state, group), ...toDirection(state, newestFirst) },
-    scan: requireInteger(scan, 'scan', InvalidOptionError, { least: 1, most: MOST_SCANNED }),
+    scan: requireInteger(scan, 'scan', InvalidOptionError, { least: 1, most: MAX_SCANNED_TASKS }),
     cursor,
     fits: ({ message }) =>
       message.type.startsWith(type) &&
@@ -98,12 +98,16 @@ export async function search(
   let bytes = 0;
   let next = cursor;
   do {
-    const page = await broker.listTasks(queue, { ...place, size: Math.min(STEP, scan - scanned), cursor: next });
+    const page = await broker.listTasks(queue, {
+      ...place,
+      size: Math.min(SCAN_BATCH_SIZE, scan - scanned),
+      cursor: next,
+    });
     found.tasks.push(...page.tasks.filter(fits).map(view).filter(where));
     found.damaged.push(...page.damaged.filter(fitsDamaged));
     scanned += page.tasks.length + page.damaged.length;
     for (const { message, result } of page.tasks) bytes += message.payload.length + (result?.length ?? 0);
     next = page.cursor;
-  } while (next !== undefined && scanned < scan && bytes < MOST_BYTES);
+  } while (next !== undefined && scanned < scan && bytes < MAX_BATCH_BYTES);
   return { ...found, scanned, cursor: next };
 }

@@ -8,10 +8,10 @@ import { HealthFactory } from './health/health.factory.js';
 import { moveInHookOrder } from './lifecycle/hook-order.js';
 import { SchedulerOrchestrator } from './lifecycle/scheduler.orchestrator.js';
 import { ServerOrchestrator } from './lifecycle/server.orchestrator.js';
-import { TaskAggregatorExplorer } from './discovery/aggregator.explorer.js';
-import { TaskEventListeners } from './events/event.listeners.js';
-import { TaskHandlerExplorer } from './discovery/handler.explorer.js';
-import { TaskHandlerMetadataAccessor } from './discovery/handler.metadata-accessor.js';
+import { AggregatorExplorer } from './discovery/aggregator.explorer.js';
+import { EventListeners } from './events/event.listeners.js';
+import { HandlerExplorer } from './discovery/handler.explorer.js';
+import { HandlerMetadataAccessor } from './discovery/handler.metadata-accessor.js';
 
 /** What all connections of an application share. Imported by every AsynqModule; Nest makes it once. */
 @Module({
@@ -19,17 +19,17 @@ import { TaskHandlerMetadataAccessor } from './discovery/handler.metadata-access
   providers: [
     ConnectionRegistry,
     Enhancers,
-    TaskHandlerMetadataAccessor,
-    TaskHandlerExplorer,
+    HandlerMetadataAccessor,
+    HandlerExplorer,
     TaskHandlerFactory,
     SchedulerOrchestrator,
-    TaskAggregatorExplorer,
+    AggregatorExplorer,
     TaskAggregatorFactory,
-    TaskEventListeners,
+    EventListeners,
     ServerOrchestrator,
     HealthFactory,
   ],
-  exports: [ConnectionRegistry, ServerOrchestrator, TaskEventListeners, HealthFactory],
+  exports: [ConnectionRegistry, ServerOrchestrator, EventListeners, HealthFactory],
 })
 export class AsynqCoreModule {
   constructor(modules: ModulesContainer) {

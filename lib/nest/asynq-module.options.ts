@@ -89,7 +89,7 @@ export interface ResolvedModuleOptions extends AsynqModuleOptions {
   readonly maxPayloadSize: number;
 }
 
-const KNOWN: readonly (keyof AsynqModuleOptions)[] = [
+const KNOWN_OPTIONS: readonly (keyof AsynqModuleOptions)[] = [
   'connection',
   'server',
   'autoStart',
@@ -113,7 +113,7 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
   requireObject(options, 'AsynqModule options', InvalidOptionError);
   const extra = EXTRAS.find((key) => key in options);
   if (extra) throw new InvalidOptionError(misplacedExtra(extra));
-  rejectUnknownKeys(options, [...KNOWN, ...EXTRAS], 'AsynqModule option', InvalidOptionError);
+  rejectUnknownKeys(options, [...KNOWN_OPTIONS, ...EXTRAS], 'AsynqModule option', InvalidOptionError);
   const {
     server = {},
     autoStart = true,

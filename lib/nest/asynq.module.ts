@@ -19,7 +19,7 @@ import { CONNECTION } from './connection/connection.tokens.js';
 import { moveInHookOrder } from './lifecycle/hook-order.js';
 import { noOptionsSource, notForRoot, optionsMissing } from './nest.messages.js';
 import { closeConnection } from './lifecycle/server.orchestrator.js';
-import { TaskEventListeners } from './events/event.listeners.js';
+import { EventListeners } from './events/event.listeners.js';
 
 const SOURCES = ['useFactory', 'useClass', 'useExisting'];
 const ASYNC_KEYS = [...SOURCES, 'imports', 'inject', 'provideInjectionTokensFrom', ...EXTRAS];
@@ -37,7 +37,7 @@ export class AsynqModule extends ConfigurableModuleClass implements OnApplicatio
   constructor(
     @Optional() @Inject(CONNECTION) private readonly connection: Connection,
     modules: ModulesContainer,
-    private readonly listeners: TaskEventListeners,
+    private readonly listeners: EventListeners,
   ) {
     super();
     if (!connection) throw new InvalidOptionError(notForRoot('AsynqModule'));

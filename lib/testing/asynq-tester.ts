@@ -6,7 +6,7 @@ import type { TaskOutcome } from '../events/events.js';
 import { ConnectionRegistry, type Connection } from '../nest/connection/connection.registry.js';
 import { DEFAULT_CONNECTION } from '../nest/nest.constants.js';
 import { ServerOrchestrator } from '../nest/lifecycle/server.orchestrator.js';
-import { TaskEventListeners } from '../nest/events/event.listeners.js';
+import { EventListeners } from '../nest/events/event.listeners.js';
 import type { PayloadArguments } from '../client/types.js';
 import { jsonCodec, type PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
@@ -60,7 +60,7 @@ export class AsynqTester {
     private readonly connection: Connection,
     private readonly broker: InMemoryBroker,
     private readonly orchestrator: ServerOrchestrator,
-    private readonly listeners: TaskEventListeners,
+    private readonly listeners: EventListeners,
   ) {
     listeners.attach(connection); // also where the application is not initialized
   }
@@ -75,7 +75,7 @@ export class AsynqTester {
   static from(app: INestApplicationContext, connection = DEFAULT_CONNECTION): AsynqTester {
     const made = find(app, ConnectionRegistry).get(connection, 'AsynqTester.from');
     if (!(made.broker instanceof InMemoryBroker)) throw new TestingError(noInMemoryBroker(connection));
-    return new AsynqTester(made, made.broker, find(app, ServerOrchestrator), find(app, TaskEventListeners));
+    return new AsynqTester(made, made.broker, find(app, ServerOrchestrator), find(app, EventListeners));
   }
 
   /** The time the application lives by. */

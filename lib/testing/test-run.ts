@@ -1,6 +1,6 @@
 import { TestingError } from '../errors.js';
 import type { Connection } from '../nest/connection/connection.registry.js';
-import type { TaskEventListeners } from '../nest/events/event.listeners.js';
+import type { EventListeners } from '../nest/events/event.listeners.js';
 import type { Server } from '../server/server.js';
 import { HandlerWatch } from './handler-watch.js';
 import { RunSummary } from './run-summary.js';
@@ -15,7 +15,7 @@ export class TestRun {
   constructor(
     private readonly connection: Connection,
     private readonly server: Server,
-    private readonly listeners: TaskEventListeners,
+    private readonly listeners: EventListeners,
     private readonly limit: number,
     patience: number,
   ) {

@@ -111,7 +111,7 @@ function countOf(view: Exclude<View, TaskView>): string {
 
 type Hint = readonly [key: string, meaning: string];
 
-const ALWAYS = hints('? help, q quit');
+const COMMON_HINTS = hints('? help, q quit');
 
 const HINTS: Readonly<Record<View['kind'], readonly Hint[]>> = {
   queues: hints('Enter open, P pause, / filter, r refresh'),
@@ -128,7 +128,7 @@ function footerOf(model: Model): Line {
   if (prompt) return hintLine(hints(prompt.kind === 'confirm' ? 'y yes, n no' : 'Enter apply, Esc leave'), columns);
   const view = viewOf(model);
   const back = view.kind === 'queues' ? [] : hints('Esc back');
-  return hintLine([...ALWAYS, ...back, ...actionsIn(view), ...HINTS[view.kind]], columns);
+  return hintLine([...COMMON_HINTS, ...back, ...actionsIn(view), ...HINTS[view.kind]], columns);
 }
 
 /** What can be done to tasks in the state. */

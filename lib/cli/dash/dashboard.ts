@@ -14,7 +14,7 @@ type WithoutTime<T> = T extends unknown ? Omit<T, 'now'> : never;
 
 /** Milliseconds that an empty view may wait for its data before it is shown as empty. */
 const EMPTY_VIEW_DELAY_MS = 80;
-const SECOND = 1000;
+const TICK_INTERVAL_MS = 1000;
 
 export interface DashboardOptions {
   readonly terminal: Terminal;
@@ -72,7 +72,7 @@ export class Dashboard {
 
   private tick(): void {
     this.dispatch({ type: 'tick' });
-    this.after('tick', SECOND, () => this.tick());
+    this.after('tick', TICK_INTERVAL_MS, () => this.tick());
   }
 
   private dispatch(event: WithoutTime<Event>): void {

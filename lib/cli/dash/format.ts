@@ -4,20 +4,20 @@ import { plain } from '../text.js';
 /** `1,234,567` */
 export const formatCount = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
 /** Short, two units at most: `850ms`, `12s`, `3m07s`, `2h05m`, `4d3h`. @param milliseconds at least 0 */
 export function formatSpan(milliseconds: number): string {
   const whole = Math.floor(milliseconds);
   if (whole === 0) return '0s';
-  if (whole < SECOND) return `${whole}ms`;
-  if (whole < MINUTE) return `${Math.floor(whole / SECOND)}s`;
-  if (whole < HOUR) return `${Math.floor(whole / MINUTE)}m${two((whole % MINUTE) / SECOND)}s`;
-  if (whole < DAY) return `${Math.floor(whole / HOUR)}h${two((whole % HOUR) / MINUTE)}m`;
-  return `${Math.floor(whole / DAY)}d${Math.floor((whole % DAY) / HOUR)}h`;
+  if (whole < SECOND_MS) return `${whole}ms`;
+  if (whole < MINUTE_MS) return `${Math.floor(whole / SECOND_MS)}s`;
+  if (whole < HOUR_MS) return `${Math.floor(whole / MINUTE_MS)}m${two((whole % MINUTE_MS) / SECOND_MS)}s`;
+  if (whole < DAY_MS) return `${Math.floor(whole / HOUR_MS)}h${two((whole % HOUR_MS) / MINUTE_MS)}m`;
+  return `${Math.floor(whole / DAY_MS)}d${Math.floor((whole % DAY_MS) / HOUR_MS)}h`;
 }
 
 const two = (number: number): string => String(Math.floor(number)).padStart(2, '0');
@@ -25,9 +25,9 @@ const two = (number: number): string => String(Math.floor(number)).padStart(2, '
 /** `in 3m07s`, `4s ago`, `now`; empty for no time. */
 export function formatDistance(time: Date | undefined, now: number): string {
   if (time === undefined) return '';
-  const seconds = Math.round((time.getTime() - now) / SECOND);
+  const seconds = Math.round((time.getTime() - now) / SECOND_MS);
   if (seconds === 0) return 'now';
-  const span = formatSpan(Math.abs(seconds) * SECOND);
+  const span = formatSpan(Math.abs(seconds) * SECOND_MS);
   return seconds > 0 ? `in ${span}` : `${span} ago`;
 }
 

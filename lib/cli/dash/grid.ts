@@ -20,7 +20,7 @@ interface Track<Row> {
   width: number;
 }
 
-const GAP = 2;
+const COLUMN_GAP_WIDTH = 2;
 
 /** A head and aligned rows that fit into `width`: columns are cut, then left out, by rank. */
 export function layOut<Row>(
@@ -66,12 +66,12 @@ function fit<Row>(all: Track<Row>[], width: number): Track<Row>[] {
 }
 
 const totalOf = <Row>(tracks: readonly Track<Row>[]): number =>
-  tracks.reduce((sum, { width }) => sum + width, GAP * (tracks.length - 1));
+  tracks.reduce((sum, { width }) => sum + width, COLUMN_GAP_WIDTH * (tracks.length - 1));
 
 function pad<Row>({ text, style }: Segment, { right }: GridColumn<Row>, width: number, index: number): Segment {
   const short = cut(text, width);
   const padded = right ? padStart(short, width) : padEnd(short, width);
-  return { text: index === 0 ? padded : ' '.repeat(GAP) + padded, style };
+  return { text: index === 0 ? padded : ' '.repeat(COLUMN_GAP_WIDTH) + padded, style };
 }
 
 /** Two cells before a row: whether it is selected, and marked. */

@@ -41,11 +41,11 @@ export function move(model: Model, direction: Move): Model {
 }
 
 /** Farther than any list is long. */
-const FAR = 1e9;
+const BEYOND_ANY_LIST = 1e9;
 
 function stepOf(direction: Move, screen: number): number {
   const steps: Readonly<Record<Move, number>> = {
-    ...{ up: -1, down: 1, screenUp: -screen, screenDown: screen, first: -FAR, last: FAR },
+    ...{ up: -1, down: 1, screenUp: -screen, screenDown: screen, first: -BEYOND_ANY_LIST, last: BEYOND_ANY_LIST },
   };
   return steps[direction];
 }

@@ -17,7 +17,7 @@ export interface Line {
 
 export const lineOf = (text: string, style?: Style): Line => ({ segments: [{ text, style }] });
 
-const CODES: Readonly<Record<Style, string>> = {
+const ANSI_CODES: Readonly<Record<Style, string>> = {
   title: '1;36',
   head: '1',
   good: '32',
@@ -40,7 +40,7 @@ export function paint({ segments, inverted = false }: Line, width: number, color
     if (left <= 0) break;
     const shown = cut(text, left);
     left -= widthOf(shown);
-    painted += style ? `\u001b[${CODES[style]}m${shown}\u001b[0m` : shown;
+    painted += style ? `\u001b[${ANSI_CODES[style]}m${shown}\u001b[0m` : shown;
   }
   return painted;
 }

@@ -17,7 +17,7 @@ export interface TaskEventMetadata {
   readonly connection: string;
 }
 
-const KNOWN: readonly (keyof OnTaskEventOptions)[] = ['connection', 'type', 'queue'];
+const KNOWN_OPTIONS: readonly (keyof OnTaskEventOptions)[] = ['connection', 'type', 'queue'];
 
 /**
  * Calls a method of a provider or controller with a {@link TaskEvent} after something has happened to a task and has been stored, in the
@@ -40,7 +40,7 @@ export function OnTaskEvent(
     const method = requireMethod('OnTaskEvent', target, key, descriptor);
     const names = checkEventNames(events, `${what}: @OnTaskEvent`);
     requireObject(options, `${what}: the options of @OnTaskEvent`, InvalidHandlerError);
-    rejectUnknownKeys(options, KNOWN, `@OnTaskEvent option of ${what}`, InvalidHandlerError);
+    rejectUnknownKeys(options, KNOWN_OPTIONS, `@OnTaskEvent option of ${what}`, InvalidHandlerError);
     const { connection = DEFAULT_CONNECTION, ...filter } = options;
     requireNonBlank(connection, `${what}: connection`, InvalidHandlerError);
     checkEventFilter(filter, what);

@@ -21,7 +21,7 @@ export interface TaskAggregatorMetadata {
   readonly codec?: PayloadCodec;
 }
 
-const KNOWN: readonly (keyof TaskAggregatorOptions)[] = ['connection', 'codec'];
+const KNOWN_OPTIONS: readonly (keyof TaskAggregatorOptions)[] = ['connection', 'codec'];
 
 /**
  * Makes a method of a provider or controller the function that makes one task of the tasks of a group, when the group is due (see the
@@ -51,7 +51,7 @@ export function TaskAggregator(
 function toMetadata(groups: string | undefined, options: TaskAggregatorOptions, what: string): TaskAggregatorMetadata {
   if (groups !== undefined && isBlank(groups)) throw new InvalidHandlerError(blankGroup(what));
   requireObject(options, `${what}: the options of @TaskAggregator (got ${describe(options)})`, InvalidHandlerError);
-  rejectUnknownKeys(options, KNOWN, `@TaskAggregator option of ${what}`, InvalidHandlerError);
+  rejectUnknownKeys(options, KNOWN_OPTIONS, `@TaskAggregator option of ${what}`, InvalidHandlerError);
   const { connection, codec } = options;
   if (connection !== undefined) requireNonBlank(connection, `${what}: connection`, InvalidHandlerError);
   if (codec !== undefined) requireCodec(codec, `${what}: codec`);

@@ -5,15 +5,15 @@ import type { TaskAggregatorMetadata } from '../decorators/task-aggregator.decor
 import { TASK_AGGREGATOR_METADATA } from '../nest.constants.js';
 import { decoratedParameters, enhancedAggregator, twoAggregators } from '../nest.messages.js';
 import { rejectEnhancers } from './plain-method.js';
-import { type Discovered, TaskHandlerExplorer } from './handler.explorer.js';
+import { type Discovered, HandlerExplorer } from './handler.explorer.js';
 
 /** One `@TaskAggregator`. */
 export type DiscoveredAggregator = Discovered<TaskAggregatorMetadata>;
 
 /** Finds the aggregators of an application, where handlers are found. */
 @Injectable()
-export class TaskAggregatorExplorer {
-  constructor(private readonly methods: TaskHandlerExplorer) {}
+export class AggregatorExplorer {
+  constructor(private readonly methods: HandlerExplorer) {}
 
   /** @throws InvalidHandlerError for two of one pattern and connection, and for enhancers that would not apply */
   explore(): DiscoveredAggregator[] {

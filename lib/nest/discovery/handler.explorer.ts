@@ -4,7 +4,7 @@ import { InvalidHandlerError } from '../../errors.js';
 import type { PeriodicSourceMetadata } from '../decorators/periodic-task-source.decorator.js';
 import type { TaskHandlerMetadata } from '../decorators/task-handler.decorator.js';
 import { twoHandlers } from '../nest.messages.js';
-import { TaskHandlerMetadataAccessor } from './handler.metadata-accessor.js';
+import { HandlerMetadataAccessor } from './handler.metadata-accessor.js';
 
 /** Nest's record of a provider or controller. */
 export type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
@@ -37,10 +37,10 @@ export type DiscoveredSource = Discovered<PeriodicSourceMetadata>;
  * included. What a request-scoped factory answers is not known before a request and cannot be searched.
  */
 @Injectable()
-export class TaskHandlerExplorer {
+export class HandlerExplorer {
   constructor(
     private readonly discovery: DiscoveryService,
-    private readonly accessor: TaskHandlerMetadataAccessor,
+    private readonly accessor: HandlerMetadataAccessor,
   ) {}
 
   /** @throws InvalidHandlerError when two handlers claim one pattern of one connection */

@@ -5,7 +5,7 @@ import type { PeriodicSourceMetadata } from '../decorators/periodic-task-source.
 import { PERIODIC_SOURCE_METADATA, TASK_HANDLER_METADATA } from '../nest.constants.js';
 
 @Injectable()
-export class TaskHandlerMetadataAccessor {
+export class HandlerMetadataAccessor {
   /** What the `@TaskHandler`s of a method say; empty when it has none. */
   handlersOf(method: object): readonly TaskHandlerMetadata[] {
     return (Reflect.getOwnMetadata(TASK_HANDLER_METADATA, method) ?? []) as TaskHandlerMetadata[];

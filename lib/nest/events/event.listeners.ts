@@ -12,7 +12,7 @@ import type { TaskEventMetadata } from '../decorators/on-task-event.decorator.js
 import { CONSOLE_ACTION_METADATA, TASK_EVENT_METADATA } from '../nest.constants.js';
 import { decoratedListener, enhancedListener, scopedListener } from '../nest.messages.js';
 import { rejectEnhancers } from '../discovery/plain-method.js';
-import { type Discovered, TaskHandlerExplorer } from '../discovery/handler.explorer.js';
+import { type Discovered, HandlerExplorer } from '../discovery/handler.explorer.js';
 
 /** How long a shutdown waits for listeners. */
 const LISTENER_TIMEOUT_MS = 5_000;
@@ -24,14 +24,14 @@ interface Listeners {
 
 /** Calls the `@OnTaskEvent` and `@OnConsoleAction` methods of an application, and knows which of them have not ended. */
 @Injectable()
-export class TaskEventListeners {
+export class EventListeners {
   private listeners: Listeners | undefined;
   private readonly attached = new Set<Connection>();
   private readonly running = new Map<Promise<void>, Connection>();
 
   constructor(
     private readonly registry: ConnectionRegistry,
-    private readonly explorer: TaskHandlerExplorer,
+    private readonly explorer: HandlerExplorer,
   ) {}
 
   /** Has the listeners of a connection called from now on; once. @throws InvalidHandlerError when some declaration is wrong */

@@ -14,7 +14,7 @@ import {
   type ResolvedReadiness,
   type ResolvedThresholds,
 } from './health-options.js';
-import { SharedAnswer } from './shared-reply.js';
+import { SharedReply } from './shared-reply.js';
 
 /** How a connection, and the server on it, stand. */
 export interface HealthReport {
@@ -58,7 +58,7 @@ export interface AsynqHealthDeps {
  */
 export class AsynqHealth {
   /** By the options that were asked with. */
-  private readonly said = new Map<string, SharedAnswer<RedisSaid>>();
+  private readonly said = new Map<string, SharedReply<RedisSaid>>();
 
   constructor(private readonly deps: AsynqHealthDeps) {}
 
@@ -92,15 +92,15 @@ export class AsynqHealth {
     return { ...judgement(stats, problems), redis: said.redis };
   }
 
-  private saidFor(limits: ResolvedReadiness): SharedAnswer<RedisSaid> {
+  private saidFor(limits: ResolvedReadiness): SharedReply<RedisSaid> {
     const { clock, manual = false } = this.deps.broker;
     // Where a test moves the clock, an answer would never get old.
-    if (limits.cacheFor === 0 || manual) return new SharedAnswer(clock, 0, () => this.askRedis(limits));
+    if (limits.cacheFor === 0 || manual) return new SharedReply(clock, 0, () => this.askRedis(limits));
     const key = JSON.stringify({ ...limits, queues: [...limits.queues] });
     const known = this.said.get(key);
     if (known) return known;
-    if (this.said.size >= MAX_SHARED) this.said.clear(); // options are made anew for each call
-    const said = new SharedAnswer(clock, limits.cacheFor, () => this.askRedis(limits));
+    if (this.said.size >= MAX_SHARED_REPLIES) this.said.clear(); // options are made anew for each call
+    const said = new SharedReply(clock, limits.cacheFor, () => this.askRedis(limits));
     this.said.set(key, said);
     return said;
   }
@@ -155,7 +155,7 @@ export class AsynqHealth {
 }
 
 /** Different options whose answers are shared. */
-const MAX_SHARED = 16;
+const MAX_SHARED_REPLIES = 16;
 
 const NOT_RUNNING = {
   new: 'the server has not started',

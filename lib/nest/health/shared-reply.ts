@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.js';
 
 /** Asks once for all that ask at the same time or soon after. */
-export class SharedAnswer<T> {
+export class SharedReply<T> {
   private current: Promise<T> | undefined;
   private goodUntil = 0;
 

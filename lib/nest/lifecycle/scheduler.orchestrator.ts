@@ -3,7 +3,7 @@ import { InvalidHandlerError } from '../../errors.js';
 import type { PeriodicTaskConfigs } from '../../scheduler/source.js';
 import { ConnectionRegistry, type Connection } from '../connection/connection.registry.js';
 import { scopedSource } from '../nest.messages.js';
-import { TaskHandlerExplorer, type DiscoveredHandler } from '../discovery/handler.explorer.js';
+import { HandlerExplorer, type DiscoveredHandler } from '../discovery/handler.explorer.js';
 
 /** Gives the schedulers of an application what its decorators declare, starts and stops them. */
 @Injectable()
@@ -13,7 +13,7 @@ export class SchedulerOrchestrator {
 
   constructor(
     private readonly registry: ConnectionRegistry,
-    private readonly explorer: TaskHandlerExplorer,
+    private readonly explorer: HandlerExplorer,
   ) {}
 
   /**

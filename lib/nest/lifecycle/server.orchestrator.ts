@@ -9,9 +9,9 @@ import { TaskAggregatorFactory } from '../execution/task-aggregator.factory.js';
 import { TaskHandlerFactory } from '../execution/task-handler.factory.js';
 import { noServer } from '../nest.messages.js';
 import { SchedulerOrchestrator } from './scheduler.orchestrator.js';
-import { TaskAggregatorExplorer, type DiscoveredAggregator } from '../discovery/aggregator.explorer.js';
-import { TaskEventListeners } from '../events/event.listeners.js';
-import { TaskHandlerExplorer, type DiscoveredHandler } from '../discovery/handler.explorer.js';
+import { AggregatorExplorer, type DiscoveredAggregator } from '../discovery/aggregator.explorer.js';
+import { EventListeners } from '../events/event.listeners.js';
+import { HandlerExplorer, type DiscoveredHandler } from '../discovery/handler.explorer.js';
 
 /**
  * Owns the servers of an application: one per connection, made when the handlers are known, started after everything else
@@ -27,12 +27,12 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
 
   constructor(
     private readonly registry: ConnectionRegistry,
-    private readonly explorer: TaskHandlerExplorer,
+    private readonly explorer: HandlerExplorer,
     private readonly factory: TaskHandlerFactory,
     private readonly schedulers: SchedulerOrchestrator,
-    private readonly aggregatorExplorer: TaskAggregatorExplorer,
+    private readonly aggregatorExplorer: AggregatorExplorer,
     private readonly aggregatorFactory: TaskAggregatorFactory,
-    private readonly listeners: TaskEventListeners,
+    private readonly listeners: EventListeners,
   ) {}
 
   /** What the application declares for a connection. @throws InvalidHandlerError when some declaration is wrong */

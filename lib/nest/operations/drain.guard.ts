@@ -9,10 +9,10 @@ interface HttpRequest {
 }
 
 /** Headers of a page in a browser on this machine, whatever site it is of. */
-const OF_BROWSERS = ['origin', 'referer', 'sec-fetch-site'];
+const BROWSER_HEADERS = ['origin', 'referer', 'sec-fetch-site'];
 
 /** Headers that proxies add. That there is none shows nothing; one shows that the option is wrong. */
-const OF_PROXIES = /^(?:forwarded|via|x-forwarded-.*|x-real-ip|x-envoy-.*)$/;
+const PROXY_HEADERS = /^(?:forwarded|via|x-forwarded-.*|x-real-ip|x-envoy-.*)$/;
 
 /** Not all of 127.*: sidecars of service meshes (Istio's has 127.0.0.6) hand on from there what came from elsewhere. */
 const LOOPBACK: readonly (string | undefined)[] = ['127.0.0.1', '::ffff:127.0.0.1', '::1'];
@@ -28,8 +28,8 @@ export class DrainGuard implements CanActivate {
     if (drainAccess === 'none') throw new ForbiddenException(CLOSED);
     const { headers, socket } = context.switchToHttp().getRequest<HttpRequest>();
     if (!LOOPBACK.includes(socket.remoteAddress)) throw new ForbiddenException(NOT_LOCAL);
-    if (OF_BROWSERS.some((name) => name in headers)) throw new ForbiddenException(FROM_BROWSER);
-    if (Object.keys(headers).some((name) => OF_PROXIES.test(name))) throw new ForbiddenException(FROM_PROXY);
+    if (BROWSER_HEADERS.some((name) => name in headers)) throw new ForbiddenException(FROM_BROWSER);
+    if (Object.keys(headers).some((name) => PROXY_HEADERS.test(name))) throw new ForbiddenException(FROM_PROXY);
     return true;
   }
 }

@@ -50,7 +50,7 @@ export interface ResolvedOperationsOptions {
   readonly showDetails: boolean;
 }
 
-const KNOWN: readonly (keyof AsynqOperationsOptions)[] = [
+const KNOWN_OPTIONS: readonly (keyof AsynqOperationsOptions)[] = [
   'path',
   'drainAccess',
   'guards',
@@ -64,7 +64,7 @@ const KNOWN: readonly (keyof AsynqOperationsOptions)[] = [
 /** @throws InvalidOptionError naming the option, its value and the remedy */
 export function resolveOperationsOptions(options: AsynqOperationsOptions = {}): ResolvedOperationsOptions {
   requireObject(options, 'AsynqOperationsModule options', InvalidOptionError);
-  rejectUnknownKeys(options, KNOWN, 'AsynqOperationsModule option', InvalidOptionError);
+  rejectUnknownKeys(options, KNOWN_OPTIONS, 'AsynqOperationsModule option', InvalidOptionError);
   const { path = 'asynq', guards = [], imports = [], drainTimeout, live, ready } = options;
   const { showDetails = false } = options;
   const { drainAccess = guards.length > 0 ? 'everyone' : 'none' } = options;
