@@ -4,7 +4,8 @@ export type { AsynqModuleExtras, AsynqModuleOptions, AsynqOptionsFactory } from 
 export { AsynqServer } from './nest/asynq-server.js';
 export { AsynqTaskEvents, type FleetOptions } from './nest/events/asynq-task-events.js';
 export { AsynqClient, type AsynqClientOptions } from './client/client.js';
-export type { AggregatedTask, DefinedItem, EnqueueResult, NamedItem } from './client/types.js';
+export type { AggregatedTask, DefinedItem, NamedItem } from './client/types.js';
+export type { EnqueueResult } from './enqueue/enqueue-result.js';
 export { AsynqSemaphores } from './limits/semaphores.js';
 export type { Semaphore, SemaphoreRunOptions, TokenHolder } from './limits/semaphore.js';
 export { AsynqInspector, type TaskList } from './inspector/inspector.js';

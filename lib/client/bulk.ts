@@ -1,9 +1,7 @@
-import type { ProducerBroker } from '../broker/broker.js';
-import type { TaskInfo } from '../task/info.js';
+import type { EnqueueStatus, ProducerBroker } from '../broker/broker.js';
 import { Batch, type BatchLimits } from './batch.js';
-import { statusError } from './outcome.js';
-import { infoOf, type PreparedTask } from './preparer.js';
-import type { EnqueueResult } from './types.js';
+import type { EnqueueResult } from '../enqueue/enqueue-result.js';
+import type { PreparedTask } from '../enqueue/prepared-task.js';
 
 /** Calls under way at once: enough to keep Redis busy while the next batch is prepared. */
 const CALLS_IN_FLIGHT = 4;
@@ -19,7 +17,8 @@ interface BulkCalls {
   prepare(index: number): PreparedTask;
   /** Called with a queue right before a batch is sent to it. */
   beforeSend(queue: string): void;
-  onEnqueued(info: TaskInfo): void;
+  /** Reports a task the broker has replied about. */
+  resultOf(task: PreparedTask, status: EnqueueStatus): EnqueueResult;
 }
 
 /**
@@ -85,16 +84,10 @@ export class Bulk {
       const statuses = await this.broker.enqueue(queue, requests);
       for (let at = 0; at < owners.length; at++) {
         const { index, task } = owners[at]!;
-        const error = statusError(statuses[at]!, requests[at]!.message);
-        this.results[index] = error ? { ok: false, error } : this.enqueued(infoOf(task));
+        this.results[index] = this.calls.resultOf(task, statuses[at]!);
       }
     } catch (error) {
       for (const { index } of owners) this.results[index] = { ok: false, error: error as Error };
     }
-  }
-
-  private enqueued(info: TaskInfo): EnqueueResult {
-    this.calls.onEnqueued(info);
-    return { ok: true, info };
   }
 }

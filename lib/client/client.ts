@@ -1,22 +1,23 @@
 import type { AggregationBroker } from '../broker/aggregation.js';
-import type { Broker, ProducerBroker } from '../broker/broker.js';
+import type { Broker, EnqueueStatus, ProducerBroker } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 import { ClosedError, InvalidOptionError, InvalidTaskError } from '../errors.js';
 import type { PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
-import type { Sending, Tracing } from '../tracing/tracing.js';
+import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { BatchLimits } from './batch.js';
 import { Bulk } from './bulk.js';
 import { Coalescer } from './coalescer.js';
 import { GroupReminder } from './group-reminder.js';
 import { type AnyTask, readItem } from './item.js';
-import { statusError } from './outcome.js';
-import { carried, infoOf, Preparer, type PreparedTask } from './preparer.js';
-import { ToldProducer } from './told-producer.js';
-import type { DefinedItem, EnqueueResult, NamedItem, PayloadArguments } from './types.js';
+import { resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
+import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
+import { Preparer } from '../enqueue/preparer.js';
+import { ReportingProducer } from './reporting-producer.js';
+import type { DefinedItem, NamedItem, PayloadArguments } from './types.js';
 
 /** What a client needs of a broker. */
 export type ClientBroker = ProducerBroker &
@@ -64,7 +65,7 @@ export class AsynqClient {
     requireObject(options, 'client options', InvalidOptionError);
     rejectUnknownKeys(options, ['codec', 'defaults'], 'client option', InvalidOptionError);
     this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize);
-    this.producer = hooks.events ? new ToldProducer(broker, hooks.events) : broker;
+    this.producer = hooks.events ? new ReportingProducer(broker, hooks.events) : broker;
     this.coalescer = new Coalescer(this.producer, LIMITS);
     this.reminder = new GroupReminder(broker);
   }
@@ -87,23 +88,21 @@ export class AsynqClient {
   enqueue(type: string, payload?: unknown, options?: TaskOptions): Promise<TaskInfo>;
   async enqueue(task: AnyTask, payload?: unknown, options?: TaskOptions): Promise<TaskInfo> {
     this.requireOpen();
-    const { preparer } = this;
-    let prepared = preparer.prepare(preparer.kindOf(task, options), payload, this.broker.clock.now());
-    const sending = this.hooks.tracing?.send(prepared.request.message);
-    if (sending) prepared = carried(prepared, sending);
-    const { request } = prepared;
+    const { preparer, hooks } = this;
+    const prepared = preparer.prepare(preparer.kindOf(task, options), payload, this.broker.clock.now());
+    const span = hooks.tracing?.startEnqueue(prepared.request.message);
+    const sent = injected(prepared, span);
+    let status: EnqueueStatus;
     try {
-      const error = statusError(await this.coalescer.add(request.message.queue, request), request.message);
-      if (error) throw error;
-      sending?.end();
+      status = await this.coalescer.add(sent.request.message.queue, sent.request);
     } catch (error) {
-      sending?.end(error);
+      span?.end(error);
       throw error;
     }
-    this.remind(prepared);
-    const info = infoOf(prepared);
-    if (this.hooks.events?.wants('taskEnqueued')) this.hooks.events.emit('taskEnqueued', { task: info });
-    return info;
+    const result = resultOf(sent, status, hooks.events, span);
+    if (!result.ok) throw result.error;
+    this.remind(sent);
+    return result.info;
   }
 
   /**
@@ -164,15 +163,16 @@ export class AsynqClient {
     prepare: (index: number) => PreparedTask,
     queue: string | undefined,
   ): Promise<EnqueueResult[]> {
-    const sending = this.hooks.tracing?.sendMany(count, queue);
+    const { events, tracing } = this.hooks;
+    const span = tracing?.startEnqueueMany(count, queue);
     const bulk = new Bulk(this.producer, LIMITS, count, {
-      prepare: (index) => this.remind(sending ? carried(prepare(index), sending) : prepare(index)),
+      prepare: (index) => this.remind(injected(prepare(index), span)),
       beforeSend: (queue) => this.coalescer.flush(queue), // what single calls collected for a queue before this call goes first
-      onEnqueued: (task) => this.hooks.events?.emit('taskEnqueued', { task }),
+      resultOf: (task, status) => resultOf(task, status, events),
     });
     const run = bulk.run();
     this.bulks.add(run);
-    if (sending) void run.then((results) => endOf(sending, results));
+    if (span) void run.then((results) => endSpan(span, results));
     return run.finally(() => this.bulks.delete(run));
   }
 
@@ -184,7 +184,7 @@ export class AsynqClient {
   }
 }
 
-function endOf(sending: Sending, results: readonly EnqueueResult[]): void {
+function endSpan(span: EnqueueSpan, results: readonly EnqueueResult[]): void {
   const failures = results.filter(({ ok }) => !ok);
-  sending.end(failures[0]?.error, failures.length);
+  span.end(failures[0]?.error, failures.length);
 }

@@ -1,5 +1,4 @@
 import type { TaskDefinition } from '../task/definition.js';
-import type { TaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
 
 /** Payload and options of a definition's task; the payload may be left out where its type allows `undefined`. */
@@ -19,11 +18,5 @@ export interface NamedItem {
   options?: TaskOptions;
 }
 
-/** What a `@TaskAggregator` method answers. The queue among its options is passed over: it is that of the group. */
+/** What a `@TaskAggregator` method returns. A queue among its options is ignored: it is that of the group. */
 export type AggregatedTask<P = unknown> = DefinedItem<P> | NamedItem;
-
-/** What became of one task of `enqueueMany`. */
-export type EnqueueResult =
-  | { readonly ok: true; readonly info: TaskInfo; readonly error?: undefined }
-  /** DuplicateTaskError, TaskIdConflictError, InvalidTaskError or BrokerUnavailableError. */
-  | { readonly ok: false; readonly error: Error; readonly info?: undefined };

@@ -1,14 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Broker } from '../broker/broker.js';
-import type { FiringReply } from '../broker/scheduling.js';
-import { carried, infoOf, type PreparedTask, type Preparer, type TaskKind } from '../client/preparer.js';
+import type { Broker, EnqueueStatus } from '../broker/broker.js';
+import { resultOf } from '../enqueue/enqueue-result.js';
+import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
+import type { Preparer, TaskKind } from '../enqueue/preparer.js';
 import { ceilSeconds, floorSeconds } from '../clock.js';
 import type { Schedule } from '../cron/schedule.js';
-import { DuplicateTaskError, TaskIdConflictError } from '../errors.js';
 import type { AsynqEvents, PeriodicRef } from '../events/events.js';
 import { Loop, type NextDelay } from '../loop.js';
 import type { SchedulerEntry } from '../wire/message.js';
-import type { Sending, Tracing } from '../tracing/tracing.js';
+import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { dueTimes } from './due.js';
 import type { Plan } from './options.js';
 
@@ -157,46 +157,45 @@ export class Entry {
   private async fire(planned: number): Promise<boolean> {
     const { broker, preparer } = this.context;
     const { id, plan, kind, payload } = this.definition;
-    const made = preparer.prepare(kind, payload, this.now());
-    const sending = this.context.tracing?.sendPlanned(made.request.message);
-    const prepared = sending ? carried(made, sending) : made;
+    const prepared = preparer.prepare(kind, payload, this.now());
+    const span = this.context.tracing?.startScheduledEnqueue(prepared.request.message);
+    const task = injected(prepared, span);
     const reply = await broker.fire(this.queue, {
       entry: id,
       planned: floorSeconds(planned),
       attempt: randomUUID(),
-      request: prepared.request,
+      request: task.request,
       skipUnfinished: plan.overlap === 'skip',
       keepFor: this.keepFor(planned),
     });
     this.mark = Math.max(this.mark!, reply.mark * 1000);
     this.prev = Math.max(this.prev ?? -Infinity, reply.mark * 1000);
     if (reply.status === 'past') return false;
-    await this.tell(planned, reply, prepared, sending);
+    await this.report(planned, task, reply.status, span);
     return true;
   }
 
-  private async tell(
+  private async report(
     planned: number,
-    { status }: FiringReply,
-    prepared: PreparedTask,
-    sending: Sending | undefined,
+    task: PreparedTask,
+    status: EnqueueStatus | 'unfinished',
+    span: EnqueueSpan | undefined,
   ): Promise<void> {
     const { events, broker } = this.context;
-    const task = prepared.request.message;
     const entry = this.ref(planned);
-    if (status === 'unfinished') events.emit('periodicTaskSkipped', { entry, reason: 'unfinished' });
-    else if (status === 'duplicate' || status === 'conflict') {
-      const error = status === 'duplicate' ? new DuplicateTaskError(task) : new TaskIdConflictError(task);
-      sending?.end(error);
-      events.emit('periodicTaskFailed', { entry, error });
-    } else {
-      sending?.end();
-      events.emit('periodicTaskEnqueued', { entry, taskId: task.id });
-      if (events.wants('taskEnqueued')) events.emit('taskEnqueued', { task: infoOf(prepared) });
-      await broker
-        .recordEnqueueEvent(this.definition.id, { taskId: task.id, enqueueTime: this.now() })
-        .catch((error: unknown) => this.onError(error));
+    if (status === 'unfinished') {
+      events.emit('periodicTaskSkipped', { entry, reason: 'unfinished' });
+      return;
     }
+    const { ok, info, error } = resultOf(task, status, events, span);
+    if (!ok) {
+      events.emit('periodicTaskFailed', { entry, error });
+      return;
+    }
+    events.emit('periodicTaskEnqueued', { entry, taskId: info.id });
+    await broker
+      .recordEnqueueEvent(this.definition.id, { taskId: info.id, enqueueTime: this.now() })
+      .catch((error: unknown) => this.onError(error));
   }
 
   private ref(planned: number): PeriodicRef {

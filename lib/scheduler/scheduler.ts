@@ -1,6 +1,6 @@
 import { withTimeout } from '../async.js';
 import type { Broker } from '../broker/broker.js';
-import { Preparer } from '../client/preparer.js';
+import { Preparer } from '../enqueue/preparer.js';
 import type { PayloadArguments } from '../client/types.js';
 import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError, SchedulerStateError } from '../errors.js';

@@ -14,27 +14,27 @@ export interface TracedTask extends TaskContext {
  */
 export interface Tracing {
   /** A task is about to be stored, by what is going on. */
-  send(message: TaskMessage): Sending | undefined;
+  startEnqueue(message: TaskMessage): EnqueueSpan | undefined;
   /** A task is about to be stored because it is time for it: whatever is going on, or was when the timer was set, has no part in it. */
-  sendPlanned(message: TaskMessage): Sending | undefined;
+  startScheduledEnqueue(message: TaskMessage): EnqueueSpan | undefined;
   /** Tasks are about to be stored together; `queue` is given when it is the same for all. */
-  sendMany(count: number, queue: string | undefined): Sending | undefined;
+  startEnqueueMany(count: number, queue: string | undefined): EnqueueSpan | undefined;
   /** A handler is about to be called. */
-  process(task: TracedTask): Processing | undefined;
+  startProcess(task: TracedTask): ProcessSpan | undefined;
   /** The tasks of a group are about to be made into one. */
-  aggregate(queue: string, group: string, members: readonly TaskMessage[]): Processing | undefined;
+  startAggregate(queue: string, group: string, members: readonly TaskMessage[]): ProcessSpan | undefined;
 }
 
 /** The storing of a task, or of several. What stores nothing, for somebody else did, is never ended, and so leaves no trace. */
-export interface Sending {
+export interface EnqueueSpan {
   /** The message with what carries the trace on; headers it has win. */
-  carry(message: TaskMessage): TaskMessage;
+  inject(message: TaskMessage): TaskMessage;
   /** @param failed of several tasks, how many were not stored; `error` is of the first of them */
   end(error?: unknown, failed?: number): void;
 }
 
 /** The work on a task. */
-export interface Processing {
+export interface ProcessSpan {
   /** Runs the work so that what it does, and awaits, belongs to the trace. */
   run<T>(work: () => T): T;
   /** The first call counts. */

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { AsynqClient } from '../../lib/client/client.js';
-import { Preparer } from '../../lib/client/preparer.js';
+import { Preparer } from '../../lib/enqueue/preparer.js';
 import { SystemClock } from '../../lib/clock.js';
 import { DuplicateTaskError, TaskIdConflictError } from '../../lib/errors.js';
 import type { TaskAggregatorEntry } from '../../lib/server/groups/aggregators.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AsynqClient } from '../../lib/client/client.js';
-import type { EnqueueResult } from '../../lib/client/types.js';
+import type { EnqueueResult } from '../../lib/enqueue/enqueue-result.js';
 import { BrokerUnavailableError, DuplicateTaskError, InvalidTaskError, TaskIdConflictError } from '../../lib/errors.js';
 import { defineTask } from '../../lib/task/definition.js';
 import { FakeProducerBroker } from '../support/producer-broker.js';

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { AsynqClient } from '../../lib/client/client.js';
-import type { EnqueueResult } from '../../lib/client/types.js';
+import type { EnqueueResult } from '../../lib/enqueue/enqueue-result.js';
 import { InvalidTaskError } from '../../lib/errors.js';
 import { defineTask, type PayloadOf, type ResultOf, type TaskDefinition } from '../../lib/task/definition.js';
 import type { TaskInfo } from '../../lib/task/info.js';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ContextIdFactory, ModuleRef } from '@nestjs/core';
 import type { Broker, EnqueueRequest } from '../../broker/broker.js';
 import { readItem } from '../../client/item.js';
-import { Preparer } from '../../client/preparer.js';
+import { Preparer } from '../../enqueue/preparer.js';
 import { InvalidTaskError } from '../../errors.js';
 import type { GroupedTask, TaskAggregatorEntry } from '../../server/groups/aggregators.js';
 import { jsonCodec, type PayloadCodec } from '../../task/codec.js';

@@ -3,7 +3,7 @@ import type { ConsumerBroker, Lease, Settlement } from '../../broker/broker.js';
 import { AsynqError, LeaseExpiredError } from '../../errors.js';
 import type { TaskOutcomeKind } from '../../events/events.js';
 import type { TaskContext } from '../../task/context.js';
-import type { Processing } from '../../tracing/tracing.js';
+import type { ProcessSpan } from '../../tracing/tracing.js';
 import type { TaskMessage } from '../../wire/message.js';
 
 /** asynq's fallback for a message with neither timeout nor deadline (section 5.4), in seconds. */
@@ -38,7 +38,7 @@ export class ActiveTask implements TaskContext {
   /** The lease is another's; nothing is written about this attempt any more. */
   lost = false;
   /** Its part in a trace, while somebody makes one. */
-  processing: Processing | undefined;
+  span: ProcessSpan | undefined;
   private controller: AbortController | undefined;
   private abortReason: AsynqError | undefined;
 

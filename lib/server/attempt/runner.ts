@@ -67,7 +67,7 @@ export class Runner {
   private run(task: ActiveTask, entry: TaskHandlerEntry): void {
     const { events } = this.options;
     if (task.deadlineAt <= task.startedAt) return this.refuse(task, new DeadlineExceededError());
-    task.processing = this.options.tracing?.process(task);
+    task.span = this.options.tracing?.startProcess(task);
     if (events.wants('taskStarted')) this.tellStarted(task);
     this.deadlines.watch(task);
     this.call(task, entry.handle);
@@ -75,15 +75,15 @@ export class Runner {
 
   /** What listeners do belongs to its trace. */
   private tellStarted(task: ActiveTask): void {
-    const { retried, maxRetry, waited, processing } = task;
+    const { retried, maxRetry, waited, span } = task;
     const tell = (): void => this.options.events.emit('taskStarted', { task, retried, maxRetry, waited });
-    if (processing) processing.run(tell);
+    if (span) span.run(tell);
     else tell();
   }
 
   /** A failure without a handler. */
   private refuse(task: ActiveTask, error: AsynqError): void {
-    task.processing = this.options.tracing?.process(task);
+    task.span = this.options.tracing?.startProcess(task);
     this.settled(task, false, error);
   }
 
@@ -100,7 +100,7 @@ export class Runner {
     task.lost = true;
     if (task.handlerSettled) return;
     const reason = new LeaseExpiredError();
-    task.processing?.end('lost', reason);
+    task.span?.end('lost', reason);
     task.abort(reason);
     this.watchStuck(task, reason);
   }
@@ -116,7 +116,7 @@ export class Runner {
     if (task.verdict || task.lost) return;
     task.verdict = verdict;
     task.endedAt = this.options.clock.now();
-    task.processing?.end(verdict.outcome, verdict.error);
+    task.span?.end(verdict.outcome, verdict.error);
     this.options.onVerdict(task);
   }
 
@@ -128,7 +128,7 @@ export class Runner {
     let returned: unknown;
     let promised: Promise<unknown> | undefined;
     try {
-      returned = task.processing ? task.processing.run(() => handle(task)) : handle(task);
+      returned = task.span ? task.span.run(() => handle(task)) : handle(task);
       // What is no real promise may throw when it is asked, and answer with one more that is to be waited for.
       promised = isThenable(returned) ? Promise.resolve(returned) : undefined;
     } catch (error) {

@@ -87,8 +87,8 @@ export class Dispatcher {
 
   private report(task: ActiveTask, outcome: TaskOutcomeKind): void {
     if (!this.options.events.wants('taskFinished')) return;
-    if (task.processing)
-      task.processing.run(() => this.tell(task, outcome)); // what listeners do belongs to its trace
+    if (task.span)
+      task.span.run(() => this.tell(task, outcome)); // what listeners do belongs to its trace
     else this.tell(task, outcome);
   }
 

@@ -1,15 +1,10 @@
-import type { AggregationSet, ClaimedSet, DamagedMember, FinishStatus } from '../../broker/aggregation.js';
-import type { EnqueueRequest } from '../../broker/broker.js';
+import type { AggregationSet, ClaimedSet, DamagedMember } from '../../broker/aggregation.js';
+import type { EnqueueRequest, EnqueueStatus } from '../../broker/broker.js';
 import { withTimeout } from '../../async.js';
-import {
-  AggregationSetLostError,
-  DeadlineExceededError,
-  DuplicateTaskError,
-  type RefusedTask,
-  TaskIdConflictError,
-} from '../../errors.js';
+import { AggregationSetLostError, DeadlineExceededError } from '../../errors.js';
 import type { TaskRef } from '../../events/events.js';
-import { toTaskInfo } from '../../task/info.js';
+import { resultOf } from '../../enqueue/enqueue-result.js';
+import { injected, prepared } from '../../enqueue/prepared-task.js';
 import type { TaskMessage } from '../../wire/message.js';
 import type { GroupedTask, TaskAggregatorEntry } from './aggregators.js';
 import type { Grouping } from './grouping.js';
@@ -52,7 +47,7 @@ export class Aggregation {
       await broker.finishSet(set, undefined);
       return undefined;
     }
-    const processing = this.grouping.tracing?.aggregate(set.queue, set.group, set.tasks);
+    const processing = this.grouping.tracing?.startAggregate(set.queue, set.group, set.tasks);
     const make = (): Promise<TaskRef> => this.make(set, () => entry.aggregate(set.queue, set.group, tasks));
     if (!processing) return { size: tasks.length, made: await make() };
     try {
@@ -67,29 +62,27 @@ export class Aggregation {
 
   /** Has the function make the task, and creates it in place of the set. */
   private async make(set: AggregationSet, aggregate: () => Promise<EnqueueRequest>): Promise<TaskRef> {
+    const { events, tracing, clock } = this.grouping;
     const request = await this.withinDeadline(set, aggregate);
-    const sending = this.grouping.tracing?.send(request.message);
-    const message = sending ? sending.carry(request.message) : request.message;
+    const span = tracing?.startEnqueue(request.message);
+    const task = injected(prepared(request, clock.now()), span);
+    let status: EnqueueStatus;
     try {
-      const status = await this.grouping.broker.finishSet(set, { ...request, message });
-      if (status !== 'finished') throw failureOf(status, message);
-      sending?.end();
+      status = await this.replace(set, task.request);
     } catch (error) {
-      sending?.end(error);
+      span?.end(error);
       throw error;
     }
-    this.tellEnqueued({ ...request, message });
-    const { id, type, queue } = message;
+    const { ok, error } = resultOf(task, status, events, span);
+    if (!ok) throw error;
+    const { id, type, queue } = task.request.message;
     return { id, type, queue };
   }
 
-  private tellEnqueued({ message, processAt }: EnqueueRequest): void {
-    const { events, clock } = this.grouping;
-    if (!events.wants('taskEnqueued')) return;
-    const joins = processAt === undefined && message.groupKey !== '';
-    const state = processAt !== undefined ? 'scheduled' : joins ? 'aggregating' : 'pending';
-    const nextProcessAt = joins ? undefined : processAt === undefined ? clock.now() : processAt * 1000;
-    events.emit('taskEnqueued', { task: toTaskInfo(message, { state, nextProcessAt }) });
+  private async replace(set: AggregationSet, request: EnqueueRequest): Promise<EnqueueStatus> {
+    const status = await this.grouping.broker.finishSet(set, request);
+    if (status === 'lost') throw new AggregationSetLostError();
+    return status === 'finished' ? 'enqueued' : status;
   }
 
   /** What cannot be read is archived, so that it holds up nothing. */
@@ -124,9 +117,4 @@ export class Aggregation {
       throw new DeadlineExceededError();
     });
   }
-}
-
-function failureOf(status: Exclude<FinishStatus, 'finished'>, task: RefusedTask): Error {
-  if (status === 'duplicate') return new DuplicateTaskError(task);
-  return status === 'conflict' ? new TaskIdConflictError(task) : new AggregationSetLostError();
 }

@@ -1,9 +1,9 @@
 import type { Attributes, Context, Link, Span, TracerProvider } from '@opentelemetry/api';
 import type { Redactor } from '../../redaction/redactor.js';
 import type { TaskMessage } from '../../wire/message.js';
-import type { Processing, Sending, TracedTask, Tracing } from '../tracing.js';
+import type { ProcessSpan, EnqueueSpan, TracedTask, Tracing } from '../tracing.js';
 import { ASYNQ, MESSAGING, operation, taskAttributes } from './attributes.js';
-import { guarded, type OpenTelemetryApi, TracedProcessing, TracedSending } from './traced.js';
+import { guarded, type OpenTelemetryApi, TracedProcessSpan, TracedEnqueueSpan } from './traced.js';
 
 /** The name of the instrumentation scope. */
 const SCOPE = 'nestjs-asynq';
@@ -35,30 +35,32 @@ export class OpenTelemetryTracing implements Tracing {
     this.isActive();
   }
 
-  send(message: TaskMessage): Sending | undefined {
-    return this.isActive() ? guarded(() => this.sendingOne(message, this.api.context.active()), undefined) : undefined;
+  startEnqueue(message: TaskMessage): EnqueueSpan | undefined {
+    return this.isActive()
+      ? guarded(() => this.enqueueSpanOf(message, this.api.context.active()), undefined)
+      : undefined;
   }
 
-  sendPlanned(message: TaskMessage): Sending | undefined {
-    return this.isActive() ? guarded(() => this.sendingOne(message, this.api.ROOT_CONTEXT), undefined) : undefined;
+  startScheduledEnqueue(message: TaskMessage): EnqueueSpan | undefined {
+    return this.isActive() ? guarded(() => this.enqueueSpanOf(message, this.api.ROOT_CONTEXT), undefined) : undefined;
   }
 
-  sendMany(count: number, queue: string | undefined): Sending | undefined {
+  startEnqueueMany(count: number, queue: string | undefined): EnqueueSpan | undefined {
     if (count === 0 || !this.isActive()) return undefined;
     const attributes = { [MESSAGING.batchCount]: count };
-    return guarded(() => this.sending(queue, attributes, this.api.context.active()), undefined);
+    return guarded(() => this.startProducerSpan(queue, attributes, this.api.context.active()), undefined);
   }
 
-  process(task: TracedTask): Processing | undefined {
-    return this.isActive() ? guarded(() => this.processing(task), undefined) : undefined;
+  startProcess(task: TracedTask): ProcessSpan | undefined {
+    return this.isActive() ? guarded(() => this.processSpanOf(task), undefined) : undefined;
   }
 
-  aggregate(queue: string, group: string, members: readonly TaskMessage[]): Processing | undefined {
+  startAggregate(queue: string, group: string, members: readonly TaskMessage[]): ProcessSpan | undefined {
     if (!this.isActive()) return undefined;
     return guarded(() => {
       const links = members.flatMap(({ headers = {} }) => this.linkTo(headers));
       const attributes = { [MESSAGING.batchCount]: members.length, [ASYNQ.group]: group };
-      return this.begin(queue, { attributes, links, of: members }, this.api.ROOT_CONTEXT);
+      return this.startConsumerSpan(queue, { attributes, links, of: members }, this.api.ROOT_CONTEXT);
     }, undefined);
   }
 
@@ -74,12 +76,12 @@ export class OpenTelemetryTracing implements Tracing {
     return true;
   }
 
-  private sendingOne(message: TaskMessage, around: Context): Sending {
+  private enqueueSpanOf(message: TaskMessage, around: Context): EnqueueSpan {
     const group = message.groupKey === '' ? {} : { [ASYNQ.group]: message.groupKey };
-    return this.sending(message.queue, { ...taskAttributes(message), ...group }, around);
+    return this.startProducerSpan(message.queue, { ...taskAttributes(message), ...group }, around);
   }
 
-  private sending(queue: string | undefined, attributes: Attributes, around: Context): Sending {
+  private startProducerSpan(queue: string | undefined, attributes: Attributes, around: Context): EnqueueSpan {
     const { api } = this;
     const span = api.trace
       .getTracer(SCOPE)
@@ -92,10 +94,10 @@ export class OpenTelemetryTracing implements Tracing {
     // Some propagators set numbers; a header is text.
     const setter = { set: (to: typeof carrier, key: string, value: unknown) => void (to[key] = String(value)) };
     guarded(() => api.propagation.inject(api.trace.setSpan(around, span), carrier, setter), undefined);
-    return new TracedSending(api, span, carrier);
+    return new TracedEnqueueSpan(api, span, carrier);
   }
 
-  private processing(task: TracedTask): Processing {
+  private processSpanOf(task: TracedTask): ProcessSpan {
     const sender = this.extract(task.headers);
     const attributes = {
       ...taskAttributes(task),
@@ -103,11 +105,13 @@ export class OpenTelemetryTracing implements Tracing {
       [ASYNQ.maxRetry]: task.maxRetry,
       ...(task.waited === undefined ? {} : { [ASYNQ.waited]: task.waited }),
     };
-    return this.begin(task.queue, { attributes, of: [task] }, sender, (span) => this.tellWait(task, sender, span));
+    return this.startConsumerSpan(task.queue, { attributes, of: [task] }, sender, (span) =>
+      this.recordWait(task, sender, span),
+    );
   }
 
   /** The wait comes before the work and beside it; where no sender has a trace, the work's is all there is to belong to. */
-  private tellWait({ queue, id, type, waited, startedAt }: TracedTask, sender: Context, work: Span): void {
+  private recordWait({ queue, id, type, waited, startedAt }: TracedTask, sender: Context, work: Span): void {
     const { trace } = this.api;
     if (waited === undefined) return;
     const attributes = {
@@ -121,12 +125,12 @@ export class OpenTelemetryTracing implements Tracing {
     trace.getTracer(SCOPE).startSpan(`wait ${queue}`, { attributes, startTime }, parent).end(new Date(startedAt));
   }
 
-  private begin(
+  private startConsumerSpan(
     queue: string,
     { attributes, links = [], of }: Work,
     parent: Context,
-    onBegin: (span: Span) => void = () => {},
-  ): Processing {
+    onStart: (span: Span) => void = () => {},
+  ): ProcessSpan {
     const { api } = this;
     const span = api.trace
       .getTracer(SCOPE)
@@ -135,12 +139,12 @@ export class OpenTelemetryTracing implements Tracing {
         { kind: api.SpanKind.CONSUMER, links, attributes: { ...operation('process', queue), ...attributes } },
         parent,
       );
-    onBegin(span);
-    return new TracedProcessing(api, span, api.trace.setSpan(parent, span), this.hidingErrorsOf(of));
+    onStart(span);
+    return new TracedProcessSpan(api, span, api.trace.setSpan(parent, span), this.hidesErrorsOf(of));
   }
 
   /** Asked when there is an error. */
-  private hidingErrorsOf(tasks: Work['of']): (() => boolean) | undefined {
+  private hidesErrorsOf(tasks: Work['of']): (() => boolean) | undefined {
     const { redactor } = this;
     return redactor && (() => tasks.some((task) => redactor.hidesErrors(task)));
   }

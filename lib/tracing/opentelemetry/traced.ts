@@ -2,7 +2,7 @@ import type { Context, Span } from '@opentelemetry/api';
 import type { TaskOutcomeKind } from '../../events/events.js';
 import { kindOfError } from '../../redaction/redacted-error.js';
 import type { TaskMessage } from '../../wire/message.js';
-import type { Processing, Sending } from '../tracing.js';
+import type { ProcessSpan, EnqueueSpan } from '../tracing.js';
 import { ASYNQ, errorType, MESSAGING } from './attributes.js';
 
 /** The constants and functions of the API; its types are all that is imported. */
@@ -21,14 +21,14 @@ export function guarded<T>(call: () => T, fallback: T): T {
 }
 
 /** A span of kind producer, and the headers that carry its context on. */
-export class TracedSending implements Sending {
+export class TracedEnqueueSpan implements EnqueueSpan {
   constructor(
     private readonly api: OpenTelemetryApi,
     private readonly span: Span,
     private readonly carrier: Readonly<Record<string, string>>,
   ) {}
 
-  carry(message: TaskMessage): TaskMessage {
+  inject(message: TaskMessage): TaskMessage {
     const carrier = { ...this.carrier };
     const own = message.headers;
     // A tracestate is nothing without the traceparent it came with.
@@ -47,7 +47,7 @@ export class TracedSending implements Sending {
 }
 
 /** A span of kind consumer, and the context in which the work runs. */
-export class TracedProcessing implements Processing {
+export class TracedProcessSpan implements ProcessSpan {
   private ended = false;
 
   constructor(

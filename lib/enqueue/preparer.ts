@@ -4,27 +4,17 @@ import { ceilSeconds } from '../clock.js';
 import { InvalidTaskError } from '../errors.js';
 import { jsonCodec, type PayloadCodec } from '../task/codec.js';
 import { requireCodec, type TaskDefinition } from '../task/definition.js';
-import { toTaskInfo, type TaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES, requirePayloadSize } from '../task/payload-size.js';
 import { applyOptions, DEFAULT_SETTINGS, name, type TaskSettings } from '../task/settings.js';
-import type { Sending } from '../tracing/tracing.js';
 import { describe } from '../validation.js';
 import { Keyspace } from '../wire/keys.js';
-import type { TaskState } from '../wire/states.js';
+import { prepared, type PreparedTask } from './prepared-task.js';
 
 /** asynq's timeout for a task that was given neither timeout nor deadline, in seconds. */
 const DEFAULT_TIMEOUT = 1800;
 
 const NO_PAYLOAD = Buffer.alloc(0);
-
-/** A task that passed every check, and the state its request leads to. */
-export interface PreparedTask {
-  readonly request: EnqueueRequest;
-  readonly state: TaskState;
-  /** Milliseconds since the epoch. */
-  readonly nextProcessAt: number | undefined;
-}
 
 /** What tasks of one type and the same options have in common, checked and merged. */
 export interface TaskKind {
@@ -73,9 +63,7 @@ export class Preparer {
       requirePayloadSize(bytes, this.maxPayloadSize, `payload of task "${kind.type}"`);
     }
     const request = this.request(kind, bytes, delayedTo, now);
-    if (delayedTo !== undefined) return { request, state: 'scheduled', nextProcessAt: delayedTo };
-    if (settings.group !== '') return { request, state: 'aggregating', nextProcessAt: undefined };
-    return { request, state: 'pending', nextProcessAt: now };
+    return prepared(request, now, delayedTo);
   }
 
   private kindOfType(type: string): TaskKind {
@@ -128,15 +116,6 @@ export class Preparer {
     };
   }
 }
-
-/** The same task with what carries its trace on. */
-export const carried = (prepared: PreparedTask, sending: Sending): PreparedTask => ({
-  ...prepared,
-  request: { ...prepared.request, message: sending.carry(prepared.request.message) },
-});
-
-/** What the caller is told about a task once it is enqueued. */
-export const infoOf = (prepared: PreparedTask): TaskInfo => toTaskInfo(prepared.request.message, prepared);
 
 const checkedType = (type: unknown): string => name(type, 'task typename', 'task typename cannot be empty');
 

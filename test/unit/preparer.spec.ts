@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { infoOf, Preparer } from '../../lib/client/preparer.js';
+import { infoOf } from '../../lib/enqueue/prepared-task.js';
+import { Preparer } from '../../lib/enqueue/preparer.js';
 import { InvalidTaskError } from '../../lib/errors.js';
 import { defineTask, type TaskDefinition } from '../../lib/task/definition.js';
 import type { TaskOptions } from '../../lib/task/options.js';

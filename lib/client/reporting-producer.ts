@@ -2,7 +2,7 @@ import type { EnqueueRequest, EnqueueStatus, ProducerBroker } from '../broker/br
 import type { AsynqEvents } from '../events/events.js';
 
 /** A broker's way in for tasks that tells of calls that failed. */
-export class ToldProducer implements ProducerBroker {
+export class ReportingProducer implements ProducerBroker {
   constructor(
     private readonly broker: ProducerBroker,
     private readonly events: AsynqEvents,
