@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join, relative, resolve, sep } from 'node:path';
+import { findImported, reaches } from './cycles.mjs';
 import { PACKAGES, ROOMS, roomOf } from './rooms.mjs';
 
 const posix = (path) => path.split(sep).join('/');
@@ -80,6 +81,16 @@ const rooms = {
   },
 };
 
+/** No file imports itself through others; sees .tsx files, too. */
+const noCycle = {
+  create({ filename, report }) {
+    return everyImport((node, source) => {
+      const imported = source.startsWith('.') ? findImported(filename, source) : undefined;
+      if (imported && reaches(imported, filename)) report({ node, message: `"${source}" leads back to this file` });
+    });
+  },
+};
+
 /** Samples are what users copy: they reach the package by its name only. */
 const packageName = {
   create(context) {
@@ -109,5 +120,5 @@ const keysInWire = {
 
 export default {
   meta: { name: 'house' },
-  rules: { rooms, 'package-name': packageName, 'keys-in-wire': keysInWire },
+  rules: { rooms, 'no-cycle': noCycle, 'package-name': packageName, 'keys-in-wire': keysInWire },
 };

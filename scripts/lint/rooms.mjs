@@ -24,6 +24,29 @@ const entry = [
   'redaction',
 ];
 
+const web = (...names) => names.map((name) => `dashboard/web/${name}`);
+const webParts = web('store', 'text', 'ui', 'api', 'state', 'live');
+
+/**
+ * The page of the console, from its parts up to the app. It runs in a browser: it knows the console's REST API, and of the rest
+ * of lib only how sizes are worded and which action a state allows.
+ */
+const WEB = {
+  'dashboard/web/store': [],
+  'dashboard/web/json': [],
+  'dashboard/web/text': ['words'],
+  'dashboard/web/ui': web('store', 'json', 'text'),
+  'dashboard/web/api': ['task/actions'],
+  'dashboard/web/state': web('store', 'api'),
+  'dashboard/web/live': web('store', 'text', 'ui', 'api', 'state'),
+  'dashboard/web/list': [...webParts, 'task/actions'],
+  'dashboard/web/task': [...webParts, 'task/actions'],
+  'dashboard/web/pages': [...webParts, ...web('json', 'list', 'task')],
+  'dashboard/web/history': [...webParts, ...web('pages')],
+  'dashboard/web/app': [...webParts, ...web('pages', 'history')],
+  'dashboard/web': web('app'),
+};
+
 /** Room → the rooms it may import, besides itself. */
 export const ROOMS = {
   leaf: [],
@@ -68,8 +91,7 @@ export const ROOMS = {
   nest: [...entry, 'broker/redis', 'broker/redis/connection', 'broker/memory'],
   testing: [...entry, 'broker/memory', 'nest'],
   dashboard: [...core, 'events', 'redaction', 'broker', 'client', 'inspector', 'streaming', 'nest'],
-  // The page runs in a browser: it knows the console's HTTP interface, and of lib how things are worded and what may be done.
-  'dashboard/web': ['words', 'task/actions'],
+  ...WEB,
   metrics: ['leaf', 'events', 'inspector', 'server', 'nest'],
   cli: [...core, 'broker', 'broker/redis', 'broker/redis/connection', 'inspector', 'client', 'words'],
   index: [...entry, 'broker/redis', 'broker/redis/connection', 'broker/memory', 'nest'],
@@ -99,8 +121,8 @@ export const PACKAGES = [
   },
   {
     match: /^preact(\/|$)/,
-    rooms: ['dashboard/web'],
-    why: 'only the page of the console is made of it',
+    rooms: ['dashboard/web', ...web('store', 'ui', 'state', 'live', 'list', 'task', 'pages', 'history', 'app')],
+    why: 'only the components of the console use it',
     // Vite compiles it into the page: users do not install it.
     bundled: true,
   },

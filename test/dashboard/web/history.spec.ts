@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { figureOf, readHistory, refusalOf } from '../../../lib/dashboard/web/history/answers.js';
+import { figureOf, readHistory, refusalOf } from '../../../lib/dashboard/web/history/responses.js';
 import { rangeOf } from '../../../lib/dashboard/web/history/ranges.js';
 
 type Values = [number, string][];

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Moment } from '../../../lib/dashboard/web/live/live.js';
-import { rates, recent, sums, thin } from '../../../lib/dashboard/web/live/series.js';
+import { rates, recent, sums } from '../../../lib/dashboard/web/live/series.js';
 import { sumDays } from '../../../lib/dashboard/web/pages/sum-days.js';
 import { bytes, compact, duration, instant, percent, rate, relative } from '../../../lib/dashboard/web/text/format.js';
 import { linePath, niceTime, niceTop, runs, stacked } from '../../../lib/dashboard/web/ui/chart-geometry.js';
+import { thin } from '../../../lib/dashboard/web/ui/series.js';
 import { batchResult, allResult } from '../../../lib/dashboard/web/list/verbs.js';
 
 const sample = (processed_total: number, pending = 0) => ({

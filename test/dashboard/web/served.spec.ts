@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Server } from '../../../lib/dashboard/web/api/types.js';
+import type { Server } from '../../../lib/dashboard/web/api/fleet-types.js';
 import { isServed } from '../../../lib/dashboard/web/pages/served.js';
 
 const server = (status: string, ...queues: string[]): Server => ({

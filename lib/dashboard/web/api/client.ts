@@ -71,5 +71,3 @@ export async function act<T = undefined>(method: 'POST' | 'DELETE', path: string
   const text = await response.text();
   return (text === '' ? undefined : JSON.parse(text)) as T;
 }
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

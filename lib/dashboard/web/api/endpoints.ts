@@ -1,22 +1,7 @@
-import type { PrometheusAnswer } from '../history/answers.js';
 import { act, address, get, getText, type Query, segment } from './client.js';
-import type {
-  AuditEntry,
-  Config,
-  Daily,
-  EnqueueEvent,
-  Entry,
-  Failures,
-  Group,
-  Live,
-  QueueRow,
-  RedisInfo,
-  Server,
-  State,
-  Task,
-  TaskInput,
-  TaskList,
-} from './types.js';
+import type { AuditEntry, EnqueueEvent, Entry, RedisInfo, Server, PrometheusResponse } from './fleet-types.js';
+import type { Task, TaskInput, TaskList } from './task-types.js';
+import type { Config, Daily, Failures, Group, Live, QueueRow, State } from './types.js';
 
 type PayloadInput = Pick<TaskInput, 'payload_text' | 'payload_base64'>;
 
@@ -67,7 +52,7 @@ export const api = {
   clone: (name: string, id: string, changes: TaskInput) => act<Task>('POST', `${task(name, id)}:clone`, changes),
   enqueue: (name: string, input: TaskInput) => act<Task>('POST', `${queue(name)}/tasks`, input),
 
-  history: (query: Query, signal?: AbortSignal) => get<Record<string, PrometheusAnswer>>('metrics', query, signal),
+  history: (query: Query, signal?: AbortSignal) => get<Record<string, PrometheusResponse>>('metrics', query, signal),
   servers: (signal?: AbortSignal) => get<{ servers: Server[] | null }>('servers', {}, signal),
   entries: (signal?: AbortSignal) => get<{ entries: Entry[] | null }>('scheduler_entries', {}, signal),
   /** As text, like a task. */

@@ -1,5 +1,6 @@
 import { ApiError } from '../api/client.js';
 import { api } from '../api/endpoints.js';
+import type { PrometheusResponse } from '../api/fleet-types.js';
 import { isBad, type QueueRow } from '../api/types.js';
 import { Page } from '../pages/page.js';
 import { replaceQuery, useRoute } from '../state/router.js';
@@ -11,7 +12,7 @@ import { visible } from '../text/visible.js';
 import { Failure, Loading } from '../ui/blank.js';
 import { Chart } from '../ui/chart.js';
 import { Text } from '../ui/text.js';
-import { type History, type PrometheusAnswer, figureOf, readHistory, refusalOf } from './answers.js';
+import { figureOf, type History, readHistory, refusalOf } from './responses.js';
 import { CHARTS, type HistoryChart } from './charts.js';
 import { RANGES, type Range, rangeOf } from './ranges.js';
 
@@ -57,15 +58,16 @@ function Missing({ chart, reason }: { chart: HistoryChart; reason: string | unde
 
 interface OneChartProps {
   chart: HistoryChart;
-  answer: PrometheusAnswer | undefined;
+  response: PrometheusResponse | undefined;
   range: Range;
   /** Which colour a queue has, in all charts. */
   toneOf: (queue: string) => string;
 }
 
-function OneChart({ chart, answer, range, toneOf }: OneChartProps) {
-  const refusal = answer && refusalOf(answer);
-  const { times, lines }: History = answer && refusal === undefined ? readHistory(answer) : { times: [], lines: [] };
+function OneChart({ chart, response, range, toneOf }: OneChartProps) {
+  const refusal = response && refusalOf(response);
+  const { times, lines }: History =
+    response && refusal === undefined ? readHistory(response) : { times: [], lines: [] };
   if (times.length === 0) return <Missing chart={chart} reason={refusal} />;
   const series = lines
     .slice(0, MOST_LINES)
@@ -144,7 +146,7 @@ function Charts({ range, queue, rows }: ChoiceProps) {
       )}
       <div class={`charts history${loading ? ' dim' : ''}`}>
         {CHARTS.map((chart) => (
-          <OneChart key={chart.key} {...{ chart, answer: data[chart.key], range, toneOf }} />
+          <OneChart key={chart.key} {...{ chart, response: data[chart.key], range, toneOf }} />
         ))}
       </div>
     </>

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { messageOf } from '../api/client.js';
+import { messageOf } from '../text/errors.js';
 import { api, type Place, type Verb } from '../api/endpoints.js';
 import { useMay } from '../state/config.js';
 import { refreshLive } from '../live/live.js';

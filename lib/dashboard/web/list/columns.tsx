@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import type { ListedTask, State } from '../api/types.js';
+import type { ListedTask } from '../api/task-types.js';
+import type { State } from '../api/types.js';
 import { duration } from '../text/format.js';
 import { Ago, Elapsed } from '../live/time.js';
 import { Text } from '../ui/text.js';

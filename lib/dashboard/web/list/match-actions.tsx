@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import { api, type Place, type Verb } from '../api/endpoints.js';
-import type { ListedTask } from '../api/types.js';
+import type { ListedTask } from '../api/task-types.js';
 import { refreshLive } from '../live/live.js';
 import { count, plural } from '../text/format.js';
 import { visible } from '../text/visible.js';

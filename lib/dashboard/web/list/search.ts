@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import type { ApiError } from '../api/client.js';
 import { api, type Place } from '../api/endpoints.js';
-import type { ListedTask, TaskList } from '../api/types.js';
+import type { ListedTask, TaskList } from '../api/task-types.js';
 import type { Filters } from './filters.js';
 import { orderOf } from './order.js';
 

@@ -1,4 +1,5 @@
-import { ApiError, messageOf } from '../api/client.js';
+import { ApiError } from '../api/client.js';
+import { messageOf } from '../text/errors.js';
 import { api } from '../api/endpoints.js';
 import type { Live, QueueRow, Sample } from '../api/types.js';
 import { repeat } from '../state/resource.js';

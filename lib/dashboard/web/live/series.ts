@@ -1,13 +1,6 @@
 import type { QueueSample, State } from '../api/types.js';
 import type { Moment } from './live.js';
 
-/** One line of a chart; a gap where a value is undefined. */
-export interface Series {
-  name: string;
-  tone: string;
-  values: readonly (number | undefined)[];
-}
-
 type Pick = (sample: QueueSample) => number;
 
 const chosen = (moment: Moment, queue: string | undefined): QueueSample[] => {
@@ -43,35 +36,6 @@ export function rates(moments: readonly Moment[], pick: Pick, queue?: string): (
     }
     return grown / seconds;
   });
-}
-
-/** Buckets of this length make a line of 15 minutes that can be read. */
-const BUCKETS = 120;
-
-/** Means of neighbours, when there are more values than a chart has room for. Buckets stay where they are while time goes on. */
-export function thin(
-  times: readonly number[],
-  series: readonly Series[],
-  most = BUCKETS,
-): { times: number[]; series: Series[] } {
-  const span = (times.at(-1) ?? 0) - (times[0] ?? 0);
-  const size = Math.max(1, Math.ceil(span / most / 1000) * 1000);
-  const buckets = new Map<number, number[]>();
-  for (const [index, time] of times.entries()) {
-    const bucket = Math.floor(time / size);
-    const indexes = buckets.get(bucket);
-    if (indexes) indexes.push(index);
-    else buckets.set(bucket, [index]);
-  }
-  const mean = (values: readonly (number | undefined)[], indexes: readonly number[]): number | undefined => {
-    const known = indexes.map((index) => values[index]).filter((value) => value !== undefined);
-    return known.length > 0 ? known.reduce((total, value) => total + value, 0) / known.length : undefined;
-  };
-  const all = [...buckets.values()];
-  return {
-    times: all.map((indexes) => times[indexes.at(-1) as number] as number),
-    series: series.map((one) => ({ ...one, values: all.map((indexes) => mean(one.values, indexes)) })),
-  };
 }
 
 /** The mean of the last few known values: what "now" says without jumping about. Undefined where none is known. */

@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../api/types.js';
+import type { AuditEntry } from '../api/fleet-types.js';
 import { plural } from '../text/format.js';
 
 /** What the server calls actions, as the filter shows them. */

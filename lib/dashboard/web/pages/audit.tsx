@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
-import type { AuditEntry } from '../api/types.js';
+import type { AuditEntry } from '../api/fleet-types.js';
 import { usePace } from '../state/config.js';
 import { Page } from './page.js';
 import { useResource } from '../state/resource.js';

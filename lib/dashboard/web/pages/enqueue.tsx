@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { messageOf } from '../api/client.js';
+import { messageOf } from '../text/errors.js';
 import { api } from '../api/endpoints.js';
 import { config } from '../state/config.js';
 import { Page } from './page.js';

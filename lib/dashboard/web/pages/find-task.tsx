@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { ApiError, messageOf } from '../api/client.js';
+import { ApiError } from '../api/client.js';
+import { messageOf } from '../text/errors.js';
 import { api } from '../api/endpoints.js';
 import type { QueueRow } from '../api/types.js';
 import { navigate } from '../state/router.js';

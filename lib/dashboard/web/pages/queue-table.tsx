@@ -9,7 +9,7 @@ import { rates, recent } from '../live/series.js';
 import { bytes, compact, count, duration, orUnknown, percent, plural, rate } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { Button } from '../ui/button.js';
-import { perform } from '../ui/notices.js';
+import { perform } from '../live/perform.js';
 import { Spark } from '../ui/spark.js';
 import { Text } from '../ui/text.js';
 

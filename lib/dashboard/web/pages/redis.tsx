@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
-import { isBad, type Queue, type RedisInfo } from '../api/types.js';
+import type { RedisInfo } from '../api/fleet-types.js';
+import { isBad, type Queue } from '../api/types.js';
 import { usePace } from '../state/config.js';
 import { Page } from './page.js';
 import { paths } from '../state/router.js';

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
-import type { EntryWithPayload } from '../api/types.js';
+import type { EntryWithPayload } from '../api/fleet-types.js';
 import { useMay, usePace } from '../state/config.js';
 import { Page } from './page.js';
 import { paths } from '../state/router.js';

@@ -1,11 +1,11 @@
 import { api } from '../api/endpoints.js';
-import type { Entry } from '../api/types.js';
+import type { Entry } from '../api/fleet-types.js';
 import { useMay, usePace } from '../state/config.js';
 import { Page } from './page.js';
 import { paths } from '../state/router.js';
 import { useResource } from '../state/resource.js';
 import { visible } from '../text/visible.js';
-import { messageOf } from '../api/client.js';
+import { messageOf } from '../text/errors.js';
 import { refreshLive } from '../live/live.js';
 import { Button } from '../ui/button.js';
 import { Empty, Failure, Loading } from '../ui/blank.js';

@@ -1,4 +1,4 @@
-import type { Server } from '../api/types.js';
+import type { Server } from '../api/fleet-types.js';
 
 /** Whether a server that runs takes tasks from the queue. One that is stopping takes none. */
 export const isServed = (queue: string, servers: readonly Server[]): boolean =>

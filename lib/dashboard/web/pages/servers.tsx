@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
-import type { Server, Worker } from '../api/types.js';
+import type { Server, Worker } from '../api/fleet-types.js';
 import { useMay, usePace } from '../state/config.js';
 import { Page } from './page.js';
 import { useResource } from '../state/resource.js';

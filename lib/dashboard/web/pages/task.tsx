@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
-import type { Task } from '../api/types.js';
+import type { Task } from '../api/task-types.js';
 import { usePace } from '../state/config.js';
 import { Page } from './page.js';
 import { paths } from '../state/router.js';

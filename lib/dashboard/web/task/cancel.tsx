@@ -3,14 +3,14 @@ import { api } from '../api/endpoints.js';
 import { useMay } from '../state/config.js';
 import { FormDialog } from '../ui/dialog.js';
 import { tell } from '../ui/notices.js';
-import type { TaskActionProps } from './task-actions.js';
+import type { TaskDialogProps } from './dialog-props.js';
 
 /** Asks a running task to stop, with the reason its handler is told, and what is to become of it. */
 export function Cancel({
   task,
   onDone,
   onClose,
-}: Omit<TaskActionProps, 'task'> & { task: { queue: string; id: string } }) {
+}: Omit<TaskDialogProps, 'task'> & { task: { queue: string; id: string } }) {
   const may = useMay();
   const [reason, setReason] = useState('');
   const [outcome, setOutcome] = useState('retry');

@@ -1,12 +1,12 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
-import type { Task } from '../api/types.js';
+import type { Task } from '../api/task-types.js';
 import { paths } from '../state/router.js';
 import { FormDialog } from '../ui/dialog.js';
 import { tell } from '../ui/notices.js';
 import { BLANK, printHeaders, type TaskForm, toInput } from './form.js';
 import { payloadOf } from './payload.js';
-import type { TaskActionProps } from './task-actions.js';
+import type { TaskDialogProps } from './dialog-props.js';
 import { TaskFields } from './task-fields.js';
 
 const amount = (value: number): string => (value > 0 ? `${value}` : '');
@@ -21,7 +21,7 @@ const formOf = (task: Task): TaskForm => ({
 });
 
 /** A new task like this one, but for what is changed. */
-export function Clone({ task, onDone, onClose }: TaskActionProps) {
+export function Clone({ task, onDone, onClose }: TaskDialogProps) {
   const before = useMemo(() => formOf(task), []);
   const [form, setForm] = useState(before);
   const make = async (): Promise<void> => {

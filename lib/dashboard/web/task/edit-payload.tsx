@@ -4,10 +4,10 @@ import { FormDialog } from '../ui/dialog.js';
 import { tell } from '../ui/notices.js';
 import { editable, toPayload } from './payload.js';
 import { PayloadField } from './payload-field.js';
-import type { TaskActionProps } from './task-actions.js';
+import type { TaskDialogProps } from './dialog-props.js';
 
 /** What was loaded when the dialog was opened is what is saved over: the task may be read again meanwhile, with another payload. */
-export function EditPayload({ task, onDone, onClose }: TaskActionProps) {
+export function EditPayload({ task, onDone, onClose }: TaskDialogProps) {
   const [loaded] = useState(() => editable(task));
   const [payload, setPayload] = useState(loaded?.payload);
   const save = async (): Promise<void> => {

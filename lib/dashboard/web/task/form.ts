@@ -1,4 +1,4 @@
-import type { TaskInput } from '../api/types.js';
+import type { TaskInput } from '../api/task-types.js';
 import { NO_PAYLOAD, type PayloadText, toPayload } from './payload.js';
 import { NOW, toTime, type When } from './when.js';
 

@@ -1,4 +1,4 @@
-import type { Task, TaskInput } from '../api/types.js';
+import type { Task, TaskInput } from '../api/task-types.js';
 import { asText, fromBase64 } from '../text/bytes.js';
 
 export interface PayloadText {

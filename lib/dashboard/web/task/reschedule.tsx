@@ -2,11 +2,11 @@ import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { FormDialog } from '../ui/dialog.js';
 import { tell } from '../ui/notices.js';
-import type { TaskActionProps } from './task-actions.js';
+import type { TaskDialogProps } from './dialog-props.js';
 import { NOW, toTime, type When } from './when.js';
 import { WhenField } from './when-field.js';
 
-export function Reschedule({ task, onDone, onClose }: TaskActionProps) {
+export function Reschedule({ task, onDone, onClose }: TaskDialogProps) {
   const [when, setWhen] = useState<When>({ ...NOW, how: 'in' });
   const move = async (): Promise<void> => {
     await api.reschedule(task.queue, task.id, toTime(when));

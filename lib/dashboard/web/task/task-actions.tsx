@@ -1,23 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { TaskAction } from '../../../task/actions.js';
 import { api } from '../api/endpoints.js';
-import type { Task } from '../api/types.js';
-import { navigate } from '../state/router.js';
-import { refreshLive } from '../live/live.js';
 import { Button } from '../ui/button.js';
-import { FormDialog } from '../ui/dialog.js';
-import { perform, tell } from '../ui/notices.js';
+import { perform } from '../live/perform.js';
 import { Cancel } from './cancel.js';
 import { Clone } from './clone.js';
+import { Delete } from './delete.js';
+import type { DeleteDialogProps } from './dialog-props.js';
 import { EditPayload } from './edit-payload.js';
 import { Reschedule } from './reschedule.js';
-
-export interface TaskActionProps {
-  task: Task;
-  /** After it was done. */
-  onDone: () => void;
-  onClose: () => void;
-}
 
 const LABELS: Readonly<Record<TaskAction, string>> = {
   run: 'Run now',
@@ -30,37 +21,12 @@ const LABELS: Readonly<Record<TaskAction, string>> = {
 };
 const ORDER = Object.keys(LABELS) as TaskAction[];
 
-interface DeleteProps extends TaskActionProps {
-  /** While it is being deleted nobody should ask for it. */
-  onDeleting: (begins: boolean) => void;
-}
-
-function Delete({ task, onDeleting, onClose }: DeleteProps) {
-  const remove = async (): Promise<void> => {
-    onDeleting(true);
-    try {
-      await api.remove(task.queue, task.id);
-    } catch (error) {
-      onDeleting(false);
-      throw error;
-    }
-    tell('The task is deleted.');
-    refreshLive();
-    navigate(['queues', task.queue, task.state], { group: task.state === 'aggregating' ? task.group : undefined });
-  };
-  return (
-    <FormDialog title="Delete this task?" does="Delete" danger onSubmit={remove} onClose={onClose}>
-      <p>Its payload, its result and its errors go with it. This cannot be undone.</p>
-    </FormDialog>
-  );
-}
-
 const DIALOGS = { cancel: Cancel, reschedule: Reschedule, edit: EditPayload, clone: Clone, delete: Delete } as const;
 
 const hasDialog = (action: TaskAction): action is keyof typeof DIALOGS => action in DIALOGS;
 
 /** What may be done with the task, by its state and by who looks at it. */
-export function TaskActions({ task, onDone, onDeleting }: Omit<DeleteProps, 'onClose'>) {
+export function TaskActions({ task, onDone, onDeleting }: Omit<DeleteDialogProps, 'onClose'>) {
   const [asked, setAsked] = useState<keyof typeof DIALOGS>();
   const Asked = asked && DIALOGS[asked];
   const press = async (action: TaskAction): Promise<void> => {

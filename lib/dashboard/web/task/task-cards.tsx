@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Task } from '../api/types.js';
+import type { Task } from '../api/task-types.js';
 import { paths } from '../state/router.js';
 import { duration, instant } from '../text/format.js';
 import { Copy } from '../ui/copy.js';

@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact';
-import type { ApiError } from '../api/client.js';
 import { Text } from './text.js';
 
 /** What stands where there is nothing. */
@@ -20,6 +19,13 @@ export const Loading = ({ rows = 5 }: { rows?: number }) => (
   </div>
 );
 
+interface FailureProps {
+  /** `status`: of HTTP; 0 when there was no response. */
+  error: { readonly status: number; readonly message: string };
+  retry?: () => void;
+}
+
+/** By HTTP status. */
 const TITLES: Readonly<Record<number, string>> = {
   0: 'The application does not answer',
   401: 'You are not signed in',
@@ -28,7 +34,7 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'Redis does not answer',
 };
 
-export const Failure = ({ error, retry }: { error: ApiError; retry?: () => void }) => (
+export const Failure = ({ error, retry }: FailureProps) => (
   <div class="blank failure" role="alert">
     <p class="blank-title">{TITLES[error.status] ?? 'This could not be read'}</p>
     <p class="blank-body">

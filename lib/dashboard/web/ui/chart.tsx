@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
-import { type Series, thin } from '../live/series.js';
 import { clockDuration, duration, timeOfDay } from '../text/format.js';
 import { areaPath, HEIGHT, linePath, niceTop, runs, type Scale, stacked, WIDTH, x } from './chart-geometry.js';
+import { type Series, thin } from './series.js';
 
 export interface ChartProps {
   title: string;

@@ -1,12 +1,18 @@
-import type { Daily } from '../api/types.js';
 import { count, percent } from '../text/format.js';
+
+interface Day {
+  /** `YYYY-MM-DD`, UTC. */
+  date: string;
+  processed: number;
+  failed: number;
+}
 
 /** The month only where it begins. */
 const labelOf = (date: string, index: number): string =>
   index === 0 || date.endsWith('-01') ? date.slice(5) : date.slice(8);
 
 /** Days as bars, oldest first: succeeded below, failed on top. */
-export function Days({ title, days }: { title: string; days: readonly Daily[] }) {
+export function Days({ title, days }: { title: string; days: readonly Day[] }) {
   const top = Math.max(1, ...days.map(({ processed }) => processed));
   const total = days.reduce((sum, { processed }) => sum + processed, 0);
   const failed = days.reduce((sum, day) => sum + day.failed, 0);

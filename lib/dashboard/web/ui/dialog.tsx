@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { messageOf } from '../api/client.js';
+import { messageOf } from '../text/errors.js';
 import { Text } from './text.js';
 
 interface DialogProps {

@@ -1,6 +1,4 @@
-import { messageOf } from '../api/client.js';
 import { Store, useStore } from '../store.js';
-import { refreshLive } from '../live/live.js';
 import { Text } from './text.js';
 
 interface Notice {
@@ -22,19 +20,6 @@ export function tell(text: string, { failed = false, href }: { failed?: boolean;
   const id = ++last;
   notices.update((all) => [...all.slice(-3), { id, text, failed, href }]);
   if (!failed) window.setTimeout(() => dismiss(id), STAYS);
-}
-
-/** Does something and tells how it went; answers whether it did. */
-export async function perform(done: string, action: () => Promise<unknown>): Promise<boolean> {
-  try {
-    await action();
-  } catch (error) {
-    tell(messageOf(error), { failed: true });
-    return false;
-  }
-  tell(done);
-  refreshLive();
-  return true;
 }
 
 export function Notices() {

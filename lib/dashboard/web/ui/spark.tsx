@@ -1,5 +1,5 @@
-import { thin } from '../live/series.js';
 import { HEIGHT, areaPath, linePath, runs, WIDTH } from './chart-geometry.js';
+import { thin } from './series.js';
 
 /** More values than this are a smear at that size. */
 const POINTS = 24;

@@ -1,15 +1,4 @@
-/** What Prometheus answers to one question about a range of time, as far as it is read here. */
-export interface PrometheusAnswer {
-  status: string;
-  error?: string;
-  errorType?: string;
-  data?: {
-    result?: readonly {
-      metric?: Readonly<Record<string, string>>;
-      values?: readonly (readonly [seconds: number, value: string])[];
-    }[];
-  };
-}
+import type { PrometheusResponse } from '../api/fleet-types.js';
 
 /** One line of a chart. */
 export interface Line {
@@ -26,7 +15,7 @@ export interface History {
 }
 
 /** The reason when Prometheus refused; undefined when it did not. */
-export const refusalOf = ({ status, error, errorType }: PrometheusAnswer): string | undefined =>
+export const refusalOf = ({ status, error, errorType }: PrometheusResponse): string | undefined =>
   status === 'success' ? undefined : (error ?? errorType ?? `it answered with the status “${status}”`);
 
 /** Nothing is made of `NaN` and `+Inf`: where nothing was done there is no share that failed. */
@@ -36,7 +25,7 @@ function toNumber(text: string): number | undefined {
 }
 
 /** Values of a queue by time. Each process of an application measures the same queue: of their values the highest counts. */
-function byQueue({ data }: PrometheusAnswer): Map<string, Map<number, number | undefined>> {
+function byQueue({ data }: PrometheusResponse): Map<string, Map<number, number | undefined>> {
   const queues = new Map<string, Map<number, number | undefined>>();
   for (const { metric, values } of data?.result ?? []) {
     const queue = metric?.['queue'] ?? '';
@@ -61,8 +50,8 @@ function gridOf(seconds: readonly number[]): number[] {
   return Array.from({ length: Math.round((last - first) / step) + 1 }, (_, index) => first + index * step);
 }
 
-export function readHistory(answer: PrometheusAnswer): History {
-  const queues = byQueue(answer);
+export function readHistory(response: PrometheusResponse): History {
+  const queues = byQueue(response);
   const grid = gridOf([...queues.values()].flatMap((values) => [...values.keys()]));
   const lines = [...queues].map(([queue, values]) => ({ queue, values: grid.map((time) => values.get(time)) }));
   return { times: grid.map((time) => time * 1000), lines: lines.sort((a, b) => (a.queue < b.queue ? -1 : 1)) };

@@ -1,0 +1,102 @@
+import type { TaskAction } from '../../../task/actions.js';
+import type { Group, Queue, State } from './types.js';
+
+/** A task of a list; some fields only come with some states. */
+export interface ListedTask {
+  id: string;
+  queue: string;
+  type: string;
+  payload: string;
+  state: State;
+  max_retry: number;
+  retried: number;
+  error_message: string;
+  group: string;
+  payload_size: number;
+  payload_cut: boolean;
+  redacted: boolean;
+  last_failed_at?: string;
+  next_process_at?: string;
+  pending_since?: string | null;
+  completed_at?: string;
+  start_time?: string;
+  deadline?: string;
+  is_orphaned?: boolean;
+  ttl_seconds?: number;
+}
+
+export interface TaskList {
+  tasks: ListedTask[];
+  stats: Queue;
+  groups?: Group[];
+  next_cursor: string | null;
+  damaged: { id: string; error: string }[];
+  scanned?: number;
+}
+
+export interface Decoded {
+  decoder: string;
+  value: unknown;
+}
+
+export interface TaskWorker {
+  server_id: string;
+  host: string;
+  pid: number;
+  started_at: string;
+  deadline: string | null;
+}
+
+export interface Task {
+  id: string;
+  queue: string;
+  type: string;
+  payload: string;
+  state: State;
+  max_retry: number;
+  retried: number;
+  error_message: string;
+  last_failed_at: string;
+  timeout_seconds: number;
+  deadline: string;
+  next_process_at: string;
+  pending_since: string | null;
+  completed_at: string;
+  result: string;
+  ttl_seconds: number;
+  group: string;
+  headers: Record<string, string>;
+  retention_seconds: number;
+  payload_size: number;
+  payload_base64: string | null;
+  /** What an edit says it replaces; null when the payload is not shown whole. */
+  payload_sha256: string | null;
+  payload_too_large?: boolean;
+  payload_decoded: Decoded | null;
+  result_size: number;
+  payload_redacted: boolean;
+  result_redacted: boolean;
+  result_base64: string | null;
+  result_decoded: Decoded | null;
+  redacted: boolean;
+  worker: TaskWorker | null;
+  actions: TaskAction[];
+}
+
+/** What a task is made of; sent to enqueue, clone and edit. */
+export interface TaskInput {
+  queue?: string;
+  type?: string;
+  payload_text?: string;
+  payload_base64?: string;
+  task_id?: string;
+  max_retry?: number;
+  timeout_seconds?: number;
+  deadline?: string;
+  unique_seconds?: number;
+  process_at?: string;
+  process_in_seconds?: number;
+  retention_seconds?: number;
+  group?: string;
+  headers?: Record<string, string>;
+}
