@@ -9,7 +9,7 @@ import { DEFAULT_REDACTION } from '../redaction/default-rule.js';
 import { Redactor } from '../redaction/redactor.js';
 import type { ResolvedSettings } from './dashboard.options.js';
 import { Recorder } from './audit/recorder.js';
-import { AuditTrail } from '../streaming/audit-trail.js';
+import { AuditTrail } from '../event-streams/audit-trail.js';
 import { Presenter } from './payload/presenter.js';
 import { QueueOverview } from './queue-overview.js';
 import type { Content } from './rest/responder.js';

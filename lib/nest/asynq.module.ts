@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { InvalidOptionError } from '../errors.js';
-import { logEvents } from '../telemetry/log.js';
+import { logEvents } from '../logging/log.js';
 import { nestLogger } from './nest-logger.js';
 import { rejectUnknownKeys, requireNonBlank } from '../validation.js';
 import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './asynq-module.definition.js';

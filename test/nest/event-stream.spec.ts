@@ -17,7 +17,7 @@ import {
 } from 'nestjs-asynq';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import { AsynqEvents } from '../../lib/events/events.js';
-import { EventWriter } from '../../lib/streaming/event-writer.js';
+import { EventWriter } from '../../lib/event-streams/event-writer.js';
 import { quiet } from './support.js';
 
 class Work {

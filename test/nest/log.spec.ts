@@ -15,7 +15,7 @@ import {
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { AsynqEvents as Events } from '../../lib/events/events.js';
 import { Redactor } from '../../lib/redaction/redactor.js';
-import { logEvents } from '../../lib/telemetry/log.js';
+import { logEvents } from '../../lib/logging/log.js';
 import { quiet, testApp } from './support.js';
 
 type Line = [level: string, message: string, stack?: string];

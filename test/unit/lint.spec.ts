@@ -61,7 +61,7 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
   },
   'lib/events/events.ts': {
     allowed: ['../task/context.js'],
-    forbidden: ['../broker/broker.js', '../telemetry/task-log.js'],
+    forbidden: ['../broker/broker.js', '../logging/log.js'],
   },
   'lib/broker/broker.ts': {
     allowed: ['../wire/message.js', '../clock.js'],
@@ -130,7 +130,7 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
       '../broker/redis/redis-broker.js',
       '../broker/memory/memory-broker.js',
       '../client/client.js',
-      '../telemetry/task-log.js',
+      '../logging/log.js',
       '../nest/module.js',
       '@nestjs/core',
       'rxjs',
@@ -166,11 +166,11 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
     allowed: ['../tracing.js', '../../errors.js', '@opentelemetry/api'],
     forbidden: ['../../client/client.js', '../../server/server.js', '@nestjs/common'],
   },
-  'lib/streaming/event-writer.ts': {
+  'lib/event-streams/event-writer.ts': {
     allowed: ['../broker/broker.js', '../events/events.js'],
     forbidden: ['../server/server.js', '../nest/module.js', 'rxjs', '@opentelemetry/api'],
   },
-  'lib/telemetry/task-log.ts': {
+  'lib/logging/log.ts': {
     allowed: ['../events/events.js', '../logger.js'],
     forbidden: ['../server/server.js', '../broker/broker.js', '@nestjs/common'],
   },

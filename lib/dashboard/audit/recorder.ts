@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { Clock } from '../../clock.js';
 import type { ConsoleAction, ConsoleActionName } from '../../events/console-action.js';
 import type { AsynqEvents } from '../../events/events.js';
-import type { AuditTrail } from '../../streaming/audit-trail.js';
+import type { AuditTrail } from '../../event-streams/audit-trail.js';
 import { toErrorReply } from '../rest/api-error.js';
 import { actorOf, type DashboardActor } from './actor.js';
 import type { Concerns, Effects } from './concerns.js';

@@ -9,7 +9,7 @@ import { SystemClock } from '../../clock.js';
 import { InvalidOptionError } from '../../errors.js';
 import { AsynqEvents } from '../../events/events.js';
 import { resolveModuleOptions, type ResolvedModuleOptions } from '../asynq-module.options.js';
-import { EventWriter } from '../../streaming/event-writer.js';
+import { EventWriter } from '../../event-streams/event-writer.js';
 import { resolveEventStream } from '../events/event-stream.options.js';
 import { AsynqServer } from '../asynq-server.js';
 import { AsynqTaskEvents } from '../events/asynq-task-events.js';

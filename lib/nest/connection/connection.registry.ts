@@ -5,7 +5,7 @@ import { InvalidHandlerError, InvalidOptionError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
 import type { AsynqScheduler } from '../../scheduler/scheduler.js';
 import { nearest } from '../../validation.js';
-import type { EventWriter } from '../../streaming/event-writer.js';
+import type { EventWriter } from '../../event-streams/event-writer.js';
 import type { Redactor } from '../../redaction/redactor.js';
 import type { Tracing } from '../../tracing/tracing.js';
 import type { AsynqTaskEvents } from '../events/asynq-task-events.js';

@@ -13,8 +13,8 @@ import {
   type TaskEventName,
   wantedOf,
 } from '../../events/task-events.js';
-import { EventReader } from '../../streaming/event-reader.js';
-import type { FleetHappening, FleetTaskEvent } from '../../streaming/fleet-event.js';
+import { EventReader } from '../../event-streams/event-reader.js';
+import type { FleetHappening, FleetTaskEvent } from '../../event-streams/fleet-event.js';
 import { describe, rejectUnknownKeys, requireObject } from '../../validation.js';
 import { checkConsoleActionFilter } from './console-action.checks.js';
 import { checkEventFilter, checkEventNames } from './task-event.checks.js';
