@@ -72,7 +72,10 @@ describe('what handlers throw', () => {
     await add({ type: 'bad' });
     await add({ type: 'good' });
     await server.runOnce();
-    expect(outcomes.map(({ task, outcome }) => `${task.type} ${outcome}`).sort()).toEqual(['bad postponed', 'good done']);
+    expect(outcomes.map(({ task, outcome }) => `${task.type} ${outcome}`).sort()).toEqual([
+      'bad postponed',
+      'good done',
+    ]);
     expect(server.active).toBe(0);
   });
 });
