@@ -34,11 +34,13 @@ interface DeleteProps extends TaskActionProps {
   onDeleting: (begins: boolean) => void;
 }
 
-function Delete({ task, onDeleting, onClose }: DeleteProps) {
+/** What was seen when the question was asked is what is deleted: the task may run, or wait again, by the time of the answer. */
+function Delete({ task: now, onDeleting, onClose }: DeleteProps) {
+  const [task] = useState(now);
   const remove = async (): Promise<void> => {
     onDeleting(true);
     try {
-      await api.remove(task.queue, task.id);
+      await api.remove(task);
     } catch (error) {
       onDeleting(false);
       throw error;
@@ -64,8 +66,8 @@ export function TaskActions({ task, onDone, onDeleting }: Omit<DeleteProps, 'onC
   const Asked = asked && DIALOGS[asked];
   const press = async (action: Action): Promise<void> => {
     if (hasDialog(action)) setAsked(action);
-    else if (action === 'run') await perform('The task is pending now.', () => api.run(task.queue, task.id));
-    else await perform('The task is archived.', () => api.archive(task.queue, task.id));
+    else if (action === 'run') await perform('The task is pending now.', () => api.run(task));
+    else await perform('The task is archived.', () => api.archive(task));
     onDone();
   };
   return (
