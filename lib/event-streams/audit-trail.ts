@@ -38,13 +38,23 @@ export class AuditTrail {
   }
 }
 
-/** `undefined` for what is none: other versions may write to the stream. */
+const TEXTS = [
+  ...(['process', 'queue', 'toQueue', 'taskId', 'newTaskId', 'scope', 'state', 'group', 'schedule'] as const),
+  ...(['detail', 'code'] as const),
+];
+const NUMBERS = ['count', 'failed', 'missing'] as const;
+
+/** `undefined` for what is none: whoever may write to Redis may write to the stream, and other versions do. */
 function decode({ id, data }: StreamedEntry): RecordedAction | undefined {
   try {
     const { at, ...rest } = JSON.parse(data.toString()) as Omit<ConsoleAction, 'at'> & { at: number };
+    const time = new Date(at);
     const known = CONSOLE_ACTIONS.includes(rest.action) && CONSOLE_OUTCOMES.includes(rest.outcome);
-    if (!known || typeof rest.actor !== 'string' || !Number.isSafeInteger(at)) return undefined;
-    return { ...rest, id, at: new Date(at) };
+    if (!known || typeof rest.actor !== 'string' || typeof at !== 'number' || Number.isNaN(time.getTime())) return;
+    const fits = (fields: readonly (keyof typeof rest)[], type: string): boolean =>
+      fields.every((field) => rest[field] === undefined || typeof rest[field] === type);
+    // Who may see an entry follows from its queues: of one without a readable name nobody could say.
+    return fits(TEXTS, 'string') && fits(NUMBERS, 'number') ? { ...rest, id, at: time } : undefined;
   } catch {
     return undefined;
   }

@@ -133,6 +133,25 @@ describe('what is done in the console by clicking', () => {
     expect(await task('single', 'one')).toBeUndefined();
   });
 
+  it('does nothing to a task that has moved on since the question was asked', async () => {
+    await put('one:task', { queue: 'moving', taskId: 'deleted', processIn: '1h' });
+    await put('one:task', { queue: 'moving', taskId: 'put off', processIn: '1h' });
+    for (const [id, action, does] of [
+      ['deleted', 'Delete', 'Delete'],
+      ['put off', 'Reschedule', 'Reschedule'],
+    ] as const) {
+      const tab = await visit(`queues/moving/tasks/${encodeURIComponent(id)}`, { expected: [409] });
+      await tab.press(action);
+      if (action === 'Reschedule') await tab.page.getByLabel('How long from now').fill('3');
+      await world.inspector.runTask('moving', id);
+      // The page has seen it, and still does what it asked about.
+      await tab.page.getByRole('heading', { level: 1, includeHidden: true }).getByText('pending').waitFor();
+      await tab.page.locator('dialog[open]').getByRole('button', { name: does, exact: true }).click();
+      await tab.page.getByRole('alert').getByText(id).waitFor();
+      expect(await stateOf('moving', id)).toBe('pending');
+    }
+  });
+
   const payloadOf = async (queue: string, id: string) => (await task(queue, id))!.payload;
 
   it('loses nothing of a payload that is too large to be loaded whole', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { mask } from '../../lib/dashboard/payload/mask.js';
+import { plainJson } from '../../lib/dashboard/payload/plain-value.js';
 import { FieldPaths } from '../../lib/redaction/field-paths.js';
 
 const masked = (value: unknown, ...paths: string[]) => mask(value, new FieldPaths(paths).start);
@@ -39,4 +40,19 @@ test('hides texts that look like JSON when there are too many that are none', ()
 test('takes `__proto__` for a name like any other', () => {
   const value: unknown = JSON.parse('{"__proto__":{"password":"x"},"a":1}');
   expect(JSON.stringify(masked(value, '**.password'))).toBe('{"__proto__":{"password":"[redacted]"},"a":1}');
+});
+
+test('copies what lies deep down once, not once for every level above it', () => {
+  let reads = 0;
+  const deepest = {
+    number: Infinity,
+    get counted() {
+      reads++;
+      return 1;
+    },
+  };
+  const nestedIn = (value: object, levels: number): object =>
+    levels === 0 ? value : nestedIn(levels % 2 ? [value] : { a: value }, levels - 1);
+  expect(JSON.stringify(plainJson(nestedIn(deepest, 90)))).toContain('{"number":"Infinity","counted":1}');
+  expect(reads).toBeLessThan(5);
 });

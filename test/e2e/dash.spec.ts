@@ -67,10 +67,10 @@ describe('the dashboard in a terminal', () => {
     await screen.press('h', 'h');
     await press('j', /^> retry/m);
     await press('j', /^> archived +2 /m);
-    await press('Right', /^> archived/m, /^ {2}scheduled/m, /D delete/);
-    await press('D', /Delete this archived task\? archived/, /y yes +n no/);
+    await press('Right', /^> scheduled/m, /^ {2}archived/m, /D delete/); // the newest first
+    await press('D', /Delete this archived task\? scheduled/, /y yes +n no/);
     await press('n', /Nothing was done\./);
-    expect(await stateOf('archived')).toBe('archived');
+    expect(await stateOf('scheduled')).toBe('archived');
     await screen.press('Space', 'Space');
     await press('D', /Delete 2 archived tasks\?/);
     await press('y', /2 tasks are deleted\./, /No archived tasks\./);

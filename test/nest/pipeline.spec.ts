@@ -210,6 +210,20 @@ describe('results', () => {
       Reflect.set(query, 'then', (resolve: (value: unknown) => void) => resolve(of(8, 9)));
       return query;
     }
+    @TaskHandler('bare-thenable')
+    bareThenable() {
+      const query = {}; // its `then` answers nothing
+      Reflect.set(query, 'then', (resolve: (value: unknown) => void) => void setImmediate(resolve, 'found'));
+      return query;
+    }
+    @TaskHandler('failing-thenable')
+    failingThenable() {
+      const query = {};
+      Reflect.set(query, 'then', (_: unknown, reject: (error: unknown) => void) => {
+        setImmediate(reject, new SkipRetry('no more'));
+      });
+      return query;
+    }
     @TaskHandler('invalid-observable')
     async invalid() {
       return throwError(() => new InvalidPayloadError('not today'));
@@ -238,12 +252,18 @@ describe('results', () => {
     ['observable', 3],
     ['async-observable', 5],
     ['thenable', 9],
+    ['bare-thenable', 'found'],
     ['intercepted', [7, 'changed']],
     ['cached', 'from the cache'],
   ])('%s', async (type, result) => {
     const { tasks } = await testApp({ providers: [Tasks] });
     expect(await tasks.work(type)).toMatchObject({ outcome: 'done', result });
     expect(trace).toEqual([]);
+  });
+
+  test('a thenable whose `then` answers nothing fails the task when it rejects', async () => {
+    const { tasks } = await testApp({ providers: [Tasks] });
+    expect(await tasks.work('failing-thenable')).toMatchObject({ outcome: 'archived', error: { message: 'no more' } });
   });
 
   test.each([false, true])('an Observable that fails, or holds nothing, fails the task (piped: %s)', async (piped) => {

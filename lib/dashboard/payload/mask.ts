@@ -1,6 +1,6 @@
 import type { FieldPlace } from '../../redaction/field-paths.js';
 import { REDACTED } from '../../redaction/rules.js';
-import { parseExactly, plainJson } from './plain-value.js';
+import { mapList, mapObject, parseExactly, plainJson } from './plain-value.js';
 
 /** Texts that look like JSON and are none, in one value: to find out is slow, and somebody may send many. */
 const MAX_MISTAKEN_TEXTS = 100;
@@ -21,29 +21,8 @@ class Mask {
     if (place.isHidden) return REDACTED;
     if (typeof value === 'string') return this.ofText(value, place, depth);
     if (typeof value !== 'object' || value === null) return value;
-    return Array.isArray(value) ? this.ofList(value, place, depth) : this.ofObject(value, place, depth);
-  }
-
-  private ofList(list: readonly unknown[], place: FieldPlace, depth: number): readonly unknown[] {
-    let copy: unknown[] | undefined;
-    for (const [index, part] of list.entries()) {
-      const masked = this.of(part, place.member(index), depth + 1);
-      if (masked !== part) (copy ??= [...list])[index] = masked;
-    }
-    return copy ?? list;
-  }
-
-  private ofObject(object: object, place: FieldPlace, depth: number): object {
-    const changes = new Map<string, unknown>();
-    for (const key of Object.keys(object)) {
-      const part = (object as Readonly<Record<string, unknown>>)[key];
-      const masked = this.of(part, place.at(key), depth + 1);
-      if (masked !== part) changes.set(key, masked);
-    }
-    if (changes.size === 0) return object;
-    const entries = Object.entries(object).map(([key, part]) => [key, changes.has(key) ? changes.get(key) : part]);
-    // fromEntries defines properties, so that `__proto__` is a name like any other.
-    return Object.fromEntries(entries) as object;
+    if (!Array.isArray(value)) return mapObject(value, (part, key) => this.of(part, place.at(key), depth + 1));
+    return mapList(value, (part, index) => this.of(part, place.member(index), depth + 1));
   }
 
   /** JSON in a text is part of the value around it. What is none, or has nothing to hide, stays as it is. */

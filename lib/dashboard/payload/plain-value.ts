@@ -39,8 +39,32 @@ export function plainJson(value: unknown, depth = 0): unknown {
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value);
   if (typeof value !== 'object' || value === null) return value;
   if (depth > DEEPEST) return '…';
-  const parts: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
-  return parts.every((part) => plainJson(part, depth + 1) === part) ? value : plainValue(value, depth);
+  const inner = (part: unknown): unknown => plainJson(part, depth + 1);
+  return Array.isArray(value) ? mapList(value, inner) : mapObject(value, inner);
+}
+
+/** The list with its members changed; the list itself where none is. Each is visited once, however deep the change is. */
+export function mapList(list: readonly unknown[], change: (part: unknown, index: number) => unknown) {
+  let copy: unknown[] | undefined;
+  for (const [index, part] of list.entries()) {
+    const changed = change(part, index);
+    if (changed !== part) (copy ??= [...list])[index] = changed;
+  }
+  return copy ?? list;
+}
+
+/** The same for the fields of an object. */
+export function mapObject(object: object, change: (part: unknown, key: string) => unknown): object {
+  const changes = new Map<string, unknown>();
+  for (const key of Object.keys(object)) {
+    const part = (object as Readonly<Record<string, unknown>>)[key];
+    const changed = change(part, key);
+    if (changed !== part) changes.set(key, changed);
+  }
+  if (changes.size === 0) return object;
+  const entries = Object.entries(object).map(([key, part]) => [key, changes.has(key) ? changes.get(key) : part]);
+  // fromEntries defines properties, so that `__proto__` is a name like any other.
+  return Object.fromEntries(entries) as object;
 }
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;

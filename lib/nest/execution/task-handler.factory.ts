@@ -161,7 +161,8 @@ function direct(
   return (task) => {
     try {
       const answer = plan.call(instance, read(task), task);
-      return isThenable(answer) ? answer.then(settle, fail) : settle(answer);
+      // What is no real promise need not answer with one.
+      return isThenable(answer) ? Promise.resolve(answer).then(settle, fail) : settle(answer);
     } catch (error) {
       return fail(error);
     }

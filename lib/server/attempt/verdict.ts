@@ -45,7 +45,7 @@ export class Verdicts {
 
   failure(task: ActiveTask, error: unknown, entry: TaskHandlerEntry | undefined): Verdict {
     const postponed = findCode(error, 'ASYNQ_POSTPONE_TASK');
-    if (postponed) return this.postpone(task, error, (postponed as { delay?: unknown }).delay);
+    if (postponed) return this.postpone(task, error, delayOf(postponed));
     const { onError } = this.options;
     if (onError) this.guard('onError', task, () => this.watch('onError', task, onError(error, task)), undefined);
     const { lease, message } = task;
@@ -159,5 +159,14 @@ export class Verdicts {
 
   private reportHook(hook: string, { id, type, queue }: ActiveTask, error: unknown): void {
     this.options.events.emit('hookFailed', { hook, error, task: { id, type, queue } });
+  }
+}
+
+/** Anything may have the code of a PostponeTask; nothing that is thrown may throw in its turn. */
+function delayOf(postponed: { delay?: unknown }): unknown {
+  try {
+    return postponed.delay;
+  } catch {
+    return undefined;
   }
 }

@@ -275,6 +275,24 @@ describe('what asynqmon cannot do', () => {
       expect(await post('tasks/retry:reschedule', body)).toMatchObject({ status: 400 });
   });
 
+  test('what has left the state it was seen in stays where it is', async () => {
+    const ids = { task_ids: ['completed', 'scheduled', 'nobody'] };
+    const stateOf = async (id: string) => (await broker.getTask('default', id))?.state;
+    expect(await post('scheduled_tasks:batch_archive', { ...ids, state: 'scheduled' })).toMatchObject({
+      text: '{"archived_ids":["scheduled"],"error_ids":["completed","nobody"]}\n',
+    });
+    const grouped = { task_ids: ['aggregating', 'retry'], state: 'aggregating' };
+    expect(await post('groups/g/aggregating_tasks:batch_delete', grouped)).toMatchObject({
+      text: '{"deleted_ids":["aggregating"],"failed_ids":["retry"]}\n',
+    });
+    const later = { process_in_seconds: 60, state: 'scheduled' };
+    expect(await post('tasks/completed:reschedule', later)).toMatchObject({ status: 409 });
+    expect(await post('tasks/retry:reschedule', { ...later, state: 'retry' })).toMatchObject({ status: 204 });
+    expect([await stateOf('completed'), await stateOf('retry')]).toEqual(['completed', 'retry']);
+    expect(await post('tasks/retry:reschedule', { ...later, state: 'active' })).toMatchObject({ status: 400 });
+    expect(await post('retry_tasks:batch_run', { task_ids: [], state: 'active' })).toMatchObject({ status: 400 });
+  });
+
   test('cancel says why, and what is to become of the task', async () => {
     const how = { reason: 'withdrawn', outcome: 'archive' };
     expect(await post('active_tasks/active:cancel', how)).toMatchObject({ status: 204 });

@@ -375,6 +375,27 @@ describe('the audit trail', () => {
       }
     });
 
+    it('without entries that others have written wrongly, and that nobody could be shown', async () => {
+      const web = await start({ access: ({ headers }) => (headers['x-all'] ? 'view' : { queues: { mail: 'view' } }) });
+      const good = { at: 1_000, actor: 'other', action: 'run', outcome: 'done', process: 'h:1', queue: 'mail' };
+      const wrong = [
+        { at: 9e15 },
+        { at: '1' },
+        { queue: {} },
+        { toQueue: 5 },
+        { queue: null },
+        { taskId: [] },
+        { count: '1' },
+      ];
+      for (const fields of [...wrong, {}]) {
+        const entry = Buffer.from(JSON.stringify({ ...good, ...fields }));
+        await web.broker.appendEvents('audit', [entry], { most: 100 });
+      }
+      const shown = [{ ...good, at: '1970-01-01T00:00:01Z' }];
+      expect(await trail(web, '', { 'x-all': '1' })).toMatchObject(shown);
+      expect(await trail(web, '?queue=mail')).toMatchObject(shown);
+    });
+
     it('with clear errors for what it does not know', async () => {
       const web = await start();
       expect(await web.api('GET', 'audit?action=deleted')).toMatchObject({

@@ -56,6 +56,30 @@ describe('what handlers return', () => {
   });
 });
 
+describe('what handlers throw', () => {
+  it('may look like a PostponeTask whose delay cannot be read: it is postponed, and the tasks beside it run', async () => {
+    const unreadable = Object.defineProperty({ code: 'ASYNQ_POSTPONE_TASK' }, 'delay', {
+      get: () => {
+        throw new Error('revoked');
+      },
+    });
+    const { server, add, outcomes } = rig({
+      bad: () => {
+        throw unreadable;
+      },
+      good: () => 'ok',
+    });
+    await add({ type: 'bad' });
+    await add({ type: 'good' });
+    await server.runOnce();
+    expect(outcomes.map(({ task, outcome }) => `${task.type} ${outcome}`).sort()).toEqual([
+      'bad postponed',
+      'good done',
+    ]);
+    expect(server.active).toBe(0);
+  });
+});
+
 describe('times beyond all bounds', () => {
   it('are brought back to what can be stored, so that they do not hold up their batch for ever', async () => {
     const { server, memory, add, outcomes } = rig(

@@ -10,6 +10,7 @@ import { headersOf, refuseLock, requireAsHidden } from '../copies.js';
 import { encodePayload, type PayloadBody, PAYLOAD_FIELDS, readPayload, sha256 } from '../payload-body.js';
 import type { Call, Route } from '../route.js';
 import { amount, choice, ref, text, time } from '../schema.js';
+import { originOf, SEEN_STATE, seenState } from '../seen-state.js';
 import { showTask } from '../shapes/task.js';
 import { overlay, readOptions, TASK_FIELDS, type TaskBody, toDate } from '../task-body.js';
 
@@ -101,13 +102,14 @@ interface When {
   readonly process_in_seconds?: number;
 }
 
-async function reschedule({ inspector }: Dashboard, { params, body }: Call): Promise<void> {
+async function reschedule(dashboard: Dashboard, { params, body }: Call): Promise<void> {
+  const [queue, id] = [params.queue!, params.id!];
   const { process_at, process_in_seconds: seconds } = body as When;
   if ((process_at === undefined) === (seconds === undefined)) {
     throw new ApiError('BAD_REQUEST', 'give either process_at or process_in_seconds');
   }
   const when = toDate(process_at, 'process_at') ?? seconds! * 1000;
-  await inspector.rescheduleTask(params.queue!, params.id!, when);
+  await dashboard.inspector.rescheduleTask(queue, id, when, await originOf(dashboard, { queue, id }, seenState(body)));
 }
 
 const TASK = 'queues/{queue}/tasks/{id}';
@@ -128,7 +130,7 @@ export const enqueueRoutes: readonly Route[] = [
   },
   {
     ...{ method: 'POST', path: `${TASK}:reschedule`, summary: 'Have a task run at another time' },
-    body: choice({ process_at: time(), process_in_seconds: amount() }),
+    body: choice({ process_at: time(), process_in_seconds: amount(), state: SEEN_STATE }),
     handle: reschedule,
   },
 ];

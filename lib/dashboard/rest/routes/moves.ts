@@ -1,14 +1,15 @@
 import type { BulkOptions, BulkResult, MovableState } from '../../../inspector/bulk.js';
 import type { MoveAction } from '../../../broker/inspection.js';
 import { STATES_BY_ACTION } from '../../../task/actions.js';
+import type { MoveOptions } from '../../../inspector/move-options.js';
 import type { Dashboard } from '../../dashboard.js';
 import type { DashboardRole } from '../../permissions.js';
-import { ApiError } from '../api-error.js';
 import { archiveLimitOf } from '../archive-room.js';
 import { mapConcurrent } from '../../../async.js';
 import type { Call, Method, Route } from '../route.js';
-import { choice, count, listOf, oneOf, type Schema, shape, text } from '../schema.js';
-import { collectionOf, placeOf, TASK_STATES, type TaskState } from '../task-states.js';
+import { choice, count, listOf, type Schema, shape, text } from '../schema.js';
+import { originOf, SEEN_STATE, seenState } from '../seen-state.js';
+import { collectionOf, placeOf } from '../task-states.js';
 
 interface Move {
   readonly name: MoveAction;
@@ -24,7 +25,8 @@ const MOVES: readonly Move[] = [
   { name: 'delete', moved: 'deleted', ids: 'deleted_ids', failed: 'failed_ids' },
 ];
 
-const BATCH: Schema = choice({ task_ids: { ...listOf(text()), maxItems: 100_000 } }, ['task_ids']);
+const TASK_IDS: Schema = { ...listOf(text()), maxItems: 100_000 };
+const BATCH: Schema = choice({ task_ids: TASK_IDS, state: SEEN_STATE }, ['task_ids']);
 const BATCH_AT_ONCE = 16;
 
 interface Mover {
@@ -33,7 +35,7 @@ interface Mover {
 }
 
 /** One task, by the inspector's method of that name. */
-function moveOne({ inspector }: Dashboard, { move, role }: Mover, queue: string, id: string, from?: Place) {
+function moveOne({ inspector }: Dashboard, { move, role }: Mover, queue: string, id: string, from: MoveOptions) {
   if (move === 'run') return inspector.runTask(queue, id, from);
   if (move === 'delete') return inspector.deleteTask(queue, id, from);
   return inspector.archiveTask(queue, id, { ...from, ...archiveLimitOf(role) });
@@ -51,16 +53,9 @@ type Place = { state: MovableState; group?: string };
 const single =
   (move: MoveAction) =>
   async (dashboard: Dashboard, { params, body, role }: Call): Promise<void> => {
-    const { state } = (body ?? {}) as { state?: TaskState };
-    if (state === undefined) return moveOne(dashboard, { move, role }, params.queue!, params.id!);
-    if (state === 'active') throw new ApiError('BAD_REQUEST', 'active tasks cannot be moved; cancel them');
-    const group = state === 'aggregating' ? await groupOf(dashboard, params.queue!, params.id!) : undefined;
-    return moveOne(dashboard, { move, role }, params.queue!, params.id!, { state, group });
+    const [queue, id] = [params.queue!, params.id!];
+    return moveOne(dashboard, { move, role }, queue, id, await originOf(dashboard, { queue, id }, seenState(body)));
   };
-
-async function groupOf({ inspector }: Dashboard, queue: string, id: string): Promise<string | undefined> {
-  return (await inspector.getTaskInfo(queue, id))?.group || '-';
-}
 
 const all = (move: Move, state: MovableState) => async (dashboard: Dashboard, call: Call) => {
   const { params, role } = call;
@@ -73,10 +68,16 @@ const all = (move: Move, state: MovableState) => async (dashboard: Dashboard, ca
 const batch =
   (move: Move) =>
   async (dashboard: Dashboard, { params, body, role }: Call) => {
-    await dashboard.requireQueue(params.queue!);
+    const queue = params.queue!;
+    await dashboard.requireQueue(queue);
     const ids = (body as { task_ids: string[] }).task_ids;
+    const state = seenState(body);
+    const moveIt = async (id: string): Promise<void> => {
+      const origin = await originOf(dashboard, { queue, id }, state, params.group);
+      await moveOne(dashboard, { move: move.name, role }, queue, id, origin);
+    };
     const done = await mapConcurrent(ids, BATCH_AT_ONCE, (id) =>
-      moveOne(dashboard, { move: move.name, role }, params.queue!, id).then(
+      moveIt(id).then(
         () => true,
         () => false,
       ),
@@ -105,7 +106,7 @@ function routesOf(move: Move, state: MovableState): Route[] {
   ];
 }
 
-const STATE: Schema = choice({ state: oneOf(TASK_STATES, 'only while it is in this state') });
+const STATE: Schema = choice({ state: SEEN_STATE });
 
 const byId = ({ name }: Move): Route => ({
   method: name === 'delete' ? 'DELETE' : 'POST',

@@ -5,6 +5,9 @@ import type { Config, Daily, Failures, Group, Live, QueueRow, State } from './ty
 
 type PayloadInput = Pick<TaskInput, 'payload_text' | 'payload_base64'>;
 
+/** What was seen of a task before something is done to it: nothing is, once it is in another state. */
+type Seen = Pick<Task, 'queue' | 'id' | 'state'>;
+
 /** Where a list of tasks is: of a queue and a state, and for aggregating ones of a group. */
 export interface Place {
   queue: string;
@@ -32,19 +35,23 @@ export const api = {
 
   list: (place: Place, query: Query, signal?: AbortSignal) => get<TaskList>(listPath(place), query, signal),
   batch: (place: Place, verb: Verb, ids: string[]) =>
-    act<Record<string, string[]>>('POST', `${listPath(place)}:batch_${verb}`, { task_ids: ids }),
+    act<Record<string, string[]>>('POST', `${listPath(place)}:batch_${verb}`, {
+      ...{ task_ids: ids, state: verb === 'cancel' ? undefined : place.state },
+    }),
   all: (place: Place, verb: Verb) =>
     act<Record<string, number> | undefined>(verb === 'delete' ? 'DELETE' : 'POST', `${listPath(place)}:${verb}_all`),
 
   /** As text: a payload may hold numbers that a double does not. */
   task: (name: string, id: string, signal?: AbortSignal) => getText(task(name, id), {}, signal),
-  run: (name: string, id: string) => act('POST', `${task(name, id)}:run`),
-  archive: (name: string, id: string) => act('POST', `${task(name, id)}:archive`),
-  remove: (name: string, id: string) => act('DELETE', task(name, id)),
+  run: ({ queue: name, id, state }: Seen) => act('POST', `${task(name, id)}:run`, { state }),
+  archive: ({ queue: name, id, state }: Seen) => act('POST', `${task(name, id)}:archive`, { state }),
+  remove: ({ queue: name, id, state }: Seen) => act('DELETE', task(name, id), { state }),
+  /** An entry of a list that is no readable task has no state. */
+  removeDamaged: (name: string, id: string) => act('DELETE', task(name, id)),
   cancel: (name: string, id: string, how: { reason?: string; outcome?: string }) =>
     act('POST', `${task(name, id)}:cancel`, how),
-  reschedule: (name: string, id: string, when: { process_at?: string; process_in_seconds?: number }) =>
-    act('POST', `${task(name, id)}:reschedule`, when),
+  reschedule: ({ queue: name, id, state }: Seen, when: { process_at?: string; process_in_seconds?: number }) =>
+    act('POST', `${task(name, id)}:reschedule`, { ...when, state }),
   editPayload: (name: string, id: string, payload: PayloadInput & { replaces: string }) =>
     act('POST', `${task(name, id)}:edit_payload`, payload),
   /** Where the bytes themselves are, as a file. */

@@ -112,7 +112,7 @@ interface DamagedProps {
 export function Damaged({ queue, entries, onDone }: DamagedProps) {
   const may = useMay();
   const remove = async (id: string): Promise<void> => {
-    if (await perform(`Entry “${visible(id)}” is deleted.`, () => api.remove(queue, id))) onDone();
+    if (await perform(`Entry “${visible(id)}” is deleted.`, () => api.removeDamaged(queue, id))) onDone();
   };
   if (entries.length === 0) return null;
   return (

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { refreshLive } from '../live/live.js';
 import { navigate } from '../state/router.js';
@@ -5,11 +6,13 @@ import { FormDialog } from '../ui/dialog.js';
 import { tell } from '../ui/notices.js';
 import type { DeleteDialogProps } from './dialog-props.js';
 
-export function Delete({ task, onDeleting, onClose }: DeleteDialogProps) {
+/** It deletes what was seen when the question was asked: by the time of the reply the task may run, or wait again. */
+export function Delete({ task: now, onDeleting, onClose }: DeleteDialogProps) {
+  const [task] = useState(now);
   const remove = async (): Promise<void> => {
     onDeleting(true);
     try {
-      await api.remove(task.queue, task.id);
+      await api.remove(task);
     } catch (error) {
       onDeleting(false);
       throw error;

@@ -7,9 +7,10 @@ import { NOW, toTime, type When } from './when.js';
 import { WhenField } from './when-field.js';
 
 export function Reschedule({ task, onDone, onClose }: TaskDialogProps) {
+  const [seen] = useState(task);
   const [when, setWhen] = useState<When>({ ...NOW, how: 'in' });
   const move = async (): Promise<void> => {
-    await api.reschedule(task.queue, task.id, toTime(when));
+    await api.reschedule(seen, toTime(when));
     tell('The task has another time.');
     onDone();
   };

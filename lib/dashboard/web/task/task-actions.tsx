@@ -31,8 +31,8 @@ export function TaskActions({ task, onDone, onDeleting }: Omit<DeleteDialogProps
   const Asked = asked && DIALOGS[asked];
   const press = async (action: TaskAction): Promise<void> => {
     if (hasDialog(action)) setAsked(action);
-    else if (action === 'run') await perform('The task is pending now.', () => api.run(task.queue, task.id));
-    else await perform('The task is archived.', () => api.archive(task.queue, task.id));
+    else if (action === 'run') await perform('The task is pending now.', () => api.run(task));
+    else await perform('The task is archived.', () => api.archive(task));
     onDone();
   };
   return (
