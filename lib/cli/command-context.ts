@@ -11,12 +11,12 @@ import { type Column, type Screen, renderFields, renderTable } from './table.js'
 import { columnsOf, hasColors, type Output, type Terminal } from './terminal.js';
 import { plain } from './text.js';
 
-/** Global options as they were given, wherever on the line. */
+/** Global options as given, anywhere on the line. */
 export type GlobalFlags = Readonly<Record<string, unknown>>;
 
-/** One run of one command: its input, what it writes, and its connections. */
+/** What a command works with in one run: its arguments and options, its output and its connections. */
 export class CommandContext<Options = object> {
-  /** Something was not done, though the command went on. */
+  /** Some part was not done; the command went on with the others. */
   failed = false;
   private opened: Promise<Session> | undefined;
 
@@ -31,7 +31,7 @@ export class CommandContext<Options = object> {
     return this.terminal.clock.now();
   }
 
-  /** To standard output. Escape what comes out of Redis: {@link plain}. */
+  /** Writes to standard output. Escape text from Redis with {@link plain}. */
   print(...lines: readonly string[]): void {
     for (const line of lines) this.terminal.stdout.write(`${line}\n`);
   }
@@ -52,18 +52,18 @@ export class CommandContext<Options = object> {
     this.print(...renderFields(fields, this.screen(this.terminal.stdout)));
   }
 
-  /** To standard error, on one line: what is no part of the answer. */
+  /** Writes one line to standard error: text that is not part of the result. */
   note(text: string): void {
     this.terminal.stderr.write(`${plain(text)}\n`);
   }
 
-  /** Tells of something that was not done; the command goes on, and ends with status 1. */
+  /** Reports that a part was not done. The command goes on and ends with status 1. */
   fail(why: string): void {
     this.failed = true;
     this.note(`error: ${why}`);
   }
 
-  /** Does it for each argument, whatever becomes of the others. */
+  /** Acts on each argument; an error about one does not stop the others. */
   async forEach(args: readonly string[], act: (arg: string) => Promise<void>): Promise<void> {
     for (const arg of args) {
       try {
@@ -75,7 +75,7 @@ export class CommandContext<Options = object> {
     }
   }
 
-  /** The connection that flags, environment and config file describe; opened once. */
+  /** The session that flags, environment and config file describe; opened once. */
   session(): Promise<Session> {
     return (this.opened ??= this.open());
   }

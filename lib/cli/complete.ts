@@ -5,64 +5,64 @@ export interface Candidate {
   readonly meaning: string;
 }
 
-/** What Redis has to say where a name is wanted; nothing when it is away. */
+/** Returns the names that Redis knows; none while it is unavailable. */
 export type Names = (
   kind: 'queue' | 'entry',
   flags: Readonly<Record<string, string | true>>,
 ) => Promise<readonly string[]>;
 
-/** Names are put on a command line: others than these would have to be quoted for every shell. */
+/** Only names of these characters are offered: others would need the quoting of each shell. */
 const NEEDS_NO_QUOTES = /^[\p{L}\p{N}_.:@%+,/=-]+$/u;
 
-/** Where a line stands: the command it has got to, the global flags on it, and the option whose value comes next. */
-interface Standing {
+/** What is known of a line up to a word: its command, its global flags, and the option whose value comes next. */
+interface ParsedLine {
   command: Command;
   readonly flags: Record<string, string | true>;
-  awaited: Option | undefined;
+  valueOption: Option | undefined;
 }
 
 /**
- * What may come next on a command line, by the tree of commands.
+ * Returns the words that may come next on a command line, from the tree of commands.
  *
  * @param words after the name of the program; the last is the one to complete, and may be empty
  */
 export async function complete(root: Command, words: readonly string[], names: Names): Promise<Candidate[]> {
-  const standing: Standing = { command: root, flags: {}, awaited: undefined };
-  for (const word of words.slice(0, -1)) read(standing, word);
+  const line: ParsedLine = { command: root, flags: {}, valueOption: undefined };
+  for (const word of words.slice(0, -1)) read(line, word);
   const current = words.at(-1) ?? '';
-  const { command, awaited } = standing;
+  const { command, valueOption } = line;
   const [, flag, value] = /^(--\w[\w-]*=)(.*)$/s.exec(current) ?? [];
-  const option = awaited ?? (flag === undefined ? undefined : findOption(command, flag.slice(0, -1)));
-  const all = option ? await valuesOf(option, standing, names) : await wordsOf(standing, current, names);
-  const prefix = awaited || !option ? '' : flag!;
+  const option = valueOption ?? (flag === undefined ? undefined : findOption(command, flag.slice(0, -1)));
+  const all = option ? await valuesOf(option, line, names) : await wordsOf(line, current, names);
+  const prefix = valueOption || !option ? '' : flag!;
   const wanted = prefix === '' ? current : value!;
   return all.filter(({ text }) => text.startsWith(wanted)).map((one) => ({ ...one, text: prefix + one.text }));
 }
 
-function read(standing: Standing, word: string): void {
-  const { command, awaited, flags } = standing;
-  if (awaited) {
-    flags[awaited.attributeName()] = word;
-    standing.awaited = undefined;
+function read(line: ParsedLine, word: string): void {
+  const { command, valueOption, flags } = line;
+  if (valueOption) {
+    flags[valueOption.attributeName()] = word;
+    line.valueOption = undefined;
   } else if (word.startsWith('-')) {
-    readFlag(standing, word);
+    readFlag(line, word);
   } else {
-    standing.command = command.commands.find((one) => [one.name(), ...one.aliases()].includes(word)) ?? command;
+    line.command = command.commands.find((one) => [one.name(), ...one.aliases()].includes(word)) ?? command;
   }
 }
 
-function readFlag(standing: Standing, word: string): void {
+function readFlag(line: ParsedLine, word: string): void {
   const [, name = word, value] = /^(--[^=]+)=(.*)$/s.exec(word) ?? [];
-  const option = findOption(standing.command, name);
+  const option = findOption(line.command, name);
   if (!option) return;
-  if (option.required && value === undefined) standing.awaited = option;
-  else standing.flags[option.attributeName()] = value ?? true;
+  if (option.required && value === undefined) line.valueOption = option;
+  else line.flags[option.attributeName()] = value ?? true;
 }
 
 const findOption = (command: Command, name: string): Option | undefined =>
   command.options.find(({ short, long }) => name === short || name === long);
 
-async function wordsOf({ command, flags }: Standing, current: string, names: Names): Promise<Candidate[]> {
+async function wordsOf({ command, flags }: ParsedLine, current: string, names: Names): Promise<Candidate[]> {
   if (current.startsWith('-')) return flagsOf(command);
   if (command.commands.length > 0) {
     const shown = command.createHelp().visibleCommands(command);
@@ -80,7 +80,7 @@ function flagsOf(command: Command): Candidate[] {
   return shown.map(({ long, short, description }) => ({ text: long ?? short!, meaning: description }));
 }
 
-async function valuesOf(option: Option, { flags }: Standing, names: Names): Promise<Candidate[]> {
+async function valuesOf(option: Option, { flags }: ParsedLine, names: Names): Promise<Candidate[]> {
   if (option.argChoices) return option.argChoices.map((text) => ({ text, meaning: '' }));
   return option.long === '--queue' ? asCandidates(await names('queue', flags), 'queue') : [];
 }

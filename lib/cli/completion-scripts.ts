@@ -1,11 +1,11 @@
 import { PROGRAM } from './tree.js';
 
 /*
- * What `completion` prints. The scripts only pass on what stands on the line: `__complete` answers a line for each candidate,
- * the candidate, a tab and what it means (complete.ts).
+ * The scripts that `completion` prints. They pass the line on to `__complete`, which prints a line for each candidate: the
+ * candidate, a tab and its meaning (complete.ts).
  */
 
-/** The line is split at white space only: bash itself would split at `:` and `=`, too, and replaces what follows those. */
+/** Splits the line at white space only: bash also splits at `:` and `=`, and replaces only the part after them. */
 const BASH = `# bash completion for ${PROGRAM}; to have it in every shell, add to ~/.bashrc: source <(${PROGRAM} completion bash)
 _nestjs_asynq() {
   local line=\${COMP_LINE:0:COMP_POINT} answer current kept

@@ -9,13 +9,13 @@ export interface ConfigFile {
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** In `$HOME`, the first that is there. */
+/** In `$HOME`; the first one that exists is read. */
 const DEFAULTS = ['.asynq.yaml', '.asynq.yml', '.asynq.json'];
 
 /**
- * The file named, or the first default one; `undefined` when there is none of those.
+ * Reads the given file, or the first default one that exists; `undefined` if none does.
  *
- * @throws CommandLineError when it cannot be read, is no YAML or JSON, or has keys that are no settings
+ * @throws CommandLineError when it cannot be read, is neither YAML nor JSON, or has unknown settings
  */
 export async function readConfigFile(
   named: string | undefined,
@@ -56,19 +56,19 @@ async function parse(path: string, text: string): Promise<ConfigFile> {
   try {
     content = yaml.parse(text, { logLevel: 'error' }) ?? {};
   } catch (cause) {
-    // Only the first line: those that follow quote the file, which may hold a password.
+    // Only the first line: the others quote the file, which may contain a password.
     const [reason] = (cause as Error).message.split(/:?\n/);
     throw new CommandLineError(`the config file ${path} is neither YAML nor JSON: ${reason}`, { cause });
   }
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
     throw new CommandLineError(
-      `the config file ${path} must hold settings such as "uri: localhost:6379", not ${describe(content)}`,
+      `the config file ${path} must contain settings such as "uri: localhost:6379", not ${describe(content)}`,
     );
   }
   return { path, values: checkKeys(path, content) };
 }
 
-/** Names do not mind their case, as in asynq. */
+/** Upper and lower case do not differ, as in asynq. */
 function checkKeys(path: string, content: object): Record<string, unknown> {
   const entries = Object.entries(content).map(([key, value]): [string, unknown] => [key.toLowerCase(), value]);
   for (const [key] of entries) {

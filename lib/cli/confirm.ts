@@ -5,16 +5,16 @@ import type { Terminal } from './terminal.js';
 import { plain } from './text.js';
 
 /**
- * Whether whoever sits at the terminal wants it done.
+ * Asks at the terminal whether to do it.
  *
  * @param what as in `delete all archived tasks of queue "default"`
- * @throws CommandLineError where nobody can be asked
+ * @throws CommandLineError when there is no terminal
  */
 export async function confirm(context: CommandContext<{ readonly yes?: boolean }>, what: string): Promise<boolean> {
   if (context.options.yes) return true;
   const { stdin, stderr } = context.terminal;
   if (!stdin.isTTY || !stderr.isTTY) {
-    throw new CommandLineError(`there is no terminal to ask whether to ${what}; say --yes if you mean it`);
+    throw new CommandLineError(`there is no terminal to ask whether to ${what}; add --yes to do it without asking`);
   }
   stderr.write(`${plain(`${what[0]!.toUpperCase()}${what.slice(1)}?`)} [y/N] `);
   const answer = await readLine(context.terminal);
@@ -25,7 +25,7 @@ export async function confirm(context: CommandContext<{ readonly yes?: boolean }
   return false;
 }
 
-/** The terminal stays in its usual mode, so that Ctrl-C is a signal like at any other time. `undefined`: there is no line. */
+/** Keeps the terminal in its usual mode, so that Ctrl-C remains a signal. Returns `undefined` at the end of the input. */
 function readLine({ stdin }: Terminal): Promise<string | undefined> {
   const lines = createInterface({ input: stdin, terminal: false });
   return new Promise((resolve) => {

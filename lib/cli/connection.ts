@@ -8,10 +8,10 @@ const DEFAULT_ADDRESS = '127.0.0.1:6379';
 const DEFAULT_NODES = [7000, 7001, 7002, 7003, 7004, 7005].map((port) => `127.0.0.1:${port}`);
 
 /**
- * The connection that the settings describe. What a URL says of database, user and password counts as given where the URL was
- * given; a setting of the same or a higher rank wins over it.
+ * The connection that the settings describe. Database, user and password of a URL have the rank of the URL; a setting of
+ * the same or a higher rank wins.
  *
- * @throws CommandLineError when they do not fit together, or an address is none
+ * @throws CommandLineError when settings contradict each other, or an address is invalid
  */
 export function toConnection(settings: Settings): ConnectionInput {
   checkTls(settings);
@@ -25,7 +25,7 @@ function wantsCluster({ cluster, cluster_addrs, uri }: Settings): boolean {
   if (!cluster?.value) return false;
   if (uri && uri.rank === cluster.rank) {
     throw new CommandLineError(
-      `${uri.origin} and ${cluster.origin} name two places; leave one out (nodes of a cluster are named by cluster_addrs)`,
+      `${uri.origin} and ${cluster.origin} name two servers; leave one out (nodes of a cluster are named by cluster_addrs)`,
     );
   }
   return !uri || uri.rank < cluster.rank;
@@ -53,18 +53,18 @@ function toServer(settings: Settings): ConnectionInput {
   const password = base.password !== undefined && !beats(settings.password) ? undefined : settings.password;
   return {
     ...base,
-    ...(db && (!saysDatabase(address) || beats(db)) && { db: db.value }),
+    ...(db && (!namesDatabase(address) || beats(db)) && { db: db.value }),
     ...login(username, password, base.password),
     ...tlsOptions(settings, base),
   };
 }
 
-const saysDatabase = (address: string): boolean =>
+const namesDatabase = (address: string): boolean =>
   /^redis-socket:/i.test(address) ? /[?&]db=/.test(address) : /^[^?]*:\/\/[^/?]*\/\d/.test(address);
 
 /**
- * The environment variable `USERNAME`, which many systems set, counts with a password only. A user name given for us without
- * one is that of a user who needs none.
+ * Many systems set the environment variable `USERNAME`, so it counts only together with a password. A user name from any
+ * other source counts without one: the user may need none.
  */
 function login(
   username: Setting<string> | undefined,
@@ -72,9 +72,9 @@ function login(
   passwordOfUrl?: string,
 ): Pick<RedisOptions, 'username' | 'password'> {
   const secret = password?.value ?? passwordOfUrl;
-  const stray = secret === undefined && username?.origin.endsWith(' USERNAME');
+  const isUnrelated = secret === undefined && username?.origin.endsWith(' USERNAME');
   return {
-    ...(username && !stray && { username: username.value, password: secret ?? '' }),
+    ...(username && !isUnrelated && { username: username.value, password: secret ?? '' }),
     ...(password && { password: password.value }),
   };
 }
@@ -94,7 +94,7 @@ function tlsOptions({ tls, tls_server, insecure }: Settings, base: RedisOptions 
   return base.sentinels ? { tls: options, sentinelTLS: options, enableTLSForSentinelMode: true } : { tls: options };
 }
 
-/** What is wrong with an address is told together with where it comes from. */
+/** Adds the origin of the setting to an error about its value. */
 function from<T>(setting: Setting<unknown> | undefined, read: () => T): T {
   try {
     return read();

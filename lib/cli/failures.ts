@@ -1,7 +1,7 @@
 import { AsynqError } from '../errors.js';
 import { printable, printableStack } from '../printable.js';
 
-/** What is wrong with the line or a setting, before anything was done. */
+/** Errors in the command line or a setting: nothing was done. */
 const USAGE_ERROR_CODES = ['ASYNQ_COMMAND_LINE', 'ASYNQ_INVALID_OPTION', 'ASYNQ_INVALID_TASK'];
 
 export const isWrongUse = (error: unknown): boolean =>
@@ -9,11 +9,14 @@ export const isWrongUse = (error: unknown): boolean =>
 
 export const isInterruption = (error: unknown): boolean => error instanceof Error && error.name === 'AbortError';
 
-/** Whether it concerns one queue or task only, and the command may go on with the next. */
+/** Whether the error concerns one queue or task only, so that the command can go on with the next. */
 export const isAboutOne = (error: unknown): boolean =>
   error instanceof AsynqError && !isWrongUse(error) && error.code !== 'ASYNQ_BROKER_UNAVAILABLE';
 
-/** The message, on one line; a fault in this program with the place. What speaks of the library is put in the words of the command line. */
+/**
+ * The message on one line; for a bug in this program, with the stack. Remedies that name methods of the library are
+ * replaced by commands and flags.
+ */
 export function explain(error: unknown): string {
   if (!(error instanceof AsynqError)) {
     return `this should not have happened: ${error instanceof Error ? printableStack(error) : printable(String(error))}`;

@@ -1,17 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 import type { TaskInfo } from '../task/info.js';
 
-/** What a terminal might act upon and JSON leaves as it is: DEL, C1 controls, bidirectional and invisible formats. */
+/** Characters that JSON does not escape but a terminal may obey: DEL, C1 controls, bidirectional and invisible ones. */
 const UNSAFE_CHARACTERS = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
-/** JSON for programs that is also safe to look at. */
+/** JSON for programs, also safe to show on a terminal. */
 export const toJson = (value: unknown): string =>
   JSON.stringify(value, null, 2).replace(
     UNSAFE_CHARACTERS,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-/** Text as it is, other bytes in base64; `null` when there are none. */
+/** Text as it is, other bytes in base64, `null` for no bytes. */
 export function bytesAsJson(bytes: Buffer | undefined): { text: string | null; encoding: 'utf8' | 'base64' } {
   if (bytes === undefined) return { text: null, encoding: 'utf8' };
   return isUtf8(bytes)
@@ -19,7 +19,7 @@ export function bytesAsJson(bytes: Buffer | undefined): { text: string | null; e
     : { text: bytes.toString('base64'), encoding: 'base64' };
 }
 
-/** A task as every command tells it with `--json`: the names of TaskInfo, times in RFC 3339, durations in milliseconds. */
+/** A task in the `--json` of every command: the names of TaskInfo, times in RFC 3339, durations in milliseconds. */
 export function taskAsJson(task: TaskInfo): object {
   const payload = bytesAsJson(task.payload);
   const result = bytesAsJson(task.result);

@@ -4,17 +4,17 @@ import { nearest } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
 import { countTasks } from './words.js';
 
-/* Names on the line that Redis does not know: said with those it knows. */
+/* Errors about names that Redis does not know, with the names it knows. */
 
-/** What reads from Redis: a context, as far as it matters here. */
+/** The part of a CommandContext that reads from Redis. */
 interface Reader {
   inspector(): Promise<AsynqInspector>;
 }
 
-/** Groups that one message names at most. */
+/** How many groups one message names. */
 const MAX_NAMED_GROUPS = 10;
 
-/** The nearest queue there is, as a question; empty when no name is near, or the queues cannot be read. */
+/** A question with the nearest name of a queue; empty if no name is near or the queues cannot be read. */
 export async function suggestQueue(context: Reader, queue: string): Promise<string> {
   const names = await context
     .inspector()
@@ -24,21 +24,21 @@ export async function suggestQueue(context: Reader, queue: string): Promise<stri
   return near === undefined ? '' : `did you mean "${near}"?`;
 }
 
-/** The error as somebody who mistyped a name needs it. */
+/** The error; for an unknown queue, with the nearest name. */
 export async function withSuggestion(context: Reader, error: unknown): Promise<unknown> {
   if (!(error instanceof QueueNotFoundError)) return error;
   const suggestion = await suggestQueue(context, error.queue);
   return suggestion ? new QueueNotFoundError(error.queue, suggestion) : error;
 }
 
-interface PlaceFlags {
+interface StateFlags {
   readonly queue: string;
   readonly state: TaskState;
   readonly group?: string | undefined;
 }
 
-/** Names the groups there are where a command needs one and got none. @throws CommandLineError, QueueNotFoundError */
-export async function requireGroup(context: Reader & { readonly options: PlaceFlags }): Promise<void> {
+/** Requires `--group` for aggregating tasks; the error names the groups. @throws CommandLineError, QueueNotFoundError */
+export async function requireGroup(context: Reader & { readonly options: StateFlags }): Promise<void> {
   const { queue, state, group } = context.options;
   if (state !== 'aggregating') {
     if (group === undefined) return;

@@ -5,9 +5,9 @@ import { SystemClock } from '../clock.js';
 import { runCommandLine, EXIT_STATUS } from './run.js';
 import type { Terminal } from './terminal.js';
 
-/* The command `nestjs-asynq`: this process as the terminal of one run. */
+/* The command `nestjs-asynq`: gives one run this process as its terminal. */
 
-/** By the path of the program, which is that of this file: dist/cli/main.js. */
+/** Finds package.json from the path of the program, dist/cli/main.js. */
 function ownVersion(): string {
   const manifest = join(dirname(realpathSync(process.argv[1]!)), '..', '..', 'package.json');
   return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
@@ -23,7 +23,7 @@ process.on('SIGINT', () => {
   interruption.abort();
 });
 
-/** Signals that end a process without telling it; their numbers, as shells add them to 128. */
+/** Signals whose default action ends a process without an `exit` event, with their numbers. */
 const FATAL_SIGNALS = { SIGHUP: 1, SIGTERM: 15 } as const;
 
 function onEnd(undo: () => void): () => void {
@@ -36,7 +36,7 @@ function onEnd(undo: () => void): () => void {
   };
 }
 
-// Whoever reads our output may have seen enough (`| head`): the command is carried out all the same.
+// The reader of our output may close it early (`| head`); the command goes on.
 for (const output of [process.stdout, process.stderr]) {
   output.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;

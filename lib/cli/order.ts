@@ -3,10 +3,10 @@ import type { TaskState } from '../wire/states.js';
 export const ORDERS = ['newest', 'oldest'] as const;
 export type Order = (typeof ORDERS)[number];
 
-/** What has ended is looked at for what happened last; what is still to run, for what comes next. */
+/** Ended tasks are listed with the last one first, the others with the next one to run first. */
 const NEWEST_FIRST: readonly TaskState[] = ['archived', 'completed'];
 
-/** The direction of a list that does not go on after a cursor, which has one already. */
+/** The direction of a list; none after a cursor, which contains it. */
 export function directionOf(
   state: TaskState,
   { cursor, order }: { readonly cursor?: string | undefined; readonly order?: Order | undefined },

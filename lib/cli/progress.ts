@@ -5,11 +5,11 @@ import { cut, plain } from './text.js';
 
 type Report = NonNullable<BulkOptions['onProgress']>;
 
-/** What stands beside bar and label: ` [`, `] 100% `, and a column that stays empty. */
+/** The columns of ` [`, `] 100% ` and one that stays empty. */
 const COLUMNS_BESIDE_BAR = 11;
 const MAX_BAR_COLUMNS = 40;
 
-/** Shows a bar on standard error while the work reports progress; nothing where that is no terminal. */
+/** Shows a bar on standard error while the work reports progress; nothing if that is not a terminal. */
 export async function withProgress<T>(
   terminal: Terminal,
   label: string,

@@ -4,19 +4,19 @@ import { buildProgram } from './program.js';
 import { SETTINGS } from './settings.js';
 import type { Terminal } from './terminal.js';
 
-/** What a run ends with. */
+/** The exit status of a run. */
 export const EXIT_STATUS = {
   ok: 0,
   /** Something was not done. */
   failed: 1,
   /** The command line, a setting, or a value on it is wrong; nothing was done. */
   usage: 2,
-  /** As shells tell of a Ctrl-C. */
+  /** The status that shells report after Ctrl-C. */
   interrupted: 130,
 } as const;
 
 /**
- * Runs one command line. Whatever happens is told on standard error; this never rejects.
+ * Runs one command line. Errors go to standard error; the promise never rejects.
  *
  * @param args without the names of node and program
  * @returns the exit status
@@ -32,7 +32,7 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   }
 }
 
-/** Go's flags take `--tls=false`; where a value is expected, that is one. */
+/** Go's flags accept `--tls=false`. After an option that takes a value, such a word is that value. */
 function expandSwitches(args: readonly string[], root: Command): string[] {
   const takingValues = new Set(optionsOf(root).flatMap(({ required, short, long }) => (required ? [short, long] : [])));
   return args.flatMap((arg, index) => (index > 0 && takingValues.has(args[index - 1]) ? [arg] : expandSwitch(arg)));
@@ -48,7 +48,7 @@ function expandSwitch(arg: string): string[] {
 }
 
 function report(error: unknown, terminal: Terminal): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_STATUS.ok : EXIT_STATUS.usage; // it has told already
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_STATUS.ok : EXIT_STATUS.usage; // already reported
   if (isInterruption(error)) return EXIT_STATUS.interrupted;
   terminal.stderr.write(`error: ${explain(error)}\n`);
   return isWrongUse(error) ? EXIT_STATUS.usage : EXIT_STATUS.failed;

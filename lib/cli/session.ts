@@ -12,14 +12,14 @@ export interface SessionOptions {
   readonly clock: Clock;
 }
 
-/** The connections of one command. All of this is loaded by commands that need Redis, and by no other. */
+/** The connections of one command. Only commands that need Redis load this module. */
 export class Session {
   private constructor(
     private readonly connections: RedisConnections,
     private readonly broker: RedisBroker,
   ) {}
 
-  /** Connects nothing yet. @throws InvalidOptionError */
+  /** Opens no connection yet. @throws InvalidOptionError */
   static async open({ connection, keyPrefix, clock }: SessionOptions): Promise<Session> {
     const [{ RedisConnections }, { RedisBroker }] = await Promise.all([
       import('../broker/redis/connection/connections.js'),
@@ -33,12 +33,12 @@ export class Session {
     return this.connections.isCluster;
   }
 
-  /** Redis, by its address. */
+  /** The address of Redis. */
   get where(): string {
     return this.connections.target;
   }
 
-  /** @throws BrokerUnavailableError at once, where the first attempt to connect fails */
+  /** @throws BrokerUnavailableError as soon as the first attempt to connect fails */
   async inspector(): Promise<AsynqInspector> {
     const [{ AsynqInspector }] = await Promise.all([import('../inspector/inspector.js'), this.connect('monitor')]);
     return new AsynqInspector(this.broker);
@@ -50,7 +50,7 @@ export class Session {
     return new AsynqClient(this.broker);
   }
 
-  /** What Redis says of itself: `INFO`, in a cluster `CLUSTER INFO`. */
+  /** The text of `INFO`, in a cluster that of `CLUSTER INFO`. */
   async redisInfo(): Promise<string> {
     const { cluster, nodes } = await this.broker.redisInfo();
     return cluster?.info ?? nodes[0]?.info ?? '';
@@ -60,7 +60,7 @@ export class Session {
     return this.broker.close();
   }
 
-  /** A server waits for Redis; somebody at a terminal had rather know. */
+  /** A server waits for Redis; a command fails at once, as somebody waits for it. */
   private async connect(role: ConnectionRole): Promise<void> {
     let forget: (() => void) | undefined;
     const lost = new Promise<never>((_, reject) => {
@@ -79,7 +79,7 @@ export class Session {
   }
 }
 
-const CONNECTION_REMEDY = 'see that it runs there, or say where it is with --uri, ASYNQ_URI or a config file';
+const CONNECTION_REMEDY = 'check that it runs there, or give its address with --uri, ASYNQ_URI or a config file';
 const REMEDIES: readonly (readonly [RegExp, string])[] = [
   [
     /^(NOAUTH|WRONGPASS) /,

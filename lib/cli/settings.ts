@@ -1,18 +1,18 @@
 import { CommandLineError } from '../errors.js';
 import { describe } from '../validation.js';
 
-/** What a setting is made of, in whatever source. */
+/** The type of a setting's value, in every source. */
 type Kind = 'text' | 'number' | 'switch' | 'list';
 
 interface SettingShape {
   readonly kind: Kind;
   readonly flags: string;
   readonly help: string;
-  /** Whether asynq has it, so that its environment variable also counts without a prefix. */
+  /** asynq does not have it, so its environment variable counts only with the prefix `ASYNQ_`. */
   readonly ours?: boolean;
 }
 
-/** Where Redis is: the global flags, by the names that config file and environment have for them, too. */
+/** The global flags, by the names that they also have in the config file and the environment. */
 export const SETTINGS = {
   uri: {
     kind: 'text',
@@ -49,7 +49,7 @@ interface Values {
   readonly list: readonly string[];
 }
 
-/** A value, where it comes from (as a message names it), and how much that counts: the highest rank wins. */
+/** A value, its origin as messages name it, and the rank of that origin: the highest wins. */
 export interface Setting<T> {
   readonly value: T;
   readonly origin: string;
@@ -67,7 +67,8 @@ export interface Sources {
 }
 
 /**
- * Flag, then environment (`ASYNQ_DB` before `DB`), then config file. An empty environment variable counts as not given.
+ * Reads each setting from flag, environment (`ASYNQ_DB` before `DB`) or config file, in this order. An empty environment
+ * variable counts as not set.
  *
  * @throws CommandLineError naming the origin of the value that is wrong
  */
@@ -91,7 +92,7 @@ function resolve(name: SettingName, { flags, env, file }: Sources): Setting<unkn
   return { value: READERS[kind](value, origin), origin, rank: candidates.length - index };
 }
 
-/** One way from what a source has to the value. */
+/** Turns the value of any source into the value of a setting. */
 const READERS: { readonly [K in Kind]: (value: unknown, origin: string) => Values[K] } = {
   text: (value, origin) => {
     if (typeof value === 'string') return value;

@@ -3,18 +3,18 @@ import { cut, padEnd, padStart, plain, widthOf } from './text.js';
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => string | number;
-  /** May be cut where the screen is narrow; ids and names never are. */
+  /** Whether it may be cut on a narrow screen. Ids and names must not be. */
   readonly shrinks?: boolean;
 }
 
 export interface Screen {
-  /** Columns of the terminal; `Infinity` where lines may be as long as they like. */
+  /** Columns of the terminal; `Infinity` when output is not a terminal. */
   readonly width: number;
   readonly bold: (text: string) => string;
 }
 
 const COLUMN_GAP = '  ';
-/** What a column keeps when it is cut. */
+/** A column is not cut to less. */
 const MIN_COLUMN_WIDTH = 12;
 
 interface Layout {
@@ -25,7 +25,7 @@ interface Layout {
   width: number;
 }
 
-/** Lines of an aligned table; blocks of `title: value` where the screen is too narrow for it. Numbers stand to the right. */
+/** Lines of a table with numbers aligned right; on a screen too narrow for it, blocks of `title: value`. */
 export function renderTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], screen: Screen): string[] {
   const layouts = columns.map((column) => layOut(column, rows));
   if (!fit(layouts, screen.width)) return renderBlocks(layouts, rows.length, screen);
@@ -46,7 +46,7 @@ function layOut<Row>({ title, cell, shrinks = false }: Column<Row>, rows: readon
   };
 }
 
-/** Takes from the widest columns that may shrink until the line fits; `false` when that is not enough. */
+/** Narrows the widest columns that may shrink until a line fits; returns `false` if that is not enough. */
 function fit(layouts: readonly Layout[], width: number): boolean {
   const gaps = COLUMN_GAP.length * (layouts.length - 1);
   const shrinking = layouts.filter(({ shrinks }) => shrinks);
@@ -77,7 +77,7 @@ function renderBlocks(layouts: readonly Layout[], count: number, screen: Screen)
   return blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
 }
 
-/** Lines of `title: value`, the values below each other. */
+/** Lines of `title: value` with the values aligned. */
 export function renderFields(
   fields: readonly (readonly [title: string, value: string | number])[],
   screen: Screen,

@@ -3,25 +3,25 @@ import stringWidth from 'string-width';
 import { printable } from '../printable.js';
 
 /*
- * What comes out of Redis was put there by others: it must neither break a table nor send an escape sequence to the terminal.
+ * Others wrote the text that comes from Redis: it must neither break a table nor send an escape sequence to the terminal.
  */
 
 const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
-/** The text on one line, what cannot be printed escaped as Go's `%q` does it: `\n`, `\x1b`, `\u202e`. */
+/** The text on one line, with unprintable characters escaped like Go's `%q`: `\n`, `\x1b`, `\u202e`. */
 export const plain = printable;
 
-/** A payload or result: the text it is, if all of it can be printed, as asynq decides it. */
+/** A payload or result as text if all of it is printable, by asynq's rule. */
 export function describeBytes(bytes: Buffer | undefined): string {
   if (bytes === undefined || bytes.length === 0) return '';
   const text = isUtf8(bytes) ? bytes.toString() : '';
   return /[^ ]/.test(text) && !UNPRINTABLE.test(text) ? text : 'non-printable bytes';
 }
 
-/** Columns of a terminal. */
+/** How many columns of a terminal the text takes. */
 export const widthOf = (text: string): number => stringWidth(text);
 
-/** No wider than `width` (at least 1), with an ellipsis where something was left out. */
+/** Cuts the text to `width` (at least 1) columns, with an ellipsis at the end. */
 export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   let kept = '';

@@ -5,16 +5,16 @@ import { SETTINGS } from './settings.js';
 import { columnsOf, hasColors, type Terminal } from './terminal.js';
 import { plain } from './text.js';
 
-/** A command of the tree, without its place in it. */
+/** A command, without its parent. */
 export interface CommandSpec<Options> {
-  /** The rest of the line, too: `inspect <queue...>`. */
+  /** The name and its arguments: `inspect <queue...>`. */
   readonly usage: string;
   readonly aliases?: readonly string[];
   readonly summary: string;
-  /** More to say in its help. */
+  /** A further paragraph of its help. */
   readonly details?: string;
   readonly options?: readonly Option[];
-  /** In place of those in `usage`, where they have choices. */
+  /** Arguments with choices, which `usage` cannot express. */
   readonly arguments?: readonly Argument[];
   /** Without the name of the program. */
   readonly examples: readonly string[];
@@ -22,10 +22,10 @@ export interface CommandSpec<Options> {
   run(context: CommandContext<Options>): Promise<void> | void;
 }
 
-/** What the tree is put up in, for one run. */
+/** One run of the program. */
 export interface Invocation {
   readonly terminal: Terminal;
-  /** Something was not done. */
+  /** Some part was not done. */
   failed: boolean;
 }
 
@@ -34,10 +34,10 @@ export const PROGRAM = 'nestjs-asynq';
 /** Global options besides the {@link SETTINGS}. */
 const CONFIG = ['--config <file>', 'config file, YAML or JSON (default: $HOME/.asynq.yaml, .yml or .json)'] as const;
 
-/** The root of the tree, with the options that every command knows. */
+/** The root of the tree, with the options of every command. */
 export function createRoot(terminal: Terminal): Command {
   const root = new Command(PROGRAM)
-    .description('Looks at the queues and tasks of asynq and nestjs-asynq in Redis, and steers them.')
+    .description('Shows and changes the queues and tasks of asynq and nestjs-asynq in Redis.')
     .usage('<command> <subcommand> [flags]')
     .version(`${PROGRAM} version ${terminal.version}`, '--version', 'print the version')
     .helpOption('-h, --help', 'show this help')
@@ -52,7 +52,7 @@ export function createRoot(terminal: Terminal): Command {
     })
     .configureOutput({
       writeOut: (text) => void terminal.stdout.write(text),
-      writeErr: (text) => void terminal.stderr.write(text.split('\n').map(plain).join('\n')), // it quotes what was given
+      writeErr: (text) => void terminal.stderr.write(text.split('\n').map(plain).join('\n')), // it quotes the arguments
       getOutHelpWidth: () => columnsOf(terminal.stdout, 100),
       getErrHelpWidth: () => columnsOf(terminal.stderr, 100),
       getOutHasColors: () => hasColors(terminal.stdout, terminal),
@@ -61,7 +61,7 @@ export function createRoot(terminal: Terminal): Command {
   return addGlobalOptions(root);
 }
 
-/** A command that only holds others. */
+/** A command that only contains others. */
 export function addGroup(root: Command, name: string, summary: string): Command {
   const group = root.command(name).description(summary).usage('<subcommand> [flags]').helpCommand(false);
   return addGlobalOptions(group, true);
@@ -98,7 +98,7 @@ export function addCommand<Options>(parent: Command, invocation: Invocation, spe
   });
 }
 
-/** They are known at every place of the line, and shown once. */
+/** Adds the global options: they are accepted anywhere on the line, and shown once in the help. */
 function addGlobalOptions(command: Command, hidden = false): Command {
   const all: (readonly [string, string])[] = [
     CONFIG,
@@ -106,13 +106,13 @@ function addGlobalOptions(command: Command, hidden = false): Command {
   ];
   for (const [flags, help] of all) {
     command.addOption(new Option(flags, help).hideHelp(hidden));
-    // As Go's flags: --tls=false.
+    // Go's flags accept --tls=false.
     if (!flags.includes('<')) command.addOption(new Option(flags.replace('--', '--no-')).hideHelp());
   }
   return command;
 }
 
-/** What was given closest to the end of the line wins. */
+/** The option closest to the end of the line wins. */
 function globalFlags(command: Command): GlobalFlags {
   const levels: Command[] = [];
   for (let level: Command | null = command; level; level = level.parent) levels.unshift(level);

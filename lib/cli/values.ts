@@ -2,14 +2,14 @@ import { InvalidArgumentError, Option } from 'commander';
 import { millisecondsOf, parseGoDuration } from '../wire/go-duration.js';
 import { TASK_STATES, type TaskState } from '../wire/states.js';
 
-/* Options that several commands have, and how their values are read. What is wrong with one ends the command with status 2. */
+/* Options of several commands, and how their values are read. An invalid value ends the command with status 2. */
 
 export const queueOption = (help = 'name of the queue'): Option =>
   new Option('-q, --queue <name>', help).makeOptionMandatory();
 
 export const idOption = (): Option => new Option('-i, --id <id>', 'id of the task').makeOptionMandatory();
 
-export const jsonOption = (): Option => new Option('--json', 'answer in JSON');
+export const jsonOption = (): Option => new Option('--json', 'print JSON');
 
 export const yesOption = (): Option => new Option('-y, --yes', 'do not ask');
 
@@ -19,11 +19,11 @@ export const stateOption = (states: readonly TaskState[] = TASK_STATES): Option 
   new Option('-s, --state <state>', 'state of the tasks').choices(states).makeOptionMandatory();
 
 export const pageOptions = (): Option[] => [
-  new Option('--page <number>', 'the how-manieth page (default: 1)').argParser(positive),
+  new Option('--page <number>', 'number of the page, from 1 (default: 1)').argParser(positive),
   new Option('--size <number>', 'tasks per page, up to 1000').argParser(positive).default(30),
 ];
 
-/** When a task is to run: one of the two. */
+/** When a task runs: one of the two, or none. */
 export interface ProcessFlags {
   readonly process_at?: Date;
   /** Milliseconds. */
@@ -31,8 +31,8 @@ export interface ProcessFlags {
 }
 
 export const processOptions = (): Option[] => [
-  new Option('--process_at <time>', 'when to start at the earliest').argParser(time).conflicts('process_in'),
-  new Option('--process_in <duration>', 'how long to wait before the start').argParser(duration),
+  new Option('--process_at <time>', 'earliest start').argParser(time).conflicts('process_in'),
+  new Option('--process_in <duration>', 'time to wait before the start').argParser(duration),
 ];
 
 export function positive(text: string): number {
@@ -45,7 +45,7 @@ export function count(text: string): number {
   throw new InvalidArgumentError('It must be a whole number of at least 0.');
 }
 
-/** Milliseconds of a duration as Go writes it. */
+/** Milliseconds of a duration in Go's notation. */
 export function duration(text: string): number {
   try {
     return millisecondsOf(parseGoDuration(text));

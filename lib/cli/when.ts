@@ -1,6 +1,6 @@
 import { formatGoDuration, nanosecondsOf } from '../wire/go-duration.js';
 
-/** Times as tables show them. Milliseconds are for machines: they are in `--json`. */
+/** A time in tables, without milliseconds; `--json` has them. */
 export const formatTime = (time: Date | undefined): string =>
   time === undefined ? '' : time.toISOString().replace(/\.\d+Z$/, 'Z');
 
@@ -12,11 +12,11 @@ export function formatDistance(time: Date | undefined, now: number): string {
   return seconds > 0 ? `in ${formatSeconds(seconds)}` : `${formatSeconds(-seconds)} ago`;
 }
 
-/** The time and how far away it is. */
+/** The time and its distance from now. */
 export const formatMoment = (time: Date | undefined, now: number): string =>
   time === undefined ? '' : `${formatTime(time)} (${formatDistance(time, now)})`;
 
 const formatSeconds = (seconds: number): string => formatDuration(seconds * 1000);
 
-/** As Go writes it. */
+/** A duration in Go's notation. */
 export const formatDuration = (milliseconds: number): string => formatGoDuration(nanosecondsOf(milliseconds));

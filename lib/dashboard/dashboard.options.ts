@@ -194,7 +194,12 @@ export function resolveSettings(settings: AsynqDashboardSettings): ResolvedSetti
   requireInteger(maxPayloadLength, option('maxPayloadLength'), InvalidOptionError, { least: 1, most: 1_000_000 });
   requireInteger(maxResultLength, option('maxResultLength'), InvalidOptionError, { least: 1, most: 1_000_000 });
   return {
-    ...{ actor, auditLength, readOnly, defaultRedaction, maxPayloadLength, maxResultLength },
+    actor,
+    auditLength,
+    readOnly,
+    defaultRedaction,
+    maxPayloadLength,
+    maxResultLength,
     access: settings.access === undefined ? undefined : checkAccess(settings.access),
     redact: checkRedaction(settings.redact ?? [], option('redact')),
     decoders: checkDecoders(settings.decoders ?? []),

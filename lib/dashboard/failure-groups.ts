@@ -56,7 +56,13 @@ export function groupFailures(tasks: Iterable<FailedTask>): FailureGroup[] {
 }
 
 const begin = ({ id, type, error }: FailedTask, parts: readonly string[]): FailureGroup => ({
-  ...{ type, error, retry: 0, archived: 0, first: undefined, last: undefined, taskId: id },
+  type,
+  error,
+  retry: 0,
+  archived: 0,
+  first: undefined,
+  last: undefined,
+  taskId: id,
   match: parts
     .map((part) => part.trim())
     .reduce((longest, part) => (part.length > longest.length ? part : longest), ''),

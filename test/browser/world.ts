@@ -102,7 +102,8 @@ export class World {
     const common = { queue: 'go', payload: Buffer.from('{"id":9007199254740993,"tags":["a",{"deep":[1]}]}') };
     await go.serve({
       name: 'go server',
-      ...{ queues: { go: 1 }, retryDelay: HOUR },
+      queues: { go: 1 },
+      retryDelay: HOUR,
       behaviours: {
         'fail:': [{ do: 'fail', error: 'connection refused' }],
         'skip:': [{ do: 'skipRetry', error: 'no such user' }],

@@ -19,7 +19,7 @@ describe('completion', () => {
     expect(await after('--db=3', 'cron', '--tls', 'l')).toEqual(['list']);
     expect(await after('nonsense', 'x')).toEqual([]);
     expect((await runHere(['__complete', '--', 'group', ''])).stdout).toBe(
-      'list\tlist the groups of a queue that have waiting tasks\n',
+      'list\tlist the groups of a queue with waiting tasks\n',
     );
   });
 

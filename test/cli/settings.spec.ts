@@ -172,7 +172,7 @@ describe('the connection', () => {
       { env: { URI: 'http://h' } },
       'the environment variable URI: asynq: unsupported uri scheme: "http"; use one of redis://',
     ],
-    [{ flags: { uri: 'h', cluster: true } }, '--uri and --cluster name two places; leave one out'],
+    [{ flags: { uri: 'h', cluster: true } }, '--uri and --cluster name two servers; leave one out'],
     [{ flags: { cluster_addrs: 'a' } }, '--cluster_addrs is for a cluster; add --cluster'],
     [{ flags: { cluster: true, db: '1' } }, '--db is 1; a Redis Cluster has database 0 only'],
     [{ flags: { insecure: true } }, '--insecure is for TLS, and there is none; add --tls'],
@@ -209,7 +209,7 @@ describe('the config file', () => {
   it.each([
     ['uri: h\npasword: x', 'unknown setting "pasword" in the config file FILE; did you mean "password"?'],
     ['colour: red', 'unknown setting "colour" in the config file FILE; known are uri, db'],
-    ['[1]', 'the config file FILE must hold settings such as "uri: localhost:6379", not an array'],
+    ['[1]', 'the config file FILE must contain settings such as "uri: localhost:6379", not an array'],
     ['{"password": "geheim", "uri" "h"}', 'the config file FILE is neither YAML nor JSON: '],
   ])('is refused with %j', async (text, message) => {
     const path = await put('.asynq.yaml', text);

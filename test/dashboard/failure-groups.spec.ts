@@ -2,7 +2,11 @@ import { expect, it } from 'vitest';
 import { type FailedTask, groupFailures } from '../../lib/dashboard/failure-groups.js';
 
 const failed = (error: string, more: Partial<FailedTask> = {}): FailedTask => ({
-  ...{ id: 'x', type: 'mail', state: 'retry', error, failedAt: new Date(1000) },
+  id: 'x',
+  type: 'mail',
+  state: 'retry',
+  error,
+  failedAt: new Date(1000),
   ...more,
 });
 
@@ -35,8 +39,13 @@ it('failures of other types, or for other reasons, are others; the most frequent
   ]);
   expect(groups).toMatchObject([
     {
-      ...{ type: 'mail', error: 'refused', retry: 2, archived: 1, taskId: 'newest' },
-      ...{ first: new Date(2000), last: new Date(3000) },
+      type: 'mail',
+      error: 'refused',
+      retry: 2,
+      archived: 1,
+      taskId: 'newest',
+      first: new Date(2000),
+      last: new Date(3000),
     },
     { type: 'mail', error: 'timeout', retry: 1 },
     { type: 'sms', error: 'timeout', retry: 1 },

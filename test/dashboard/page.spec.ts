@@ -42,7 +42,9 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
     const file = await web.raw('GET', '/asynq/assets/app-1.js');
     expect(file).toMatchObject({ status: 200, text: 'export {}' });
     expect(file.headers).toMatchObject({
-      ...{ 'content-type': 'text/javascript; charset=utf-8', 'content-length': '9', etag: '"app"' },
+      'content-type': 'text/javascript; charset=utf-8',
+      'content-length': '9',
+      etag: '"app"',
       'cache-control': 'private, max-age=31536000, immutable',
     });
     expect((await web.raw('GET', '/asynq/assets/index.html')).status).toBe(404);

@@ -106,7 +106,12 @@ describe('the table of states and actions', () => {
     const stream = new PassThrough();
     const program = buildProgram({
       terminal: {
-        ...{ stdin: stream, stdout: stream, stderr: stream, env: {}, clock: new SystemClock(), version: '1.2.3' },
+        stdin: stream,
+        stdout: stream,
+        stderr: stream,
+        env: {},
+        clock: new SystemClock(),
+        version: '1.2.3',
         interruption: () => AbortSignal.abort(),
         onEnd: () => () => undefined,
       },

@@ -217,7 +217,7 @@ describe('the command line', () => {
         'Task "scheduled" of queue "default" has its new time',
       ]);
       expect((await run('task reschedule -q default -i scheduled')).stderr).toBe(
-        'error: nothing tells when; give --process_at or --process_in\n',
+        'error: the time is missing; give --process_at or --process_in\n',
       );
       expect([await stored('pending'), await stored('archived')]).toEqual([['pending', 'archived'], ['retry']]);
       const task = await fixture.broker.getTask('default', 'scheduled');
@@ -260,7 +260,7 @@ describe('the command line', () => {
       expect(refused).toEqual({
         status: 2,
         stdout: '',
-        stderr: `error: there is no terminal to ask whether to ${what}; say --yes if you mean it\n`,
+        stderr: `error: there is no terminal to ask whether to ${what}; add --yes to do it without asking\n`,
       });
       const asked = `${what[0]!.toUpperCase()}${what.slice(1)}? [y/N] `;
       for (const input of ['n\n', '\n', 'yesterday\n']) {
@@ -321,7 +321,7 @@ describe('the command line', () => {
     expect(await run('task list -q default -s pending --error boom')).toEqual({
       status: 0,
       stdout: '',
-      stderr: 'None of the 4 tasks fits\n',
+      stderr: 'None of the 4 tasks matches\n',
     });
     expect(await run('task list -q default -s pending --cursor nonsense')).toMatchObject({
       status: 2,

@@ -6,7 +6,7 @@ import { COMPLETION_SCRIPTS, type Shell } from '../completion-scripts.js';
 import type { Terminal } from '../terminal.js';
 import { addCommand, type Invocation } from '../tree.js';
 
-/** How long somebody who pressed the tab key waits for Redis. */
+/** How long completion waits for Redis. */
 const REPLY_TIMEOUT_MS = 1_000;
 
 export function addCompletion(root: Command, invocation: Invocation): void {
@@ -23,7 +23,7 @@ export function addCompletion(root: Command, invocation: Invocation): void {
   });
   addCommand(root, invocation, {
     usage: '__complete [word...]',
-    summary: 'what may come next on a line; for the scripts of completion',
+    summary: 'print the words that may come next; for the completion scripts',
     examples: ['__complete -- queue in'],
     hidden: true,
     run: async (context) => {
@@ -33,13 +33,13 @@ export function addCompletion(root: Command, invocation: Invocation): void {
   });
 }
 
-/** By the connection that the line to be completed would have. */
+/** Reads the names over the connection that the line to be completed describes. */
 const namesFrom =
   (terminal: Terminal): Names =>
   async (kind, flags) => {
     const context = new CommandContext(terminal, [], {}, flags);
     try {
-      await context.session(); // loading takes a part of a second, and is no reason to give up
+      await context.session(); // loading modules takes a part of a second, which must not count
       return await withTimeout(ask(context, kind), REPLY_TIMEOUT_MS, terminal.clock, () => []);
     } catch {
       return [];

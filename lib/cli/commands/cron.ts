@@ -14,7 +14,7 @@ interface HistoryFlags {
 }
 
 export function addCronCommands(root: Command, invocation: Invocation): void {
-  const group = addGroup(root, 'cron', 'look at periodic tasks');
+  const group = addGroup(root, 'cron', 'show periodic tasks');
   addCommand<{ readonly json?: boolean }>(group, invocation, {
     usage: 'list',
     aliases: ['ls'],
@@ -51,7 +51,7 @@ async function listEntries(context: CommandContext<{ readonly json?: boolean }>)
   );
 }
 
-/** Those that are never due come last. */
+/** Entries that are never due come last. */
 function byNextTime(a: PeriodicEntry, b: PeriodicEntry): number {
   const due = ({ nextEnqueueAt }: PeriodicEntry): number => nextEnqueueAt?.getTime() ?? Infinity;
   return due(a) === due(b) ? Number(a.id > b.id) : due(a) - due(b);

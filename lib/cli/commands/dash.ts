@@ -11,12 +11,12 @@ interface DashFlags {
 export function addDash(root: Command, invocation: Invocation): void {
   addCommand<DashFlags>(root, invocation, {
     usage: 'dash',
-    summary: 'look at queues and tasks live, and act on them',
+    summary: 'show queues and tasks live, and act on them',
     details:
-      'Queues, the states of a queue, the tasks of a state, one task: Enter opens, Esc goes back, ? tells of all keys. ' +
-      'Tasks are run, archived, deleted and cancelled, queues paused, by capital letters.',
+      'Shows queues, the states of a queue, the tasks of a state, one task: Enter opens, Esc goes back, ? shows all keys. ' +
+      'Capital letters run, archive, delete and cancel tasks, and pause queues.',
     options: [
-      new Option('--refresh <duration>', 'time between two looks at Redis, at least 1s')
+      new Option('--refresh <duration>', 'time between two reads of Redis, at least 1s')
         .argParser(atLeastASecond)
         .default(8000, '8s'),
     ],

@@ -9,11 +9,11 @@ interface GroupFlags {
 }
 
 export function addGroupCommands(root: Command, invocation: Invocation): void {
-  const group = addGroup(root, 'group', 'look at groups of tasks');
+  const group = addGroup(root, 'group', 'show groups of tasks');
   addCommand<GroupFlags>(group, invocation, {
     usage: 'list',
     aliases: ['ls'],
-    summary: 'list the groups of a queue that have waiting tasks',
+    summary: 'list the groups of a queue with waiting tasks',
     options: [queueOption(), jsonOption()],
     examples: ['group list -q default'],
     run: listGroups,

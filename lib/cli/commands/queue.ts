@@ -28,32 +28,32 @@ export function addQueueCommands(root: Command, invocation: Invocation): void {
   addCommand<Json>(group, invocation, {
     usage: 'list',
     aliases: ['ls'],
-    summary: 'list the queues; in a cluster with key slot and nodes',
+    summary: 'list the queues, in a cluster with key slot and nodes',
     options: json,
     examples: ['queue list', 'queue list --cluster --cluster_addrs 10.0.0.1:7000'],
     run: listQueues,
   });
   addCommand<Json>(group, invocation, {
     usage: 'inspect <queue...>',
-    summary: 'show the numbers of one or more queues',
+    summary: 'show the figures of queues',
     options: json,
     examples: ['queue inspect default', 'queue inspect critical low --json'],
     run: inspectQueues,
   });
   addCommand<Json & { readonly days: number }>(group, invocation, {
     usage: 'history <queue...>',
-    summary: 'show how many tasks were processed, and failed, on the last days (UTC)',
-    options: [new Option('-x, --days <number>', 'how many days, up to 91').argParser(positive).default(10), ...json],
+    summary: 'show processed and failed tasks of the last days (UTC)',
+    options: [new Option('-x, --days <number>', 'number of days, up to 91').argParser(positive).default(10), ...json],
     examples: ['queue history default', 'queue history default --days 30'],
     run: showHistory,
   });
-  addSteering(group, invocation);
+  addQueueActions(group, invocation);
 }
 
-function addSteering(group: Command, invocation: Invocation): void {
+function addQueueActions(group: Command, invocation: Invocation): void {
   addCommand(group, invocation, {
     usage: 'pause <queue...>',
-    summary: 'let no server take tasks of the queues',
+    summary: 'stop servers from taking tasks of the queues',
     examples: ['queue pause default low'],
     run: pauseQueues,
   });
@@ -67,9 +67,9 @@ function addSteering(group: Command, invocation: Invocation): void {
   addCommand<RemoveFlags>(group, invocation, {
     usage: 'remove <queue...>',
     aliases: ['rm', 'delete'],
-    summary: 'remove queues that are empty, or, by force, with all their tasks',
-    details: 'With --force it asks before it deletes anything. A queue with active tasks is never removed.',
-    options: [new Option('-f, --force', 'also when it has tasks'), yesOption()],
+    summary: 'remove empty queues, or, with --force, queues with all their tasks',
+    details: 'With --force it asks first. A queue with active tasks is never removed.',
+    options: [new Option('-f, --force', 'also remove a queue that has tasks'), yesOption()],
     examples: ['queue remove old', 'queue remove old older --force --yes'],
     run: removeQueues,
   });
@@ -79,12 +79,12 @@ async function listQueues(context: CommandContext<Json>): Promise<void> {
   const inspector = await context.inspector();
   const names = (await inspector.queues()).sort();
   const { isCluster } = await context.session();
-  const places = names.map(async (queue) => ({
+  const rows = names.map(async (queue) => ({
     queue,
     slot: (await inspector.clusterKeySlot(queue)) ?? null,
     nodes: (await inspector.clusterNodes(queue)) ?? null,
   }));
-  const queues = await Promise.all(places);
+  const queues = await Promise.all(rows);
   if (context.options.json) return context.json(queues);
   if (!isCluster) return context.print(...names.map(plain));
   context.table(
@@ -130,7 +130,7 @@ function printQueue(context: CommandContext<Json>, info: QueueInfo): void {
 
 type Counted = Record<'active' | 'pending' | 'aggregating' | 'scheduled' | 'retry' | 'archived' | 'completed', number>;
 
-/** Numbers of tasks by state, in asynq's order. */
+/** Tasks by state, in asynq's order. */
 export const STATE_COLUMNS = (
   ['active', 'pending', 'aggregating', 'scheduled', 'retry', 'archived', 'completed'] as const
 ).map((state) => ({ title: state, cell: (counted: Counted) => counted[state] }));
@@ -195,7 +195,7 @@ async function removeQueues(context: CommandContext<RemoveFlags>): Promise<void>
   });
 }
 
-/** Whoever is asked should know how much is at stake. */
+/** Names the queues with their numbers of tasks, for the question. */
 async function describeQueues(
   inspector: AsynqInspector,
   { args, options }: CommandContext<RemoveFlags>,

@@ -7,12 +7,12 @@ import { jsonOption } from '../values.js';
 import { formatDistance } from '../when.js';
 
 export function addServerCommands(root: Command, invocation: Invocation): void {
-  const group = addGroup(root, 'server', 'look at servers');
+  const group = addGroup(root, 'server', 'show servers');
   addCommand<{ readonly json?: boolean }>(group, invocation, {
     usage: 'list',
     aliases: ['ls'],
-    summary: 'list the servers that run, with their queues by priority',
-    details: 'A server that was killed is listed for up to ten seconds more.',
+    summary: 'list running servers with their queues by priority',
+    details: 'A killed server stays listed for up to ten seconds.',
     options: [jsonOption()],
     examples: ['server list'],
     run: listServers,

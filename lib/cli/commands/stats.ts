@@ -14,9 +14,8 @@ interface StatsFlags {
 export function addStats(root: Command, invocation: Invocation): void {
   addCommand<StatsFlags>(root, invocation, {
     usage: 'stats',
-    summary: 'show how all queues stand, what was done today, and how Redis is',
-    details:
-      'With --json it answers in the shape of asynq. To look on, run it by watch(1): watch -n 3 nestjs-asynq stats',
+    summary: 'show all queues, the figures of today, and Redis',
+    details: 'With --json the output has the form of asynq. To watch it, use watch(1): watch -n 3 nestjs-asynq stats',
     options: [jsonOption()],
     examples: ['stats', 'stats --json'],
     run: showStats,
@@ -55,7 +54,7 @@ async function showStats(context: CommandContext<StatsFlags>): Promise<void> {
   printRedis(context, redis, session.isCluster);
 }
 
-/** A queue may be removed while the others are read; one whose name is no text stays among the names. */
+/** A queue may be removed while the others are read. A name that is not text is reported: it stays in the list. */
 const nothingIfGone = (inspector: AsynqInspector, name: string) => async (error: unknown) => {
   if (error instanceof QueueNotFoundError && !(await inspector.queues()).includes(name)) return undefined;
   throw error;
@@ -100,13 +99,13 @@ function printRedis(context: CommandContext<StatsFlags>, info: Info, isCluster: 
   context.table(isCluster ? CLUSTER_COLUMNS : REDIS_COLUMNS, [info]);
 }
 
-/** Lines with exactly one colon, as asynq takes them: names and values, not headings. */
+/** Parses lines with exactly one colon, as asynq does; headings have none. */
 export function parseInfo(text: string): Info {
   const pairs = text.split('\r\n').map((line) => line.split(':'));
   return Object.fromEntries(pairs.filter((pair) => pair.length === 2));
 }
 
-/** By the names and units of Go's QueueInfo: the latency in nanoseconds. */
+/** With the names and units of Go's QueueInfo: the latency in nanoseconds. */
 const asGo = (info: QueueInfo): object => ({
   Queue: info.queue,
   MemoryUsage: info.memoryUsage,

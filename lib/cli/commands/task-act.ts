@@ -13,12 +13,12 @@ interface OneTask {
   readonly id: string;
 }
 
-/** What is done to one task: its command, and what to say afterwards. */
+/** The actions on one task: their commands, and the word for the result. */
 const ACTIONS = [
   {
     usage: 'archive',
     aliases: [],
-    summary: 'archive a task, to be run or deleted by hand',
+    summary: 'archive a task, to run or delete it later',
     done: 'archived',
     act: (inspector: AsynqInspector, { queue, id }: OneTask) => inspector.archiveTask(queue, id),
   },
@@ -32,7 +32,7 @@ const ACTIONS = [
   {
     usage: 'run',
     aliases: [],
-    summary: 'run a task now, whatever it waits for',
+    summary: 'run a waiting task now',
     done: 'pending',
     act: (inspector: AsynqInspector, { queue, id }: OneTask) => inspector.runTask(queue, id),
   },
@@ -43,10 +43,10 @@ export function addTaskActions(group: Command, invocation: Invocation): void {
     usage: 'cancel <id...>',
     summary: 'cancel tasks that are running',
     details:
-      'Asks whichever server runs them; nothing tells whether one does. A server of Go knows neither reason nor outcome: it retries.',
+      'Asks the servers that run them, without a reply. A Go server ignores reason and outcome: it retries the task.',
     options: [
-      new Option('--reason <text>', 'what the handler is told, and the task keeps as its error'),
-      new Option('--outcome <outcome>', 'what becomes of the tasks (default: "retry")').choices(CANCEL_OUTCOMES),
+      new Option('--reason <text>', 'reason for the handler, stored as the last error of the task'),
+      new Option('--outcome <outcome>', 'what happens to the tasks (default: "retry")').choices(CANCEL_OUTCOMES),
     ],
     examples: [
       'task cancel f1720682-f5a6-4db1-8953-4f48ae541d0f',
@@ -67,18 +67,18 @@ export function addTaskActions(group: Command, invocation: Invocation): void {
   }
   addCommand<OneTask & { readonly payload: string }>(group, invocation, {
     usage: 'update-payload',
-    summary: 'give another payload to a task that is scheduled, pending, to be retried or archived',
+    summary: 'replace the payload of a scheduled, pending, retry or archived task',
     options: [
       queueOption(),
       idOption(),
-      new Option('-l, --payload <text>', 'the new one, as it is').makeOptionMandatory(),
+      new Option('-l, --payload <text>', 'new payload, stored as it is').makeOptionMandatory(),
     ],
     examples: [`task update-payload -q default -i order-17 -l '{"userId":42}'`],
     run: updatePayload,
   });
   addCommand<OneTask & ProcessFlags>(group, invocation, {
     usage: 'reschedule',
-    summary: 'have a task run at another time, wherever it waits',
+    summary: 'change the time at which a waiting task runs',
     options: [queueOption(), idOption(), ...processOptions()],
     examples: [
       'task reschedule -q default -i order-17 --process_in 2h',
@@ -100,7 +100,7 @@ async function cancelTasks(context: CommandContext<CancelOptions>): Promise<void
 async function reschedule(context: CommandContext<OneTask & ProcessFlags>): Promise<void> {
   const { queue, id, process_at: at, process_in: after } = context.options;
   const when = at ?? after;
-  if (when === undefined) throw new InvalidOptionError('nothing tells when; give --process_at or --process_in');
+  if (when === undefined) throw new InvalidOptionError('the time is missing; give --process_at or --process_in');
   await (await context.inspector()).rescheduleTask(queue, id, when);
   context.print(plain(`Task "${id}" of queue "${queue}" has its new time`));
 }

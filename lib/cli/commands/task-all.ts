@@ -42,7 +42,7 @@ const SPECS: readonly AllSpec[] = [
   },
 ];
 
-/** The operations of the inspector act on some hundred tasks at a time, so that they can be watched and stopped. */
+/** The inspector acts on a few hundred tasks at a time: so a progress bar shows, and Ctrl-C stops between two batches. */
 export function addTaskBulk(group: Command, invocation: Invocation): void {
   for (const spec of SPECS) {
     const { action, summary } = spec;
@@ -73,7 +73,7 @@ async function moveAll(context: CommandContext<AllFlags>, { action, done }: AllS
     act(queue, state, { group, onProgress, signal }),
   );
   context.print(`${countTasks(moved)} ${moved === 1 ? 'is' : 'are'} ${done}`);
-  if (skipped > 0) context.note(`${countTasks(skipped)} had left the state meanwhile, or cannot be read`);
+  if (skipped > 0) context.note(`${countTasks(skipped)} had left the state, or cannot be read`);
 }
 
 function methodOf(inspector: AsynqInspector, action: MoveAction): AsynqInspector['runAllTasks'] {

@@ -24,22 +24,22 @@ export function addTaskEnqueue(group: Command, invocation: Invocation): void {
   addCommand<EnqueueFlags>(group, invocation, {
     usage: 'enqueue',
     summary: 'enqueue a task',
-    details: 'Durations are written as 90s, 1h30m or 500ms, times in RFC 3339. What is not given is as in the library.',
+    details: 'Durations are written as 90s, 1h30m or 500ms, times in RFC 3339. Defaults are those of the library.',
     options: [
       new Option('-t, --type_name <type>', 'type of the task').makeOptionMandatory(),
-      new Option('-l, --payload <text>', 'payload, as it is').makeOptionMandatory(),
+      new Option('-l, --payload <text>', 'payload, stored as it is').makeOptionMandatory(),
       new Option('--retry <number>', 'retries after the first attempt (default: 25)').argParser(count),
       new Option('--queue <name>', 'queue (default: default)'),
       new Option('--id <id>', 'id of the task (default: a new UUID)'),
       new Option(
         '--timeout <duration>',
-        'how long an attempt may take (default: 30m, unless there is a deadline)',
+        'time limit of an attempt (default: 30m, unless there is a deadline)',
       ).argParser(duration),
-      new Option('--deadline <time>', 'when it must have ended').argParser(time),
-      new Option('--unique <duration>', 'refuse another with the same payload for so long').argParser(duration),
+      new Option('--deadline <time>', 'time by which the task must have ended').argParser(time),
+      new Option('--unique <duration>', 'refuse an equal task for this time').argParser(duration),
       ...processOptions(),
-      new Option('--retention <duration>', 'how long to keep it after success (default: 0s)').argParser(duration),
-      new Option('--group <name>', 'collect it in this group'),
+      new Option('--retention <duration>', 'how long to keep the completed task (default: 0s)').argParser(duration),
+      new Option('--group <name>', 'group that collects the task'),
       jsonOption(),
     ],
     examples: [
@@ -58,7 +58,6 @@ async function enqueue(context: CommandContext<EnqueueFlags>): Promise<void> {
   context.print(plain(`Enqueued task: id="${task.id}" queue="${task.queue}" state=${task.state}`));
 }
 
-/** What is not given stays `undefined`, which counts as not given. */
 const toTaskOptions = (flags: EnqueueFlags): TaskOptions => ({
   maxRetry: flags.retry,
   queue: flags.queue,

@@ -31,23 +31,21 @@ export function addTaskReading(group: Command, invocation: Invocation): void {
     aliases: ['ls'],
     summary: 'list the tasks of a state, page by page, or search them',
     details:
-      'Pages shift while tasks come and go; a cursor, told at the end of a page that is not the last, goes on after it all the same. ' +
-      'Archived and completed tasks come newest first, the others in the order in which they are to run. ' +
-      'With any of --type, --id, --payload and --error it looks at --scan tasks and shows all that fit.',
+      'Pages shift while tasks come and go; the cursor printed at the end of a page continues exactly after it. ' +
+      'Archived and completed tasks come newest first, the others in the order in which they run. ' +
+      'With any of --type, --id, --payload and --error it searches --scan tasks and shows those that match.',
     options: [
       queueOption(),
       stateOption(),
       groupOption(),
       ...pageOptions(),
-      new Option('--cursor <cursor>', 'go on after the page or search that told it').conflicts('page'),
-      new Option('--order <order>', 'by time; with a cursor as the page before').choices([...ORDERS]),
-      new Option('--type <prefix>', 'search: how the type begins'),
-      new Option('--id <prefix>', 'search: how the id begins'),
+      new Option('--cursor <cursor>', 'continue after the page or search that printed it').conflicts('page'),
+      new Option('--order <order>', 'order by time; with a cursor the order of the page before').choices([...ORDERS]),
+      new Option('--type <prefix>', 'search: start of the type'),
+      new Option('--id <prefix>', 'search: start of the id'),
       new Option('--payload <text>', 'search: text in the payload'),
       new Option('--error <text>', 'search: text in the last error'),
-      new Option('--scan <number>', 'search: how many tasks to look at, up to 10000 (default: 1000)').argParser(
-        positive,
-      ),
+      new Option('--scan <number>', 'search: tasks to read, up to 10000 (default: 1000)').argParser(positive),
       jsonOption(),
     ],
     examples: [
@@ -60,7 +58,7 @@ export function addTaskReading(group: Command, invocation: Invocation): void {
   });
   addCommand<{ queue: string; id: string; json?: boolean }>(group, invocation, {
     usage: 'inspect',
-    summary: 'show all there is to know about a task',
+    summary: 'show everything about a task',
     options: [queueOption(), idOption(), jsonOption()],
     examples: ['task inspect -q default -i f1720682-f5a6-4db1-8953-4f48ae541d0f'],
     run: inspectTask,
@@ -82,7 +80,7 @@ async function listTasks(context: CommandContext<ListFlags>): Promise<void> {
   if (tasks.length > 0) context.table(columnsOf(state, context.now), tasks);
   else
     context.note(
-      'scanned' in found ? `None of the ${found.scanned} tasks fits` : `No ${state} tasks in queue "${queue}"`,
+      'scanned' in found ? `None of the ${found.scanned} tasks matches` : `No ${state} tasks in queue "${queue}"`,
     );
   for (const { id, error } of damaged) context.note(`damaged: ${id}: ${error.message}`);
   if (cursor !== undefined) context.note(`There is more: --cursor ${cursor}`);
@@ -105,7 +103,7 @@ async function findTasks(context: CommandContext<ListFlags>): Promise<TaskList |
 
 type Columns = readonly Column<TaskInfo>[];
 
-/** What matters in a state. */
+/** The columns that matter in a state. */
 function columnsOf(state: TaskState, now: number): Columns {
   const head: Columns = [
     { title: 'ID', cell: ({ id }) => id },
@@ -144,8 +142,11 @@ async function inspectTask(context: CommandContext<{ queue: string; id: string; 
     throw (await inspector.hasQueue(queue)) ? new TaskNotFoundError(queue, id) : new QueueNotFoundError(queue);
   }
   if (json) return context.json(taskAsJson(task));
-  const { now } = context;
-  const all: [title: string, value: string][] = [
+  context.fields(fieldsOf(task, context.now).filter(([, value]) => value !== ''));
+}
+
+function fieldsOf(task: TaskInfo, now: number): [title: string, value: string][] {
+  return [
     ['Queue', task.queue],
     ['ID', task.id],
     ['Type', task.type],
@@ -159,7 +160,7 @@ async function inspectTask(context: CommandContext<{ queue: string; id: string; 
         .join(', '),
     ],
     ['Group', task.group],
-    // A pending task is due now, whenever one asks: what counts is since when it waits.
+    // A pending task is due at once: what counts is since when it waits.
     ['Next process time', task.state === 'pending' ? '' : formatMoment(task.nextProcessAt, now)],
     ['Pending since', formatMoment(task.pendingSince, now)],
     ['Timeout', task.timeout ? formatDuration(task.timeout) : ''],
@@ -170,5 +171,4 @@ async function inspectTask(context: CommandContext<{ queue: string; id: string; 
     ['Retention', task.retention ? formatDuration(task.retention) : ''],
     ['Result', describeBytes(task.result)],
   ];
-  context.fields(all.filter(([, value]) => value !== ''));
 }

@@ -161,7 +161,9 @@ export class Presenter {
     const { headers = NO_HEADERS, error = '' } = subject;
     const seen = maskHeaders(headers, hidden);
     return {
-      ...{ payload, result, headers: seen },
+      payload,
+      result,
+      headers: seen,
       redacted: hidden?.isStated === true || payload.isHidden || result.isHidden || seen !== headers,
       error: error !== '' && hidden?.errors ? REDACTED : error,
     };

@@ -7,7 +7,10 @@ type Schemas = Readonly<Record<string, Schema>>;
 /** The route of the document about all routes. */
 export function openApiRoute(routes: readonly Route[], schemas: Schemas): Route {
   const own: Route = {
-    ...{ method: 'GET', path: 'openapi.json', summary: 'This document', scope: 'filtered' },
+    method: 'GET',
+    path: 'openapi.json',
+    summary: 'This document',
+    scope: 'filtered',
     reply: { type: 'object' },
     handle: () => document,
   };
@@ -74,12 +77,17 @@ const idOf = ({ method, path }: Route): string =>
 
 const pathParameters = ({ path }: Route) =>
   [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    ...{ name, in: 'path', required: true },
+    name,
+    in: 'path',
+    required: true,
     schema: { type: 'string' },
   }));
 
 const queryParameters = ({ query = [] }: Route) =>
   query.map(({ name, description, integer = false }) => ({
-    ...{ name, in: 'query', required: false, description },
+    name,
+    in: 'query',
+    required: false,
+    description,
     schema: { type: integer ? 'integer' : 'string' },
   }));

@@ -23,7 +23,7 @@ describe('the views of the dashboard', () => {
     expect(dash.lines.map((line) => line.trimEnd())).toEqual([
       expect.stringMatching(/^ nestjs-asynq +127\.0\.0\.1:6379 · now$/),
       expect.stringMatching(
-        /^ {2}QUEUE +EXIT_STATUS +SIZE +PENDING +ACTIVE +SCHEDULED +RETRY +ARCHIVED +COMPLETED +AGGREGATING +LATENCY +MEMORY +PROCESSED +FAILED +ERRORS$/,
+        /^ {2}QUEUE +STATUS +SIZE +PENDING +ACTIVE +SCHEDULED +RETRY +ARCHIVED +COMPLETED +AGGREGATING +LATENCY +MEMORY +PROCESSED +FAILED +ERRORS$/,
       ),
       expect.stringMatching(/^> critical +paused +1 +1 +0 +0 +0 +0 +0 +0 +1m30s +\S+ k?B +0 +0 +N\/A$/),
       expect.stringMatching(/^ {2}default +running +7 +1 +1 +1 +1 +1 +1 +1 +1m30s +\S+ k?B +3 +2 +66\.67%$/),

@@ -28,22 +28,29 @@ describe('what asynqmon cannot do', () => {
   describe('enqueue', () => {
     it('takes every option of a task', async () => {
       const made = await post('tasks', {
-        ...{ type: 'email', payload: { to: 'ann' }, task_id: 'new', max_retry: 3, timeout_seconds: 1.5 },
-        ...{ deadline: inSeconds(7200), unique_seconds: 60, process_at: inSeconds(3600) },
-        ...{ retention_seconds: 90, group: 'g', headers: { trace: '1' } },
+        type: 'email',
+        payload: { to: 'ann' },
+        task_id: 'new',
+        max_retry: 3,
+        timeout_seconds: 1.5,
+        deadline: inSeconds(7200),
+        unique_seconds: 60,
+        process_at: inSeconds(3600),
+        retention_seconds: 90,
+        group: 'g',
+        headers: { trace: '1' },
       });
       expect(made.status).toBe(201);
       expect(JSON.parse(made.text)).toMatchObject({ id: 'new', state: 'scheduled', queue: 'default', group: 'g' });
       expect(await message('new')).toMatchObject({
-        ...{
-          type: 'email',
-          payload: Buffer.from('{"to":"ann"}'),
-          maxRetry: 3,
-          timeout: 2,
-          retention: 90,
-          groupKey: 'g',
-        },
-        ...{ headers: { trace: '1' }, deadline: broker.clock.now() / 1000 + 7200 },
+        type: 'email',
+        payload: Buffer.from('{"to":"ann"}'),
+        maxRetry: 3,
+        timeout: 2,
+        retention: 90,
+        groupKey: 'g',
+        headers: { trace: '1' },
+        deadline: broker.clock.now() / 1000 + 7200,
       });
       const again = { type: 'email', payload: { to: 'ann' }, unique_seconds: 60 };
       expect(await post('tasks', again)).toMatchObject({

@@ -97,7 +97,8 @@ describe('the API', () => {
           { ...error, retry: 1, archived: 0, task_id: 'retry', last_failed_at: expect.stringMatching(/Z$/) },
           { ...error, retry: 0, archived: 1, task_id: 'archived', first_failed_at: expect.stringMatching(/Z$/) },
         ],
-        ...{ scanned: 2, total: 2 },
+        scanned: 2,
+        total: 2,
       });
       expect((await web.api('GET', 'queues/nowhere/failures')).status).toBe(404);
     });
@@ -185,15 +186,14 @@ describe('the API', () => {
     expect(await web.get('servers')).toEqual({
       servers: [
         {
-          ...{
-            id: 's',
-            host: 'h',
-            pid: 7,
-            concurrency: 2,
-            queue_priorities: { default: 3 },
-            strict_priority_enabled: true,
-          },
-          ...{ start_time: times.start_time, status: 'active' },
+          id: 's',
+          host: 'h',
+          pid: 7,
+          concurrency: 2,
+          queue_priorities: { default: 3 },
+          strict_priority_enabled: true,
+          start_time: times.start_time,
+          status: 'active',
           active_workers: [
             { task_id: 'active', queue: 'default', task_type: 'email:active', task_payload: '{}', ...times },
           ],

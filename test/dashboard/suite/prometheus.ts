@@ -36,12 +36,10 @@ describe('the history from Prometheus', () => {
     const [first] = asked;
     expect(first!.url.pathname).toBe('/prom/api/v1/query_range');
     expect(Object.fromEntries(first!.url.searchParams)).toEqual({
-      ...{
-        query: String.raw`asynq_queue_size{queue=~"a\\.b|c\"\\\\"}`,
-        start: '1699992800',
-        end: '1700000000',
-        step: '10',
-      },
+      query: String.raw`asynq_queue_size{queue=~"a\\.b|c\"\\\\"}`,
+      start: '1699992800',
+      end: '1700000000',
+      step: '10',
     });
     expect(first!.authorization).toBe(`Basic ${Buffer.from('me:pass word').toString('base64')}`);
     const queries = asked.map(({ url }) => url.searchParams.get('query')!);

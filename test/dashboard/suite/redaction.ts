@@ -37,7 +37,9 @@ describe('redaction', () => {
       request({ id: 'done', type: 'user:created', payload, headers, retention: 3600 }),
       request({ id: 'opaque', type: 'order:new', payload: Buffer.from([0xff, 1]) }),
       request({
-        ...{ id: 'medical', type: 'medical:record', headers: { trace: '1' } },
+        id: 'medical',
+        type: 'medical:record',
+        headers: { trace: '1' },
         payload: Buffer.from('{"diagnosis":"secret illness"}'),
       }),
       request({ id: 'order', type: 'order:new', payload: order('Zoë', 5) }),
@@ -63,7 +65,8 @@ describe('redaction', () => {
         lease.id === 'done'
           ? { kind: 'complete', lease, message, expiresAt: now + 3600, result: Buffer.from('{"token":"xyz","ok":1}') }
           : {
-              ...{ kind: 'archive', lease },
+              kind: 'archive',
+              lease,
               message: { ...message, errorMsg: errors[lease.id]!, lastFailedAt: now },
             },
       ),
@@ -80,13 +83,17 @@ describe('redaction', () => {
       'x',
       [
         {
-          ...{ id: 'e', spec: '@daily', taskType: 'user:purge', taskPayload: payload },
+          id: 'e',
+          spec: '@daily',
+          taskType: 'user:purge',
+          taskPayload: payload,
           enqueueOptions: [
             'Header(["Authorization","Bearer abc"])',
             'Header("Authorization", Bearer abc)',
             'Queue("low")',
           ],
-          ...{ nextEnqueueTime: 1, prevEnqueueTime: undefined },
+          nextEnqueueTime: 1,
+          prevEnqueueTime: undefined,
         },
       ],
       60,
@@ -104,7 +111,9 @@ describe('redaction', () => {
       headers: { authorization: '[redacted]', trace: '1' },
       payload_decoded: {
         value: {
-          ...{ name: 'Ann', Password: '[redacted]', card: { number: '[redacted]', last4: 1111 } },
+          name: 'Ann',
+          Password: '[redacted]',
+          card: { number: '[redacted]', last4: 1111 },
           items: [
             { sku: 'a', pin: '[redacted]' },
             { sku: 'b', pin: '[redacted]' },
@@ -147,7 +156,9 @@ describe('redaction', () => {
     const guess = await show('guess');
     expect(guess).toMatchObject({ redacted: true, payload_base64: null, headers: { Set_Cookie: '[redacted]' } });
     expect(guess.payload_decoded!.value).toMatchObject({
-      ...{ name: 'Ann', Password: '[redacted]', card: secret.card },
+      name: 'Ann',
+      Password: '[redacted]',
+      card: secret.card,
       deep: [{ a: { token: '[redacted]' } }],
     });
     expect(guess.actions).not.toContain('edit');
@@ -207,7 +218,11 @@ describe('redaction', () => {
 
   it('can be a function: of paths, parts, or everything; of everything also when it fails', async () => {
     const answers: Record<string, unknown> = {
-      ...{ some: ['a'], all: true, none: false, nothing: undefined, odd: 'a' },
+      some: ['a'],
+      all: true,
+      none: false,
+      nothing: undefined,
+      odd: 'a',
       parts: { fields: ['a'], headers: ['x'], errors: 'show' },
       mistyped: { field: ['a'] },
     };
@@ -228,8 +243,15 @@ describe('redaction', () => {
     const plain = { payload: '{"a":"first","b":"second"}', x: '1', y: '2' };
     const some = { ...plain, payload: '{"a":"[redacted]","b":"second"}' };
     expect(seen).toEqual({
-      ...{ fails: everything, all: everything, odd: everything, late: everything, mistyped: everything },
-      ...{ none: plain, nothing: plain, some, parts: { ...some, x: '[redacted]' } },
+      fails: everything,
+      all: everything,
+      odd: everything,
+      late: everything,
+      mistyped: everything,
+      none: plain,
+      nothing: plain,
+      some,
+      parts: { ...some, x: '[redacted]' },
     });
   });
 

@@ -53,13 +53,21 @@ describe('the form of a task', () => {
   it('tells only what was typed', () => {
     expect(toInput({ ...BLANK, type: 'a' })).toEqual({ type: 'a' });
     const form = {
-      ...{ ...BLANK, type: 'a', max_retry: '0', timeout_seconds: '1.5', headers: 'x-a: 1:2\n\n' },
+      ...BLANK,
+      type: 'a',
+      max_retry: '0',
+      timeout_seconds: '1.5',
+      headers: 'x-a: 1:2\n\n',
       payload: { as: 'text' as const, text: '{"n":9007199254740993}' },
       when: { how: 'in' as const, amount: '2', unit: '3600', at: '' },
     };
     expect(toInput(form)).toEqual({
-      ...{ type: 'a', max_retry: 0, timeout_seconds: 1.5, headers: { 'x-a': '1:2' } },
-      ...{ payload_text: '{"n":9007199254740993}', process_in_seconds: 7200 },
+      type: 'a',
+      max_retry: 0,
+      timeout_seconds: 1.5,
+      headers: { 'x-a': '1:2' },
+      payload_text: '{"n":9007199254740993}',
+      process_in_seconds: 7200,
     });
     expect(toInput({ ...form, group: 'g' }, form)).toEqual({ group: 'g', process_in_seconds: 7200 });
   });
@@ -68,7 +76,8 @@ describe('the form of a task', () => {
     const form = { ...BLANK, payload: { as: 'base64' as const, text: ' /wA= ' } };
     const when = { how: 'at' as const, amount: '', unit: '1', at: '2030-01-02T03:04:05' };
     expect(toInput({ ...form, when })).toEqual({
-      ...{ payload_base64: '/wA=', process_at: new Date('2030-01-02T03:04:05').toISOString() },
+      payload_base64: '/wA=',
+      process_at: new Date('2030-01-02T03:04:05').toISOString(),
     });
   });
 
@@ -106,7 +115,8 @@ describe('the form of a task', () => {
     const base64 = (text: string) => Buffer.from(text).toString('base64');
     const task = (payload_base64: string | null) => ({ payload_base64, payload_sha256: payload_base64 && 'sum' });
     expect(editable(task(base64('{"n":9007199254740993}\n')))).toEqual({
-      ...{ payload: { as: 'text', text: '{"n":9007199254740993}\n' }, replaces: 'sum' },
+      payload: { as: 'text', text: '{"n":9007199254740993}\n' },
+      replaces: 'sum',
     });
     for (const text of ['a\r\nb', 'a\rb'])
       expect(payloadOf(task(base64(text)))).toEqual({ as: 'base64', text: base64(text) });

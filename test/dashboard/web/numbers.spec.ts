@@ -8,8 +8,16 @@ import { thin } from '../../../lib/dashboard/web/ui/series.js';
 import { batchResult, allResult } from '../../../lib/dashboard/web/list/verbs.js';
 
 const sample = (processed_total: number, pending = 0) => ({
-  ...{ active: 0, pending, aggregating: 0, scheduled: 0, retry: 0, archived: 0, completed: 0 },
-  ...{ processed_total, failed_total: 0, latency_ms: 0 },
+  active: 0,
+  pending,
+  aggregating: 0,
+  scheduled: 0,
+  retry: 0,
+  archived: 0,
+  completed: 0,
+  processed_total,
+  failed_total: 0,
+  latency_ms: 0,
 });
 
 describe('numbers of the console', () => {
@@ -64,7 +72,9 @@ describe('series of the charts', () => {
 
   it('of days begin where something was done, but are not too few', () => {
     const days = Array.from({ length: 40 }, (_, index) => ({
-      ...{ queue: 'q', failed: 0, processed: index === 25 ? 3 : 0 },
+      queue: 'q',
+      failed: 0,
+      processed: index === 25 ? 3 : 0,
       date: new Date(Date.UTC(2026, 0, index + 1)).toISOString().slice(0, 10),
     }));
     expect(sumDays({ a: days, b: days }).map(({ processed }) => processed)).toEqual([6, ...Array(14).fill(0)]);

@@ -32,7 +32,9 @@ const OPTIONAL = {
 export const auditSchemas = {
   AuditEntry: shape(
     {
-      ...{ id: text('later entries have greater ones'), at: time('when it was asked for'), actor: text() },
+      id: text('later entries have greater ones'),
+      at: time('when it was asked for'),
+      actor: text(),
       action: oneOf(CONSOLE_ACTIONS),
       outcome: oneOf(CONSOLE_OUTCOMES, '`started`: under way, or its process ended before the result was known'),
       process: text('host:pid'),
@@ -110,13 +112,19 @@ const showAction = (
   { at, toQueue, taskId, newTaskId, missing, ...rest }: RecordedAction,
   permissions: Permissions,
 ) => ({
-  ...{ ...rest, at: goTime(at), missing: permissions.mayEverywhere('view') ? missing : undefined },
-  ...{ to_queue: toQueue, task_id: taskId, new_task_id: newTaskId },
+  ...rest,
+  at: goTime(at),
+  missing: permissions.mayEverywhere('view') ? missing : undefined,
+  to_queue: toQueue,
+  task_id: taskId,
+  new_task_id: newTaskId,
 });
 
 export const auditRoutes: readonly Route[] = [
   {
-    ...{ method: 'GET', path: 'audit', summary: 'What was changed through the console, and by whom; newest first' },
+    method: 'GET',
+    path: 'audit',
+    summary: 'What was changed through the console, and by whom; newest first',
     scope: 'filtered',
     query: [
       ...PAGE_PARAMETERS.filter(({ name }) => name === 'size'),

@@ -124,7 +124,10 @@ export const cancelRoutes: readonly Route[] = [
     handle: cancelAll,
   },
   {
-    ...{ method: 'POST', path: `${TASKS}:batch_cancel`, summary: 'Cancel these tasks', body: BATCH },
+    method: 'POST',
+    path: `${TASKS}:batch_cancel`,
+    summary: 'Cancel these tasks',
+    body: BATCH,
     reply: shape({ canceled_ids: listOf(text()), error_ids: listOf(text()) }),
     handle: batch,
   },

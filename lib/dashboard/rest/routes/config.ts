@@ -20,10 +20,17 @@ const config = ({ settings, broker, connectionName }: Dashboard, { permissions }
 
 export const configRoutes: readonly Route[] = [
   {
-    ...{ method: 'GET', path: 'config', summary: 'What this console is, and what the sender of the request may do' },
-    ...{ cached: false, scope: 'filtered' },
+    method: 'GET',
+    path: 'config',
+    summary: 'What this console is, and what the sender of the request may do',
+    cached: false,
+    scope: 'filtered',
     reply: shape({
-      ...{ version: text(), connection: text(), key_prefix: text(), title: text(), openapi: text() },
+      version: text(),
+      connection: text(),
+      key_prefix: text(),
+      title: text(),
+      openapi: text(),
       role: orNull(
         oneOf(DASHBOARD_ROLES, 'for what belongs to no queue, and in queues not named in queue_roles; null: none'),
       ),

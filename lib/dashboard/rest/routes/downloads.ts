@@ -41,15 +41,22 @@ const download = { method: 'GET', attachment: true, cached: false } as const;
 
 export const downloadRoutes: readonly Route[] = [
   {
-    ...{ ...download, path: `${TASK}/payload`, handle: ofTask('payload') },
+    ...download,
+    path: `${TASK}/payload`,
+    handle: ofTask('payload'),
     summary: 'The payload of a task, byte by byte; not of redacted ones',
   },
   {
-    ...{ ...download, path: `${TASK}/result`, handle: ofTask('result') },
+    ...download,
+    path: `${TASK}/result`,
+    handle: ofTask('result'),
     summary: 'The result of a task, byte by byte; not of redacted ones',
   },
   {
-    ...{ ...download, path: 'scheduler_entries/{entry}/payload', scope: 'filtered', handle: ofEntry },
+    ...download,
+    path: 'scheduler_entries/{entry}/payload',
+    scope: 'filtered',
+    handle: ofEntry,
     summary: 'The payload of a periodic task, byte by byte; not of redacted ones',
   },
 ];

@@ -16,7 +16,11 @@ import { DECODED, showTask } from '../shapes/task.js';
 import { goTime, timeOrNull } from '../shapes/times.js';
 
 const ENTRY: Readonly<Record<string, Schema>> = {
-  ...{ id: text(), spec: text(), task_type: text(), task_payload: text(), queue: text() },
+  id: text(),
+  spec: text(),
+  task_type: text(),
+  task_payload: text(),
+  queue: text(),
   payload_cut: flag('whether the text was cut'),
   payload_size: count('bytes'),
   redacted: flag('whether something of payload or headers is hidden, or could be'),
@@ -50,7 +54,9 @@ async function visibleEntries({ inspector }: Dashboard, { permissions }: Call): 
 export const queueOf = ({ taskOptions }: PeriodicEntry): string => taskOptions.queue ?? 'default';
 
 export const subjectOf = (entry: PeriodicEntry): Subject => ({
-  ...{ type: entry.taskType, queue: queueOf(entry), payload: entry.taskPayload },
+  type: entry.taskType,
+  queue: queueOf(entry),
+  payload: entry.taskPayload,
   headers: entry.taskOptions.headers,
 });
 
@@ -59,7 +65,10 @@ function showEntry({ presenter, settings }: Dashboard, entry: PeriodicEntry) {
   const seen = presenter.presentRow(subjectOf(entry));
   const shown = cut(seen.payload.text, settings.maxPayloadLength);
   return {
-    ...{ id: entry.id, spec: entry.spec, task_type: type, queue: queueOf(entry) },
+    id: entry.id,
+    spec: entry.spec,
+    task_type: type,
+    queue: queueOf(entry),
     task_payload: shown.text,
     payload_cut: shown.cut,
     payload_size: payload.length,
@@ -144,25 +153,38 @@ async function maySeeHistory({ inspector }: Dashboard, { params, permissions }: 
 
 export const entryRoutes: readonly Route[] = [
   {
-    ...{ method: 'GET', path: 'scheduler_entries/{entry}', summary: 'A periodic task with its payload' },
-    ...{ scope: 'filtered', reply: ref('EntryWithPayload'), handle: show },
+    method: 'GET',
+    path: 'scheduler_entries/{entry}',
+    summary: 'A periodic task with its payload',
+    scope: 'filtered',
+    reply: ref('EntryWithPayload'),
+    handle: show,
   },
   {
-    ...{ method: 'GET', path: 'scheduler_entries', summary: 'Periodic tasks of all schedulers that run' },
+    method: 'GET',
+    path: 'scheduler_entries',
+    summary: 'Periodic tasks of all schedulers that run',
     scope: 'filtered',
     reply: shape({ entries: listOf(ref('Entry')) }),
     handle: list,
   },
   {
-    ...{ method: 'GET', path: 'scheduler_entries/{entry}/enqueue_events', query: PAGE_PARAMETERS },
+    method: 'GET',
+    path: 'scheduler_entries/{entry}/enqueue_events',
+    query: PAGE_PARAMETERS,
     summary: 'What became of a periodic task, newest first',
     scope: 'filtered',
     reply: shape({ events: listOf(ref('EnqueueEvent')) }),
     handle: events,
   },
   {
-    ...{ method: 'POST', path: 'scheduler_entries/{entry}:run', summary: 'Enqueue its task now', status: 201 },
-    ...{ scope: 'filtered', reply: ref('Task'), handle: run },
+    method: 'POST',
+    path: 'scheduler_entries/{entry}:run',
+    summary: 'Enqueue its task now',
+    status: 201,
+    scope: 'filtered',
+    reply: ref('Task'),
+    handle: run,
     queueOf: async (dashboard, call) => queueOf(await findEntry(dashboard, call)),
   },
 ];

@@ -44,20 +44,28 @@ const newestArchived = async ({ inspector }: Dashboard, queue: string): Promise<
   (await inspector.listTasks(queue, 'archived', { size: LOOKED_AT, newestFirst: true })).tasks;
 
 const toFailed = ({ presenter }: Dashboard, task: TaskInfo): FailedTask => ({
-  ...{ id: task.id, type: task.type, state: task.state === 'archived' ? 'archived' : 'retry' },
+  id: task.id,
+  type: task.type,
+  state: task.state === 'archived' ? 'archived' : 'retry',
   error: presenter.presentError(toSubject(task)),
   failedAt: task.lastFailedAt,
 });
 
 const showGroup = ({ type, error, match, retry, archived, first, last, taskId }: FailureGroup) => ({
-  ...{ type, error, match, retry, archived, task_id: taskId },
+  type,
+  error,
+  match,
+  retry,
+  archived,
+  task_id: taskId,
   first_failed_at: timeOrNull(first),
   last_failed_at: timeOrNull(last),
 });
 
 export const failureRoutes: readonly Route[] = [
   {
-    ...{ method: 'GET', path: 'queues/{queue}/failures' },
+    method: 'GET',
+    path: 'queues/{queue}/failures',
     summary: `What fails: the next ${LOOKED_AT} retries and the newest ${LOOKED_AT} archived tasks, by type and reason`,
     reply: shape({
       failures: listOf(ref('Failure')),

@@ -10,8 +10,15 @@ import { QUEUE_STATE } from './queues.js';
 export const liveSchemas = {
   Sample: shape({ t: time(), queues: mapOf(ref('QueueSample')) }),
   QueueSample: shape({
-    ...{ pending: count(), active: count(), scheduled: count(), retry: count(), archived: count() },
-    ...{ completed: count(), aggregating: count(), processed_total: count(), failed_total: count() },
+    pending: count(),
+    active: count(),
+    scheduled: count(),
+    retry: count(),
+    archived: count(),
+    completed: count(),
+    aggregating: count(),
+    processed_total: count(),
+    failed_total: count(),
     latency_ms: amount(),
   }),
 };
@@ -37,8 +44,11 @@ function visibleOf<T>(queues: Readonly<Record<string, T>>, permissions: Permissi
 
 export const liveRoutes: readonly Route[] = [
   {
-    ...{ method: 'GET', path: 'live', summary: 'How all queues stand, and samples of the last 15 minutes' },
-    ...{ cached: false, scope: 'filtered' },
+    method: 'GET',
+    path: 'live',
+    summary: 'How all queues stand, and samples of the last 15 minutes',
+    cached: false,
+    scope: 'filtered',
     query: [
       {
         name: 'since',
@@ -48,8 +58,11 @@ export const liveRoutes: readonly Route[] = [
       },
     ],
     reply: shape({
-      ...{ now: time(), sequence: count(), interval_ms: amount() },
-      ...{ queues: listOf(QUEUE_STATE), samples: listOf(ref('Sample')) },
+      now: time(),
+      sequence: count(),
+      interval_ms: amount(),
+      queues: listOf(QUEUE_STATE),
+      samples: listOf(ref('Sample')),
     }),
     handle: live,
   },

@@ -58,7 +58,9 @@ function seconds(query: URLSearchParams, name: string, most: number, unit = 'sec
 
 export const metricsRoutes: readonly Route[] = [
   {
-    ...{ method: 'GET', path: 'metrics', summary: 'The history of queues, from Prometheus' },
+    method: 'GET',
+    path: 'metrics',
+    summary: 'The history of queues, from Prometheus',
     scope: 'filtered',
     query: [
       { name: 'duration', description: 'seconds; default 3600', integer: true, canonical: durationOf },

@@ -93,12 +93,18 @@ function routesOf(move: Move, state: MovableState): Route[] {
   return [
     { method, path: one, role, summary: `${move.name} one task, in whatever state`, handle: single(move.name) },
     {
-      ...{ method: allOf, path: `${tasks}:${move.name}_all`, role, summary: `${move.name} all that are ${state}` },
+      method: allOf,
+      path: `${tasks}:${move.name}_all`,
+      role,
+      summary: `${move.name} all that are ${state}`,
       reply: shape({ [move.moved]: count() }),
       handle: all(move, state),
     },
     {
-      ...{ method: 'POST', path: `${tasks}:batch_${move.name}`, role, summary: `${move.name} these tasks` },
+      method: 'POST',
+      path: `${tasks}:batch_${move.name}`,
+      role,
+      summary: `${move.name} these tasks`,
       body: BATCH,
       reply: shape({ [move.ids]: listOf(text()), [move.failed]: listOf(text()) }),
       handle: batch(move),

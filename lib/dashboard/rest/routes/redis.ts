@@ -47,7 +47,10 @@ function show({ address, nodes, cluster }: RedisInfo, locations: Awaited<ReturnT
   const infos = nodes.map(({ info }) => parseInfo(info));
   const first: Info = infos[0] ?? {};
   return {
-    ...{ address, info: parseInfo(raw), raw_info: raw, cluster: cluster !== undefined },
+    address,
+    info: parseInfo(raw),
+    raw_info: raw,
+    cluster: cluster !== undefined,
     raw_cluster_nodes: cluster?.nodes ?? '',
     queue_locations: locations,
     version: versionOf(first) ?? null,
@@ -95,8 +98,12 @@ function warningsOf(info: Info): string[] {
 
 export const redisRoutes: readonly Route[] = [
   {
-    ...{ method: 'GET', path: 'redis_info', summary: 'How Redis is, and where a cluster keeps the queues' },
+    method: 'GET',
+    path: 'redis_info',
+    summary: 'How Redis is, and where a cluster keeps the queues',
     // It names addresses, files and settings of Redis.
-    ...{ role: 'act', reply: REPLY, handle: redisInfo },
+    role: 'act',
+    reply: REPLY,
+    handle: redisInfo,
   },
 ];

@@ -8,20 +8,23 @@ import { goTime } from '../shapes/times.js';
 
 export const serverSchemas = {
   Server: shape({
-    ...{ id: text(), host: text(), pid: count(), status: text(), concurrency: count(), start_time: time() },
+    id: text(),
+    host: text(),
+    pid: count(),
+    status: text(),
+    concurrency: count(),
+    start_time: time(),
     queue_priorities: mapOf(count()),
     strict_priority_enabled: flag(),
     active_workers: listOf(ref('Worker')),
   }),
   Worker: shape({
-    ...{
-      task_id: text(),
-      queue: text(),
-      task_type: text(),
-      task_payload: text(),
-      start_time: time(),
-      deadline: time(),
-    },
+    task_id: text(),
+    queue: text(),
+    task_type: text(),
+    task_payload: text(),
+    start_time: time(),
+    deadline: time(),
   }),
 };
 
@@ -64,7 +67,9 @@ function showWorker({ presenter, settings }: Dashboard, worker: RunningTask) {
   const { taskId, taskType, taskPayload, queue } = worker;
   const { payload } = presenter.presentRow({ type: taskType, queue, payload: taskPayload });
   return {
-    ...{ task_id: taskId, queue, task_type: taskType },
+    task_id: taskId,
+    queue,
+    task_type: taskType,
     task_payload: cut(payload.text, settings.maxPayloadLength).text,
     start_time: goTime(worker.startedAt),
     deadline: goTime(worker.deadline),
@@ -73,7 +78,9 @@ function showWorker({ presenter, settings }: Dashboard, worker: RunningTask) {
 
 export const serverRoutes: readonly Route[] = [
   {
-    ...{ method: 'GET', path: 'servers', summary: 'Servers that run, and what each of their workers does' },
+    method: 'GET',
+    path: 'servers',
+    summary: 'Servers that run, and what each of their workers does',
     scope: 'filtered',
     reply: shape({ servers: listOf(ref('Server')) }),
     handle: list,

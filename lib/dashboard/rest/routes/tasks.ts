@@ -13,7 +13,9 @@ async function show(dashboard: Dashboard, { params, permissions }: Call) {
 
 export const taskRoutes: readonly Route[] = [
   {
-    ...{ method: 'GET', path: 'queues/{queue}/tasks/{id}', summary: 'A task with all that is known of it' },
+    method: 'GET',
+    path: 'queues/{queue}/tasks/{id}',
+    summary: 'A task with all that is known of it',
     reply: ref('Task'),
     handle: show,
   },

@@ -21,14 +21,18 @@ const BY_STATE: Readonly<Record<string, Schema>> = {
 export const listedTaskSchemas = {
   ListedTask: shape(
     {
-      ...{ id: text(), type: text(), queue: text(), state: text() },
+      id: text(),
+      type: text(),
+      queue: text(),
+      state: text(),
       payload: text(
         'the text it is, cut, or `non-printable bytes`; more than 16,384 bytes are judged by their beginning',
       ),
       payload_size: count('bytes'),
       payload_cut: flag('whether the text was cut'),
       redacted: flag('whether something of the task is hidden, or could be'),
-      ...{ max_retry: count(), retried: count() },
+      max_retry: count(),
+      retried: count(),
       error_message: text('its first 2,000 characters'),
       last_failed_at: orNull(time('archived: never null, but the year 1')),
       headers: mapOf(text()),
@@ -62,7 +66,10 @@ export function showListed(dashboard: Dashboard, task: TaskInfo, workers: Worker
   const presented = dashboard.presenter.presentRow(toSubject(task));
   const payload = cut(presented.payload.text, maxPayloadLength);
   return {
-    ...{ id: task.id, type: task.type, queue: task.queue, state: task.state },
+    id: task.id,
+    type: task.type,
+    queue: task.queue,
+    state: task.state,
     payload: payload.text,
     payload_size: task.payload.length,
     payload_cut: payload.cut || (!presented.payload.isHidden && task.payload.length > LARGEST_LISTED),
@@ -107,6 +114,10 @@ export const ttlOf = (task: TaskInfo, now: number): number =>
   task.completedAt ? Math.trunc((task.completedAt.getTime() + task.retention - now) / 1000) : 0;
 
 export const toSubject = ({ type, queue, payload, headers, result, lastErr }: TaskInfo) => ({
-  ...{ type, queue, payload, headers, result },
+  type,
+  queue,
+  payload,
+  headers,
+  result,
   error: lastErr,
 });

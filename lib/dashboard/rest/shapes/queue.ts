@@ -48,7 +48,16 @@ export function showQueue(state: QueueState) {
 function showReadable(info: QueueInfo) {
   const { queue, size, groups, active, pending, aggregating, scheduled, retry, archived, completed } = info;
   return {
-    ...{ queue, size, groups, active, pending, aggregating, scheduled, retry, archived, completed },
+    queue,
+    size,
+    groups,
+    active,
+    pending,
+    aggregating,
+    scheduled,
+    retry,
+    archived,
+    completed,
     memory_usage_bytes: info.memoryUsage,
     latency_msec: Math.trunc(info.latency),
     display_latency: formatGoDuration(nanosecondsOf(Math.round(info.latency / 10) * 10)),
@@ -64,6 +73,9 @@ function showReadable(info: QueueInfo) {
 }
 
 export const showDay = ({ queue, processed, failed, date }: DailyStats) => ({
-  ...{ queue, processed, failed, date },
+  queue,
+  processed,
+  failed,
+  date,
   succeeded: processed - failed,
 });

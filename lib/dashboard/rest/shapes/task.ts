@@ -14,7 +14,10 @@ export const DECODED = orNull({ anyOf: [shape({ decoder: text('its name'), value
 
 export const taskSchemas = {
   Task: shape({
-    ...{ id: text(), queue: text(), type: text(), state: text() },
+    id: text(),
+    queue: text(),
+    type: text(),
+    state: text(),
     payload: text('the text it is, or `non-printable bytes`'),
     payload_size: count('bytes'),
     payload_base64: orNull(text('null when something of the payload is hidden, or could be, and when it is too large')),
@@ -25,7 +28,8 @@ export const taskSchemas = {
     payload_redacted: flag('whether something of the payload is hidden, or could be'),
     payload_too_large: flag('it has more than 1,000,000 bytes: its text is cut, and nothing else of it is shown'),
     redacted: flag('whether something of the task is hidden, or could be'),
-    ...{ max_retry: count(), retried: count() },
+    max_retry: count(),
+    retried: count(),
     error_message: text(),
     last_failed_at: text('RFC 3339 in whole seconds, or empty; so are the next three'),
     deadline: text(),
@@ -58,7 +62,11 @@ export function showTask(
 ) {
   const presented = dashboard.presenter.present(toSubject(task));
   return {
-    ...{ id: task.id, queue: task.queue, type: task.type, state: task.state, group: task.group },
+    id: task.id,
+    queue: task.queue,
+    type: task.type,
+    state: task.state,
+    group: task.group,
     ...showPayload(dashboard, task, presented),
     ...showResult(dashboard, task, presented),
     redacted: presented.redacted,

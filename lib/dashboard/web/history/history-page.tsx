@@ -74,7 +74,12 @@ function OneChart({ chart, response, range, toneOf }: OneChartProps) {
     .map(({ queue, values }) => ({ name: visible(queue), tone: toneOf(queue), values }));
   return (
     <Chart
-      {...{ title: chart.title, unit: chart.unit, times, series, format: chart.format, nice: chart.nice }}
+      title={chart.title}
+      unit={chart.unit}
+      times={times}
+      series={series}
+      format={chart.format}
+      nice={chart.nice}
       figure={orUnknown(figureOf(lines, chart.figure), chart.format)}
       note={chart.figure === 'sum' && series.length > 1 ? 'together' : undefined}
       when={range.duration > 86_400 ? minute : hour}
@@ -146,7 +151,7 @@ function Charts({ range, queue, rows }: ChoiceProps) {
       )}
       <div class={`charts history${loading ? ' dim' : ''}`}>
         {CHARTS.map((chart) => (
-          <OneChart key={chart.key} {...{ chart, response: data[chart.key], range, toneOf }} />
+          <OneChart key={chart.key} chart={chart} response={data[chart.key]} range={range} toneOf={toneOf} />
         ))}
       </div>
     </>

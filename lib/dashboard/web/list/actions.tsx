@@ -84,7 +84,9 @@ export function SelectionBar({ place, selection, onDone }: ActionsProps) {
       </Button>
       {deleting && (
         <FormDialog
-          {...{ title: `Delete ${plural(selection.ids.length, 'task')}?`, does: 'Delete', danger: true }}
+          title={`Delete ${plural(selection.ids.length, 'task')}?`}
+          does="Delete"
+          danger
           onSubmit={() => act('delete')}
           onClose={() => setDeleting(false)}
         >
@@ -123,10 +125,8 @@ export function AllActions({ place, size, onDone }: AllProps) {
       ))}
       {asked && (
         <FormDialog
-          {...{
-            title: `${LABELS[asked]}: all ${size === undefined ? '' : `${count(size)} `}${place.state} tasks?`,
-            does: `${LABELS[asked]} all`,
-          }}
+          title={`${LABELS[asked]}: all ${size === undefined ? '' : `${count(size)} `}${place.state} tasks?`}
+          does={`${LABELS[asked]} all`}
           danger={asked === 'delete'}
           onSubmit={() => act(asked)}
           onClose={() => setAsked(undefined)}

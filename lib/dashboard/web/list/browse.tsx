@@ -90,7 +90,10 @@ export function Browse({ place, total }: { place: Place; total: number | undefin
       <div class="bar-line">
         <AllActions place={place} size={place.group === undefined ? total : tasks.length} onDone={list.reload} />
         <Pager
-          {...{ route, trail, size, shown: tasks.length + damaged.length }}
+          route={route}
+          trail={trail}
+          size={size}
+          shown={tasks.length + damaged.length}
           // Of the page before one must not go on: its cursor is not that of the page that comes.
           next={list.loading ? null : next}
           total={place.group === undefined ? total : undefined}

@@ -21,13 +21,11 @@ export function FilterForm({ state, filters, onSearch }: FilterFormProps) {
         <label key={filter}>
           <span>{filter}</span>
           <input
-            {...{
-              type: 'search',
-              value: typed[filter] ?? '',
-              placeholder: HINTS[filter],
-              spellcheck: false,
-              'aria-label': HINTS[filter],
-            }}
+            type="search"
+            value={typed[filter] ?? ''}
+            placeholder={HINTS[filter]}
+            spellcheck={false}
+            aria-label={HINTS[filter]}
             data-search={index === 0 ? true : undefined}
             onInput={(event) => setTyped({ ...typed, [filter]: event.currentTarget.value })}
           />

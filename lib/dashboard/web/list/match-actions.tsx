@@ -78,7 +78,8 @@ export function MatchActions({ place, filters, found, complete, onDone }: MatchA
       ))}
       {asked && (
         <FormDialog
-          {...{ title: `${LABELS[asked]}: ${many} ${place.state} tasks that match?`, does: `${LABELS[asked]} all` }}
+          title={`${LABELS[asked]}: ${many} ${place.state} tasks that match?`}
+          does={`${LABELS[asked]} all`}
           danger={asked === 'delete'}
           onSubmit={() => act(asked)}
           onClose={close}

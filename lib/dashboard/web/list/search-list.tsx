@@ -65,7 +65,11 @@ export function SearchList({ place, filters, total }: SearchListProps) {
     <>
       <Progress search={search} total={total} />
       <MatchActions
-        {...{ place, filters, found: state.found.length, complete: state.cursor === null, onDone: search.again }}
+        place={place}
+        filters={filters}
+        found={state.found.length}
+        complete={state.cursor === null}
+        onDone={search.again}
       />
       {state.error && <Failure error={state.error} retry={search.goOn} />}
       {state.found.length > 0 && <TaskTable tasks={state.found} state={place.state} selection={selection} />}

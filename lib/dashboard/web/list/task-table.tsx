@@ -68,7 +68,9 @@ function Head({ tasks, state, selection, selectable }: TaskTableProps & { select
         {selectable && (
           <th scope="col" class="pick">
             <input
-              {...{ type: 'checkbox', checked: all, indeterminate: !all && selection.ids.length > 0 }}
+              type="checkbox"
+              checked={all}
+              indeterminate={!all && selection.ids.length > 0}
               aria-label="Select all on this page"
               onChange={selection.toggleAll}
             />

@@ -60,14 +60,12 @@ function FilterBar({ filters, onSearch }: { filters: Filters; onSearch: (filters
         <label key={name}>
           <span>{name}</span>
           <input
-            {...{
-              type: 'search',
-              value: typed[name] ?? '',
-              spellcheck: false,
-              'aria-label': name,
-              placeholder: `any ${name}`,
-              'data-search': name === 'queue' || undefined,
-            }}
+            type="search"
+            value={typed[name] ?? ''}
+            spellcheck={false}
+            aria-label={name}
+            placeholder={`any ${name}`}
+            data-search={name === 'queue' || undefined}
             onInput={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })}
           />
         </label>

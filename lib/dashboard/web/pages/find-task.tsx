@@ -57,7 +57,11 @@ export function FindTask({ rows }: { rows: readonly QueueRow[] }) {
   return (
     <form class="find" role="search" aria-label="Find a task" onSubmit={(event) => void submit(event)}>
       <input
-        {...{ type: 'search', value: id, placeholder: 'Task id', 'aria-label': 'Task id', spellcheck: false }}
+        type="search"
+        value={id}
+        placeholder="Task id"
+        aria-label="Task id"
+        spellcheck={false}
         onInput={(event) => setId(event.currentTarget.value)}
       />
       <button type="submit" class="button plain" aria-busy={busy}>

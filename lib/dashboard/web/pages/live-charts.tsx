@@ -24,23 +24,29 @@ export function LiveCharts({ queue }: { queue?: string }) {
   return (
     <div class="charts">
       <Chart
-        {...{ title: 'Throughput', unit: 'tasks/s', figure: orUnknown(passing, rate), times, format: rate }}
+        title="Throughput"
+        unit="tasks/s"
+        figure={orUnknown(passing, rate)}
+        times={times}
+        format={rate}
         series={[{ name: 'processed', tone: 'accent', values: processed }]}
       />
       <Chart
-        {...{ title: 'Failures', unit: 'failed/s', figure: orUnknown(failing, rate), times, format: rate }}
+        title="Failures"
+        unit="failed/s"
+        figure={orUnknown(failing, rate)}
+        times={times}
+        format={rate}
         note={share}
         series={[{ name: 'failed', tone: 'archived', values: failed }]}
       />
       <Chart
-        {...{
-          title: 'Backlog',
-          unit: 'waiting',
-          figure: orUnknown(backlog, compact),
-          times,
-          format: compact,
-          stack: true,
-        }}
+        title="Backlog"
+        unit="waiting"
+        figure={orUnknown(backlog, compact)}
+        times={times}
+        format={compact}
+        stack
         series={[
           { name: 'pending', tone: 'pending', values: pending },
           { name: 'retry', tone: 'retry', values: retry },
@@ -48,14 +54,12 @@ export function LiveCharts({ queue }: { queue?: string }) {
         ]}
       />
       <Chart
-        {...{
-          title: 'Latency',
-          unit: 'oldest',
-          figure: orUnknown(latency.at(-1), seconds),
-          times,
-          format: seconds,
-          nice: niceTime,
-        }}
+        title="Latency"
+        unit="oldest"
+        figure={orUnknown(latency.at(-1), seconds)}
+        times={times}
+        format={seconds}
+        nice={niceTime}
         series={[{ name: queue === undefined ? 'longest' : 'oldest', tone: 'completed', values: latency }]}
       />
     </div>

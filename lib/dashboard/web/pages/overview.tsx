@@ -70,7 +70,10 @@ export function Overview() {
         <div class="bar-line">
           <h2>{plural(queues.length, 'queue')}</h2>
           <input
-            {...{ type: 'search', value: filter, placeholder: 'Filter queues', 'aria-label': 'Filter queues' }}
+            type="search"
+            value={filter}
+            placeholder="Filter queues"
+            aria-label="Filter queues"
             data-search
             onInput={(event) => replaceQuery({ ...query, filter: event.currentTarget.value })}
           />

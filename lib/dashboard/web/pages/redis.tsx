@@ -120,7 +120,10 @@ function Info({ info }: { info: Readonly<Record<string, string>> }) {
       <header>
         <h2>INFO</h2>
         <input
-          {...{ type: 'search', value: filter, placeholder: 'Filter fields', 'aria-label': 'Filter fields' }}
+          type="search"
+          value={filter}
+          placeholder="Filter fields"
+          aria-label="Filter fields"
           data-search
           onInput={(event) => setFilter(event.currentTarget.value)}
         />

@@ -113,13 +113,12 @@ export function SchedulePage({ id }: { id: string }) {
         <div class="stack">
           {entry && (
             <Content
-              {...{
-                title: 'Payload',
-                size: entry.payload_size,
-                base64: entry.payload_base64,
-                text: entry.task_payload,
-              }}
-              {...{ redacted: entry.payload_redacted, tooLarge: entry.payload_too_large }}
+              title="Payload"
+              size={entry.payload_size}
+              base64={entry.payload_base64}
+              text={entry.task_payload}
+              redacted={entry.payload_redacted}
+              tooLarge={entry.payload_too_large}
               decoded={decodedOf(entry, data)}
               download={entry.payload_redacted || entry.payload_size === 0 ? undefined : api.downloadEntry(id)}
             />

@@ -27,7 +27,10 @@ function Body({ task, tree }: { task: Task; tree: JsonNode | undefined }) {
       <div class="stack">
         {task.error_message !== '' && <ErrorCard task={task} />}
         <Content
-          {...{ title: 'Payload', size: task.payload_size, base64: task.payload_base64, text: task.payload }}
+          title="Payload"
+          size={task.payload_size}
+          base64={task.payload_base64}
+          text={task.payload}
           redacted={task.payload_redacted}
           decoded={decodedOf(task, tree, 'payload_decoded')}
           tooLarge={task.payload_too_large === true}
@@ -35,7 +38,10 @@ function Body({ task, tree }: { task: Task; tree: JsonNode | undefined }) {
         />
         {task.result_size > 0 && (
           <Content
-            {...{ title: 'Result', size: task.result_size, base64: task.result_base64, text: task.result }}
+            title="Result"
+            size={task.result_size}
+            base64={task.result_base64}
+            text={task.result}
             redacted={task.result_redacted}
             decoded={decodedOf(task, tree, 'result_decoded')}
             tooLarge={task.result_base64 === null && !task.result_redacted}

@@ -13,7 +13,10 @@ const amount = (value: number): string => (value > 0 ? `${value}` : '');
 
 const formOf = (task: Task): TaskForm => ({
   ...BLANK,
-  ...{ queue: task.queue, type: task.type, payload: payloadOf(task), group: task.group },
+  queue: task.queue,
+  type: task.type,
+  payload: payloadOf(task),
+  group: task.group,
   max_retry: `${task.max_retry}`,
   timeout_seconds: amount(task.timeout_seconds),
   retention_seconds: amount(task.retention_seconds),

@@ -21,8 +21,18 @@ export interface TaskForm {
 }
 
 export const BLANK: TaskForm = {
-  ...{ queue: 'default', type: '', payload: NO_PAYLOAD, when: NOW, task_id: '', max_retry: '', timeout_seconds: '' },
-  ...{ deadline: '', unique_seconds: '', retention_seconds: '', group: '', headers: '' },
+  queue: 'default',
+  type: '',
+  payload: NO_PAYLOAD,
+  when: NOW,
+  task_id: '',
+  max_retry: '',
+  timeout_seconds: '',
+  deadline: '',
+  unique_seconds: '',
+  retention_seconds: '',
+  group: '',
+  headers: '',
 };
 
 const NUMBERS = ['max_retry', 'timeout_seconds', 'unique_seconds', 'retention_seconds'] as const;

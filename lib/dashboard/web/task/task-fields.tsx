@@ -38,16 +38,15 @@ export function TaskFields({ form, onChange, fresh = false }: FieldsProps) {
     <label key={name} class="field">
       <span>{label}</span>
       <input
-        {...{
-          type,
-          name,
-          required,
-          list,
-          placeholder: hint,
-          value: form[name],
-          step: type === 'number' ? 'any' : undefined,
-        }}
-        {...{ autocomplete: 'off', spellcheck: false }}
+        type={type}
+        name={name}
+        required={required}
+        list={list}
+        placeholder={hint}
+        value={form[name]}
+        step={type === 'number' ? 'any' : undefined}
+        autocomplete="off"
+        spellcheck={false}
         onInput={(event) => onChange({ ...form, [name]: event.currentTarget.value })}
       />
     </label>

@@ -22,7 +22,11 @@ export const WhenField = ({ value, onChange, now = false }: WhenFieldProps) => (
     {value.how === 'in' && (
       <>
         <input
-          {...{ type: 'number', min: '0', step: 'any', value: value.amount, 'aria-label': 'How long from now' }}
+          type="number"
+          min="0"
+          step="any"
+          value={value.amount}
+          aria-label="How long from now"
           onInput={(event) => onChange({ ...value, amount: event.currentTarget.value })}
         />
         <select
@@ -39,7 +43,10 @@ export const WhenField = ({ value, onChange, now = false }: WhenFieldProps) => (
     )}
     {value.how === 'at' && (
       <input
-        {...{ type: 'datetime-local', step: '1', value: value.at, 'aria-label': 'Date and time' }}
+        type="datetime-local"
+        step="1"
+        value={value.at}
+        aria-label="Date and time"
         onInput={(event) => onChange({ ...value, at: event.currentTarget.value })}
       />
     )}

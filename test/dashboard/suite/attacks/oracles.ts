@@ -146,7 +146,9 @@ describe('what is redacted, attacked', () => {
         await other.client.enqueue('pin:check', { pin: '4711' }, { taskId: reason });
         const { tasks } = await other.broker.exchange('default', { settle: [], take: 1 });
         const settle = tasks.map(({ lease, message }) => ({
-          ...{ kind: 'archive' as const, lease, message: { ...message, errorMsg: reason } },
+          kind: 'archive' as const,
+          lease,
+          message: { ...message, errorMsg: reason },
         }));
         await other.broker.exchange('default', { take: 0, settle });
         const { error_message } = await other.get<Shown>(`queues/default/tasks/${encodeURIComponent(reason)}`);

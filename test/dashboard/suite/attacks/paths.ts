@@ -50,7 +50,11 @@ describe('paths, attacked', () => {
 
     it('gives text that would be a script in HTML only as JSON or plain text, and says so', async () => {
       const made = await as('act', 'POST', `queues/${encodeURIComponent(XSS)}/tasks`, {
-        ...{ type: XSS, payload: { [XSS]: XSS }, task_id: XSS, headers: { [XSS]: XSS }, group: XSS },
+        type: XSS,
+        payload: { [XSS]: XSS },
+        task_id: XSS,
+        headers: { [XSS]: XSS },
+        group: XSS,
       });
       expect(made.status).toBe(201);
       const q = encodeURIComponent(XSS);
