@@ -62,7 +62,7 @@ export {
 } from './nest/decorators/periodic-task-source.decorator.js';
 export { AsynqScheduler, type PeriodicTaskInfo, type SchedulerStatus } from './scheduler/scheduler.js';
 export type { MissedPolicy, OverlapPolicy, PeriodicTaskOptions, PlanOptions } from './scheduler/options.js';
-export type { PeriodicTaskConfig, PeriodicTaskConfigs } from './scheduler/source.js';
+export type { PeriodicTaskConfig, PeriodicTaskConfigs } from './scheduler/source-poller.js';
 
 // Tasks
 export {

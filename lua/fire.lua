@@ -11,7 +11,7 @@
 --   1 taskPrefix
 --   2 now: seconds
 --   3 nowNanos
---   4 planned: seconds
+--   4 scheduledFor: seconds
 --   5 attempt
 --   6 skipUnfinished: '1' or '0'
 --   7 keepFor: seconds
@@ -20,7 +20,7 @@
 --   10 message
 --   11… the seconds the lock lives; the time (seconds), the name of the group
 -- Returns
---   the status and the mark (seconds). The status: 0 enqueued, 1 duplicate, 2 conflict, 3 past (nothing was written), 4 unfinished
+--   the status, and up to when planned times are dealt with (seconds). The status: 0 enqueued, 1 duplicate, 2 conflict, 3 past (nothing was written), 4 unfinished
 --
 -- Uses shared/delayed-groups.lua
 

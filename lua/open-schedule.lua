@@ -4,14 +4,16 @@
 --   1 schedule
 -- ARGV
 --   1 now: seconds
---   2 spec: another one than before begins anew
+--   2 spec: another one than before begins again from now
 --   3 keepFor: seconds
 -- Returns
---   the mark (seconds), and the last planned time that was dealt with or an empty text
+--   up to when planned times are dealt with (seconds), and the last time that was fired or an empty text
 
 local known = redis.call('HMGET', KEYS[1], 'mark', 'spec', 'fired')
-local mark = known[1]
-if not mark or (known[2] ~= ARGV[2] and tonumber(mark) < tonumber(ARGV[1])) then mark = ARGV[1] end
-redis.call('HSET', KEYS[1], 'mark', mark, 'spec', ARGV[2])
+local handled_until = known[1]
+if not handled_until or (known[2] ~= ARGV[2] and tonumber(handled_until) < tonumber(ARGV[1])) then
+  handled_until = ARGV[1]
+end
+redis.call('HSET', KEYS[1], 'mark', handled_until, 'spec', ARGV[2])
 redis.call('EXPIRE', KEYS[1], ARGV[3])
-return { mark, known[3] or '' }
+return { handled_until, known[3] or '' }

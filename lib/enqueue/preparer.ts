@@ -130,6 +130,6 @@ function encodePayload({ type, codec }: TaskKind, payload: unknown): Buffer | un
   if (bytes === undefined || Buffer.isBuffer(bytes)) return bytes;
   if (ArrayBuffer.isView(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   throw new InvalidTaskError(
-    `codec of task "${type}" answered ${describe(bytes)}; encode() must answer bytes or undefined`,
+    `codec of task "${type}" returned ${describe(bytes)}; encode() must return bytes or undefined`,
   );
 }

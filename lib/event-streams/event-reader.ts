@@ -1,6 +1,6 @@
 import type { Broker } from '../broker/broker.js';
 import type { ClockTimer } from '../clock.js';
-import { decodeHappening, type FleetHappening } from './fleet-event.js';
+import { decodeOccurrence, type FleetOccurrence } from './fleet-event.js';
 
 /** Entries read in one call. */
 const PAGE = 500;
@@ -11,7 +11,7 @@ export interface EventReaderOptions {
   readonly from: string | undefined;
   /** Milliseconds between two looks. */
   readonly interval: number;
-  readonly onEvent: (happening: FleetHappening) => void;
+  readonly onEvent: (occurrence: FleetOccurrence) => void;
   /** The stream cannot be read; told once until it can be. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -52,8 +52,8 @@ export class EventReader {
     for (const entry of entries) {
       if (this.ended) return false;
       this.place = entry.id;
-      const happening = decodeHappening(entry);
-      if (happening) this.options.onEvent(happening);
+      const occurrence = decodeOccurrence(entry);
+      if (occurrence) this.options.onEvent(occurrence);
     }
     return entries.length === PAGE;
   }

@@ -2,8 +2,8 @@ import { withTimeout } from '../async.js';
 import type { Broker } from '../broker/broker.js';
 import { BrokerUnavailableError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
-import { onHappenings, type TaskEventName } from '../events/task-events.js';
-import { encodeHappening } from './fleet-event.js';
+import { onTaskOccurrences, type TaskEventName } from '../events/task-events.js';
+import { encodeOccurrence } from './fleet-event.js';
 
 /** Milliseconds events are gathered: four small calls a second, however many tasks there are. */
 const EVERY = 250;
@@ -34,9 +34,9 @@ export class EventWriter {
   private readonly end: () => void;
 
   constructor(private readonly options: EventWriterOptions) {
-    this.end = onHappenings(options.events, options.names, (happening) => {
+    this.end = onTaskOccurrences(options.events, options.names, (occurrence) => {
       if (this.waiting.length >= MOST_WAITING) this.lost += 1;
-      else this.waiting.push(encodeHappening(happening, options.process));
+      else this.waiting.push(encodeOccurrence(occurrence, options.process));
       this.schedule();
     });
   }

@@ -3,7 +3,7 @@ import type { StreamedEntry } from '../broker/event-stream.js';
 import type { TaskOutcomeKind, TaskRef } from '../events/events.js';
 import {
   type EndedAttempt,
-  type Happening,
+  type TaskOccurrence,
   refTo,
   type TaskEventMap,
   type TaskEventName,
@@ -46,14 +46,14 @@ export interface FleetTaskEvent<E extends TaskEventName = TaskEventName> {
 }
 
 /** One thing that happened, by all its names. */
-export type FleetHappening = Omit<FleetTaskEvent, 'event'> & { readonly names: readonly TaskEventName[] };
+export type FleetOccurrence = Omit<FleetTaskEvent, 'event'> & { readonly names: readonly TaskEventName[] };
 
 const LONGEST_MESSAGE = 1_000;
 
-type Facts = Partial<EndedAttempt & TaskEventMap['aggregated'] & TaskEventMap['enqueued']>;
+type Details = Partial<EndedAttempt & TaskEventMap['aggregated'] & TaskEventMap['enqueued']>;
 
-export function encodeHappening({ names, task, facts }: Happening, process: string): Buffer {
-  const { info, error, retryAt, retried, maxRetry, waited, outcome, duration, group, size } = facts as Facts;
+export function encodeOccurrence({ names, task, details }: TaskOccurrence, process: string): Buffer {
+  const { info, error, retryAt, retried, maxRetry, waited, outcome, duration, group, size } = details as Details;
   const known = { retried, maxRetry, waited, outcome, duration, group, size, state: info?.state };
   const failure = error === undefined ? undefined : describeError(error);
   return Buffer.from(
@@ -62,9 +62,9 @@ export function encodeHappening({ names, task, facts }: Happening, process: stri
 }
 
 /** `undefined` for what is none: the stream may be written by other versions. */
-export function decodeHappening({ id, data }: StreamedEntry): FleetHappening | undefined {
+export function decodeOccurrence({ id, data }: StreamedEntry): FleetOccurrence | undefined {
   try {
-    const { retryAt, ...rest } = JSON.parse(data.toString()) as Omit<FleetHappening, 'retryAt'> & { retryAt?: number };
+    const { retryAt, ...rest } = JSON.parse(data.toString()) as Omit<FleetOccurrence, 'retryAt'> & { retryAt?: number };
     if (!Array.isArray(rest.names) || typeof rest.task?.type !== 'string') return undefined;
     const at = toDate(Number(id.split('-')[0]));
     return { ...rest, id, at, ...(retryAt === undefined ? {} : { retryAt: toDate(retryAt) }) };

@@ -78,12 +78,12 @@ export interface TaskEventFilter {
 
 type TaskTypeName = string | { readonly type: string };
 
-type Source = 'taskEnqueued' | 'taskStarted' | 'taskFinished' | 'taskRecovered' | 'groupAggregated';
+type ServerEvent = 'taskEnqueued' | 'taskStarted' | 'taskFinished' | 'taskRecovered' | 'groupAggregated';
 
-const ENDED: readonly Source[] = ['taskFinished', 'taskRecovered'];
+const ENDED: readonly ServerEvent[] = ['taskFinished', 'taskRecovered'];
 
 /** Where each event comes from. */
-const SOURCES: { readonly [E in TaskEventName]: readonly Source[] } = {
+const EMITTED_AS: { readonly [E in TaskEventName]: readonly ServerEvent[] } = {
   enqueued: ['taskEnqueued'],
   started: ['taskStarted'],
   finished: ENDED,
@@ -99,7 +99,7 @@ const SOURCES: { readonly [E in TaskEventName]: readonly Source[] } = {
   aggregated: ['groupAggregated'],
 };
 
-export const TASK_EVENT_NAMES = Object.keys(SOURCES) as TaskEventName[];
+export const TASK_EVENT_NAMES = Object.keys(EMITTED_AS) as TaskEventName[];
 
 const BY_OUTCOME: { readonly [K in TaskOutcomeKind]: readonly TaskEventName[] } = {
   done: ['finished', 'succeeded'],
@@ -113,19 +113,23 @@ const BY_OUTCOME: { readonly [K in TaskOutcomeKind]: readonly TaskEventName[] } 
 };
 
 /** What happened once, by what is told of it, and the names it goes by. */
-export interface Happening {
+export interface TaskOccurrence {
   readonly names: readonly TaskEventName[];
   readonly task: TaskRef;
-  readonly facts: object;
+  readonly details: object;
 }
 
 /** How each event of a server is read. */
-const READ: { readonly [S in Source]: (event: AsynqEventMap[S]) => Happening } = {
-  taskEnqueued: ({ task }) => ({ names: ['enqueued'], task, facts: { info: task } }),
-  taskStarted: ({ task, ...facts }) => ({ names: ['started'], task, facts }),
-  taskFinished: ({ task, ...facts }) => ({ names: namesOf(facts), task, facts }),
-  taskRecovered: ({ task, ...facts }) => ({ names: BY_OUTCOME[facts.outcome], task, facts: { ...facts, duration: 0 } }),
-  groupAggregated: ({ task, group, size }) => ({ names: ['aggregated'], task, facts: { group, size } }),
+const TO_OCCURRENCE: { readonly [S in ServerEvent]: (event: AsynqEventMap[S]) => TaskOccurrence } = {
+  taskEnqueued: ({ task }) => ({ names: ['enqueued'], task, details: { info: task } }),
+  taskStarted: ({ task, ...details }) => ({ names: ['started'], task, details }),
+  taskFinished: ({ task, ...details }) => ({ names: namesOf(details), task, details }),
+  taskRecovered: ({ task, ...details }) => ({
+    names: BY_OUTCOME[details.outcome],
+    task,
+    details: { ...details, duration: 0 },
+  }),
+  groupAggregated: ({ task, group, size }) => ({ names: ['aggregated'], task, details: { group, size } }),
 };
 
 function namesOf({ outcome, error }: Pick<TaskOutcome, 'outcome' | 'error'>): readonly TaskEventName[] {
@@ -146,26 +150,26 @@ export function onTaskEvents<E extends TaskEventName>(
   listener: (event: TaskEvent<E>) => void,
 ): () => void {
   const fits = matcher(filter);
-  return onHappenings(events, names, ({ names: all, task, facts }) => {
+  return onTaskOccurrences(events, names, ({ names: all, task, details }) => {
     if (!fits(task)) return;
     for (const event of wantedOf(all, names)) {
-      listener({ event, connection, task: refTo(task), ...facts } as unknown as TaskEvent<E>);
+      listener({ event, connection, task: refTo(task), ...details } as unknown as TaskEvent<E>);
     }
   });
 }
 
 /** The same, once for each thing that happened by any of these names. */
-export function onHappenings(
+export function onTaskOccurrences(
   events: AsynqEvents,
   names: readonly TaskEventName[],
-  listener: (happening: Happening) => void,
+  listener: (occurrence: TaskOccurrence) => void,
 ): () => void {
-  const tell = (happening: Happening): void => {
-    if (happening.names.some((name) => names.includes(name))) listener(happening);
+  const tell = (occurrence: TaskOccurrence): void => {
+    if (occurrence.names.some((name) => names.includes(name))) listener(occurrence);
   };
-  const sources = new Set(names.flatMap((name) => SOURCES[name]));
+  const sources = new Set(names.flatMap((name) => EMITTED_AS[name]));
   const ends = [...sources].map((source) =>
-    events.on(source as AsynqEventName, (event) => tell(READ[source](event as never))),
+    events.on(source as AsynqEventName, (event) => tell(TO_OCCURRENCE[source](event as never))),
   );
   if (sources.has('taskStarted') || sources.has('taskFinished')) ends.push(events.measureWaits());
   return () => ends.forEach((end) => end());

@@ -2,28 +2,28 @@ import { EverySchedule } from '../cron/every.js';
 import type { Schedule } from '../cron/schedule.js';
 import type { MissedPolicy } from './options.js';
 
-/** Milliseconds after which a planned time counts as missed: a failover of Redis or a restart is over by then. */
-export const MISSED_AFTER = 30_000;
+/** After this long a planned time counts as missed: a failover of Redis or a restart is over by then. */
+const MISSED_AFTER_MS = 30_000;
 
-const HOUR = 3_600_000;
+const HOUR_MS = 3_600_000;
 
 /**
- * The planned times to make up for, oldest first: later than `mark`, not later than `now`, both in milliseconds. In ordinary
- * operation it is the one that has just come.
+ * The planned times to fire, oldest first: after `handledUntil` and up to `now`, both in milliseconds.
+ * In normal operation it is the one that is just due.
  */
-export function dueTimes(schedule: Schedule, mark: number, now: number, missed: MissedPolicy): number[] {
-  if (missed === 'one') return latest(schedule, mark, now, 1);
-  if (missed === 'skip')
-    return latest(schedule, Math.max(mark, alignedBefore(schedule, mark, now - MISSED_AFTER)), now, 1);
-  return latest(schedule, mark, now, missed.all);
+export function dueTimes(schedule: Schedule, handledUntil: number, now: number, missed: MissedPolicy): number[] {
+  if (missed === 'one') return latest(schedule, handledUntil, now, 1);
+  if (missed !== 'skip') return latest(schedule, handledUntil, now, missed.all);
+  const from = alignedBefore(schedule, handledUntil, now - MISSED_AFTER_MS);
+  return latest(schedule, Math.max(handledUntil, from), now, 1);
 }
 
-/** The last `most` planned times. Looks back no further than it must: a mark may be months old. */
-function latest(schedule: Schedule, mark: number, now: number, most: number): number[] {
-  for (let window = HOUR; ; window *= 4) {
-    const from = Math.max(mark, alignedBefore(schedule, mark, now - window));
+/** The last `limit` planned times. The search begins near `now`: `handledUntil` may be months ago. */
+function latest(schedule: Schedule, handledUntil: number, now: number, limit: number): number[] {
+  for (let window = HOUR_MS; ; window *= 4) {
+    const from = Math.max(handledUntil, alignedBefore(schedule, handledUntil, now - window));
     const found = between(schedule, from, now);
-    if (found.length >= most || from === mark) return found.slice(-most);
+    if (found.length >= limit || from === handledUntil) return found.slice(-limit);
   }
 }
 
@@ -33,8 +33,8 @@ function between(schedule: Schedule, from: number, to: number): number[] {
   return found;
 }
 
-/** A time to begin the search at. That of `@every` must stay a number of delays from the mark. */
-function alignedBefore(schedule: Schedule, mark: number, time: number): number {
+/** A time to begin the search at. For `@every` it is a whole number of delays after `handledUntil`. */
+function alignedBefore(schedule: Schedule, handledUntil: number, time: number): number {
   if (!(schedule instanceof EverySchedule)) return time;
-  return mark + Math.floor((time - mark) / schedule.delay) * schedule.delay;
+  return handledUntil + Math.floor((time - handledUntil) / schedule.delay) * schedule.delay;
 }

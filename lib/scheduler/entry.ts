@@ -12,8 +12,8 @@ import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { dueTimes } from './due.js';
 import type { Plan } from './options.js';
 
-/** Seconds the mark of an entry outlives its next planned time: how long everything may be down and still be made up for. */
-const REMEMBERED = 90 * 86_400;
+/** How long the progress of an entry outlives its next planned time: everything may be down for that long. */
+const REMEMBERED_SECONDS = 90 * 86_400;
 
 /** What every entry of a scheduler needs. */
 export interface EntryContext {
@@ -21,7 +21,7 @@ export interface EntryContext {
   readonly preparer: Preparer;
   readonly events: AsynqEvents;
   readonly tracing: Tracing | undefined;
-  /** Next and previous time of an entry have changed. */
+  /** The next and previous time of an entry have changed. */
   readonly onChange: () => void;
 }
 
@@ -37,7 +37,7 @@ export interface EntryDefinition {
   readonly optionTexts: readonly string[];
 }
 
-/** The same for the same entry in every process; shaped like asynq's ids. Parts are length-prefixed by JSON, so that none runs into the next. */
+/** Equal for the same entry in every process, and formatted like asynq's ids. JSON keeps the parts apart. */
 export function deriveId(
   spec: string,
   tz: string,
@@ -50,12 +50,12 @@ export function deriveId(
   return [hash.slice(0, 8), hash.slice(8, 12), hash.slice(12, 16), hash.slice(16, 20), hash.slice(20, 32)].join('-');
 }
 
-/** One periodic task: fires its planned times, as far as no other process has. */
+/** One periodic task: fires its planned times, unless another process has. */
 export class Entry {
   readonly loop: Loop;
-  /** Planned times up to here need no thought any more, in milliseconds. `undefined` until the entry was opened. */
-  private mark: number | undefined;
-  private prev: number | undefined;
+  /** Planned times up to here are dealt with, in milliseconds. `undefined` until the entry is opened. */
+  private handledUntil: number | undefined;
+  private lastFiredAt: number | undefined;
   private removed = false;
 
   constructor(
@@ -77,15 +77,15 @@ export class Entry {
 
   /** The next planned time, in milliseconds since the epoch. */
   get next(): number | undefined {
-    return this.definition.schedule.next(this.mark ?? this.now());
+    return this.definition.schedule.next(this.handledUntil ?? this.now());
   }
 
-  /** The last planned time any process has dealt with, in milliseconds since the epoch. */
+  /** The last planned time that any process has fired, in milliseconds since the epoch. */
   get previous(): number | undefined {
-    return this.prev;
+    return this.lastFiredAt;
   }
 
-  /** As asynq's tools read it. */
+  /** The entry as asynq's tools read it. */
   published(): SchedulerEntry {
     const { id, spec, plan, kind, payloadBytes, optionTexts } = this.definition;
     const zoned = plan.tz === 'UTC' || /^(?:CRON_)?TZ=/.test(spec) ? spec : `TZ=${plan.tz} ${spec}`;
@@ -96,7 +96,7 @@ export class Entry {
       taskPayload: payloadBytes,
       enqueueOptions: optionTexts,
       nextEnqueueTime: this.next,
-      prevEnqueueTime: this.prev,
+      prevEnqueueTime: this.lastFiredAt,
     };
   }
 
@@ -115,24 +115,24 @@ export class Entry {
   }
 
   private async runOnce(): Promise<NextDelay> {
-    if (this.mark === undefined) await this.open();
+    if (this.handledUntil === undefined) await this.open();
     for (let due = await this.due(); due.length > 0 && !this.removed; due = await this.due()) {
-      for (const planned of due) if (!this.removed && !(await this.fire(planned))) break;
+      for (const time of due) if (!this.removed && !(await this.fire(time))) break;
     }
     this.context.onChange();
     return (this.next ?? Infinity) - this.now();
   }
 
-  /** Reads how far the processes have got together. */
+  /** Reads how far all processes together have got. */
   private async open(): Promise<void> {
     const { id, spec, plan } = this.definition;
     const keepFor = this.keepFor(this.now());
     const found = await this.context.broker.openSchedule(this.queue, id, `${plan.tz} ${spec}`, keepFor);
-    this.mark = Math.max(found.mark * 1000, this.mark ?? -Infinity);
-    if (found.fired !== undefined) this.prev = found.fired * 1000;
+    this.handledUntil = Math.max(found.handledUntil * 1000, this.handledUntil ?? -Infinity);
+    if (found.lastFiredAt !== undefined) this.lastFiredAt = found.lastFiredAt * 1000;
   }
 
-  /** The planned times to fire. When one would be passed over, others may have fired it meanwhile: that is looked up first. */
+  /** The planned times to fire. Before one is skipped, this checks whether other processes have fired it. */
   private async due(): Promise<number[]> {
     const first = this.next;
     if (first === undefined || first > this.now()) return [];
@@ -143,18 +143,18 @@ export class Entry {
     const missed = this.next;
     if (missed !== undefined && missed <= this.now() && missed !== due[0]) {
       this.context.events.emit('periodicTaskSkipped', { entry: this.ref(missed), reason: 'missed' });
-      this.mark = due.length > 0 ? this.mark : this.now();
+      this.handledUntil = due.length > 0 ? this.handledUntil : this.now();
     }
     return due;
   }
 
   private wanted(): number[] {
     const { schedule, plan } = this.definition;
-    return dueTimes(schedule, this.mark!, this.now(), plan.missed);
+    return dueTimes(schedule, this.handledUntil!, this.now(), plan.missed);
   }
 
-  /** Answers whether the planned time was still to be dealt with. */
-  private async fire(planned: number): Promise<boolean> {
+  /** Returns whether the planned time had not been dealt with. */
+  private async fire(time: number): Promise<boolean> {
     const { broker, preparer } = this.context;
     const { id, plan, kind, payload } = this.definition;
     const prepared = preparer.prepare(kind, payload, this.now());
@@ -162,27 +162,28 @@ export class Entry {
     const task = injected(prepared, span);
     const reply = await broker.fire(this.queue, {
       entry: id,
-      planned: floorSeconds(planned),
+      scheduledFor: floorSeconds(time),
       attempt: randomUUID(),
       request: task.request,
       skipUnfinished: plan.overlap === 'skip',
-      keepFor: this.keepFor(planned),
+      keepFor: this.keepFor(time),
     });
-    this.mark = Math.max(this.mark!, reply.mark * 1000);
-    this.prev = Math.max(this.prev ?? -Infinity, reply.mark * 1000);
+    const handledUntil = reply.handledUntil * 1000;
+    this.handledUntil = Math.max(this.handledUntil!, handledUntil);
+    this.lastFiredAt = Math.max(this.lastFiredAt ?? -Infinity, handledUntil);
     if (reply.status === 'past') return false;
-    await this.report(planned, task, reply.status, span);
+    await this.report(time, task, reply.status, span);
     return true;
   }
 
   private async report(
-    planned: number,
+    time: number,
     task: PreparedTask,
     status: EnqueueStatus | 'unfinished',
     span: EnqueueSpan | undefined,
   ): Promise<void> {
     const { events, broker } = this.context;
-    const entry = this.ref(planned);
+    const entry = this.ref(time);
     if (status === 'unfinished') {
       events.emit('periodicTaskSkipped', { entry, reason: 'unfinished' });
       return;
@@ -198,14 +199,14 @@ export class Entry {
       .catch((error: unknown) => this.onError(error));
   }
 
-  private ref(planned: number): PeriodicRef {
+  private ref(time: number): PeriodicRef {
     const { id, spec, kind } = this.definition;
-    return { id, spec, type: kind.type, queue: this.queue, planned: new Date(planned) };
+    return { id, spec, type: kind.type, queue: this.queue, planned: new Date(time) };
   }
 
-  /** @param planned milliseconds since the epoch */
-  private keepFor(planned: number): number {
-    const next = this.definition.schedule.next(planned) ?? planned;
-    return Math.max(ceilSeconds(next - this.now()), 0) + REMEMBERED;
+  /** Seconds. @param time the planned time, in milliseconds since the epoch */
+  private keepFor(time: number): number {
+    const next = this.definition.schedule.next(time) ?? time;
+    return Math.max(ceilSeconds(next - this.now()), 0) + REMEMBERED_SECONDS;
   }
 }

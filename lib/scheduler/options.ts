@@ -12,31 +12,32 @@ import {
 } from '../validation.js';
 
 /**
- * What becomes of planned times that passed while no process was there to fire them (or Redis was away for more than 30 s):
- * `'skip'`: nothing; `'one'`: the last of them is made up for; `{ all: n }`: the last `n` are, oldest first.
+ * What happens to planned times that passed while no process ran (or Redis was away for more than
+ * 30 s): `'skip'`: they are skipped; `'one'`: the last of them is enqueued; `{ all: n }`: the last `n`
+ * are, oldest first.
  */
 export type MissedPolicy = 'skip' | 'one' | { readonly all: number };
 
-/** Whether a planned time is passed over while the task of the one before is unfinished: waiting, running or to be retried. */
+/** Whether a planned time is skipped while the last task is unfinished: waiting, running or to be retried. */
 export type OverlapPolicy = 'allow' | 'skip';
 
-/** How a periodic task is planned. */
+/** When a periodic task is enqueued. */
 export interface PlanOptions {
-  /** IANA name of the time zone the spec is meant in, unless it names one (`TZ=…`). Default `UTC`, as in asynq. */
+  /** IANA name of the spec's time zone, unless the spec names one (`TZ=…`). Default `UTC`, as in asynq. */
   tz?: string;
   /** Default `'skip'`. */
   missed?: MissedPolicy;
   /** Default `'allow'`. */
   overlap?: OverlapPolicy;
   /**
-   * What the entry is called in all processes that have it: planned times are enqueued once per name. Default: derived from spec,
-   * zone, type, payload and task options, so that equal entries are one and changed ones are new. Give a name, without braces, where an entry is to
-   * stay the same although these change.
+   * The name of the entry in all processes: each planned time is enqueued once per name. Default:
+   * derived from spec, zone, type, payload and task options, so that equal entries are one and changed
+   * ones are new. Set a name, without braces, for an entry that stays the same although these change.
    */
   id?: string;
 }
 
-/** Options of a periodic task: how it is planned, and those of the tasks it enqueues. */
+/** Options of a periodic task: when it is enqueued, and those of the tasks it enqueues. */
 export interface PeriodicTaskOptions extends TaskOptions, PlanOptions {}
 
 export interface Plan {
@@ -52,7 +53,7 @@ export const PERIODIC_OPTION_NAMES: readonly string[] = [...PLAN_NAMES, ...TASK_
 /**
  * Separates the two kinds of options, and checks those of the plan.
  *
- * @param what whose they are, for the message
+ * @param what the owner of the options, for the message
  * @throws InvalidOptionError
  */
 export function readPeriodicOptions(
@@ -91,7 +92,7 @@ export function readSpec(spec: unknown, tz: string, what = 'periodic task'): Sch
 }
 
 /**
- * @param what whose they are, for the message
+ * @param what the owner of the options, for the message
  * @throws InvalidScheduleError, InvalidOptionError when spec or options are wrong
  */
 export function checkPlan(spec: unknown, options: PeriodicTaskOptions, what: string): void {
@@ -105,6 +106,6 @@ function checkMissed(missed: unknown, what: string): MissedPolicy {
     return { all: requireInteger(most, `${what}: missed.all`, InvalidOptionError, { least: 1, most: 10_000 }) };
   }
   throw new InvalidOptionError(
-    `${what}: missed must be "skip", "one" or { all: <at most so many> }, not ${describe(missed)}`,
+    `${what}: missed must be "skip", "one" or { all: <at most this many> }, not ${describe(missed)}`,
   );
 }

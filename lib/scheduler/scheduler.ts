@@ -15,10 +15,10 @@ import { deriveId, Entry, type EntryDefinition } from './entry.js';
 import { optionTexts } from './option-texts.js';
 import { readPeriodicOptions, readSpec, type PeriodicTaskOptions } from './options.js';
 import { Publisher } from './publisher.js';
-import { SourcePoller, type PeriodicTaskConfig, type PeriodicTaskConfigs } from './source.js';
+import { SourcePoller, type PeriodicTaskConfig, type PeriodicTaskConfigs } from './source-poller.js';
 
-/** asynq's interval between two looks at a source, in milliseconds. */
-export const SYNC_INTERVAL = 180_000;
+/** How often a source is polled, as in asynq. */
+const SYNC_INTERVAL_MS = 180_000;
 
 /** How long a stop waits for what is under way. */
 const STOP_TIMEOUT_MS = 2_000;
@@ -31,7 +31,7 @@ export interface PeriodicTaskInfo {
   readonly type: string;
   readonly queue: string;
   readonly payload: Buffer;
-  /** As asynq writes them, such as `MaxRetry(3)`. */
+  /** In asynq's notation, such as `MaxRetry(3)`. */
   readonly options: readonly string[];
   /** `undefined`: never, or not within five years. */
   readonly next: Date | undefined;
@@ -48,8 +48,8 @@ export interface SchedulerSettings {
 export type SchedulerStatus = 'new' | 'active' | 'stopped';
 
 /**
- * Enqueues tasks again and again, by specs as asynq's scheduler has them. Any number of processes may have the same entries: each
- * planned time of an entry is enqueued once (see broker/scheduling.ts).
+ * Enqueues periodic tasks, by the specs of asynq's scheduler. Any number of processes may have the
+ * same entries: each planned time of an entry is enqueued once (see broker/scheduling.ts).
  */
 export class AsynqScheduler {
   private readonly preparer: Preparer;
@@ -78,9 +78,9 @@ export class AsynqScheduler {
    * @example
    * scheduler.register('0 9 * * 1-5', DailyReport, { region: 'eu' }, { tz: 'Europe/Berlin', missed: 'one' });
    *
-   * @param spec five fields, `@daily`, `@every 90s`, with an optional `TZ=<zone> ` before it: the dialect of robfig/cron
+   * @param spec five fields, `@daily` or `@every 90s`, with an optional `TZ=<zone> ` before it: the syntax of robfig/cron
    * @returns the id: to unregister it, and what asynq's tools call the entry
-   * @throws InvalidScheduleError, InvalidTaskError, InvalidOptionError; also when there is such an entry already
+   * @throws InvalidScheduleError, InvalidTaskError, InvalidOptionError; the last also when the entry exists already
    */
   register<P>(spec: string, task: TaskDefinition<P>, ...rest: PayloadArguments<P, PeriodicTaskOptions>): string;
   register(spec: string, type: string, payload?: unknown, options?: PeriodicTaskOptions): string;
@@ -96,7 +96,7 @@ export class AsynqScheduler {
     return id;
   }
 
-  /** Removes a periodic task; tasks it has enqueued stay. Answers whether there was one. Its history is kept. */
+  /** Removes a periodic task and returns whether it existed. Its history and the tasks it has enqueued stay. */
   unregister(id: string): boolean {
     const entry = this.entries.get(id);
     if (!entry) return false;
@@ -106,7 +106,7 @@ export class AsynqScheduler {
     return true;
   }
 
-  /** What is registered here, in the order of registration. */
+  /** The periodic tasks registered here, in the order of registration. */
   list(): PeriodicTaskInfo[] {
     return [...this.entries.values()].map((entry) => {
       const { id, spec, plan, kind, payloadBytes } = entry.definition;
@@ -125,31 +125,31 @@ export class AsynqScheduler {
   }
 
   /**
-   * Keeps the entries equal to a set that changes: asked for at the start and at every interval.
+   * Keeps the entries equal to a set that changes: calls `configs` at the start and at each interval.
    *
-   * @param name what messages call it
+   * @param name what messages call the source
    * @param interval default 3 minutes, as in asynq
    * @throws InvalidOptionError
    */
-  addSource(name: string, configs: PeriodicTaskConfigs, interval: Duration = SYNC_INTERVAL): void {
+  addSource(name: string, configs: PeriodicTaskConfigs, interval: Duration = SYNC_INTERVAL_MS): void {
     requireFunction(configs, `${name}: the source of periodic tasks`, InvalidOptionError);
     const milliseconds = parseDuration(interval, `${name}: interval`);
     if (milliseconds < 1000) {
-      throw new InvalidOptionError(`${name}: interval must be a second at least, not ${describe(interval)}`);
+      throw new InvalidOptionError(`${name}: interval must be at least one second, not ${describe(interval)}`);
     }
-    const target = {
+    const entries = {
       check: (config: PeriodicTaskConfig) => this.define(config).id,
       has: (id: string) => this.entries.has(id),
       add: (config: PeriodicTaskConfig) => this.add(this.define(config)),
       remove: (id: string) => void this.unregister(id),
     };
     const { broker, events } = this;
-    const source = new SourcePoller({ name, configs, interval: milliseconds, clock: broker.clock, events, target });
+    const source = new SourcePoller({ name, configs, interval: milliseconds, clock: broker.clock, events, entries });
     this.sources.push(source);
     this.begin(source.loop);
   }
 
-  /** @throws SchedulerStateError when it runs or has been stopped */
+  /** @throws SchedulerStateError when it runs or is stopped */
   start(): void {
     if (this.state === 'active') throw new SchedulerStateError('asynq: the scheduler is already running');
     if (this.state === 'stopped') throw new SchedulerStateError('asynq: the scheduler has already been stopped');
@@ -158,25 +158,25 @@ export class AsynqScheduler {
     this.begin(this.publisher.loop);
   }
 
-  /** Fires nothing more, waits for what is under way and withdraws what was published. Idempotent. */
+  /** Fires nothing more, waits for the passes under way and withdraws what was published. Idempotent. */
   async stop(): Promise<void> {
     const wasActive = this.state === 'active';
     this.state = 'stopped';
     if (!wasActive) return;
     const removed = [...this.entries.values()].map((entry) => entry.remove());
     const stopped = [...this.sources, this.publisher].map(({ loop }) => loop.stop());
-    // Should Redis be away, what was published ends by its time to live.
+    // When Redis is away, what was published expires by itself.
     const done = Promise.all([...removed, ...stopped]).then(() => this.publisher.clear().catch(() => undefined));
     await withTimeout(done, STOP_TIMEOUT_MS, this.broker.clock);
   }
 
-  /** For tests on a broker that is driven by hand: fires what is due, and publishes. */
+  /** Fires what is due, and publishes. For tests, which drive a broker by hand. */
   async runDue(): Promise<void> {
     for (let due = this.due(); due.length > 0; due = this.due()) await Promise.all(due.map((loop) => loop.run()));
     if (this.entries.size > 0) await this.publisher.loop.run();
   }
 
-  /** When something is due next, in milliseconds since the epoch; `Infinity` = nothing is. */
+  /** When the next pass is due, in milliseconds since the epoch; `Infinity`: never. */
   nextDue(): number {
     return Math.min(...this.loops().map(({ dueAt }) => dueAt));
   }
@@ -190,7 +190,7 @@ export class AsynqScheduler {
     return this.loops().filter(({ dueAt }) => dueAt <= now);
   }
 
-  /** Where a test moves the clock, it runs the loops as well. */
+  /** A test that moves the clock runs the loops itself. */
   private begin(loop: Loop): void {
     if (this.state === 'active' && !this.broker.manual) loop.start();
   }

@@ -93,7 +93,7 @@ export class TaskInfo {
 }
 
 /** What is known of a task, without the class. */
-export type TaskFacts = Omit<TaskInfo, 'toJSON'>;
+export type TaskDetails = Omit<TaskInfo, 'toJSON'>;
 
 /** A {@link TaskInfo} as JSON. Times in ISO 8601, durations in milliseconds; what there is not is left out. */
 export interface TaskInfoJson {

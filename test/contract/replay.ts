@@ -192,7 +192,7 @@ export class Player {
   }
 
   private fire({ queue, entry, planned, attempt, skipUnfinished, item }: StepOf<'fire'>): Promise<unknown> {
-    const firing = { entry, planned: this.now + planned, attempt, skipUnfinished, keepFor: KEPT };
+    const firing = { entry, scheduledFor: this.now + planned, attempt, skipUnfinished, keepFor: KEPT };
     return this.world.broker.fire(queue, { ...firing, request: this.enqueueRequest(queue, item) });
   }
 

@@ -223,6 +223,6 @@ describe('@PeriodicTaskSource', () => {
         return [];
       }
     }
-    await expect(compile([Hasty]).then(() => module!.init())).rejects.toThrow(/a second at least/);
+    await expect(compile([Hasty]).then(() => module!.init())).rejects.toThrow(/at least one second/);
   });
 });

@@ -123,7 +123,7 @@ let fired = 0;
 /** Another one each time: a planned time is dealt with once. */
 const firing = (): Firing => ({
   entry: 'entry',
-  planned: fixture.now + ++fired,
+  scheduledFor: fixture.now + ++fired,
   attempt: String(fired),
   request: request({ id: 'a', uniqueKey: fixture.keys.unique('t', undefined) }, { uniqueTtl: 1 }),
   skipUnfinished: true,

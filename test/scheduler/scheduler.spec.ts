@@ -9,7 +9,7 @@ import {
   SchedulerStateError,
 } from '../../lib/errors.js';
 import { AsynqEvents, type AsynqEventMap } from '../../lib/events/events.js';
-import type { PeriodicTaskConfig } from '../../lib/scheduler/source.js';
+import type { PeriodicTaskConfig } from '../../lib/scheduler/source-poller.js';
 import { AsynqScheduler } from '../../lib/scheduler/scheduler.js';
 import { defineTask } from '../../lib/task/definition.js';
 
@@ -367,7 +367,7 @@ describe('a source', () => {
       'PeriodicTaskConfig.Cronspec cannot be empty',
       'PeriodicTaskConfig.Task cannot be nil',
       'queue name must contain one or more characters',
-      expect.stringContaining('must answer an array'),
+      expect.stringContaining('must return an array'),
     ]);
     await pass(MINUTE);
     expect(specs(one)).toEqual(['@hourly', '@daily']);

@@ -290,10 +290,10 @@ describe('codec', () => {
     expect(payloadBy(defineTask('t', { codec: upper })).toString()).toBe('ABC');
   });
 
-  it('must answer bytes', () => {
+  it('must return bytes', () => {
     const wrong = defineTask('t', { codec: { encode: () => 'text' as never, decode: String } });
     expect(() => prepare(wrong, 1)).toThrow(
-      'codec of task "t" answered "text"; encode() must answer bytes or undefined',
+      'codec of task "t" returned "text"; encode() must return bytes or undefined',
     );
   });
 

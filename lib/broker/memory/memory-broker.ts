@@ -39,7 +39,7 @@ import type {
 } from '../inspection.js';
 import type { StartLimit } from '../limiting.js';
 import type { StoreFacts } from '../operations.js';
-import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
+import type { Firing, FiringReply, ScheduleProgress } from '../scheduling.js';
 import { MemoryCancellations } from './cancellations.js';
 import * as consume from './consume.js';
 import { MemoryEventStream } from './event-stream.js';
@@ -230,7 +230,7 @@ export class MemoryBroker implements Broker {
     return this.change(queue, (store, now) => consume.wakeWaiting(store, waitlist, count, now));
   }
 
-  async openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleMark> {
+  async openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleProgress> {
     return this.change(queue, (store, now) => schedule.openSchedule(store, entry, spec, keepFor, now));
   }
 

@@ -37,9 +37,9 @@ export interface StoredSet {
 
 /** How far an entry has got. Times are Unix seconds, but for `expiresAt`: milliseconds since the epoch. */
 export interface StoredSchedule {
-  mark: number;
+  handledUntil: number;
   spec: string;
-  fired: number | undefined;
+  lastFiredAt: number | undefined;
   attempt: string | undefined;
   status: FiringStatus | undefined;
   task: string | undefined;

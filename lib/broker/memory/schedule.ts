@@ -1,9 +1,16 @@
 import { floorSeconds } from '../../clock.js';
-import type { Firing, FiringReply, FiringStatus, ScheduleMark } from '../scheduling.js';
+import type { Firing, FiringReply, FiringStatus, ScheduleProgress } from '../scheduling.js';
 import { enqueueAll } from './produce.js';
 import { type QueueStore, type StoredSchedule, wellFormed } from './queue-store.js';
 
-const UNKNOWN = { mark: -Infinity, spec: '', fired: undefined, attempt: undefined, status: undefined, task: undefined };
+const UNKNOWN = {
+  handledUntil: -Infinity,
+  spec: '',
+  lastFiredAt: undefined,
+  attempt: undefined,
+  status: undefined,
+  task: undefined,
+};
 
 function find(store: QueueStore, entry: string, now: number): StoredSchedule {
   for (const [name, { expiresAt }] of store.schedules) if (expiresAt <= now) store.schedules.delete(name);
@@ -17,21 +24,21 @@ export function openSchedule(
   spec: string,
   keepFor: number,
   now: number,
-): ScheduleMark {
+): ScheduleProgress {
   const known = find(store, entry, now);
-  const begins = known.spec !== wellFormed(spec) || known.mark === -Infinity;
-  const mark = begins ? Math.max(known.mark, floorSeconds(now)) : known.mark;
+  const begins = known.spec !== wellFormed(spec) || known.handledUntil === -Infinity;
+  const handledUntil = begins ? Math.max(known.handledUntil, floorSeconds(now)) : known.handledUntil;
   const expiresAt = now + keepFor * 1000;
-  store.schedules.set(wellFormed(entry), { ...known, mark, spec: wellFormed(spec), expiresAt });
-  return { mark, fired: known.fired };
+  store.schedules.set(wellFormed(entry), { ...known, handledUntil, spec: wellFormed(spec), expiresAt });
+  return { handledUntil, lastFiredAt: known.lastFiredAt };
 }
 
 export function fire(store: QueueStore, firing: Firing, now: number): FiringReply {
-  const { entry, planned, attempt, request, skipUnfinished, keepFor } = firing;
+  const { entry, scheduledFor, attempt, request, skipUnfinished, keepFor } = firing;
   store.announced = true;
   const known = find(store, entry, now);
-  if (known.mark >= planned) {
-    return { status: known.attempt === attempt ? known.status! : 'past', mark: known.mark };
+  if (known.handledUntil >= scheduledFor) {
+    return { status: known.attempt === attempt ? known.status! : 'past', handledUntil: known.handledUntil };
   }
   const unfinished = skipUnfinished && known.task !== undefined && isUnfinished(store, known.task);
   const status: FiringStatus = unfinished ? 'unfinished' : enqueueAll(store, [request], now)[0]!;
@@ -39,14 +46,14 @@ export function fire(store: QueueStore, firing: Firing, now: number): FiringRepl
   const expiresAt = now + keepFor * 1000;
   store.schedules.set(wellFormed(entry), {
     ...known,
-    mark: planned,
-    fired: planned,
+    handledUntil: scheduledFor,
+    lastFiredAt: scheduledFor,
     attempt,
     status,
     task,
     expiresAt,
   });
-  return { status, mark: planned };
+  return { status, handledUntil: scheduledFor };
 }
 
 function isUnfinished(store: QueueStore, id: string): boolean {

@@ -48,7 +48,7 @@ export interface QueueSnapshot {
   readonly tasks: Readonly<Record<string, TaskSnapshot>>;
   /** By key; `expiresIn` in milliseconds. */
   readonly locks: Readonly<Record<string, { readonly owner: string; readonly expiresIn: number }>>;
-  /** How far each periodic entry has got: its mark, in Unix seconds. */
+  /** Up to when the planned times of each periodic entry are dealt with, in Unix seconds. */
   readonly schedules: Readonly<Record<string, number>>;
   /** Unix seconds. */
   readonly pausedAt: number | undefined;
@@ -96,7 +96,7 @@ export function describeQueue(store: QueueStore, now: number): QueueSnapshot {
     ),
     tasks: Object.fromEntries(tasks.map(([id, record]) => [id, describeTask(record)])),
     locks: store.locks.held(now),
-    schedules: Object.fromEntries([...store.schedules].map(([entry, { mark }]) => [entry, mark])),
+    schedules: Object.fromEntries([...store.schedules].map(([entry, { handledUntil }]) => [entry, handledUntil])),
     pausedAt: store.pausedAt,
     processed: store.processed.total,
     failed: store.failed.total,

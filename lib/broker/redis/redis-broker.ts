@@ -37,7 +37,7 @@ import type {
 } from '../inspection.js';
 import type { StartLimit } from '../limiting.js';
 import type { StoreFacts } from '../operations.js';
-import type { Firing, FiringReply, ScheduleMark } from '../scheduling.js';
+import type { Firing, FiringReply, ScheduleProgress } from '../scheduling.js';
 import { RedisCancellations } from './cancellations.js';
 import type { RedisConnections } from './connection/connections.js';
 import { RedisConsumer } from './consumer.js';
@@ -223,7 +223,7 @@ export class RedisBroker implements Broker {
     return this.monitoring.ping();
   }
 
-  openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleMark> {
+  openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleProgress> {
     return this.scheduling.openSchedule(queue, entry, spec, keepFor);
   }
 

@@ -8,7 +8,7 @@ import {
   type FiringStatus,
   HISTORY_SECONDS,
   MOST_EVENTS,
-  type ScheduleMark,
+  type ScheduleProgress,
   type SchedulingBroker,
 } from '../scheduling.js';
 import { nanoseconds, requireSeconds } from './scripts/arguments.js';
@@ -32,20 +32,20 @@ export class RedisScheduling implements SchedulingBroker {
     private readonly producer: RedisProducer,
   ) {}
 
-  async openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleMark> {
+  async openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleProgress> {
     const key = this.keyspace.queue(queue).schedule(entry);
     const argv = [String(floorSeconds(this.clock.now())), spec, requireSeconds(keepFor, 'keepFor', 1)];
     const reply = await this.scripts.run('produce', 'openSchedule', [key], argv);
-    const [mark, fired] = (reply as [Buffer, Buffer]).map(String) as [string, string];
-    return { mark: Number(mark), fired: fired === '' ? undefined : Number(fired) };
+    const [handledUntil, lastFiredAt] = (reply as [Buffer, Buffer]).map(String) as [string, string];
+    return { handledUntil: Number(handledUntil), lastFiredAt: lastFiredAt === '' ? undefined : Number(lastFiredAt) };
   }
 
   async fire(queue: string, firing: Firing): Promise<FiringReply> {
     const { keys, argv } = this.firingArguments(queue, firing);
     await this.producer.announce(queue);
     const reply = await persist(() => this.scripts.run('produce', 'fire', keys, argv));
-    const [status, mark] = reply as [number, Buffer];
-    return { status: STATUS[status]!, mark: Number(mark.toString()) };
+    const [status, handledUntil] = reply as [number, Buffer];
+    return { status: STATUS[status]!, handledUntil: Number(handledUntil.toString()) };
   }
 
   /** The index is in a slot of its own, so it is written by a command of its own. */
@@ -76,14 +76,14 @@ export class RedisScheduling implements SchedulingBroker {
   /** Everything is encoded, and so checked, before anything is sent. */
   private firingArguments(queue: string, firing: Firing): { keys: string[]; argv: Argument[] } {
     const queueKeys = this.keyspace.queue(queue);
-    const { entry, planned, attempt, request, skipUnfinished, keepFor } = firing;
+    const { entry, scheduledFor, attempt, request, skipUnfinished, keepFor } = firing;
     const encoded = encodeRequests(queueKeys, [request]);
     const now = this.clock.now();
     const argv: Argument[] = [
       queueKeys.taskPrefix,
       String(floorSeconds(now)),
       nanoseconds(now),
-      requireSeconds(planned, 'planned'),
+      requireSeconds(scheduledFor, 'scheduledFor'),
       attempt,
       skipUnfinished ? '1' : '0',
       requireSeconds(keepFor, 'keepFor', 1),

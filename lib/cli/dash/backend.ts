@@ -1,7 +1,7 @@
 import { QueueNotFoundError, TaskStateError } from '../../errors.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
-import type { TaskFacts } from '../../task/info.js';
+import type { TaskDetails } from '../../task/info.js';
 import { explain, isAboutOne } from '../failures.js';
 import { directionOf } from '../order.js';
 import {
@@ -135,7 +135,7 @@ export class Backend {
 }
 
 const toRows = (list: {
-  readonly tasks: readonly TaskFacts[];
+  readonly tasks: readonly TaskDetails[];
   readonly damaged: readonly { readonly id: string; readonly error: Error }[];
 }): Row[] => [
   ...list.tasks.map((task) => ({ id: task.id, task, damage: '' })),

@@ -1,7 +1,7 @@
 import type { GroupSize } from '../../broker/inspection.js';
 import { toDate } from '../../clock.js';
 import type { QueueInfo } from '../../inspector/views.js';
-import type { TaskFacts } from '../../task/info.js';
+import type { TaskDetails } from '../../task/info.js';
 import type { TaskState } from '../../wire/states.js';
 import { errorRate } from '../words.js';
 import { formatBytes } from '../../words/bytes.js';
@@ -92,7 +92,7 @@ export function taskColumns(state: TaskState, now: number): readonly GridColumn<
   const column = (
     title: string,
     rank: number,
-    value: (task: TaskFacts) => string,
+    value: (task: TaskDetails) => string,
     more: Partial<GridColumn<Row>> = {},
   ): GridColumn<Row> => ({ title, rank, cell: ({ task }) => (task ? value(task) : ''), ...more });
   const payload = column('PAYLOAD', 7, (task) => excerpt(task.payload), { least: 16 });
@@ -136,5 +136,5 @@ export function taskColumns(state: TaskState, now: number): readonly GridColumn<
 }
 
 /** When a completed task goes; `undefined` where it is no such. */
-export const expiryOf = ({ completedAt, retention }: TaskFacts): Date | undefined =>
+export const expiryOf = ({ completedAt, retention }: TaskDetails): Date | undefined =>
   completedAt && toDate(completedAt.getTime() + retention);

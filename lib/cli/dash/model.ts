@@ -1,6 +1,6 @@
 import type { GroupSize, Place } from '../../broker/inspection.js';
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
-import type { TaskFacts } from '../../task/info.js';
+import type { TaskDetails } from '../../task/info.js';
 import { TASK_STATES, type TaskState } from '../../wire/states.js';
 import type { ActionRequest } from './actions.js';
 import { AT_START, type List } from './list.js';
@@ -58,7 +58,7 @@ export interface Page {
 /** A task in a list, or an entry without a readable message. */
 export interface Row {
   readonly id: string;
-  readonly task: TaskFacts | undefined;
+  readonly task: TaskDetails | undefined;
   readonly damage: string;
 }
 
@@ -83,7 +83,7 @@ export interface TaskView extends InQueue {
   /** Lines above the screen. */
   readonly scroll: number;
   /** As it was seen last. */
-  readonly task: TaskFacts;
+  readonly task: TaskDetails;
   /** The queue has it no more. */
   readonly gone: boolean;
 }

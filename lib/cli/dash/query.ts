@@ -1,6 +1,6 @@
 import type { GroupSize, Place } from '../../broker/inspection.js';
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
-import type { TaskFacts } from '../../task/info.js';
+import type { TaskDetails } from '../../task/info.js';
 import { type Criteria, parseFilter } from './filter.js';
 import { listHeight, type Model, type Page, type Row, viewOf } from './model.js';
 
@@ -37,7 +37,7 @@ export interface Replies {
     readonly scanned: number;
   };
   /** `undefined`: there is no such task. */
-  readonly task: InQueue & { readonly task: TaskFacts | undefined };
+  readonly task: InQueue & { readonly task: TaskDetails | undefined };
 }
 
 interface InQueue {

@@ -1,5 +1,5 @@
 import { toDate } from '../../clock.js';
-import type { TaskFacts } from '../../task/info.js';
+import type { TaskDetails } from '../../task/info.js';
 import { padEnd, plain, widthOf } from '../text.js';
 import { formatTime } from '../when.js';
 import { formatBytes } from '../../words/bytes.js';
@@ -16,12 +16,12 @@ const MAX_DUMP_BYTES = 2_048;
 const MARGIN = '  ';
 
 /** Everything about a task, as lines of the screen. */
-export function taskLines(task: TaskFacts, columns: number, now: number): Line[] {
+export function taskLines(task: TaskDetails, columns: number, now: number): Line[] {
   const lines = linesOf(task, columns - MARGIN.length, now);
   return lines.map(({ segments }) => ({ segments: [{ text: MARGIN }, ...segments] }));
 }
 
-function linesOf(task: TaskFacts, width: number, now: number): Line[] {
+function linesOf(task: TaskDetails, width: number, now: number): Line[] {
   const fields = fieldsOf(task, now).filter(([, value]) => value !== '');
   const widest = Math.max(...fields.map(([title]) => title.length)) + 2;
   return [
@@ -39,7 +39,7 @@ export function clampScroll({ task }: TaskView, model: Model, wanted: number): n
   return Math.max(0, Math.min(wanted, count - bodyHeight(model)));
 }
 
-function fieldsOf(task: TaskFacts, now: number): (readonly [title: string, value: string])[] {
+function fieldsOf(task: TaskDetails, now: number): (readonly [title: string, value: string])[] {
   const { completedAt, retention } = task;
   const expiry = completedAt && toDate(completedAt.getTime() + retention);
   return [
@@ -63,7 +63,7 @@ function fieldsOf(task: TaskFacts, now: number): (readonly [title: string, value
 const moment = (time: Date | undefined, now: number): string =>
   time === undefined ? '' : `${formatTime(time)} (${formatDistance(time, now)})`;
 
-function field(title: string, value: string, task: TaskFacts | undefined, widest: number, width: number): Line[] {
+function field(title: string, value: string, task: TaskDetails | undefined, widest: number, width: number): Line[] {
   const style = task && STATE_STYLES[task.state];
   return wrap(value, Math.max(1, width - widest)).map((text, index) => ({
     segments: [
@@ -86,7 +86,7 @@ function section(title: string, lines: readonly string[], width: number, isBad =
   return [lineOf(''), head, ...lines.map((text) => lineOf(text, isBad ? 'bad' : undefined))];
 }
 
-const headersOf = ({ headers }: TaskFacts): string[] => Object.entries(headers).map(([k, v]) => plain(`${k}: ${v}`));
+const headersOf = ({ headers }: TaskDetails): string[] => Object.entries(headers).map(([k, v]) => plain(`${k}: ${v}`));
 
 const sizeOf = (bytes: Buffer | undefined): string => (bytes ? ` (${formatBytes(bytes.length)})` : '');
 

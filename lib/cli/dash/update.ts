@@ -1,4 +1,4 @@
-import type { TaskFacts } from '../../task/info.js';
+import type { TaskDetails } from '../../task/info.js';
 import type { ActionResult } from './actions.js';
 import { follow } from './list.js';
 import { idsOf, listHeight, type Model, type TaskView, viewOf, withView, type View } from './model.js';
@@ -65,7 +65,7 @@ function merge(view: View, reply: Reply): View {
   return view.kind === kind ? ({ ...view, ...data } as View) : view;
 }
 
-function mergeTask(view: TaskView, task: TaskFacts | undefined): View {
+function mergeTask(view: TaskView, task: TaskDetails | undefined): View {
   if (!task) return { ...view, gone: true };
   // Only a list can tell of orphans.
   const isOrphaned = task.state === 'active' && view.task.isOrphaned;

@@ -14,7 +14,7 @@ import {
   wantedOf,
 } from '../../events/task-events.js';
 import { EventReader } from '../../event-streams/event-reader.js';
-import type { FleetHappening, FleetTaskEvent } from '../../event-streams/fleet-event.js';
+import type { FleetOccurrence, FleetTaskEvent } from '../../event-streams/fleet-event.js';
 import { describe, rejectUnknownKeys, requireObject } from '../../validation.js';
 import { checkConsoleActionFilter } from './console-action.checks.js';
 import { checkEventFilter, checkEventNames } from './task-event.checks.js';
@@ -84,9 +84,9 @@ export class AsynqTaskEvents {
     const settings = { from: checkPlace(from), interval: checkInterval(interval) };
     const fits = matcher(filter);
     return new Observable<FleetTaskEvent<E>>((subscriber) => {
-      const onEvent = ({ names: all, ...happening }: FleetHappening): void => {
-        if (!fits(happening.task)) return;
-        for (const event of wantedOf(all, wanted)) subscriber.next({ ...happening, event });
+      const onEvent = ({ names: all, ...occurrence }: FleetOccurrence): void => {
+        if (!fits(occurrence.task)) return;
+        for (const event of wantedOf(all, wanted)) subscriber.next({ ...occurrence, event });
       };
       const onFailure = (error: unknown): void => this.events.emit('eventStreamUnread', { error });
       const reader = new EventReader({ broker: this.broker, ...settings, onEvent, onFailure });

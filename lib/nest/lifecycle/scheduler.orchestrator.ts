@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { InvalidHandlerError } from '../../errors.js';
-import type { PeriodicTaskConfigs } from '../../scheduler/source.js';
+import type { PeriodicTaskConfigs } from '../../scheduler/source-poller.js';
 import { ConnectionRegistry, type Connection } from '../connection/connection.registry.js';
 import { scopedSource } from '../nest.messages.js';
 import { HandlerExplorer, type DiscoveredHandler } from '../discovery/handler.explorer.js';

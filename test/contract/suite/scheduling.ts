@@ -9,7 +9,7 @@ const YEAR = 365 * 86_400;
 
 function firing(planned: number, changes: Partial<Firing> = {}): Firing {
   const common = { entry: 'e', attempt: uniqueId('attempt'), skipUnfinished: false, keepFor: YEAR };
-  return { ...common, planned, request: request(), ...changes };
+  return { ...common, scheduledFor: planned, request: request(), ...changes };
 }
 
 const entry = (id: string): SchedulerEntry => ({
@@ -31,11 +31,11 @@ export function exerciseScheduling(current: () => Driver): void {
     it('begins when it is opened first, whoever opens it again', async () => {
       const driver = current();
       const { now } = driver;
-      expect(await open()).toEqual({ mark: now, fired: undefined });
+      expect(await open()).toEqual({ handledUntil: now, lastFiredAt: undefined });
       driver.clock.advance(5_000);
-      expect(await open()).toEqual({ mark: now, fired: undefined });
+      expect(await open()).toEqual({ handledUntil: now, lastFiredAt: undefined });
       await fire(now + 3);
-      expect(await open()).toEqual({ mark: now + 3, fired: now + 3 });
+      expect(await open()).toEqual({ handledUntil: now + 3, lastFiredAt: now + 3 });
     });
 
     it('begins anew with another spec, but never goes back', async () => {
@@ -43,9 +43,9 @@ export function exerciseScheduling(current: () => Driver): void {
       const { now } = driver;
       await open('old');
       driver.clock.advance(5_000);
-      expect(await open('new')).toEqual({ mark: now + 5, fired: undefined });
+      expect(await open('new')).toEqual({ handledUntil: now + 5, lastFiredAt: undefined });
       await fire(now + 60);
-      expect((await open('old')).mark).toBe(now + 60);
+      expect((await open('old')).handledUntil).toBe(now + 60);
     });
   });
 
@@ -53,21 +53,24 @@ export function exerciseScheduling(current: () => Driver): void {
     it('is dealt with once, and so is none before it', async () => {
       const driver = current();
       const { now } = driver;
-      expect(await fire(now + 2)).toEqual({ status: 'enqueued', mark: now + 2 });
+      expect(await fire(now + 2)).toEqual({ status: 'enqueued', handledUntil: now + 2 });
       await expectUntouched(driver, async () => {
-        expect(await fire(now + 2)).toEqual({ status: 'past', mark: now + 2 });
-        expect(await fire(now + 1)).toEqual({ status: 'past', mark: now + 2 });
+        expect(await fire(now + 2)).toEqual({ status: 'past', handledUntil: now + 2 });
+        expect(await fire(now + 1)).toEqual({ status: 'past', handledUntil: now + 2 });
       });
-      expect(await fire(now + 3)).toEqual({ status: 'enqueued', mark: now + 3 });
+      expect(await fire(now + 3)).toEqual({ status: 'enqueued', handledUntil: now + 3 });
       expect((await driver.queue()).pending).toHaveLength(2);
     });
 
     it('answers the same when the reply was lost and the call is sent again', async () => {
       const driver = current();
       const again = firing(driver.now + 1);
-      expect(await driver.broker.fire('default', again)).toEqual({ status: 'enqueued', mark: driver.now + 1 });
+      expect(await driver.broker.fire('default', again)).toEqual({ status: 'enqueued', handledUntil: driver.now + 1 });
       await expectUntouched(driver, async () => {
-        expect(await driver.broker.fire('default', again)).toEqual({ status: 'enqueued', mark: driver.now + 1 });
+        expect(await driver.broker.fire('default', again)).toEqual({
+          status: 'enqueued',
+          handledUntil: driver.now + 1,
+        });
       });
     });
 
@@ -120,8 +123,11 @@ export function exerciseScheduling(current: () => Driver): void {
       const uniqueKey = 'asynq:{default}:unique:u:';
       const unique = () => request({ uniqueKey, id: 'u' }, { uniqueTtl: 60 });
       expect((await fire(now + 1, { request: unique() })).status).toBe('enqueued');
-      expect(await fire(now + 2, { request: unique() })).toEqual({ status: 'duplicate', mark: now + 2 });
-      expect(await fire(now + 3, { request: request({ id: 'u' }) })).toEqual({ status: 'conflict', mark: now + 3 });
+      expect(await fire(now + 2, { request: unique() })).toEqual({ status: 'duplicate', handledUntil: now + 2 });
+      expect(await fire(now + 3, { request: request({ id: 'u' }) })).toEqual({
+        status: 'conflict',
+        handledUntil: now + 3,
+      });
       expect((await fire(now + 3)).status).toBe('past');
       expect((await driver.queue()).pending).toEqual(['u']);
     });
@@ -166,7 +172,7 @@ export function exerciseScheduling(current: () => Driver): void {
               const planned = marks[process]! + 1;
               const reply = await fire(planned, { entry: name });
               if (reply.status === 'enqueued') fired.push(planned);
-              marks[process] = reply.mark;
+              marks[process] = reply.handledUntil;
             }
           }
           const last = Math.max(driver.now, ...marks);

@@ -138,7 +138,7 @@ export const SCRIPTS = {
       'taskPrefix',
       'now',
       'nowNanos',
-      'planned',
+      'scheduledFor',
       'attempt',
       'skipUnfinished',
       'keepFor',

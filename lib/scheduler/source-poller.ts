@@ -15,41 +15,42 @@ export interface PeriodicTaskConfig {
   options?: PeriodicTaskOptions;
 }
 
-/** Answers the whole set, every time it is asked. */
+/** Returns the whole set, each time it is called. */
 export type PeriodicTaskConfigs = () => readonly PeriodicTaskConfig[] | Promise<readonly PeriodicTaskConfig[]>;
 
-/** What a source does with the entries of its scheduler. */
-export interface SourceTarget {
-  /** The id of the entry a config stands for. @throws InvalidScheduleError, InvalidTaskError, InvalidOptionError */
+/** The part of a scheduler that a poller changes. */
+export interface EntrySet {
+  /** The id of the entry of a config. @throws InvalidScheduleError, InvalidTaskError, InvalidOptionError */
   check(config: PeriodicTaskConfig): string;
   has(id: string): boolean;
   add(config: PeriodicTaskConfig): void;
   remove(id: string): void;
 }
 
-export interface SourceOptions {
+export interface SourcePollerOptions {
   readonly name: string;
   readonly configs: PeriodicTaskConfigs;
-  /** Milliseconds between two looks. */
+  /** Milliseconds between two polls. */
   readonly interval: number;
   readonly clock: Clock;
   readonly events: AsynqEvents;
-  readonly target: SourceTarget;
+  readonly entries: EntrySet;
 }
 
 const CONFIG_NAMES = ['spec', 'task', 'payload', 'options'];
 
 /**
- * Keeps the entries of a scheduler equal to a set that somebody else knows (asynq's PeriodicTaskManager): vanished ones are removed, new
- * ones added. When the set cannot be had, or a config in it is wrong, the entries stay as they are; only one whose spec
- * cannot be read is passed over alone.
+ * Keeps the entries of a scheduler equal to the set that a function returns (asynq's
+ * PeriodicTaskManager): removes those that are no longer in it and adds new ones. When the function
+ * fails, or a config in it is wrong, the entries stay as they are; only one whose spec is invalid is
+ * skipped alone.
  */
 export class SourcePoller {
   readonly loop: Loop;
   private own = new Set<string>();
   private synced = false;
 
-  constructor(private readonly options: SourceOptions) {
+  constructor(private readonly options: SourcePollerOptions) {
     this.loop = new Loop({
       name: options.name,
       clock: options.clock,
@@ -63,7 +64,7 @@ export class SourcePoller {
     this.options.events.emit('periodicSourceFailed', { source: this.options.name, error });
   }
 
-  /** Until it has succeeded once it is repeated soon; afterwards there is an old set to live on. */
+  /** Until a first poll succeeds, failures are retried with back-off; later ones leave the old set in use. */
   private async runOnce(): Promise<NextDelay> {
     try {
       this.sync(await this.options.configs());
@@ -76,25 +77,25 @@ export class SourcePoller {
   }
 
   private sync(configs: unknown): void {
-    const { target } = this.options;
+    const { entries } = this.options;
     const wanted = this.wanted(configs);
-    for (const id of this.own) if (!wanted.has(id)) target.remove(id);
-    const added = [...wanted].filter(([id]) => !target.has(id));
-    for (const [, config] of added) target.add(config);
+    for (const id of this.own) if (!wanted.has(id)) entries.remove(id);
+    const added = [...wanted].filter(([id]) => !entries.has(id));
+    for (const [, config] of added) entries.add(config);
     const kept = [...this.own].filter((id) => wanted.has(id));
     this.own = new Set([...kept, ...added.map(([id]) => id)]);
   }
 
-  /** By id: equal configs are one. Everything is checked before anything is changed. */
+  /** The configs by id: equal ones are one. Everything is checked before anything changes. */
   private wanted(configs: unknown): Map<string, PeriodicTaskConfig> {
     if (!Array.isArray(configs)) {
-      throw new InvalidOptionError(`${this.options.name} must answer an array of configs, not ${describe(configs)}`);
+      throw new InvalidOptionError(`${this.options.name} must return an array of configs, not ${describe(configs)}`);
     }
     const wanted = new Map<string, PeriodicTaskConfig>();
     for (const config of configs) {
       const checked = checkConfig(config);
       try {
-        wanted.set(this.options.target.check(checked), checked);
+        wanted.set(this.options.entries.check(checked), checked);
       } catch (error) {
         if (!(error instanceof InvalidScheduleError)) throw error;
         this.onError(error);
@@ -104,7 +105,7 @@ export class SourcePoller {
   }
 }
 
-/** In asynq's words. */
+/** The messages are asynq's. */
 function checkConfig(given: unknown): PeriodicTaskConfig {
   if (given === undefined || given === null) throw new InvalidOptionError('PeriodicTaskConfig cannot be nil');
   const config = requireObject(given, 'PeriodicTaskConfig', InvalidOptionError) as Partial<PeriodicTaskConfig>;
