@@ -37,7 +37,7 @@ function read(file: string, source: string) {
 const sheets = SOURCES.map(([file, source]) => read(file, source));
 const declarations = sheets.flatMap((sheet) => sheet.declarations);
 
-/** Custom properties by name: any of their values will do. `--tone` is one of the colours, `--selection-bar` is set by the page. */
+/** Custom properties by name: any of their values will do. `--color` is one of the colours, `--selection-bar` is set by the page. */
 const variables = new Map([
   ...declarations
     .filter(({ property }) => property.startsWith('--'))
@@ -92,7 +92,7 @@ it('uses no variable that nothing sets, and sets none that nothing uses', () => 
   const used = new Set(
     declarations.flatMap(({ value }) => [...value.matchAll(/var\((--[\w-]+)/g)].map(([, name]) => name!)),
   );
-  // Put together by name: tone-accent, and the states.
+  // Put together by name: color-accent, and the states.
   expect([...used].filter((name) => !variables.has(name))).toEqual([]);
   expect([...variables.keys()].filter((name) => !used.has(name))).toEqual([]);
 });

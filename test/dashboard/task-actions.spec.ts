@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { refusalOf } from '../../lib/cli/dash/actions.js';
 import { buildProgram } from '../../lib/cli/program.js';
 import { SystemClock } from '../../lib/clock.js';
-import { verbsOf } from '../../lib/dashboard/web/list/verbs.js';
+import { bulkActionsFor } from '../../lib/dashboard/web/list/bulk-actions.js';
 import { isAllowed, STATES_BY_ACTION, TASK_ACTIONS, type TaskAction } from '../../lib/task/actions.js';
 import { TASK_STATES, type TaskState } from '../../lib/wire/states.js';
 import { arrangeEveryState } from '../support/every-state.js';
@@ -99,7 +99,7 @@ describe('the table of states and actions', () => {
   });
 
   it.each(TASK_STATES)('the page offers it for lists of tasks that are %s', (state) => {
-    expect(verbsOf(state).toSorted()).toEqual(BULK.filter((action) => isAllowed(action, state)).toSorted());
+    expect(bulkActionsFor(state).toSorted()).toEqual(BULK.filter((action) => isAllowed(action, state)).toSorted());
   });
 
   it.each(MOVES)('the command line takes its states for "%sall"', (action) => {

@@ -96,8 +96,8 @@ describe('the audit trail', () => {
       expect(status, what).toBeLessThan(300);
       const entries = await trail(web);
       expect(entries.length, what).toBe(1);
-      const { id: _, at, process: where, ...facts } = entries[0]!;
-      expect(facts, what).toEqual({ actor: 'alice', outcome: 'done', ...expected(route) });
+      const { id: _, at, process: where, ...fields } = entries[0]!;
+      expect(fields, what).toEqual({ actor: 'alice', outcome: 'done', ...expected(route) });
       expect(new Date(String(at)).getTime(), what).toBeLessThanOrEqual(web.broker.clock.now());
       expect(where).toBe(`${hostname()}:${process.pid}`);
       expect(JSON.stringify([entries, actions]), what).not.toContain(SECRET);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { CONSOLE_ACTIONS, CONSOLE_OUTCOMES } from '../../../lib/events/console-action.js';
-import { ACTIONS, deedOf, OUTCOMES, resultOf } from '../../../lib/dashboard/web/pages/audit-text.js';
+import { ACTIONS, actionText, OUTCOMES, resultText } from '../../../lib/dashboard/web/pages/audit-text.js';
 
 const entry = { id: '1-0', at: '', actor: 'a', process: 'h:1', action: 'archive', outcome: 'done' } as const;
 
@@ -15,7 +15,7 @@ it.each([
   [{ scope: 'batch', count: 1, failed: 2 }, 'archive some tasks', 'done, 1 task, not 2 tasks'],
   [{ action: 'cancel', task_id: 'x', detail: 'delete', outcome: 'started' }, 'cancel task, then delete', 'no result'],
   [{ action: 'delete_queue', detail: 'force', outcome: 'refused' }, 'delete queue by force', 'refused'],
-] as const)('words %j', (facts, deed, result) => {
-  const change = { ...entry, ...facts };
-  expect([deedOf(change), resultOf(change)]).toEqual([deed, result]);
+] as const)('words %j', (fields, action, result) => {
+  const change = { ...entry, ...fields };
+  expect([actionText(change), resultText(change)]).toEqual([action, result]);
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { nodeAt, parseJson, printJson } from '../../../lib/dashboard/web/json/parse.js';
-import { BLANK, parseHeaders, printHeaders, toInput } from '../../../lib/dashboard/web/task/form.js';
+import { EMPTY_FORM, parseHeaders, printHeaders, toInput } from '../../../lib/dashboard/web/task/form.js';
 import { editable, payloadOf } from '../../../lib/dashboard/web/task/payload.js';
 import { asText, fromBase64, hexLines } from '../../../lib/dashboard/web/text/bytes.js';
 import { chosenFilters, filtersOf, isSearch } from '../../../lib/dashboard/web/list/filters.js';
@@ -51,9 +51,9 @@ describe('bytes of a payload', () => {
 
 describe('the form of a task', () => {
   it('tells only what was typed', () => {
-    expect(toInput({ ...BLANK, type: 'a' })).toEqual({ type: 'a' });
+    expect(toInput({ ...EMPTY_FORM, type: 'a' })).toEqual({ type: 'a' });
     const form = {
-      ...BLANK,
+      ...EMPTY_FORM,
       type: 'a',
       max_retry: '0',
       timeout_seconds: '1.5',
@@ -73,7 +73,7 @@ describe('the form of a task', () => {
   });
 
   it('sends base64 as base64, and times as the world reads them', () => {
-    const form = { ...BLANK, payload: { as: 'base64' as const, text: ' /wA= ' } };
+    const form = { ...EMPTY_FORM, payload: { as: 'base64' as const, text: ' /wA= ' } };
     const when = { how: 'at' as const, amount: '', unit: '1', at: '2030-01-02T03:04:05' };
     expect(toInput({ ...form, when })).toEqual({
       payload_base64: '/wA=',
@@ -86,7 +86,7 @@ describe('the form of a task', () => {
     [{ headers: 'nothing' }, '“nothing” is no header'],
     [{ when: { how: 'in' as const, amount: '', unit: '1', at: '' } }, 'is no length of time'],
     [{ when: { how: 'at' as const, amount: '', unit: '1', at: '' } }, 'Choose a date'],
-  ])('refuses %j', (typed, message) => expect(() => toInput({ ...BLANK, ...typed })).toThrow(message));
+  ])('refuses %j', (typed, message) => expect(() => toInput({ ...EMPTY_FORM, ...typed })).toThrow(message));
 
   it('reads the headers that it wrote, whatever is in them, also after a text field had its way with line breaks', () => {
     const headers = { traceparent: '00-a:b-01', 'x-y': '' };

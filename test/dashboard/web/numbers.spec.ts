@@ -5,7 +5,7 @@ import { sumDays } from '../../../lib/dashboard/web/pages/sum-days.js';
 import { bytes, compact, duration, instant, percent, rate, relative } from '../../../lib/dashboard/web/text/format.js';
 import { linePath, niceTime, niceTop, runs, stacked } from '../../../lib/dashboard/web/ui/chart-geometry.js';
 import { thin } from '../../../lib/dashboard/web/ui/series.js';
-import { batchResult, allResult } from '../../../lib/dashboard/web/list/verbs.js';
+import { batchResult, allResult } from '../../../lib/dashboard/web/list/bulk-actions.js';
 
 const sample = (processed_total: number, pending = 0) => ({
   active: 0,
@@ -65,7 +65,7 @@ describe('series of the charts', () => {
   it('are thinned by means, which leave gaps alone', () => {
     const times = Array.from({ length: 480 }, (_, index) => index * 1000);
     const values = times.map((_, index) => (index < 8 ? undefined : index % 2));
-    const { times: fewer, series } = thin(times, [{ name: 'n', tone: 't', values }]);
+    const { times: fewer, series } = thin(times, [{ name: 'n', color: 't', values }]);
     expect(fewer).toHaveLength(120);
     expect(series[0]?.values.slice(0, 4)).toEqual([undefined, undefined, 0.5, 0.5]);
   });

@@ -30,7 +30,7 @@ export function address(path: string, query: Query = {}): string {
   return `api/${path}${search.size > 0 ? `?${search}` : ''}`;
 }
 
-async function refused(response: Response): Promise<ApiError> {
+async function toApiError(response: Response): Promise<ApiError> {
   const text = (await response.text().catch(() => '')).trim();
   const plain = response.headers.get('content-type')?.startsWith('text/plain') ?? false;
   const message =
@@ -52,7 +52,7 @@ async function send(method: string, url: string, body: unknown, signal?: AbortSi
     if (signal?.aborted) throw error;
     throw new ApiError('The application does not answer.', 0, 'UNREACHABLE');
   }
-  if (!response.ok) throw await refused(response);
+  if (!response.ok) throw await toApiError(response);
   return response;
 }
 
@@ -66,7 +66,7 @@ export async function get<T>(path: string, query?: Query, signal?: AbortSignal):
 }
 
 /** POST, or DELETE; answers undefined for 204. */
-export async function act<T = undefined>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
+export async function mutate<T = undefined>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
   const response = await send(method, address(path), body);
   const text = await response.text();
   return (text === '' ? undefined : JSON.parse(text)) as T;

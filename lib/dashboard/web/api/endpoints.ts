@@ -1,15 +1,15 @@
-import { act, address, get, getText, type Query, segment } from './client.js';
+import { mutate, address, get, getText, type Query, segment } from './client.js';
 import type { AuditEntry, EnqueueEvent, Entry, RedisInfo, Server, PrometheusResponse } from './fleet-types.js';
 import type { Task, TaskInput, TaskList } from './task-types.js';
 import type { Config, Daily, Failures, Group, Live, QueueRow, State } from './types.js';
 
 type PayloadInput = Pick<TaskInput, 'payload_text' | 'payload_base64'>;
 
-/** What was seen of a task before something is done to it: nothing is, once it is in another state. */
-type Seen = Pick<Task, 'queue' | 'id' | 'state'>;
+/** The task as the page saw it. An action is refused when the task is in another state by then. */
+type SeenTask = Pick<Task, 'queue' | 'id' | 'state'>;
 
 /** Where a list of tasks is: of a queue and a state, and for aggregating ones of a group. */
-export interface Place {
+export interface ListScope {
   queue: string;
   state: State;
   group?: string;
@@ -18,7 +18,7 @@ export interface Place {
 const queue = (name: string): string => `queues/${segment(name)}`;
 const task = (name: string, id: string): string => `${queue(name)}/tasks/${segment(id)}`;
 
-const listPath = ({ queue: name, state, group }: Place): string =>
+const listPath = ({ queue: name, state, group }: ListScope): string =>
   `${queue(name)}/${group === undefined ? '' : `groups/${segment(group)}/`}${state}_tasks`;
 
 export const api = {
@@ -29,35 +29,39 @@ export const api = {
   queue: (name: string, signal?: AbortSignal) => get<{ current: QueueRow; history: Daily[] }>(queue(name), {}, signal),
   failures: (name: string, signal?: AbortSignal) => get<Failures>(`${queue(name)}/failures`, {}, signal),
   groups: (name: string, signal?: AbortSignal) => get<{ groups: Group[] | null }>(`${queue(name)}/groups`, {}, signal),
-  pause: (name: string) => act('POST', `${queue(name)}:pause`),
-  resume: (name: string) => act('POST', `${queue(name)}:resume`),
-  deleteQueue: (name: string, force: boolean) => act('DELETE', `${queue(name)}${force ? '?force=true' : ''}`),
+  pause: (name: string) => mutate('POST', `${queue(name)}:pause`),
+  resume: (name: string) => mutate('POST', `${queue(name)}:resume`),
+  deleteQueue: (name: string, force: boolean) => mutate('DELETE', `${queue(name)}${force ? '?force=true' : ''}`),
 
-  list: (place: Place, query: Query, signal?: AbortSignal) => get<TaskList>(listPath(place), query, signal),
-  batch: (place: Place, verb: Verb, ids: string[]) =>
-    act<Record<string, string[]>>('POST', `${listPath(place)}:batch_${verb}`, {
-      ...{ task_ids: ids, state: verb === 'cancel' ? undefined : place.state },
+  list: (scope: ListScope, query: Query, signal?: AbortSignal) => get<TaskList>(listPath(scope), query, signal),
+  batch: (scope: ListScope, action: BulkAction, ids: string[]) =>
+    mutate<Record<string, string[]>>('POST', `${listPath(scope)}:batch_${action}`, {
+      task_ids: ids,
+      state: action === 'cancel' ? undefined : scope.state,
     }),
-  all: (place: Place, verb: Verb) =>
-    act<Record<string, number> | undefined>(verb === 'delete' ? 'DELETE' : 'POST', `${listPath(place)}:${verb}_all`),
+  all: (scope: ListScope, action: BulkAction) =>
+    mutate<Record<string, number> | undefined>(
+      action === 'delete' ? 'DELETE' : 'POST',
+      `${listPath(scope)}:${action}_all`,
+    ),
 
   /** As text: a payload may hold numbers that a double does not. */
   task: (name: string, id: string, signal?: AbortSignal) => getText(task(name, id), {}, signal),
-  run: ({ queue: name, id, state }: Seen) => act('POST', `${task(name, id)}:run`, { state }),
-  archive: ({ queue: name, id, state }: Seen) => act('POST', `${task(name, id)}:archive`, { state }),
-  remove: ({ queue: name, id, state }: Seen) => act('DELETE', task(name, id), { state }),
+  run: ({ queue: name, id, state }: SeenTask) => mutate('POST', `${task(name, id)}:run`, { state }),
+  archive: ({ queue: name, id, state }: SeenTask) => mutate('POST', `${task(name, id)}:archive`, { state }),
+  remove: ({ queue: name, id, state }: SeenTask) => mutate('DELETE', task(name, id), { state }),
   /** An entry of a list that is no readable task has no state. */
-  removeDamaged: (name: string, id: string) => act('DELETE', task(name, id)),
+  removeDamaged: (name: string, id: string) => mutate('DELETE', task(name, id)),
   cancel: (name: string, id: string, how: { reason?: string; outcome?: string }) =>
-    act('POST', `${task(name, id)}:cancel`, how),
-  reschedule: ({ queue: name, id, state }: Seen, when: { process_at?: string; process_in_seconds?: number }) =>
-    act('POST', `${task(name, id)}:reschedule`, { ...when, state }),
+    mutate('POST', `${task(name, id)}:cancel`, how),
+  reschedule: ({ queue: name, id, state }: SeenTask, when: { process_at?: string; process_in_seconds?: number }) =>
+    mutate('POST', `${task(name, id)}:reschedule`, { ...when, state }),
   editPayload: (name: string, id: string, payload: PayloadInput & { replaces: string }) =>
-    act('POST', `${task(name, id)}:edit_payload`, payload),
+    mutate('POST', `${task(name, id)}:edit_payload`, payload),
   /** Where the bytes themselves are, as a file. */
   download: (name: string, id: string, part: 'payload' | 'result') => address(`${task(name, id)}/${part}`),
-  clone: (name: string, id: string, changes: TaskInput) => act<Task>('POST', `${task(name, id)}:clone`, changes),
-  enqueue: (name: string, input: TaskInput) => act<Task>('POST', `${queue(name)}/tasks`, input),
+  clone: (name: string, id: string, changes: TaskInput) => mutate<Task>('POST', `${task(name, id)}:clone`, changes),
+  enqueue: (name: string, input: TaskInput) => mutate<Task>('POST', `${queue(name)}/tasks`, input),
 
   history: (query: Query, signal?: AbortSignal) => get<Record<string, PrometheusResponse>>('metrics', query, signal),
   servers: (signal?: AbortSignal) => get<{ servers: Server[] | null }>('servers', {}, signal),
@@ -67,10 +71,10 @@ export const api = {
   downloadEntry: (id: string) => address(`scheduler_entries/${segment(id)}/payload`),
   events: (entry: string, query: Query, signal?: AbortSignal) =>
     get<{ events: EnqueueEvent[] | null }>(`scheduler_entries/${segment(entry)}/enqueue_events`, query, signal),
-  runEntry: (entry: string) => act<Task>('POST', `scheduler_entries/${segment(entry)}:run`),
+  runEntry: (entry: string) => mutate<Task>('POST', `scheduler_entries/${segment(entry)}:run`),
   audit: (query: Query, signal?: AbortSignal) =>
     get<{ entries: AuditEntry[]; next_cursor: string | null }>('audit', query, signal),
   redis: (signal?: AbortSignal) => get<RedisInfo>('redis_info', {}, signal),
 };
 
-export type Verb = 'run' | 'archive' | 'delete' | 'cancel';
+export type BulkAction = 'run' | 'archive' | 'delete' | 'cancel';

@@ -37,14 +37,15 @@ export interface Queue extends Record<State, number> {
 }
 
 /** A queue that could not be read: the others are complete nevertheless. */
-export interface BadQueue {
+export interface UnreadableQueue {
   queue: string;
   error: string;
 }
 
-export type QueueRow = Queue | BadQueue;
+export type QueueRow = Queue | UnreadableQueue;
 
-export const isBad = (row: QueueRow): row is BadQueue => typeof (row as BadQueue).error === 'string';
+export const isUnreadable = (row: QueueRow): row is UnreadableQueue =>
+  typeof (row as UnreadableQueue).error === 'string';
 
 export interface Daily {
   queue: string;

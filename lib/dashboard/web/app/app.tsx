@@ -12,7 +12,7 @@ import { SchedulePage } from '../pages/schedule.js';
 import { SchedulesPage } from '../pages/schedules.js';
 import { ServersPage } from '../pages/servers.js';
 import { TaskPage } from '../pages/task.js';
-import { Empty, Failure, Loading } from '../ui/blank.js';
+import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { Notices } from '../ui/notices.js';
 import { config } from '../state/config.js';
 import { Help } from './help.js';

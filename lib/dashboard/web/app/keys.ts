@@ -4,7 +4,7 @@ import { Store } from '../store.js';
 export const helpOpen = new Store(false);
 
 /** What follows `g`. */
-const PLACES: Readonly<Record<string, () => string>> = {
+const TARGETS: Readonly<Record<string, () => string>> = {
   o: paths.overview,
   q: paths.overview,
   s: paths.servers,
@@ -69,6 +69,6 @@ export function listenToKeys(): () => void {
 }
 
 function go(key: string): (() => void) | undefined {
-  const place = PLACES[key];
-  return place && (() => void (location.hash = place()));
+  const target = TARGETS[key];
+  return target && (() => void (location.hash = target()));
 }

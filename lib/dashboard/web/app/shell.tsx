@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { isBad } from '../api/types.js';
+import { isUnreadable } from '../api/types.js';
 import { live } from '../live/live.js';
 import { clockDuration, compact } from '../text/format.js';
 import { useNow } from '../live/clock.js';
@@ -52,7 +52,7 @@ function Navigation() {
 }
 
 /** More than this are found by the filter of the overview. */
-const MOST_QUEUES = 100;
+const MAX_QUEUES = 100;
 
 function Queues() {
   const queues = useStore(live, ({ queues }) => queues);
@@ -62,13 +62,13 @@ function Queues() {
     <nav class="rail-queues" aria-labelledby="rail-queues">
       <h2 id="rail-queues">Queues</h2>
       <ul>
-        {queues.slice(0, MOST_QUEUES).map((row) => {
+        {queues.slice(0, MAX_QUEUES).map((row) => {
           const here = route.path[0] === 'queues' && route.path[1] === row.queue;
           return (
             <li key={row.queue}>
               <a href={paths.queue(row.queue)} aria-current={here ? 'true' : undefined}>
                 <Text value={row.queue} titled class="cut" />
-                {isBad(row) ? (
+                {isUnreadable(row) ? (
                   <span class="flag bad">error</span>
                 ) : (
                   <>
@@ -81,7 +81,7 @@ function Queues() {
           );
         })}
       </ul>
-      {queues.length > MOST_QUEUES && <p class="faint">and {queues.length - MOST_QUEUES} more</p>}
+      {queues.length > MAX_QUEUES && <p class="faint">and {queues.length - MAX_QUEUES} more</p>}
     </nav>
   );
 }

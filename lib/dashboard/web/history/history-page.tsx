@@ -1,7 +1,7 @@
 import { ApiError } from '../api/client.js';
 import { api } from '../api/endpoints.js';
 import type { PrometheusResponse } from '../api/fleet-types.js';
-import { isBad, type QueueRow } from '../api/types.js';
+import { isUnreadable, type QueueRow } from '../api/types.js';
 import { Page } from '../pages/page.js';
 import { replaceQuery, useRoute } from '../state/router.js';
 import { useResource } from '../state/resource.js';
@@ -9,7 +9,7 @@ import { useStore } from '../store.js';
 import { live } from '../live/live.js';
 import { dateTime, orUnknown, plural, timeOfDay } from '../text/format.js';
 import { visible } from '../text/visible.js';
-import { Failure, Loading } from '../ui/blank.js';
+import { Failure, Loading } from '../ui/placeholder.js';
 import { Chart } from '../ui/chart.js';
 import { Text } from '../ui/text.js';
 import { figureOf, type History, readHistory, refusalOf } from './responses.js';
@@ -17,19 +17,19 @@ import { CHARTS, type HistoryChart } from './charts.js';
 import { RANGES, type Range, rangeOf } from './ranges.js';
 
 /** More lines than this cannot be told apart; there are as many colours. */
-const MOST_LINES = 8;
+const MAX_LINES = 8;
 /** Values of a line that are asked for: a chart has room for half as many. */
-const POINTS = 240;
+const MAX_POINTS = 240;
 /** Prometheus itself looks every 15 s or less often. Milliseconds. */
-const EVERY = 30_000;
+const POLL_INTERVAL_MS = 30_000;
 
 /** Those that have done most today, by name. One with a comma in its name can only be asked for by itself. */
 function busiest(rows: readonly QueueRow[]): string[] {
-  const done = (row: QueueRow): number => (isBad(row) ? -1 : row.processed + row.size);
+  const done = (row: QueueRow): number => (isUnreadable(row) ? -1 : row.processed + row.size);
   const named = rows.filter(({ queue }) => !queue.includes(','));
   const sorted = [...named].sort((a, b) => done(b) - done(a));
   return sorted
-    .slice(0, MOST_LINES)
+    .slice(0, MAX_LINES)
     .map(({ queue }) => queue)
     .sort();
 }
@@ -61,17 +61,17 @@ interface OneChartProps {
   response: PrometheusResponse | undefined;
   range: Range;
   /** Which colour a queue has, in all charts. */
-  toneOf: (queue: string) => string;
+  colorOf: (queue: string) => string;
 }
 
-function OneChart({ chart, response, range, toneOf }: OneChartProps) {
+function OneChart({ chart, response, range, colorOf }: OneChartProps) {
   const refusal = response && refusalOf(response);
   const { times, lines }: History =
     response && refusal === undefined ? readHistory(response) : { times: [], lines: [] };
   if (times.length === 0) return <Missing chart={chart} reason={refusal} />;
   const series = lines
-    .slice(0, MOST_LINES)
-    .map(({ queue, values }) => ({ name: visible(queue), tone: toneOf(queue), values }));
+    .slice(0, MAX_LINES)
+    .map(({ queue, values }) => ({ name: visible(queue), color: colorOf(queue), values }));
   return (
     <Chart
       title={chart.title}
@@ -130,8 +130,8 @@ function Charts({ range, queue, rows }: ChoiceProps) {
   const asked = queue === '' ? { queues: shown.join(',') } : { queue };
   const { data, error, loading, reload } = useResource(
     JSON.stringify([range.duration, asked]),
-    (signal) => api.history({ duration: range.duration, points: POINTS, ...asked }, signal),
-    { every: EVERY, keep: true },
+    (signal) => api.history({ duration: range.duration, points: MAX_POINTS, ...asked }, signal),
+    { every: POLL_INTERVAL_MS, keep: true },
   );
   if (error) return <Failure error={error} retry={reload} />;
   if (!data) return <Loading rows={6} />;
@@ -141,7 +141,7 @@ function Charts({ range, queue, rows }: ChoiceProps) {
   if (first !== undefined && refusals.every((refusal) => refusal !== undefined)) {
     return <Failure error={new ApiError(`Prometheus refuses: ${first}`, 502, 'UPSTREAM')} retry={reload} />;
   }
-  const toneOf = (name: string): string => `line-${Math.max(0, shown.indexOf(name)) % MOST_LINES}`;
+  const colorOf = (name: string): string => `line-${Math.max(0, shown.indexOf(name)) % MAX_LINES}`;
   return (
     <>
       {queue === '' && rows.length > shown.length && (
@@ -151,7 +151,7 @@ function Charts({ range, queue, rows }: ChoiceProps) {
       )}
       <div class={`charts history${loading ? ' dim' : ''}`}>
         {CHARTS.map((chart) => (
-          <OneChart key={chart.key} chart={chart} response={data[chart.key]} range={range} toneOf={toneOf} />
+          <OneChart key={chart.key} chart={chart} response={data[chart.key]} range={range} colorOf={colorOf} />
         ))}
       </div>
     </>

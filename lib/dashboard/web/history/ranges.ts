@@ -4,16 +4,16 @@ export interface Range {
   duration: number;
 }
 
-const HOUR = 3600;
-const DAY = 24 * HOUR;
+const HOUR_SECONDS = 3600;
+const DAY_SECONDS = 24 * HOUR_SECONDS;
 
 export const RANGES: readonly Range[] = [
-  { name: '1 hour', duration: HOUR },
-  { name: '6 hours', duration: 6 * HOUR },
-  { name: '1 day', duration: DAY },
-  { name: '7 days', duration: 7 * DAY },
-  { name: '30 days', duration: 30 * DAY },
-  { name: '90 days', duration: 90 * DAY },
+  { name: '1 hour', duration: HOUR_SECONDS },
+  { name: '6 hours', duration: 6 * HOUR_SECONDS },
+  { name: '1 day', duration: DAY_SECONDS },
+  { name: '7 days', duration: 7 * DAY_SECONDS },
+  { name: '30 days', duration: 30 * DAY_SECONDS },
+  { name: '90 days', duration: 90 * DAY_SECONDS },
 ];
 
 const DEFAULT = RANGES[2]!;

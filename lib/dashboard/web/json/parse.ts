@@ -7,7 +7,7 @@ export type JsonNode =
   | { kind: 'object'; entries: [string, JsonNode][] };
 
 /** What is nested deeper is shown as text: nobody reads that as a tree, and a browser has only so much stack. */
-const DEEPEST = 200;
+const MAX_DEPTH = 200;
 
 const TOKEN = /\s*(?:("(?:[^"\\]|\\.)*")|(-?\d[\d.eE+-]*)|(true|false|null)|([[\]{}:,]))/y;
 
@@ -17,7 +17,7 @@ class Reader {
   constructor(private readonly text: string) {}
 
   read(depth = 0): JsonNode {
-    if (depth > DEEPEST) throw new RangeError('too deep');
+    if (depth > MAX_DEPTH) throw new RangeError('too deep');
     const [, string, number, literal, mark] = this.next();
     if (string !== undefined) return { kind: 'string', value: JSON.parse(string) as string };
     if (number !== undefined) return { kind: 'number', text: number };

@@ -1,22 +1,22 @@
-import { api, type Place } from '../api/endpoints.js';
-import { usePace } from '../state/config.js';
+import { api, type ListScope } from '../api/endpoints.js';
+import { useRefreshInterval } from '../state/config.js';
 import { useResource } from '../state/resource.js';
 import { navigate, type Route, useRoute } from '../state/router.js';
 import { count } from '../text/format.js';
-import { Empty, Failure, Loading } from '../ui/blank.js';
+import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { orderOf } from './order.js';
-import { AllActions, SelectionBar } from './actions.js';
+import { AllActions, SelectionBar } from './action-bars.js';
 import { useSelection } from './selection.js';
 import { Damaged, TaskTable } from './task-table.js';
 
 const SIZES = [20, 50, 100, 200];
 
 /** Where the pages before this one begin, by list: cursors go forward only. */
-const trails = new Map<string, (string | undefined)[]>();
+const previousCursors = new Map<string, (string | undefined)[]>();
 
 interface PagerProps {
   route: Route;
-  trail: string;
+  listKey: string;
   size: number;
   next: string | null;
   shown: number;
@@ -24,20 +24,20 @@ interface PagerProps {
   total: number | undefined;
 }
 
-function Pager({ route, trail, size, next, shown, total }: PagerProps) {
+function Pager({ route, listKey, size, next, shown, total }: PagerProps) {
   const { path, query } = route;
-  const before = trails.get(trail) ?? [];
+  const before = previousCursors.get(listKey) ?? [];
   const cursor = query['cursor'];
   const forward = (): void => {
-    trails.set(trail, [...before, cursor]);
+    previousCursors.set(listKey, [...before, cursor]);
     navigate(path, { ...query, cursor: next ?? undefined });
   };
   const back = (): void => {
-    trails.set(trail, before.slice(0, -1));
+    previousCursors.set(listKey, before.slice(0, -1));
     navigate(path, { ...query, cursor: before.at(-1) });
   };
   const resize = (value: string): void => {
-    trails.delete(trail);
+    previousCursors.delete(listKey);
     navigate(path, { ...query, size: value, cursor: undefined });
   };
   const first = before.length * size;
@@ -69,16 +69,16 @@ function Pager({ route, trail, size, next, shown, total }: PagerProps) {
   );
 }
 
-export function Browse({ place, total }: { place: Place; total: number | undefined }) {
+export function Browse({ scope, total }: { scope: ListScope; total: number | undefined }) {
   const route = useRoute();
   const { cursor } = route.query;
   const size = SIZES.find((option) => `${option}` === route.query['size']) ?? 20;
-  const trail = JSON.stringify([place, size]);
-  if (cursor === undefined) trails.delete(trail);
+  const listKey = JSON.stringify([scope, size]);
+  if (cursor === undefined) previousCursors.delete(listKey);
   const list = useResource(
-    JSON.stringify([place, cursor, size]),
-    (signal) => api.list(place, { cursor, size, order: orderOf(place, cursor) }, signal),
-    { every: usePace(2.5), keep: true },
+    JSON.stringify([scope, cursor, size]),
+    (signal) => api.list(scope, { cursor, size, order: orderOf(scope, cursor) }, signal),
+    { every: useRefreshInterval(2.5), keep: true },
   );
   const selection = useSelection(list.data?.tasks.map(({ id }) => id) ?? []);
   if (list.error && !list.data) return <Failure error={list.error} retry={list.reload} />;
@@ -88,26 +88,26 @@ export function Browse({ place, total }: { place: Place; total: number | undefin
   return (
     <>
       <div class="bar-line">
-        <AllActions place={place} size={place.group === undefined ? total : tasks.length} onDone={list.reload} />
+        <AllActions scope={scope} size={scope.group === undefined ? total : tasks.length} onDone={list.reload} />
         <Pager
           route={route}
-          trail={trail}
+          listKey={listKey}
           size={size}
           shown={tasks.length + damaged.length}
           // Of the page before one must not go on: its cursor is not that of the page that comes.
           next={list.loading ? null : next}
-          total={place.group === undefined ? total : undefined}
+          total={scope.group === undefined ? total : undefined}
         />
       </div>
       {tasks.length > 0 ? (
-        <TaskTable tasks={tasks} state={place.state} selection={selection} dim={list.loading} />
+        <TaskTable tasks={tasks} state={scope.state} selection={selection} dim={list.loading} />
       ) : (
         damaged.length === 0 && (
-          <Empty title={`No ${place.state} task`}>{next && 'There may be more on the next page.'}</Empty>
+          <Empty title={`No ${scope.state} task`}>{next && 'There may be more on the next page.'}</Empty>
         )
       )}
-      <Damaged queue={place.queue} entries={damaged} onDone={list.reload} />
-      <SelectionBar place={place} selection={selection} onDone={list.reload} />
+      <Damaged queue={scope.queue} entries={damaged} onDone={list.reload} />
+      <SelectionBar scope={scope} selection={selection} onDone={list.reload} />
     </>
   );
 }

@@ -1,25 +1,25 @@
 import { useRef, useState } from 'preact/hooks';
-import { api, type Place, type Verb } from '../api/endpoints.js';
+import { api, type ListScope, type BulkAction } from '../api/endpoints.js';
 import type { ListedTask } from '../api/task-types.js';
 import { refreshLive } from '../live/live.js';
 import { count, plural } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { Button } from '../ui/button.js';
 import { FormDialog } from '../ui/dialog.js';
-import { tell } from '../ui/notices.js';
-import { type Batch, sendBatch, useVerbs } from './actions.js';
+import { notify } from '../ui/notices.js';
+import { type Batch, sendBatch, useBulkActions } from './action-bars.js';
 import type { Filters } from './filters.js';
 import { orderOf } from './order.js';
-import { batchResult, LABELS, WARNINGS } from './verbs.js';
+import { batchResult, LABELS, WARNINGS } from './bulk-actions.js';
 
 /** Entries looked at per call. */
-const SCAN = 2000;
+const SCAN_PER_REQUEST = 2000;
 
 /** Goes through the list once more and acts on what matches. What comes back meanwhile, as it failed again, is left alone. */
 async function actOnMatches(
-  place: Place,
+  scope: ListScope,
   filters: Filters,
-  verb: Verb,
+  action: BulkAction,
   report: (done: number) => void,
   stopped: () => boolean,
 ): Promise<Batch> {
@@ -28,9 +28,9 @@ async function actOnMatches(
   const isNew = ({ id }: ListedTask): boolean => !seen.has(id) && Boolean(seen.add(id));
   let cursor: string | undefined;
   do {
-    const page = await api.list(place, { ...filters, cursor, order: orderOf(place, cursor), scan: SCAN });
+    const page = await api.list(scope, { ...filters, cursor, order: orderOf(scope, cursor), scan: SCAN_PER_REQUEST });
     const ids = page.tasks.filter(isNew).map(({ id }) => id);
-    await sendBatch(place, verb, ids, total);
+    await sendBatch(scope, action, ids, total);
     report(seen.size);
     cursor = page.next_cursor ?? undefined;
   } while (cursor !== undefined && !stopped());
@@ -38,7 +38,7 @@ async function actOnMatches(
 }
 
 interface MatchActionsProps {
-  place: Place;
+  scope: ListScope;
   filters: Filters;
   /** How many the search has found so far. */
   found: number;
@@ -48,18 +48,21 @@ interface MatchActionsProps {
 }
 
 /** Acts on all tasks that the filters match, whether the search has come to them or not; asks first. */
-export function MatchActions({ place, filters, found, complete, onDone }: MatchActionsProps) {
-  const verbs = useVerbs(place);
-  const [asked, setAsked] = useState<Verb>();
+export function MatchActions({ scope, filters, found, complete, onDone }: MatchActionsProps) {
+  const actions = useBulkActions(scope);
+  const [asked, setAsked] = useState<BulkAction>();
   const [done, setDone] = useState<number>();
   const closed = useRef(false);
-  if (found === 0 || verbs.length === 0) return null;
+  if (found === 0 || actions.length === 0) return null;
   const many = complete ? `all ${count(found)}` : 'all';
-  const act = async (verb: Verb): Promise<void> => {
+  const act = async (action: BulkAction): Promise<void> => {
     closed.current = false;
     setDone(0);
-    const [text, failed] = batchResult(verb, await actOnMatches(place, filters, verb, setDone, () => closed.current));
-    tell(text, { failed });
+    const [text, failed] = batchResult(
+      action,
+      await actOnMatches(scope, filters, action, setDone, () => closed.current),
+    );
+    notify(text, { failed });
     onDone();
     refreshLive();
   };
@@ -71,14 +74,14 @@ export function MatchActions({ place, filters, found, complete, onDone }: MatchA
   return (
     <div class="all-actions">
       <span class="faint">{many} that match:</span>
-      {verbs.map((verb) => (
-        <Button key={verb} small onClick={() => setAsked(verb)} label={`${LABELS[verb]}: all that match`}>
-          {LABELS[verb]}
+      {actions.map((action) => (
+        <Button key={action} small onClick={() => setAsked(action)} label={`${LABELS[action]}: all that match`}>
+          {LABELS[action]}
         </Button>
       ))}
       {asked && (
         <FormDialog
-          title={`${LABELS[asked]}: ${many} ${place.state} tasks that match?`}
+          title={`${LABELS[asked]}: ${many} ${scope.state} tasks that match?`}
           does={`${LABELS[asked]} all`}
           danger={asked === 'delete'}
           onSubmit={() => act(asked)}
@@ -86,7 +89,7 @@ export function MatchActions({ place, filters, found, complete, onDone }: MatchA
         >
           <p>
             {complete ? '' : 'Also those the search has not come to yet. '}
-            They are in queue <b>{visible(place.queue)}</b>: {describe(filters)}. {WARNINGS[asked]}
+            They are in queue <b>{visible(scope.queue)}</b>: {describe(filters)}. {WARNINGS[asked]}
           </p>
           {done !== undefined && <p role="status">{plural(done, 'task')} so far …</p>}
         </FormDialog>

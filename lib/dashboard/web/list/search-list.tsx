@@ -1,7 +1,7 @@
-import type { Place } from '../api/endpoints.js';
+import type { ListScope } from '../api/endpoints.js';
 import { count, plural } from '../text/format.js';
-import { Empty, Failure } from '../ui/blank.js';
-import { SelectionBar } from './actions.js';
+import { Empty, Failure } from '../ui/placeholder.js';
+import { SelectionBar } from './action-bars.js';
 import type { Filters } from './filters.js';
 import { MatchActions } from './match-actions.js';
 import { useSearch } from './search.js';
@@ -9,7 +9,7 @@ import { useSelection } from './selection.js';
 import { Damaged, TaskTable } from './task-table.js';
 
 interface SearchListProps {
-  place: Place;
+  scope: ListScope;
   filters: Filters;
   /** Undefined: not known. */
   total: number | undefined;
@@ -17,7 +17,7 @@ interface SearchListProps {
 
 /** How far the search has come, in words and as a bar; it can be stopped, and gone on with. */
 function Progress({ search, total }: { search: ReturnType<typeof useSearch>; total: number | undefined }) {
-  const { state, stop, goOn, again } = search;
+  const { state, stop, resume, restart } = search;
   const done = state.cursor === null;
   const begun = state.scanned > 0 || state.cursor !== undefined;
   const of = total === undefined ? 0 : Math.max(total, state.scanned);
@@ -44,12 +44,12 @@ function Progress({ search, total }: { search: ReturnType<typeof useSearch>; tot
         </button>
       )}
       {!state.running && !done && (
-        <button type="button" class="button plain small" onClick={goOn}>
+        <button type="button" class="button plain small" onClick={resume}>
           Search on
         </button>
       )}
       {!state.running && (
-        <button type="button" class="button plain small" onClick={again}>
+        <button type="button" class="button plain small" onClick={restart}>
           Search again
         </button>
       )}
@@ -57,27 +57,27 @@ function Progress({ search, total }: { search: ReturnType<typeof useSearch>; tot
   );
 }
 
-export function SearchList({ place, filters, total }: SearchListProps) {
-  const search = useSearch(place, filters);
+export function SearchList({ scope, filters, total }: SearchListProps) {
+  const search = useSearch(scope, filters);
   const { state } = search;
   const selection = useSelection(state.found.map(({ id }) => id));
   return (
     <>
       <Progress search={search} total={total} />
       <MatchActions
-        place={place}
+        scope={scope}
         filters={filters}
         found={state.found.length}
         complete={state.cursor === null}
-        onDone={search.again}
+        onDone={search.restart}
       />
-      {state.error && <Failure error={state.error} retry={search.goOn} />}
-      {state.found.length > 0 && <TaskTable tasks={state.found} state={place.state} selection={selection} />}
+      {state.error && <Failure error={state.error} retry={search.resume} />}
+      {state.found.length > 0 && <TaskTable tasks={state.found} state={scope.state} selection={selection} />}
       {state.found.length === 0 && !state.running && !state.error && (
         <Empty title={state.cursor === null ? 'No task is like that' : 'Nothing found so far'} />
       )}
-      <Damaged queue={place.queue} entries={state.damaged} onDone={search.again} />
-      <SelectionBar place={place} selection={selection} onDone={search.again} />
+      <Damaged queue={scope.queue} entries={state.damaged} onDone={search.restart} />
+      <SelectionBar scope={scope} selection={selection} onDone={search.restart} />
     </>
   );
 }

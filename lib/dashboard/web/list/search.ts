@@ -1,14 +1,14 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import type { ApiError } from '../api/client.js';
-import { api, type Place } from '../api/endpoints.js';
+import { api, type ListScope } from '../api/endpoints.js';
 import type { ListedTask, TaskList } from '../api/task-types.js';
 import type { Filters } from './filters.js';
 import { orderOf } from './order.js';
 
 /** Entries looked at per call: some ten milliseconds of Redis each. */
-const SCAN = 5000;
+const SCAN_PER_REQUEST = 5000;
 /** The search rests after so many more were found. */
-const ENOUGH = 100;
+const FOUND_PER_RUN = 100;
 
 export interface SearchState {
   found: readonly ListedTask[];
@@ -42,7 +42,7 @@ async function run(
   stopped: () => boolean,
 ): Promise<void> {
   let state: SearchState = { ...from, running: true, error: undefined };
-  const target = from.found.length + ENOUGH;
+  const target = from.found.length + FOUND_PER_RUN;
   while (!stopped()) {
     try {
       state = add(state, await step(state.cursor ?? undefined));
@@ -58,8 +58,8 @@ async function run(
 }
 
 /** Goes through a list of any length in steps; tells what it found so far, and can be stopped and gone on with. */
-export function useSearch(place: Place, filters: Filters) {
-  const key = JSON.stringify([place, filters]);
+export function useSearch(scope: ListScope, filters: Filters) {
+  const key = JSON.stringify([scope, filters]);
   const [state, setState] = useState<SearchState>(START);
   const [active, setActive] = useState<AbortController>();
   const begin = useCallback(
@@ -68,7 +68,11 @@ export function useSearch(place: Place, filters: Filters) {
       setActive(stop);
       setState({ ...from, running: true });
       const step = (cursor: string | undefined) =>
-        api.list(place, { ...filters, cursor, order: orderOf(place, cursor), scan: SCAN, size: ENOUGH }, stop.signal);
+        api.list(
+          scope,
+          { ...filters, cursor, order: orderOf(scope, cursor), scan: SCAN_PER_REQUEST, size: FOUND_PER_RUN },
+          stop.signal,
+        );
       void run(from, step, setState, () => stop.signal.aborted);
       return stop;
     },
@@ -85,7 +89,7 @@ export function useSearch(place: Place, filters: Filters) {
       active?.abort();
       setState((old) => ({ ...old, running: false }));
     },
-    goOn: () => void begin(state),
-    again: () => void begin(START),
+    resume: () => void begin(state),
+    restart: () => void begin(START),
   };
 }

@@ -22,13 +22,13 @@ export interface LiveState {
   /** When the last answer came, by the browser's clock. */
   answeredAt: number | undefined;
   /** How far the server's clock is ahead of the browser's, milliseconds. */
-  ahead: number;
+  aheadMs: number;
 }
 
 /** As many as the server keeps, and a little more. */
-const MOST_MOMENTS = 900;
+const MAX_MOMENTS = 900;
 /** What is older is not shown: milliseconds. */
-const WINDOW = 15 * 60_000;
+const WINDOW_MS = 15 * 60_000;
 
 export const live = new Store<LiveState>({
   status: 'connecting',
@@ -36,7 +36,7 @@ export const live = new Store<LiveState>({
   queues: undefined,
   moments: [],
   answeredAt: undefined,
-  ahead: 0,
+  aheadMs: 0,
 });
 
 let sequence: number | undefined;
@@ -46,29 +46,36 @@ const moment = (sample: Sample): Moment => ({
   queues: sample.queues,
 });
 
-function take(state: LiveState, reply: Live): LiveState {
+function applyReply(state: LiveState, reply: Live): LiveState {
   const restarted = sequence !== undefined && reply.sequence < sequence;
   sequence = reply.sequence;
   const now = Date.parse(reply.now);
   const known = restarted ? [] : state.moments;
   const last = known.at(-1)?.t ?? 0;
   const moments = [...known, ...reply.samples.map(moment).filter(({ t }) => t > last)]
-    .filter(({ t }) => t > now - WINDOW)
-    .slice(-MOST_MOMENTS);
-  return { status: 'live', error: '', queues: reply.queues, moments, answeredAt: Date.now(), ahead: now - Date.now() };
+    .filter(({ t }) => t > now - WINDOW_MS)
+    .slice(-MAX_MOMENTS);
+  return {
+    status: 'live',
+    error: '',
+    queues: reply.queues,
+    moments,
+    answeredAt: Date.now(),
+    aheadMs: now - Date.now(),
+  };
 }
 
 /** After so many milliseconds without an answer the page says so: what it shows is old by then. */
-const LATE = 5000;
+const LATE_AFTER_MS = 5000;
 
-const tellLate = (): void =>
+const markLate = (): void =>
   live.update((state) => ({ ...state, status: 'away', error: 'Redis, or the application, takes long to answer.' }));
 
-async function look(): Promise<void> {
-  const late = window.setTimeout(tellLate, LATE);
+async function refresh(): Promise<void> {
+  const late = window.setTimeout(markLate, LATE_AFTER_MS);
   try {
     const reply = await api.live(sequence);
-    live.update((state) => take(state, reply));
+    live.update((state) => applyReply(state, reply));
   } catch (error) {
     const away = !(error instanceof ApiError) || error.isAway;
     live.update((state) => ({ ...state, status: away ? 'away' : 'refused', error: messageOf(error) }));
@@ -78,10 +85,10 @@ async function look(): Promise<void> {
 }
 
 /** Asks every `interval` milliseconds, while the tab is seen. */
-export const follow = (interval: number): (() => void) => repeat(look, interval);
+export const follow = (interval: number): (() => void) => repeat(refresh, interval);
 
 /** Asks at once: after something was done that changes the numbers. */
-export const refreshLive = (): void => void look();
+export const refreshLive = (): void => void refresh();
 
 /** The server's time now, as far as is known: for countdowns and ages. */
-export const serverNow = (): number => Date.now() + live.get().ahead;
+export const serverNow = (): number => Date.now() + live.get().aheadMs;

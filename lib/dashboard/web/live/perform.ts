@@ -1,5 +1,5 @@
 import { messageOf } from '../text/errors.js';
-import { tell } from '../ui/notices.js';
+import { notify } from '../ui/notices.js';
 import { refreshLive } from './live.js';
 
 /** Performs an action and shows its result; returns whether it succeeded. */
@@ -7,10 +7,10 @@ export async function perform(done: string, action: () => Promise<unknown>): Pro
   try {
     await action();
   } catch (error) {
-    tell(messageOf(error), { failed: true });
+    notify(messageOf(error), { failed: true });
     return false;
   }
-  tell(done);
+  notify(done);
   refreshLive();
   return true;
 }

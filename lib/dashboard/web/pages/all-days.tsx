@@ -1,6 +1,6 @@
 import { api } from '../api/endpoints.js';
 import { useResource } from '../state/resource.js';
-import { Failure } from '../ui/blank.js';
+import { Failure } from '../ui/placeholder.js';
 import { Days } from '../ui/days.js';
 import { sumDays } from './sum-days.js';
 

@@ -22,7 +22,7 @@ export const OUTCOMES = ['done', 'failed', 'refused', 'started'] as const;
 export const spaced = (name: string): string => name.replaceAll('_', ' ');
 
 /** `archive all retry tasks`, `cancel task, then delete`, `delete queue by force`. */
-export function deedOf({ action, scope, state, detail, task_id: task }: AuditEntry): string {
+export function actionText({ action, scope, state, detail, task_id: task }: AuditEntry): string {
   const many = scope && [scope === 'all' ? 'all' : 'some', state, 'tasks'].filter(Boolean).join(' ');
   const what = [spaced(action), many ?? (task === undefined ? '' : 'task')].filter(Boolean).join(' ');
   if (detail === 'force') return `${what} by force`;
@@ -30,7 +30,7 @@ export function deedOf({ action, scope, state, detail, task_id: task }: AuditEnt
 }
 
 /** `done, 12 tasks`, `no result`. */
-export function resultOf({ outcome, count, failed }: AuditEntry): string {
+export function resultText({ outcome, count, failed }: AuditEntry): string {
   const done = count === undefined ? '' : `, ${plural(count, 'task')}`;
   const not = failed ? `, not ${plural(failed, 'task')}` : '';
   return `${outcome === 'started' ? 'no result' : outcome}${done}${not}`;

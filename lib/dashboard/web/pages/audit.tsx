@@ -1,98 +1,24 @@
-import { useEffect, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { AuditEntry } from '../api/fleet-types.js';
-import { usePace } from '../state/config.js';
+import { useRefreshInterval } from '../state/config.js';
 import { Page } from './page.js';
 import { useResource } from '../state/resource.js';
 import { navigate, paths, useRoute } from '../state/router.js';
-import { ACTIONS, deedOf, OUTCOMES, resultOf, spaced } from './audit-text.js';
+import { chosenFilters, FilterBar } from './audit-filters.js';
+import { actionText, resultText } from './audit-text.js';
 import { plural } from '../text/format.js';
-import { Empty, Failure, Loading } from '../ui/blank.js';
+import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { Text } from '../ui/text.js';
 import { Ago } from '../live/time.js';
 
-const FILTERS = ['queue', 'actor', 'action', 'outcome'] as const;
-type Filters = Partial<Record<(typeof FILTERS)[number], string>>;
-
 const PAGE_SIZE = 50;
 
-const chosen = (query: Readonly<Record<string, string>>): Filters =>
-  Object.fromEntries(FILTERS.filter((name) => query[name]).map((name) => [name, query[name]]));
-
-const TONES: Readonly<Record<AuditEntry['outcome'], string>> = {
-  done: 'tone-completed',
-  failed: 'tone-archived',
-  refused: 'tone-retry',
-  started: 'tone-scheduled',
+const COLORS: Readonly<Record<AuditEntry['outcome'], string>> = {
+  done: 'color-completed',
+  failed: 'color-archived',
+  refused: 'color-retry',
+  started: 'color-scheduled',
 };
-
-interface ChoiceProps {
-  name: string;
-  options: readonly string[];
-  value: string | undefined;
-  onChange: (value: string) => void;
-}
-
-const Choice = ({ name, options, value = '', onChange }: ChoiceProps) => (
-  <label>
-    <span>{name}</span>
-    <select aria-label={name} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-      <option value="">any {name}</option>
-      {options.map((option) => (
-        <option key={option} value={option}>
-          {option === 'started' ? 'no result' : spaced(option)}
-        </option>
-      ))}
-    </select>
-  </label>
-);
-
-function FilterBar({ filters, onSearch }: { filters: Filters; onSearch: (filters: Filters) => void }) {
-  const [typed, setTyped] = useState<Filters>(filters);
-  useEffect(() => setTyped(filters), [JSON.stringify(filters)]);
-  const submit = (event: Event): void => {
-    event.preventDefault();
-    onSearch(typed);
-  };
-  return (
-    <form class="filters" role="search" aria-label="Search the audit trail" onSubmit={submit}>
-      {(['queue', 'actor'] as const).map((name) => (
-        <label key={name}>
-          <span>{name}</span>
-          <input
-            type="search"
-            value={typed[name] ?? ''}
-            spellcheck={false}
-            aria-label={name}
-            placeholder={`any ${name}`}
-            data-search={name === 'queue' || undefined}
-            onInput={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })}
-          />
-        </label>
-      ))}
-      <Choice
-        name="action"
-        options={ACTIONS}
-        value={typed.action}
-        onChange={(action) => onSearch({ ...typed, action })}
-      />
-      <Choice
-        name="result"
-        options={OUTCOMES}
-        value={typed.outcome}
-        onChange={(outcome) => onSearch({ ...typed, outcome })}
-      />
-      <button type="submit" class="button plain">
-        Search
-      </button>
-      {Object.keys(filters).length > 0 && (
-        <button type="button" class="button plain" onClick={() => onSearch({})}>
-          Clear
-        </button>
-      )}
-    </form>
-  );
-}
 
 const TaskLink = ({ queue, id }: { queue: string | undefined; id: string }) =>
   queue === undefined ? (
@@ -140,8 +66,8 @@ function QueueLink({ name }: { name: string }) {
 function Row({ entry }: { entry: AuditEntry }) {
   return (
     <tr data-row>
-      <th scope="row" class="deed">
-        <Text value={deedOf(entry)} />
+      <th scope="row" class="change">
+        <Text value={actionText(entry)} />
         {entry.missing !== undefined && (
           <span class="problem-text">
             {plural(entry.missing, 'change')} or refused {entry.missing === 1 ? 'attempt' : 'attempts'} before this are
@@ -164,8 +90,8 @@ function Row({ entry }: { entry: AuditEntry }) {
         <Text value={entry.actor} titled class="cut" />
       </td>
       <td data-label="result">
-        <span class={`chip ${TONES[entry.outcome]}`}>
-          <Text value={resultOf(entry)} />
+        <span class={`chip ${COLORS[entry.outcome]}`}>
+          <Text value={resultText(entry)} />
         </span>
         {entry.code !== undefined && <Text value={entry.code} titled class="cut mono id" />}
       </td>
@@ -176,16 +102,70 @@ function Row({ entry }: { entry: AuditEntry }) {
   );
 }
 
+const Table = ({ entries, dim }: { entries: readonly AuditEntry[]; dim: boolean }) => (
+  <div class={`table-card${dim ? ' dim' : ''}`}>
+    <table class="grid-table cards tasks audit">
+      <thead>
+        <tr>
+          {['change', 'queue', 'about', 'by', 'result'].map((head) => (
+            <th key={head} scope="col">
+              {head}
+            </th>
+          ))}
+          <th scope="col" class="number">
+            when
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map((entry) => (
+          <Row key={entry.id} entry={entry} />
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+interface PagerProps {
+  cursor: string | undefined;
+  next: string | null;
+  /** Undefined: the newest entries. */
+  onTurn: (cursor: string | undefined) => void;
+}
+
+const Pager = ({ cursor, next, onTurn }: PagerProps) => (
+  <div class="pager">
+    <button
+      type="button"
+      class="button plain small"
+      data-prev
+      disabled={cursor === undefined}
+      onClick={() => onTurn(undefined)}
+    >
+      Newest
+    </button>
+    <button
+      type="button"
+      class="button plain small"
+      data-next
+      disabled={next === null}
+      onClick={() => onTurn(next ?? undefined)}
+    >
+      Older
+    </button>
+  </div>
+);
+
 /** What was changed through the console, by whom, and what came of it; of all processes, the newest first. */
 export function AuditPage() {
   const { path, query } = useRoute();
   const { cursor } = query;
-  const filters = chosen(query);
+  const filters = chosenFilters(query);
   const key = JSON.stringify([filters, cursor]);
   const { data, error, loading, reload } = useResource(
     `audit ${key}`,
     (signal) => api.audit({ ...filters, cursor, size: PAGE_SIZE }, signal),
-    { every: usePace(2.5), keep: true },
+    { every: useRefreshInterval(2.5), keep: true },
   );
   const entries = data?.entries ?? [];
   const next = loading ? null : (data?.next_cursor ?? null);
@@ -201,50 +181,9 @@ export function AuditPage() {
             : 'What is changed through the console is seen here.'}
         </Empty>
       )}
-      {entries.length > 0 && (
-        <div class={`table-card${loading ? ' dim' : ''}`}>
-          <table class="grid-table cards tasks audit">
-            <thead>
-              <tr>
-                {['change', 'queue', 'about', 'by', 'result'].map((head) => (
-                  <th key={head} scope="col">
-                    {head}
-                  </th>
-                ))}
-                <th scope="col" class="number">
-                  when
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {entries.map((entry) => (
-                <Row key={entry.id} entry={entry} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      {entries.length > 0 && <Table entries={entries} dim={loading} />}
       {(cursor !== undefined || next !== null) && (
-        <div class="pager">
-          <button
-            type="button"
-            class="button plain small"
-            data-prev
-            disabled={cursor === undefined}
-            onClick={() => navigate(path, filters)}
-          >
-            Newest
-          </button>
-          <button
-            type="button"
-            class="button plain small"
-            data-next
-            disabled={next === null}
-            onClick={() => navigate(path, { ...filters, cursor: next ?? undefined })}
-          >
-            Older
-          </button>
-        </div>
+        <Pager cursor={cursor} next={next} onTurn={(to) => navigate(path, { ...filters, cursor: to })} />
       )}
     </Page>
   );

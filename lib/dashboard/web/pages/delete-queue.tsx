@@ -6,7 +6,7 @@ import { refreshLive } from '../live/live.js';
 import { plural } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { FormDialog } from '../ui/dialog.js';
-import { tell } from '../ui/notices.js';
+import { notify } from '../ui/notices.js';
 import { Text } from '../ui/text.js';
 
 /** Asks for the queue's name first: there is no way back. */
@@ -15,7 +15,7 @@ export function DeleteQueue({ row, onClose }: { row: Queue; onClose: () => void 
   const [force, setForce] = useState(false);
   const remove = async (): Promise<void> => {
     await api.deleteQueue(row.queue, force);
-    tell(`Queue “${visible(row.queue)}” is deleted.`);
+    notify(`Queue “${visible(row.queue)}” is deleted.`);
     refreshLive();
     navigate([]);
   };

@@ -7,9 +7,9 @@ import { firstQueue } from '../state/roles.js';
 import { paths, useRoute } from '../state/router.js';
 import { useStore } from '../store.js';
 import { refreshLive } from '../live/live.js';
-import { BLANK, type TaskForm, toInput } from '../task/form.js';
+import { EMPTY_FORM, type TaskForm, toInput } from '../task/form.js';
 import { TaskFields } from '../task/task-fields.js';
-import { tell } from '../ui/notices.js';
+import { notify } from '../ui/notices.js';
 import { Text } from '../ui/text.js';
 
 /** A form that keeps what was typed: many a task is followed by one much like it. */
@@ -17,7 +17,7 @@ export function EnqueuePage() {
   const { query } = useRoute();
   const current = useStore(config);
   const [form, setForm] = useState<TaskForm>({
-    ...BLANK,
+    ...EMPTY_FORM,
     queue: query['queue'] ?? (current ? firstQueue(current) : 'default'),
     type: query['type'] ?? '',
   });
@@ -30,7 +30,7 @@ export function EnqueuePage() {
     setError('');
     try {
       const made = await api.enqueue(form.queue, toInput(form));
-      tell(`The task is ${made.state}.`, { href: paths.task(made.queue, made.id) });
+      notify(`The task is ${made.state}.`, { href: paths.task(made.queue, made.id) });
       refreshLive();
     } catch (reason) {
       setError(messageOf(reason));

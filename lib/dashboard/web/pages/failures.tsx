@@ -1,10 +1,10 @@
 import { api } from '../api/endpoints.js';
 import type { FailureGroup, State } from '../api/types.js';
-import { usePace } from '../state/config.js';
+import { useRefreshInterval } from '../state/config.js';
 import { useResource } from '../state/resource.js';
 import { paths } from '../state/router.js';
 import { count, plural } from '../text/format.js';
-import { Failure } from '../ui/blank.js';
+import { Failure } from '../ui/placeholder.js';
 import { Text } from '../ui/text.js';
 import { Ago } from '../live/time.js';
 
@@ -57,7 +57,7 @@ const HEADS = ['retry', 'archived', 'first', 'last'];
 /** Which types of a queue fail, why, and since when. */
 export function Failures({ queue }: { queue: string }) {
   const { data, error, reload } = useResource(`failures ${queue}`, (signal) => api.failures(queue, signal), {
-    every: usePace(5),
+    every: useRefreshInterval(5),
   });
   if (error && !data) return <Failure error={error} retry={reload} />;
   if (!data || data.failures.length === 0) return null;

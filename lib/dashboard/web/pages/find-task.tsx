@@ -5,10 +5,10 @@ import { api } from '../api/endpoints.js';
 import type { QueueRow } from '../api/types.js';
 import { navigate } from '../state/router.js';
 import { visible } from '../text/visible.js';
-import { tell } from '../ui/notices.js';
+import { notify } from '../ui/notices.js';
 
 /** Queues asked at once. */
-const AT_ONCE = 4;
+const QUEUES_AT_ONCE = 4;
 
 async function has(queue: string, id: string): Promise<boolean> {
   try {
@@ -23,8 +23,8 @@ async function has(queue: string, id: string): Promise<boolean> {
 /** The queues that hold a task of this id; one that cannot be read is passed over. */
 async function find(rows: readonly QueueRow[], id: string): Promise<string[]> {
   const found: string[] = [];
-  for (let from = 0; from < rows.length; from += AT_ONCE) {
-    const some = rows.slice(from, from + AT_ONCE);
+  for (let from = 0; from < rows.length; from += QUEUES_AT_ONCE) {
+    const some = rows.slice(from, from + QUEUES_AT_ONCE);
     const held = await Promise.all(some.map(({ queue }) => has(queue, id).catch(passOver)));
     found.push(...some.filter((_, index) => held[index]).map(({ queue }) => queue));
   }
@@ -47,10 +47,10 @@ export function FindTask({ rows }: { rows: readonly QueueRow[] }) {
     setBusy(true);
     try {
       const [queue] = await find(rows, wanted);
-      if (queue === undefined) tell(`No queue has a task with the id “${visible(wanted)}”.`, { failed: true });
+      if (queue === undefined) notify(`No queue has a task with the id “${visible(wanted)}”.`, { failed: true });
       else navigate(['queues', queue, 'tasks', wanted]);
     } catch (error) {
-      tell(messageOf(error), { failed: true });
+      notify(messageOf(error), { failed: true });
     }
     setBusy(false);
   };

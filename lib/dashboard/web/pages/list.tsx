@@ -1,4 +1,4 @@
-import type { Place } from '../api/endpoints.js';
+import type { ListScope } from '../api/endpoints.js';
 import type { State } from '../api/types.js';
 import { href, navigate, useRoute } from '../state/router.js';
 import { Text } from '../ui/text.js';
@@ -29,7 +29,7 @@ export function ListPage({ queue, state, count }: ListPageProps) {
   const { path, query } = useRoute();
   const group = state === 'aggregating' ? query['group'] : undefined;
   if (state === 'aggregating' && group === undefined) return <ChooseGroup queue={queue} />;
-  const place: Place = { queue, state, group };
+  const scope: ListScope = { queue, state, group };
   const filters = chosenFilters(query);
   const search = (wanted: Filters): void => navigate(path, { ...wanted, group, size: query['size'] });
   return (
@@ -41,9 +41,9 @@ export function ListPage({ queue, state, count }: ListPageProps) {
       )}
       <FilterForm state={state} filters={filters} onSearch={search} />
       {isSearch(filters) ? (
-        <SearchList key={JSON.stringify([place, filters])} place={place} filters={filters} total={count} />
+        <SearchList key={JSON.stringify([scope, filters])} scope={scope} filters={filters} total={count} />
       ) : (
-        <Browse place={place} total={count} />
+        <Browse scope={scope} total={count} />
       )}
     </>
   );

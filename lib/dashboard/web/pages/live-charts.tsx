@@ -29,7 +29,7 @@ export function LiveCharts({ queue }: { queue?: string }) {
         figure={orUnknown(passing, rate)}
         times={times}
         format={rate}
-        series={[{ name: 'processed', tone: 'accent', values: processed }]}
+        series={[{ name: 'processed', color: 'accent', values: processed }]}
       />
       <Chart
         title="Failures"
@@ -38,7 +38,7 @@ export function LiveCharts({ queue }: { queue?: string }) {
         times={times}
         format={rate}
         note={share}
-        series={[{ name: 'failed', tone: 'archived', values: failed }]}
+        series={[{ name: 'failed', color: 'archived', values: failed }]}
       />
       <Chart
         title="Backlog"
@@ -48,9 +48,9 @@ export function LiveCharts({ queue }: { queue?: string }) {
         format={compact}
         stack
         series={[
-          { name: 'pending', tone: 'pending', values: pending },
-          { name: 'retry', tone: 'retry', values: retry },
-          { name: 'later', tone: 'scheduled', values: waiting },
+          { name: 'pending', color: 'pending', values: pending },
+          { name: 'retry', color: 'retry', values: retry },
+          { name: 'later', color: 'scheduled', values: waiting },
         ]}
       />
       <Chart
@@ -60,7 +60,7 @@ export function LiveCharts({ queue }: { queue?: string }) {
         times={times}
         format={seconds}
         nice={niceTime}
-        series={[{ name: queue === undefined ? 'longest' : 'oldest', tone: 'completed', values: latency }]}
+        series={[{ name: queue === undefined ? 'longest' : 'oldest', color: 'completed', values: latency }]}
       />
     </div>
   );

@@ -1,10 +1,10 @@
 import { Page } from './page.js';
 import { replaceQuery, useRoute } from '../state/router.js';
 import { useStore } from '../store.js';
-import { isBad, type Queue, type QueueRow } from '../api/types.js';
+import { isUnreadable, type Queue, type QueueRow } from '../api/types.js';
 import { live } from '../live/live.js';
 import { bytes, count, percent, plural, UNKNOWN } from '../text/format.js';
-import { Empty, Loading } from '../ui/blank.js';
+import { Empty, Loading } from '../ui/placeholder.js';
 import { AllDays } from './all-days.js';
 import { FindTask } from './find-task.js';
 import { LiveCharts } from './live-charts.js';
@@ -14,11 +14,11 @@ const total = (queues: readonly Queue[], pick: (queue: Queue) => number): number
   queues.reduce((sum, queue) => sum + pick(queue), 0);
 
 function Totals({ rows }: { rows: readonly QueueRow[] }) {
-  const queues = rows.filter((row): row is Queue => !isBad(row));
+  const queues = rows.filter((row): row is Queue => !isUnreadable(row));
   const unread = rows.length - queues.length;
   const processed = total(queues, (queue) => queue.processed);
   const failed = total(queues, (queue) => queue.failed);
-  const facts: [string, string][] = [
+  const stats: [string, string][] = [
     ['tasks stored', count(total(queues, ({ size }) => size))],
     ['pending', count(total(queues, ({ pending }) => pending))],
     ['running now', count(total(queues, ({ active }) => active))],
@@ -29,8 +29,8 @@ function Totals({ rows }: { rows: readonly QueueRow[] }) {
   ];
   return (
     <section aria-label="Totals">
-      <dl class="facts">
-        {facts.map(([name, value]) => (
+      <dl class="stats">
+        {stats.map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
             <dd class="number">{queues.length > 0 || unread === 0 ? value : UNKNOWN}</dd>

@@ -1,11 +1,11 @@
 import { ApiError } from '../api/client.js';
 import { api } from '../api/endpoints.js';
-import { isBad, type Queue } from '../api/types.js';
-import { usePace } from '../state/config.js';
+import { isUnreadable, type Queue } from '../api/types.js';
+import { useRefreshInterval } from '../state/config.js';
 import { paths } from '../state/router.js';
 import { useResource } from '../state/resource.js';
 import { bytes, count, percent, UNKNOWN } from '../text/format.js';
-import { Failure, Loading } from '../ui/blank.js';
+import { Failure, Loading } from '../ui/placeholder.js';
 import { Days } from '../ui/days.js';
 import { Text } from '../ui/text.js';
 import { Failures } from './failures.js';
@@ -13,8 +13,8 @@ import { LiveCharts } from './live-charts.js';
 import { oldest } from './queue-table.js';
 import { isServed } from './served.js';
 
-function Facts({ row }: { row: Queue }) {
-  const facts: [string, string][] = [
+function Stats({ row }: { row: Queue }) {
+  const stats: [string, string][] = [
     ['tasks stored', count(row.size)],
     ['oldest pending', row.pending > 0 ? (oldest(row) ?? UNKNOWN) : 'none'],
     ['processed today', count(row.processed)],
@@ -24,8 +24,8 @@ function Facts({ row }: { row: Queue }) {
     ['memory, about', bytes(row.memory_usage_bytes)],
   ];
   return (
-    <dl class="facts">
-      {facts.map(([name, value]) => (
+    <dl class="stats">
+      {stats.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd class="number">{value}</dd>
@@ -37,7 +37,7 @@ function Facts({ row }: { row: Queue }) {
 
 export function Groups({ queue }: { queue: string }) {
   const { data, error, reload } = useResource(`groups ${queue}`, (signal) => api.groups(queue, signal), {
-    every: usePace(2.5),
+    every: useRefreshInterval(2.5),
   });
   if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={2} />;
   const groups = data.groups ?? [];
@@ -58,7 +58,7 @@ export function Groups({ queue }: { queue: string }) {
 
 /** Tasks that wait for a server that is not there, or was started without their queue, look like any others. */
 function Unserved({ queue }: { queue: string }) {
-  const { data } = useResource('servers', (signal) => api.servers(signal), { every: usePace(5) });
+  const { data } = useResource('servers', (signal) => api.servers(signal), { every: useRefreshInterval(5) });
   if (!data || isServed(queue, data.servers ?? [])) return null;
   return (
     <p class="warning" role="status">
@@ -70,17 +70,17 @@ function Unserved({ queue }: { queue: string }) {
 
 export function QueueSummary({ queue }: { queue: string }) {
   const { data, error, reload } = useResource(`queue ${queue}`, (signal) => api.queue(queue, signal), {
-    every: usePace(2.5),
+    every: useRefreshInterval(2.5),
   });
   if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={8} />;
   const { current } = data;
-  if (isBad(current)) return <Failure error={new ApiError(current.error, 200, 'UNREADABLE')} retry={reload} />;
+  if (isUnreadable(current)) return <Failure error={new ApiError(current.error, 200, 'UNREADABLE')} retry={reload} />;
   const days = [...data.history].sort((a, b) => (a.date < b.date ? -1 : 1));
   return (
     <>
       <LiveCharts queue={queue} />
       {current.pending > 0 && !current.paused && <Unserved queue={queue} />}
-      <Facts row={current} />
+      <Stats row={current} />
       {current.retry + current.archived > 0 && <Failures queue={queue} />}
       <div class="halves">
         {days.length > 0 && <Days title={`Last ${days.length} days`} days={days} />}

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
-import { type BadQueue, isBad, type Queue, type QueueRow, STATES, type State } from '../api/types.js';
+import { type UnreadableQueue, isUnreadable, type Queue, type QueueRow, STATES, type State } from '../api/types.js';
 import { useMay } from '../state/config.js';
 import { paths } from '../state/router.js';
 import { useStore } from '../store.js';
@@ -16,12 +16,12 @@ import { Text } from '../ui/text.js';
 const COLUMNS: readonly State[] = ['pending', 'active', 'aggregating', 'scheduled', 'retry', 'archived', 'completed'];
 
 /** How the tasks of a queue are spread over its states, as one thin line. */
-function Mix({ row }: { row: Queue }) {
+function StateBar({ row }: { row: Queue }) {
   const parts = STATES.filter((state) => row[state] > 0);
   return (
     <span class="mix" aria-hidden="true">
       {parts.map((state) => (
-        <span key={state} class={`tone-${state}`} style={{ flexGrow: row[state] }} />
+        <span key={state} class={`color-${state}`} style={{ flexGrow: row[state] }} />
       ))}
     </span>
   );
@@ -45,7 +45,7 @@ function Throughput({ queue, moments }: { queue: string; moments: readonly Momen
   const values = useMemo(() => rates(moments, (sample) => sample.processed_total, queue), [moments, queue]);
   return (
     <td class="number throughput" data-label="tasks/s">
-      <Spark times={moments.map(({ t }) => t)} values={values} tone="accent" />
+      <Spark times={moments.map(({ t }) => t)} values={values} color="accent" />
       {orUnknown(recent(values), rate)}
     </td>
   );
@@ -66,7 +66,7 @@ function Counts({ row }: { row: Queue }) {
 export const oldest = ({ pending, oldest_pending_ms }: Queue): string | undefined =>
   pending > 0 && oldest_pending_ms > 0 ? duration(oldest_pending_ms / 1000) : undefined;
 
-function Good({ row, moments }: { row: Queue; moments: readonly Moment[] }) {
+function ReadableRow({ row, moments }: { row: Queue; moments: readonly Moment[] }) {
   const may = useMay();
   const late = row.oldest_pending_ms > 60_000;
   return (
@@ -76,7 +76,7 @@ function Good({ row, moments }: { row: Queue; moments: readonly Moment[] }) {
           <Text value={row.queue} titled class="cut" />
         </a>
         {row.paused && <span class="flag">paused</span>}
-        <Mix row={row} />
+        <StateBar row={row} />
       </th>
       <Throughput queue={row.queue} moments={moments} />
       <Counts row={row} />
@@ -97,7 +97,7 @@ function Good({ row, moments }: { row: Queue; moments: readonly Moment[] }) {
   );
 }
 
-const Bad = ({ row, columns }: { row: BadQueue; columns: number }) => (
+const UnreadableRow = ({ row, columns }: { row: UnreadableQueue; columns: number }) => (
   <tr data-row class="bad-row">
     <th scope="row" class="name">
       <a href={paths.queue(row.queue)} data-open>
@@ -112,10 +112,10 @@ const Bad = ({ row, columns }: { row: BadQueue; columns: number }) => (
 );
 
 /** Rows drawn at first, and drawn more: each changes with every sample, and thousands of them would keep the browser busy. */
-const CHUNK = 200;
+const ROWS_PER_CHUNK = 200;
 
 export function QueueTable({ rows }: { rows: readonly QueueRow[] }) {
-  const [most, setMost] = useState(CHUNK);
+  const [shown, setShown] = useState(ROWS_PER_CHUNK);
   const moments = useStore(live, ({ moments }) => moments);
   const may = useMay();
   const heads = [
@@ -145,18 +145,18 @@ export function QueueTable({ rows }: { rows: readonly QueueRow[] }) {
         </thead>
         <tbody>
           {rows
-            .slice(0, most)
+            .slice(0, shown)
             .map((row) =>
-              isBad(row) ? (
-                <Bad key={row.queue} row={row} columns={heads.length + (may('act') ? 2 : 1)} />
+              isUnreadable(row) ? (
+                <UnreadableRow key={row.queue} row={row} columns={heads.length + (may('act') ? 2 : 1)} />
               ) : (
-                <Good key={row.queue} row={row} moments={moments} />
+                <ReadableRow key={row.queue} row={row} moments={moments} />
               ),
             )}
         </tbody>
       </table>
-      {rows.length > most && (
-        <button type="button" class="button plain small" onClick={() => setMost(most + CHUNK)}>
+      {rows.length > shown && (
+        <button type="button" class="button plain small" onClick={() => setShown(shown + ROWS_PER_CHUNK)}>
           More of {plural(rows.length, 'queue')}
         </button>
       )}

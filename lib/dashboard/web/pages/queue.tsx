@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { type Queue, isBad, STATES, type State } from '../api/types.js';
+import { type Queue, isUnreadable, STATES, type State } from '../api/types.js';
 import { useMay } from '../state/config.js';
 import { Page } from './page.js';
 import { paths } from '../state/router.js';
@@ -21,7 +21,7 @@ function Tabs({ queue, state, row }: { queue: string; state?: State; row: Queue 
       {STATES.map((one) => (
         <a
           key={one}
-          class={`tone-${one}`}
+          class={`color-${one}`}
           href={paths.list(queue, one)}
           aria-current={state === one ? 'page' : undefined}
         >
@@ -57,7 +57,7 @@ function Actions({ row }: { row: Queue }) {
 export function QueuePage({ queue, state }: { queue: string; state?: State }) {
   const rows = useStore(live, ({ queues }) => queues);
   const found = rows?.find((candidate) => candidate.queue === queue);
-  const row = found && !isBad(found) ? found : undefined;
+  const row = found && !isUnreadable(found) ? found : undefined;
   const heading = (
     <>
       <Text value={queue} />

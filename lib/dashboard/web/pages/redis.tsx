@@ -1,24 +1,24 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { RedisInfo } from '../api/fleet-types.js';
-import { isBad, type Queue } from '../api/types.js';
-import { usePace } from '../state/config.js';
+import { isUnreadable, type Queue } from '../api/types.js';
+import { useRefreshInterval } from '../state/config.js';
 import { Page } from './page.js';
 import { paths } from '../state/router.js';
 import { useResource } from '../state/resource.js';
 import { useStore } from '../store.js';
 import { live } from '../live/live.js';
 import { bytes, count, duration, percent } from '../text/format.js';
-import { Empty, Failure, Loading } from '../ui/blank.js';
+import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { Text } from '../ui/text.js';
 
-function Facts({ info }: { info: RedisInfo }) {
+function Stats({ info }: { info: RedisInfo }) {
   const orNone = (value: number | null, show: (value: number) => string): string =>
     value === null ? '–' : show(value);
   const limit = info.maxmemory
     ? ` of ${bytes(info.maxmemory)} (${percent(info.used_memory ?? 0, info.maxmemory)})`
     : '';
-  const facts: [string, string][] = [
+  const stats: [string, string][] = [
     ['version', info.version ?? '–'],
     ['role', info.cluster ? 'cluster' : (info.role ?? '–')],
     ['memory', `${orNone(info.used_memory, bytes)}${limit}`],
@@ -28,8 +28,8 @@ function Facts({ info }: { info: RedisInfo }) {
     ['up for', orNone(info.uptime_seconds, duration)],
   ];
   return (
-    <dl class="facts">
-      {facts.map(([name, value]) => (
+    <dl class="stats">
+      {stats.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd class="number">
@@ -54,7 +54,7 @@ const Warnings = ({ warnings }: { warnings: readonly string[] }) => (
 function Memory() {
   const rows = useStore(live, ({ queues }) => queues);
   const queues = (rows ?? [])
-    .filter((row): row is Queue => !isBad(row))
+    .filter((row): row is Queue => !isUnreadable(row))
     .sort((a, b) => b.memory_usage_bytes - a.memory_usage_bytes);
   const top = Math.max(1, ...queues.map(({ memory_usage_bytes }) => memory_usage_bytes));
   if (queues.length === 0) return null;
@@ -144,13 +144,15 @@ function Info({ info }: { info: Readonly<Record<string, string>> }) {
 }
 
 export function RedisPage() {
-  const { data, error, reload } = useResource('redis', (signal) => api.redis(signal), { every: usePace(2.5) });
+  const { data, error, reload } = useResource('redis', (signal) => api.redis(signal), {
+    every: useRefreshInterval(2.5),
+  });
   if (!data) return <Page title="Redis">{error ? <Failure error={error} retry={reload} /> : <Loading />}</Page>;
   const isRedis = Object.keys(data.info ?? {}).length > 0;
   return (
     <Page title="Redis" above={<Text value={data.address} />}>
       {data.warnings.length > 0 && <Warnings warnings={data.warnings} />}
-      {isRedis && <Facts info={data} />}
+      {isRedis && <Stats info={data} />}
       <Memory />
       <Locations info={data} />
       {isRedis ? (

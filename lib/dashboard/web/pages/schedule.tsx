@@ -1,26 +1,26 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { EntryWithPayload } from '../api/fleet-types.js';
-import { useMay, usePace } from '../state/config.js';
+import { useMay, useRefreshInterval } from '../state/config.js';
 import { Page } from './page.js';
 import { paths } from '../state/router.js';
 import { useResource } from '../state/resource.js';
 import { nodeAt, parseJson } from '../json/parse.js';
-import { Empty, Failure, Loading } from '../ui/blank.js';
+import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { Content } from '../ui/content.js';
 import { Text } from '../ui/text.js';
 import { When } from '../live/time.js';
 import { RunEntry } from './schedules.js';
 
-const PAGE = 50;
+const FIRST_EVENTS = 50;
 
 /** When it was enqueued, newest first; as far as Redis remembers. */
 function History({ entry, round }: { entry: string; round: number }) {
-  const [size, setSize] = useState(PAGE);
+  const [size, setSize] = useState(FIRST_EVENTS);
   const { data, error, reload } = useResource(
     `events ${entry} ${size} ${round}`,
     (signal) => api.events(entry, { size, page: 1 }, signal),
-    { every: usePace(2.5), keep: true },
+    { every: useRefreshInterval(2.5), keep: true },
   );
   if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={3} />;
   const events = data.events ?? [];
@@ -44,7 +44,7 @@ function History({ entry, round }: { entry: string; round: number }) {
   );
 }
 
-function Facts({ entry }: { entry: EntryWithPayload }) {
+function Details({ entry }: { entry: EntryWithPayload }) {
   return (
     <section class="card" aria-label="Schedule">
       <dl class="pairs">
@@ -89,7 +89,7 @@ export function SchedulePage({ id }: { id: string }) {
   const may = useMay();
   const [round, setRound] = useState(0);
   const { data, error, reload } = useResource(`entry ${id}`, (signal) => api.entry(id, signal), {
-    every: usePace(2.5),
+    every: useRefreshInterval(2.5),
   });
   const entry = useMemo(() => (data === undefined ? undefined : (JSON.parse(data) as EntryWithPayload)), [data]);
   const gone = error?.status === 404;
@@ -132,7 +132,7 @@ export function SchedulePage({ id }: { id: string }) {
             </div>
           </section>
         </div>
-        <div class="stack">{entry && <Facts entry={entry} />}</div>
+        <div class="stack">{entry && <Details entry={entry} />}</div>
       </div>
     </Page>
   );

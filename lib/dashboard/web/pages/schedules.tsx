@@ -1,6 +1,6 @@
 import { api } from '../api/endpoints.js';
 import type { Entry } from '../api/fleet-types.js';
-import { useMay, usePace } from '../state/config.js';
+import { useMay, useRefreshInterval } from '../state/config.js';
 import { Page } from './page.js';
 import { paths } from '../state/router.js';
 import { useResource } from '../state/resource.js';
@@ -8,8 +8,8 @@ import { visible } from '../text/visible.js';
 import { messageOf } from '../text/errors.js';
 import { refreshLive } from '../live/live.js';
 import { Button } from '../ui/button.js';
-import { Empty, Failure, Loading } from '../ui/blank.js';
-import { tell } from '../ui/notices.js';
+import { Empty, Failure, Loading } from '../ui/placeholder.js';
+import { notify } from '../ui/notices.js';
 import { Text } from '../ui/text.js';
 import { Ago } from '../live/time.js';
 
@@ -17,11 +17,11 @@ export function RunEntry({ entry, onDone }: { entry: Pick<Entry, 'id' | 'task_ty
   const run = async (): Promise<void> => {
     try {
       const made = await api.runEntry(entry.id);
-      tell(`“${visible(entry.task_type)}” is enqueued.`, { href: paths.task(made.queue, made.id) });
+      notify(`“${visible(entry.task_type)}” is enqueued.`, { href: paths.task(made.queue, made.id) });
       refreshLive();
       onDone();
     } catch (error) {
-      tell(messageOf(error), { failed: true });
+      notify(messageOf(error), { failed: true });
     }
   };
   return (
@@ -71,7 +71,9 @@ function Row({ entry, reload }: { entry: Entry; reload: () => void }) {
 /** Periodic tasks of all schedulers that run. */
 export function SchedulesPage() {
   const may = useMay();
-  const { data, error, reload } = useResource('entries', (signal) => api.entries(signal), { every: usePace(2.5) });
+  const { data, error, reload } = useResource('entries', (signal) => api.entries(signal), {
+    every: useRefreshInterval(2.5),
+  });
   const entries = [...(data?.entries ?? [])].sort((a, b) => a.next_enqueue_at.localeCompare(b.next_enqueue_at));
   return (
     <Page title="Schedules">

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { Server, Worker } from '../api/fleet-types.js';
-import { useMay, usePace } from '../state/config.js';
+import { useMay, useRefreshInterval } from '../state/config.js';
 import { Page } from './page.js';
 import { useResource } from '../state/resource.js';
 import { paths } from '../state/router.js';
@@ -9,7 +9,7 @@ import { Cancel } from '../task/cancel.js';
 import { plural } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { Button } from '../ui/button.js';
-import { Empty, Failure, Loading } from '../ui/blank.js';
+import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { Text } from '../ui/text.js';
 import { Ago, Elapsed } from '../live/time.js';
 
@@ -103,7 +103,7 @@ function ServerCard({ server, reload }: { server: Server; reload: () => void }) 
         <h2>
           <Text value={server.host} /> <span class="faint">pid {server.pid}</span>
         </h2>
-        <span class={server.status === 'active' ? 'chip tone-active' : 'chip tone-retry'}>
+        <span class={server.status === 'active' ? 'chip color-active' : 'chip color-retry'}>
           <Text value={server.status} class="cut" />
         </span>
       </header>
@@ -127,7 +127,9 @@ function ServerCard({ server, reload }: { server: Server; reload: () => void }) 
 
 /** Who works, and on what right now. */
 export function ServersPage() {
-  const { data, error, reload } = useResource('servers', (signal) => api.servers(signal), { every: usePace(1) });
+  const { data, error, reload } = useResource('servers', (signal) => api.servers(signal), {
+    every: useRefreshInterval(1),
+  });
   const servers = [...(data?.servers ?? [])].sort((a, b) => a.host.localeCompare(b.host) || a.pid - b.pid);
   return (
     <Page title="Servers">

@@ -1,8 +1,8 @@
 import type { Daily } from '../api/types.js';
 
-const SHOWN = 30;
+const MAX_DAYS = 30;
 /** Before the first day on which anything was done, no more than this many are seen in all. */
-const FEWEST = 10;
+const MIN_DAYS = 10;
 
 /** Sums the days of all queues; oldest first. */
 export function sumDays(stats: Readonly<Record<string, readonly Daily[]>>): Daily[] {
@@ -11,7 +11,7 @@ export function sumDays(stats: Readonly<Record<string, readonly Daily[]>>): Dail
     const day = days.get(date) ?? { queue: '', date, processed: 0, failed: 0 };
     days.set(date, { ...day, processed: day.processed + processed, failed: day.failed + failed });
   }
-  const all = [...days.values()].sort((a, b) => (a.date < b.date ? -1 : 1)).slice(-SHOWN);
+  const all = [...days.values()].sort((a, b) => (a.date < b.date ? -1 : 1)).slice(-MAX_DAYS);
   const first = all.findIndex(({ processed }) => processed > 0);
-  return all.slice(Math.max(0, Math.min(first < 0 ? all.length : first, all.length - FEWEST)));
+  return all.slice(Math.max(0, Math.min(first < 0 ? all.length : first, all.length - MIN_DAYS)));
 }

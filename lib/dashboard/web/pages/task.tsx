@@ -1,17 +1,17 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { Task } from '../api/task-types.js';
-import { usePace } from '../state/config.js';
+import { useRefreshInterval } from '../state/config.js';
 import { Page } from './page.js';
 import { paths } from '../state/router.js';
 import { type Resource, useResource } from '../state/resource.js';
 import { type JsonNode, nodeAt, parseJson } from '../json/parse.js';
-import { Empty, Failure, Loading } from '../ui/blank.js';
+import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { Content } from '../ui/content.js';
 import { StateChip } from '../ui/state.js';
 import { Text } from '../ui/text.js';
 import { TaskActions } from '../task/task-actions.js';
-import { ErrorCard, Facts, Headers, Timeline } from '../task/task-cards.js';
+import { ErrorCard, Details, Headers, Timeline } from '../task/task-cards.js';
 
 const decodedOf = (task: Task, tree: JsonNode | undefined, name: 'payload_decoded' | 'result_decoded') => {
   const node = nodeAt(tree, name, 'value');
@@ -50,7 +50,7 @@ function Body({ task, tree }: { task: Task; tree: JsonNode | undefined }) {
         )}
       </div>
       <div class="stack">
-        <Facts task={task} />
+        <Details task={task} />
         <Timeline task={task} />
         <Headers headers={task.headers} />
       </div>
@@ -80,7 +80,7 @@ const Missing = ({ queue }: { queue: string }) => (
 export function TaskPage({ queue, id }: { queue: string; id: string }) {
   const [deleting, setDeleting] = useState(false);
   const resource = useResource(JSON.stringify([queue, id]), (signal) => api.task(queue, id, signal), {
-    every: usePace(1.5),
+    every: useRefreshInterval(1.5),
     hold: deleting,
   });
   const { data, error, reload } = resource;

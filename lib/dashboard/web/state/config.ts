@@ -20,5 +20,5 @@ export function useMaySeeRedis(): boolean {
 }
 
 /** Milliseconds: a number of the intervals in which the server has news. */
-export const usePace = (intervals: number): number =>
+export const useRefreshInterval = (intervals: number): number =>
   useStore(config, (current) => current?.refresh_ms ?? 2000) * intervals;

@@ -32,7 +32,7 @@ export function useResource<T>(
   useEffect(() => {
     if (hold) return;
     const stop = new AbortController();
-    const look = async (): Promise<void> => {
+    const run = async (): Promise<void> => {
       try {
         const data = await latest.current(stop.signal);
         if (!stop.signal.aborted) setState({ key, data });
@@ -41,7 +41,7 @@ export function useResource<T>(
           setState((old) => ({ ...(old.key === key ? old : { key }), error: error as ApiError }));
       }
     };
-    const end = repeat(look, every);
+    const end = repeat(run, every);
     return () => {
       stop.abort();
       end();
@@ -57,8 +57,8 @@ export function useResource<T>(
   };
 }
 
-/** Calls `look` now and then `every` milliseconds after the last call ended, but not while the tab is hidden. */
-export function repeat(look: () => Promise<void>, every: number): () => void {
+/** Calls `run` now and then `every` milliseconds after the last call ended, but not while the tab is hidden. */
+export function repeat(run: () => Promise<void>, every: number): () => void {
   let timer: number | undefined;
   let over = false;
   let busy = false;
@@ -66,7 +66,7 @@ export function repeat(look: () => Promise<void>, every: number): () => void {
     window.clearTimeout(timer);
     if (over || busy || document.hidden) return;
     busy = true;
-    await look();
+    await run();
     busy = false;
     if (every > 0 && !over) timer = window.setTimeout(() => void next(), every);
   };

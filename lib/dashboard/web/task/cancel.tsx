@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { useMay } from '../state/config.js';
 import { FormDialog } from '../ui/dialog.js';
-import { tell } from '../ui/notices.js';
+import { notify } from '../ui/notices.js';
 import type { TaskDialogProps } from './dialog-props.js';
 
 /** Asks a running task to stop, with the reason its handler is told, and what is to become of it. */
@@ -16,7 +16,7 @@ export function Cancel({
   const [outcome, setOutcome] = useState('retry');
   const cancel = async (): Promise<void> => {
     await api.cancel(task.queue, task.id, { reason: reason || undefined, outcome });
-    tell('The task is asked to stop.');
+    notify('The task is asked to stop.');
     onDone();
   };
   return (

@@ -3,8 +3,8 @@ import { api } from '../api/endpoints.js';
 import type { Task } from '../api/task-types.js';
 import { paths } from '../state/router.js';
 import { FormDialog } from '../ui/dialog.js';
-import { tell } from '../ui/notices.js';
-import { BLANK, printHeaders, type TaskForm, toInput } from './form.js';
+import { notify } from '../ui/notices.js';
+import { EMPTY_FORM, printHeaders, type TaskForm, toInput } from './form.js';
 import { payloadOf } from './payload.js';
 import type { TaskDialogProps } from './dialog-props.js';
 import { TaskFields } from './task-fields.js';
@@ -12,7 +12,7 @@ import { TaskFields } from './task-fields.js';
 const amount = (value: number): string => (value > 0 ? `${value}` : '');
 
 const formOf = (task: Task): TaskForm => ({
-  ...BLANK,
+  ...EMPTY_FORM,
   queue: task.queue,
   type: task.type,
   payload: payloadOf(task),
@@ -30,7 +30,7 @@ export function Clone({ task, onDone, onClose }: TaskDialogProps) {
   const make = async (): Promise<void> => {
     const queue = form.queue === task.queue ? undefined : form.queue;
     const made = await api.clone(task.queue, task.id, { queue, ...toInput(form, before) });
-    tell('A new task is enqueued.', { href: paths.task(made.queue, made.id) });
+    notify('A new task is enqueued.', { href: paths.task(made.queue, made.id) });
     onDone();
   };
   return (

@@ -3,7 +3,7 @@ import { api } from '../api/endpoints.js';
 import { refreshLive } from '../live/live.js';
 import { navigate } from '../state/router.js';
 import { FormDialog } from '../ui/dialog.js';
-import { tell } from '../ui/notices.js';
+import { notify } from '../ui/notices.js';
 import type { DeleteDialogProps } from './dialog-props.js';
 
 /** It deletes what was seen when the question was asked: by the time of the reply the task may run, or wait again. */
@@ -17,7 +17,7 @@ export function Delete({ task: now, onDeleting, onClose }: DeleteDialogProps) {
       onDeleting(false);
       throw error;
     }
-    tell('The task is deleted.');
+    notify('The task is deleted.');
     refreshLive();
     navigate(['queues', task.queue, task.state], { group: task.state === 'aggregating' ? task.group : undefined });
   };

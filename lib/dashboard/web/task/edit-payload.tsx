@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { FormDialog } from '../ui/dialog.js';
-import { tell } from '../ui/notices.js';
+import { notify } from '../ui/notices.js';
 import { editable, toPayload } from './payload.js';
 import { PayloadField } from './payload-field.js';
 import type { TaskDialogProps } from './dialog-props.js';
@@ -13,7 +13,7 @@ export function EditPayload({ task, onDone, onClose }: TaskDialogProps) {
   const save = async (): Promise<void> => {
     if (!loaded || !payload) return;
     await api.editPayload(task.queue, task.id, { ...toPayload(payload), replaces: loaded.replaces });
-    tell('The payload is changed.');
+    notify('The payload is changed.');
     onDone();
   };
   return (

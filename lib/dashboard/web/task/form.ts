@@ -20,7 +20,7 @@ export interface TaskForm {
   headers: string;
 }
 
-export const BLANK: TaskForm = {
+export const EMPTY_FORM: TaskForm = {
   queue: 'default',
   type: '',
   payload: NO_PAYLOAD,
@@ -85,7 +85,7 @@ function numberOf(name: string, text: string): number {
 }
 
 /** What the server is told of the form: what differs from `before`. Throws when something typed cannot be understood. */
-export function toInput(form: TaskForm, before: TaskForm = BLANK): TaskInput {
+export function toInput(form: TaskForm, before: TaskForm = EMPTY_FORM): TaskInput {
   const input: TaskInput = toTime(form.when);
   for (const name of TEXTS) if (form[name] !== before[name]) input[name] = form[name];
   for (const name of NUMBERS) {

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { FormDialog } from '../ui/dialog.js';
-import { tell } from '../ui/notices.js';
+import { notify } from '../ui/notices.js';
 import type { TaskDialogProps } from './dialog-props.js';
 import { NOW, toTime, type When } from './when.js';
 import { WhenField } from './when-field.js';
@@ -11,7 +11,7 @@ export function Reschedule({ task, onDone, onClose }: TaskDialogProps) {
   const [when, setWhen] = useState<When>({ ...NOW, how: 'in' });
   const move = async (): Promise<void> => {
     await api.reschedule(seen, toTime(when));
-    tell('The task has another time.');
+    notify('The task has another time.');
     onDone();
   };
   return (

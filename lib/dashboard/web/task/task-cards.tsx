@@ -37,7 +37,7 @@ const waiting = ({ pending_since }: Task): [string, ComponentChildren] => [
   pending_since ? <Elapsed key="waiting" since={pending_since} /> : 'not known since when',
 ];
 
-function facts(task: Task): [string, ComponentChildren][] {
+function details(task: Task): [string, ComponentChildren][] {
   const { worker } = task;
   return [
     [
@@ -62,10 +62,10 @@ function facts(task: Task): [string, ComponentChildren][] {
   ];
 }
 
-export const Facts = ({ task }: { task: Task }) => (
+export const Details = ({ task }: { task: Task }) => (
   <section class="card" aria-label="Task">
     <dl class="pairs">
-      {facts(task).map(([name, value]) => (
+      {details(task).map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>

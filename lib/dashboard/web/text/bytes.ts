@@ -18,13 +18,13 @@ export interface HexLine {
   text: string;
 }
 
-const WIDTH = 16;
+const BYTES_PER_LINE = 16;
 
 /** Lines of sixteen bytes: `00000010`, `7b 22 61 …`, and what of it is ASCII. */
 export function hexLines(bytes: Uint8Array, most: number): HexLine[] {
   const lines: HexLine[] = [];
-  for (let at = 0; at < Math.min(bytes.length, most); at += WIDTH) {
-    const part = [...bytes.subarray(at, Math.min(at + WIDTH, most))];
+  for (let at = 0; at < Math.min(bytes.length, most); at += BYTES_PER_LINE) {
+    const part = [...bytes.subarray(at, Math.min(at + BYTES_PER_LINE, most))];
     lines.push({
       offset: at.toString(16).padStart(8, '0'),
       hex: part.map((byte) => byte.toString(16).padStart(2, '0')).join(' '),

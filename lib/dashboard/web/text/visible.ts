@@ -48,11 +48,11 @@ export function pieces(text: string, lines = false, most = Infinity): { found: P
 }
 
 /** Nobody reads a longer title. */
-const LONGEST_TITLE = 2_000;
+const MAX_TITLE_LENGTH = 2_000;
 
 /** The same as one string, for titles, labels and dialogs; of a long one the beginning. */
 export function visible(text: string): string {
-  const begun = beginning(text, LONGEST_TITLE);
+  const begun = beginning(text, MAX_TITLE_LENGTH);
   const named = begun.replaceAll(HIDDEN, (character) => `⟨${nameOf(character)}⟩`);
   return begun.length < text.length ? `${named}…` : named;
 }

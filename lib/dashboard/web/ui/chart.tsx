@@ -35,9 +35,9 @@ function Lines({
   // What is on top is drawn first: the areas below then cover their parts of it.
   const order = series.map((_, index) => index).reverse();
   return order.map((index) => {
-    const tone = `tone-${series[index]?.tone}`;
+    const color = `color-${series[index]?.color}`;
     return runs(times, lines[index] ?? []).map((run, part) => (
-      <g key={`${index}.${part}`} class={tone}>
+      <g key={`${index}.${part}`} class={color}>
         {isFilled && <path class={stack ? 'area solid' : 'area'} d={areaPath(run, scale)} />}
         <path class="line" d={linePath(run, scale)} vector-effect="non-scaling-stroke" />
       </g>
@@ -68,8 +68,8 @@ function Tip({ index, at, times, series, format, when = timeOfDay }: ChartProps 
   return (
     <div class={at > 0.5 ? 'tip left' : 'tip'} style={{ insetInlineStart: `${at * 100}%` }}>
       <p>{when(times[index] as number)}</p>
-      {series.map(({ name, tone, values }) => (
-        <p key={name} class={`tip-line tone-${tone}`}>
+      {series.map(({ name, color, values }) => (
+        <p key={name} class={`tip-line color-${color}`}>
           <span>{name}</span>
           <b>{values[index] === undefined ? '–' : format(values[index])}</b>
         </p>
@@ -171,8 +171,8 @@ export function Chart(all: ChartProps) {
         </span>
         {series.length > 1 && (
           <ul class="legend">
-            {series.map(({ name, tone }) => (
-              <li key={name} class={`tone-${tone}`}>
+            {series.map(({ name, color }) => (
+              <li key={name} class={`color-${color}`}>
                 {name}
               </li>
             ))}

@@ -19,13 +19,13 @@ export interface ContentProps {
   redacted: boolean;
   /** Whether only its beginning was loaded. */
   tooLarge: boolean;
-  /** Where the bytes are, as a file; none where they may not be seen. */
+  /** Where the bytes are, as a file; none where they may not be readable. */
   download: string | undefined;
 }
 
 type View = 'tree' | 'text' | 'hex';
 
-interface Seen {
+interface Readable {
   tree: JsonNode | undefined;
   /** How the tree came about. */
   decoder: string;
@@ -34,7 +34,7 @@ interface Seen {
 }
 
 /** Bytes are read here where they are JSON, for the sake of their numbers; other decoders have done so on the server. */
-function look({ base64, text, decoded }: ContentProps): Seen {
+function read({ base64, text, decoded }: ContentProps): Readable {
   const bytes = base64 === null ? undefined : fromBase64(base64);
   const own = bytes ? asText(bytes) : text;
   const foreign = decoded !== undefined && decoded.decoder !== 'json';
@@ -47,10 +47,10 @@ function look({ base64, text, decoded }: ContentProps): Seen {
   };
 }
 
-const HEX_STEP = 4096;
+const HEX_BYTES_PER_CHUNK = 4096;
 
 function Hex({ bytes }: { bytes: Uint8Array }) {
-  const [most, setMost] = useState(HEX_STEP);
+  const [most, setMost] = useState(HEX_BYTES_PER_CHUNK);
   return (
     <>
       <div class="scroll-x" tabIndex={0} role="region" aria-label="Bytes">
@@ -64,7 +64,7 @@ function Hex({ bytes }: { bytes: Uint8Array }) {
         </pre>
       </div>
       {bytes.length > most && (
-        <button type="button" class="button plain small" onClick={() => setMost(most + HEX_STEP)}>
+        <button type="button" class="button plain small" onClick={() => setMost(most + HEX_BYTES_PER_CHUNK)}>
           More of {sizeOf(bytes.length)}
         </button>
       )}
@@ -72,23 +72,23 @@ function Hex({ bytes }: { bytes: Uint8Array }) {
   );
 }
 
-function Body({ seen, view }: { seen: Seen; view: View }) {
-  if (view === 'tree' && seen.tree) return <Tree node={seen.tree} />;
-  if (view === 'hex' && seen.bytes) return <Hex bytes={seen.bytes} />;
-  if (seen.text === undefined) return <p class="faint">These bytes are no text.</p>;
+function Body({ readable, view }: { readable: Readable; view: View }) {
+  if (view === 'tree' && readable.tree) return <Tree node={readable.tree} />;
+  if (view === 'hex' && readable.bytes) return <Hex bytes={readable.bytes} />;
+  if (readable.text === undefined) return <p class="faint">These bytes are no text.</p>;
   return (
     <pre class="raw">
-      <LongText value={seen.text} lines />
+      <LongText value={readable.text} lines />
     </pre>
   );
 }
 
 const NAMES: Readonly<Record<View, string>> = { tree: 'Tree', text: 'Text', hex: 'Hex' };
 
-function Notes({ props, seen }: { props: ContentProps; seen: Seen }) {
+function Notes({ props, readable }: { props: ContentProps; readable: Readable }) {
   const notes: ComponentChildren[] = [<span key="size">{sizeOf(props.size)}</span>];
-  if (seen.decoder)
-    notes.push(<span key="decoder">{seen.decoder === 'json' ? 'JSON' : <Text value={seen.decoder} />}</span>);
+  if (readable.decoder)
+    notes.push(<span key="decoder">{readable.decoder === 'json' ? 'JSON' : <Text value={readable.decoder} />}</span>);
   if (props.redacted) {
     notes.push(
       <span key="redacted" class="flag">
@@ -109,18 +109,26 @@ function Notes({ props, seen }: { props: ContentProps; seen: Seen }) {
 /** A payload or a result: as a tree, as text, as bytes. */
 export function Content(props: ContentProps) {
   const { title, base64, text } = props;
-  const seen = useMemo(() => look(props), [base64, text, JSON.stringify(props.decoded)]);
-  const views: View[] = [...(seen.tree ? (['tree'] as const) : []), 'text', ...(seen.bytes ? (['hex'] as const) : [])];
+  const readable = useMemo(() => read(props), [base64, text, JSON.stringify(props.decoded)]);
+  const views: View[] = [
+    ...(readable.tree ? (['tree'] as const) : []),
+    'text',
+    ...(readable.bytes ? (['hex'] as const) : []),
+  ];
   const [chosen, setChosen] = useState<View>();
-  const fitting = seen.tree ? 'tree' : seen.text === undefined && seen.bytes ? 'hex' : 'text';
+  const fitting = readable.tree ? 'tree' : readable.text === undefined && readable.bytes ? 'hex' : 'text';
   const view = chosen !== undefined && views.includes(chosen) ? chosen : fitting;
   // What was not loaded whole is not copied: nobody would see that the end is missing.
-  const copied = props.tooLarge ? undefined : view === 'tree' && seen.tree ? printJson(seen.tree) : seen.text;
+  const copied = props.tooLarge
+    ? undefined
+    : view === 'tree' && readable.tree
+      ? printJson(readable.tree)
+      : readable.text;
   return (
     <section class="card content" aria-label={title}>
       <header>
         <h2>{title}</h2>
-        <Notes props={props} seen={seen} />
+        <Notes props={props} readable={readable} />
         <div class="segments" role="group" aria-label={`${title} as`}>
           {views.map((one) => (
             <button key={one} type="button" aria-pressed={one === view} onClick={() => setChosen(one)}>
@@ -136,7 +144,7 @@ export function Content(props: ContentProps) {
         {copied !== undefined && <Copy text={copied} what={title.toLowerCase()} />}
       </header>
       <div class="content-body">
-        {props.size === 0 ? <p class="faint">Empty.</p> : <Body seen={seen} view={view} />}
+        {props.size === 0 ? <p class="faint">Empty.</p> : <Body readable={readable} view={view} />}
       </div>
     </section>
   );

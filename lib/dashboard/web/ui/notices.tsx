@@ -11,15 +11,15 @@ interface Notice {
 const notices = new Store<readonly Notice[]>([]);
 let last = 0;
 /** A message of a success goes by itself after this long; milliseconds. */
-const STAYS = 8000;
+const SUCCESS_SHOWN_MS = 8000;
 
 const dismiss = (id: number): void => notices.update((all) => all.filter((notice) => notice.id !== id));
 
 /** Tells the result of an action; failures stay until they are put away. */
-export function tell(text: string, { failed = false, href }: { failed?: boolean; href?: string } = {}): void {
+export function notify(text: string, { failed = false, href }: { failed?: boolean; href?: string } = {}): void {
   const id = ++last;
   notices.update((all) => [...all.slice(-3), { id, text, failed, href }]);
-  if (!failed) window.setTimeout(() => dismiss(id), STAYS);
+  if (!failed) window.setTimeout(() => dismiss(id), SUCCESS_SHOWN_MS);
 }
 
 export function Notices() {

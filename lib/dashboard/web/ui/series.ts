@@ -1,18 +1,18 @@
 /** One line of a chart; a gap where a value is undefined. */
 export interface Series {
   name: string;
-  tone: string;
+  color: string;
   values: readonly (number | undefined)[];
 }
 
 /** Buckets of this length make a line of 15 minutes that can be read. */
-const BUCKETS = 120;
+const MAX_BUCKETS = 120;
 
 /** Means of neighbours, when there are more values than a chart has room for. Buckets stay where they are while time goes on. */
 export function thin(
   times: readonly number[],
   series: readonly Series[],
-  most = BUCKETS,
+  most = MAX_BUCKETS,
 ): { times: number[]; series: Series[] } {
   const span = (times.at(-1) ?? 0) - (times[0] ?? 0);
   const size = Math.max(1, Math.ceil(span / most / 1000) * 1000);

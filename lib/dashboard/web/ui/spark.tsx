@@ -2,22 +2,27 @@ import { HEIGHT, areaPath, linePath, runs, WIDTH } from './chart-geometry.js';
 import { thin } from './series.js';
 
 /** More values than this are a smear at that size. */
-const POINTS = 24;
+const MAX_POINTS = 24;
 
 /** A line the size of a word; the number beside it says what counts. */
 interface SparkProps {
   times: readonly number[];
   values: readonly (number | undefined)[];
-  tone: string;
+  color: string;
 }
 
-export function Spark({ tone, ...all }: SparkProps) {
-  const { times, series } = thin(all.times, [{ name: '', tone, values: all.values }], POINTS);
+export function Spark({ color, ...all }: SparkProps) {
+  const { times, series } = thin(all.times, [{ name: '', color, values: all.values }], MAX_POINTS);
   const values = series[0]?.values ?? [];
   const top = Math.max(0, ...values.map((value) => value ?? 0)) * 1.1 || 1;
   const scale = { from: times[0] ?? 0, to: times.at(-1) ?? 1, top };
   return (
-    <svg class={`spark tone-${tone}`} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+    <svg
+      class={`spark color-${color}`}
+      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+      preserveAspectRatio="none"
+      aria-hidden="true"
+    >
       {runs(times, values).map((run, index) => (
         <g key={index}>
           <path class="area" d={areaPath(run, scale)} />

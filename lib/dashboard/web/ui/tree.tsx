@@ -6,10 +6,10 @@ import { visible } from '../text/visible.js';
 import { LongText, Text } from './text.js';
 
 /** Members shown at a time. */
-const CHUNK = 100;
+const MEMBERS_PER_CHUNK = 100;
 /** Levels that are open at first, unless they hold more than a screen. */
-const OPEN_LEVELS = 2;
-const OPEN_MEMBERS = 40;
+const INITIALLY_OPEN_LEVELS = 2;
+const MAX_OPEN_MEMBERS = 40;
 
 type Parent = Extract<JsonNode, { kind: 'array' | 'object' }>;
 type Member = [string | number, JsonNode];
@@ -35,8 +35,8 @@ const Key = ({ name }: { name: string | number }) =>
 
 function Branch({ name, node, level }: { name?: string | number; node: Parent; level: number }) {
   const all = members(node);
-  const [open, setOpen] = useState(level < OPEN_LEVELS && all.length <= OPEN_MEMBERS);
-  const [shown, setShown] = useState(CHUNK);
+  const [open, setOpen] = useState(level < INITIALLY_OPEN_LEVELS && all.length <= MAX_OPEN_MEMBERS);
+  const [shown, setShown] = useState(MEMBERS_PER_CHUNK);
   const [left, right] = node.kind === 'array' ? '[]' : '{}';
   if (all.length === 0) return <MemberLine name={name} value={<span class="faint">{`${left}${right}`}</span>} />;
   const what = node.kind === 'array' ? plural(all.length, 'item') : plural(all.length, 'key');
@@ -64,8 +64,8 @@ function Branch({ name, node, level }: { name?: string | number; node: Parent; l
         </ul>
       )}
       {open && all.length > shown && (
-        <button type="button" class="button plain small" onClick={() => setShown(shown + CHUNK)}>
-          {Math.min(CHUNK, all.length - shown)} more of {all.length - shown}
+        <button type="button" class="button plain small" onClick={() => setShown(shown + MEMBERS_PER_CHUNK)}>
+          {Math.min(MEMBERS_PER_CHUNK, all.length - shown)} more of {all.length - shown}
           {name !== undefined && <span class="sr-only"> in {visible(`${name}`)}</span>}
         </button>
       )}

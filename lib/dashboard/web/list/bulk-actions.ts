@@ -1,23 +1,29 @@
 import { isAllowed } from '../../../task/actions.js';
-import type { Verb } from '../api/endpoints.js';
+import type { BulkAction } from '../api/endpoints.js';
 import type { Role, State } from '../api/types.js';
 import { plural } from '../text/format.js';
 
-const VERBS: readonly Verb[] = ['run', 'cancel', 'archive', 'delete'];
+const BULK_ACTIONS: readonly BulkAction[] = ['run', 'cancel', 'archive', 'delete'];
 
 /** What may be done with many tasks at once in this state. */
-export const verbsOf = (state: State): readonly Verb[] => VERBS.filter((verb) => isAllowed(verb, state));
+export const bulkActionsFor = (state: State): readonly BulkAction[] =>
+  BULK_ACTIONS.filter((action) => isAllowed(action, state));
 
-export const NEEDS: Readonly<Record<Verb, Role>> = { run: 'act', archive: 'act', cancel: 'act', delete: 'destroy' };
+export const REQUIRED_ROLES: Readonly<Record<BulkAction, Role>> = {
+  run: 'act',
+  archive: 'act',
+  cancel: 'act',
+  delete: 'destroy',
+};
 
-export const LABELS: Readonly<Record<Verb, string>> = {
+export const LABELS: Readonly<Record<BulkAction, string>> = {
   run: 'Run now',
   archive: 'Archive',
   delete: 'Delete',
   cancel: 'Cancel',
 };
 
-const DONE: Readonly<Record<Verb, string>> = {
+const DONE: Readonly<Record<BulkAction, string>> = {
   run: 'made pending',
   archive: 'archived',
   delete: 'deleted',
@@ -25,7 +31,7 @@ const DONE: Readonly<Record<Verb, string>> = {
 };
 
 /** What the dialog says before all tasks of a state are acted on. */
-export const WARNINGS: Readonly<Record<Verb, string>> = {
+export const WARNINGS: Readonly<Record<BulkAction, string>> = {
   run: 'They become pending at once, whatever time they were to be processed at.',
   archive:
     'They are not processed any more, until somebody runs them. The archive keeps a limited number: the oldest go first.',
@@ -34,18 +40,21 @@ export const WARNINGS: Readonly<Record<Verb, string>> = {
 };
 
 /** The reply to a batch names those done and those not: `{ archived_ids, error_ids }`. */
-export function batchResult(verb: Verb, reply: Readonly<Record<string, readonly string[] | null>>): [string, boolean] {
+export function batchResult(
+  action: BulkAction,
+  reply: Readonly<Record<string, readonly string[] | null>>,
+): [string, boolean] {
   const names = Object.keys(reply).filter((name) => Array.isArray(reply[name]));
   const failed = names.filter((name) => /^(error|failed)_ids$/.test(name)).flatMap((name) => reply[name] ?? []);
   const done = names.filter((name) => !/^(error|failed)_ids$/.test(name)).flatMap((name) => reply[name] ?? []);
-  const first = `${plural(done.length, 'task')} ${DONE[verb]}`;
+  const first = `${plural(done.length, 'task')} ${DONE[action]}`;
   if (failed.length === 0) return [`${first}.`, false];
   const shown = failed.slice(0, 3).join(', ') + (failed.length > 3 ? ', …' : '');
   return [`${first}, ${failed.length} not: ${shown}. They have changed their state meanwhile, or are gone.`, true];
 }
 
 /** The reply to an all-form: one number, or nothing. */
-export function allResult(verb: Verb, reply: Readonly<Record<string, number>> | undefined): string {
+export function allResult(action: BulkAction, reply: Readonly<Record<string, number>> | undefined): string {
   const done = Object.values(reply ?? {}).find((value) => typeof value === 'number');
-  return done === undefined ? `All tasks ${DONE[verb]}.` : `${plural(done, 'task')} ${DONE[verb]}.`;
+  return done === undefined ? `All tasks ${DONE[action]}.` : `${plural(done, 'task')} ${DONE[action]}.`;
 }

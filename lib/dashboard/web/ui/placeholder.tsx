@@ -3,9 +3,9 @@ import { Text } from './text.js';
 
 /** What stands where there is nothing. */
 export const Empty = ({ title, children }: { title: string; children?: ComponentChildren }) => (
-  <div class="blank">
-    <p class="blank-title">{title}</p>
-    {children && <div class="blank-body">{children}</div>}
+  <div class="placeholder">
+    <p class="placeholder-title">{title}</p>
+    {children && <div class="placeholder-body">{children}</div>}
   </div>
 );
 
@@ -35,9 +35,9 @@ const TITLES: Readonly<Record<number, string>> = {
 };
 
 export const Failure = ({ error, retry }: FailureProps) => (
-  <div class="blank failure" role="alert">
-    <p class="blank-title">{TITLES[error.status] ?? 'This could not be read'}</p>
-    <p class="blank-body">
+  <div class="placeholder failure" role="alert">
+    <p class="placeholder-title">{TITLES[error.status] ?? 'This could not be read'}</p>
+    <p class="placeholder-body">
       <Text value={error.message} />
     </p>
     {retry && (

@@ -1,51 +1,56 @@
 import { useState } from 'preact/hooks';
 import { messageOf } from '../text/errors.js';
-import { api, type Place, type Verb } from '../api/endpoints.js';
+import { api, type ListScope, type BulkAction } from '../api/endpoints.js';
 import { useMay } from '../state/config.js';
 import { refreshLive } from '../live/live.js';
 import { count, plural } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { Button } from '../ui/button.js';
 import { FormDialog } from '../ui/dialog.js';
-import { tell } from '../ui/notices.js';
+import { notify } from '../ui/notices.js';
 import type { Selection } from './selection.js';
-import { allResult, batchResult, LABELS, NEEDS, verbsOf, WARNINGS } from './verbs.js';
+import { allResult, batchResult, LABELS, REQUIRED_ROLES, bulkActionsFor, WARNINGS } from './bulk-actions.js';
 
 interface ActionsProps {
-  place: Place;
+  scope: ListScope;
   selection: Selection;
   onDone: () => void;
 }
 
 /** Ids per request: the server takes no bodies of more than a megabyte. */
-const BATCH = 500;
+const MAX_IDS_PER_REQUEST = 500;
 
 /** What replies to batches say together: ids by `archived_ids`, `error_ids` … */
 export type Batch = Record<string, string[]>;
 
-export async function sendBatch(place: Place, verb: Verb, ids: readonly string[], total: Batch): Promise<void> {
-  for (let from = 0; from < ids.length; from += BATCH) {
-    const reply = await api.batch(place, verb, ids.slice(from, from + BATCH));
+export async function sendBatch(
+  scope: ListScope,
+  action: BulkAction,
+  ids: readonly string[],
+  total: Batch,
+): Promise<void> {
+  for (let from = 0; from < ids.length; from += MAX_IDS_PER_REQUEST) {
+    const reply = await api.batch(scope, action, ids.slice(from, from + MAX_IDS_PER_REQUEST));
     for (const [name, some] of Object.entries(reply)) (total[name] ??= []).push(...(some ?? []));
   }
 }
 
-async function batch(place: Place, verb: Verb, ids: readonly string[]): Promise<void> {
+async function batch(scope: ListScope, action: BulkAction, ids: readonly string[]): Promise<void> {
   const total: Batch = {};
-  await sendBatch(place, verb, ids, total);
-  const [text, failed] = batchResult(verb, total);
-  tell(text, { failed });
+  await sendBatch(scope, action, ids, total);
+  const [text, failed] = batchResult(action, total);
+  notify(text, { failed });
 }
 
-export function useVerbs(place: Place): readonly Verb[] {
+export function useBulkActions(scope: ListScope): readonly BulkAction[] {
   const may = useMay();
-  return verbsOf(place.state).filter((verb) => may(NEEDS[verb], place.queue));
+  return bulkActionsFor(scope.state).filter((action) => may(REQUIRED_ROLES[action], scope.queue));
 }
 
 let measuring: ResizeObserver | undefined;
 
 /** Notices come at the bottom, too: above the bar, however many lines it has, and not on it. */
-function leaveRoom(bar: HTMLElement | null): void {
+function reserveSpace(bar: HTMLElement | null): void {
   const { style } = document.documentElement;
   measuring?.disconnect();
   style.removeProperty('--selection-bar');
@@ -55,28 +60,29 @@ function leaveRoom(bar: HTMLElement | null): void {
 }
 
 /** The bar that comes when rows are selected. */
-export function SelectionBar({ place, selection, onDone }: ActionsProps) {
-  const verbs = useVerbs(place);
+export function SelectionBar({ scope, selection, onDone }: ActionsProps) {
+  const actions = useBulkActions(scope);
   const [deleting, setDeleting] = useState(false);
-  const act = async (verb: Verb): Promise<void> => {
-    await batch(place, verb, selection.ids);
+  const act = async (action: BulkAction): Promise<void> => {
+    await batch(scope, action, selection.ids);
     selection.clear();
     onDone();
     refreshLive();
   };
-  const press = (verb: Verb): Promise<void> => act(verb).catch((error) => tell(messageOf(error), { failed: true }));
+  const press = (action: BulkAction): Promise<void> =>
+    act(action).catch((error) => notify(messageOf(error), { failed: true }));
   if (selection.ids.length === 0) return null;
   return (
-    <div class="selection-bar" role="toolbar" aria-label="Selected tasks" ref={leaveRoom}>
+    <div class="selection-bar" role="toolbar" aria-label="Selected tasks" ref={reserveSpace}>
       <b>{plural(selection.ids.length, 'task')} selected</b>
-      {verbs.map((verb) => (
+      {actions.map((action) => (
         <Button
-          key={verb}
-          kind={verb === 'delete' ? 'danger' : 'primary'}
+          key={action}
+          kind={action === 'delete' ? 'danger' : 'primary'}
           small
-          onClick={() => (verb === 'delete' ? setDeleting(true) : press(verb))}
+          onClick={() => (action === 'delete' ? setDeleting(true) : press(action))}
         >
-          {LABELS[verb]}
+          {LABELS[action]}
         </Button>
       ))}
       <Button small onClick={selection.clear}>
@@ -98,41 +104,46 @@ export function SelectionBar({ place, selection, onDone }: ActionsProps) {
 }
 
 interface AllProps {
-  place: Place;
+  scope: ListScope;
   /** Undefined: not known. */
   size: number | undefined;
   onDone: () => void;
 }
 
 /** Acts on all tasks in the state, on this page or not; asks first. */
-export function AllActions({ place, size, onDone }: AllProps) {
-  const verbs = useVerbs(place);
-  const [asked, setAsked] = useState<Verb>();
-  if (size === 0 || verbs.length === 0) return null;
-  const where = place.group === undefined ? '' : ` of group “${visible(place.group)}”`;
-  const act = async (verb: Verb): Promise<void> => {
-    tell(allResult(verb, await api.all(place, verb)));
+export function AllActions({ scope, size, onDone }: AllProps) {
+  const actions = useBulkActions(scope);
+  const [asked, setAsked] = useState<BulkAction>();
+  if (size === 0 || actions.length === 0) return null;
+  const where = scope.group === undefined ? '' : ` of group “${visible(scope.group)}”`;
+  const act = async (action: BulkAction): Promise<void> => {
+    notify(allResult(action, await api.all(scope, action)));
     onDone();
     refreshLive();
   };
   return (
     <div class="all-actions">
-      <span class="faint">all {place.state}:</span>
-      {verbs.map((verb) => (
-        <Button key={verb} small onClick={() => setAsked(verb)} label={`${LABELS[verb]}: all ${place.state} tasks`}>
-          {LABELS[verb]}
+      <span class="faint">all {scope.state}:</span>
+      {actions.map((action) => (
+        <Button
+          key={action}
+          small
+          onClick={() => setAsked(action)}
+          label={`${LABELS[action]}: all ${scope.state} tasks`}
+        >
+          {LABELS[action]}
         </Button>
       ))}
       {asked && (
         <FormDialog
-          title={`${LABELS[asked]}: all ${size === undefined ? '' : `${count(size)} `}${place.state} tasks?`}
+          title={`${LABELS[asked]}: all ${size === undefined ? '' : `${count(size)} `}${scope.state} tasks?`}
           does={`${LABELS[asked]} all`}
           danger={asked === 'delete'}
           onSubmit={() => act(asked)}
           onClose={() => setAsked(undefined)}
         >
           <p>
-            All {place.state} tasks of queue <b>{visible(place.queue)}</b>
+            All {scope.state} tasks of queue <b>{visible(scope.queue)}</b>
             {where}, also those on other pages. {WARNINGS[asked]}
           </p>
         </FormDialog>
