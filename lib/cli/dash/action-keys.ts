@@ -5,16 +5,16 @@ import { idsOf, listHeight, type Model, type TasksView, type TaskView, type View
 import { SELECTION_LOST } from './navigation.js';
 import { withStatus, type Transition } from './transition.js';
 
-/** The keys of actions on tasks. */
+/** The action on tasks of each key. */
 export const ACTION_KEYS: Readonly<Record<string, DashAction>> = { R: 'run', A: 'archive', D: 'delete', C: 'cancel' };
 
-/** Keys that do something, and those that choose to what. */
-export function act(model: Model, key: string): Transition {
+/** Keys that act on tasks and queues, and keys that mark tasks. */
+export function pressActionKey(model: Model, key: string): Transition {
   const view = viewOf(model);
   if (key === 'space') return { model: mark(model) };
   if (key === '*') return { model: markAll(model) };
   if (key !== 'P' && !ACTION_KEYS[key]) return { model };
-  if (model.busy) return { model: withStatus(model, 'The last action is still under way.') };
+  if (model.busy) return { model: withStatus(model, 'The last action is still running.') };
   if (key === 'P') return togglePause(model);
   const action = ACTION_KEYS[key]!;
   if (view.kind !== 'tasks' && view.kind !== 'task') {
@@ -28,7 +28,7 @@ export function act(model: Model, key: string): Transition {
   return { model: { ...model, busy: true }, request };
 }
 
-/** By what was seen when the key was pressed; or why not. */
+/** A request for the tasks that the screen showed when the key was pressed, or why there is none. */
 function requestForSelection(view: TasksView, action: DashAction): TaskActionRequest | string {
   const refused = refusalOf(action, view.place.state);
   if (refused) return refused;
@@ -41,30 +41,30 @@ function requestForSelection(view: TasksView, action: DashAction): TaskActionReq
 }
 
 function requestForTask({ task, queue, id, gone }: TaskView, action: DashAction): TaskActionRequest | string {
-  if (gone) return 'The queue has no such task any more.';
+  if (gone) return 'The task is no longer in the queue.';
   const { state, group } = task;
   const place = state === 'aggregating' ? { state, group } : { state };
   return refusalOf(action, state) ?? { action, queue, place, ids: [id] };
 }
 
-/** Pauses the queue, or ends its pause, by how it was seen. */
+/** Pauses the queue, or ends its pause, by what the screen showed. */
 function togglePause(model: Model): Transition {
   const view = viewOf(model);
   const queue = view.kind === 'queues' ? selectedOf(view.list) : view.queue;
   if (queue === undefined) return { model: withStatus(model, SELECTION_LOST) };
   const info = infoOf(view, queue);
-  if (!info) return { model: withStatus(model, 'It is not known yet how the queue stands.') };
+  if (!info) return { model: withStatus(model, 'The figures of the queue are not read yet.') };
   return { model: { ...model, busy: true }, request: { action: info.paused ? 'resume' : 'pause', queue } };
 }
 
-/** The queue as it was seen last in this view. */
+/** The figures of the queue as this view read them last. */
 export function infoOf(view: View, queue: string): QueueInfo | undefined {
   return view.kind === 'queues' ? view.infos.get(queue) : view.info;
 }
 
 function mark(model: Model): Model {
   const view = viewOf(model);
-  if (view.kind !== 'tasks') return withStatus(model, 'Only tasks are marked.');
+  if (view.kind !== 'tasks') return withStatus(model, 'Only tasks can be marked.');
   const id = selectedOf(view.list);
   if (id === undefined) return view.list.lost ? withStatus(model, SELECTION_LOST) : model;
   const marked = new Set(view.marked);
@@ -73,10 +73,10 @@ function mark(model: Model): Model {
   return withView(model, { ...view, marked, list });
 }
 
-/** All on this page, or none anywhere. */
+/** Marks all tasks on this page; if they are marked, none on any page. */
 function markAll(model: Model): Model {
   const view = viewOf(model);
-  if (view.kind !== 'tasks') return withStatus(model, 'Only tasks are marked.');
+  if (view.kind !== 'tasks') return withStatus(model, 'Only tasks can be marked.');
   const here = idsOf(view);
   const isFull = here.every((id) => view.marked.has(id));
   return withView(model, { ...view, marked: isFull ? new Set() : new Set([...view.marked, ...here]) });

@@ -5,7 +5,7 @@ import { countTasks } from '../words.js';
 
 export type DashAction = Extract<TaskAction, 'run' | 'archive' | 'delete' | 'cancel'>;
 
-/** Something to be done to tasks as long as they are where they were seen. */
+/** An action on tasks, as long as they are in the state in which the screen showed them. */
 export interface TaskActionRequest {
   readonly action: DashAction;
   readonly queue: string;
@@ -20,21 +20,21 @@ export interface QueueActionRequest {
 
 export type ActionRequest = TaskActionRequest | QueueActionRequest;
 
-/** What has come of it. */
+/** What an action has done. */
 export interface ActionResult {
   readonly text: string;
   readonly good: boolean;
-  /** Ids of the tasks it was done to. */
+  /** The ids of the tasks it was done to. */
   readonly actedOn: readonly string[];
 }
 
-/** Why it cannot be done to tasks in a state, as far as that is known beforehand. */
+/** Why the action is impossible in the state; `undefined` if it is possible. */
 export function refusalOf(action: DashAction, state: TaskState): string | undefined {
   if (isAllowed(action, state)) return undefined;
-  if (action === 'cancel') return `Only active tasks can be cancelled, and this is ${state}: A or D, perhaps?`;
-  if (state === 'active') return `What is active cannot be ${PARTICIPLES[action]}; C cancels it.`;
-  if (action === 'run') return 'What is pending runs as soon as a server has room for it.';
-  return 'What is archived cannot be archived again.';
+  if (action === 'cancel') return `Only active tasks can be cancelled; this one is ${state}: try A or D.`;
+  if (state === 'active') return `An active task cannot be ${PARTICIPLES[action]}; C cancels it.`;
+  if (action === 'run') return 'A pending task runs as soon as a server has a free slot.';
+  return 'The task is archived already.';
 }
 
 const PARTICIPLES: Readonly<Record<DashAction, string>> = {
@@ -44,7 +44,7 @@ const PARTICIPLES: Readonly<Record<DashAction, string>> = {
   cancel: 'cancelled',
 };
 
-/** Whether it has to be asked for twice: what cannot be undone, and what concerns many. */
+/** Whether the dash asks first: for what cannot be undone, and for what concerns several tasks. */
 export const needsConfirmation = ({ action, ids }: TaskActionRequest): boolean =>
   action === 'delete' || (action !== 'run' && ids.length > 1);
 
@@ -53,7 +53,7 @@ export function questionOf({ action, ids, place }: TaskActionRequest): string {
   return `${action[0]!.toUpperCase()}${action.slice(1)} ${what}?${ids.length === 1 ? ` ${ids[0]}` : ''}`;
 }
 
-/** @param reason why the first of the others was left alone */
+/** @param reason why the action failed for the first of the others */
 export function resultOf(
   { action, ids }: TaskActionRequest,
   actedOn: readonly string[],

@@ -14,10 +14,10 @@ import {
 import { queuesOf, type Row } from './model.js';
 import type { QueryTarget, Reply, Replies, Query } from './query.js';
 
-/** Days shown of a queue. */
+/** How many days of a queue are shown. */
 const HISTORY_DAYS = 7;
 
-/** What the dashboard reads and does, by the inspector and by nothing else. */
+/** Reads for the dashboard and performs its actions, with the inspector alone. */
 export class Backend {
   constructor(private readonly inspector: AsynqInspector) {}
 
@@ -32,10 +32,10 @@ export class Backend {
     return { ...reply, info } as Reply;
   }
 
-  /** Carries it out, as far as it can be, and says what has come of it; never rejects. */
+  /** Performs the action as far as possible. Never rejects: failures are in the result. */
   async act(request: ActionRequest): Promise<ActionResult> {
     try {
-      return await ('ids' in request ? this.actOnTasks(request) : this.togglePause(request));
+      return await ('ids' in request ? this.actOnTasks(request) : this.setPaused(request));
     } catch (error) {
       return { text: explain(error), good: false, actedOn: [] };
     }
@@ -55,7 +55,7 @@ export class Backend {
     }
   }
 
-  /** All names, but the numbers of those queues only that are on the screen. */
+  /** Reads all names, but only the figures of the queues on the screen. */
   private async readQueues(filter: string, { top, height }: Query): Promise<Replies['queues']> {
     const names = (await this.inspector.queues()).sort();
     const shown = queuesOf({ names, filter }).slice(top, top + height);
@@ -63,7 +63,7 @@ export class Backend {
     return { names, infos: infos.filter((info) => info !== undefined) };
   }
 
-  /** `undefined` when the queue was deleted in the meantime. */
+  /** Returns `undefined` if the queue was deleted meanwhile. */
   private async infoOf(queue: string): Promise<QueueInfo | undefined> {
     try {
       return await this.inspector.getQueueInfo(queue);
@@ -93,8 +93,8 @@ export class Backend {
     return { rows: toRows(list), cursor: list.cursor, scanned: 0 };
   }
 
-  private async togglePause({ action, queue }: QueueActionRequest): Promise<ActionResult> {
-    await this.inspector.getQueueInfo(queue); // a queue that has gone must not come back as a pause
+  private async setPaused({ action, queue }: QueueActionRequest): Promise<ActionResult> {
+    await this.inspector.getQueueInfo(queue); // pausing a deleted queue would bring it back
     const isPause = action === 'pause';
     const changed = await (isPause ? this.inspector.pauseQueue(queue) : this.inspector.unpauseQueue(queue));
     if (!changed)
@@ -102,7 +102,7 @@ export class Backend {
     return { text: `Queue "${queue}" is ${isPause ? 'paused' : 'resumed'}.`, good: true, actedOn: [] };
   }
 
-  /** One by one, each only where it was seen; when Redis is away the others are left alone. */
+  /** Acts on one task after the other, each only in the state that was shown; stops when Redis is unavailable. */
   private async actOnTasks(request: TaskActionRequest): Promise<ActionResult> {
     const actedOn: string[] = [];
     let reason: string | undefined;

@@ -9,13 +9,13 @@ import { type Line, lineOf, type Segment, type Style } from './styled-line.js';
 
 interface Bars {
   readonly header: Line;
-  /** None, when all is well. */
+  /** Empty without a failure. */
   readonly failure: readonly Line[];
   readonly status: Line;
   readonly footer: Line;
 }
 
-/** What stands around the view. */
+/** The lines above and below the view. */
 export function bars(model: Model): Bars {
   return {
     header: headerOf(model),
@@ -25,7 +25,7 @@ export function bars(model: Model): Bars {
   };
 }
 
-/** Where we are, and how old what we see is. */
+/** The path to the view, and the age of its data. */
 function headerOf(model: Model): Line {
   const right = ageOf(model);
   const view = viewOf(model);
@@ -34,7 +34,7 @@ function headerOf(model: Model): Line {
   if (isPaused) place[0] += ' (paused)';
   const all = [PROGRAM, ...place].join(' › ');
   const room = Math.max(1, model.columns - widthOf(right) - 3);
-  // Where there is no room for the way here, its end is what matters.
+  // Without room for the whole path, its end matters most.
   const left = widthOf(all) <= room ? all : cut(place.join(' › ') || PROGRAM, room);
   return twoSided(model, ` ${left}`, `${right} `, { inverted: true });
 }
@@ -64,7 +64,7 @@ function ageOf({ now, where, columns, failure, ...model }: Model): string {
 const formatAge = (milliseconds: number): string =>
   milliseconds < 1000 ? 'now' : `${formatSpan(Math.floor(milliseconds / 1000) * 1000)} ago`;
 
-/** What is asked, or has come of the last key; and where in the list we are, if there is room. */
+/** The question, or the result of the last key; with room for it, also the position in the list. */
 function statusOf(model: Model): Line {
   const { prompt, status, busy, columns } = model;
   if (prompt?.kind === 'confirm') return { segments: [{ text: ` ${plain(prompt.question)}`, style: 'warning' }] };
@@ -76,7 +76,7 @@ function statusOf(model: Model): Line {
   return twoSided(model, text, isTight ? '' : right, { style: status?.good ? 'good' : 'warning' });
 }
 
-/** What is typed goes on at its end. */
+/** The end of a typed text, where the cursor is. */
 function endOf(text: string, width: number): string {
   let end = plain(text);
   while (end !== '' && widthOf(end) > width) end = end.slice(1);
@@ -104,7 +104,7 @@ function countOf(view: Exclude<View, TaskView>): string {
   const total = totalOf(view);
   if (total === undefined)
     return `${formatCount(before + here)} of ${formatCount(before + count)}${view.cursor ? '+' : ''}`;
-  // Those before this page may have become fewer.
+  // There may be fewer tasks before this page than when it was opened.
   const first = Math.max(0, Math.min(before, total - count));
   return `${formatCount(first + here)} of ${formatCount(Math.max(total, count))}`;
 }
@@ -121,7 +121,7 @@ const HINTS: Readonly<Record<View['kind'], readonly Hint[]>> = {
   task: hints('↑↓ scroll, P pause, r refresh'),
 };
 
-/** The keys that matter here. */
+/** The keys of this view. */
 function footerOf(model: Model): Line {
   const { help, prompt, columns } = model;
   if (help) return hintLine(hints('any-key back'), columns);
@@ -131,7 +131,7 @@ function footerOf(model: Model): Line {
   return hintLine([...COMMON_HINTS, ...back, ...actionsIn(view), ...HINTS[view.kind]], columns);
 }
 
-/** What can be done to tasks in the state. */
+/** The actions that the state allows. */
 function actionsIn(view: View): Hint[] {
   if (view.kind !== 'tasks' && view.kind !== 'task') return [];
   if (view.kind === 'task' && view.gone) return [];

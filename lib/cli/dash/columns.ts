@@ -11,13 +11,13 @@ import { type Row, STATES } from './model.js';
 import type { Style } from './styled-line.js';
 import { STATE_STYLES, styleOfCount } from './state-styles.js';
 
-/** A queue by name; without numbers as long as they have not been read. */
+/** A queue; without figures until they are read. */
 export interface QueueRow {
   readonly name: string;
   readonly info: QueueInfo | undefined;
 }
 
-/** Numbers of tasks that want to be looked at are kept longest where there is no room. */
+/** On a narrow screen the states that need attention stay longest. */
 const STATE_RANKS: Readonly<Record<TaskState, number>> = {
   ...{ pending: 3, active: 4, retry: 5, archived: 6, scheduled: 10, completed: 13, aggregating: 14 },
 };
@@ -57,7 +57,7 @@ export const QUEUE_COLUMNS: readonly GridColumn<QueueRow>[] = [
   },
 ];
 
-/** The tasks of a state, and what share of all they are. */
+/** The tasks of a state, and their share of all. */
 export interface StateRow {
   readonly state: TaskState;
   readonly count: number | undefined;
@@ -87,7 +87,7 @@ export const GROUP_COLUMNS: readonly GridColumn<GroupSize>[] = [
   { title: 'TASKS', rank: 1, right: true, cell: ({ size }) => formatCount(size) },
 ];
 
-/** Columns of tasks, with what matters in their state. */
+/** Columns of tasks, by what matters in their state. */
 export function taskColumns(state: TaskState, now: number): readonly GridColumn<Row>[] {
   const column = (
     title: string,
@@ -135,6 +135,6 @@ export function taskColumns(state: TaskState, now: number): readonly GridColumn<
   return [id, type, ...further[state]];
 }
 
-/** When a completed task goes; `undefined` where it is no such. */
+/** When a completed task is removed; `undefined` for other tasks. */
 export const expiryOf = ({ completedAt, retention }: TaskDetails): Date | undefined =>
   completedAt && toDate(completedAt.getTime() + retention);

@@ -12,35 +12,35 @@ import { type Event, update } from './update.js';
 
 type WithoutTime<T> = T extends unknown ? Omit<T, 'now'> : never;
 
-/** Milliseconds that an empty view may wait for its data before it is shown as empty. */
+/** How long a new view waits for its data before it is drawn empty. */
 const EMPTY_VIEW_DELAY_MS = 80;
 const TICK_INTERVAL_MS = 1000;
 
 export interface DashboardOptions {
   readonly terminal: Terminal;
   readonly backend: Pick<Backend, 'read' | 'act'>;
-  /** Milliseconds between two readings. */
+  /** Milliseconds between two reads. */
   readonly refresh: number;
-  /** Redis, for the header. */
+  /** The address of Redis, for the header. */
   readonly where: string;
 }
 
-/** Holds model, screen and backend together. One thing is read at a time, and only what is on the screen. */
+/** Connects model, screen and backend. It reads only what is on the screen, and one query at a time. */
 export class Dashboard {
   private readonly screen: Screen;
   private readonly clock: Clock;
   private readonly timers = new Map<'refresh' | 'tick' | 'draw', ClockTimer>();
   private model: Model;
-  /** What is being read. */
+  /** The query that is running. */
   private reading: Query | undefined;
-  /** What was read, or tried to be, the last time; `undefined` when it has to be read again. */
+  /** The key of the last query, successful or not; `undefined` if it must be repeated. */
   private lastRead: string | undefined;
   private isOver = false;
   private readonly ended: Promise<'quit' | 'interrupt'>;
   private end!: (how: 'quit' | 'interrupt') => void;
   private crash!: (error: unknown) => void;
 
-  /** @throws CommandLineError where there is no terminal */
+  /** @throws CommandLineError without a terminal */
   constructor(private readonly options: DashboardOptions) {
     const { terminal, where } = options;
     this.clock = terminal.clock;
@@ -57,7 +57,7 @@ export class Dashboard {
     });
   }
 
-  /** Shows it until somebody has had enough of it. */
+  /** Shows the dashboard until the user quits it. */
   async run(): Promise<'quit' | 'interrupt'> {
     this.screen.open();
     try {
@@ -90,7 +90,7 @@ export class Dashboard {
     if (end) return this.end(end);
     if (request) void this.perform(request);
     if (reload) this.lastRead = undefined;
-    this.readOn();
+    this.readIfNeeded();
     this.drawSoon();
   }
 
@@ -99,8 +99,8 @@ export class Dashboard {
     this.dispatch({ type: 'result', result });
   }
 
-  /** Reads what is on the screen, when it is not what was read last. */
-  private readOn(): void {
+  /** Reads what is on the screen, unless it was read last. */
+  private readIfNeeded(): void {
     const query = queryOf(this.model);
     if (this.reading || keyOf(query) === this.lastRead) return;
     this.reading = query;
@@ -122,10 +122,10 @@ export class Dashboard {
 
   private refresh(): void {
     if (isRefreshed(queryOf(this.model))) this.lastRead = undefined;
-    this.readOn();
+    this.readIfNeeded();
   }
 
-  /** A view without data waits for it a little: what is there for a few milliseconds only flickers. */
+  /** A view without data is drawn a little later: an empty screen for a few milliseconds flickers. */
   private drawSoon(): void {
     if (viewOf(this.model).readAt !== undefined || !this.reading) return this.draw();
     if (!this.timers.has('draw')) this.after('draw', EMPTY_VIEW_DELAY_MS, () => this.draw());

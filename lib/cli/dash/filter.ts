@@ -1,15 +1,15 @@
 import type { SearchOptions } from '../../inspector/search.js';
 
-/** What can be looked for in tasks: the beginning of type or id, text in payload or error. */
+/** What tasks can be searched by: the start of type or id, text in payload or error. */
 export type Criteria = Pick<SearchOptions, 'type' | 'id' | 'payload' | 'error'>;
 
 const NAMES = /(?:^|\s)(type|id|payload|error)=/;
 
 /**
- * `email:` is the beginning of a type; `id=`, `payload=`, `error=` and `type=` name what they look for, and can be combined:
+ * Parses a filter: the start of a type (`email:`), or `id=…`, `payload=…`, `error=…` and `type=…`, also combined:
  * `email: error=timed out`.
  *
- * @returns `undefined` when nothing is looked for
+ * @returns `undefined` for an empty filter
  */
 export function parseFilter(text: string): Criteria | undefined {
   const [type = '', ...named] = text.trim().split(NAMES);

@@ -9,7 +9,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Short, two units at most: `850ms`, `12s`, `3m07s`, `2h05m`, `4d3h`. @param milliseconds at least 0 */
+/** A duration in at most two units: `850ms`, `12s`, `3m07s`, `2h05m`, `4d3h`. @param milliseconds at least 0 */
 export function formatSpan(milliseconds: number): string {
   const whole = Math.floor(milliseconds);
   if (whole === 0) return '0s';
@@ -31,10 +31,10 @@ export function formatDistance(time: Date | undefined, now: number): string {
   return seconds > 0 ? `in ${span}` : `${span} ago`;
 }
 
-/** Bytes that are looked at for one cell of a table. */
+/** How many bytes of a payload a cell of a table shows. */
 const MAX_EXCERPT_BYTES = 400;
 
-/** The beginning of a payload on one line: text with what cannot be printed escaped, or how many other bytes there are. */
+/** The start of a payload on one line, with unprintable characters escaped; for bytes that are not text, their number. */
 export function excerpt(bytes: Buffer | undefined): string {
   if (bytes === undefined || bytes.length === 0) return '';
   const text = textOf(bytes, MAX_EXCERPT_BYTES);
@@ -42,10 +42,10 @@ export function excerpt(bytes: Buffer | undefined): string {
   return plain(text.replace(/\s+/g, ' ').trim()) + (bytes.length > MAX_EXCERPT_BYTES ? '…' : '');
 }
 
-/** The first bytes as text, without half a character at the end; `undefined` when they are none. */
+/** The first bytes as text, without an incomplete character at the end; `undefined` if they are not text. */
 export function textOf(bytes: Buffer, most: number): string | undefined {
   let end = Math.min(bytes.length, most);
-  // The continuation bytes of a character that is cut off, and then its first.
+  // Removes the continuation bytes of an incomplete character, then its first byte.
   while (end < bytes.length && end > most - 4 && (bytes[end]! & 0xc0) === 0x80) end--;
   const first = bytes.subarray(0, end);
   return isUtf8(first) ? first.toString() : undefined;

@@ -5,11 +5,11 @@ export interface GridColumn<Row> {
   readonly title: string;
   readonly cell: (row: Row) => string;
   readonly style?: (row: Row) => Style | undefined;
-  /** Numbers stand to the right. */
+  /** Aligned right, as numbers are. */
   readonly right?: boolean;
-  /** It may be cut down to this; without it the column is whole or not there. */
+  /** The least width to which the column may be cut; without it the column is shown whole or not at all. */
   readonly least?: number;
-  /** Who goes first where there is no room: the highest. */
+  /** Without room the column with the highest rank is left out first. */
   readonly rank: number;
 }
 
@@ -22,7 +22,7 @@ interface Track<Row> {
 
 const COLUMN_GAP_WIDTH = 2;
 
-/** A head and aligned rows that fit into `width`: columns are cut, then left out, by rank. */
+/** A head and aligned rows that fit into `width`: columns are cut, or left out by rank. */
 export function layOut<Row>(
   columns: readonly GridColumn<Row>[],
   rows: readonly Row[],
@@ -74,7 +74,7 @@ function pad<Row>({ text, style }: Segment, { right }: GridColumn<Row>, width: n
   return { text: index === 0 ? padded : ' '.repeat(COLUMN_GAP_WIDTH) + padded, style };
 }
 
-/** Two cells before a row: whether it is selected, and marked. */
+/** A row after two cells that show whether it is selected and marked. */
 export function rowLine(segments: readonly Segment[], selected: boolean, marked: boolean): Line {
   const gutter = `${selected ? '>' : ' '}${marked ? '*' : ' '}`;
   return { segments: [{ text: gutter, style: marked ? 'warning' : undefined }, ...segments], inverted: selected };

@@ -1,9 +1,9 @@
-import { act } from './action-keys.js';
+import { pressActionKey } from './action-keys.js';
 import { type Model, type Prompt, viewOf } from './model.js';
 import { applyFilter, back, move, open, type Move } from './navigation.js';
 import { withStatus, type Transition } from './transition.js';
 
-/** What keys move by. A screenful is told apart, as it depends on the screen. */
+/** The move of each key. */
 const MOVES: Readonly<Record<string, Move>> = {
   up: 'up',
   k: 'up',
@@ -19,17 +19,17 @@ const MOVES: Readonly<Record<string, Move>> = {
   G: 'last',
 };
 
-/** For the help, in groups: keys, and what they do. */
+/** The lines of the help. */
 export const HELP: readonly (readonly [keys: string, meaning: string])[] = [
   ['↑ ↓  k j', 'one row up, down'],
   ['PgUp PgDn', 'one page up, down'],
   ['g G', 'to the first, the last'],
   ['Enter → l', 'open'],
   ['Esc ← h Backspace', 'back'],
-  ['/', 'filter: names by text; tasks by the beginning of the type, or'],
+  ['/', 'filter: names by text; tasks by the start of the type, or'],
   ['', 'id=… payload=… error=… type=…'],
   ['r', 'read again, now'],
-  ['Space', 'mark a task; actions are for all that are marked'],
+  ['Space', 'mark a task; actions apply to all marked tasks'],
   ['*', 'mark all on this page, or none'],
   ['R', 'run now'],
   ['A', 'archive'],
@@ -39,11 +39,11 @@ export const HELP: readonly (readonly [keys: string, meaning: string])[] = [
   ['q', 'quit'],
 ];
 
-/** @param key a character as it is, or a name: `up`, `enter`, `ctrl-c` … */
+/** @param key a character, or the name of a key: `up`, `enter`, `ctrl-c` … */
 export function pressKey(model: Model, key: string): Transition {
   if (key === 'ctrl-c') return { model, end: 'interrupt' };
   if (model.help) return { model: { ...model, help: false } };
-  if (model.prompt?.kind === 'confirm') return answer(model, model.prompt, key);
+  if (model.prompt?.kind === 'confirm') return answerPrompt(model, model.prompt, key);
   if (model.prompt?.kind === 'filter') return typeFilter(model, model.prompt.text, key);
   const direction = MOVES[key];
   if (direction) return { model: move(model, direction) };
@@ -70,14 +70,14 @@ function pressOther(model: Model, key: string): Transition {
     case '/':
       return { model: startFilter(model) };
     default:
-      return act(model, key);
+      return pressActionKey(model, key);
   }
 }
 
-function answer(model: Model, { request }: Extract<Prompt, { kind: 'confirm' }>, key: string): Transition {
-  const asked = { ...model, prompt: undefined };
-  if (key === 'y' || key === 'Y') return { model: { ...asked, busy: true }, request };
-  if (['n', 'N', 'q', 'escape'].includes(key)) return { model: withStatus(asked, 'Nothing was done.', true) };
+function answerPrompt(model: Model, { request }: Extract<Prompt, { kind: 'confirm' }>, key: string): Transition {
+  const answered = { ...model, prompt: undefined };
+  if (key === 'y' || key === 'Y') return { model: { ...answered, busy: true }, request };
+  if (['n', 'N', 'q', 'escape'].includes(key)) return { model: withStatus(answered, 'Nothing was done.', true) };
   return { model };
 }
 

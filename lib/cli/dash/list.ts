@@ -1,27 +1,27 @@
-/** Where somebody is in a list whose rows come and go. */
+/** The position in a list whose rows come and go. */
 export interface List {
-  /** Of the row that is selected, or was until it went. */
+  /** The index of the selected row, or of the row that was selected until it disappeared. */
   readonly index: number;
   /** The first row on the screen. */
   readonly top: number;
-  /** Of the selected row; `undefined` until there are rows. */
+  /** The id of the selected row; `undefined` until there are rows. */
   readonly id: string | undefined;
-  /** The selected row has gone. Nothing is selected until somebody moves: what has taken its place was never chosen. */
+  /** The selected row disappeared. Nothing is selected until the user moves: nobody chose the row that took its place. */
   readonly lost: boolean;
 }
 
 export const AT_START: List = { index: 0, top: 0, id: undefined, lost: false };
-/** For rows that are still to come: the last of them. */
+/** Selects the last of the rows that are still to be read. */
 export const AT_END: List = { ...AT_START, index: Number.MAX_SAFE_INTEGER };
 
-/** The id that an action is meant for. */
+/** The id that an action applies to. */
 export const selectedOf = (list: List): string | undefined => (list.lost ? undefined : list.id);
 
 /**
- * The list with the rows as they are now: the selection stays with its row.
+ * The list for new rows: the selection stays with its row.
  *
  * @param height rows on the screen
- * @param actedOn rows that have gone because of what somebody did here: the next one is selected
+ * @param actedOn rows that disappear because of an action here: the next row is selected
  */
 export function follow(list: List, ids: readonly string[], height: number, actedOn: ReadonlySet<string>): List {
   if (ids.length === 0) return { ...AT_START, id: list.id, lost: list.id !== undefined };
@@ -32,7 +32,7 @@ export function follow(list: List, ids: readonly string[], height: number, acted
   return scroll({ ...list, index, lost, id: lost ? list.id : ids[index] }, ids.length, height);
 }
 
-/** The row at `index`, or the nearest there is, selected and on the screen. */
+/** Selects the row at `index`, or the nearest one, and scrolls to it. */
 export function select(list: List, ids: readonly string[], height: number, index: number): List {
   if (ids.length === 0) return list;
   const nearest = clamp(index, ids.length);

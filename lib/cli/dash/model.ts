@@ -6,35 +6,35 @@ import type { ActionRequest } from './actions.js';
 import { AT_START, type List } from './list.js';
 
 /*
- * All there is to know about the dashboard at one moment. Views lie on a stack: queues, one queue, (its groups,) tasks, one
- * task. `update.ts` says what follows what, `render.ts` what it looks like; neither does anything else.
+ * The whole state of the dashboard. Views form a stack: queues, one queue, (its groups,) tasks, one task. `update.ts` computes
+ * the next state, `render.ts` the screen; both are pure.
  */
 
 interface LoadedView {
-  /** When its data was read; `undefined` as long as there is none. */
+  /** When the data was read; `undefined` before. */
   readonly readAt: number | undefined;
 }
 
-/** Views of something in a queue. */
+/** A view of a queue, or of something in it. */
 interface InQueue extends LoadedView {
   readonly queue: string;
-  /** How the queue stands. */
+  /** The figures of the queue. */
   readonly info: QueueInfo | undefined;
 }
 
 export interface QueuesView extends LoadedView {
   readonly kind: 'queues';
   readonly list: List;
-  /** Text in the names. */
+  /** Text that names must contain. */
   readonly filter: string;
   readonly names: readonly string[];
-  /** Of the queues that were on the screen so far. */
+  /** The figures of the queues that the screen has shown. */
   readonly infos: ReadonlyMap<string, QueueInfo>;
 }
 
 export interface QueueView extends InQueue {
   readonly kind: 'queue';
-  /** Of states. */
+  /** The list of states. */
   readonly list: List;
   readonly days: readonly DailyStats[];
 }
@@ -46,12 +46,12 @@ export interface GroupsView extends InQueue {
   readonly groups: readonly GroupSize[];
 }
 
-/** A page of tasks: where it begins, and how it was come to. */
+/** A page of tasks: where it begins, and how it is reached. */
 export interface Page {
-  /** How many tasks are before it, as far as that can be told. */
+  /** How many tasks are before it, approximately. */
   readonly first: number;
   readonly cursor?: string;
-  /** In place of a cursor, where somebody has jumped: the how-manieth page of that size. */
+  /** Instead of a cursor, after a jump: the number of the page, from 1, for pages of that size. */
   readonly jump?: { readonly page: number; readonly size: number };
 }
 
@@ -67,24 +67,24 @@ export interface TasksView extends InQueue {
   readonly place: Place;
   readonly list: List;
   readonly marked: ReadonlySet<string>;
-  /** The pages on the way here, this one last. */
+  /** The pages on the path to this one, which is the last. */
   readonly trail: readonly Page[];
-  /** As it was typed: see `filter.ts`. */
+  /** The text as typed: see `filter.ts`. */
   readonly filter: string;
   readonly rows: readonly Row[];
   readonly cursor: string | undefined;
-  /** How many tasks a search has looked at. */
+  /** How many tasks a search has read. */
   readonly scanned: number;
 }
 
 export interface TaskView extends InQueue {
   readonly kind: 'task';
   readonly id: string;
-  /** Lines above the screen. */
+  /** How many lines are above the screen. */
   readonly scroll: number;
-  /** As it was seen last. */
+  /** The task as it was read last. */
   readonly task: TaskDetails;
-  /** The queue has it no more. */
+  /** The task is no longer in the queue. */
   readonly gone: boolean;
 }
 
@@ -106,19 +106,19 @@ export interface Model {
   readonly now: number;
   readonly columns: number;
   readonly rows: number;
-  /** Redis, for the header. */
+  /** The address of Redis, for the header. */
   readonly where: string;
-  /** The last one is on the screen; there is always one. */
+  /** The last one is on the screen; there is at least one. */
   readonly views: readonly View[];
   readonly help: boolean;
   readonly prompt: Prompt | undefined;
-  /** What came of the last key. */
+  /** The result of the last key. */
   readonly status: Status | undefined;
   /** Why the data could not be read. */
   readonly failure: string | undefined;
-  /** Something is being done. */
+  /** An action is running. */
   readonly busy: boolean;
-  /** Ids of the tasks it was done to. */
+  /** The ids of the tasks that the last action changed. */
   readonly actedOn: ReadonlySet<string>;
 }
 
@@ -133,17 +133,17 @@ export function createModel(start: Pick<Model, 'now' | 'columns' | 'rows' | 'whe
   };
 }
 
-/** How many tasks there are in all; `undefined` where that is not known. */
+/** How many tasks the list has in all; `undefined` if that is unknown. */
 export function totalOf({ info, place }: TasksView): number | undefined {
   return place.group === undefined ? info?.[place.state] : undefined;
 }
 
 export const viewOf = (model: Model): View => model.views.at(-1)!;
 
-/** The model with another view in place of the one on the screen. */
+/** The model with another view on the screen. */
 export const withView = (model: Model, view: View): Model => ({ ...model, views: [...model.views.slice(0, -1), view] });
 
-/** In the order of a task's life. */
+/** The states in the order of a task's life. */
 export const STATES: readonly TaskState[] = [
   ...(['pending', 'active', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'] as const),
 ] satisfies readonly (typeof TASK_STATES)[number][];
@@ -151,11 +151,11 @@ export const STATES: readonly TaskState[] = [
 const containing = (names: readonly string[], filter: string): readonly string[] =>
   filter === '' ? names : names.filter((name) => name.includes(filter));
 
-/** The queues that fit what is looked for. */
+/** The queues that match the filter. */
 export const queuesOf = ({ names, filter }: Pick<QueuesView, 'names' | 'filter'>): readonly string[] =>
   containing(names, filter);
 
-/** What the rows of a list are called. */
+/** The ids of a list's rows. */
 export function idsOf(view: Exclude<View, TaskView>): readonly string[] {
   switch (view.kind) {
     case 'queues':
@@ -172,11 +172,11 @@ export function idsOf(view: Exclude<View, TaskView>): readonly string[] {
   }
 }
 
-/** Header, status and keys; the line of a failure; the heads of columns. */
+/** Header, status and keys. */
 const FIXED_LINES = 3;
 
-/** Lines between what is above and below. */
+/** Lines for the view itself. */
 export const bodyHeight = ({ rows, failure }: Model): number => Math.max(1, rows - FIXED_LINES - (failure ? 1 : 0));
 
-/** Rows of a list that are on the screen. */
+/** How many rows of a list the screen shows. */
 export const listHeight = (model: Model): number => Math.max(1, bodyHeight(model) - 1);

@@ -21,7 +21,7 @@ import { clampScroll } from './task-text.js';
 
 export type Move = 'up' | 'down' | 'screenUp' | 'screenDown' | 'first' | 'last';
 
-/** Somewhere else on this screen, or on another page of its list. */
+/** Moves the selection on the screen, or to another page of the list. */
 export function move(model: Model, direction: Move): Model {
   const view = viewOf(model);
   if (view.kind === 'task') {
@@ -35,12 +35,12 @@ export function move(model: Model, direction: Move): Model {
     if (turned) return withView(model, turned);
   }
   const by = stepOf(direction, listHeight(model));
-  // A row that was lost is not there to move away from: whoever moves chooses its place, or the one above.
+  // The selected row disappeared: moving down selects the row that took its place.
   const from = view.list.lost && direction === 'down' ? index - 1 : index;
   return withView(model, { ...view, list: select(view.list, ids, listHeight(model), from + by) });
 }
 
-/** Farther than any list is long. */
+/** More than any list has rows. */
 const BEYOND_ANY_LIST = 1e9;
 
 function stepOf(direction: Move, screen: number): number {
@@ -50,7 +50,7 @@ function stepOf(direction: Move, screen: number): number {
   return steps[direction];
 }
 
-/** The view on another page, when that is where the key leads. */
+/** The view on another page, if the move leads there. */
 function turnPage(view: TasksView, direction: Move, count: number): TasksView | undefined {
   const { index } = view.list;
   if (direction === 'first' && view.trail.at(-1)!.first > 0) return onPage(view, [{ first: 0 }], AT_START);
@@ -76,7 +76,7 @@ function trailBefore(trail: readonly Page[]): readonly Page[] | undefined {
 const pageAt = (page: number, size: number): Page =>
   page <= 1 ? { first: 0 } : { first: (page - 1) * size, jump: { page, size } };
 
-/** A search has no pages to jump to. */
+/** Jumps to the last page; a search has none. */
 function toLastPage(view: TasksView, count: number): TasksView | undefined {
   const total = totalOf(view);
   if (view.cursor === undefined || total === undefined || count === 0 || parseFilter(view.filter)) return undefined;
@@ -88,7 +88,7 @@ const onPage = (view: TasksView, trail: readonly Page[], list: List): TasksView 
   ...{ trail, list, rows: [], cursor: undefined, readAt: undefined },
 });
 
-/** What the selected row stands for, on top of the others. */
+/** Opens the selected row in a new view. */
 export function open(model: Model): Model {
   const view = viewOf(model);
   if (view.kind === 'task') return model;
@@ -99,7 +99,7 @@ export function open(model: Model): Model {
   return next ? { ...model, views: [...model.views, next] } : model;
 }
 
-export const SELECTION_LOST = 'What was selected has gone; select something first.';
+export const SELECTION_LOST = 'The selected row disappeared; select another first.';
 
 function viewFrom(view: Exclude<View, TaskView>, id: string): View | string | undefined {
   switch (view.kind) {
@@ -131,14 +131,14 @@ function taskOf({ rows, queue, info, readAt }: TasksView, id: string): TaskView 
   return row?.task && { kind: 'task', queue, info, id, scroll: 0, task: row.task, gone: false, readAt };
 }
 
-/** Without the filter, or else to the view below. */
+/** Removes the filter, or returns to the view before. */
 export function back(model: Model): Model {
   const view = viewOf(model);
   if ('filter' in view && view.filter !== '') return applyFilter(model, '');
   return model.views.length > 1 ? { ...model, views: model.views.slice(0, -1) } : model;
 }
 
-/** A list that is filtered otherwise begins anew. */
+/** Applies a filter; a list with a new filter starts at its first row. */
 export function applyFilter(model: Model, filter: string): Model {
   const view = viewOf(model);
   if (!('filter' in view) || view.filter === filter) return model;

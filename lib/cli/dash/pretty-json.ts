@@ -1,9 +1,9 @@
-/** Levels that are indented: deeper ones would be spaces and little else. */
+/** Deeper levels are not indented further: their lines would be mostly spaces. */
 const MAX_INDENTED_LEVELS = 30;
 
 /**
- * JSON with a line for every value, or `undefined` when it is no object and no array. Only white space changes: numbers beyond
- * what JavaScript can hold, and names that come twice, stay as they are.
+ * JSON with one line per value; `undefined` unless it is an object or an array. Only white space changes: numbers too large for
+ * JavaScript and duplicate names stay as they are.
  */
 export function prettyJson(text: string): string | undefined {
   if (!isStructure(text)) return undefined;

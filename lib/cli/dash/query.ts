@@ -4,7 +4,7 @@ import type { TaskDetails } from '../../task/info.js';
 import { type Criteria, parseFilter } from './filter.js';
 import { listHeight, type Model, type Page, type Row, viewOf } from './model.js';
 
-/** What a view looks at. */
+/** What a view shows. */
 export type QueryTarget =
   | { readonly kind: 'queues'; readonly filter: string }
   | { readonly kind: 'queue'; readonly queue: string }
@@ -18,10 +18,10 @@ export type QueryTarget =
     }
   | { readonly kind: 'task'; readonly queue: string; readonly id: string };
 
-/** What has to be read for the screen, and no more. */
+/** What must be read for the screen. */
 export interface Query {
   readonly target: QueryTarget;
-  /** Rows on the screen, where they are read one by one. */
+  /** The rows on the screen, for lists that are read row by row. */
   readonly top: number;
   readonly height: number;
 }
@@ -33,7 +33,7 @@ export interface Replies {
   readonly tasks: InQueue & {
     readonly rows: readonly Row[];
     readonly cursor: string | undefined;
-    /** How many tasks a search has looked at. */
+    /** How many tasks a search has read. */
     readonly scanned: number;
   };
   /** `undefined`: there is no such task. */
@@ -48,7 +48,7 @@ export type Reply = { [Kind in keyof Replies]: { readonly kind: Kind } & Replies
 
 export function queryOf(model: Model): Query {
   const view = viewOf(model);
-  // A line that tells of a failure must not be a reason to ask for something else.
+  // The line of a failure must not change the query.
   const height = listHeight({ ...model, failure: undefined });
   switch (view.kind) {
     case 'queues':
@@ -56,7 +56,7 @@ export function queryOf(model: Model): Query {
     case 'tasks': {
       const { kind, queue, place } = view;
       const target = { kind, queue, place, page: view.trail.at(-1)!, criteria: parseFilter(view.filter) };
-      // On a screen that has become smaller the page stays what it was: the selected row is on it.
+      // On a smaller screen the page keeps its rows: the selected one is among them.
       return { target, top: 0, height: target.criteria ? 0 : Math.max(height, view.rows.length) };
     }
     case 'task':
@@ -66,11 +66,11 @@ export function queryOf(model: Model): Query {
   }
 }
 
-/** Equal when the same is to be read. */
+/** A key that is equal for equal queries. */
 export const keyOf = (query: Query): string => JSON.stringify(query);
 
-/** Whether an answer is for what is looked at now, though perhaps not for all that is on the screen. */
+/** Whether both are for the same view, perhaps for other rows of it. */
 export const hasSameTarget = (a: Query, b: Query): boolean => JSON.stringify(a.target) === JSON.stringify(b.target);
 
-/** A search is repeated when somebody asks for it: it may look at a thousand tasks. */
+/** Whether the query is repeated on a timer. A search is not: it may read a thousand tasks. */
 export const isRefreshed = ({ target }: Query): boolean => target.kind !== 'tasks' || target.criteria === undefined;

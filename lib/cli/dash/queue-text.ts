@@ -25,7 +25,7 @@ const DAY_COLUMNS: readonly GridColumn<DailyStats>[] = [
   { title: 'ERRORS', rank: 3, right: true, cell: ({ processed, failed }) => errorRate(processed, failed) },
 ];
 
-/** The numbers of a queue that are no state's, and its last days. */
+/** The figures of a queue besides its states, and its last days. */
 export function aboutQueue(info: QueueInfo, days: readonly DailyStats[]): Line[] {
   const { head, rows } = layOut(DAY_COLUMNS, days, Infinity);
   const about: Segment[][] = [

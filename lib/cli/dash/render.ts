@@ -17,7 +17,7 @@ import { aboutQueue, statesOf } from './queue-text.js';
 import { type Line, lineOf, paint, type Segment } from './styled-line.js';
 import { taskLines } from './task-text.js';
 
-/** The screen, line by line: as many as the terminal has, none wider than it is. Only the model counts. */
+/** The lines of the screen, for the size in the model. */
 export function render(model: Model, colors: boolean): string[] {
   const height = bodyHeight(model);
   const body = model.help ? helpLines() : bodyOf(model);
@@ -66,7 +66,7 @@ function groupsOf(view: GroupsView): GroupsView['groups'] {
   return view.groups.filter(({ group }) => shown.has(group));
 }
 
-/** What is known besides the states stands below them, as far as there is room. */
+/** The states of a queue, and as much of its other figures as there is room for. */
 function queueLines(model: Model, view: QueueView): Line[] {
   const list = listLines(model, view, STATE_COLUMNS, statesOf(view));
   return view.info ? [...list, ...aboutQueue(view.info, view.days)] : list;
@@ -89,7 +89,7 @@ function listLines<Row>(
 }
 
 function emptiness(view: ListView): string {
-  if ('filter' in view && view.filter !== '') return 'Nothing fits the filter. Esc takes it away.';
+  if ('filter' in view && view.filter !== '') return 'Nothing matches the filter. Esc removes it.';
   switch (view.kind) {
     case 'tasks':
       return view.trail.length > 1 ? 'There are no more.' : `No ${view.place.state} tasks.`;

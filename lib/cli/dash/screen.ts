@@ -4,14 +4,14 @@ import { hasColors, isScreen, type Terminal } from '../terminal.js';
 import { widthOf } from '../text.js';
 
 const ESC = '\u001b[';
-/** Another screen than that of the shell, no cursor, no line that goes on in the next, pasted text marked as such. */
+/** The alternate screen, no cursor, no line wrapping, bracketed paste. */
 const ENTER = `${ESC}?1049h${ESC}?25l${ESC}?7l${ESC}?2004h${ESC}2J`;
 const LEAVE = `${ESC}?2004l${ESC}?7h${ESC}?25h${ESC}?1049l`;
 
-/** Milliseconds until an escape is the key, and not the beginning of another one's sequence. */
+/** After this time an escape is the Esc key, and not the start of another key's sequence. */
 const ESCAPE_TIMEOUT_MS = 50;
 
-/** @throws CommandLineError where there is no terminal */
+/** @throws CommandLineError without a terminal */
 export function requireScreen(terminal: Terminal): void {
   const { stdin, stdout } = terminal;
   if (stdin.isTTY && stdin.setRawMode && isScreen(stdout, terminal)) return;
@@ -23,11 +23,11 @@ export function requireScreen(terminal: Terminal): void {
 export interface ScreenListener {
   onKey(key: string): void;
   onResize(): void;
-  /** Nobody is there any more. */
+  /** The terminal was closed. */
   onGone(): void;
 }
 
-/** A whole terminal, from {@link open} until {@link close}: keys come out of it, lines go to it. */
+/** The whole terminal from {@link open} until {@link close}: it emits keys and draws lines. */
 export class Screen {
   readonly colors: boolean;
   private shown: readonly string[] = [];
@@ -35,7 +35,7 @@ export class Screen {
   private isPasting = false;
   private forget: (() => void) | undefined;
 
-  /** @throws CommandLineError where there is no terminal */
+  /** @throws CommandLineError without a terminal */
   constructor(
     private readonly terminal: Terminal,
     private readonly listener: ScreenListener,
@@ -57,7 +57,7 @@ export class Screen {
     this.forget = this.terminal.onEnd(() => this.close());
     this.isOpen = true;
     stdin.setRawMode!(true);
-    // All that is asked of an interface here is how long an escape waits.
+    // Only the timeout of an escape is read of the interface.
     emitKeypressEvents(stdin as NodeJS.ReadStream, { escapeCodeTimeout: ESCAPE_TIMEOUT_MS } as unknown as Interface);
     stdin.on('keypress', this.onKeypress).on('end', this.onEnd);
     stdout.on('resize', this.onResize);
@@ -65,7 +65,7 @@ export class Screen {
     stdout.write(ENTER);
   }
 
-  /** Shows the lines, and writes only those that have changed, in one piece. */
+  /** Draws the lines; writes only changed ones, in one write. */
   draw(lines: readonly string[]): void {
     if (!this.isOpen) return;
     const changed = lines.flatMap((line, row) => (line === this.shown[row] ? [] : [this.put(line, row)]));
@@ -73,13 +73,13 @@ export class Screen {
     if (changed.length > 0) this.terminal.stdout.write(changed.join(''));
   }
 
-  /** What was there before goes, except under a full line: erasing begins with its last character there. */
+  /** Erases the rest of the line. On a full line that would erase its last character. */
   private put(line: string, row: number): string {
     const erase = widthOf(line) < this.columns ? `${ESC}K` : '';
     return `${ESC}${row + 1};1H${line}${ESC}0m${erase}`;
   }
 
-  /** The terminal as it was before. Idempotent. */
+  /** Restores the terminal. Idempotent. */
   close(): void {
     if (!this.isOpen) return;
     this.isOpen = false;
@@ -94,12 +94,12 @@ export class Screen {
 
   private readonly onKeypress = (_text: string | undefined, key: Keypress): void => {
     if (key.name === 'paste-start') this.isPasting = true;
-    // What is pasted are no keys: a letter in it must not delete anything.
+    // A letter in pasted text must not delete anything.
     else if (key.name === 'paste-end') this.isPasting = false;
     else if (!this.isPasting) this.listener.onKey(nameKey(key));
   };
 
-  /** The terminal may have moved lines about: everything is written anew. */
+  /** The terminal may have moved lines: everything is drawn again. */
   private readonly onResize = (): void => {
     this.shown = [];
     this.terminal.stdout.write(`${ESC}2J`);
@@ -116,7 +116,7 @@ interface Keypress {
   readonly meta?: boolean;
 }
 
-/** A character as it is, or the name of a key: `enter`, `up`, `ctrl-c`; one that nothing is called where it means nothing here. */
+/** A character, or the name of a key: `enter`, `up`, `ctrl-c`; for keys without meaning here, a name that nothing uses. */
 function nameKey({ sequence = '', name = '', ctrl, meta }: Keypress): string {
   if (ctrl) return `ctrl-${name}`;
   if (name === 'return' || name === 'enter') return 'enter';

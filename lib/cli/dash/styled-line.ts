@@ -1,6 +1,6 @@
 import { cut, padEnd, widthOf } from '../text.js';
 
-/** What a piece of text is, for those who can see it: each has its colour. */
+/** What a piece of text means; each style has its color. */
 export type Style = 'title' | 'head' | 'good' | 'bad' | 'warning' | 'dim' | 'key' | 'strong';
 
 export interface Segment {
@@ -8,10 +8,10 @@ export interface Segment {
   readonly style?: Style | undefined;
 }
 
-/** A line of the screen, in pieces that can be printed: escaped with `plain`. */
+/** A line of the screen, in segments of printable text: escaped with `plain`. */
 export interface Line {
   readonly segments: readonly Segment[];
-  /** The row that is selected, or a bar: shown inverted over the whole width. */
+  /** Shown inverted over the whole width: the selected row, or a bar. */
   readonly inverted?: boolean;
 }
 
@@ -28,7 +28,7 @@ const ANSI_CODES: Readonly<Record<Style, string>> = {
   strong: '1',
 };
 
-/** The line as a terminal takes it, no wider than `width`. */
+/** The line with escape sequences, cut to `width`. */
 export function paint({ segments, inverted = false }: Line, width: number, colors: boolean): string {
   if (!colors || inverted) {
     const text = cut(segments.map((segment) => segment.text).join(''), width);

@@ -9,13 +9,13 @@ import { prettyJson } from './pretty-json.js';
 import { type Line, lineOf } from './styled-line.js';
 import { STATE_STYLES } from './state-styles.js';
 
-/** Bytes of a payload or result that are shown as text, and as bytes. */
+/** How much of a payload or result is shown as text, and as a hex dump. */
 const MAX_TEXT_BYTES = 32_768;
 const MAX_DUMP_BYTES = 2_048;
 
 const MARGIN = '  ';
 
-/** Everything about a task, as lines of the screen. */
+/** All lines about a task. */
 export function taskLines(task: TaskDetails, columns: number, now: number): Line[] {
   const lines = linesOf(task, columns - MARGIN.length, now);
   return lines.map(({ segments }) => ({ segments: [{ text: MARGIN }, ...segments] }));
@@ -33,7 +33,7 @@ function linesOf(task: TaskDetails, width: number, now: number): Line[] {
   ];
 }
 
-/** The line that may be the first on the screen, nearest to the one wanted. */
+/** The first line on the screen: as near to the wanted one as the number of lines allows. */
 export function clampScroll({ task }: TaskView, model: Model, wanted: number): number {
   const count = taskLines(task, model.columns, model.now).length;
   return Math.max(0, Math.min(wanted, count - bodyHeight(model)));
@@ -73,7 +73,7 @@ function field(title: string, value: string, task: TaskDetails | undefined, wide
   }));
 }
 
-/** Nothing at all where there is nothing to show. */
+/** A headed section; nothing without lines. */
 function section(title: string, lines: readonly string[], width: number, isBad = false): Line[] {
   if (lines.length === 0) return [];
   const rule = '─'.repeat(Math.max(0, Math.min(width - 1, 72) - widthOf(title) - 1));
@@ -90,7 +90,7 @@ const headersOf = ({ headers }: TaskDetails): string[] => Object.entries(headers
 
 const sizeOf = (bytes: Buffer | undefined): string => (bytes ? ` (${formatBytes(bytes.length)})` : '');
 
-/** Bytes never change once they are here. */
+/** The bytes of a task never change, so their lines are kept. */
 const known = new WeakMap<Buffer, { readonly width: number; readonly lines: string[] }>();
 
 function bytesLines(bytes: Buffer | undefined, width: number): string[] {
@@ -105,7 +105,7 @@ function bytesLines(bytes: Buffer | undefined, width: number): string[] {
   return lines;
 }
 
-/** As hexdump(1) does it. */
+/** A dump in the form of hexdump(1). */
 function dump(bytes: Buffer, width: number): string[] {
   const perLine = width >= 77 ? 16 : width >= 45 ? 8 : 4;
   const lines: string[] = [];
@@ -118,7 +118,7 @@ function dump(bytes: Buffer, width: number): string[] {
   return lines;
 }
 
-/** Lines that fit and can be printed. */
+/** Printable lines of at most `width`. */
 export function wrap(text: string, width: number): string[] {
   if (text === '') return [];
   return text.split(/\r?\n/).flatMap((line) => wrapLine(plain(line.replaceAll('\t', '  ')), width));

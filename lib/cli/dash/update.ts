@@ -22,11 +22,11 @@ export function update(before: Model, event: Event): Transition {
     case 'key':
       return pressKey(model, event.key);
     case 'resize':
-      return { model: settle({ ...model, columns: event.columns, rows: event.rows }) };
+      return { model: keepSelections({ ...model, columns: event.columns, rows: event.rows }) };
     case 'reply':
       return { model: hasSameTarget(event.query, queryOf(model)) ? receive(model, event.reply) : model };
     case 'failure':
-      return { model: settle({ ...model, failure: event.message }) };
+      return { model: keepSelections({ ...model, failure: event.message }) };
     case 'result':
       return { model: applyResult(model, event.result), reload: true };
     case 'tick':
@@ -34,8 +34,8 @@ export function update(before: Model, event: Event): Transition {
   }
 }
 
-/** Lists keep what is selected on the screen, whatever has changed around them. */
-function settle(model: Model): Model {
+/** Keeps the selection of each list, and keeps it on the screen. */
+function keepSelections(model: Model): Model {
   return { ...model, views: model.views.map((view) => keepSelection(view, model)) };
 }
 
@@ -52,7 +52,7 @@ function receive(model: Model, reply: Reply): Model {
   return withView(better, keepSelection(next, better));
 }
 
-/** The view with what was read for it. */
+/** The view with the data that was read for it. */
 function merge(view: View, reply: Reply): View {
   const { kind, ...data } = reply;
   if (view.kind === 'task' && reply.kind === 'task') return mergeTask({ ...view, info: reply.info }, reply.task);
@@ -67,7 +67,7 @@ function merge(view: View, reply: Reply): View {
 
 function mergeTask(view: TaskView, task: TaskDetails | undefined): View {
   if (!task) return { ...view, gone: true };
-  // Only a list can tell of orphans.
+  // Only lists report whether a task is orphaned.
   const isOrphaned = task.state === 'active' && view.task.isOrphaned;
   return { ...view, gone: false, task: { ...task, isOrphaned } };
 }

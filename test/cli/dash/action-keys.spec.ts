@@ -52,12 +52,12 @@ describe('what the dashboard does', () => {
   });
 
   it.each([
-    ['R', 'pending', 'What is pending runs as soon as a server has room for it.'],
-    ['R', 'active', 'What is active cannot be run; C cancels it.'],
-    ['A', 'active', 'What is active cannot be archived; C cancels it.'],
-    ['A', 'archived', 'What is archived cannot be archived again.'],
-    ['D', 'active', 'What is active cannot be deleted; C cancels it.'],
-    ['C', 'retry', 'Only active tasks can be cancelled, and this is retry: A or D, perhaps?'],
+    ['R', 'pending', 'A pending task runs as soon as a server has a free slot.'],
+    ['R', 'active', 'An active task cannot be run; C cancels it.'],
+    ['A', 'active', 'An active task cannot be archived; C cancels it.'],
+    ['A', 'archived', 'The task is archived already.'],
+    ['D', 'active', 'An active task cannot be deleted; C cancels it.'],
+    ['C', 'retry', 'Only active tasks can be cancelled; this one is retry: try A or D.'],
   ])('%s is refused for a task that is %s, in the list and beside it', async (key, state, told) => {
     await arrangeEveryState(dash.broker);
     await open(state);
@@ -153,7 +153,7 @@ describe('what the dashboard does', () => {
     expect(dash.selected).toBeUndefined();
     for (const key of ['R', 'A', 'D', 'space', 'enter']) {
       await dash.press(key);
-      expect(dash.status).toBe('What was selected has gone; select something first.');
+      expect(dash.status).toBe('The selected row disappeared; select another first.');
     }
     expect(await idsIn('scheduled')).toEqual(['a', 'c']);
     await dash.press('down');
@@ -171,7 +171,7 @@ describe('what the dashboard does', () => {
     expect(dash.text).toContain('  ID            a');
     expect(dash.position).toBe('gone from the queue');
     await dash.press('A');
-    expect(dash.status).toBe('The queue has no such task any more.');
+    expect(dash.status).toBe('The task is no longer in the queue.');
   });
 
   it('acts on a task by the state it is shown in', async () => {
@@ -223,7 +223,7 @@ describe('what the dashboard does', () => {
       await dash.press('D');
       expect(dash.status).toBe('Open a state first. All of its tasks at once: nestjs-asynq task deleteall.');
       await dash.press('space');
-      expect(dash.status).toBe('Only tasks are marked.');
+      expect(dash.status).toBe('Only tasks can be marked.');
       await dash.press(next);
     }
     expect(await idsIn('scheduled')).toEqual(['a']);

@@ -85,7 +85,7 @@ describe('moving about in the dashboard', () => {
     await dash.press('/', 'ctrl-u', 'x', 'escape');
     expect(ids()).toHaveLength(5);
     await dash.press('/', 'ctrl-u', 'p', 'enter');
-    expect(dash.text).toContain('Nothing fits the filter. Esc takes it away.');
+    expect(dash.text).toContain('Nothing matches the filter. Esc removes it.');
     await dash.press('escape');
     expect([ids().length, dash.position]).toEqual([10, '1 of 25']);
     await dash.press('escape');
