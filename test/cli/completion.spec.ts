@@ -23,7 +23,7 @@ describe('completion', () => {
     );
   });
 
-  it('knows the flags, and the values of those that have some', async () => {
+  it('knows the flags, and the values of flags with choices', async () => {
     expect(await after('task', 'ls', '--cu')).toEqual(['--cursor']);
     expect(await after('task', 'ls', '--cl')).toEqual(['--cluster', '--cluster_addrs']);
     expect(await after('task', 'archiveall', '-s', '')).toEqual([
@@ -38,7 +38,7 @@ describe('completion', () => {
     expect(await after('queue', 'remove', '-q', '--fo')).toEqual(['--force']);
   });
 
-  it('is silent about names when Redis is away, or the line is wrong', async () => {
+  it('offers no names when Redis is unavailable or the line is wrong', async () => {
     expect(await after('queue', 'inspect', '')).toEqual([]);
     expect(await after('-n', 'x', 'queue', 'inspect', '')).toEqual([]);
   });

@@ -8,7 +8,7 @@ import { formatDistance, formatMoment, formatTime } from '../../lib/cli/when.js'
 
 const ESC = '\u001b';
 
-describe('text from elsewhere', () => {
+describe('text from Redis', () => {
   it.each([
     ['plain', 'plain'],
     ['né 日本 🙂', 'né 日本 🙂'],
@@ -36,7 +36,7 @@ describe('text from elsewhere', () => {
     expect(cut('e\u0301e\u0301e\u0301e\u0301', 3)).toBe('e\u0301e\u0301…');
   });
 
-  it('is safe in JSON, and comes back as it was', () => {
+  it('is safe in JSON, and parses back unchanged', () => {
     const value = { text: `${ESC}[2J\u009b\u007f\u202e\ufeff\u2028 é 日本` };
     const json = toJson(value);
     expect(json.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\u2028]/u);
@@ -65,7 +65,7 @@ describe('a table', () => {
   ];
   const screen = (width: number) => ({ width, bold: (text: string) => `<${text}>` });
 
-  it('is aligned, numbers to the right, nothing after the last column', () => {
+  it('is aligned, numbers to the right, without trailing spaces', () => {
     expect(renderTable(columns, rows, screen(Infinity))).toEqual([
       '<ID          Size  Text>',
       'one            5  日本語 text',
@@ -73,26 +73,26 @@ describe('a table', () => {
     ]);
   });
 
-  it('cuts what may be cut where the screen is narrow', () => {
+  it('cuts the columns that may shrink on a narrow screen', () => {
     const lines = renderTable(columns, rows, screen(40));
     expect(lines[2]).toBe('twenty-two  1234  a\\x1b[2J and a very l…');
     for (const line of lines) expect(widthOf(line.replace(/[<>]/g, ''))).toBeLessThanOrEqual(40);
   });
 
-  it('becomes blocks where that is not enough, with everything in them', () => {
+  it('becomes complete blocks where cutting is not enough', () => {
     expect(renderTable(columns, rows, screen(25))).toEqual([
       ...['<ID:   >one', '<Size: >5', '<Text: >日本語 text', ''],
       ...['<ID:   >twenty-two', '<Size: >1234', '<Text: >a\\x1b[2J and a very long text that does not fit'],
     ]);
   });
 
-  it('shares what is missing among the widest', () => {
+  it('narrows the widest columns evenly', () => {
     const wide = { title: 'x'.repeat(60), cell: () => '', shrinks: true };
     const [head] = renderTable([wide, wide], [rows[0]!], screen(80));
     expect(head).toBe(`<${'x'.repeat(38)}…  ${'x'.repeat(38)}…>`);
   });
 
-  it('of fields has its values below each other', () => {
+  it('of fields aligns the values', () => {
     expect(
       renderFields(
         [
@@ -107,7 +107,7 @@ describe('a table', () => {
 
 describe('times and durations', () => {
   const now = Date.UTC(2030, 0, 1);
-  it('are told by distance', () => {
+  it('are shown as a distance from now', () => {
     expect(formatDistance(new Date(now + 3_605_400), now)).toBe('in 1h0m5s');
     expect(formatDistance(new Date(now - 90_000), now)).toBe('1m30s ago');
     expect(formatDistance(new Date(now + 400), now)).toBe('now');
@@ -116,7 +116,7 @@ describe('times and durations', () => {
     expect(formatTime(undefined)).toBe('');
   });
 
-  it('are read as Go reads them', () => {
+  it('are parsed as Go parses them', () => {
     expect(duration('1h30m')).toBe(5_400_000);
     expect(duration('1.5s')).toBe(1_500);
     expect(time('2026-11-21T09:00:00+01:00')).toEqual(new Date('2026-11-21T08:00:00Z'));
@@ -124,7 +124,7 @@ describe('times and durations', () => {
   });
 });
 
-it('INFO is read as asynq reads it', () => {
+it('INFO is parsed as asynq parses it', () => {
   const text = '# Server\r\nredis_version:7.0.15\r\nexecutable:/a:b\r\n\r\nos:Linux\r\n';
   expect(parseInfo(text)).toEqual({ redis_version: '7.0.15', os: 'Linux' });
 });

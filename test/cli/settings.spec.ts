@@ -134,7 +134,7 @@ describe('the connection', () => {
     ],
   ])('of %j', (sources, connection) => expect(plan(sources)).toEqual(connection));
 
-  it('takes from a URL what no source as near says', () => {
+  it('takes from a URL what no source of the same or a higher rank gives', () => {
     const url = 'redis://u:p@h/3';
     expect(plan({ flags: { uri: url, db: '4', password: 'q', username: 'v' } })).toMatchObject({
       db: 4,
@@ -157,7 +157,7 @@ describe('the connection', () => {
     });
   });
 
-  it("takes the system's USERNAME for a user of Redis only beside a password", () => {
+  it("uses the system's USERNAME only together with a password", () => {
     expect(plan({ env: { USERNAME: 'joe' } })).toEqual({ host: '127.0.0.1', port: 6379 });
     expect(plan({ env: { USERNAME: 'joe', PASSWORD: 'p' } })).toMatchObject({ username: 'joe', password: 'p' });
     expect(plan({ flags: { username: 'joe' } })).toMatchObject({ username: 'joe', password: '' });
@@ -193,7 +193,7 @@ describe('the config file', () => {
     return join(home, name);
   };
 
-  it('is the first of the default ones, or the one named', async () => {
+  it('is the given one, or the first default one that exists', async () => {
     expect(await readConfigFile(undefined, home)).toBeUndefined();
     expect(await readConfigFile(undefined, undefined)).toBeUndefined();
     await put('.asynq.json', '{"db": 3, "CLUSTER_ADDRS": ["a:1"]}');

@@ -84,19 +84,19 @@ describe('the tree of commands', () => {
     expect(flagsOf(command)).toEqual(expect.arrayContaining([...flags, ...GLOBAL, ...GLOBAL_TLS]));
   });
 
-  it.each(Object.entries(STATES))('takes for %s the states that allow it', (path, states) => {
+  it.each(Object.entries(STATES))('accepts for %s the states that allow it', (path, states) => {
     const option = find(path)?.options.find(({ long }) => long === '--state');
     expect(option?.argChoices?.toSorted()).toEqual(states.toSorted());
   });
 
-  it('answers in JSON wherever it only reads', () => {
+  it('prints JSON with every reading command', () => {
     const reading = /list|inspect|history|stats|version/;
     const leaves = commands(root).filter((command) => command.commands.length === 0 && reading.test(command.name()));
     expect(leaves.length).toBeGreaterThanOrEqual(11);
     for (const command of leaves) expect(flagsOf(command), pathOf(command)).toContain('--json');
   });
 
-  it('explains every command, with an example that begins like it, and its required flags', async () => {
+  it('describes every command with an example of itself and its required flags', async () => {
     for (const command of commands(root).slice(1)) {
       const { stdout, status } = await runHere([...pathOf(command).split(' '), '--help']);
       expect(status).toBe(0);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { runHere } from '../support/command-line.js';
 
-/** Nobody listens there; what is wrong on the line must be told before anybody looks. */
+/** No server listens there: an error on the line must be reported before any connection. */
 const AWAY = ['-u', '127.0.0.1:1'];
 const enqueue = ['task', 'enqueue', '-t', 'x', '-l', '{}'];
 
@@ -40,7 +40,7 @@ const WRONG: [args: string[], message: RegExp][] = [
 ];
 
 describe('a wrong command line', () => {
-  it.each(WRONG)('%j ends with 2, and says why', async (args, message) => {
+  it.each(WRONG)('%j ends with status 2 and the reason', async (args, message) => {
     const { status, stdout, stderr } = await runHere(args.length > 1 ? [...args, ...AWAY] : args);
     expect(stderr).toMatch(message);
     expect([status, stdout]).toEqual([2, '']);
@@ -48,12 +48,12 @@ describe('a wrong command line', () => {
 });
 
 describe('an error', () => {
-  it('sends no escape sequence that was given to the terminal', async () => {
+  it('sends no escape sequence of the arguments to the terminal', async () => {
     const { stderr } = await runHere(['task', 'list', '-q', 'a', '-s', '\u001b[2Jpending']);
     expect(stderr).toContain("'\\x1b[2Jpending' is invalid");
   });
 
-  it('is one line, without escape sequences, whatever it quotes', async () => {
+  it('is one line without escape sequences', async () => {
     const { status, stderr } = await runHere(['stats', '--config', '/none\nerror: two\u001b[2J']);
     expect(status).toBe(2);
     expect(stderr.split('\n')).toEqual([expect.stringContaining('/none\\nerror: two\\x1b[2J'), '']);
@@ -65,7 +65,7 @@ describe('a command line', () => {
     expect(await runHere(args)).toEqual({ status: 0, stdout: 'nestjs-asynq version 1.2.3\n', stderr: '' });
   });
 
-  it('takes global flags anywhere, the last place winning, and switches as Go writes them', async () => {
+  it("accepts global flags anywhere, the last one winning, and switches in Go's notation", async () => {
     for (const args of [
       ['-n', 'x', 'queue', 'list'],
       ['queue', '-n', 'x', 'list'],
@@ -77,12 +77,12 @@ describe('a command line', () => {
     expect(stderr).toContain('--insecure is for TLS, and there is none');
   });
 
-  it('takes a value that looks like a flag for a value', async () => {
+  it('accepts a value that looks like a flag', async () => {
     const { stderr, status } = await runHere(['task', 'enqueue', '-t', 'x', '-l', '-n', '--retention', 'y']);
     expect([status, stderr]).toEqual([2, expect.stringContaining("'y' is invalid")]);
   });
 
-  it('says where it has looked, and how to say otherwise, when Redis is away', async () => {
+  it('names the address and the remedy when Redis is unavailable', async () => {
     const { status, stdout, stderr } = await runHere(['queue', 'ls', ...AWAY]);
     const started = performance.now(); // all is loaded now
     await runHere(['queue', 'ls', ...AWAY]);

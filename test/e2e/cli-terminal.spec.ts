@@ -36,7 +36,7 @@ describe('the command line in a terminal', () => {
   };
   const pending = async (queue: string): Promise<number> => (await broker.describeQueue(queue)).pending;
 
-  it('asks before it deletes, and takes no for an answer, and yes', async () => {
+  it('asks before it deletes, and obeys both no and yes', async () => {
     await seed('asked', 3);
     const line = `${command} task deleteall -q asked -s pending`;
     const question = 'Delete all pending tasks of queue "asked"? [y/N]';
@@ -69,7 +69,7 @@ describe('the command line in a terminal', () => {
     }
   });
 
-  it('shows how far it is, and stops at Ctrl-C between two steps, leaving the terminal as it was', async () => {
+  it('shows progress, stops at Ctrl-C between two batches, and restores the terminal', async () => {
     const count = 12_000;
     await seed('bulk', count);
     const { port } = await startProxy(redis.port, 25); // however fast the machine, there is time to look
@@ -92,7 +92,7 @@ describe('the command line in a terminal', () => {
     expect(await screen.run('stty -a | grep -o " -\\?echo "; echo typed')).toMatchObject({ output: ' echo\ntyped\n' });
   });
 
-  it('fits its tables into the window, however it is resized', async () => {
+  it('fits its tables into a window of any size', async () => {
     await seed('wide', 2, `{"name":"${'日本'.repeat(60)}"}`);
     for (const columns of [100, 60, 30]) {
       await screen.resize(columns, 40);

@@ -66,7 +66,7 @@ describe('the process', () => {
     await rm(join(home, '.asynq.yaml'));
   });
 
-  it('loads nothing it does not need', async () => {
+  it('loads only what it needs', async () => {
     const tracer = ['--import', join(repository, 'test', 'e2e', 'loaded-modules.mjs')];
     const loadedBy = async (...args: string[]) => {
       const { stderr, status } = await run(args, { URI: redis.url }, tracer);
@@ -90,7 +90,7 @@ describe('the process', () => {
     ).toEqual([]);
   });
 
-  it('is quiet when its reader has seen enough', async () => {
+  it('is quiet when its reader closes the output', async () => {
     await seed('many', 1_000);
     const line = `"$0" "$1" task list -q many -s pending --size 1000 --json | head -n 1; echo "\${PIPESTATUS[0]}"`;
     const env = { PATH: process.env['PATH'], ASYNQ_URI: redis.url };
@@ -102,7 +102,7 @@ describe('the process', () => {
     expect(outcome).toEqual({ error: null, stdout: '{\n0\n', stderr: '' });
   });
 
-  it('ends at Ctrl-C, quietly, with 130', async () => {
+  it('ends quietly with 130 at Ctrl-C', async () => {
     const server = createServer().listen(0, '127.0.0.1'); // answers nothing
     await once(server, 'listening');
     onTestFinished(() => void server.close());

@@ -46,7 +46,7 @@ describe('the dashboard in a terminal', () => {
   };
   const stateOf = async (id: string): Promise<TaskState | undefined> => (await broker.getTask('default', id))?.state;
 
-  it('leads from queues to a task, acts, and leaves everything as it was', async () => {
+  it('goes from queues to a task, acts, and restores the terminal', async () => {
     await arrangeEveryState(broker);
     await screen.start(`echo before; ${command} --refresh 1s`);
     await see(/^> default +running +7 /m);
@@ -88,7 +88,7 @@ describe('the dashboard in a terminal', () => {
     expect(await screen.modes()).toBe(modes);
   });
 
-  it('fits into every window, however it is resized, and shows no escape sequence of others', async () => {
+  it('fits into a window of any size, and shows no escape sequence of tasks', async () => {
     const nasty = '\u001b[31mred\u001b[2J 日本語 \u202e';
     const tasks = Array.from({ length: 50 }, (_, i) =>
       request({
@@ -124,7 +124,7 @@ describe('the dashboard in a terminal', () => {
     expect(await screen.modes()).toBe(modes);
   });
 
-  it('leaves the terminal as it was, whatever signal ends it', async () => {
+  it('restores the terminal after every signal that ends it', async () => {
     await broker.enqueue('default', [request()]);
     for (const [signal, status] of [
       ['SIGTERM', 143],
@@ -139,7 +139,7 @@ describe('the dashboard in a terminal', () => {
     }
   });
 
-  it('shows what it knows while Redis is away, with its age, and goes on', async () => {
+  it('shows the last data with their age while Redis is unavailable, and recovers', async () => {
     await broker.enqueue('default', [request()]);
     await screen.start(`${command} --refresh 1s`);
     await see(/^> default/m);
@@ -152,7 +152,7 @@ describe('the dashboard in a terminal', () => {
     expect((await screen.finish()).status).toBe(0);
   });
 
-  it('goes without colours where they are not wanted', async () => {
+  it('uses no colors if they are turned off', async () => {
     await broker.enqueue('default', [request()]);
     for (const [env, colored] of [
       ['', true],
@@ -167,7 +167,7 @@ describe('the dashboard in a terminal', () => {
     }
   });
 
-  it('refuses what is no terminal', async () => {
+  it('refuses to run without a terminal', async () => {
     for (const redirection of ['< /dev/null', '| cat', '> /dev/null']) {
       const { output } = await screen.run(`(${command}; echo "status $?" >&2) ${redirection}`);
       expect(output.replaceAll('\n', ''), redirection).toMatch(/^error: dash needs a terminal.*status 2$/);

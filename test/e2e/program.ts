@@ -8,11 +8,11 @@ export interface End {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A program as a user starts it in a terminal of its own, and what it has written so far. */
+/** A program started as in a terminal of its own, with its output so far. */
 export class Program {
   stdout = '';
   stderr = '';
-  /** When the process has ended and all its output is here. */
+  /** Resolves when the process has ended and all its output has arrived. */
   readonly ended: Promise<End>;
   private readonly child: ChildProcess;
   private readonly listeners = new Set<() => void>();
@@ -21,43 +21,43 @@ export class Program {
   constructor(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = repository) {
     this.child = spawn(command, args, {
       cwd,
-      // Of the test runner's own environment only what a login shell has, too.
+      // Only the part of the test runner's environment that a login shell also has.
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'], NO_COLOR: '1', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true, // a process group, as for each command in a terminal
     });
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => {
       this.stdout += text;
-      this.heard();
+      this.notify();
     });
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.ended = new Promise((resolve, reject) => {
       this.child.once('error', reject);
       this.child.once('close', (code, signal) => {
         this.end = { code, signal };
-        this.heard();
+        this.notify();
         resolve(this.end);
       });
     });
   }
 
-  /** Everything it has written, for messages. */
+  /** All output, for messages. */
   get output(): string {
     return `${this.stdout}\n${this.stderr}`;
   }
 
-  /** Resolves with the match when the standard output has it; rejects when the program ends without. */
+  /** Resolves with the first match in the standard output; rejects if the program ends without one. */
   until(pattern: RegExp): Promise<RegExpExecArray> {
     return new Promise((resolve, reject) => {
-      const look = (): void => {
+      const check = (): void => {
         const match = pattern.exec(this.stdout);
         if (!match && !this.end) return;
-        this.listeners.delete(look);
+        this.listeners.delete(check);
         if (match) resolve(match);
         else reject(new Error(`the program ended without ${pattern}:\n${this.output}`));
       };
-      this.listeners.add(look);
-      look();
+      this.listeners.add(check);
+      check();
     });
   }
 
@@ -71,7 +71,7 @@ export class Program {
     this.child.kill('SIGTERM');
   }
 
-  /** Whatever is left of the group, at the end of a test. */
+  /** Kills the rest of the process group, at the end of a test. */
   async destroy(): Promise<void> {
     try {
       process.kill(-this.child.pid!, 'SIGKILL');
@@ -81,12 +81,12 @@ export class Program {
     await this.ended;
   }
 
-  private heard(): void {
+  private notify(): void {
     for (const listener of [...this.listeners]) listener();
   }
 }
 
-/** The programs of a test file, none of which outlives it. */
+/** The programs of a test file; `destroy` ends all of them. */
 export class Programs {
   private readonly all: Program[] = [];
 

@@ -29,7 +29,7 @@ const read = (file: string): Manifest[] =>
     return document.toJS() as Manifest;
   });
 
-/** Throws for what the schema of Kubernetes, or of KEDA, does not allow. */
+/** Throws if the schema of Kubernetes or KEDA refuses the manifest. */
 function validate(manifest: Manifest): void {
   const Model = MODELS[manifest.kind] as unknown as new (manifest: Manifest) => Manifest & { validate(): void };
   const model = new Model(manifest);
@@ -40,14 +40,14 @@ function validate(manifest: Manifest): void {
 const files = readdirSync(folder);
 
 describe.each(files)('docs/kubernetes/%s', (file) => {
-  it('is what the schemas allow', () => {
+  it('is valid by its schema', () => {
     const manifests = read(file);
     expect(manifests.length).toBeGreaterThan(0);
     for (const manifest of manifests) validate(manifest);
   });
 });
 
-it('would not pass with a mistake', () => {
+it('is refused with a mistake', () => {
   const [deployment] = read('worker.yaml');
   const wrong = (change: object) => () => validate({ ...deployment!, spec: { ...deployment!.spec, ...change } });
   expect(wrong({})).not.toThrow();
@@ -62,7 +62,7 @@ interface Trigger {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-it('scales by what is exported and stored', () => {
+it('scales by metrics and keys that exist', () => {
   const triggers = ['keda-prometheus.yaml', 'keda-redis.yaml'].flatMap((file) =>
     read(file).flatMap((manifest) => (manifest as unknown as { spec: { triggers?: Trigger[] } }).spec.triggers ?? []),
   );

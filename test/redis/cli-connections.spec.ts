@@ -10,7 +10,7 @@ import { makeCertificate } from './tls.js';
 
 const enqueue = ['task', 'enqueue', '-t', 'x', '-l', '{}', '--id', 'one'];
 
-/** Enqueues a task and finds it again. */
+/** Enqueues a task and lists it. */
 async function expectExchange(flags: string[], env: Record<string, string> = {}): Promise<void> {
   expect(await runHere([...flags, ...enqueue], { env })).toMatchObject({ status: 0, stderr: '' });
   const { status, stdout } = await runHere(['task', 'ls', '-q', 'default', '-s', 'pending', '--json', ...flags], {

@@ -13,7 +13,7 @@ describe('the command line', () => {
       ...more,
     });
   };
-  /** The lines of an answer; fails unless all is well and nothing else was said. */
+  /** The lines of the output; fails on any other status, and on any note. */
   const lines = async (line: string | string[], more?: Surroundings): Promise<string[]> => {
     const { status, stdout, stderr } = await run(line, more);
     expect([status, stderr]).toEqual([0, '']);
@@ -88,7 +88,7 @@ describe('the command line', () => {
       });
     });
 
-    it('names the queue, and the nearest one there is, when it does not know one', async () => {
+    it('names an unknown queue and the nearest one', async () => {
       await arrange();
       const stderr = 'error: queue not found: queue="defualt"; did you mean "default"?\n';
       for (const line of [
@@ -111,7 +111,7 @@ describe('the command line', () => {
       });
     });
 
-    it('names the flag and the groups there are, where a group is needed', async () => {
+    it('names the flag and the groups if the group is missing', async () => {
       await arrange();
       for (let index = 10; index < 20; index++) {
         await fixture.broker.enqueue('default', [request({ groupKey: `mail:${index}` })]);
@@ -135,7 +135,7 @@ describe('the command line', () => {
       });
     });
 
-    it('shows how the queue stands, and all queues', async () => {
+    it('shows the figures of a queue, and of all queues', async () => {
       await arrange();
       const numbers = [
         'active  pending  aggregating  scheduled  retry  archived  completed',
@@ -181,7 +181,7 @@ describe('the command line', () => {
       ]);
     });
 
-    it("answers `stats --json` in asynq's shape", async () => {
+    it("prints `stats --json` in asynq's form", async () => {
       await arrange();
       await fixture.broker.pauseQueue('default');
       fixture.clock.advance(1500);
@@ -203,7 +203,7 @@ describe('the command line', () => {
       expect(await json('stats')).toMatchObject({ aggregate: { active: 0 }, queues: null });
     });
 
-    it('runs, archives and deletes one task, and gives another payload', async () => {
+    it('runs, archives and deletes one task, and replaces a payload', async () => {
       await arrange();
       expect(await lines('task run -q default -i archived')).toEqual(['Task "archived" of queue "default" is pending']);
       expect(await lines('task archive -q default -i retry')).toEqual(['Task "retry" of queue "default" is archived']);
@@ -253,7 +253,7 @@ describe('the command line', () => {
       ['task deleteall -q default -s archived', 'delete all archived tasks of queue "default"'],
       ['task deleteall -q default -s aggregating -g g', 'delete all aggregating tasks of group "g" in queue "default"'],
       ['queue remove default --force', 'remove queue "default" with 7 tasks'],
-    ])('does not do `%s` unless somebody says yes', async (line, what) => {
+    ])('does not do `%s` without a yes', async (line, what) => {
       await arrange();
       const before = await fixture.content();
       const refused = await run(line);
@@ -277,14 +277,14 @@ describe('the command line', () => {
       expect(await fixture.content()).toEqual(before);
     });
 
-    it('does it when somebody says yes', async () => {
+    it('does it after a yes', async () => {
       await arrange();
       const deleted = await run('task deleteall -q default -s archived', { columns: 80, input: 'Y\n' });
       expect(deleted).toMatchObject({ status: 0, stdout: '1 task is deleted\n' });
       expect(await stored('archived')).toEqual([]);
     });
 
-    it('stops a deletion between two steps', async () => {
+    it('stops a deletion between two batches', async () => {
       await arrange();
       const stopped = await run('task deleteall -q default -s archived --yes', { interruption: AbortSignal.abort() });
       expect(stopped).toEqual({ status: 130, stdout: '', stderr: '' });
@@ -292,7 +292,7 @@ describe('the command line', () => {
     });
   });
 
-  it('pages, goes on by cursor, and searches', async () => {
+  it('pages, continues by cursor, and searches', async () => {
     const ids = ['a', 'b', 'c', 'd', 'e'];
     await fixture.broker.enqueue(
       'default',
@@ -334,7 +334,7 @@ describe('the command line', () => {
     });
   });
 
-  it('lists what has ended newest first, and what is to run in its order, unless told otherwise', async () => {
+  it('lists ended tasks newest first and the others in the order in which they run, by default', async () => {
     const { broker, clock } = fixture;
     for (const id of ['a', 'b', 'c']) {
       await broker.enqueue('default', [request({ id })]);
@@ -361,14 +361,14 @@ describe('the command line', () => {
     });
   });
 
-  it('tells since when a pending task waits', async () => {
+  it('shows since when a pending task waits', async () => {
     await fixture.broker.enqueue('default', [request({ id: 'late' })]);
     fixture.clock.advance(200_000);
     expect(await lines('task inspect -q default -i late')).toContain('Pending since: 2030-06-15T12:00:00Z (3m20s ago)');
     expect((await lines('task list -q default -s pending'))[1]).toMatch(/3m20s ago$/);
   });
 
-  it('lets nothing out of Redis reach the terminal as it is', async () => {
+  it('escapes all text from Redis', async () => {
     const evil = '\u001b[2J\u202e\u009b31mx\n';
     const task = request({
       id: evil,
@@ -407,7 +407,7 @@ describe('the command line', () => {
     expect(outputs[2]!.stdout).toContain('\u001b[1m');
   });
 
-  it('pauses and resumes queues, and says of each what went wrong', async () => {
+  it('pauses and resumes queues, and reports each failure', async () => {
     await fixture.broker.enqueue('a', [request({ queue: 'a' })]);
     expect(await lines('queue ls')).toEqual(['a']);
     expect(await json('queue ls')).toEqual([{ queue: 'a', slot: null, nodes: null }]);
@@ -440,7 +440,7 @@ describe('the command line', () => {
     expect(await fixture.redis.keys('*')).toEqual([]);
   });
 
-  it('ends with 2 for a value that the inspector refuses, and once', async () => {
+  it('reports a value that the inspector refuses once, with status 2', async () => {
     const { status, stderr } = await run('queue history a b -x 92');
     expect([status, stderr]).toEqual([2, 'error: days must be a whole number from 1 to 91, not 92\n']);
     expect(await run('task list -q a -s pending --size 1001')).toMatchObject({ status: 2 });
@@ -450,7 +450,7 @@ describe('the command line', () => {
     });
   });
 
-  it('shows how far the removal of a queue is', async () => {
+  it('shows the progress of the removal of a queue', async () => {
     await arrangeEveryState(fixture.broker);
     const [lease] = (await fixture.broker.listExpiredLeases('default', fixture.now + 100, 1)).tasks;
     await fixture.broker.exchange('default', { settle: [{ kind: 'requeue', lease: lease!.lease }], take: 0 });
@@ -459,7 +459,7 @@ describe('the command line', () => {
     expect(bare(stderr)).toMatch(/remove queue "default" \[=+\] 100% 7\/7/);
   });
 
-  it('enqueues with what is given, and nothing else', async () => {
+  it('enqueues with exactly the given options', async () => {
     const payload = '{"é":"日本"} \\n';
     const [plain] = await lines(['task', 'enqueue', '-t', 'mail', '-l', payload]);
     const [, id] = /^Enqueued task: id="([0-9a-f-]{36})" queue="default" state=pending$/.exec(plain!)!;
@@ -627,7 +627,7 @@ describe('the command line', () => {
     expect(unknown).toMatchObject({ status: 2, stderr: expect.stringContaining('Allowed choices are retry') });
   });
 
-  it('works in a namespace of its own', async () => {
+  it('works under another key prefix', async () => {
     expect(await lines('--key_prefix tenant task enqueue -t mail -l {} --id x')).toHaveLength(1);
     expect((await fixture.redis.keys('*')).every((key) => key.startsWith('tenant:'))).toBe(true);
     expect(await lines('queue ls', { env: { ASYNQ_KEY_PREFIX: 'tenant' } })).toEqual(['default']);
@@ -656,8 +656,8 @@ describe('the command line', () => {
     expect(await after('--key_prefix', 'other', 'queue', 'pause', '')).toEqual([]);
   });
 
-  describe('of queues of which one cannot be read', () => {
-    it('tells of the others, and says which', async () => {
+  describe('with several queues, one of which cannot be read', () => {
+    it('shows the others, and names the unreadable one', async () => {
       await fixture.broker.enqueue('default', [request()]);
       await fixture.broker.enqueue('odd', [request({ queue: 'odd' })]);
       await fixture.redis.del('asynq:{odd}:pending');
@@ -668,7 +668,7 @@ describe('the command line', () => {
       expect(JSON.parse(stdout)).toMatchObject({ aggregate: { pending: 1 }, queues: [{ Queue: 'default', Size: 1 }] });
     });
 
-    it('shows and removes one whose name is blank, as another program has written it', async () => {
+    it('shows and removes a queue with a blank name, which another program wrote', async () => {
       await fixture.broker.enqueue('default', [request()]);
       await fixture.redis.sadd('asynq:queues', '', ' ');
       expect(await json('stats')).toMatchObject({ queues: [{ Queue: '' }, { Queue: ' ' }, { Queue: 'default' }] });

@@ -10,7 +10,7 @@ import { AsynqInspector } from '../../lib/inspector/inspector.js';
 
 type WithoutTime<T> = T extends unknown ? Omit<T, 'now'> : never;
 
-/** The dashboard without a terminal and without Redis: keys go in, a screen comes out, everything else is real. */
+/** The dashboard without a terminal and without Redis; everything between keys and screen is real. */
 export class DashRig {
   readonly clock = new ManualClock(new Date('2030-06-15T12:00:00Z'));
   readonly broker = new MemoryBroker(this.clock);
@@ -22,14 +22,14 @@ export class DashRig {
     this.model = createModel({ now: this.clock.now(), columns, rows, where: '127.0.0.1:6379' });
   }
 
-  /** Takes an event, and nothing more. */
+  /** Applies one event. */
   take(event: WithoutTime<Event>): Transition {
     const transition = update(this.model, { ...event, now: this.clock.now() } as Event);
     this.model = transition.model;
     return transition;
   }
 
-  /** Presses keys one after the other, each followed by all that it leads to. */
+  /** Presses keys one by one; each action and read completes before the next key. */
   async press(...keys: string[]): Promise<void> {
     for (const key of keys) {
       const { request } = this.take({ type: 'key', key });
@@ -38,12 +38,12 @@ export class DashRig {
     }
   }
 
-  /** Types text as it is. */
+  /** Types the characters of the text. */
   type(text: string): Promise<void> {
     return this.press(...text);
   }
 
-  /** Reads until there is nothing new to read. */
+  /** Reads until the query does not change any more. */
   async read(): Promise<void> {
     let before: string;
     do {
@@ -62,7 +62,7 @@ export class DashRig {
     return this.read();
   }
 
-  /** The screen, without colours. */
+  /** The screen, without colors. */
   get lines(): string[] {
     return render(this.model, false);
   }
@@ -71,17 +71,17 @@ export class DashRig {
     return this.lines.join('\n');
   }
 
-  /** The row that is selected, without what is around its words. */
+  /** The words of the selected row. */
   get selected(): string | undefined {
     return this.lines.find((line) => line.startsWith('>'))?.slice(2);
   }
 
-  /** What is asked, or said of the last key. */
+  /** The status line: a question, or the result of the last key. */
   get status(): string {
     return this.statusLine.left;
   }
 
-  /** Where in the list we are. */
+  /** The position in the list. */
   get position(): string {
     return this.statusLine.right;
   }

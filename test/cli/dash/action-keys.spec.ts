@@ -6,7 +6,7 @@ import { arrangeEveryState } from '../../support/every-state.js';
 import { request } from '../../support/messages.js';
 import type { TaskState } from '../../../lib/wire/states.js';
 
-describe('what the dashboard does', () => {
+describe('actions in the dashboard', () => {
   let dash: DashRig;
   beforeEach(() => {
     dash = new DashRig();
@@ -58,7 +58,7 @@ describe('what the dashboard does', () => {
     ['A', 'archived', 'The task is archived already.'],
     ['D', 'active', 'An active task cannot be deleted; C cancels it.'],
     ['C', 'retry', 'Only active tasks can be cancelled; this one is retry: try A or D.'],
-  ])('%s is refused for a task that is %s, in the list and beside it', async (key, state, told) => {
+  ])('%s is refused for a task that is %s, in the list and in its own view', async (key, state, told) => {
     await arrangeEveryState(dash.broker);
     await open(state);
     for (const step of ['list', 'task']) {
@@ -90,7 +90,7 @@ describe('what the dashboard does', () => {
     },
   );
 
-  it('asks for an active task to be cancelled, once, and twice for many', async () => {
+  it('cancels an active task at once, and asks first for several', async () => {
     const cancelled: string[] = [];
     await dash.broker.subscribeCancellations((id) => cancelled.push(id));
     await dash.broker.enqueue('default', [request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
@@ -106,7 +106,7 @@ describe('what the dashboard does', () => {
     expect(cancelled).toEqual(['a', 'a', 'b', 'c']);
   });
 
-  it('acts on all that are marked, on whatever page', async () => {
+  it('acts on all marked tasks, on every page', async () => {
     await enqueue('a', 'b', 'c', 'd', 'e', 'f');
     await dash.resize(80, 7);
     await open('scheduled');
@@ -125,7 +125,7 @@ describe('what the dashboard does', () => {
     expect(await idsIn('scheduled')).toEqual([]);
   });
 
-  it('goes on with the next task after an action', async () => {
+  it('selects the next task after an action', async () => {
     await enqueue('a', 'b', 'c');
     await open('scheduled');
     await dash.press('R', 'R');
@@ -133,7 +133,7 @@ describe('what the dashboard does', () => {
     expect(await idsIn('scheduled')).toEqual(['c']);
   });
 
-  it('does nothing to a task that has moved on since it was seen', async () => {
+  it('does nothing to a task that has left the state shown', async () => {
     await enqueue('a', 'b');
     await open('scheduled');
     await dash.press('*', 'D');
@@ -144,7 +144,7 @@ describe('what the dashboard does', () => {
     expect(await stateOf('b')).toBeUndefined();
   });
 
-  it('does nothing to what has taken the place of the selected task', async () => {
+  it('does nothing to the task that took the place of the selected one', async () => {
     await enqueue('a', 'b', 'c');
     await open('scheduled');
     await dash.press('j');
@@ -162,7 +162,7 @@ describe('what the dashboard does', () => {
     expect(await idsIn('scheduled')).toEqual(['a']);
   });
 
-  it('does nothing to a task that has gone, and tells so', async () => {
+  it('does nothing to a task that has disappeared, and says so', async () => {
     await enqueue('a');
     await open('scheduled');
     await dash.press('enter');
@@ -174,7 +174,7 @@ describe('what the dashboard does', () => {
     expect(dash.status).toBe('The task is no longer in the queue.');
   });
 
-  it('acts on a task by the state it is shown in', async () => {
+  it('acts on a task by the state shown', async () => {
     await enqueue('a');
     await open('scheduled');
     await dash.press('enter');
@@ -207,7 +207,7 @@ describe('what the dashboard does', () => {
     expect(dash.status).toBe('Queue "default" was resumed already.');
   });
 
-  it('brings no queue back that was deleted', async () => {
+  it('does not bring back a deleted queue', async () => {
     await enqueue('a');
     await dash.read();
     await dash.inspector.deleteQueue('default', { force: true });
@@ -216,7 +216,7 @@ describe('what the dashboard does', () => {
     expect(await dash.inspector.unpauseQueue('default')).toBe(false);
   });
 
-  it('tells where to go for actions on all tasks of a state', async () => {
+  it('names the command for actions on all tasks of a state', async () => {
     await enqueue('a');
     await dash.read();
     for (const next of ['enter', 'escape']) {
@@ -229,7 +229,7 @@ describe('what the dashboard does', () => {
     expect(await idsIn('scheduled')).toEqual(['a']);
   });
 
-  it('only deletes entries that cannot be read, and says so', async () => {
+  it('offers only deletion for damaged tasks', async () => {
     await enqueue('a');
     await open('scheduled');
     const query = queryOf(dash.model);
@@ -246,7 +246,7 @@ describe('what the dashboard does', () => {
     expect(dash.take({ type: 'key', key: 'y' }).request).toMatchObject({ action: 'delete', ids: ['ghost'] });
   });
 
-  it('does one thing at a time', async () => {
+  it('performs one action at a time', async () => {
     await enqueue('a', 'b');
     await open('scheduled');
     expect(dash.take({ type: 'key', key: 'R' }).request).toMatchObject({ action: 'run', ids: ['a'] });

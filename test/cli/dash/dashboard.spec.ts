@@ -14,7 +14,7 @@ const NUMBERS: QueueInfo = {
   ...{ memoryUsage: 0, timestamp: new Date(0) },
 };
 
-/** A backend whose answers come when the test says so. */
+/** A backend that replies when the test says so. */
 class SlowBackend {
   readonly queries: Query[] = [];
   readonly requests: ActionRequest[] = [];
@@ -30,7 +30,7 @@ class SlowBackend {
     return Promise.resolve({ text: 'It is done.', good: true, actedOn: [] });
   }
 
-  /** @param infos as much of them as counts */
+  /** @param infos only the fields that matter */
   async answer(names: string[], infos: Partial<QueueInfo>[] = []): Promise<void> {
     this.waiting.shift()!.resolve({ kind: 'queues', names, infos: infos.map((info) => ({ ...NUMBERS, ...info })) });
     await new Promise(setImmediate);
@@ -61,7 +61,7 @@ describe('the dashboard', () => {
 
   const written = (): string => stripVTControlCharacters(terminal.written.splice(0).join('\n'));
 
-  it('reads at once, and again when the time has come since the answer', async () => {
+  it('reads at once, and again some time after the reply', async () => {
     expect(backend.queries).toHaveLength(1);
     await backend.answer(['a']);
     expect(written()).toMatch(/> a /);
@@ -71,7 +71,7 @@ describe('the dashboard', () => {
     expect(backend.queries).toHaveLength(2);
   });
 
-  it('never reads twice at a time, however long an answer takes and whatever is pressed', async () => {
+  it('runs one query at a time, however slow the reply and whatever is pressed', async () => {
     terminal.stdin.write('rrr');
     clock.advance(60_000);
     expect(backend.queries).toHaveLength(1);
@@ -89,7 +89,7 @@ describe('the dashboard', () => {
     expect(backend.queries).toHaveLength(4);
   });
 
-  it('shows nothing before there is something to show, or it takes its time', async () => {
+  it('draws nothing before the data arrive or a short time passes', async () => {
     expect(written()).not.toContain('reading');
     clock.advance(79);
     expect(written()).not.toContain('reading');
@@ -97,7 +97,7 @@ describe('the dashboard', () => {
     expect(written()).toContain('reading …');
   });
 
-  it('tells the age of what it shows every second, and writes nothing else', async () => {
+  it('updates the age of the data every second, and writes nothing else', async () => {
     await backend.answer(['a']);
     written();
     clock.advance(1_000);
@@ -106,7 +106,7 @@ describe('the dashboard', () => {
     expect(others).toEqual([]);
   });
 
-  it('says what is wrong, shows what it knows, and tries again when the time has come', async () => {
+  it('shows the failure beside the last data, and tries again later', async () => {
     await backend.answer(['a']);
     clock.advance(8_000);
     await backend.fail(new BrokerUnavailableError('Redis is unavailable'));
@@ -120,7 +120,7 @@ describe('the dashboard', () => {
     expect(written()).toMatch(/now[^]* {2}b /);
   });
 
-  it('reads again once something was done', async () => {
+  it('reads again after an action', async () => {
     await backend.answer(['a'], [{ queue: 'a', paused: false }]);
     written();
     terminal.stdin.write('P');
@@ -131,7 +131,7 @@ describe('the dashboard', () => {
     expect(backend.queries).toHaveLength(2);
   });
 
-  it('fits a screen whose size changes', async () => {
+  it('adapts to a new screen size', async () => {
     await backend.answer(['a']);
     written();
     terminal.resize(40, 10);
@@ -142,7 +142,7 @@ describe('the dashboard', () => {
   it.each([
     ['q', 'quit'],
     ['\u0003', 'interrupt'],
-  ])('ends at %j, also while an answer is awaited, and leaves no timer behind', async (key, how) => {
+  ])('ends at %j, also during a query, and leaves no timer', async (key, how) => {
     terminal.stdin.write(key);
     expect(await ended).toBe(how);
     expect(terminal.rawModes).toEqual([true, false]);
@@ -151,7 +151,7 @@ describe('the dashboard', () => {
     expect(clock.nextDue()).toBeUndefined();
   });
 
-  it('ends, and leaves the terminal as it was, when something is wrong with itself', async () => {
+  it('ends and restores the terminal after a bug of its own', async () => {
     const broken = { kind: 'queues', names: undefined, infos: [] } as never;
     vi.spyOn(backend, 'read').mockResolvedValue(broken);
     await backend.answer(undefined as never);

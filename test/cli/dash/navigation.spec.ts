@@ -4,7 +4,7 @@ import { widthOf } from '../../../lib/cli/text.js';
 import { DashRig } from '../../support/dash.js';
 import { request } from '../../support/messages.js';
 
-describe('moving about in the dashboard', () => {
+describe('navigation in the dashboard', () => {
   let dash: DashRig;
   beforeEach(() => {
     dash = new DashRig({ columns: 80, rows: 14 }); // ten rows of a list
@@ -25,7 +25,7 @@ describe('moving about in the dashboard', () => {
     await dash.press('enter', ...(groupKey ? ['G', 'enter'] : ['j', 'j']), 'enter');
   };
 
-  it('goes through pages by cursor, down and up again', async () => {
+  it('turns pages by cursor, down and back up', async () => {
     await arrange(25);
     expect(ids()).toEqual(Array.from({ length: 10 }, (_, i) => name(i)));
     await dash.press('pagedown');
@@ -47,7 +47,7 @@ describe('moving about in the dashboard', () => {
     expect(dash.position).toBe('1 of 25');
   });
 
-  it('does not leave out a task while others before it go', async () => {
+  it('skips no task while tasks before it disappear', async () => {
     await arrange(25);
     await dash.press('pagedown');
     for (let i = 0; i < 10; i++) await dash.inspector.deleteTask('default', name(i));
@@ -55,7 +55,7 @@ describe('moving about in the dashboard', () => {
     expect(ids()[0]).toBe('t-010');
   });
 
-  it('counts on where the whole is not known', async () => {
+  it('counts up when the total is unknown', async () => {
     await arrange(25, 'g');
     expect([ids().length, dash.position]).toEqual([10, '1 of 10+']);
     await dash.press('pagedown', 'down');
@@ -64,7 +64,7 @@ describe('moving about in the dashboard', () => {
     expect(dash.position).toBe('25 of 25');
   });
 
-  it('finds tasks by type, id, payload and error, as many as it looked at, and goes on', async () => {
+  it('finds tasks by type, id, payload and error, and continues a search', async () => {
     await arrange(25);
     await dash.press('/');
     expect(dash.lines.at(-2)).toBe(' / ▏');
@@ -92,7 +92,7 @@ describe('moving about in the dashboard', () => {
     expect(dash.selected).toMatch(/^scheduled/);
   });
 
-  it('looks at a thousand tasks for one search, and at the next ones further down', async () => {
+  it('searches a thousand tasks at a time, and the next thousand further down', async () => {
     await arrange(1_100);
     await dash.press('/');
     await dash.type('id=t-05');
@@ -116,7 +116,7 @@ describe('moving about in the dashboard', () => {
     expect(dash.position).toMatch(/^\d of 3$/);
   });
 
-  it('reads the numbers of those queues only that are on the screen', async () => {
+  it('reads the figures of only the queues on the screen', async () => {
     for (let i = 0; i < 30; i++) await dash.broker.enqueue(name(i), [request({ queue: name(i) })]);
     const asked = vi.spyOn(dash.inspector, 'getQueueInfo');
     await dash.read();
@@ -128,7 +128,7 @@ describe('moving about in the dashboard', () => {
     expect(dash.text).not.toContain('…');
   });
 
-  it('stays with the selected row while others come and go', async () => {
+  it('keeps the selected row while others come and go', async () => {
     await arrange(8);
     await dash.press('j', 'j', 'j');
     await dash.inspector.deleteTask('default', name(0));
@@ -137,7 +137,7 @@ describe('moving about in the dashboard', () => {
     expect(dash.position).toBe('3 of 7');
   });
 
-  it('shows the queue again where it was left', async () => {
+  it('returns to the same position in the queue', async () => {
     await arrange(3);
     await dash.press('enter', 'h', 'h');
     expect(dash.selected).toMatch(/^scheduled +3/);
@@ -153,7 +153,7 @@ describe('moving about in the dashboard', () => {
     [10, 4],
     [3, 2],
     [1, 1],
-  ])('fills a screen of %i columns and %i rows, and no more', async (columns, rows) => {
+  ])('fills exactly a screen of %i columns and %i rows', async (columns, rows) => {
     const payload = Buffer.from(`{"日本":"${'語'.repeat(300)}"}`);
     await dash.broker.enqueue('名前', [request({ queue: '名前', id: '識別子'.repeat(20), payload })]);
     await dash.resize(columns, rows);
@@ -164,7 +164,7 @@ describe('moving about in the dashboard', () => {
     }
   });
 
-  it('keeps the selected row on the screen when that becomes smaller', async () => {
+  it('keeps the selected row on a screen that becomes smaller', async () => {
     await arrange(10);
     await dash.press('G');
     await dash.resize(80, 7);
@@ -175,7 +175,7 @@ describe('moving about in the dashboard', () => {
     expect(dash.selected).toMatch(/^default/);
   });
 
-  it('shows the keys, and goes back at any of them', async () => {
+  it('shows the keys, and closes the help at any key', async () => {
     await arrange(3);
     await dash.resize(80, 24);
     await dash.press('?');
@@ -186,7 +186,7 @@ describe('moving about in the dashboard', () => {
     expect(dash.take({ type: 'key', key: 'ctrl-c' }).end).toBe('interrupt');
   });
 
-  it('ends at Ctrl-C whatever is asked just then', async () => {
+  it('ends at Ctrl-C, also during a question', async () => {
     await arrange(1);
     for (const key of ['?', 'D', '/']) {
       dash.take({ type: 'key', key });
@@ -195,7 +195,7 @@ describe('moving about in the dashboard', () => {
     }
   });
 
-  it('takes no answer for another question', async () => {
+  it('ignores a reply to another query', async () => {
     await arrange(3);
     const query = queryOf(dash.model);
     const reply = await dash.backend.read(query);
@@ -205,7 +205,7 @@ describe('moving about in the dashboard', () => {
     expect(dash.text).toBe(before);
   });
 
-  it('stays with what it knows while Redis is away, and says how old it is', async () => {
+  it('keeps the last data while Redis is unavailable, and shows their age', async () => {
     await arrange(3);
     dash.clock.advance(12_000);
     dash.take({ type: 'failure', message: 'Redis is unavailable:\u001b[2J\ncome back later' });
@@ -217,7 +217,7 @@ describe('moving about in the dashboard', () => {
     expect(dash.text).not.toContain('unavailable');
   });
 
-  it('forgets after a while what it has said', async () => {
+  it('clears the status line after a while', async () => {
     await arrange(1);
     await dash.press('C');
     expect(dash.status).toMatch(/^Only active tasks/);

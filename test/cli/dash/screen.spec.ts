@@ -39,19 +39,19 @@ describe('the screen of the dashboard', () => {
     expect(keys).toEqual(names);
   });
 
-  it('reads a lone escape as the key, soon', async () => {
+  it('reads a lone escape as the Esc key after a short time', async () => {
     terminal.stdin.write(ESC);
     await vi.waitFor(() => expect(keys).toEqual(['escape']), { interval: 5 });
     terminal.stdin.write('k');
     expect(keys).toEqual(['escape', 'k']);
   });
 
-  it('takes what is pasted for nothing', () => {
+  it('ignores pasted text', () => {
     terminal.stdin.write(`j${ESC}[200~Dy\rq${ESC}[201~k`);
     expect(keys).toEqual(['j', 'k']);
   });
 
-  it('writes in one piece, and only lines that have changed', () => {
+  it('writes only changed lines, in one write', () => {
     terminal.written.length = 0;
     screen.draw(['one', 'two', 'three']);
     screen.draw(['one', '2', 'three']);
@@ -74,7 +74,7 @@ describe('the screen of the dashboard', () => {
     );
   });
 
-  it.each(['when it is closed', 'when the process ends'])('leaves everything as it was %s', (how) => {
+  it.each(['when it is closed', 'when the process ends'])('restores the terminal %s', (how) => {
     expect(terminal.rawModes).toEqual([true]);
     const entered = terminal.written.join('');
     if (how.includes('process')) for (const undo of terminal.undoings) undo();
@@ -96,7 +96,7 @@ describe('the screen of the dashboard', () => {
     expect([terminal.written.join('').includes('late'), keys]).toEqual([false, []]);
   });
 
-  it('tells when nobody is there any more', async () => {
+  it('reports that the terminal was closed', async () => {
     terminal.stdin.end();
     await vi.waitFor(() => expect(listener.onGone).toHaveBeenCalledOnce());
   });

@@ -9,7 +9,7 @@ import { wrap } from '../../../lib/cli/dash/task-text.js';
 import { plain, widthOf } from '../../../lib/cli/text.js';
 
 describe('prettyJson', () => {
-  it('changes white space and nothing else, whatever the JSON', () => {
+  it('changes only white space in any JSON', () => {
     fc.assert(
       fc.property(fc.oneof(fc.array(fc.jsonValue()), fc.dictionary(fc.string(), fc.jsonValue())), (value) => {
         expect(prettyJson(JSON.stringify(value))).toBe(JSON.stringify(value, null, 2));
@@ -27,14 +27,14 @@ describe('prettyJson', () => {
     expect(prettyJson(text)).toBeUndefined();
   });
 
-  it('bears what is nested deeply', () => {
+  it('handles deep nesting', () => {
     const depth = 5_000;
     expect(prettyJson('['.repeat(depth) + ']'.repeat(depth))!.length).toBeLessThan(depth * 130);
   });
 });
 
 describe('wrap', () => {
-  it('loses nothing, and no line is too wide or can do anything', () => {
+  it('loses nothing; no line is too wide or contains control characters', () => {
     const text = fc.string({ unit: fc.oneof(fc.constantFrom('日', '\u001b', '\n', '\u202e', '👍', ' '), fc.string()) });
     fc.assert(
       fc.property(text, fc.integer({ min: 2, max: 30 }), (text, width) => {
@@ -66,7 +66,7 @@ describe('layOut', () => {
     return [head, ...lines].map((segments) => segments.map(({ text }) => text).join(''));
   };
 
-  it('aligns columns, and takes from the least important where there is no room', () => {
+  it('aligns columns, and leaves out the least important ones without room', () => {
     expect(show(80)).toEqual([
       'ID          SIZE  NOTE       ',
       'a-long-id      5  日本語 text',
@@ -82,7 +82,7 @@ describe('layOut', () => {
 describe('paint', () => {
   const line = { segments: [{ text: 'one ', style: 'bad' as const }, { text: '日本' }] };
 
-  it('cuts to the width, with colours or without', () => {
+  it('cuts to the width, with and without colors', () => {
     expect(paint(line, 20, false)).toBe('one 日本');
     expect(paint(line, 7, false)).toBe('one 日…');
     expect(paint(line, 20, true)).toBe('\u001b[31mone \u001b[0m日本');
@@ -90,7 +90,7 @@ describe('paint', () => {
     expect(paint(line, 4, true)).toBe('\u001b[31mone \u001b[0m');
   });
 
-  it('fills a bar to the edge', () => {
+  it('fills an inverted line to the edge', () => {
     expect(paint({ ...line, inverted: true }, 10, true)).toBe('\u001b[7mone 日本  \u001b[0m');
   });
 });
@@ -124,7 +124,7 @@ describe('formats', () => {
     ['é'.repeat(500), `${'é'.repeat(200)}…`],
   ])('shows %j in a cell as %j', (payload, text) => expect(excerpt(Buffer.from(payload))).toBe(text));
 
-  it('shows how many bytes there are that are no text', () => {
+  it('shows the number of bytes that are not text', () => {
     expect(excerpt(Buffer.alloc(1234, 0xff))).toBe('(1,234 bytes)');
     expect(excerpt(undefined)).toBe('');
   });

@@ -17,7 +17,7 @@ describe('the views of the dashboard', () => {
     await dash.read();
   };
 
-  it('shows the queues, each with its numbers', async () => {
+  it('shows the queues with their figures', async () => {
     await dash.resize(160, 10);
     await arrange();
     expect(dash.lines.map((line) => line.trimEnd())).toEqual([
@@ -33,7 +33,7 @@ describe('the views of the dashboard', () => {
     ]);
   });
 
-  it('says that there is nothing where there is nothing', async () => {
+  it('says so when a list is empty', async () => {
     expect(dash.text).toContain('reading …');
     await dash.read();
     expect(dash.text).toContain('There are no queues');
@@ -74,7 +74,7 @@ describe('the views of the dashboard', () => {
     ['archived', /^archived +email:archived +1m30s ago +1\/25 +connect ECONNREFUSED +\{"id":"archived"\}$/],
     ['completed', /^completed +email:completed +1m30s ago +in 58m30s +\{"ok":true\} +\{"id":"completed"\}$/],
     ['aggregating', /^aggregating +email:aggregating +\{"id":"aggregating"\}$/],
-  ])('shows of a task that is %s what matters there', async (state, row) => {
+  ])('shows of a task that is %s the columns that matter', async (state, row) => {
     await arrange();
     await dash.press('j', 'enter');
     while (!dash.selected!.startsWith(state)) await dash.press('down');
@@ -88,7 +88,7 @@ describe('the views of the dashboard', () => {
     expect(dash.position).toBe('1 of 1');
   });
 
-  it('shows a task with all there is to it', async () => {
+  it('shows everything about a task', async () => {
     const headers = { 'x-trace': '4711', 'x-évil': '\u001b[31m' };
     const payload = Buffer.from('{"id": 12345678901234567890, "of":[1,{"a":null}], "none":{}, "text":"a, {b\\n"}');
     await dash.broker.enqueue('default', [
@@ -134,7 +134,7 @@ describe('the views of the dashboard', () => {
     expect(dash.text).toContain('  ID            order-17');
   });
 
-  it('shows error and result, and bytes that are no text', async () => {
+  it('shows error, result and bytes that are not text', async () => {
     await arrangeEveryState(dash.broker);
     const payload = Buffer.from(Array.from({ length: 40 }, (_, i) => (i * 37) % 256));
     await dash.broker.enqueue('default', [request({ id: 'bytes', payload })]);
@@ -150,7 +150,7 @@ describe('the views of the dashboard', () => {
     expect(dash.text).toContain('  Expires    2030-06-15T13:00:00Z (in 1h00m)\n');
   });
 
-  it('keeps what is there of a huge payload within bounds', async () => {
+  it('shows a limited part of a huge payload', async () => {
     const payload = Buffer.from(`"${'é'.repeat(300_000)}"`);
     await dash.broker.enqueue('default', [request({ payload })]);
     await dash.read();
