@@ -1,13 +1,13 @@
 import type { EnqueueRequest } from '../broker/broker.js';
 
-/** How much goes into one call to the broker: it holds Redis while it runs. */
+/** The size of one call to the broker, which blocks Redis while it runs. */
 export interface BatchLimits {
   readonly tasks: number;
-  /** Of payloads. A single larger task travels alone. */
+  /** Of all payloads together. A larger task is sent alone. */
   readonly bytes: number;
 }
 
-/** Requests for one queue that travel together, each with whom its status concerns. */
+/** Requests for one queue that are sent together, each with the owner of its status. */
 export class Batch<Owner> {
   readonly requests: EnqueueRequest[] = [];
   readonly owners: Owner[] = [];

@@ -3,31 +3,32 @@ import { Batch, type BatchLimits } from './batch.js';
 import type { EnqueueResult } from '../enqueue/enqueue-result.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 
-/** Calls under way at once: enough to keep Redis busy while the next batch is prepared. */
-const CALLS_IN_FLIGHT = 4;
+/** Enough to keep Redis busy while the next batch is prepared. */
+const MAX_CALLS_IN_FLIGHT = 4;
 
-interface Place {
+/** A task, and its position among the results. */
+interface Item {
   readonly index: number;
   readonly task: PreparedTask;
 }
 
-/** What a bulk asks of the client. */
+/** The part of the client that a bulk calls. */
 interface BulkCalls {
-  /** Makes task `index`; what it throws is that task's result. */
+  /** Prepares task `index`; an error thrown is that task's result. */
   prepare(index: number): PreparedTask;
-  /** Called with a queue right before a batch is sent to it. */
+  /** Called right before a batch is sent to a queue. */
   beforeSend(queue: string): void;
   /** Reports a task the broker has replied about. */
   resultOf(task: PreparedTask, status: EnqueueStatus): EnqueueResult;
 }
 
 /**
- * One `enqueueMany`: tasks are prepared as they are needed, gathered by queue, and sent a batch at a time. The batches of one
- * queue are sent in order; an error concerns the tasks it is about and no other.
+ * One `enqueueMany`: prepares tasks as they are needed, collects them by queue, and sends them in
+ * batches. The batches of a queue are sent in order; an error affects only the tasks it is about.
  */
 export class Bulk {
-  private readonly open = new Map<string, Batch<Place>>();
-  /** Oldest first. None rejects. */
+  private readonly open = new Map<string, Batch<Item>>();
+  /** The calls under way, oldest first. None rejects. */
   private readonly sending: Promise<void>[] = [];
   private readonly results: EnqueueResult[];
 
@@ -48,7 +49,7 @@ export class Bulk {
       const { queue } = task.request.message;
       const batch = this.open.get(queue);
       if (batch && !batch.hasRoomFor(task.request)) await this.send(queue);
-      this.place(queue, { index, task });
+      this.add(queue, { index, task });
     }
     for (const queue of [...this.open.keys()]) await this.send(queue);
     await Promise.all(this.sending);
@@ -64,22 +65,22 @@ export class Bulk {
     }
   }
 
-  private place(queue: string, place: Place): void {
+  private add(queue: string, item: Item): void {
     let batch = this.open.get(queue);
     if (!batch) this.open.set(queue, (batch = new Batch(this.limits)));
-    batch.add(place.task.request, place);
+    batch.add(item.task.request, item);
   }
 
-  /** Resolves when the call is under way, not when it is answered. */
+  /** Resolves when the call is under way, not when its reply comes. */
   private async send(queue: string): Promise<void> {
     const batch = this.open.get(queue)!;
     this.open.delete(queue);
-    if (this.sending.length >= CALLS_IN_FLIGHT) await this.sending.shift();
+    if (this.sending.length >= MAX_CALLS_IN_FLIGHT) await this.sending.shift();
     this.calls.beforeSend(queue);
     this.sending.push(this.call(queue, batch));
   }
 
-  private async call(queue: string, { requests, owners }: Batch<Place>): Promise<void> {
+  private async call(queue: string, { requests, owners }: Batch<Item>): Promise<void> {
     try {
       const statuses = await this.broker.enqueue(queue, requests);
       for (let at = 0; at < owners.length; at++) {

@@ -19,31 +19,32 @@ import { Preparer } from '../enqueue/preparer.js';
 import { ReportingProducer } from './reporting-producer.js';
 import type { DefinedItem, NamedItem, PayloadArguments } from './types.js';
 
-/** What a client needs of a broker. */
+/** The part of a broker that a client uses. */
 export type ClientBroker = ProducerBroker &
   Pick<AggregationBroker, 'listDelayedGroups'> &
   Pick<Broker, 'clock' | 'keyPrefix' | 'maxPayloadSize'>;
 
 export interface AsynqClientOptions {
-  /** How payloads become bytes, unless the definition says. Default: JSON; bytes as they are. */
+  /** Encodes payloads, unless the definition has a codec. Default: JSON; bytes stay as they are. */
   codec?: PayloadCodec;
-  /** Options for every task, under those of its definition and of the call. */
+  /** Options for every task; those of its definition and of the call override them. */
   defaults?: TaskOptions;
 }
 
-/** Who is told of tasks that are stored. */
+/** Where enqueued tasks are reported. */
 export interface ClientHooks {
   readonly events?: AsynqEvents | undefined;
   readonly tracing?: Tracing | undefined;
 }
 
-/** One call takes a few microseconds of Redis per task: a batch of 500 holds it for some 2 ms. */
-const LIMITS: BatchLimits = { tasks: 500, bytes: 1 << 20 };
+/** One call takes Redis a few microseconds per task: a batch of 500 blocks it for some 2 ms. */
+const BATCH_LIMITS: BatchLimits = { tasks: 500, bytes: 1 << 20 };
 
 /**
- * Puts tasks into queues. A task is stored when the promise resolves.
+ * Enqueues tasks. A task is stored when the promise resolves.
  *
- * Calls made in the same tick travel together (one round trip per queue), so concurrent calls are fast as they are.
+ * Calls made in the same tick are sent together, in one round trip per queue: concurrent calls need no
+ * batching.
  */
 export class AsynqClient {
   private readonly preparer: Preparer;
@@ -54,8 +55,8 @@ export class AsynqClient {
   private closing: Promise<void> | undefined;
 
   /**
-   * @param hooks who is told of tasks; the module gives those of its connection
-   * @throws InvalidOptionError or InvalidTaskError when an option is wrong
+   * @param hooks where tasks are reported; the module passes those of its connection
+   * @throws InvalidOptionError or InvalidTaskError when an option is invalid
    */
   constructor(
     private readonly broker: ClientBroker,
@@ -66,7 +67,7 @@ export class AsynqClient {
     rejectUnknownKeys(options, ['codec', 'defaults'], 'client option', InvalidOptionError);
     this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize);
     this.producer = hooks.events ? new ReportingProducer(broker, hooks.events) : broker;
-    this.coalescer = new Coalescer(this.producer, LIMITS);
+    this.coalescer = new Coalescer(this.producer, BATCH_LIMITS);
     this.reminder = new GroupReminder(broker);
   }
 
@@ -81,7 +82,7 @@ export class AsynqClient {
    * @throws InvalidTaskError before anything is written
    * @throws DuplicateTaskError when another task holds the unique lock
    * @throws TaskIdConflictError when the id is taken
-   * @throws BrokerUnavailableError when Redis did not answer; the task may or may not be stored
+   * @throws BrokerUnavailableError when Redis does not reply; the task may or may not be stored
    * @throws ClosedError after `close`
    */
   enqueue<P>(task: TaskDefinition<P>, ...rest: PayloadArguments<P>): Promise<TaskInfo>;
@@ -106,14 +107,14 @@ export class AsynqClient {
   }
 
   /**
-   * Enqueues many tasks, in batches. Answers one result per task, in order: a task that fails leaves the others alone. Tasks are
-   * read while the call goes on; do not change them before it resolves.
+   * Enqueues many tasks, in batches. Returns one result per task, in order: a task that fails does not
+   * affect the others. Tasks are read during the call; do not change them before it resolves.
    *
    * @example
    * const results = await asynq.enqueueMany(WelcomeEmail, users.map((user) => ({ userId: user.id })));
    * await asynq.enqueueMany([{ task: WelcomeEmail, payload: { userId: 42 } }, { type: 'cache:warm' }]);
    *
-   * @throws InvalidTaskError when the task or the options that all payloads share are wrong; nothing was written
+   * @throws InvalidTaskError when the task or the options of all payloads are invalid; nothing is written
    * @throws ClosedError after `close`
    */
   enqueueMany<P>(
@@ -137,7 +138,7 @@ export class AsynqClient {
     return this.runBulk(payloads.length, prepare, kind.settings.queue);
   }
 
-  /** Refuses further calls, and resolves when those under way are answered. Leaves the broker open. Idempotent. */
+  /** Refuses further calls, and resolves when those under way are done. Does not close the broker. Idempotent. */
   close(): Promise<void> {
     this.closing ??= this.settle();
     return this.closing;
@@ -165,9 +166,9 @@ export class AsynqClient {
   ): Promise<EnqueueResult[]> {
     const { events, tracing } = this.hooks;
     const span = tracing?.startEnqueueMany(count, queue);
-    const bulk = new Bulk(this.producer, LIMITS, count, {
+    const bulk = new Bulk(this.producer, BATCH_LIMITS, count, {
       prepare: (index) => this.remind(injected(prepare(index), span)),
-      beforeSend: (queue) => this.coalescer.flush(queue), // what single calls collected for a queue before this call goes first
+      beforeSend: (queue) => this.coalescer.flush(queue), // single calls made before this one go first
       resultOf: (task, status) => resultOf(task, status, events),
     });
     const run = bulk.run();

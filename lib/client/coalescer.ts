@@ -11,11 +11,11 @@ interface Waiter {
 /**
  * Sends single enqueues that come close together as one call per queue.
  *
- * While no call is under way they are collected until `nextTick`, which Node calls after every promise callback that is
- * ready: a lone one waits for nothing, and loops that await their enqueues, resumed by one reply, meet in the next call (a
- * microtask would run between them). While a call is under way they are collected until the event loop has served
- * everything that is ready (`setImmediate`): requests of a busy web server arrive in turns of the loop of their own, and
- * sent one by one they cost three times the CPU.
+ * While no call is under way, enqueues are collected until `nextTick`, which runs after all promise
+ * callbacks that are ready: a single one is not delayed, and loops that one reply resumes share the
+ * next call (a microtask would run between them). While a call is under way, they are collected until
+ * `setImmediate`: the requests of a busy web server arrive in separate turns of the event loop, and
+ * sending their tasks one by one costs three times the CPU.
  */
 export class Coalescer {
   private readonly open = new Map<string, Batch<Waiter>>();
@@ -41,7 +41,7 @@ export class Coalescer {
     });
   }
 
-  /** Sends what has been collected for a queue now. */
+  /** Sends what is collected for a queue at once. */
   flush(queue: string): void {
     const batch = this.open.get(queue);
     if (!batch) return;
@@ -51,7 +51,7 @@ export class Coalescer {
     void sent.then(() => this.sending.delete(sent));
   }
 
-  /** Sends everything, and resolves when every call has been answered, well or badly. */
+  /** Sends everything, and resolves when every call has succeeded or failed. */
   async close(): Promise<void> {
     this.flushAll();
     await Promise.all(this.sending);
@@ -66,7 +66,7 @@ export class Coalescer {
     for (const queue of this.open.keys()) this.flush(queue);
   };
 
-  /** Never rejects: the error of a call belongs to the tasks it carried. */
+  /** Never rejects: the error of a call goes to the tasks in it. */
   private async send(queue: string, { requests, owners }: Batch<Waiter>): Promise<void> {
     try {
       const statuses = await this.broker.enqueue(queue, requests);

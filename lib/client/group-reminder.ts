@@ -1,18 +1,18 @@
 import type { AggregationBroker } from '../broker/aggregation.js';
 import type { Clock, ClockTimer } from '../clock.js';
 
-/** Milliseconds a server has to move a task to its group before it is looked at: Go's look every 5 s. */
-const PATIENCE = 6_000;
-/** Milliseconds between two looks at a queue at least. */
-const EVERY = 30_000;
+/** How long servers have to move a due task to its group: Go's forward every 5 s. */
+const FORWARD_GRACE_MS = 6_000;
+/** The shortest time between two listings of a queue. */
+const MIN_LIST_INTERVAL_MS = 30_000;
 
 /**
- * Has groups listed that delayed tasks of this process have joined. Servers of ours do it at once; where only Go's serve a queue,
- * nobody else does.
+ * Lists the groups that delayed tasks of this process join. Our servers do so when they forward a task;
+ * Go's do not, so this is for queues that only they serve.
  */
 export class GroupReminder {
-  /** When to look at a queue, in milliseconds since the epoch. */
-  private readonly looks = new Map<string, number>();
+  /** When to list the groups of a queue, in milliseconds since the epoch. */
+  private readonly dueAt = new Map<string, number>();
   private timer: ClockTimer | undefined;
   private closed = false;
 
@@ -20,7 +20,7 @@ export class GroupReminder {
 
   /** @param time when a task joins its group, in Unix seconds */
   note(queue: string, time: number): void {
-    if (this.remember(queue, time * 1000 + PATIENCE)) this.arm();
+    if (this.planListing(queue, time * 1000 + FORWARD_GRACE_MS)) this.arm();
   }
 
   close(): void {
@@ -28,31 +28,31 @@ export class GroupReminder {
     this.timer?.cancel();
   }
 
-  /** Answers whether that is earlier than what was known. */
-  private remember(queue: string, at: number): boolean {
-    if (at >= (this.looks.get(queue) ?? Infinity)) return false;
-    this.looks.set(queue, at);
+  /** Returns whether that is earlier than planned so far. */
+  private planListing(queue: string, at: number): boolean {
+    if (at >= (this.dueAt.get(queue) ?? Infinity)) return false;
+    this.dueAt.set(queue, at);
     return true;
   }
 
   private arm(): void {
     this.timer?.cancel();
-    if (this.closed || this.looks.size === 0) return;
-    const next = Math.min(...this.looks.values());
-    this.timer = this.broker.clock.after(next - this.broker.clock.now(), () => void this.lookAround());
+    if (this.closed || this.dueAt.size === 0) return;
+    const next = Math.min(...this.dueAt.values());
+    this.timer = this.broker.clock.after(next - this.broker.clock.now(), () => void this.listDue());
   }
 
-  private async lookAround(): Promise<void> {
+  private async listDue(): Promise<void> {
     const now = this.broker.clock.now();
-    const due = [...this.looks].filter(([, at]) => at <= now).map(([queue]) => queue);
-    for (const queue of due) this.looks.delete(queue); // what is noted from here on may not be seen
-    await Promise.all(due.map((queue) => this.look(queue, now + EVERY)));
+    const due = [...this.dueAt].filter(([, at]) => at <= now).map(([queue]) => queue);
+    for (const queue of due) this.dueAt.delete(queue); // a task noted during the call may be missed by it
+    await Promise.all(due.map((queue) => this.list(queue, now + MIN_LIST_INTERVAL_MS)));
     this.arm();
   }
 
-  /** @param least when to look again at the earliest, also when Redis is away */
-  private async look(queue: string, least: number): Promise<void> {
+  /** @param earliest when to list again at the earliest, also when Redis is away */
+  private async list(queue: string, earliest: number): Promise<void> {
     const next = await this.broker.listDelayedGroups(queue).catch(() => 0);
-    if (next !== undefined) this.remember(queue, Math.max(next * 1000 + PATIENCE, least));
+    if (next !== undefined) this.planListing(queue, Math.max(next * 1000 + FORWARD_GRACE_MS, earliest));
   }
 }

@@ -9,7 +9,7 @@ export type AnyTask = string | TaskDefinition;
 const ITEM_NAMES = ['task', 'type', 'payload', 'options'];
 
 /**
- * A task, its payload and its options in one object.
+ * Reads a task, its payload and its options from one object.
  *
  * @param what for messages, as in `a task of enqueueMany`
  * @throws InvalidTaskError

@@ -1,7 +1,7 @@
 import type { EnqueueRequest, EnqueueStatus, ProducerBroker } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 
-/** A broker's way in for tasks that tells of calls that failed. */
+/** A producer that reports calls that fail by `enqueueFailed`. */
 export class ReportingProducer implements ProducerBroker {
   constructor(
     private readonly broker: ProducerBroker,

@@ -1,7 +1,7 @@
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
 
-/** Payload and options of a definition's task; the payload may be left out where its type allows `undefined`. */
+/** Payload and options of a definition's task; the payload is optional if its type allows `undefined`. */
 export type PayloadArguments<P, Options = TaskOptions> = [undefined] extends [P]
   ? [payload?: P, options?: Options]
   : [payload: P, options?: Options];

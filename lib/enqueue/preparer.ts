@@ -11,19 +11,19 @@ import { describe } from '../validation.js';
 import { Keyspace } from '../wire/keys.js';
 import { prepared, type PreparedTask } from './prepared-task.js';
 
-/** asynq's timeout for a task that was given neither timeout nor deadline, in seconds. */
-const DEFAULT_TIMEOUT = 1800;
+/** asynq's timeout of a task with neither timeout nor deadline. */
+const DEFAULT_TIMEOUT_SECONDS = 1800;
 
 const NO_PAYLOAD = Buffer.alloc(0);
 
-/** What tasks of one type and the same options have in common, checked and merged. */
+/** What tasks of one type and the same options share, checked and merged. */
 export interface TaskKind {
   readonly type: string;
   readonly settings: TaskSettings;
   readonly codec: PayloadCodec;
 }
 
-/** Turns what a caller gives into a request: merges options, checks everything, encodes the payload. Writes nothing. */
+/** Turns a caller's task into a request: merges options, checks everything, encodes the payload. Writes nothing. */
 export class Preparer {
   private readonly keyspace: Keyspace;
   private readonly codec: PayloadCodec;
@@ -32,7 +32,7 @@ export class Preparer {
 
   /**
    * @param maxPayloadSize bytes
-   * @throws InvalidTaskError when the codec or a default is wrong
+   * @throws InvalidTaskError when the codec or a default is invalid
    */
   constructor(
     keyPrefix: string,
@@ -100,7 +100,7 @@ export class Preparer {
       maxRetry: settings.maxRetry,
       retried: 0,
       errorMsg: '',
-      timeout: timeout === 0 && deadline === 0 ? DEFAULT_TIMEOUT : timeout,
+      timeout: timeout === 0 && deadline === 0 ? DEFAULT_TIMEOUT_SECONDS : timeout,
       deadline,
       uniqueKey: unique === 0 ? '' : this.keyspace.queue(queue).unique(type, bytes),
       lastFailedAt: 0,
