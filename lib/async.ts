@@ -34,7 +34,11 @@ export function withTimeout<T, L = undefined>(
 /** The part of a clock a timeout needs. */
 export type Timers = Pick<Clock, 'after'>;
 
-/** Returns whether the work resolved within `milliseconds`. @throws what the work throws in that time */
+/**
+ * Returns whether the work resolved within `milliseconds`.
+ *
+ * @throws what the work throws in that time
+ */
 export const finishesWithin = (work: Promise<unknown>, milliseconds: number, clock: Timers): Promise<boolean> =>
   withTimeout(
     work.then(() => true),
@@ -54,8 +58,8 @@ export interface BackoffOptions {
 }
 
 /**
- * Milliseconds to wait after so many failures in a row: at most 100, 200, 400 … up to `longest`, with
- * jitter, so that processes that failed together do not try again together.
+ * Milliseconds to wait after so many failures in a row: at most 100, 200, 400 … up to `longest`,
+ * with jitter, so that processes that failed together do not try again together.
  */
 export function backoff(
   failures: number,
@@ -98,4 +102,16 @@ export async function mapConcurrent<T, R>(
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker));
   return results;
+}
+
+/** Whether `await` would wait for the value. */
+export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
+
+/**
+ * For hooks and listeners that should return nothing but may be async: their rejection would end
+ * the process.
+ */
+export function watchRejection(returned: unknown, onRejected: (error: unknown) => void): void {
+  if (isThenable(returned)) Promise.resolve(returned).catch(onRejected);
 }

@@ -4,14 +4,17 @@ export interface ClockTimer {
 }
 
 /**
- * The only source of time in this library. It is injected, so that tests move time instead of waiting for it.
- * Time enters Redis scripts as an argument taken from here, as it does in Go servers. Redis' own clock corrects nothing: a server only
- * warns, at its start, when that differs.
+ * The only source of time in this library. It is injected, so that tests move time instead of
+ * waiting for it. Time enters Redis scripts as an argument taken from here, as it does in Go
+ * servers. Redis' own clock corrects nothing: a server only warns, at its start, when that differs.
  */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** Milliseconds since some moment: for durations, as `now` jumps when the system's time is set, or a machine is resumed. */
+  /**
+   * Milliseconds since some moment: for durations, as `now` jumps when the system's time is set, or
+   * a machine is resumed.
+   */
   elapsed(): number;
   /**
    * Calls back once after `delay` milliseconds (negative counts as 0, `Infinity` never fires).
@@ -51,7 +54,10 @@ interface ManualTimer {
   callback: () => void;
 }
 
-/** A clock that stands still until it is moved. Due timers fire in the order of their time, then of their creation. */
+/**
+ * A clock that stands still until it is moved. Due timers fire in the order of their time, then of
+ * their creation.
+ */
 export class ManualClock implements Clock {
   private time: number;
   private created = 0;
@@ -113,14 +119,17 @@ export class ManualClock implements Clock {
 const FURTHEST = 8.64e15;
 
 /**
- * A time that others have written, as a Date: one beyond what a Date can tell is the last it can, as Redis and Go hold times that
- * are further away (scores up to ±1e308 and ±inf).
+ * A time that others have written, as a Date: one beyond what a Date can tell is the last it can,
+ * as Redis and Go hold times that are further away (scores up to ±1e308 and ±inf).
  *
  * @param milliseconds since the epoch
  */
 export const toDate = (milliseconds: number): Date => new Date(Math.min(Math.max(milliseconds, -FURTHEST), FURTHEST));
 
-/** Whole seconds since the epoch, rounded down: what asynq calls "now" in scores, counters and message fields. */
+/**
+ * Whole seconds since the epoch, rounded down: what asynq calls "now" in scores, counters and
+ * message fields.
+ */
 export const floorSeconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
 
 /** Whole seconds, rounded up: for every time before which something must not happen. */

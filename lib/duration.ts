@@ -1,8 +1,9 @@
 import { InvalidOptionError, type ErrorClass } from './errors.js';
 
 /**
- * A length of time: a number of milliseconds, or text as Go writes durations (`'90s'`, `'1h30m'`, `'500ms'`, `'1.5h'`).
- * Units: `ns`, `us` (`µs`), `ms`, `s`, `m`, `h`, and `d` for 24 hours, which Go does not have.
+ * A length of time: a number of milliseconds, or text as Go writes durations (`'90s'`, `'1h30m'`,
+ * `'500ms'`, `'1.5h'`). Units: `ns`, `us` (`µs`), `ms`, `s`, `m`, `h`, and `d` for 24 hours, which
+ * Go does not have.
  */
 export type Duration = number | string;
 
@@ -18,7 +19,10 @@ const NANOSECONDS: Readonly<Record<string, number>> = {
   d: 86_400e9,
 };
 
-/** Go holds durations in an int64 of nanoseconds; a longer one would overflow in a Go server. About 292 years. */
+/**
+ * Go holds durations in an int64 of nanoseconds; a longer one would overflow in a Go server. About
+ * 292 years.
+ */
 const LONGEST_MILLISECONDS = 9_223_372_036_854;
 
 const WHOLE = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)[a-z\u00b5\u03bc]+)+$/i;
@@ -28,11 +32,12 @@ const NUMBER_ALONE = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)$/;
 const REMEDY = "give milliseconds as a number, or text such as '90s', '1h30m' or '500ms'";
 
 /**
- * Milliseconds of a duration, with a fraction when it has one below a millisecond. May be negative: the caller knows
- * whether that makes sense.
+ * Milliseconds of a duration, with a fraction when it has one below a millisecond. May be negative:
+ * the caller knows whether that makes sense.
  *
  * @param name what the duration is for, named in the error
- * @throws `Failure` (default InvalidOptionError) when the value is no duration, or longer than the 292 years of Go
+ * @throws `Failure` (default InvalidOptionError) when the value is no duration, or longer than the
+ * 292 years of Go
  */
 export function parseDuration(value: unknown, name: string, Failure: ErrorClass = InvalidOptionError): number {
   if (typeof value !== 'number' && typeof value !== 'string') {
@@ -46,7 +51,10 @@ export function parseDuration(value: unknown, name: string, Failure: ErrorClass 
   return milliseconds;
 }
 
-/** Texts read so far: programs write the same few again and again, and reading one takes longer than preparing a task. */
+/**
+ * Texts read so far: programs write the same few again and again, and reading one takes longer than
+ * preparing a task.
+ */
 const known = new Map<string, number>();
 const MOST_KNOWN = 1000;
 

@@ -1,6 +1,7 @@
 /**
- * Every error this library throws. Each class has a stable `code`; a message names the thing, the value and the remedy.
- * Texts that asynq stores or shows are kept word for word (wire-protocol appendix B, section 5.6).
+ * Every error this library throws. Each class has a stable `code`; a message names the thing, the
+ * value and the remedy. Texts that asynq stores or shows are kept word for word (wire-protocol
+ * appendix B, section 5.6).
  */
 export abstract class AsynqError extends Error {
   /** Stable, machine-readable: compare this, not the message. */
@@ -25,7 +26,10 @@ export class InvalidTaskError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_TASK';
 }
 
-/** The spec of a periodic task cannot be read. The message holds that of robfig/cron, which asynq uses. */
+/**
+ * The spec of a periodic task cannot be read. The message holds that of robfig/cron, which asynq
+ * uses.
+ */
 export class InvalidScheduleError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_SCHEDULE';
 }
@@ -65,12 +69,18 @@ export class QueueNotFoundError extends AsynqError {
   }
 }
 
-/** The queue has tasks: delete it by force, or, when they are active, once they have ended (asynq's ErrQueueNotEmpty). */
+/**
+ * The queue has tasks: delete it by force, or, when they are active, once they have ended (asynq's
+ * ErrQueueNotEmpty).
+ */
 export class QueueNotEmptyError extends AsynqError {
   readonly code = 'ASYNQ_QUEUE_NOT_EMPTY';
 }
 
-/** The queue has no such task (any more): done without retention, deleted, or never there (asynq's ErrTaskNotFound). */
+/**
+ * The queue has no such task (any more): done without retention, deleted, or never there (asynq's
+ * ErrTaskNotFound).
+ */
 export class TaskNotFoundError extends AsynqError {
   readonly code = 'ASYNQ_TASK_NOT_FOUND';
   constructor(queue: string, id: string) {
@@ -78,12 +88,18 @@ export class TaskNotFoundError extends AsynqError {
   }
 }
 
-/** The task is in a state in which this cannot be done to it (asynq's FAILED_PRECONDITION). Nothing was written. */
+/**
+ * The task is in a state in which this cannot be done to it (asynq's FAILED_PRECONDITION). Nothing
+ * was written.
+ */
 export class TaskStateError extends AsynqError {
   readonly code = 'ASYNQ_TASK_STATE';
 }
 
-/** As many tasks are archived as the caller may fill the archive with (`maxArchived`). What was archived before stays so. */
+/**
+ * As many tasks are archived as the caller may fill the archive with (`maxArchived`). What was
+ * archived before stays so.
+ */
 export class ArchiveFullError extends AsynqError {
   readonly code = 'ASYNQ_ARCHIVE_FULL';
   constructor(
@@ -105,12 +121,18 @@ export class BrokerUnavailableError extends AsynqError {
   readonly code = 'ASYNQ_BROKER_UNAVAILABLE';
 }
 
-/** Redis, or what stands before it, does not allow CLIENT TRACKING: idle servers poll instead. `cause` is its answer. */
+/**
+ * Redis, or what stands before it, does not allow CLIENT TRACKING: idle servers poll instead.
+ * `cause` is its answer.
+ */
 export class WakeUpRefusedError extends AsynqError {
   readonly code = 'ASYNQ_WAKE_UP_REFUSED';
 }
 
-/** A Redis key holds something else than asynq keeps there. Nothing was written. `cause` is the driver's error. */
+/**
+ * A Redis key holds something else than asynq keeps there. Nothing was written. `cause` is the
+ * driver's error.
+ */
 export class WrongKeyTypeError extends AsynqError {
   readonly code = 'ASYNQ_WRONG_KEY_TYPE';
 }
@@ -130,12 +152,18 @@ export class SchedulerStateError extends AsynqError {
   readonly code = 'ASYNQ_SCHEDULER_STATE';
 }
 
-/** A handler declaration is wrong: two for one pattern, a blank pattern, a handler on nothing. Thrown at boot. */
+/**
+ * A handler declaration is wrong: two for one pattern, a blank pattern, a handler on nothing.
+ * Thrown at boot.
+ */
 export class InvalidHandlerError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_HANDLER';
 }
 
-/** No handler's pattern matches the task's type (asynq's ErrHandlerNotFound). An ordinary failure: it is retried. */
+/**
+ * No handler's pattern matches the task's type (asynq's ErrHandlerNotFound). An ordinary failure:
+ * it is retried.
+ */
 export class HandlerNotFoundError extends AsynqError {
   readonly code = 'ASYNQ_HANDLER_NOT_FOUND';
   constructor(type: string) {
@@ -148,7 +176,10 @@ export class UndecodableMessageError extends AsynqError {
   readonly code = 'ASYNQ_UNDECODABLE_MESSAGE';
 }
 
-/** The payload does not fit the handler: not decodable, or refused by a pipe. The task is archived at once by default. */
+/**
+ * The payload does not fit the handler: not decodable, or refused by a pipe. The task is archived
+ * at once by default.
+ */
 export class InvalidPayloadError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_PAYLOAD';
 }
@@ -162,8 +193,9 @@ export class DeadlineExceededError extends AsynqError {
 }
 
 /**
- * The task was cancelled (Go's context.Canceled). The message is the reason, if one was given. An ordinary failure, which is
- * retried; with the cause SkipRetry the task is archived, with the cause RevokeTask deleted.
+ * The task was cancelled (Go's context.Canceled). The message is the reason, if one was given. An
+ * ordinary failure, which is retried; with the cause SkipRetry the task is archived, with the cause
+ * RevokeTask deleted.
  */
 export class TaskCanceledError extends AsynqError {
   readonly code = 'ASYNQ_TASK_CANCELED';
@@ -172,7 +204,10 @@ export class TaskCanceledError extends AsynqError {
   }
 }
 
-/** The task is no longer leased by this server; whatever its handler returns changes nothing (asynq's ErrLeaseExpired). */
+/**
+ * The task is no longer leased by this server; whatever its handler returns changes nothing
+ * (asynq's ErrLeaseExpired).
+ */
 export class LeaseExpiredError extends AsynqError {
   readonly code = 'ASYNQ_LEASE_EXPIRED';
   constructor() {
@@ -180,7 +215,10 @@ export class LeaseExpiredError extends AsynqError {
   }
 }
 
-/** A set of grouped tasks was taken back while it was aggregated (after 2 minutes): its tasks are in their group again. */
+/**
+ * A set of grouped tasks was taken back while it was aggregated (after 2 minutes): its tasks are in
+ * their group again.
+ */
 export class AggregationSetLostError extends AsynqError {
   readonly code = 'ASYNQ_AGGREGATION_SET_LOST';
   constructor() {
@@ -188,7 +226,10 @@ export class AggregationSetLostError extends AsynqError {
   }
 }
 
-/** The server is shutting down and its shutdown timeout has passed; the task goes back to the front of its queue. */
+/**
+ * The server is shutting down and its shutdown timeout has passed; the task goes back to the front
+ * of its queue.
+ */
 export class ShutdownError extends AsynqError {
   readonly code = 'ASYNQ_SHUTDOWN';
   constructor() {
@@ -196,7 +237,10 @@ export class ShutdownError extends AsynqError {
   }
 }
 
-/** A command line, an environment variable or a config file of the command `nestjs-asynq` is wrong. Nothing was sent. */
+/**
+ * A command line, an environment variable or a config file of the command `nestjs-asynq` is wrong.
+ * Nothing was sent.
+ */
 export class CommandLineError extends AsynqError {
   readonly code = 'ASYNQ_COMMAND_LINE';
 }
@@ -206,7 +250,10 @@ export class TestingError extends AsynqError {
   readonly code = 'ASYNQ_TESTING';
 }
 
-/** Throw it (or an error whose `cause` chain holds it) from a handler: the task is archived, not retried. */
+/**
+ * Throw it (or an error whose `cause` chain holds it) from a handler: the task is archived, not
+ * retried.
+ */
 export class SkipRetry extends AsynqError {
   readonly code = 'ASYNQ_SKIP_RETRY';
   constructor(message = 'skip retry for the task', options?: ErrorOptions) {
@@ -214,7 +261,10 @@ export class SkipRetry extends AsynqError {
   }
 }
 
-/** Throw it (or an error whose `cause` chain holds it) from a handler: the task is dropped, neither retried nor archived. */
+/**
+ * Throw it (or an error whose `cause` chain holds it) from a handler: the task is dropped, neither
+ * retried nor archived.
+ */
 export class RevokeTask extends AsynqError {
   readonly code = 'ASYNQ_REVOKE_TASK';
   constructor(message = 'revoke task', options?: ErrorOptions) {

@@ -1,6 +1,9 @@
 import { printable } from './printable.js';
 
-/** What the core needs of a logger. Nest's `Logger` fits; the core never writes to the console itself. */
+/**
+ * What the core needs of a logger. Nest's `Logger` fits; the core never writes to the console
+ * itself.
+ */
 export interface AsynqLogger {
   debug(message: string): void;
   log(message: string): void;
@@ -11,7 +14,10 @@ export interface AsynqLogger {
 /** Says nothing: the default outside Nest. */
 export const silentLogger: AsynqLogger = { debug() {}, log() {}, warn() {}, error() {} };
 
-/** The same logger, for messages that quote names and errors: each is one line, without escape sequences. Stacks pass as they are. */
+/**
+ * The same logger, for messages that quote names and errors: each is one line, without escape
+ * sequences. Stacks pass as they are.
+ */
 export const printableLogger = (logger: AsynqLogger): AsynqLogger => ({
   debug: (message) => logger.debug(printable(message)),
   log: (message) => logger.log(printable(message)),

@@ -12,14 +12,19 @@ export interface LoopOptions {
   readonly onError: (loop: string, error: unknown) => void;
   /** Longest back-off after failures in a row, in milliseconds. Default 5,000. */
   readonly longestBackoff?: number;
-  /** Passes are due at times of day, which follow the system's time when it is set. Default false. */
+  /**
+   * Passes are due at times of day, which follow the system's time when it is set. Default false.
+   */
   readonly byTimeOfDay?: boolean;
 }
 
 /** The state of a loop; times in milliseconds. */
 export interface LoopStats {
   readonly loop: string;
-  /** How much too late its latest pass began, if that was within the last minute, else 0: a busy event loop. */
+  /**
+   * How much too late its latest pass began, if that was within the last minute, else 0: a busy
+   * event loop.
+   */
   readonly lag: number;
   /** How long its next pass has been due; 0 when it is not. */
   readonly overdue: number;
@@ -29,16 +34,28 @@ export interface LoopStats {
   readonly failures: number;
 }
 
-/** How long a stop waits for the pass under way: it may work off a backlog, or wait for a Redis that hangs. */
+/**
+ * How long a stop waits for the pass under way: it may work off a backlog, or wait for a Redis that
+ * hangs.
+ */
 const STOP_TIMEOUT_MS = 2_000;
 
-/** How long a lag is shown: for a loop that runs once, or when triggered, a late pass would show for ever. */
+/**
+ * How long a lag is shown: for a loop that runs once, or when triggered, a late pass would show for
+ * ever.
+ */
 const LAG_SHOWN_MS = 60_000;
 
-/** The longest timer of a loop by time of day: timers stand still while a machine sleeps, and clocks are set. */
+/**
+ * The longest timer of a loop by time of day: timers stand still while a machine sleeps, and clocks
+ * are set.
+ */
 const MAX_SLEEP_MS = 60_000;
 
-/** Runs a pass again and again, one at a time: after the delay it asked for, or at once when triggered. */
+/**
+ * Runs a pass again and again, one at a time: after the delay it asked for, or at once when
+ * triggered.
+ */
 export class Loop {
   private timer: ClockTimer | undefined;
   private current: Promise<void> | undefined;
@@ -59,7 +76,10 @@ export class Loop {
     this.schedule(delay);
   }
 
-  /** When the next pass is due, on the loop's clock (see `byTimeOfDay`); `Infinity` = never, or while one runs. */
+  /**
+   * When the next pass is due, on the loop's clock (see `byTimeOfDay`); `Infinity` = never, or
+   * while one runs.
+   */
   get dueAt(): number {
     return this.current ? Infinity : this.due;
   }
@@ -79,19 +99,28 @@ export class Loop {
     else this.schedule(0);
   }
 
-  /** Has the next pass begin after `delay` milliseconds at the latest; a pass under way decides for itself. */
+  /**
+   * Has the next pass begin after `delay` milliseconds at the latest; a pass under way decides for
+   * itself.
+   */
   runWithin(delay: number): void {
     if (this.running && !this.current && this.now() + delay < this.due) this.schedule(delay);
   }
 
-  /** Runs a pass now, or waits for the one under way. For tests, which drive loops that are not started. */
+  /**
+   * Runs a pass now, or waits for the one under way. For tests, which drive loops that are not
+   * started.
+   */
   run(): Promise<void> {
     this.timer?.cancel();
     this.current ??= this.pass();
     return this.current;
   }
 
-  /** No pass begins after this; resolves when the one under way is over, or takes long to end. Idempotent. */
+  /**
+   * No pass begins after this; resolves when the one under way is over, or takes long to end.
+   * Idempotent.
+   */
   stop(): Promise<void> {
     this.running = false;
     this.timer?.cancel();

@@ -1,9 +1,14 @@
 import type { ErrorClass } from './errors.js';
 
-/** Go's white space (Unicode White_Space: with U+0085 and U+00A0, without U+FEFF), which is not that of `trim()`. */
+/**
+ * Go's white space (Unicode White_Space: with U+0085 and U+00A0, without U+FEFF), which is not that
+ * of `trim()`.
+ */
 const BLANK = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
 
-/** Whether a text is empty or white space only, by Go's notion of white space (wire-protocol 3.1). */
+/**
+ * Whether a text is empty or white space only, by Go's notion of white space (wire-protocol 3.1).
+ */
 export function isBlank(text: string): boolean {
   const first = text.charCodeAt(0);
   if (first > 0x20 && first < 0x7f) return false; // nearly every name
@@ -22,8 +27,8 @@ export function describe(value: unknown): string {
 }
 
 /**
- * The known name a mistaken one most likely meant: equal but for case, `_` and `-`, or few edits away.
- * `undefined` when none is near.
+ * The known name a mistaken one most likely meant: equal but for case, `_` and `-`, or few edits
+ * away. `undefined` when none is near.
  */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   const wanted = simplify(name);
@@ -96,7 +101,10 @@ export function requirePositiveInteger(value: unknown, name: string, Failure: Er
   return requireInteger(value, name, Failure, { least: 1 });
 }
 
-/** @throws `Failure` unless the value is text with something in it that is not white space (Go's notion) */
+/**
+ * @throws `Failure` unless the value is text with something in it that is not white space (Go's
+ * notion)
+ */
 export function requireNonBlank(value: unknown, name: string, Failure: ErrorClass): string {
   if (typeof value !== 'string') throw new Failure(`${name} must be a string, not ${describe(value)}`);
   if (isBlank(value)) throw new Failure(`${name} must contain one or more characters that are not white space`);
@@ -104,7 +112,8 @@ export function requireNonBlank(value: unknown, name: string, Failure: ErrorClas
 }
 
 /**
- * Refuses braces in a name that becomes part of a key: Redis Cluster and asynq's key names delimit the queue by them.
+ * Refuses braces in a name that becomes part of a key: Redis Cluster and asynq's key names delimit
+ * the queue by them.
  *
  * @param name what the text is, as in `queue name`
  * @throws `Failure`
@@ -122,7 +131,10 @@ export function requireFunction(value: unknown, name: string, Failure: ErrorClas
   if (typeof value !== 'function') throw new Failure(`${name} must be a function, not ${describe(value)}`);
 }
 
-/** @throws `Failure` unless the value is an array of guards as Nest knows them: classes, or instances */
+/**
+ * @throws `Failure` unless the value is an array of guards as Nest knows them: classes, or
+ * instances
+ */
 export function requireGuards(value: unknown, name: string, Failure: ErrorClass): void {
   const kind = 'guards: classes or instances with canActivate()';
   if (!Array.isArray(value)) throw new Failure(`${name} must be an array of ${kind}, not ${describe(value)}`);

@@ -4,8 +4,8 @@ import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 /*
  * Periodic tasks. Any number of processes may have the same entry, and each of its planned times is
  * enqueued once: beside the tasks of its queue, the store keeps per entry up to when planned times
- * have been dealt with (`handledUntil`; the field `mark` in Redis). A firing moves it and creates the
- * task in one atomic step, and is refused when the planned time has been dealt with already.
+ * have been dealt with (`handledUntil`; the field `mark` in Redis). A firing moves it and creates
+ * the task in one atomic step, and is refused when the planned time has been dealt with already.
  */
 
 /** Seconds the history of an entry is kept after its last event. */
@@ -27,7 +27,10 @@ export interface Firing {
   readonly entry: string;
   /** Unix seconds. */
   readonly scheduledFor: number;
-  /** Unique per firing: distinguishes a call that is sent again, as its reply was lost, from one of another process. */
+  /**
+   * Unique per firing: distinguishes a call that is sent again, as its reply was lost, from one of
+   * another process.
+   */
   readonly attempt: string;
   /** The task to create. */
   readonly request: EnqueueRequest;
@@ -39,8 +42,8 @@ export interface Firing {
 
 /**
  * `past`: the planned time had been dealt with, nothing was written. In every other case it is now:
- * `unfinished` without a task, as the last one is unfinished; `duplicate` and `conflict` without one,
- * as for any task that is enqueued.
+ * `unfinished` without a task, as the last one is unfinished; `duplicate` and `conflict` without
+ * one, as for any task that is enqueued.
  */
 export type FiringStatus = EnqueueStatus | 'past' | 'unfinished';
 
@@ -58,11 +61,21 @@ export interface SchedulingBroker {
    * @param keepFor how many seconds from now the progress is remembered
    */
   openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleProgress>;
-  /** Deals with one planned time, unless that is done. May be called again when it rejects: it is done once. */
+  /**
+   * Deals with one planned time, unless that is done. May be called again when it rejects: it is
+   * done once.
+   */
   fire(queue: string, firing: Firing): Promise<FiringReply>;
-  /** Publishes the entries of a scheduler for `ttl` seconds, in place of those before. @param schedulerId `<host>:<pid>:<uuid>` */
+  /**
+   * Publishes the entries of a scheduler for `ttl` seconds, in place of those before.
+   *
+   * @param schedulerId `<host>:<pid>:<uuid>`
+   */
   writeSchedulerEntries(schedulerId: string, entries: readonly SchedulerEntry[], ttl: number): Promise<void>;
   clearSchedulerEntries(schedulerId: string): Promise<void>;
-  /** Adds to the history of an entry, of which the newest {@link MOST_EVENTS} are kept for {@link HISTORY_SECONDS}. */
+  /**
+   * Adds to the history of an entry, of which the newest {@link MOST_EVENTS} are kept for
+   * {@link HISTORY_SECONDS}.
+   */
   recordEnqueueEvent(entryId: string, event: SchedulerEnqueueEvent): Promise<void>;
 }

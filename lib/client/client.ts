@@ -43,8 +43,8 @@ const BATCH_LIMITS: BatchLimits = { tasks: 500, bytes: 1 << 20 };
 /**
  * Enqueues tasks. A task is stored when the promise resolves.
  *
- * Calls made in the same tick are sent together, in one round trip per queue: concurrent calls need no
- * batching.
+ * Calls made in the same tick are sent together, in one round trip per queue: concurrent calls need
+ * no batching.
  */
 export class AsynqClient {
   private readonly preparer: Preparer;
@@ -107,14 +107,15 @@ export class AsynqClient {
   }
 
   /**
-   * Enqueues many tasks, in batches. Returns one result per task, in order: a task that fails does not
-   * affect the others. Tasks are read during the call; do not change them before it resolves.
+   * Enqueues many tasks, in batches. Returns one result per task, in order: a task that fails does
+   * not affect the others. Tasks are read during the call; do not change them before it resolves.
    *
    * @example
    * const results = await asynq.enqueueMany(WelcomeEmail, users.map((user) => ({ userId: user.id })));
    * await asynq.enqueueMany([{ task: WelcomeEmail, payload: { userId: 42 } }, { type: 'cache:warm' }]);
    *
-   * @throws InvalidTaskError when the task or the options of all payloads are invalid; nothing is written
+   * @throws InvalidTaskError when the task or the options of all payloads are invalid; nothing is
+   * written
    * @throws ClosedError after `close`
    */
   enqueueMany<P>(
@@ -138,7 +139,10 @@ export class AsynqClient {
     return this.runBulk(payloads.length, prepare, kind.settings.queue);
   }
 
-  /** Refuses further calls, and resolves when those under way are done. Does not close the broker. Idempotent. */
+  /**
+   * Refuses further calls, and resolves when those under way are done. Does not close the broker.
+   * Idempotent.
+   */
   close(): Promise<void> {
     this.closing ??= this.settle();
     return this.closing;

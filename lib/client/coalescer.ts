@@ -13,9 +13,9 @@ interface Waiter {
  *
  * While no call is under way, enqueues are collected until `nextTick`, which runs after all promise
  * callbacks that are ready: a single one is not delayed, and loops that one reply resumes share the
- * next call (a microtask would run between them). While a call is under way, they are collected until
- * `setImmediate`: the requests of a busy web server arrive in separate turns of the event loop, and
- * sending their tasks one by one costs three times the CPU.
+ * next call (a microtask would run between them). While a call is under way, they are collected
+ * until `setImmediate`: the requests of a busy web server arrive in separate turns of the event
+ * loop, and sending their tasks one by one costs three times the CPU.
  */
 export class Coalescer {
   private readonly open = new Map<string, Batch<Waiter>>();

@@ -7,8 +7,8 @@ const FORWARD_GRACE_MS = 6_000;
 const MIN_LIST_INTERVAL_MS = 30_000;
 
 /**
- * Lists the groups that delayed tasks of this process join. Our servers do so when they forward a task;
- * Go's do not, so this is for queues that only they serve.
+ * Lists the groups that delayed tasks of this process join. Our servers do so when they forward a
+ * task; Go's do not, so this is for queues that only they serve.
  */
 export class GroupReminder {
   /** When to list the groups of a queue, in milliseconds since the epoch. */

@@ -1,7 +1,10 @@
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
 
-/** Payload and options of a definition's task; the payload is optional if its type allows `undefined`. */
+/**
+ * Payload and options of a definition's task; the payload is optional if its type allows
+ * `undefined`.
+ */
 export type PayloadArguments<P, Options = TaskOptions> = [undefined] extends [P]
   ? [payload?: P, options?: Options]
   : [payload: P, options?: Options];
@@ -18,5 +21,8 @@ export interface NamedItem {
   options?: TaskOptions;
 }
 
-/** What a `@TaskAggregator` method returns. A queue among its options is ignored: it is that of the group. */
+/**
+ * What a `@TaskAggregator` method returns. A queue among its options is ignored: it is that of the
+ * group.
+ */
 export type AggregatedTask<P = unknown> = DefinedItem<P> | NamedItem;

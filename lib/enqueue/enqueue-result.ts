@@ -12,8 +12,9 @@ export type EnqueueResult =
   | { readonly ok: false; readonly error: Error; readonly info?: undefined };
 
 /**
- * What follows the broker's reply about one task, whoever enqueues it: a client, an entry of a scheduler or an
- * aggregator. The status becomes an error or an info, the span ends, and a stored task is reported by an event.
+ * What follows the broker's reply about one task, whoever enqueues it: a client, an entry of a
+ * scheduler or an aggregator. The status becomes an error or an info, the span ends, and a stored
+ * task is reported by an event.
  *
  * @param span the span of this task alone, if it has one
  */

@@ -13,7 +13,8 @@ export interface PreparedTask {
 
 /**
  * @param now milliseconds since the epoch
- * @param delayedTo when the task may run, in milliseconds since the epoch; default: as the request says
+ * @param delayedTo when the task may run, in milliseconds since the epoch; default: as the request
+ * says
  */
 export function prepared(
   request: EnqueueRequest,

@@ -23,7 +23,10 @@ export interface TaskKind {
   readonly codec: PayloadCodec;
 }
 
-/** Turns a caller's task into a request: merges options, checks everything, encodes the payload. Writes nothing. */
+/**
+ * Turns a caller's task into a request: merges options, checks everything, encodes the payload.
+ * Writes nothing.
+ */
 export class Preparer {
   private readonly keyspace: Keyspace;
   private readonly codec: PayloadCodec;
@@ -46,14 +49,21 @@ export class Preparer {
     this.defaults = applyOptions(DEFAULT_SETTINGS, defaults);
   }
 
-  /** Defaults of the client, then of the definition, then the options of the call: the last wins. @throws InvalidTaskError */
+  /**
+   * Defaults of the client, then of the definition, then the options of the call: the last wins.
+   *
+   * @throws InvalidTaskError
+   */
   kindOf(task: string | TaskDefinition, options: TaskOptions | undefined): TaskKind {
     const kind = typeof task === 'string' ? this.kindOfType(task) : this.kindOfDefinition(task);
     if (options === undefined) return kind;
     return { type: kind.type, settings: applyOptions(kind.settings, options), codec: kind.codec };
   }
 
-  /** @param now milliseconds since the epoch. @throws InvalidTaskError when the payload cannot be encoded, or is too large */
+  /**
+   * @param now milliseconds since the epoch.
+   * @throws InvalidTaskError when the payload cannot be encoded, or is too large
+   */
   prepare(kind: TaskKind, payload: unknown, now: number): PreparedTask {
     const { settings } = kind;
     const startAt = settings.processIn === undefined ? settings.processAt : now + settings.processIn;

@@ -18,31 +18,37 @@ export const CONSOLE_ACTIONS = [
 export type ConsoleActionName = (typeof CONSOLE_ACTIONS)[number];
 
 /**
- * `done`; `failed`: it was tried, and some of it may have happened; `refused`: nothing was tried; `started`: no result is known, as it is under
- * way, or the process ended meanwhile.
+ * `done`; `failed`: it was tried, and may be done in part; `refused`: it was not tried; `started`:
+ * the result is unknown, as the action is under way or its process has ended.
  */
 export const CONSOLE_OUTCOMES = ['done', 'failed', 'refused', 'started'] as const;
 export type ConsoleOutcome = (typeof CONSOLE_OUTCOMES)[number];
 
-/** One change made through the web console, or an attempt at one: who, what, when, with which result. Never payloads, headers or reasons. */
+/**
+ * A change in the web console, or an attempt: who, what, when and the result. It has no payloads,
+ * headers or reasons.
+ */
 export interface ConsoleAction {
-  /** When it was asked for. */
+  /** When it was requested. */
   readonly at: Date;
-  /** Who asked: what the dashboard's option `actor` returned, or the name of `request.user`, or an address. */
+  /**
+   * Who requested it: the result of the dashboard's option `actor`, the name of `request.user`, or
+   * an address.
+   */
   readonly actor: string;
   readonly action: ConsoleActionName;
   readonly outcome: ConsoleOutcome;
-  /** `host:pid` of the process that was asked. */
+  /** `host:pid` of the process that received the request. */
   readonly process: string;
-  /** The queue it concerns; of a refused attempt it may not exist. */
+  /** The queue; after a refused attempt it may not exist. */
   readonly queue?: string;
   /** Of a clone into another queue. */
   readonly toQueue?: string;
   /** Of one task. */
   readonly taskId?: string;
-  /** The id of the task that was made. */
+  /** The id of the task that was created. */
   readonly newTaskId?: string;
-  /** Of several tasks: those that were named, or all in a state. */
+  /** Of several tasks: those with given ids, or all in a state. */
   readonly scope?: 'batch' | 'all';
   readonly state?: TaskState;
   readonly group?: string;
@@ -56,27 +62,34 @@ export interface ConsoleAction {
   readonly failed?: number;
   /** Why it failed or was refused: the code of the error, as in the header X-Asynq-Error. */
   readonly code?: string;
-  /** So many before this one, of the same process, are not in the trail: it could not be written, or too many were refused. */
+  /**
+   * How many actions of this process just before are not in the trail: it could not be written, or
+   * too many were refused.
+   */
   readonly missing?: number;
 }
 
-/** Which actions of the console are wanted. */
+/** Which actions of the console a listener gets. */
 export interface ConsoleActionFilter {
   /** Default: all. */
   action?: ConsoleActionName | readonly ConsoleActionName[];
-  /** Default: all, but `started`, which is never told. */
+  /** Default: all. `started` is never emitted. */
   outcome?: ConsoleOutcome | readonly ConsoleOutcome[];
   /** Names of queues. Default: all. */
   queue?: string | readonly string[];
 }
 
-/** Whether an action is one that is asked for. */
-export function consoleActionMatcher({ action, outcome, queue }: ConsoleActionFilter): (one: ConsoleAction) => boolean {
+/** Returns a check whether an action fits the filter. */
+export function consoleActionMatcher({
+  action,
+  outcome,
+  queue,
+}: ConsoleActionFilter): (candidate: ConsoleAction) => boolean {
   const [actions, outcomes, queues] = [toList(action), toList(outcome), toList(queue)];
-  return (one) =>
-    (!actions || actions.includes(one.action)) &&
-    (!outcomes || outcomes.includes(one.outcome)) &&
-    (!queues || [one.queue, one.toQueue].some((name) => name !== undefined && queues.includes(name)));
+  return (candidate) =>
+    (!actions || actions.includes(candidate.action)) &&
+    (!outcomes || outcomes.includes(candidate.outcome)) &&
+    (!queues || [candidate.queue, candidate.toQueue].some((name) => name !== undefined && queues.includes(name)));
 }
 
 const toList = <T extends string>(value: T | readonly T[] | undefined): readonly T[] | undefined =>

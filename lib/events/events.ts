@@ -1,11 +1,15 @@
+import { watchRejection } from '../async.js';
 import type { TaskInfo } from '../task/info.js';
 import type { ConsoleAction } from './console-action.js';
 
-/** What a finished attempt came to. `done`: deleted after success; `completed`: retained; `lost`: no longer ours, nothing written. */
+/**
+ * The end of an attempt. `done`: deleted after success; `completed`: retained; `lost`: the lease
+ * was lost, nothing is written.
+ */
 export type TaskOutcomeKind =
   'done' | 'completed' | 'retry' | 'archived' | 'revoked' | 'postponed' | 'requeued' | 'lost';
 
-/** What events tell of a task. */
+/** A task in an event. */
 export interface TaskRef {
   readonly id: string;
   readonly type: string;
@@ -17,7 +21,7 @@ export interface GroupRef {
   readonly group: string;
 }
 
-/** One attempt, after its outcome was committed. */
+/** One attempt, after its outcome is stored. */
 export interface TaskOutcome {
   readonly outcome: TaskOutcomeKind;
   readonly task: TaskRef;
@@ -28,15 +32,18 @@ export interface TaskOutcome {
   readonly result?: unknown;
   /** What the handler threw, or why it was stopped. */
   readonly error?: unknown;
-  /** When the task will run again, for `retry`. */
+  /** When the task runs again, for `retry`. */
   readonly retryAt?: Date;
   /** Milliseconds from the start of the handler to its end. */
   readonly duration: number;
-  /** Milliseconds it was pending before the attempt; known while somebody asks for it ({@link AsynqEvents.measureWaits}). */
+  /**
+   * Milliseconds the task was pending before the attempt; measured on request
+   * ({@link AsynqEvents.measureWaits}).
+   */
   readonly waited?: number;
 }
 
-/** The attempt of a server that went away, ended by another one. */
+/** An attempt of a server that is gone, ended by another one. */
 export interface TaskRecovery {
   readonly outcome: 'retry' | 'archived';
   readonly task: TaskRef;
@@ -49,7 +56,7 @@ export interface TaskRecovery {
 
 /** One planned time of a periodic task. */
 export interface PeriodicRef {
-  /** Of the entry. */
+  /** The id of the entry. */
   readonly id: string;
   readonly spec: string;
   readonly type: string;
@@ -57,11 +64,17 @@ export interface PeriodicRef {
   readonly planned: Date;
 }
 
-/** The events of a server, by name. Listeners run synchronously; what they throw is reported as `listenerFailed`. */
+/**
+ * The events, by name. Listeners run synchronously; what they throw is reported as
+ * `listenerFailed`.
+ */
 export interface AsynqEventMap {
-  /** This process has stored a new task: a client, a scheduler or an aggregator of it. */
+  /** A client, a scheduler or an aggregator of this process has stored a new task. */
   taskEnqueued: { readonly task: TaskInfo };
-  /** A call that was to store so many tasks failed: Redis did not answer, or refused it. Who enqueued them is told, too. */
+  /**
+   * A call to store this many tasks failed: Redis did not reply, or refused it. The callers get the
+   * error as well.
+   */
   enqueueFailed: { readonly queue: string; readonly tasks: number; readonly error: unknown };
   /** A handler is about to be called. `waited`: see TaskOutcome. */
   taskStarted: {
@@ -72,87 +85,114 @@ export interface AsynqEventMap {
   };
   /** The outcome of an attempt is stored (or is `lost`). */
   taskFinished: TaskOutcome;
-  /** A handler has not settled some time after its attempt was ended; it keeps its slot. */
+  /** A handler still runs some time after its attempt ended; it keeps its slot. */
   handlerStuck: { readonly task: TaskRef; readonly reason: unknown; readonly seconds: number };
-  /** A stored message, or the payload of a grouped task, could not be decoded; the task was archived as it is. `type`: where it is known. */
+  /**
+   * A message, or the payload of a grouped task, cannot be decoded; the task is archived unchanged.
+   * `type`: if known.
+   */
   taskDamaged: { readonly task: Pick<TaskRef, 'id' | 'queue'> & Partial<TaskRef>; readonly error: Error };
-  /** A handler's result could not be encoded; the task succeeded without it. */
+  /** A handler's result cannot be stored; the task succeeds without it. */
   resultDropped: { readonly task: TaskRef; readonly error: unknown };
-  /** A user's hook (onError, retryDelay, isFailure, healthCheck) threw; its default applies. */
+  /**
+   * A hook of the user (onError, retryDelay, isFailure, healthCheck) threw; its default applies.
+   */
   hookFailed: { readonly hook: string; readonly error: unknown; readonly task?: TaskRef };
-  /** `listener`: the method, when it has a name. */
+  /** `listener`: the method, if it is known. */
   listenerFailed: {
     readonly event: string;
     readonly error: unknown;
     readonly listener?: string;
-    /** Of the event, where it is about one. */
+    /** The task of the event, if it has one. */
     readonly task?: TaskRef;
   };
-  /** Events could not be added to the stream of the fleet, and are lost; told once until it works again. */
+  /** Events for the fleet's stream are lost; emitted once until the stream can be written again. */
   eventStreamFailed: { readonly error: unknown; readonly lost: number };
-  /** The stream of the fleet cannot be read; told once until it can be. */
+  /** The fleet's stream cannot be read; emitted once until it can be read again. */
   eventStreamUnread: { readonly error: unknown };
-  /** Something was changed through the web console, or its change was refused; told by the process that was asked. */
+  /**
+   * A change in the web console was made or refused; emitted in the process that received the
+   * request.
+   */
   consoleAction: ConsoleAction;
-  /** An action of the web console could not be recorded in its trail; it is done nevertheless. */
+  /**
+   * An action of the web console could not be recorded in the audit trail; it is carried out all
+   * the same.
+   */
   consoleTrailFailed: { readonly action: ConsoleAction; readonly error: unknown };
-  /** The application ends, and listeners that were waited for have not. */
+  /** The application ends while listeners still run, after waiting for them. */
   listenersLeft: { readonly listeners: number };
-  /** A task of a crashed or stalled server was taken over. */
+  /** A task of a crashed or stalled server was recovered. */
   taskRecovered: TaskRecovery;
-  /** The same, summed up: tasks of one queue that were taken over in one step. */
+  /** The same as a sum: the tasks of one queue that were recovered in one step. */
   tasksRecovered: { readonly queue: string; readonly retried: number; readonly archived: number };
-  /** Ids without a message, or active ids without a lease, were repaired. */
+  /** Dangling ids (`ghosts`) were removed, and active tasks without a lease were given one. */
   queueRepaired: { readonly queue: string; readonly ghosts: number; readonly leases: number };
   /** The tasks of a group have become one task. */
   groupAggregated: GroupRef & { readonly size: number; readonly task: TaskRef };
-  /** A group's tasks could not be made into one; they go back to the group at `retryAt`, to be tried again. `types`: of these tasks. */
+  /**
+   * Aggregating a group failed; its tasks go back to the group at `retryAt`, for another try.
+   * `types`: of these tasks.
+   */
   aggregationFailed: GroupRef & {
     readonly size: number;
     readonly error: unknown;
     readonly retryAt: Date;
     readonly types?: readonly string[];
   };
-  /** Grouped tasks whose aggregation did not end in time went back to their groups. */
+  /** Tasks whose aggregation did not end in time went back to their groups. */
   groupsReclaimed: { readonly queue: string; readonly tasks: number };
-  /** Groups nobody would have aggregated were listed again, names of empty groups removed. */
+  /** Groups missing from the list of groups were added, and empty ones removed from it. */
   groupsRepaired: { readonly queue: string; readonly listed: number; readonly removed: number };
-  /** A group is due and no server aggregates it; told once per queue. */
+  /** A group is due and no server aggregates it; emitted once per queue. */
   groupNotAggregated: GroupRef;
-  /** Redis does not answer for a queue; `unsettled` finished tasks wait for it. */
+  /** Redis does not reply for a queue; `unsettled` finished tasks wait to be stored. */
   queueUnreachable: { readonly queue: string; readonly error: unknown; readonly unsettled: number };
   queueReachable: { readonly queue: string };
-  /** A background loop failed; it goes on with back-off. */
+  /** A pass of a loop failed; the loop goes on with back-off. */
   loopFailed: { readonly loop: string; readonly error: unknown };
-  /** Wake-up notices are not to be had; the server polls. */
+  /** Redis sends no wake-ups; the server polls. */
   wakeUnavailable: { readonly error: unknown };
-  /** The application declares handlers (aggregators among them) for a connection that only produces (`server: false`): they are not run here. */
+  /**
+   * The application has handlers or aggregators for a connection that only produces
+   * (`server: false`): they do not run here.
+   */
   handlersIdle: { readonly handlers: number };
-  /** The module has options of a server, and the application declares no handler for it: none is started. */
+  /** The module has server options, but the application has no handler: no server is started. */
   handlersMissing: { readonly connection: string };
-  /** This process has enqueued the task of a planned time. */
+  /** This process enqueued the task of a planned time. */
   periodicTaskEnqueued: { readonly entry: PeriodicRef; readonly taskId: string };
-  /** A planned time was passed over: `missed` (this one and perhaps later ones) or while the last task was `unfinished`. */
+  /**
+   * A planned time was skipped: it was `missed` (and perhaps later ones, too), or the last task is
+   * `unfinished`.
+   */
   periodicTaskSkipped: { readonly entry: PeriodicRef; readonly reason: 'missed' | 'unfinished' };
-  /** The task of a planned time was refused: a duplicate, or its id is taken. */
+  /** The task of a planned time was refused: it is a duplicate, or its id is taken. */
   periodicTaskFailed: { readonly entry: PeriodicRef; readonly error: Error };
-  /** A source of periodic tasks failed, or a spec of it cannot be read; the entries stay as they were. */
+  /**
+   * A source of periodic tasks failed, or one of its specs is invalid; the entries stay as they
+   * are.
+   */
   periodicSourceFailed: { readonly source: string; readonly error: unknown };
   serverStarted: { readonly concurrency: number; readonly queues: Readonly<Record<string, number>> };
-  /** Redis may remove tasks when its memory is full; told once, at the start. */
+  /** Redis may remove tasks when its memory is full; emitted once, at the start. */
   storeEvicts: { readonly address: string; readonly policy: string };
-  /** Redis is older than what this library needs; told once, at the start. */
+  /** Redis is older than this library needs; emitted once, at the start. */
   storeOutdated: { readonly address: string; readonly version: string; readonly needed: string };
   /**
-   * The clock here is ahead of that of Redis by so many milliseconds, behind it when negative; told once, at the start. Servers that
-   * share a queue must agree on the time: leases, schedules and retries are moments.
+   * This machine's clock is `ahead` milliseconds ahead of Redis's, or behind it when negative;
+   * emitted once, at the start. Servers of a queue must agree on the time of leases, schedules and
+   * retries.
    */
   storeClockDiffers: { readonly address: string; readonly ahead: number };
-  /** Fetching has ended for good; running tasks go on. */
+  /** The server fetches no more tasks; running ones go on. */
   serverStopped: { readonly active: number };
-  /** After `drain`: nothing runs, or has to be settled, any more. */
+  /** After `drain`: no task runs or has to be settled any more. */
   serverDrained: Readonly<Record<string, never>>;
-  /** The shutdown timeout passed with tasks still running, which were told to stop, or with sets of grouped tasks being aggregated. */
+  /**
+   * The shutdown timeout passed while tasks ran, which are aborted now, or while groups were
+   * aggregated.
+   */
   shutdownTimedOut: { readonly active: number; readonly aggregating: number };
   serverClosed: { readonly requeued: number };
 }
@@ -167,20 +207,14 @@ interface Subscription<E extends AsynqEventName> {
 
 interface Subscriptions<E extends AsynqEventName> {
   readonly all: Set<Subscription<E>>;
-  /** The same as a list that is never changed: who subscribes while an event is told hears the next one. Made when it is needed. */
-  told: readonly Subscription<E>[] | undefined;
+  /**
+   * The same as a list that never changes, made when needed: a listener added during an event gets
+   * the next one.
+   */
+  snapshot: readonly Subscription<E>[] | undefined;
 }
 
-/** Whether it is a promise, or what `await` takes for one. */
-export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
-
-/** An async function passes for a hook or listener that returns nothing; its rejection would end the process. */
-export function watchRejection(returned: unknown, onRejected: (error: unknown) => void): void {
-  if (isThenable(returned)) Promise.resolve(returned).catch(onRejected);
-}
-
-/** The task an event is about, without its payload; of a periodic one the entry. */
+/** The task of an event, without its payload; the entry of a periodic task's event. */
 export function taskOf(event: object): { readonly task?: TaskRef } {
   const { entry, task = entry } = event as { readonly task?: Partial<TaskRef>; readonly entry?: Partial<TaskRef> };
   if (task?.id === undefined || task.type === undefined || task.queue === undefined) return {};
@@ -188,47 +222,47 @@ export function taskOf(event: object): { readonly task?: TaskRef } {
   return { task: { id, type, queue } };
 }
 
-/** A small typed emitter: a listener that throws, or rejects, never reaches the code that emits. */
+/** A small typed emitter: what a listener throws never reaches the code that emits. */
 export class AsynqEvents {
   private readonly listeners = new Map<AsynqEventName, Subscriptions<never>>();
-  private waitsAskedFor = 0;
+  private waitRequests = 0;
 
   /** @returns a function that ends the subscription */
   on<E extends AsynqEventName>(event: E, listener: Listener<E>): () => void {
     const subscription: Subscription<E> = { listener, ended: false };
     let those = this.listeners.get(event) as Subscriptions<E> | undefined;
-    if (!those) this.listeners.set(event, (those = { all: new Set(), told: undefined }));
+    if (!those) this.listeners.set(event, (those = { all: new Set(), snapshot: undefined }));
     const subscriptions = those;
     subscriptions.all.add(subscription);
-    subscriptions.told = undefined;
+    subscriptions.snapshot = undefined;
     return () => {
       subscription.ended = true;
-      subscriptions.told = undefined;
+      subscriptions.snapshot = undefined;
       subscriptions.all.delete(subscription);
       if (subscriptions.all.size === 0 && this.listeners.get(event) === subscriptions) this.listeners.delete(event);
     };
   }
 
   /**
-   * Has the server measure how long each task was pending (`waited`), which costs it the reading of one more field per task. For tasks
-   * that it takes from now on.
+   * Has the server measure how long each task it claims from now on was pending (`waited`). That
+   * costs reading one more field per task.
    *
    * @returns a function that ends it
    */
   measureWaits(): () => void {
-    let asked = 1;
-    this.waitsAskedFor += asked;
+    let requests = 1;
+    this.waitRequests += requests;
     return () => {
-      this.waitsAskedFor -= asked;
-      asked = 0;
+      this.waitRequests -= requests;
+      requests = 0;
     };
   }
 
   get measuresWaits(): boolean {
-    return this.waitsAskedFor > 0;
+    return this.waitRequests > 0;
   }
 
-  /** Whether anybody listens: lets the hot path skip building an event nobody wants. */
+  /** Whether there is a listener: the hot path builds no event without one. */
   wants(event: AsynqEventName): boolean {
     return this.listeners.has(event);
   }
@@ -239,7 +273,7 @@ export class AsynqEvents {
     const report = (error: unknown): void => {
       if (event !== 'listenerFailed') this.emit('listenerFailed', { event, error, ...taskOf(payload) });
     };
-    for (const subscription of (those.told ??= [...those.all])) {
+    for (const subscription of (those.snapshot ??= [...those.all])) {
       if (subscription.ended) continue;
       try {
         watchRejection(subscription.listener(payload), report);

@@ -1,19 +1,19 @@
 import type { TaskInfo } from '../task/info.js';
 import type { AsynqEventMap, AsynqEventName, AsynqEvents, TaskOutcome, TaskOutcomeKind, TaskRef } from './events.js';
 
-/** What is known of one attempt. */
+/** One attempt. */
 export interface TaskAttempt {
   /** Failures before this attempt. */
   readonly retried: number;
   readonly maxRetry: number;
-  /** Milliseconds the task was pending before the attempt; `undefined` when that is not known. */
+  /** Milliseconds the task was pending before the attempt; `undefined` if unknown. */
   readonly waited?: number;
 }
 
 /** An attempt whose outcome is stored. */
 export interface EndedAttempt extends TaskAttempt {
   readonly outcome: TaskOutcomeKind;
-  /** Milliseconds the handler ran; 0 when the server that ran it went away. */
+  /** Milliseconds the handler ran; 0 when its server is gone. */
   readonly duration: number;
   /** What the handler returned. */
   readonly result?: unknown;
@@ -23,7 +23,7 @@ export interface EndedAttempt extends TaskAttempt {
   readonly retryAt?: Date;
 }
 
-/** What happens to tasks, by name, with what is told of it besides {@link TaskEventCommon}. */
+/** The events of tasks, by name, with what each has besides {@link TaskEventCommon}. */
 export interface TaskEventMap {
   /** A new task is stored: by a client, a periodic task or an aggregator of this process. */
   enqueued: { readonly info: TaskInfo };
@@ -37,40 +37,45 @@ export interface TaskEventMap {
   failed: EndedAttempt;
   /** An attempt failed, and the task waits for the next one. */
   retried: EndedAttempt & { readonly retryAt: Date };
-  /** The task was given up: no retries left, `SkipRetry`, or a payload that does not fit. */
+  /** The task was archived: no retries left, `SkipRetry`, or an invalid payload. */
   archived: EndedAttempt;
   /** The handler dropped the task with `RevokeTask`. */
   revoked: EndedAttempt;
-  /** The handler put the task off with `PostponeTask`. */
+  /** The handler postponed the task with `PostponeTask`. */
   postponed: EndedAttempt & { readonly retryAt: Date };
-  /** The server ended before the handler; the task is back at the front of its queue. */
+  /** The server shut down before the handler ended; the task is back at the front of its queue. */
   requeued: EndedAttempt;
-  /** The lease was lost: another server has the task, and nothing was stored here. */
+  /** The lease was lost: another server has the task, and nothing is stored here. */
   lost: EndedAttempt;
-  /** The task was cancelled while it ran; what became of it says `outcome`. */
+  /** The task was cancelled while it ran; `outcome` is where it is now. */
   cancelled: EndedAttempt;
-  /** The tasks of a group have become `task`. */
+  /** The tasks of a group were aggregated into `task`. */
   aggregated: { readonly group: string; readonly size: number };
 }
 
 export type TaskEventName = keyof TaskEventMap;
 
-/** What every event tells. */
+/** What every event has. */
 export interface TaskEventCommon<E extends TaskEventName = TaskEventName> {
   readonly event: E;
-  /** The name of the connection; `default` for the one without. */
+  /** The name of the connection; `default` for the unnamed one. */
   readonly connection: string;
   readonly task: TaskRef;
 }
 
-/** One event: `TaskEvent<'failed'>`, `TaskEvent<'started' | 'finished'>`; without names, any. */
+/**
+ * One event: `TaskEvent<'failed'>`, `TaskEvent<'started' | 'finished'>`; any event without a name.
+ */
 export type TaskEvent<E extends TaskEventName = TaskEventName> = {
   [N in E]: TaskEventCommon<N> & TaskEventMap[N];
 }[E];
 
-/** Which tasks events are wanted of. */
+/** Which tasks a listener gets events of. */
 export interface TaskEventFilter {
-  /** Task types or prefixes of them, as `@TaskHandler` reads them; a definition stands for its type. Default: all. */
+  /**
+   * Task types or prefixes of them, as `@TaskHandler` reads them; a definition stands for its type.
+   * Default: all.
+   */
   type?: TaskTypeName | readonly TaskTypeName[];
   /** Names of queues. Default: all. */
   queue?: string | readonly string[];
@@ -82,7 +87,7 @@ type ServerEvent = 'taskEnqueued' | 'taskStarted' | 'taskFinished' | 'taskRecove
 
 const ENDED: readonly ServerEvent[] = ['taskFinished', 'taskRecovered'];
 
-/** Where each event comes from. */
+/** The server's events behind each event. */
 const EMITTED_AS: { readonly [E in TaskEventName]: readonly ServerEvent[] } = {
   enqueued: ['taskEnqueued'],
   started: ['taskStarted'],
@@ -112,14 +117,17 @@ const BY_OUTCOME: { readonly [K in TaskOutcomeKind]: readonly TaskEventName[] } 
   lost: ['finished', 'lost'],
 };
 
-/** What happened once, by what is told of it, and the names it goes by. */
+/**
+ * Something that happened to a task. It has several names: an archived task has also failed and
+ * finished.
+ */
 export interface TaskOccurrence {
   readonly names: readonly TaskEventName[];
   readonly task: TaskRef;
   readonly details: object;
 }
 
-/** How each event of a server is read. */
+/** Reads each event of a server. */
 const TO_OCCURRENCE: { readonly [S in ServerEvent]: (event: AsynqEventMap[S]) => TaskOccurrence } = {
   taskEnqueued: ({ task }) => ({ names: ['enqueued'], task, details: { info: task } }),
   taskStarted: ({ task, ...details }) => ({ names: ['started'], task, details }),
@@ -138,7 +146,8 @@ function namesOf({ outcome, error }: Pick<TaskOutcome, 'outcome' | 'error'>): re
 }
 
 /**
- * Calls back for events of tasks, after they have been stored. A listener of several names is called once for each that fits.
+ * Calls the listener for events of tasks, after they are stored: once for each of its names that
+ * fits.
  *
  * @returns a function that ends it
  */
@@ -158,30 +167,34 @@ export function onTaskEvents<E extends TaskEventName>(
   });
 }
 
-/** The same, once for each thing that happened by any of these names. */
+/**
+ * Calls the listener once per occurrence that has any of these names.
+ *
+ * @returns a function that ends it
+ */
 export function onTaskOccurrences(
   events: AsynqEvents,
   names: readonly TaskEventName[],
   listener: (occurrence: TaskOccurrence) => void,
 ): () => void {
-  const tell = (occurrence: TaskOccurrence): void => {
+  const emit = (occurrence: TaskOccurrence): void => {
     if (occurrence.names.some((name) => names.includes(name))) listener(occurrence);
   };
-  const sources = new Set(names.flatMap((name) => EMITTED_AS[name]));
-  const ends = [...sources].map((source) =>
-    events.on(source as AsynqEventName, (event) => tell(TO_OCCURRENCE[source](event as never))),
+  const emitted = new Set(names.flatMap((name) => EMITTED_AS[name]));
+  const ends = [...emitted].map((name) =>
+    events.on(name as AsynqEventName, (event) => emit(TO_OCCURRENCE[name](event as never))),
   );
-  if (sources.has('taskStarted') || sources.has('taskFinished')) ends.push(events.measureWaits());
+  if (emitted.has('taskStarted') || emitted.has('taskFinished')) ends.push(events.measureWaits());
   return () => ends.forEach((end) => end());
 }
 
-/** Those of the names that are wanted. */
+/** The wanted ones among the names. */
 export const wantedOf = <E extends TaskEventName>(names: readonly TaskEventName[], wanted: readonly E[]): E[] =>
   names.filter((name): name is E => (wanted as readonly TaskEventName[]).includes(name));
 
 export const refTo = ({ id, type, queue }: TaskRef): TaskRef => ({ id, type, queue });
 
-/** Whether a task is one that is asked for. */
+/** Returns a check whether a task fits the filter. */
 export function matcher({ type, queue }: TaskEventFilter): (task: TaskRef) => boolean {
   const types = listOf(type)?.map((one) => (typeof one === 'string' ? one : one.type));
   const queues = listOf(queue);

@@ -2,14 +2,17 @@ import { EverySchedule } from '../cron/every.js';
 import type { Schedule } from '../cron/schedule.js';
 import type { MissedPolicy } from './options.js';
 
-/** After this long a planned time counts as missed: a failover of Redis or a restart is over by then. */
+/**
+ * After this long a planned time counts as missed: a failover of Redis or a restart is over by
+ * then.
+ */
 const MISSED_AFTER_MS = 30_000;
 
 const HOUR_MS = 3_600_000;
 
 /**
- * The planned times to fire, oldest first: after `handledUntil` and up to `now`, both in milliseconds.
- * In normal operation it is the one that is just due.
+ * The planned times to fire, oldest first: after `handledUntil` and up to `now`, both in
+ * milliseconds. In normal operation it is the one that is just due.
  */
 export function dueTimes(schedule: Schedule, handledUntil: number, now: number, missed: MissedPolicy): number[] {
   if (missed === 'one') return latest(schedule, handledUntil, now, 1);
@@ -18,7 +21,9 @@ export function dueTimes(schedule: Schedule, handledUntil: number, now: number, 
   return latest(schedule, Math.max(handledUntil, from), now, 1);
 }
 
-/** The last `limit` planned times. The search begins near `now`: `handledUntil` may be months ago. */
+/**
+ * The last `limit` planned times. The search begins near `now`: `handledUntil` may be months ago.
+ */
 function latest(schedule: Schedule, handledUntil: number, now: number, limit: number): number[] {
   for (let window = HOUR_MS; ; window *= 4) {
     const from = Math.max(handledUntil, alignedBefore(schedule, handledUntil, now - window));
@@ -33,7 +38,9 @@ function between(schedule: Schedule, from: number, to: number): number[] {
   return found;
 }
 
-/** A time to begin the search at. For `@every` it is a whole number of delays after `handledUntil`. */
+/**
+ * A time to begin the search at. For `@every` it is a whole number of delays after `handledUntil`.
+ */
 function alignedBefore(schedule: Schedule, handledUntil: number, time: number): number {
   if (!(schedule instanceof EverySchedule)) return time;
   return handledUntil + Math.floor((time - handledUntil) / schedule.delay) * schedule.delay;

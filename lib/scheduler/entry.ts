@@ -12,7 +12,10 @@ import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { dueTimes } from './due.js';
 import type { Plan } from './options.js';
 
-/** How long the progress of an entry outlives its next planned time: everything may be down for that long. */
+/**
+ * How long the progress of an entry outlives its next planned time: everything may be down for that
+ * long.
+ */
 const REMEMBERED_SECONDS = 90 * 86_400;
 
 /** What every entry of a scheduler needs. */
@@ -37,7 +40,10 @@ export interface EntryDefinition {
   readonly optionTexts: readonly string[];
 }
 
-/** Equal for the same entry in every process, and formatted like asynq's ids. JSON keeps the parts apart. */
+/**
+ * Equal for the same entry in every process, and formatted like asynq's ids. JSON keeps the parts
+ * apart.
+ */
 export function deriveId(
   spec: string,
   tz: string,
@@ -53,7 +59,10 @@ export function deriveId(
 /** One periodic task: fires its planned times, unless another process has. */
 export class Entry {
   readonly loop: Loop;
-  /** Planned times up to here are dealt with, in milliseconds. `undefined` until the entry is opened. */
+  /**
+   * Planned times up to here are dealt with, in milliseconds. `undefined` until the entry is
+   * opened.
+   */
   private handledUntil: number | undefined;
   private lastFiredAt: number | undefined;
   private removed = false;
@@ -100,7 +109,9 @@ export class Entry {
     };
   }
 
-  /** Nothing is fired after this. Resolves when the pass under way is over, or takes long to end. */
+  /**
+   * Nothing is fired after this. Resolves when the pass under way is over, or takes long to end.
+   */
   remove(): Promise<void> {
     this.removed = true;
     return this.loop.stop();
@@ -132,7 +143,10 @@ export class Entry {
     if (found.lastFiredAt !== undefined) this.lastFiredAt = found.lastFiredAt * 1000;
   }
 
-  /** The planned times to fire. Before one is skipped, this checks whether other processes have fired it. */
+  /**
+   * The planned times to fire. Before one is skipped, this checks whether other processes have
+   * fired it.
+   */
   private async due(): Promise<number[]> {
     const first = this.next;
     if (first === undefined || first > this.now()) return [];

@@ -2,7 +2,10 @@ import { parseDuration } from '../duration.js';
 import type { TaskOptions } from '../task/options.js';
 import { formatOption, type EnqueueOption } from '../wire/options.js';
 
-/** The options as asynq writes them in a published entry, such as `Queue("low")`. They must have been checked. */
+/**
+ * The options as asynq writes them in a published entry, such as `Queue("low")`. They must have
+ * been checked.
+ */
 export function optionTexts(options: TaskOptions): string[] {
   return enqueueOptions(options).map(formatOption);
 }

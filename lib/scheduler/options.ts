@@ -13,17 +13,23 @@ import {
 
 /**
  * What happens to planned times that passed while no process ran (or Redis was away for more than
- * 30 s): `'skip'`: they are skipped; `'one'`: the last of them is enqueued; `{ all: n }`: the last `n`
- * are, oldest first.
+ * 30 s): `'skip'`: they are skipped; `'one'`: the last of them is enqueued; `{ all: n }`: the last
+ * `n` are, oldest first.
  */
 export type MissedPolicy = 'skip' | 'one' | { readonly all: number };
 
-/** Whether a planned time is skipped while the last task is unfinished: waiting, running or to be retried. */
+/**
+ * Whether a planned time is skipped while the last task is unfinished: waiting, running or to be
+ * retried.
+ */
 export type OverlapPolicy = 'allow' | 'skip';
 
 /** When a periodic task is enqueued. */
 export interface PlanOptions {
-  /** IANA name of the spec's time zone, unless the spec names one (`TZ=…`). Default `UTC`, as in asynq. */
+  /**
+   * IANA name of the spec's time zone, unless the spec names one (`TZ=…`). Default `UTC`, as in
+   * asynq.
+   */
   tz?: string;
   /** Default `'skip'`. */
   missed?: MissedPolicy;
@@ -31,8 +37,9 @@ export interface PlanOptions {
   overlap?: OverlapPolicy;
   /**
    * The name of the entry in all processes: each planned time is enqueued once per name. Default:
-   * derived from spec, zone, type, payload and task options, so that equal entries are one and changed
-   * ones are new. Set a name, without braces, for an entry that stays the same although these change.
+   * derived from spec, zone, type, payload and task options, so that equal entries are one and
+   * changed ones are new. Set a name, without braces, for an entry that stays the same although
+   * these change.
    */
   id?: string;
 }

@@ -78,9 +78,11 @@ export class AsynqScheduler {
    * @example
    * scheduler.register('0 9 * * 1-5', DailyReport, { region: 'eu' }, { tz: 'Europe/Berlin', missed: 'one' });
    *
-   * @param spec five fields, `@daily` or `@every 90s`, with an optional `TZ=<zone> ` before it: the syntax of robfig/cron
+   * @param spec five fields, `@daily` or `@every 90s`, with an optional `TZ=<zone> ` before it: the
+   * syntax of robfig/cron
    * @returns the id: to unregister it, and what asynq's tools call the entry
-   * @throws InvalidScheduleError, InvalidTaskError, InvalidOptionError; the last also when the entry exists already
+   * @throws InvalidScheduleError, InvalidTaskError, InvalidOptionError; the last also when the
+   * entry exists already
    */
   register<P>(spec: string, task: TaskDefinition<P>, ...rest: PayloadArguments<P, PeriodicTaskOptions>): string;
   register(spec: string, type: string, payload?: unknown, options?: PeriodicTaskOptions): string;
@@ -96,7 +98,10 @@ export class AsynqScheduler {
     return id;
   }
 
-  /** Removes a periodic task and returns whether it existed. Its history and the tasks it has enqueued stay. */
+  /**
+   * Removes a periodic task and returns whether it existed. Its history and the tasks it has
+   * enqueued stay.
+   */
   unregister(id: string): boolean {
     const entry = this.entries.get(id);
     if (!entry) return false;
@@ -125,7 +130,8 @@ export class AsynqScheduler {
   }
 
   /**
-   * Keeps the entries equal to a set that changes: calls `configs` at the start and at each interval.
+   * Keeps the entries equal to a set that changes: calls `configs` at the start and at each
+   * interval.
    *
    * @param name what messages call the source
    * @param interval default 3 minutes, as in asynq
@@ -158,7 +164,10 @@ export class AsynqScheduler {
     this.begin(this.publisher.loop);
   }
 
-  /** Fires nothing more, waits for the passes under way and withdraws what was published. Idempotent. */
+  /**
+   * Fires nothing more, waits for the passes under way and withdraws what was published.
+   * Idempotent.
+   */
   async stop(): Promise<void> {
     const wasActive = this.state === 'active';
     this.state = 'stopped';

@@ -20,7 +20,11 @@ export type PeriodicTaskConfigs = () => readonly PeriodicTaskConfig[] | Promise<
 
 /** The part of a scheduler that a poller changes. */
 export interface EntrySet {
-  /** The id of the entry of a config. @throws InvalidScheduleError, InvalidTaskError, InvalidOptionError */
+  /**
+   * The id of the entry of a config.
+   *
+   * @throws InvalidScheduleError, InvalidTaskError, InvalidOptionError
+   */
   check(config: PeriodicTaskConfig): string;
   has(id: string): boolean;
   add(config: PeriodicTaskConfig): void;
@@ -42,8 +46,8 @@ const CONFIG_NAMES = ['spec', 'task', 'payload', 'options'];
 /**
  * Keeps the entries of a scheduler equal to the set that a function returns (asynq's
  * PeriodicTaskManager): removes those that are no longer in it and adds new ones. When the function
- * fails, or a config in it is wrong, the entries stay as they are; only one whose spec is invalid is
- * skipped alone.
+ * fails, or a config in it is wrong, the entries stay as they are; only one whose spec is invalid
+ * is skipped alone.
  */
 export class SourcePoller {
   readonly loop: Loop;
@@ -64,7 +68,10 @@ export class SourcePoller {
     this.options.events.emit('periodicSourceFailed', { source: this.options.name, error });
   }
 
-  /** Until a first poll succeeds, failures are retried with back-off; later ones leave the old set in use. */
+  /**
+   * Until a first poll succeeds, failures are retried with back-off; later ones leave the old set
+   * in use.
+   */
   private async runOnce(): Promise<NextDelay> {
     try {
       this.sync(await this.options.configs());

@@ -1,9 +1,9 @@
 import 'reflect-metadata';
 import { Injectable } from '@nestjs/common';
-import { finishesWithin } from '../../async.js';
+import { finishesWithin, isThenable } from '../../async.js';
 import { SystemClock } from '../../clock.js';
 import { InvalidHandlerError } from '../../errors.js';
-import { isThenable, taskOf } from '../../events/events.js';
+import { taskOf } from '../../events/events.js';
 import { consoleActionMatcher } from '../../events/console-action.js';
 import { onTaskEvents } from '../../events/task-events.js';
 import { ConnectionRegistry, type Connection } from '../connection/connection.registry.js';

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { Injectable } from '@nestjs/common';
 import { ApplicationConfig, ContextIdFactory, ExternalContextCreator, type ContextId } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
+import { isThenable } from '../../async.js';
 import type { AsynqEvents } from '../../events/events.js';
 import type { TaskHandlerEntry } from '../../server/attempt/handler.js';
 import type { PayloadCodec } from '../../task/codec.js';
@@ -178,6 +179,3 @@ const decoder =
       throw undecodable(task.type, error);
     }
   };
-
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';

@@ -1,7 +1,8 @@
 import type { Clock } from '../../clock.js';
 import type { AsynqError } from '../../errors.js';
 import { DeadlineExceededError, HandlerNotFoundError, LeaseExpiredError, ShutdownError } from '../../errors.js';
-import { isThenable, type AsynqEvents } from '../../events/events.js';
+import { isThenable } from '../../async.js';
+import type { AsynqEvents } from '../../events/events.js';
 import type { Tracing } from '../../tracing/tracing.js';
 import type { ActiveTask, Verdict } from './active-task.js';
 import { Deadlines } from './deadlines.js';

@@ -1,7 +1,8 @@
 import { LEASE_SECONDS } from '../../broker/broker.js';
 import { ceilSeconds, floorSeconds, type Clock } from '../../clock.js';
 import { LeaseExpiredError } from '../../errors.js';
-import { watchRejection, type AsynqEvents } from '../../events/events.js';
+import { watchRejection } from '../../async.js';
+import type { AsynqEvents } from '../../events/events.js';
 import type { IsFailure, RetryDelay } from '../../task/context.js';
 import { defaultRetryDelay } from '../../task/retry-delay.js';
 import type { ActiveTask, Verdict } from './active-task.js';

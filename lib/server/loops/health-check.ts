@@ -1,5 +1,6 @@
 import type { MonitoringBroker } from '../../broker/broker.js';
-import { watchRejection, type AsynqEvents } from '../../events/events.js';
+import { watchRejection } from '../../async.js';
+import type { AsynqEvents } from '../../events/events.js';
 
 /** Told at each check: `undefined` when Redis answered, else why not (asynq's HealthCheckFunc). */
 export type HealthCheckHook = (error: Error | undefined) => void;
