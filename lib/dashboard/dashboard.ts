@@ -20,12 +20,12 @@ import type { PayloadCodec } from '../task/codec.js';
 /** More would only be many different pages of lists, each asked for once. The size is that of the bodies, in characters. */
 const REPLIES: CacheLimits<Content> = { maxEntries: 200, maxSize: 32_000_000, sizeOf: ({ body }) => body?.length ?? 0 };
 /** As many as there are queues: requests for other things must not push out what all replies are made from. */
-const FACTS: CacheLimits<unknown> = { maxEntries: 10_000, maxSize: Infinity, sizeOf: () => 0 };
+const SHARED_READS: CacheLimits<unknown> = { maxEntries: 10_000, maxSize: Infinity, sizeOf: () => 0 };
 
 interface Made {
   readonly inspector: AsynqInspector;
   readonly replies: ReplyCache<Content>;
-  readonly facts: ReplyCache<unknown>;
+  readonly reads: ReplyCache<unknown>;
   readonly overview: QueueOverview;
   readonly sampler: Sampler;
   readonly presenter: Presenter;
@@ -52,14 +52,14 @@ export class Dashboard implements OnModuleInit {
     this.found = this.registry.get(this.connectionName, `the dashboard at "${this.path}"`);
     const { broker, events } = this.found;
     const replies = new ReplyCache(broker.clock, this.settings.refresh, REPLIES);
-    const facts = new ReplyCache(broker.clock, this.settings.refresh, FACTS);
-    const overview = new QueueOverview(broker, facts);
+    const reads = new ReplyCache(broker.clock, this.settings.refresh, SHARED_READS);
+    const overview = new QueueOverview(broker, reads);
     const sampler = new Sampler(overview, broker.clock, this.settings.refresh);
     const inspector = new AsynqInspector(broker);
     const trail = new AuditTrail(broker, this.settings.auditLength);
     const recorder = new Recorder({ trail, events, clock: broker.clock, actor: this.settings.actor });
     const presenter = this.makePresenter();
-    this.made = { inspector, replies, facts, overview, sampler, presenter, trail, recorder };
+    this.made = { inspector, replies, reads, overview, sampler, presenter, trail, recorder };
   }
 
   /** What is hidden in logs and spans of the connection is hidden here, too. */
@@ -94,7 +94,7 @@ export class Dashboard implements OnModuleInit {
   /** Something was changed through this console. */
   forget(): void {
     this.made!.replies.clear();
-    this.made!.facts.clear();
+    this.made!.reads.clear();
   }
 
   get overview(): QueueOverview {
@@ -129,7 +129,7 @@ export class Dashboard implements OnModuleInit {
   }
 
   servers(): Promise<RunningServer[]> {
-    return this.made!.facts.get('servers', () => this.inspector.servers());
+    return this.made!.reads.get('servers', () => this.inspector.servers());
   }
 
   /** None where they cannot be read: what they work on is shown without them. */

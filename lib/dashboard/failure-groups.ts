@@ -26,7 +26,7 @@ export interface FailureGroup {
 }
 
 /** Longer ones are compared by their beginning. */
-const COMPARED = 300;
+const MAX_COMPARED_LENGTH = 300;
 
 /** What differs from one failure to the next although the reason is the same: ids, numbers, quoted texts, and what is hidden. */
 const VARYING = new RegExp(
@@ -42,7 +42,8 @@ const VARYING = new RegExp(
 );
 
 /** The parts of an error that are the same in all errors for this reason. */
-const constantParts = (error: string): string[] => error.slice(0, COMPARED).split('\n', 1)[0]!.split(VARYING);
+const constantParts = (error: string): string[] =>
+  error.slice(0, MAX_COMPARED_LENGTH).split('\n', 1)[0]!.split(VARYING);
 
 /** Puts failures together that have a type and a reason in common; the most frequent first. */
 export function groupFailures(tasks: Iterable<FailedTask>): FailureGroup[] {

@@ -10,7 +10,7 @@ export interface UnreadableQueue {
   readonly error: Error;
 }
 
-export type QueueState = QueueInfo | UnreadableQueue;
+export type QueueStatus = QueueInfo | UnreadableQueue;
 
 /** Redis has other things to do, too. */
 const QUEUES_AT_ONCE = 8;
@@ -26,7 +26,7 @@ export class QueueOverview {
   ) {}
 
   /** By name. @throws BrokerUnavailableError when none of them can be reached */
-  all(): Promise<QueueState[]> {
+  all(): Promise<QueueStatus[]> {
     return this.cache.get('queues', async () => {
       const names = await this.broker.queues();
       for (const queue of this.away.keys()) if (!names.includes(queue)) this.away.delete(queue);
@@ -40,15 +40,15 @@ export class QueueOverview {
   }
 
   /** Out of what is known of all of them already, when that is fresh. @throws BrokerUnavailableError */
-  async one(queue: string): Promise<QueueState> {
-    const states = await this.cache.fresh<QueueState[]>('queues');
+  async one(queue: string): Promise<QueueStatus> {
+    const states = await this.cache.fresh<QueueStatus[]>('queues');
     const known = states?.find((state) => state.queue === queue);
     const state = known ?? (await this.cache.get(`queue ${queue}`, () => this.read(queue)));
     if (isAway(state)) throw state.error;
     return state;
   }
 
-  private async read(queue: string): Promise<QueueState> {
+  private async read(queue: string): Promise<QueueStatus> {
     const known = this.away.get(queue);
     if (!known) return this.ask(queue);
     if (!known.asking) void this.ask(queue);
@@ -56,7 +56,7 @@ export class QueueOverview {
     return known.state;
   }
 
-  private async ask(queue: string): Promise<QueueState> {
+  private async ask(queue: string): Promise<QueueStatus> {
     try {
       const numbers = await this.broker.describeQueue(queue);
       this.away.delete(queue);
@@ -70,5 +70,5 @@ export class QueueOverview {
   }
 }
 
-const isAway = (state: QueueState): state is UnreadableQueue =>
+const isAway = (state: QueueStatus): state is UnreadableQueue =>
   'error' in state && state.error instanceof BrokerUnavailableError;

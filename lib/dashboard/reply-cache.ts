@@ -2,23 +2,23 @@ import type { Clock } from '../clock.js';
 
 interface Entry {
   readonly period: number;
-  readonly answer: Promise<unknown>;
+  readonly reply: Promise<unknown>;
   /** Whether it is still on its way. */
-  awaited: boolean;
+  pending: boolean;
   size: number;
 }
 
-/** @typeParam Kept what all answers are */
+/** @typeParam Kept what all replies are */
 export interface CacheLimits<Kept> {
   readonly maxEntries: number;
-  /** Of all answers together, in what `sizeOf` counts. */
+  /** Of all replies together, in what `sizeOf` counts. */
   readonly maxSize: number;
-  readonly sizeOf: (answer: Kept) => number;
+  readonly sizeOf: (reply: Kept) => number;
 }
 
 /**
- * Answers that are used again. Time is divided into periods of `refresh`, and an answer lasts for the period it was asked for in: who asks
- * once in every period gets news each time, and ten who do cost as much as one. Whoever asks while the answer is on its way waits for it, however
+ * Replies that are used again. Time is divided into periods of `refresh`, and a reply lasts for the period it was asked for in: who asks
+ * once in every period gets news each time, and ten who do cost as much as one. Whoever asks while the reply is on its way waits for it, however
  * long that takes: when Redis is slow, those who look must not make it slower.
  */
 export class ReplyCache<Kept> {
@@ -32,28 +32,28 @@ export class ReplyCache<Kept> {
     private readonly limits: CacheLimits<Kept>,
   ) {}
 
-  /** @param keep `false`: the answer is for those only who ask while it is on its way */
+  /** @param keep `false`: the reply is for those only who ask while it is on its way */
   get<T extends Kept>(key: string, make: () => Promise<T>, keep = true): Promise<T> {
     const known = this.fresh<T>(key);
     if (known) return known;
     const period = this.period();
-    const answer = make();
-    const entry: Entry = { period, answer, awaited: true, size: 0 };
+    const reply = make();
+    const entry: Entry = { period, reply, pending: true, size: 0 };
     this.drop(key);
     this.kept.set(key, entry);
     this.trim(period);
-    answer.then(
+    reply.then(
       (value) => this.settle(key, entry, keep ? this.limits.sizeOf(value) : undefined),
       // A failure is nothing to keep.
       () => this.settle(key, entry, undefined),
     );
-    return answer;
+    return reply;
   }
 
-  /** The answer of this period, or the one on its way; `undefined` when nobody has asked. */
+  /** The reply of this period, or the one on its way; `undefined` when nobody has asked. */
   fresh<T extends Kept>(key: string): Promise<T> | undefined {
     const known = this.kept.get(key);
-    return known && (known.awaited || known.period === this.period()) ? (known.answer as Promise<T>) : undefined;
+    return known && (known.pending || known.period === this.period()) ? (known.reply as Promise<T>) : undefined;
   }
 
   /** Something was changed: whoever changed it is to see it. */
@@ -68,7 +68,7 @@ export class ReplyCache<Kept> {
 
   /** @param size `undefined`: not to be kept */
   private settle(key: string, entry: Entry, size: number | undefined): void {
-    entry.awaited = false;
+    entry.pending = false;
     if (this.kept.get(key) !== entry) return;
     if (size === undefined || size > this.limits.maxSize) return this.drop(key);
     entry.size = size;
@@ -85,8 +85,8 @@ export class ReplyCache<Kept> {
   private trim(period: number): void {
     const { maxEntries, maxSize } = this.limits;
     for (const [key, entry] of this.kept) {
-      const over = this.kept.size > maxEntries || (this.size > maxSize && !entry.awaited);
-      if (over || (entry.period !== period && !entry.awaited)) this.drop(key);
+      const over = this.kept.size > maxEntries || (this.size > maxSize && !entry.pending);
+      if (over || (entry.period !== period && !entry.pending)) this.drop(key);
       else if (entry.period === period && this.size <= maxSize) break;
     }
   }

@@ -22,9 +22,9 @@ export interface Sample {
   readonly queues: Readonly<Record<string, QueueSample>>;
 }
 
-const KEPT_FOR = 15 * 60_000;
+const KEPT_MS = 15 * 60_000;
 /** In all samples together: some 10 MB. */
-const MOST_QUEUE_SAMPLES = 50_000;
+const MAX_QUEUE_SAMPLES = 50_000;
 
 /**
  * The last minutes of all queues, for charts. A sample is taken when somebody asks and the last one is of an earlier period, so that it
@@ -61,8 +61,8 @@ export class Sampler {
     const readable = states.filter((state): state is QueueInfo => !('error' in state));
     const at = this.clock.now();
     this.samples.push({ at, queues: Object.fromEntries(readable.map((info) => [info.queue, toSample(info)])) });
-    const most = Math.max(2, Math.floor(MOST_QUEUE_SAMPLES / Math.max(1, readable.length)));
-    this.samples = this.samples.filter((sample) => sample.at > at - KEPT_FOR).slice(-most);
+    const most = Math.max(2, Math.floor(MAX_QUEUE_SAMPLES / Math.max(1, readable.length)));
+    this.samples = this.samples.filter((sample) => sample.at > at - KEPT_MS).slice(-most);
   }
 }
 

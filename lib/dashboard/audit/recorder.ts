@@ -5,7 +5,7 @@ import type { AsynqEvents } from '../../events/events.js';
 import type { AuditTrail } from '../../event-streams/audit-trail.js';
 import { toErrorReply } from '../rest/api-error.js';
 import { actorOf, type DashboardActor } from './actor.js';
-import type { Concerns, Effects } from './concerns.js';
+import type { ActionTarget, Effects } from './action-details.js';
 
 /** Refused attempts of one process that are recorded in a minute: whoever may do nothing must not push out what others did. */
 const MAX_REFUSALS_PER_MINUTE = 60;
@@ -36,16 +36,16 @@ export class Recorder {
   constructor(private readonly options: RecorderOptions) {}
 
   /** An action that somebody asks for; nothing is written yet. */
-  open(action: ConsoleActionName, concerns: Concerns, request: unknown): Recording {
+  open(action: ConsoleActionName, target: ActionTarget, request: unknown): Recording {
     const { events, clock, actor } = this.options;
     const onFailure = (error: unknown): void =>
       events.emit('hookFailed', { hook: "The dashboard's option actor", error });
-    const draft = { at: new Date(clock.now()), action, process: this.process, ...concerns };
+    const draft = { at: new Date(clock.now()), action, process: this.process, ...target };
     return new Recording(this, draft, () => actorOf(actor, request, onFailure));
   }
 
   /** Whether one more refused attempt is recorded. */
-  takesRefusal(): boolean {
+  countRefusal(): boolean {
     const minute = Math.floor(this.options.clock.now() / MINUTE_MS);
     if (minute !== this.minute) [this.minute, this.refusals] = [minute, 0];
     this.refusals += 1;
@@ -71,7 +71,7 @@ export class Recorder {
   }
 
   /** @param written whether the trail knows of it */
-  tell(action: ConsoleAction, written: boolean): void {
+  emit(action: ConsoleAction, written: boolean): void {
     if (!written) this.missing += 1 + (action.missing ?? 0);
     this.options.events.emit('consoleAction', action);
   }
@@ -97,8 +97,8 @@ export class Recording {
   }
 
   /** More is known of it. */
-  note(facts: Concerns): void {
-    this.draft = { ...this.draft, ...facts };
+  add(target: ActionTarget): void {
+    this.draft = { ...this.draft, ...target };
   }
 
   /** Before anything is done. */
@@ -117,7 +117,7 @@ export class Recording {
     const { code, status } = toErrorReply(error);
     const refused = !this.begun || REFUSALS.includes(status) || code === 'ELSEWHERE';
     if (!this.begun) {
-      if (!this.recorder.takesRefusal()) return;
+      if (!this.recorder.countRefusal()) return;
       this.draft = { ...this.draft, missing: this.recorder.takeMissing() };
     }
     await this.end(await this.as(refused ? 'refused' : 'failed', { code }));
@@ -125,7 +125,7 @@ export class Recording {
 
   private async end(action: ConsoleAction): Promise<void> {
     const written = await this.recorder.write(action, this.id);
-    this.recorder.tell(action, (written ?? this.id) !== undefined);
+    this.recorder.emit(action, (written ?? this.id) !== undefined);
   }
 
   private async as(outcome: ConsoleAction['outcome'], more: Partial<ConsoleAction> = {}): Promise<ConsoleAction> {

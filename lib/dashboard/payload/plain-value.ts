@@ -1,12 +1,12 @@
 /** Deeper than this nothing is shown: a decoder may answer anything. */
-const DEEPEST = 100;
+const MAX_DEPTH = 100;
 
 /**
  * What a decoder answered as plain JSON data: big numbers as text with all their digits, bytes as `base64:…`, maps as objects. Keys
  * of any name stay keys.
  */
 export function plainValue(value: unknown, depth = 0): unknown {
-  if (depth > DEEPEST && typeof value === 'object' && value !== null) return '…';
+  if (depth > MAX_DEPTH && typeof value === 'object' && value !== null) return '…';
   switch (typeof value) {
     case 'bigint':
       return String(value);
@@ -38,7 +38,7 @@ function plainObject(value: object, depth: number): unknown {
 export function plainJson(value: unknown, depth = 0): unknown {
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value);
   if (typeof value !== 'object' || value === null) return value;
-  if (depth > DEEPEST) return '…';
+  if (depth > MAX_DEPTH) return '…';
   const inner = (part: unknown): unknown => plainJson(part, depth + 1);
   return Array.isArray(value) ? mapList(value, inner) : mapObject(value, inner);
 }

@@ -18,7 +18,7 @@ export interface Subject {
 }
 
 /** What may be seen of a payload or a result. */
-export interface SeenBytes {
+export interface VisibleBytes {
   readonly text: string;
   readonly decoded: { readonly decoder: string; readonly value: unknown } | undefined;
   /** Whether the bytes themselves must not be shown, as something in them is hidden or could be. */
@@ -29,21 +29,21 @@ export interface SeenBytes {
 export interface Presented {
   /** Whether something of it is hidden, or could be. */
   readonly redacted: boolean;
-  readonly payload: SeenBytes;
-  readonly result: SeenBytes;
+  readonly payload: VisibleBytes;
+  readonly result: VisibleBytes;
   readonly error: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** Larger ones are neither decoded nor sent as bytes. */
-export const LARGEST_SHOWN = 1_000_000;
+export const MAX_SHOWN_BYTES = 1_000_000;
 /** In lists, of which each reply has many, larger ones are judged by this much of their beginning, and not decoded. */
-export const LARGEST_LISTED = 16_384;
+export const MAX_LISTED_BYTES = 16_384;
 /** A search, which looks at up to 10,000, decodes no larger ones. */
-const LARGEST_SEARCHED = 65_536;
+const MAX_SEARCHED_BYTES = 65_536;
 
 /** Bytes up to which something is decoded. */
-const MAX_DECODED = { task: LARGEST_SHOWN, row: LARGEST_LISTED, search: LARGEST_SEARCHED } as const;
+const MAX_DECODED_BYTES = { task: MAX_SHOWN_BYTES, row: MAX_LISTED_BYTES, search: MAX_SEARCHED_BYTES } as const;
 
 /** Stands for what would have to be decoded to hide something in it, and is too large for that. */
 export const TOO_LARGE = '[too large to be shown with parts of it hidden]';
@@ -55,7 +55,7 @@ export interface PresenterOptions {
 
 type Part = 'payload' | 'result';
 
-interface Look {
+interface Viewing {
   readonly subject: Subject;
   readonly part: Part;
   readonly use: 'task' | 'row' | 'search';
@@ -63,7 +63,7 @@ interface Look {
 
 const NO_HEADERS = {};
 const NOTHING = { text: '', decoded: undefined };
-const hiddenAs = (text: string): SeenBytes => ({ text, decoded: undefined, isHidden: true });
+const hiddenAs = (text: string): VisibleBytes => ({ text, decoded: undefined, isHidden: true });
 
 /**
  * The one way by which payloads, results, errors and headers leave the server. What is hidden follows from rules, types and names,
@@ -74,19 +74,19 @@ export class Presenter {
 
   /** All that may be seen of one task. */
   present(subject: Subject): Presented {
-    return this.see(subject, 'task');
+    return this.view(subject, 'task');
   }
 
   /** As a row of a list shows it: without decoded values, and at most the beginning of large payloads and results. */
   presentRow(subject: Subject): Presented {
-    return this.see(subject, 'row');
+    return this.view(subject, 'row');
   }
 
   /** Whether a text is in what may be seen of a payload. What is too large for a search counts as hidden where something in it could be. */
   isInPayload(subject: Subject, text: string): boolean {
     const { payload } = subject;
     const hidden = this.hiddenOf(subject);
-    const seen = hidden?.fields && this.seeBytes(payload, hidden, { subject, part: 'payload', use: 'search' });
+    const seen = hidden?.fields && this.viewBytes(payload, hidden, { subject, part: 'payload', use: 'search' });
     return seen?.isHidden ? seen.text.includes(text) : payload.includes(text);
   }
 
@@ -128,8 +128,8 @@ export class Presenter {
     );
   }
 
-  private presentPart(subject: Subject, part: Part): SeenBytes {
-    return this.seeBytes(subject[part], this.hiddenOf(subject), { subject, part, use: 'task' });
+  private presentPart(subject: Subject, part: Part): VisibleBytes {
+    return this.viewBytes(subject[part], this.hiddenOf(subject), { subject, part, use: 'task' });
   }
 
   private hiddenOf(task: { type: string; queue: string }): Hidden | undefined {
@@ -154,10 +154,10 @@ export class Presenter {
     return before === after;
   }
 
-  private see(subject: Subject, use: Look['use']): Presented {
+  private view(subject: Subject, use: Viewing['use']): Presented {
     const hidden = this.hiddenOf(subject);
-    const payload = this.seeBytes(subject.payload, hidden, { subject, part: 'payload', use });
-    const result = this.seeBytes(subject.result, hidden, { subject, part: 'result', use });
+    const payload = this.viewBytes(subject.payload, hidden, { subject, part: 'payload', use });
+    const result = this.viewBytes(subject.result, hidden, { subject, part: 'result', use });
     const { headers = NO_HEADERS, error = '' } = subject;
     const seen = maskHeaders(headers, hidden);
     return {
@@ -169,54 +169,56 @@ export class Presenter {
     };
   }
 
-  private seeBytes(bytes: Buffer | undefined, hidden: Hidden | undefined, look: Look): SeenBytes {
+  private viewBytes(bytes: Buffer | undefined, hidden: Hidden | undefined, viewing: Viewing): VisibleBytes {
     if (bytes === undefined || bytes.length === 0) return { ...NOTHING, isHidden: hidden?.isStrict === true };
-    if (!hidden?.fields) return this.seeAll(bytes, look);
+    if (!hidden?.fields) return this.viewWhole(bytes, viewing);
     if (hidden.fields === 'all') return hiddenAs(REDACTED);
-    return hidden.isStrict ? this.seeStrictly(bytes, hidden.fields, look) : this.seeByName(bytes, hidden.fields, look);
+    return hidden.isStrict
+      ? this.viewStrictly(bytes, hidden.fields, viewing)
+      : this.viewByName(bytes, hidden.fields, viewing);
   }
 
-  private seeAll(bytes: Buffer, look: Look): SeenBytes {
-    if (look.use === 'row')
-      return { text: printable(beginning(bytes, LARGEST_LISTED)), decoded: undefined, isHidden: false };
-    return { text: printable(bytes), decoded: shown(this.decode(bytes, look)), isHidden: false };
+  private viewWhole(bytes: Buffer, viewing: Viewing): VisibleBytes {
+    if (viewing.use === 'row')
+      return { text: printable(beginning(bytes, MAX_LISTED_BYTES)), decoded: undefined, isHidden: false };
+    return { text: printable(bytes), decoded: shown(this.decode(bytes, viewing)), isHidden: false };
   }
 
   /** What cannot be decoded, or has no fields, is hidden altogether: nobody can tell what of it was meant. */
-  private seeStrictly(bytes: Buffer, fields: FieldPaths, look: Look): SeenBytes {
-    if (bytes.length > MAX_DECODED[look.use]) return hiddenAs(TOO_LARGE);
-    const decoded = this.decode(bytes, look);
+  private viewStrictly(bytes: Buffer, fields: FieldPaths, viewing: Viewing): VisibleBytes {
+    if (bytes.length > MAX_DECODED_BYTES[viewing.use]) return hiddenAs(TOO_LARGE);
+    const decoded = this.decode(bytes, viewing);
     if (!decoded || !hasFields(decoded.value)) return hiddenAs(REDACTED);
     return showMasked({ ...decoded, value: mask(decoded.value, fields.start) });
   }
 
   /** By default only what is called like a secret is hidden. The bytes are shown where no such name is in them. */
-  private seeByName(bytes: Buffer, fields: FieldPaths, look: Look): SeenBytes {
-    const seen = look.use === 'row' ? beginning(bytes, LARGEST_LISTED) : bytes;
+  private viewByName(bytes: Buffer, fields: FieldPaths, viewing: Viewing): VisibleBytes {
+    const seen = viewing.use === 'row' ? beginning(bytes, MAX_LISTED_BYTES) : bytes;
     const text = isUtf8(seen) ? seen.toString() : seen.toString('latin1');
     const isNamed = fields.mayBeIn(text);
-    if (!isNamed && this.hasOnlyJson) return this.seeAll(bytes, look);
-    if (bytes.length > MAX_DECODED[look.use])
-      return isNamed || !isUtf8(seen) ? hiddenAs(TOO_LARGE) : this.seeAll(bytes, look);
-    const decoded = this.decode(bytes, look);
-    if (!decoded) return isNamed ? hiddenAs(REDACTED) : this.seeAll(bytes, look);
+    if (!isNamed && this.hasOnlyJson) return this.viewWhole(bytes, viewing);
+    if (bytes.length > MAX_DECODED_BYTES[viewing.use])
+      return isNamed || !isUtf8(seen) ? hiddenAs(TOO_LARGE) : this.viewWhole(bytes, viewing);
+    const decoded = this.decode(bytes, viewing);
+    if (!decoded) return isNamed ? hiddenAs(REDACTED) : this.viewWhole(bytes, viewing);
     const value = mask(decoded.value, fields.start);
     const isWhole = (): boolean => (isOwnJson(decoded.decoder) ? showsAll(text, decoded.value) : !isNamed);
     if (value !== decoded.value || !isWhole()) return showMasked({ ...decoded, value });
     return { text: printable(bytes), decoded: shown(decoded), isHidden: false };
   }
 
-  private decode(bytes: Buffer, look: Look): Decoded | undefined {
-    if (bytes.length > MAX_DECODED[look.use]) return undefined;
-    const { type, queue, headers = NO_HEADERS } = look.subject;
-    return decode(this.options.decoders, bytes, { type, queue, headers, part: look.part });
+  private decode(bytes: Buffer, viewing: Viewing): Decoded | undefined {
+    if (bytes.length > MAX_DECODED_BYTES[viewing.use]) return undefined;
+    const { type, queue, headers = NO_HEADERS } = viewing.subject;
+    return decode(this.options.decoders, bytes, { type, queue, headers, part: viewing.part });
   }
 }
 
-const shown = (decoded: Decoded | undefined): SeenBytes['decoded'] =>
+const shown = (decoded: Decoded | undefined): VisibleBytes['decoded'] =>
   decoded && { decoder: decoded.decoder.name, value: decoded.value };
 
-const showMasked = (decoded: Decoded): SeenBytes => ({
+const showMasked = (decoded: Decoded): VisibleBytes => ({
   text: JSON.stringify(decoded.value),
   decoded: shown(decoded),
   isHidden: true,

@@ -8,13 +8,13 @@ export interface Attachment {
   readonly name: string;
 }
 
-const LONGEST_NAME = 100;
+const MAX_NAME_LENGTH = 100;
 
 /** A name that every system takes, of letters, digits and dashes, with an ending that fits the bytes. */
 export function nameOf(what: string, bytes: Buffer): string {
   const name = what
     .replaceAll(/[^\w-]+/g, '_')
-    .slice(-LONGEST_NAME)
+    .slice(-MAX_NAME_LENGTH)
     .replace(/^[_-]+/, '');
   return `${name || 'bytes'}.${endingOf(bytes)}`;
 }

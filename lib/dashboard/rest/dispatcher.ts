@@ -1,5 +1,5 @@
 import { permissionsOf } from '../access.js';
-import { actionOf, concernsOf, detailsOf, effectsOf } from '../audit/concerns.js';
+import { actionOf, targetOf, detailsOf, effectsOf } from '../audit/action-details.js';
 import type { Recording } from '../audit/recorder.js';
 import type { Dashboard } from '../dashboard.js';
 import {
@@ -19,10 +19,10 @@ import { type HttpRequest, pathOf, queryOf, segmentsOf } from './http-request.js
 import { foreignPeer } from './peer.js';
 import { openApiRoute } from './openapi.js';
 import { readBody } from './read-body.js';
-import { requireRoleIn } from './role-in.js';
+import { requireRoleIn } from './require-role.js';
 import { canonicalQuery } from './query.js';
 import { type Content, json, type Outgoing } from './responder.js';
-import { type Call, isCached, type Method, roleFor, type Route, statusOf } from './route.js';
+import { type ApiRequest, isCached, type Method, roleFor, type Route, statusOf } from './route.js';
 import { type Match, Router } from './router.js';
 import { routes, schemas } from './table.js';
 
@@ -97,7 +97,7 @@ export async function dispatch(
 function record(dashboard: Dashboard, method: Method | undefined, request: HttpRequest): Recording | undefined {
   const path = segmentsOf(request);
   const match = method && path && router.match(method, path);
-  return match && dashboard.recorder.open(actionOf(match.route), concernsOf(match.route, match.params), request);
+  return match && dashboard.recorder.open(actionOf(match.route), targetOf(match.route, match.params), request);
 }
 
 async function perform(
@@ -114,9 +114,9 @@ async function perform(
   const body = await readBody(route, request);
   requireRoleInTarget(permissions, route, body);
   const query = canonicalQuery(route.query ?? [], queryOf(request.originalUrl));
-  const call: Call = { params, query, body, role, permissions, url: pathOf(request.originalUrl) };
-  const answer = recording ? change(dashboard, route, call, recording) : read(dashboard, route, call);
-  return { status: statusOf(route), ...(await answer) };
+  const checked: ApiRequest = { params, query, body, role, permissions, url: pathOf(request.originalUrl) };
+  const content = await (recording ? change(dashboard, route, checked, recording) : read(dashboard, route, checked));
+  return { status: statusOf(route), ...content };
 }
 
 /** A body may name another queue, in which something is done as well. @throws QueueNotFoundError, ApiError */
@@ -134,15 +134,15 @@ function find(method: Method | undefined, request: HttpRequest): Match {
 }
 
 /** Recorded first: what is done must not be missing in the trail, whatever becomes of this process. */
-async function change(dashboard: Dashboard, route: Route, call: Call, recording: Recording): Promise<Content> {
-  recording.note(detailsOf(actionOf(route), call.body, call.query));
+async function change(dashboard: Dashboard, route: Route, request: ApiRequest, recording: Recording): Promise<Content> {
+  recording.add(detailsOf(actionOf(route), request.body, request.query));
   if (route.queueOf) {
-    const queue = await route.queueOf(dashboard, call);
-    recording.note({ queue });
-    requireRoleIn(call.permissions, queue, roleFor(route));
+    const queue = await route.queueOf(dashboard, request);
+    recording.add({ queue });
+    requireRoleIn(request.permissions, queue, roleFor(route));
   }
   await recording.begin();
-  const value = await route.handle(dashboard, call);
+  const value = await route.handle(dashboard, request);
   await recording.done(effectsOf(value));
   return route.reply ? json(value) : {};
 }
@@ -151,11 +151,16 @@ async function change(dashboard: Dashboard, route: Route, call: Call, recording:
  * The same question by somebody with the same permissions has the same answer until the next refresh. What is not kept, as a search, is at
  * least asked once only while it is on its way.
  */
-function read(dashboard: Dashboard, route: Route, call: Call): Promise<Content> {
-  const key = JSON.stringify([route.path, Object.values(call.params), call.query.toString(), call.permissions.key]);
+function read(dashboard: Dashboard, route: Route, request: ApiRequest): Promise<Content> {
+  const key = JSON.stringify([
+    route.path,
+    Object.values(request.params),
+    request.query.toString(),
+    request.permissions.key,
+  ]);
   const make = async (): Promise<Content> => {
-    const value = await route.handle(dashboard, call);
+    const value = await route.handle(dashboard, request);
     return route.attachment ? attachment(value as Attachment) : json(value);
   };
-  return dashboard.replies.get(key, make, isCached(route, call));
+  return dashboard.replies.get(key, make, isCached(route, request));
 }

@@ -62,16 +62,16 @@ const STEPS: readonly (readonly [upTo: number, step: number])[] = [
 export const stepOf = (duration: number): number =>
   STEPS.find(([upTo]) => duration <= upTo)?.[1] ?? Math.floor(duration / 3000);
 
-const TIMEOUT = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** All queries at once; the values are what Prometheus answered. @throws ApiError when it does not, or not with JSON */
 export async function askPrometheus(address: string, range: Range): Promise<Record<string, unknown>> {
   const filter = filterOf(range.queues);
-  const answers = Object.entries(QUERIES).map(async ([name, query]) => [
+  const results = Object.entries(QUERIES).map(async ([name, query]) => [
     name,
     await ask(address, query(filter, range.step), range),
   ]);
-  return Object.fromEntries(await Promise.all(answers)) as Record<string, unknown>;
+  return Object.fromEntries(await Promise.all(results)) as Record<string, unknown>;
 }
 
 async function ask(address: string, query: string, { start, end, step }: Range): Promise<unknown> {
@@ -83,13 +83,13 @@ async function ask(address: string, query: string, { start, end, step }: Range):
     new ApiError('UPSTREAM', `Prometheus at ${url.origin} ${what}; see the option prometheus`);
   let status = '';
   try {
-    const answer = await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(TIMEOUT) });
-    status = `${answer.status} ${answer.statusText}`.trim();
+    const response = await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) });
+    status = `${response.status} ${response.statusText}`.trim();
     // What Prometheus refuses (400, 422, 503) it refuses in JSON, too: that is passed on.
-    return await answer.json();
+    return await response.json();
   } catch (error) {
     if (error instanceof Error && error.name === 'TimeoutError')
-      throw upstream(`did not answer within ${TIMEOUT / 1000} s`);
+      throw upstream(`did not answer within ${TIMEOUT_MS / 1000} s`);
     if (status !== '') throw upstream(`answered ${status}, and no JSON`);
     throw upstream(`did not answer (${reasonOf(error)})`);
   }

@@ -1,17 +1,17 @@
 import { BadRequest } from './api-error.js';
 import type { QueryParameter } from './route.js';
 
-const DEFAULT_SIZE = 20;
-const MOST = 200;
+const DEFAULT_PAGE_SIZE = 20;
+const MAX_PAGE_SIZE = 200;
 
 /** Unless it is the default. */
 const unless = (value: number, otherwise: number): number | undefined => (value === otherwise ? undefined : value);
 
 const SIZE_PARAMETER: QueryParameter = {
   name: 'size',
-  description: `entries, 1 to ${MOST}; default ${DEFAULT_SIZE}`,
+  description: `entries, 1 to ${MAX_PAGE_SIZE}; default ${DEFAULT_PAGE_SIZE}`,
   integer: true,
-  canonical: (query) => unless(sizeOf(query), DEFAULT_SIZE),
+  canonical: (query) => unless(sizeOf(query), DEFAULT_PAGE_SIZE),
 };
 
 const PAGE_PARAMETER: QueryParameter = {
@@ -61,12 +61,13 @@ export function positive(query: URLSearchParams, name: string): number | undefin
   return value >= 1 ? value : undefined;
 }
 
-export const sizeOf = (query: URLSearchParams): number => Math.min(positive(query, 'size') ?? DEFAULT_SIZE, MOST);
+export const sizeOf = (query: URLSearchParams): number =>
+  Math.min(positive(query, 'size') ?? DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE);
 
 /** Beyond this there is nothing, and products of sizes and pages stay exact. */
-const LAST_PAGE = 1_000_000_000;
+const MAX_PAGE = 1_000_000_000;
 
-export const pageOf = (query: URLSearchParams): number => Math.min(positive(query, 'page') ?? 1, LAST_PAGE);
+export const pageOf = (query: URLSearchParams): number => Math.min(positive(query, 'page') ?? 1, MAX_PAGE);
 
 /** A text that is not empty. */
 export const given = (query: URLSearchParams, name: string): string | undefined => query.get(name) || undefined;

@@ -5,7 +5,7 @@ import type { Schema } from './schema.js';
 export type Method = 'GET' | 'POST' | 'DELETE';
 
 /** One request, after every check that concerns all requests. */
-export interface Call {
+export interface ApiRequest {
   /** By the names in the route's path, decoded. */
   readonly params: Readonly<Record<string, string>>;
   /** The parameters that the route declares, in its order, each in its one spelling. */
@@ -52,7 +52,7 @@ export interface Route {
    *
    * @throws ApiError when there is none, or the sender may not see it
    */
-  readonly queueOf?: (dashboard: Dashboard, call: Call) => Promise<string>;
+  readonly queueOf?: (dashboard: Dashboard, request: ApiRequest) => Promise<string>;
   readonly query?: readonly QueryParameter[];
   readonly body?: Schema;
   readonly bodyOptional?: boolean;
@@ -62,15 +62,15 @@ export interface Route {
   /** Whether a GET is answered with a file: the handler returns an Attachment. */
   readonly attachment?: boolean;
   /** Whether the answer to a GET is used again for others, until the next refresh; or for which calls. Default true. */
-  readonly cached?: boolean | ((call: Call) => boolean);
-  readonly handle: (dashboard: Dashboard, call: Call) => Promise<unknown> | unknown;
+  readonly cached?: boolean | ((request: ApiRequest) => boolean);
+  readonly handle: (dashboard: Dashboard, request: ApiRequest) => Promise<unknown> | unknown;
 }
 
 const BY_METHOD: Readonly<Record<Method, DashboardRole>> = { GET: 'view', POST: 'act', DELETE: 'destroy' };
 
 export const roleFor = (route: Route): DashboardRole => route.role ?? BY_METHOD[route.method];
 
-export const isCached = ({ cached = true }: Route, call: Call): boolean =>
-  typeof cached === 'function' ? cached(call) : cached;
+export const isCached = ({ cached = true }: Route, request: ApiRequest): boolean =>
+  typeof cached === 'function' ? cached(request) : cached;
 
 export const statusOf = (route: Route): number => route.status ?? (route.reply || route.attachment ? 200 : 204);

@@ -2,30 +2,30 @@ import type { DamagedEntry } from '../../broker/inspection.js';
 import type { TaskInfo } from '../../task/info.js';
 import type { Dashboard } from '../dashboard.js';
 import { given, orderOf, positive } from './query.js';
-import type { Call } from './route.js';
+import type { ApiRequest } from './route.js';
 import { showListed, type Workers } from './shapes/listed-task.js';
-import { placeOf, type TaskState } from './task-states.js';
+import { listScopeOf, type TaskState } from './list-paths.js';
 
 const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
 type Criteria = Partial<Record<(typeof CRITERIA)[number], string>>;
 
 const MOST_SCANNED = 10_000;
 const DEFAULT_SCAN = 1_000;
-/** Entries looked at before it is seen whether the answer has grown enough. */
-const STEP = 500;
-const FIRST_STEP = 50;
-/** Bytes of payloads looked into before other requests have their turn. */
+/** Entries searched at before it is seen whether the reply has grown enough. */
+const STEP_ENTRIES = 500;
+const FIRST_STEP_ENTRIES = 50;
+/** Bytes of payloads searched into before other requests have their turn. */
 const STEP_BYTES = 512 * 1024;
-/** Tasks and characters after which an answer is sent, and its cursor goes on. */
-const MOST_TASKS = 1_000;
-const MOST_TEXT = 2_000_000;
+/** Tasks and characters after which an reply is sent, and its cursor goes on. */
+const MAX_TASKS = 1_000;
+const MAX_REPLY_LENGTH = 2_000_000;
 /** Bytes of payloads after which a search by payload ends, and its cursor goes on: they are decoded to see what may be seen. */
-const MOST_LOOKED_INTO = 8 * 1024 * 1024;
+const MAX_SEARCHED_BYTES = 8 * 1024 * 1024;
 
 type ListedTask = ReturnType<typeof showListed>;
 
 /** What a search has found so far, as it is sent. */
-interface Answer {
+interface SearchReply {
   readonly tasks: ListedTask[];
   readonly damaged: { readonly id: string; readonly error: string }[];
   scanned: number;
@@ -34,7 +34,7 @@ interface Answer {
 
 export const isSearch = (query: URLSearchParams): boolean => CRITERIA.some((name) => given(query, name) !== undefined);
 
-/** How many entries are looked at; `undefined`: as many as ever, or it is no search. */
+/** How many entries are searched at; `undefined`: as many as ever, or it is no search. */
 export function scanOf(query: URLSearchParams): number | undefined {
   const scan = Math.min(positive(query, 'scan') ?? DEFAULT_SCAN, MOST_SCANNED);
   return isSearch(query) && scan !== DEFAULT_SCAN ? scan : undefined;
@@ -44,43 +44,48 @@ const criteriaOf = (query: URLSearchParams): Criteria =>
   Object.fromEntries(CRITERIA.flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : [])));
 
 /**
- * Looks at `scan` entries, or at fewer when the answer has grown enough: what is found is shown at once, so that no more is held
+ * Looks at `scan` entries, or at fewer when the reply has grown enough: what is found is shown at once, so that no more is held
  * than is sent. Only what is shown counts, as the place where a search ends must not tell what it found besides.
  */
-export async function search(dashboard: Dashboard, state: TaskState, call: Call, workers: Workers): Promise<Answer> {
-  const { query, params } = call;
+export async function search(
+  dashboard: Dashboard,
+  state: TaskState,
+  request: ApiRequest,
+  workers: Workers,
+): Promise<SearchReply> {
+  const { query, params } = request;
   const criteria = criteriaOf(query);
   const scan = scanOf(query) ?? DEFAULT_SCAN;
-  const { group } = placeOf(state, call);
-  const answer: Answer = { tasks: [], damaged: [], scanned: 0, next_cursor: given(query, 'cursor') ?? null };
+  const { group } = listScopeOf(state, request);
+  const reply: SearchReply = { tasks: [], damaged: [], scanned: 0, next_cursor: given(query, 'cursor') ?? null };
   let text = 0;
-  const looked = { bytes: 0 };
-  const where = { type: criteria.type, id: criteria.id, where: visibly(dashboard, criteria, looked) };
+  const searched = { bytes: 0 };
+  const where = { type: criteria.type, id: criteria.id, where: visibleMatch(dashboard, criteria, searched) };
   do {
-    const step = Math.min(stepOf(criteria, answer.scanned, looked.bytes), scan - answer.scanned);
-    const options = { ...where, scan: step, cursor: answer.next_cursor ?? undefined, group, ...orderOf(query) };
+    const step = Math.min(stepOf(criteria, reply.scanned, searched.bytes), scan - reply.scanned);
+    const options = { ...where, scan: step, cursor: reply.next_cursor ?? undefined, group, ...orderOf(query) };
     const found = await dashboard.inspector.searchTasks(params.queue!, state, options);
     const shown = found.tasks.map((task) => showListed(dashboard, task, workers));
-    answer.tasks.push(...shown);
-    answer.damaged.push(...found.damaged.map(showDamaged));
+    reply.tasks.push(...shown);
+    reply.damaged.push(...found.damaged.map(showDamaged));
     for (const task of shown) text += lengthOf(task);
-    answer.scanned += found.scanned;
-    answer.next_cursor = found.cursor ?? null;
+    reply.scanned += found.scanned;
+    reply.next_cursor = found.cursor ?? null;
   } while (
-    answer.next_cursor !== null &&
-    answer.scanned < scan &&
-    answer.tasks.length < MOST_TASKS &&
-    text < MOST_TEXT &&
-    looked.bytes < MOST_LOOKED_INTO
+    reply.next_cursor !== null &&
+    reply.scanned < scan &&
+    reply.tasks.length < MAX_TASKS &&
+    text < MAX_REPLY_LENGTH &&
+    searched.bytes < MAX_SEARCHED_BYTES
   );
-  return answer;
+  return reply;
 }
 
-/** Payloads are looked into without a pause: the first few say how large they are. */
+/** Payloads are searched into without a pause: the first few say how large they are. */
 function stepOf({ payload }: Criteria, scanned: number, bytes: number): number {
-  if (payload === undefined) return STEP;
-  if (scanned === 0) return FIRST_STEP;
-  return Math.max(1, Math.min(STEP, Math.floor((STEP_BYTES * scanned) / Math.max(1, bytes))));
+  if (payload === undefined) return STEP_ENTRIES;
+  if (scanned === 0) return FIRST_STEP_ENTRIES;
+  return Math.max(1, Math.min(STEP_ENTRIES, Math.floor((STEP_BYTES * scanned) / Math.max(1, bytes))));
 }
 
 const lengthOf = (task: ListedTask): number => JSON.stringify(task).length;
@@ -88,21 +93,21 @@ const lengthOf = (task: ListedTask): number => JSON.stringify(task).length;
 export const showDamaged = ({ id, error }: DamagedEntry) => ({ id, error: error.message });
 
 /**
- * Whether what is searched for can be seen. What is hidden is not looked at, so that neither what a search finds nor how long it takes says
+ * Whether what is searched for can be seen. What is hidden is not searched at, so that neither what a search finds nor how long it takes says
  * anything of it. `undefined` where it is not about payloads and errors.
  *
- * @param looked counts what was looked into
+ * @param searched counts what was searched into
  */
-function visibly(
+function visibleMatch(
   { presenter }: Dashboard,
   { payload, error }: Criteria,
-  looked: { bytes: number },
+  searched: { bytes: number },
 ): ((task: TaskInfo) => boolean) | undefined {
   if (payload === undefined && error === undefined) return undefined;
   return (task) => {
     if (error !== undefined && !presenter.presentError({ ...task, error: task.lastErr }).includes(error)) return false;
     if (payload === undefined) return true;
-    looked.bytes += task.payload.length;
+    searched.bytes += task.payload.length;
     return presenter.isInPayload(task, payload);
   };
 }

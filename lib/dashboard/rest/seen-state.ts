@@ -3,7 +3,7 @@ import type { MoveOptions } from '../../inspector/move-options.js';
 import type { Dashboard } from '../dashboard.js';
 import { ApiError } from './api-error.js';
 import { oneOf, type Schema } from './schema.js';
-import { TASK_STATES, type TaskState } from './task-states.js';
+import { TASK_STATES, type TaskState } from './list-paths.js';
 
 /** A body's field: the state a task was seen in, so that nothing is done to one that somebody or a server has moved meanwhile. */
 export const SEEN_STATE: Schema = oneOf(TASK_STATES, 'only while it is in this state');

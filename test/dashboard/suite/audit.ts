@@ -14,7 +14,7 @@ import type { InMemoryBroker } from 'nestjs-asynq/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MemoryBroker } from '../../../lib/broker/memory/memory-broker.js';
 import { BrokerUnavailableError } from '../../../lib/errors.js';
-import { actionOf } from '../../../lib/dashboard/audit/concerns.js';
+import { actionOf } from '../../../lib/dashboard/audit/action-details.js';
 import { nameOfSender } from '../../../lib/dashboard/audit/actor.js';
 import { CONSOLE_ACTIONS } from '../../../lib/events/console-action.js';
 import { routes } from '../../../lib/dashboard/rest/table.js';

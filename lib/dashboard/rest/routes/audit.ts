@@ -6,11 +6,11 @@ import type { Dashboard } from '../../dashboard.js';
 import type { Permissions } from '../../permissions.js';
 import { BadRequest } from '../api-error.js';
 import { given, PAGE_PARAMETERS, sizeOf } from '../query.js';
-import type { Call, Route } from '../route.js';
+import type { ApiRequest, Route } from '../route.js';
 import { count, listOf, oneOf, orNull, ref, shape, text, time } from '../schema.js';
 import { goTime } from '../shapes/times.js';
 
-/** Entries read in one call. */
+/** Entries read in one request. */
 const PAGE_SIZE = 500;
 
 const OPTIONAL = {
@@ -47,7 +47,7 @@ export const auditSchemas = {
 type Fits = (action: RecordedAction) => boolean;
 
 /** One more than are shown is looked for, so that the cursor says nothing of entries that are not shown. */
-async function list(dashboard: Dashboard, { query, permissions }: Call) {
+async function list(dashboard: Dashboard, { query, permissions }: ApiRequest) {
   const size = sizeOf(query);
   const fits = matcher(query);
   const found = await collect(dashboard, checkCursor(given(query, 'cursor')), size + 1, (action) => {

@@ -6,8 +6,8 @@ import { mapConcurrent } from '../../../async.js';
 import { mayDo } from '../../permissions.js';
 import { ApiError } from '../api-error.js';
 import { hasRoomInArchive, requireRoomInArchive } from '../archive-room.js';
-import { activeIds, forbiddenIds } from '../elsewhere.js';
-import type { Call, Route } from '../route.js';
+import { activeIds, forbiddenIds } from '../active-ids.js';
+import type { ApiRequest, Route } from '../route.js';
 import { choice, listOf, oneOf, type Schema, shape, text } from '../schema.js';
 
 interface CancelBody {
@@ -15,16 +15,16 @@ interface CancelBody {
   readonly outcome?: CancelOutcome;
 }
 
-const HOW: Readonly<Record<string, Schema>> = {
+const CANCEL_FIELDS: Readonly<Record<string, Schema>> = {
   reason: text("what the handler's signal and the stored error say"),
   outcome: oneOf(CANCEL_OUTCOMES, 'what becomes of the task; default retry; delete needs the role destroy'),
 };
-const CANCEL: Schema = choice(HOW);
-const BATCH: Schema = choice({ task_ids: { ...listOf(text()), maxItems: 100_000 }, ...HOW }, ['task_ids']);
-const AT_ONCE = 16;
+const CANCEL: Schema = choice(CANCEL_FIELDS);
+const BATCH: Schema = choice({ task_ids: { ...listOf(text()), maxItems: 100_000 }, ...CANCEL_FIELDS }, ['task_ids']);
+const CANCELS_AT_ONCE = 16;
 
 /** @throws ApiError when it would delete tasks, or push archived ones out, and the role does not go so far */
-async function howToCancel(dashboard: Dashboard, { body, role, params }: Call): Promise<CancelBody> {
+async function readCancel(dashboard: Dashboard, { body, role, params }: ApiRequest): Promise<CancelBody> {
   const { reason, outcome } = (body ?? {}) as CancelBody;
   if (outcome === 'delete' && !mayDo(role, 'destroy')) throw new ApiError('FORBIDDEN', forbidden('destroy', role));
   await dashboard.requireQueue(params.queue!);
@@ -32,22 +32,22 @@ async function howToCancel(dashboard: Dashboard, { body, role, params }: Call): 
   return { reason, outcome };
 }
 
-async function cancel(dashboard: Dashboard, call: Call): Promise<void> {
-  const how = await howToCancel(dashboard, call);
-  const { queue, id } = call.params as { queue: string; id: string };
-  if (!seesEffects(call, how)) {
+async function cancel(dashboard: Dashboard, request: ApiRequest): Promise<void> {
+  const options = await readCancel(dashboard, request);
+  const { queue, id } = request.params as { queue: string; id: string };
+  if (!seesEffects(request, options)) {
     if (!(await dashboard.inspector.getTaskInfo(queue, id))) throw new TaskNotFoundError(queue, id);
-    const elsewhere = await forbiddenIds(dashboard, allowsIn(dashboard, call, how));
+    const elsewhere = await forbiddenIds(dashboard, allowsIn(dashboard, request, options));
     if (elsewhere.has(id)) throw new ApiError('ELSEWHERE', cancelsElsewhere);
   }
-  await dashboard.inspector.cancelProcessing(id, how);
+  await dashboard.inspector.cancelProcessing(id, options);
 }
 
-async function batch(dashboard: Dashboard, call: Call) {
-  const how = await howToCancel(dashboard, call);
-  const ids = (call.body as { task_ids: string[] }).task_ids;
-  const allowed = await cancellable(dashboard, call, how, ids);
-  const done = await cancelThese(dashboard, ids, how, allowed);
+async function batch(dashboard: Dashboard, request: ApiRequest) {
+  const options = await readCancel(dashboard, request);
+  const ids = (request.body as { task_ids: string[] }).task_ids;
+  const allowed = await cancellable(dashboard, request, options, ids);
+  const done = await cancelThese(dashboard, ids, options, allowed);
   return resultOf(ids, done);
 }
 
@@ -59,12 +59,12 @@ const resultOf = (ids: readonly string[], done: readonly boolean[]) => ({
 const cancelThese = (
   { inspector }: Dashboard,
   ids: readonly string[],
-  how: CancelBody,
+  options: CancelBody,
   allowed: (id: string) => boolean,
 ): Promise<boolean[]> =>
-  mapConcurrent(ids, AT_ONCE, async (id) => {
+  mapConcurrent(ids, CANCELS_AT_ONCE, async (id) => {
     if (!allowed(id)) return false;
-    return inspector.cancelProcessing(id, how).then(
+    return inspector.cancelProcessing(id, options).then(
       () => true,
       () => false,
     );
@@ -73,40 +73,40 @@ const cancelThese = (
 const neededFor = ({ outcome }: CancelBody) => (outcome === 'delete' ? 'destroy' : 'act');
 
 /** A cancellation names an id and no queue: it reaches the tasks of that id in every queue. */
-const seesEffects = ({ permissions }: Call, how: CancelBody): boolean =>
-  permissions.mayEverywhere(how.outcome === 'archive' ? 'destroy' : neededFor(how));
+const seesEffects = ({ permissions }: ApiRequest, options: CancelBody): boolean =>
+  permissions.mayEverywhere(options.outcome === 'archive' ? 'destroy' : neededFor(options));
 
 /** Whether the sender may cancel so in a queue. */
 const allowsIn =
-  (dashboard: Dashboard, { permissions }: Call, how: CancelBody) =>
+  (dashboard: Dashboard, { permissions }: ApiRequest, options: CancelBody) =>
   async (queue: string) => {
     const role = permissions.roleIn(queue);
-    if (role === undefined || !mayDo(role, neededFor(how))) return false;
-    return how.outcome !== 'archive' || hasRoomInArchive(dashboard, queue, role);
+    if (role === undefined || !mayDo(role, neededFor(options))) return false;
+    return options.outcome !== 'archive' || hasRoomInArchive(dashboard, queue, role);
   };
 
 /** Which of the ids are tasks of this queue, and run in no queue where the sender may not cancel them. */
 async function cancellable(
   dashboard: Dashboard,
-  call: Call,
-  how: CancelBody,
+  request: ApiRequest,
+  options: CancelBody,
   ids: readonly string[],
 ): Promise<(id: string) => boolean> {
-  if (seesEffects(call, how)) return () => true;
-  const elsewhere = await forbiddenIds(dashboard, allowsIn(dashboard, call, how));
-  const found = await mapConcurrent(ids, AT_ONCE, (id) =>
-    dashboard.broker.getTask(call.params.queue!, id).catch(() => undefined),
+  if (seesEffects(request, options)) return () => true;
+  const elsewhere = await forbiddenIds(dashboard, allowsIn(dashboard, request, options));
+  const found = await mapConcurrent(ids, CANCELS_AT_ONCE, (id) =>
+    dashboard.broker.getTask(request.params.queue!, id).catch(() => undefined),
   );
   const own = new Set(ids.filter((_, index) => found[index]));
   return (id) => own.has(id) && !elsewhere.has(id);
 }
 
 /** The ids first, then the cancellations: a task that is taken meanwhile was not meant. What it returns is for the trail only. */
-async function cancelAll(dashboard: Dashboard, call: Call) {
-  const how = await howToCancel(dashboard, call);
-  const queue = call.params.queue!;
+async function cancelAll(dashboard: Dashboard, request: ApiRequest) {
+  const options = await readCancel(dashboard, request);
+  const queue = request.params.queue!;
   const ids = await activeIds(dashboard, queue);
-  const done = await cancelThese(dashboard, ids, how, await cancellable(dashboard, call, how, ids));
+  const done = await cancelThese(dashboard, ids, options, await cancellable(dashboard, request, options, ids));
   return resultOf(ids, done);
 }
 

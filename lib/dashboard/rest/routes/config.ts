@@ -1,10 +1,10 @@
 import type { Dashboard } from '../../dashboard.js';
 import { DASHBOARD_ROLES } from '../../permissions.js';
-import type { Call, Route } from '../route.js';
+import type { ApiRequest, Route } from '../route.js';
 import { amount, flag, listOf, mapOf, oneOf, orNull, shape, text } from '../schema.js';
 import { packageVersion } from '../../package-version.js';
 
-const config = ({ settings, broker, connectionName }: Dashboard, { permissions }: Call) => ({
+const config = ({ settings, broker, connectionName }: Dashboard, { permissions }: ApiRequest) => ({
   version: packageVersion,
   connection: connectionName,
   key_prefix: broker.keyPrefix,

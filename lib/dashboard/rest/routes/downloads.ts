@@ -3,7 +3,7 @@ import type { Dashboard } from '../../dashboard.js';
 import type { Subject } from '../../payload/presenter.js';
 import { ApiError } from '../api-error.js';
 import { type Attachment, nameOf } from '../attachment.js';
-import type { Call, Route } from '../route.js';
+import type { ApiRequest, Route } from '../route.js';
 import { findEntry, subjectOf } from './entries.js';
 
 /* What is too large to be shown, or is no text, byte by byte. */
@@ -18,7 +18,7 @@ function refuseHidden({ presenter }: Dashboard, task: Subject, part: Part): void
 
 const ofTask =
   (part: Part) =>
-  async (dashboard: Dashboard, { params }: Call): Promise<Attachment> => {
+  async (dashboard: Dashboard, { params }: ApiRequest): Promise<Attachment> => {
     const [queue, id] = [params.queue!, params.id!];
     await dashboard.requireQueue(queue);
     const task = await dashboard.inspector.getTaskInfo(queue, id);
@@ -29,8 +29,8 @@ const ofTask =
     return { bytes, name: nameOf(`${id}-${part}`, bytes) };
   };
 
-async function ofEntry(dashboard: Dashboard, call: Call): Promise<Attachment> {
-  const entry = await findEntry(dashboard, call);
+async function ofEntry(dashboard: Dashboard, request: ApiRequest): Promise<Attachment> {
+  const entry = await findEntry(dashboard, request);
   refuseHidden(dashboard, subjectOf(entry), 'payload');
   return { bytes: entry.taskPayload, name: nameOf(`${entry.taskType}-payload`, entry.taskPayload) };
 }

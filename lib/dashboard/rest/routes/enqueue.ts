@@ -6,9 +6,9 @@ import type { Dashboard } from '../../dashboard.js';
 import type { DashboardRole } from '../../permissions.js';
 import { ApiError } from '../api-error.js';
 import { requireRoomForOneMore } from '../archive-room.js';
-import { headersOf, refuseLock, requireAsHidden } from '../copies.js';
+import { headersOfCopy, refuseUniqueLock, requireSameRedaction } from '../redaction-checks.js';
 import { encodePayload, type PayloadBody, PAYLOAD_FIELDS, readPayload, sha256 } from '../payload-body.js';
-import type { Call, Route } from '../route.js';
+import type { ApiRequest, Route } from '../route.js';
 import { amount, choice, ref, text, time } from '../schema.js';
 import { originOf, SEEN_STATE, seenState } from '../seen-state.js';
 import { showTask } from '../shapes/task.js';
@@ -26,13 +26,13 @@ async function put(dashboard: Dashboard, role: DashboardRole, { type, payload, o
   return dashboard.client.enqueue({ type, options, codec: payload?.codec }, payload?.value);
 }
 
-async function enqueue(dashboard: Dashboard, { params, body, role, permissions }: Call) {
+async function enqueue(dashboard: Dashboard, { params, body, role, permissions }: ApiRequest) {
   const given = body as TaskBody & { type: string };
   const options = { ...readOptions(given), queue: params.queue! };
   const payload = readPayload(given, dashboard.codec);
   if (mayLock(dashboard, given)) {
     const subject = { type: given.type, queue: params.queue!, headers: given.headers, payload: bytesOf(payload) };
-    refuseLock(dashboard.presenter, subject, given.unique_seconds);
+    refuseUniqueLock(dashboard.presenter, subject, given.unique_seconds);
   }
   return showTask(dashboard, await put(dashboard, role, { type: given.type, payload, options }), permissions);
 }
@@ -43,28 +43,28 @@ const mayLock = ({ uniqueByDefault }: Dashboard, { unique_seconds }: TaskBody): 
 
 const bytesOf = (payload: NewTask['payload']): Buffer => Buffer.from((payload && encodePayload(payload)) ?? []);
 
-async function find({ inspector }: Dashboard, { params }: Call): Promise<TaskInfo> {
+async function find({ inspector }: Dashboard, { params }: ApiRequest): Promise<TaskInfo> {
   const task = await inspector.getTaskInfo(params.queue!, params.id!);
   if (task) return task;
   throw new TaskNotFoundError(params.queue!, params.id!);
 }
 
 /** The bytes are copied here, so that also a payload can be cloned that its cloner may not see. */
-async function clone(dashboard: Dashboard, call: Call) {
+async function clone(dashboard: Dashboard, request: ApiRequest) {
   const { presenter, codec, now } = dashboard;
-  const task = await find(dashboard, call);
-  const { queue = task.queue, type = task.type, ...changes } = (call.body ?? {}) as TaskBody & { queue?: string };
-  const { headers, ownHeaders } = headersOf(presenter, task, changes.headers);
+  const task = await find(dashboard, request);
+  const { queue = task.queue, type = task.type, ...changes } = (request.body ?? {}) as TaskBody & { queue?: string };
+  const { headers, ownHeaders } = headersOfCopy(presenter, task, changes.headers);
   const payload = readPayload(changes, codec);
-  requireAsHidden(presenter, task, { type, queue, headers, ownHeaders, samePayload: payload === undefined });
+  requireSameRedaction(presenter, task, { type, queue, headers, ownHeaders, samePayload: payload === undefined });
   if (mayLock(dashboard, changes)) {
     const subject = { type, queue, headers, payload: payload ? bytesOf(payload) : task.payload };
-    refuseLock(presenter, subject, changes.unique_seconds);
+    refuseUniqueLock(presenter, subject, changes.unique_seconds);
   }
   const copied = { value: task.payload.length > 0 ? task.payload : undefined, codec: bytesCodec };
   const options = overlay({ ...optionsOf(task, now), queue }, { ...readOptions(changes), headers });
-  const made = await put(dashboard, call.permissions.roleIn(queue)!, { type, payload: payload ?? copied, options });
-  return showTask(dashboard, made, call.permissions);
+  const made = await put(dashboard, request.permissions.roleIn(queue)!, { type, payload: payload ?? copied, options });
+  return showTask(dashboard, made, request.permissions);
 }
 
 /** Without the id, the time to start at, a deadline that has passed, and the lock, which is the other task's. */
@@ -79,9 +79,9 @@ const REPLACES = text(
   'the SHA-256, in hexadecimal, of the payload it replaces: payload_sha256 of the task, or of the bytes downloaded',
 );
 
-async function editPayload(dashboard: Dashboard, call: Call): Promise<void> {
-  const task = await find(dashboard, call);
-  const { replaces, ...given } = call.body as PayloadBody & { replaces: string };
+async function editPayload(dashboard: Dashboard, request: ApiRequest): Promise<void> {
+  const task = await find(dashboard, request);
+  const { replaces, ...given } = request.body as PayloadBody & { replaces: string };
   const payload = readPayload(given, dashboard.codec);
   if (!payload) throw new ApiError('BAD_REQUEST', `give one of ${Object.keys(PAYLOAD_FIELDS).join(', ')}`);
   if (dashboard.presenter.hidesBytes(task, 'payload')) {
@@ -102,7 +102,7 @@ interface When {
   readonly process_in_seconds?: number;
 }
 
-async function reschedule(dashboard: Dashboard, { params, body }: Call): Promise<void> {
+async function reschedule(dashboard: Dashboard, { params, body }: ApiRequest): Promise<void> {
   const [queue, id] = [params.queue!, params.id!];
   const { process_at, process_in_seconds: seconds } = body as When;
   if ((process_at === undefined) === (seconds === undefined)) {

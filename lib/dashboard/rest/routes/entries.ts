@@ -4,13 +4,13 @@ import { goUnquote } from '../../../wire/go-quote.js';
 import { formatOption, parseOption } from '../../../wire/options.js';
 import { REDACTED } from '../../../redaction/rules.js';
 import type { Dashboard } from '../../dashboard.js';
-import { LARGEST_SHOWN, type Subject } from '../../payload/presenter.js';
+import { MAX_SHOWN_BYTES, type Subject } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';
 import { ApiError } from '../api-error.js';
 import { requireRoomForOneMore } from '../archive-room.js';
 import { PAGE_PARAMETERS, pageOf, sizeOf } from '../query.js';
-import { requireRoleIn } from '../role-in.js';
-import type { Call, Route } from '../route.js';
+import { requireRoleIn } from '../require-role.js';
+import type { ApiRequest, Route } from '../route.js';
 import { count, flag, listOf, orNull, ref, type Schema, shape, text, time } from '../schema.js';
 import { DECODED, showTask } from '../shapes/task.js';
 import { goTime, timeOrNull } from '../shapes/times.js';
@@ -42,12 +42,12 @@ export const entrySchemas = {
   EnqueueEvent: shape({ task_id: text(), enqueued_at: time() }),
 };
 
-async function list(dashboard: Dashboard, call: Call) {
-  const entries = await visibleEntries(dashboard, call);
+async function list(dashboard: Dashboard, request: ApiRequest) {
+  const entries = await visibleEntries(dashboard, request);
   return { entries: entries.map((entry) => showEntry(dashboard, entry)) };
 }
 
-async function visibleEntries({ inspector }: Dashboard, { permissions }: Call): Promise<PeriodicEntry[]> {
+async function visibleEntries({ inspector }: Dashboard, { permissions }: ApiRequest): Promise<PeriodicEntry[]> {
   return (await inspector.schedulerEntries()).filter((entry) => permissions.maySee(queueOf(entry)));
 }
 
@@ -91,19 +91,19 @@ function withoutSecret(option: string, isHidden: (header: string) => boolean): s
 }
 
 /** The entry that the path names. @throws ApiError when no scheduler that runs has it, or its queue is not to be seen */
-export async function findEntry(dashboard: Dashboard, call: Call): Promise<PeriodicEntry> {
-  const id = call.params.entry!;
-  const entry = (await visibleEntries(dashboard, call)).find((candidate) => candidate.id === id);
+export async function findEntry(dashboard: Dashboard, request: ApiRequest): Promise<PeriodicEntry> {
+  const id = request.params.entry!;
+  const entry = (await visibleEntries(dashboard, request)).find((candidate) => candidate.id === id);
   if (entry) return entry;
   throw new ApiError('NOT_FOUND', `no scheduler that runs has an entry "${id}"`);
 }
 
 /** One entry with its payload, as a task is shown. */
-async function show(dashboard: Dashboard, call: Call) {
-  const entry = await findEntry(dashboard, call);
+async function show(dashboard: Dashboard, request: ApiRequest) {
+  const entry = await findEntry(dashboard, request);
   const { taskPayload: payload } = entry;
   const seen = dashboard.presenter.present(subjectOf(entry)).payload;
-  const tooLarge = payload.length > LARGEST_SHOWN;
+  const tooLarge = payload.length > MAX_SHOWN_BYTES;
   return {
     ...showEntry(dashboard, entry),
     ...(!tooLarge && { task_payload: seen.text, payload_cut: false }),
@@ -115,9 +115,9 @@ async function show(dashboard: Dashboard, call: Call) {
 }
 
 /** What the scheduler would enqueue, now. */
-async function run(dashboard: Dashboard, call: Call) {
-  const { permissions } = call;
-  const entry = await findEntry(dashboard, call);
+async function run(dashboard: Dashboard, request: ApiRequest) {
+  const { permissions } = request;
+  const entry = await findEntry(dashboard, request);
   const role = requireRoleIn(permissions, queueOf(entry), 'act');
   const { taskType: type, taskPayload: payload } = entry;
   const options = { ...entry.taskOptions, ...groupOf(entry) };
@@ -134,9 +134,9 @@ function groupOf({ options }: PeriodicEntry): { group?: string } {
   return group ? { group } : {};
 }
 
-async function events(dashboard: Dashboard, call: Call) {
-  const { params, query } = call;
-  if (!(await maySeeHistory(dashboard, call))) return { events: [] };
+async function events(dashboard: Dashboard, request: ApiRequest) {
+  const { params, query } = request;
+  if (!(await maySeeHistory(dashboard, request))) return { events: [] };
   const found = await dashboard.inspector.schedulerEnqueueEvents(params.entry!, {
     size: sizeOf(query),
     page: pageOf(query),
@@ -145,7 +145,7 @@ async function events(dashboard: Dashboard, call: Call) {
 }
 
 /** Events do not say of which queue they are: of an entry that does not run, only who sees every queue sees them. */
-async function maySeeHistory({ inspector }: Dashboard, { params, permissions }: Call): Promise<boolean> {
+async function maySeeHistory({ inspector }: Dashboard, { params, permissions }: ApiRequest): Promise<boolean> {
   if (permissions.mayEverywhere('view')) return true;
   const entries = (await inspector.schedulerEntries()).filter(({ id }) => id === params.entry);
   return entries.length > 0 && entries.every((entry) => permissions.maySee(queueOf(entry)));
@@ -185,6 +185,6 @@ export const entryRoutes: readonly Route[] = [
     scope: 'filtered',
     reply: ref('Task'),
     handle: run,
-    queueOf: async (dashboard, call) => queueOf(await findEntry(dashboard, call)),
+    queueOf: async (dashboard, request) => queueOf(await findEntry(dashboard, request)),
   },
 ];

@@ -1,14 +1,14 @@
 import type { TaskInfo } from '../../../task/info.js';
 import type { Dashboard } from '../../dashboard.js';
 import { groupFailures, type FailedTask, type FailureGroup } from '../../failure-groups.js';
-import type { Call, Route } from '../route.js';
+import type { ApiRequest, Route } from '../route.js';
 import { count, listOf, orNull, ref, shape, text, time } from '../schema.js';
 import { toSubject } from '../shapes/listed-task.js';
 import { timeOrNull } from '../shapes/times.js';
 
 /** Tasks of each state that are looked at: what fails now is among them, and it costs the same however many there are. */
-const LOOKED_AT = 200;
-const MOST_GROUPS = 50;
+const TASKS_PER_STATE = 200;
+const MAX_GROUPS = 50;
 
 export const failureSchemas = {
   Failure: shape({
@@ -23,7 +23,7 @@ export const failureSchemas = {
   }),
 };
 
-async function show(dashboard: Dashboard, { params }: Call) {
+async function show(dashboard: Dashboard, { params }: ApiRequest) {
   const queue = params.queue!;
   await dashboard.requireQueue(queue);
   const state = await dashboard.overview.one(queue);
@@ -31,17 +31,17 @@ async function show(dashboard: Dashboard, { params }: Call) {
   const tasks = [...(await nextRetries(dashboard, queue)), ...(await newestArchived(dashboard, queue))];
   const failed = tasks.filter(({ lastErr }) => lastErr !== '').map((task) => toFailed(dashboard, task));
   return {
-    failures: groupFailures(failed).slice(0, MOST_GROUPS).map(showGroup),
+    failures: groupFailures(failed).slice(0, MAX_GROUPS).map(showGroup),
     scanned: tasks.length,
     total: state.retry + state.archived,
   };
 }
 
 const nextRetries = async ({ inspector }: Dashboard, queue: string): Promise<readonly TaskInfo[]> =>
-  (await inspector.listTasks(queue, 'retry', { size: LOOKED_AT })).tasks;
+  (await inspector.listTasks(queue, 'retry', { size: TASKS_PER_STATE })).tasks;
 
 const newestArchived = async ({ inspector }: Dashboard, queue: string): Promise<readonly TaskInfo[]> =>
-  (await inspector.listTasks(queue, 'archived', { size: LOOKED_AT, newestFirst: true })).tasks;
+  (await inspector.listTasks(queue, 'archived', { size: TASKS_PER_STATE, newestFirst: true })).tasks;
 
 const toFailed = ({ presenter }: Dashboard, task: TaskInfo): FailedTask => ({
   id: task.id,
@@ -66,7 +66,7 @@ export const failureRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: 'queues/{queue}/failures',
-    summary: `What fails: the next ${LOOKED_AT} retries and the newest ${LOOKED_AT} archived tasks, by type and reason`,
+    summary: `What fails: the next ${TASKS_PER_STATE} retries and the newest ${TASKS_PER_STATE} archived tasks, by type and reason`,
     reply: shape({
       failures: listOf(ref('Failure')),
       scanned: count('tasks looked at'),

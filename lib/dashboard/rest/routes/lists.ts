@@ -1,12 +1,12 @@
 import type { TaskList } from '../../../inspector/inspector.js';
 import type { Dashboard } from '../../dashboard.js';
-import type { Call, QueryParameter, Route } from '../route.js';
+import type { ApiRequest, QueryParameter, Route } from '../route.js';
 import { CURSOR_PARAMETERS, given, ORDER_PARAMETER, orderOf, pageOf, sizeOf } from '../query.js';
 import { count, listOf, orNull, ref, type Schema, shape, text } from '../schema.js';
 import { showListed, type Workers, workersOf } from '../shapes/listed-task.js';
 import { isSearch, scanOf, search, showDamaged } from '../search.js';
 import { showQueue } from '../shapes/queue.js';
-import { collectionOf, placeOf, TASK_STATES, type TaskState } from '../task-states.js';
+import { listPathOf, listScopeOf, TASK_STATES, type TaskState } from '../list-paths.js';
 import { QUEUE_STATE } from './queues.js';
 
 const SEARCH_PARAMETERS: readonly QueryParameter[] = [
@@ -17,7 +17,7 @@ const SEARCH_PARAMETERS: readonly QueryParameter[] = [
   {
     name: 'scan',
     description:
-      'entries a search looks at per call, 1 to 10,000; default 1,000. Fewer when it has found 1,000, or 2 MB',
+      'entries a search looks at per request, 1 to 10,000; default 1,000. Fewer when it has found 1,000, or 2 MB',
     integer: true,
     canonical: scanOf,
   },
@@ -35,23 +35,23 @@ const REPLY: Schema = shape(
   ['scanned', 'groups'],
 );
 
-const list = (state: TaskState) => async (dashboard: Dashboard, call: Call) => {
-  const queue = call.params.queue!;
+const list = (state: TaskState) => async (dashboard: Dashboard, request: ApiRequest) => {
+  const queue = request.params.queue!;
   const servers = state === 'active' ? await dashboard.knownServers() : [];
   const workers = workersOf(servers);
-  const found = isSearch(call.query)
-    ? await search(dashboard, state, call, workers)
-    : showPage(dashboard, await read(dashboard, state, call), workers);
+  const found = isSearch(request.query)
+    ? await search(dashboard, state, request, workers)
+    : showPage(dashboard, await read(dashboard, state, request), workers);
   const reply = { ...found, stats: showQueue(await dashboard.overview.one(queue)) };
   return state === 'aggregating' ? { ...reply, groups: await dashboard.inspector.groups(queue) } : reply;
 };
 
-function read({ inspector }: Dashboard, state: TaskState, call: Call): Promise<TaskList> {
-  const { query, params } = call;
-  const { group } = placeOf(state, call);
+function read({ inspector }: Dashboard, state: TaskState, request: ApiRequest): Promise<TaskList> {
+  const { query, params } = request;
+  const { group } = listScopeOf(state, request);
   const cursor = given(query, 'cursor');
-  const place = cursor === undefined ? { page: pageOf(query) } : { cursor };
-  return inspector.listTasks(params.queue!, state, { size: sizeOf(query), group, ...place, ...orderOf(query) });
+  const from = cursor === undefined ? { page: pageOf(query) } : { cursor };
+  return inspector.listTasks(params.queue!, state, { size: sizeOf(query), group, ...from, ...orderOf(query) });
 }
 
 const showPage = (dashboard: Dashboard, { tasks, damaged, cursor }: TaskList, workers: Workers) => ({
@@ -62,11 +62,11 @@ const showPage = (dashboard: Dashboard, { tasks, damaged, cursor }: TaskList, wo
 
 export const listRoutes: readonly Route[] = TASK_STATES.map((state) => ({
   method: 'GET',
-  path: collectionOf(state),
+  path: listPathOf(state),
   summary: `Tasks that are ${state}, page by page`,
   query: [...CURSOR_PARAMETERS, ORDER_PARAMETER, ...SEARCH_PARAMETERS],
   reply: REPLY,
   // What a search finds can be much, and nobody else asks the same.
-  cached: (call) => !isSearch(call.query),
+  cached: (request) => !isSearch(request.query),
   handle: list(state),
 }));

@@ -1,7 +1,7 @@
 import type { Dashboard } from '../../dashboard.js';
 import type { Permissions } from '../../permissions.js';
 import { positive } from '../query.js';
-import type { Call, Route } from '../route.js';
+import type { ApiRequest, Route } from '../route.js';
 import { amount, count, listOf, mapOf, ref, shape, time } from '../schema.js';
 import { showQueue } from '../shapes/queue.js';
 import { goTime } from '../shapes/times.js';
@@ -23,7 +23,7 @@ export const liveSchemas = {
   }),
 };
 
-async function live({ sampler, overview, settings, now }: Dashboard, { query, permissions }: Call) {
+async function live({ sampler, overview, settings, now }: Dashboard, { query, permissions }: ApiRequest) {
   const sees = ({ queue }: { queue: string }): boolean => permissions.maySee(queue);
   const since = positive(query, 'since') ?? 0;
   const samples = await sampler.after(since);

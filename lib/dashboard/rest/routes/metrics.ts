@@ -2,14 +2,14 @@ import { floorSeconds } from '../../../clock.js';
 import type { Dashboard } from '../../dashboard.js';
 import { ApiError } from '../api-error.js';
 import { askPrometheus, QUERIES, type Range, stepOf } from '../prometheus.js';
-import type { Call, Route } from '../route.js';
+import type { ApiRequest, Route } from '../route.js';
 import { anything, shape } from '../schema.js';
 
-const LONGEST = 5 * 366 * 86_400;
+const MAX_DURATION_SECONDS = 5 * 366 * 86_400;
 /** As many as Prometheus takes. */
-const MOST_POINTS = 11_000;
+const MAX_POINTS = 11_000;
 
-async function metrics(dashboard: Dashboard, { query, permissions }: Call) {
+async function metrics(dashboard: Dashboard, { query, permissions }: ApiRequest) {
   const { prometheus } = dashboard.settings;
   const remedy = "give its address as the dashboard's option prometheus";
   if (prometheus === undefined) throw new ApiError('NOT_FOUND', `there is no Prometheus to ask; ${remedy}`);
@@ -28,18 +28,18 @@ function readRange(query: URLSearchParams, now: number): Range {
   return { start: end - duration, end, step, queues: queuesOf(query) };
 }
 
-const durationOf = (query: URLSearchParams): number => seconds(query, 'duration', LONGEST) ?? 3600;
+const durationOf = (query: URLSearchParams): number => seconds(query, 'duration', MAX_DURATION_SECONDS) ?? 3600;
 
 /** Seconds: the shortest step between two values, so that asking a moment later is no other question. */
-const SHORTEST_STEP = 10;
+const MIN_STEP_SECONDS = 10;
 
 function endOf(query: URLSearchParams): number | undefined {
   const end = seconds(query, 'endtime', Number.MAX_SAFE_INTEGER);
-  return end === undefined ? undefined : Math.max(1, end - (end % SHORTEST_STEP));
+  return end === undefined ? undefined : Math.max(1, end - (end % MIN_STEP_SECONDS));
 }
 
 /** Values of a line that a chart has room for are fewer than asynqmon asks for. */
-const pointsOf = (query: URLSearchParams): number | undefined => seconds(query, 'points', MOST_POINTS, 'values');
+const pointsOf = (query: URLSearchParams): number | undefined => seconds(query, 'points', MAX_POINTS, 'values');
 
 /** One name as it is, or names that are parted by commas. */
 function queuesOf(query: URLSearchParams): string[] {

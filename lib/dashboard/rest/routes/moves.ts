@@ -6,10 +6,10 @@ import type { Dashboard } from '../../dashboard.js';
 import type { DashboardRole } from '../../permissions.js';
 import { archiveLimitOf } from '../archive-room.js';
 import { mapConcurrent } from '../../../async.js';
-import type { Call, Method, Route } from '../route.js';
+import type { ApiRequest, Method, Route } from '../route.js';
 import { choice, count, listOf, type Schema, shape, text } from '../schema.js';
 import { originOf, SEEN_STATE, seenState } from '../seen-state.js';
-import { collectionOf, placeOf } from '../task-states.js';
+import { listPathOf, listScopeOf } from '../list-paths.js';
 
 interface Move {
   readonly name: MoveAction;
@@ -41,33 +41,38 @@ function moveOne({ inspector }: Dashboard, { move, role }: Mover, queue: string,
   return inspector.archiveTask(queue, id, { ...from, ...archiveLimitOf(role) });
 }
 
-function moveAll({ inspector }: Dashboard, { move, role }: Mover, queue: string, place: Place): Promise<BulkResult> {
-  const { state, ...options }: { state: MovableState } & BulkOptions = place;
+function moveAll(
+  { inspector }: Dashboard,
+  { move, role }: Mover,
+  queue: string,
+  scope: ListScope,
+): Promise<BulkResult> {
+  const { state, ...options }: { state: MovableState } & BulkOptions = scope;
   if (move === 'run') return inspector.runAllTasks(queue, state, options);
   if (move === 'delete') return inspector.deleteAllTasks(queue, state, options);
   return inspector.archiveAllTasks(queue, state, { ...options, ...archiveLimitOf(role) });
 }
 
-type Place = { state: MovableState; group?: string };
+type ListScope = { state: MovableState; group?: string };
 
 const single =
   (move: MoveAction) =>
-  async (dashboard: Dashboard, { params, body, role }: Call): Promise<void> => {
+  async (dashboard: Dashboard, { params, body, role }: ApiRequest): Promise<void> => {
     const [queue, id] = [params.queue!, params.id!];
     return moveOne(dashboard, { move, role }, queue, id, await originOf(dashboard, { queue, id }, seenState(body)));
   };
 
-const all = (move: Move, state: MovableState) => async (dashboard: Dashboard, call: Call) => {
-  const { params, role } = call;
-  const place = placeOf(state, call) as Place;
-  const { moved } = await moveAll(dashboard, { move: move.name, role }, params.queue!, place);
+const all = (move: Move, state: MovableState) => async (dashboard: Dashboard, request: ApiRequest) => {
+  const { params, role } = request;
+  const scope = listScopeOf(state, request) as ListScope;
+  const { moved } = await moveAll(dashboard, { move: move.name, role }, params.queue!, scope);
   return { [move.moved]: moved };
 };
 
 /** One by one: some may fail, as in asynqmon. */
 const batch =
   (move: Move) =>
-  async (dashboard: Dashboard, { params, body, role }: Call) => {
+  async (dashboard: Dashboard, { params, body, role }: ApiRequest) => {
     const queue = params.queue!;
     await dashboard.requireQueue(queue);
     const ids = (body as { task_ids: string[] }).task_ids;
@@ -86,7 +91,7 @@ const batch =
   };
 
 function routesOf(move: Move, state: MovableState): Route[] {
-  const tasks = collectionOf(state);
+  const tasks = listPathOf(state);
   const [method, one, allOf]: [Method, string, Method] =
     move.name === 'delete' ? ['DELETE', `${tasks}/{id}`, 'DELETE'] : ['POST', `${tasks}/{id}:${move.name}`, 'POST'];
   const role = move.name === 'delete' ? 'destroy' : 'act';

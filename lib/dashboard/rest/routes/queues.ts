@@ -2,7 +2,7 @@ import { BrokerUnavailableError, InvalidOptionError, QueueNotFoundError, WrongKe
 import type { DailyStats } from '../../../inspector/views.js';
 import type { Dashboard } from '../../dashboard.js';
 import { mapConcurrent } from '../../../async.js';
-import type { Call, Route } from '../route.js';
+import type { ApiRequest, Route } from '../route.js';
 import { listOf, mapOf, ref, type Schema, shape } from '../schema.js';
 import { showDay, showQueue } from '../shapes/queue.js';
 
@@ -14,11 +14,11 @@ const QUEUES_AT_ONCE = 8;
 /** How a queue stands, wherever a reply says it beside other things. */
 export const QUEUE_STATE: Schema = { anyOf: [ref('Queue'), ref('UnreadableQueue')] };
 
-const list = async ({ overview }: Dashboard, { permissions }: Call) => ({
+const list = async ({ overview }: Dashboard, { permissions }: ApiRequest) => ({
   queues: (await overview.all()).filter(({ queue }) => permissions.maySee(queue)).map(showQueue),
 });
 
-async function show(dashboard: Dashboard, { params }: Call) {
+async function show(dashboard: Dashboard, { params }: ApiRequest) {
   const queue = params.queue!;
   await dashboard.requireQueue(queue);
   const current = await dashboard.overview.one(queue);
@@ -26,7 +26,7 @@ async function show(dashboard: Dashboard, { params }: Call) {
   return { current: showQueue(current), history: history.map(showDay) };
 }
 
-async function stats(dashboard: Dashboard, { permissions }: Call) {
+async function stats(dashboard: Dashboard, { permissions }: ApiRequest) {
   const names = (await dashboard.inspector.queues()).filter((queue) => permissions.maySee(queue)).sort();
   const away: BrokerUnavailableError[] = [];
   const nothingOfAway = (error: unknown): DailyStats[] => {
@@ -49,22 +49,22 @@ function nothingOfUnreadable(error: unknown): DailyStats[] {
   throw error;
 }
 
-async function remove({ inspector }: Dashboard, { params, query }: Call): Promise<void> {
+async function remove({ inspector }: Dashboard, { params, query }: ApiRequest): Promise<void> {
   await inspector.deleteQueue(params.queue!, { force: query.get('force') === 'true' });
 }
 
 /** asynq pauses what does not exist, too; here a name is most likely mistyped then. */
-async function pause(dashboard: Dashboard, { params }: Call): Promise<void> {
+async function pause(dashboard: Dashboard, { params }: ApiRequest): Promise<void> {
   await dashboard.requireQueue(params.queue!);
   await dashboard.inspector.pauseQueue(params.queue!);
 }
 
-async function resume(dashboard: Dashboard, { params }: Call): Promise<void> {
+async function resume(dashboard: Dashboard, { params }: ApiRequest): Promise<void> {
   await dashboard.requireQueue(params.queue!);
   await dashboard.inspector.unpauseQueue(params.queue!);
 }
 
-const groups = async ({ inspector, overview }: Dashboard, { params }: Call) => ({
+const groups = async ({ inspector, overview }: Dashboard, { params }: ApiRequest) => ({
   groups: await inspector.groups(params.queue!),
   stats: showQueue(await overview.one(params.queue!)),
 });

@@ -1,7 +1,7 @@
 import type { RedisInfo } from '../../../broker/inspection.js';
 import type { Dashboard } from '../../dashboard.js';
 import { mapConcurrent } from '../../../async.js';
-import type { Call, Route } from '../route.js';
+import type { ApiRequest, Route } from '../route.js';
 import { amount, count, flag, listOf, mapOf, orNull, shape, text } from '../schema.js';
 
 type Info = Readonly<Record<string, string>>;
@@ -26,15 +26,15 @@ const REPLY = shape({
   warnings: listOf(text()),
 });
 
-async function redisInfo(dashboard: Dashboard, call: Call) {
+async function redisInfo(dashboard: Dashboard, request: ApiRequest) {
   const redis = await dashboard.inspector.redisInfo();
   if (!redis) return show({ address: 'memory', nodes: [], cluster: undefined }, null);
-  return show(redis, redis.cluster ? await locate(dashboard, call) : null);
+  return show(redis, redis.cluster ? await locate(dashboard, request) : null);
 }
 
 const QUEUES_AT_ONCE = 8;
 
-async function locate({ broker }: Dashboard, { permissions }: Call) {
+async function locate({ broker }: Dashboard, { permissions }: ApiRequest) {
   const queues = (await broker.queues()).filter((queue) => permissions.maySee(queue)).sort();
   return mapConcurrent(queues, QUEUES_AT_ONCE, async (queue) => {
     const place = await broker.clusterPlace(queue);

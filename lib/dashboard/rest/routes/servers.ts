@@ -2,7 +2,7 @@ import type { RunningServer, RunningTask } from '../../../inspector/views.js';
 import type { Dashboard } from '../../dashboard.js';
 import { cut } from '../../payload/text.js';
 import type { Permissions } from '../../permissions.js';
-import type { Call, Route } from '../route.js';
+import type { ApiRequest, Route } from '../route.js';
 import { count, flag, listOf, mapOf, ref, shape, text, time } from '../schema.js';
 import { goTime } from '../shapes/times.js';
 
@@ -28,7 +28,7 @@ export const serverSchemas = {
   }),
 };
 
-async function list(dashboard: Dashboard, { permissions }: Call) {
+async function list(dashboard: Dashboard, { permissions }: ApiRequest) {
   const servers = await dashboard.servers();
   return {
     servers: visibleOf(servers, permissions)

@@ -1,10 +1,10 @@
 import { TaskNotFoundError } from '../../../errors.js';
 import type { Dashboard } from '../../dashboard.js';
-import type { Call, Route } from '../route.js';
+import type { ApiRequest, Route } from '../route.js';
 import { ref } from '../schema.js';
 import { showTask } from '../shapes/task.js';
 
-async function show(dashboard: Dashboard, { params, permissions }: Call) {
+async function show(dashboard: Dashboard, { params, permissions }: ApiRequest) {
   await dashboard.requireQueue(params.queue!);
   const task = await dashboard.inspector.getTaskInfo(params.queue!, params.id!);
   if (!task) throw new TaskNotFoundError(params.queue!, params.id!);

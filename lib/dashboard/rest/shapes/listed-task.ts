@@ -1,7 +1,7 @@
 import type { RunningServer, RunningTask } from '../../../inspector/views.js';
 import type { TaskInfo } from '../../../task/info.js';
 import type { Dashboard } from '../../dashboard.js';
-import { LARGEST_LISTED } from '../../payload/presenter.js';
+import { MAX_LISTED_BYTES } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';
 import { amount, count, flag, mapOf, orNull, type Schema, shape, text, time } from '../schema.js';
 import { goTime, timeOrNull } from './times.js';
@@ -47,7 +47,7 @@ export const listedTaskSchemas = {
 };
 
 /** Characters of an error in a list; some hold whole pages of HTML. */
-const MOST_OF_ERROR = 2_000;
+const MAX_LISTED_ERROR_LENGTH = 2_000;
 
 /** Who works on what, by queue and id. */
 export type Workers = ReadonlyMap<string, RunningTask>;
@@ -72,11 +72,11 @@ export function showListed(dashboard: Dashboard, task: TaskInfo, workers: Worker
     state: task.state,
     payload: payload.text,
     payload_size: task.payload.length,
-    payload_cut: payload.cut || (!presented.payload.isHidden && task.payload.length > LARGEST_LISTED),
+    payload_cut: payload.cut || (!presented.payload.isHidden && task.payload.length > MAX_LISTED_BYTES),
     redacted: presented.redacted,
     max_retry: task.maxRetry,
     retried: task.retried,
-    error_message: cut(presented.error, MOST_OF_ERROR).text,
+    error_message: cut(presented.error, MAX_LISTED_ERROR_LENGTH).text,
     last_failed_at: timeOrNull(task.lastFailedAt),
     headers: presented.headers,
     group: task.group,

@@ -1,6 +1,6 @@
 import { formatGoDuration, nanosecondsOf } from '../../../wire/go-duration.js';
 import type { QueueInfo, DailyStats } from '../../../inspector/views.js';
-import type { QueueState } from '../../queue-overview.js';
+import type { QueueStatus } from '../../queue-overview.js';
 import { amount, count, flag, type Schema, shape, text, time } from '../schema.js';
 import { goTime } from './times.js';
 
@@ -41,7 +41,7 @@ export const queueSchemas = {
   Group: shape({ group: text(), size: count() }),
 };
 
-export function showQueue(state: QueueState) {
+export function showQueue(state: QueueStatus) {
   return 'error' in state ? { queue: state.queue, error: state.error.message } : showReadable(state);
 }
 

@@ -3,7 +3,7 @@ import { isAllowed, TASK_ACTIONS, type TaskAction } from '../../../task/actions.
 import type { TaskInfo } from '../../../task/info.js';
 import type { Dashboard } from '../../dashboard.js';
 import { type DashboardRole, mayDo, type Permissions } from '../../permissions.js';
-import { LARGEST_SHOWN } from '../../payload/presenter.js';
+import { MAX_SHOWN_BYTES } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';
 import { sha256 } from '../payload-body.js';
 import { amount, anything, count, flag, listOf, mapOf, oneOf, orNull, shape, text, time } from '../schema.js';
@@ -90,7 +90,7 @@ export function showTask(
 type Presented = ReturnType<Dashboard['presenter']['present']>;
 
 function showPayload({ settings }: Dashboard, { payload }: TaskInfo, presented: Presented) {
-  const tooLarge = payload.length > LARGEST_SHOWN;
+  const tooLarge = payload.length > MAX_SHOWN_BYTES;
   const whole = presented.payload.isHidden || tooLarge ? undefined : payload;
   return {
     payload: tooLarge ? cut(presented.payload.text, settings.maxPayloadLength).text : presented.payload.text,
@@ -104,7 +104,7 @@ function showPayload({ settings }: Dashboard, { payload }: TaskInfo, presented: 
 }
 
 function showResult({ settings }: Dashboard, { result }: TaskInfo, presented: Presented) {
-  const tooLarge = (result?.length ?? 0) > LARGEST_SHOWN;
+  const tooLarge = (result?.length ?? 0) > MAX_SHOWN_BYTES;
   return {
     result: tooLarge ? cut(presented.result.text, settings.maxResultLength).text : presented.result.text,
     result_size: result?.length ?? 0,
@@ -134,7 +134,7 @@ function actionsFor(
   if (settings.readOnly) return [];
   return TASK_ACTIONS.filter((action) => {
     // What cannot be seen whole cannot be edited.
-    if (action === 'edit' && (isHidden || payload.length > LARGEST_SHOWN)) return false;
+    if (action === 'edit' && (isHidden || payload.length > MAX_SHOWN_BYTES)) return false;
     return isAllowed(action, state) && mayDo(role, action === 'delete' ? 'destroy' : 'act');
   });
 }

@@ -2,7 +2,7 @@ import { CONSOLE_ACTIONS, type ConsoleAction, type ConsoleActionName } from '../
 import { TASK_STATES } from '../../wire/states.js';
 
 /** What an action concerns, as far as its request says so. */
-export type Concerns = Pick<
+export type ActionTarget = Pick<
   ConsoleAction,
   'queue' | 'toQueue' | 'taskId' | 'group' | 'schedule' | 'scope' | 'state' | 'detail'
 >;
@@ -32,7 +32,7 @@ export function actionOf({ method, path }: RouteName): ConsoleActionName {
   throw new TypeError(`${method} ${path} changes something and has no name in the audit trail; see CONSOLE_ACTIONS`);
 }
 
-export function concernsOf({ path }: RouteName, params: Readonly<Record<string, string>>): Concerns {
+export function targetOf({ path }: RouteName, params: Readonly<Record<string, string>>): ActionTarget {
   const state = TASK_STATES.find((one) => path.includes(`/${one}_tasks`));
   const scope = path.includes(':batch_') ? 'batch' : path.endsWith('_all') ? 'all' : undefined;
   return {
@@ -47,7 +47,7 @@ export function concernsOf({ path }: RouteName, params: Readonly<Record<string, 
 }
 
 /** What the body and the query add; both are known to be valid. */
-export function detailsOf(action: ConsoleActionName, body: unknown, query: URLSearchParams): Concerns {
+export function detailsOf(action: ConsoleActionName, body: unknown, query: URLSearchParams): ActionTarget {
   const { queue, outcome } = (body ?? {}) as { queue?: string; outcome?: string };
   if (action === 'cancel') return { detail: outcome };
   if (action === 'delete_queue') return { detail: query.get('force') === 'true' ? 'force' : undefined };

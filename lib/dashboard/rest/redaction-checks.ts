@@ -11,7 +11,7 @@ import { ApiError, BadRequest } from './api-error.js';
 type Headers = Readonly<Record<string, string>>;
 
 /** What a copy of a task is to be. */
-export interface Copy {
+export interface TaskCopy {
   readonly type: string;
   readonly queue: string;
   readonly headers: Headers;
@@ -26,11 +26,11 @@ export interface Copy {
  *
  * @throws BadRequest when the task has no such header
  */
-export function headersOf(
+export function headersOfCopy(
   presenter: Presenter,
   task: TaskInfo,
   given: Headers | undefined,
-): Pick<Copy, 'headers' | 'ownHeaders'> {
+): Pick<TaskCopy, 'headers' | 'ownHeaders'> {
   if (given === undefined) return { headers: task.headers, ownHeaders: Object.keys(task.headers) };
   const own = Object.keys(given).filter((name) => given[name] === REDACTED && presenter.hidesHeader(task, name));
   const missing = own.find((name) => !Object.hasOwn(task.headers, name));
@@ -50,7 +50,7 @@ export function headersOf(
  *
  * @throws ApiError when the copy would show more
  */
-export function requireAsHidden(presenter: Presenter, task: TaskInfo, copy: Copy): void {
+export function requireSameRedaction(presenter: Presenter, task: TaskInfo, copy: TaskCopy): void {
   const showsHeader = copy.ownHeaders.some(
     (name) => presenter.hidesHeader(task, name) && !presenter.hidesHeader(copy, name),
   );
@@ -67,7 +67,7 @@ export function requireAsHidden(presenter: Presenter, task: TaskInfo, copy: Copy
  * @param given the seconds asked for; `undefined` where the application asks for a lock by default
  * @throws ApiError
  */
-export function refuseLock(presenter: Presenter, task: Subject, given: number | undefined): void {
+export function refuseUniqueLock(presenter: Presenter, task: Subject, given: number | undefined): void {
   if (presenter.mayBeCompared(task)) return;
   const remedy =
     given === undefined ? "AsynqModule's option defaults asks for it; enqueue it by the application" : 'leave it out';
