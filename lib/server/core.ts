@@ -1,115 +1,124 @@
-import type { Broker } from '../broker/broker.js';
+import type { Broker, WakeListener, WakeSource } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
+import { jsonCodec } from '../task/codec.js';
 import type { Tracing } from '../tracing/tracing.js';
-import type { ActiveTask } from './attempt/active-task.js';
-import { Dispatcher } from './fetching/dispatcher.js';
-import type { QueueState } from './fetching/queue-state.js';
-import { QueueRegistry } from './fetching/queue-registry.js';
-import { LeaseKeeper } from './loops/lease-keeper.js';
-import type { Limiter } from './attempt/limiter.js';
+import type { TaskHandlerEntry } from './attempt/handler.js';
+import { Hooks } from './attempt/hooks.js';
 import { Limiters } from './attempt/limiters.js';
-import type { Mux } from './attempt/mux.js';
-import type { ResolvedServerOptions } from './options.js';
-import { Processor } from './fetching/processor.js';
-import { Runner } from './attempt/runner.js';
-import { Syncer } from './fetching/syncer.js';
+import { Mux } from './attempt/mux.js';
+import { Results } from './attempt/results.js';
 import { Verdicts } from './attempt/verdict.js';
-import { LeaseExpiredError } from '../errors.js';
+import type { LimiterListener } from './attempt/waitlist.js';
+import { Executor } from './executor.js';
+import { Processor } from './fetching/processor.js';
+import type { QueueListener } from './fetching/queue-listener.js';
+import { QueueRegistry } from './fetching/queue-registry.js';
+import type { QueueState } from './fetching/queue-state.js';
+import { Syncer } from './fetching/syncer.js';
+import { Waker } from './fetching/waker.js';
+import { Aggregator, type AggregatorListener } from './groups/aggregator.js';
+import { Aggregators, type TaskAggregatorEntry } from './groups/aggregators.js';
+import { LeaseKeeper } from './loops/lease-keeper.js';
+import type { ResolvedServerOptions } from './options.js';
+import { ServerLoops } from './server-loops.js';
+import type { ServerStatus } from './server-stats.js';
 
 export interface CoreDeps {
   readonly broker: Broker;
-  readonly mux: Mux;
+  readonly handlers: Iterable<TaskHandlerEntry>;
+  readonly aggregators: Iterable<TaskAggregatorEntry>;
   readonly options: ResolvedServerOptions;
   readonly events: AsynqEvents;
   readonly tracing: Tracing | undefined;
-  readonly encodeResult: (result: unknown) => Buffer | undefined;
+  /** Default: bytes as they are, anything else as JSON. */
+  readonly encodeResult: ((result: unknown) => Buffer | undefined) | undefined;
 }
 
-/** What the core tells the loops around it. */
-export interface CoreListener {
-  onAnswer(queue: QueueState, asked: number, got: number): void;
-  onRound(): void;
-  /** A queue did not answer; the syncer has taken it over and must run. */
-  onFailure(): void;
-  onLimiterError(error: unknown): void;
-}
-
-export interface Core {
+/** The parts of a server. Each knows those before it; what it reports, the core passes on to those after it. */
+export class Core implements QueueListener, LimiterListener, AggregatorListener, WakeListener {
+  status: ServerStatus = 'new';
   readonly queues: QueueRegistry;
-  readonly runner: Runner;
-  readonly verdicts: Verdicts;
-  readonly dispatcher: Dispatcher;
+  readonly mux: Mux;
+  readonly aggregators: Aggregators;
+  readonly executor: Executor;
   readonly processor: Processor;
-  readonly leases: LeaseKeeper;
-  readonly limiters: Limiters;
-  readonly syncer: Syncer;
+  readonly source: WakeSource;
+  readonly waker: Waker;
+  readonly aggregator: Aggregator;
+  readonly loops: ServerLoops;
+  private readonly syncer: Syncer;
+
+  /** @throws InvalidHandlerError */
+  constructor(readonly deps: CoreDeps) {
+    const { broker, events, tracing, options } = deps;
+    const { clock } = broker;
+    this.queues = new QueueRegistry(options.queues);
+    this.mux = new Mux(deps.handlers);
+    this.aggregators = new Aggregators(deps.aggregators);
+    const { queues, mux, aggregators } = this;
+    const common = { broker, clock, events, queues, listener: this };
+    const results = new Results(broker, broker.maxPayloadSize, deps.encodeResult ?? encodeJson);
+    const verdicts = new Verdicts({ clock, events, mux, results, hooks: new Hooks(options, events) });
+    // A broker driven by hand runs one task after the other, and has no time to wait for a limit.
+    const limiters = new Limiters(broker.manual ? [] : mux.entries(), common);
+    this.executor = new Executor({ ...common, tracing, mux, limiters, verdicts, results });
+    const { executor } = this;
+    const { strictPriority, concurrency, taskCheckInterval, groups } = options;
+    this.processor = new Processor({ ...common, exchanger: executor, strictPriority, concurrency });
+    const { processor } = this;
+    const leases = new LeaseKeeper({ ...common, attempts: executor });
+    this.syncer = new Syncer({ ...common, leases, processor });
+    this.source = broker.watch(this);
+    this.waker = new Waker({ ...common, processor, source: this.source, pollInterval: taskCheckInterval });
+    const groupServices = { ...common, tracing, aggregators, groups };
+    this.aggregator = new Aggregator(groupServices);
+    const { source, syncer, aggregator } = this;
+    const parts = { executor, verdicts, limiters, leases, syncer, source, groupServices, aggregator };
+    this.loops = new ServerLoops({ ...common, ...parts, options, server: this });
+  }
+
+  get concurrency(): number {
+    return this.processor.concurrency;
+  }
+
+  workAvailable(): void {
+    this.processor.pump();
+  }
+
+  exchanged(queue: QueueState, asked: number, got: number): void {
+    this.waker.exchanged(queue, asked, got);
+  }
+
+  exchangeFailed(queue: QueueState, error: unknown): void {
+    if (this.syncer.takeOver(queue, error)) this.loops.sync();
+  }
+
+  roundsOver(): void {
+    if (this.status === 'active') this.waker.afterRound();
+  }
+
+  tasksWoken(queue: string): void {
+    this.processor.pollQueue(queue);
+  }
+
+  roomForSets(): void {
+    this.loops.aggregate();
+  }
+
+  onPending(queue: string): void {
+    this.waker.onPending(queue);
+  }
+
+  onDelayed(): void {
+    this.loops.delayedChanged();
+  }
+
+  onLost(): void {
+    this.waker.onLost();
+  }
 }
 
-/** Wires the way of a task: taken, run, judged, settled; and what keeps its lease until then. */
-export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
-  const { broker, mux, options, events, tracing, encodeResult } = deps;
-  const { clock } = broker;
-  const queues = new QueueRegistry(options.queues);
-  const verdicts = new Verdicts({ ...options, clock, events, encodeResult });
-  const runner: Runner = new Runner({
-    clock,
-    events,
-    tracing,
-    mux,
-    verdicts,
-    held: () => queues.held(),
-    limiterOf: (entry) => limiters.of(entry),
-    onVerdict: (task) => processor.finished(task),
-    onSlotFree: (task) => {
-      if (limiters.size > 0) limiterOf(task)?.left(task);
-      queues.get(task.queue)?.lingering.delete(task);
-      processor.pump();
-    },
-  });
-  // A broker driven by hand runs one task after the other, and has no time to wait for a limit.
-  const limiters: Limiters = new Limiters(broker.manual ? [] : mux.entries(), {
-    broker,
-    clock,
-    queues: () => queues.names(),
-    admit: (task) => runner.admit(task),
-    defer: (task, waitlist) => runner.defer(task, waitlist),
-    onWoken: (queue) => processor.pollQueue(queue),
-    onError: (error) => listener.onLimiterError(error),
-  });
-  const limiterOf = (task: ActiveTask): Limiter | undefined => {
-    const entry = mux.find(task.type);
-    return entry && limiters.of(entry);
-  };
-  const onWaiting = (task: ActiveTask): void => limiterOf(task)?.queued(task.queue);
-  const dispatcher = new Dispatcher({ broker, clock, events, queues, runner, verdicts, encodeResult, onWaiting });
-  const processor: Processor = new Processor({
-    broker,
-    clock,
-    events,
-    queues,
-    runner,
-    dispatcher,
-    strictPriority: options.strictPriority,
-    concurrency: options.concurrency,
-    onAnswer: (queue, asked, got) => listener.onAnswer(queue, asked, got),
-    onRound: () => listener.onRound(),
-    onFailure: (queue, error) => {
-      if (syncer.failed(queue, error)) listener.onFailure();
-    },
-  });
-  const leases = new LeaseKeeper({
-    broker,
-    clock,
-    queues,
-    onLost: (task) => dispatcher.lost(task),
-    onExpired: (task) => runner.fail(task, new LeaseExpiredError()),
-  });
-  const syncer: Syncer = new Syncer({
-    events,
-    queues,
-    extendLeases: (queue) => leases.extend(queue, true),
-    settle: (queue) => processor.probe(queue),
-    onReachable: () => processor.pump(),
-  });
-  return { queues, runner, verdicts, dispatcher, processor, leases, limiters, syncer };
+function encodeJson(result: unknown): Buffer | undefined {
+  const bytes = jsonCodec.encode(result);
+  return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -1,42 +1,53 @@
-import type { Broker } from '../broker/broker.js';
+import type { Broker, WakeSource } from '../broker/broker.js';
+import type { Clock } from '../clock.js';
 import type { AsynqEvents } from '../events/events.js';
-import type { Aggregator } from './groups/aggregator.js';
-import { Canceller } from './loops/canceller.js';
-import type { Core } from './core.js';
-import type { Forwarder } from './loops/forwarder.js';
-import { GroupWatch } from './groups/group-watch.js';
-import type { Grouping } from './groups/grouping.js';
-import { HealthCheck } from './loops/health-check.js';
-import type { Heartbeater } from './loops/heartbeater.js';
-import { Janitor } from './loops/janitor.js';
 import { Loop, type LoopStats } from '../loop.js';
-import type { Mux } from './attempt/mux.js';
-import type { ResolvedServerOptions } from './options.js';
+import type { Attempts } from './attempt/attempts.js';
+import type { Limiters } from './attempt/limiters.js';
+import type { Verdicts } from './attempt/verdict.js';
+import type { QueueRegistry } from './fetching/queue-registry.js';
+import type { Syncer } from './fetching/syncer.js';
+import type { Aggregator } from './groups/aggregator.js';
+import type { GroupServices } from './groups/group-services.js';
+import { GroupWatch } from './groups/group-watch.js';
+import { Canceller } from './loops/canceller.js';
+import { Forwarder } from './loops/forwarder.js';
+import { HealthCheck } from './loops/health-check.js';
+import { Heartbeater, type PublishedServer } from './loops/heartbeater.js';
+import { Janitor } from './loops/janitor.js';
+import type { LeaseKeeper } from './loops/lease-keeper.js';
 import { Recoverer } from './loops/recoverer.js';
 import { StoreCheck } from './loops/store-check.js';
 import { Subscriber } from './loops/subscriber.js';
+import type { ResolvedServerOptions } from './options.js';
 
 export interface ServerLoopsDeps {
   readonly broker: Broker;
-  readonly mux: Mux;
+  readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly options: ResolvedServerOptions;
-  readonly core: Core;
-  readonly heartbeater: Heartbeater;
-  readonly forwarder: Forwarder;
-  readonly grouping: Grouping;
+  readonly server: PublishedServer;
+  readonly source: WakeSource;
+  readonly queues: QueueRegistry;
+  readonly executor: Attempts;
+  readonly verdicts: Verdicts;
+  readonly limiters: Limiters;
+  readonly leases: LeaseKeeper;
+  readonly syncer: Syncer;
+  readonly groupServices: GroupServices;
   readonly aggregator: Aggregator;
-  readonly onError: (loop: string, error: unknown) => void;
 }
 
-/** The loops around the processor: what they are, when each first runs, and the order in which they start and stop. */
+/** The loops beside the tasks: what they are, when each first runs, and the order in which they start and stop. */
 export class ServerLoops {
+  private readonly heartbeater: Heartbeater;
+  private readonly forwarder: Forwarder;
+  private readonly subscriber: Subscriber;
   private readonly heartbeat: Loop;
   private readonly leases: Loop;
-  private readonly subscriber: Subscriber;
   private readonly subscription: Loop;
   private readonly cancellation: Loop;
-  private readonly sync: Loop;
+  private readonly syncing: Loop;
   private readonly recovery: Loop;
   private readonly forwarding: Loop;
   private readonly cleaning: Loop;
@@ -49,51 +60,37 @@ export class ServerLoops {
   private readonly all: Loop[] = [];
 
   constructor(private readonly deps: ServerLoopsDeps) {
-    const { broker, mux, events, options, core, heartbeater, forwarder, grouping } = deps;
-    const { clock } = broker;
-    const { queues, runner, verdicts } = core;
-    const { aggregators } = grouping;
-    const canceller = new Canceller({ broker, queues, cancel: (task, reason) => runner.fail(task, reason) });
-    this.subscriber = new Subscriber(broker, (id) => {
-      if (canceller.hear(id)) this.cancellation.trigger();
+    const { options, limiters, groupServices, aggregator } = deps;
+    const { aggregators } = groupServices;
+    const canceller = new Canceller({ ...deps, attempts: deps.executor });
+    this.heartbeater = new Heartbeater({ ...deps, strictPriority: options.strictPriority });
+    this.forwarder = new Forwarder({ ...deps, interval: options.delayedTaskCheckInterval });
+    this.subscriber = new Subscriber(deps.broker, (id) => {
+      if (canceller.receive(id)) this.cancellation.trigger();
     });
-    const recoverer = new Recoverer({ broker, clock, events, queues, mux, verdicts });
-    const { janitorInterval: interval, janitorBatchSize: batchSize } = options;
-    const janitor = new Janitor({
-      broker,
-      clock,
-      events,
-      queues,
-      interval,
-      batchSize,
-      repairGroups: aggregators.size > 0,
-    });
-    this.heartbeat = this.loop('heartbeater', heartbeater);
-    this.leases = this.loop('lease keeper', core.leases);
+    this.heartbeat = this.loop('heartbeater', this.heartbeater);
+    this.leases = this.loop('lease keeper', deps.leases);
     this.subscription = this.loop('subscriber', this.subscriber);
     this.cancellation = this.loop('canceller', canceller);
-    this.sync = this.loop('syncer', core.syncer);
-    this.recovery = this.loop('recoverer', recoverer);
-    this.forwarding = this.loop('forwarder', forwarder);
-    this.cleaning = this.loop('janitor', janitor);
-    if (core.limiters.size > 0) this.limiting = this.loop('limiter', core.limiters);
-    if (aggregators.size > 0) this.aggregation = this.loop('aggregator', deps.aggregator);
-    if (!aggregators.coverAll) this.groupWatch = this.loop('group watch', new GroupWatch(grouping));
-    this.storeCheck = this.loop('store check', new StoreCheck({ broker, events }));
-    const hook = options.healthCheck;
-    if (hook) {
-      const check = new HealthCheck({ broker, events, hook, interval: options.healthCheckInterval });
-      this.health = this.loop('health check', check);
-    }
+    this.syncing = this.loop('syncer', deps.syncer);
+    this.recovery = this.loop('recoverer', new Recoverer(deps));
+    this.forwarding = this.loop('forwarder', this.forwarder);
+    this.cleaning = this.loop('janitor', this.makeJanitor());
+    if (limiters.size > 0) this.limiting = this.loop('limiter', limiters);
+    if (aggregators.size > 0) this.aggregation = this.loop('aggregator', aggregator);
+    if (!aggregators.coverAll) this.groupWatch = this.loop('group watch', new GroupWatch(groupServices));
+    this.storeCheck = this.loop('store check', new StoreCheck(deps));
+    const { healthCheck: hook, healthCheckInterval: interval } = options;
+    if (hook) this.health = this.loop('health check', new HealthCheck({ ...deps, hook, interval }));
   }
 
   start(): void {
     const { janitorInterval, healthCheckInterval } = this.deps.options;
     this.heartbeat.start(); // visible at once
-    this.leases.start(); // before the first task is taken
+    this.leases.start(); // before the first task is claimed
     this.subscription.start();
     this.cancellation.start();
-    this.sync.start(Infinity); // runs when an exchange fails
+    this.syncing.start(Infinity); // runs when an exchange fails
     this.recovery.start(); // a crashed predecessor's tasks first
     this.forwarding.start();
     this.cleaning.start(janitorInterval);
@@ -111,45 +108,45 @@ export class ServerLoops {
     this.deps.aggregator.close();
   }
 
+  /** Nothing is held, to settle or to cancel; or Redis is away. All stop at once, as each may wait for a Redis that hangs. */
   async stop(): Promise<void> {
-    // Nothing is held, to settle or to cancel; or Redis is away. At once, as each may have to wait for a Redis that hangs.
-    this.deps.core.limiters.close();
+    this.deps.limiters.close();
     await Promise.all(this.all.map((loop) => loop.stop()));
-    // Should Redis be away, the subscription ends with its connection, and the published state by its time to live.
+    // If Redis is away, the subscription ends with its connection, and the published state by its time to live.
     await this.subscriber.close().catch(() => undefined);
-    await this.deps.heartbeater.clear().catch(() => undefined);
+    await this.heartbeater.clear().catch(() => undefined);
   }
 
   stats(): LoopStats[] {
     return this.all.map((loop) => loop.stats());
   }
 
-  /** A queue's scheduled or retry set has changed: look soon, but not more often than the forwarder's cooldown. */
+  /** The scheduled or retry set of a queue has changed. Forwards soon, but keeps to the forwarder's cooldown. */
   delayedChanged(): void {
     if (this.delayedChange) return;
     this.delayedChange = true;
-    this.deps.broker.clock.after(this.deps.forwarder.cooldown, () => {
+    this.deps.clock.after(this.forwarder.cooldown, () => {
       this.delayedChange = false;
       this.forwarding.trigger();
     });
   }
 
-  /** More groups were due than could be taken, and there is room again. */
-  aggregateMore(): void {
+  /** Sets of grouped tasks that were due could not be claimed, and now there is room. */
+  aggregate(): void {
     this.aggregation?.trigger();
   }
 
-  /** An exchange failed. */
-  settleFailed(): void {
-    this.sync.trigger();
+  /** An exchange has failed. */
+  sync(): void {
+    this.syncing.trigger();
   }
 
-  /** Shows a changed status, concurrency or set of queues without waiting for the next beat. */
+  /** Shows a changed status, concurrency or set of queues without waiting for the next heartbeat. */
   publish(): void {
     this.heartbeat.trigger();
   }
 
-  /** A queue was added: its due and abandoned tasks are looked for at once. */
+  /** A queue was added: its due and abandoned tasks are searched for at once. */
   queuesChanged(): void {
     this.publish();
     this.forwarding.trigger();
@@ -157,9 +154,16 @@ export class ServerLoops {
     this.aggregation?.trigger();
   }
 
+  private makeJanitor(): Janitor {
+    const { options, groupServices } = this.deps;
+    const { janitorInterval: interval, janitorBatchSize: batchSize } = options;
+    return new Janitor({ ...this.deps, interval, batchSize, repairGroups: groupServices.aggregators.size > 0 });
+  }
+
   private loop(name: string, component: { runOnce(): Promise<number> }): Loop {
-    const { broker, onError } = this.deps;
-    const loop = new Loop({ name, clock: broker.clock, runOnce: () => component.runOnce(), onError });
+    const { clock, events } = this.deps;
+    const onError = (loop: string, error: unknown): void => events.emit('loopFailed', { loop, error });
+    const loop = new Loop({ name, clock, runOnce: () => component.runOnce(), onError });
     this.all.push(loop);
     return loop;
   }

@@ -69,10 +69,10 @@ export const ROOMS = {
   enqueue: [...core, 'events', 'tracing', 'broker'],
   client: [...core, 'events', 'tracing', 'broker', 'enqueue'],
   // A server's rooms stand on each other: an attempt knows no queue, fetching no loop, and only the root knows them all.
-  'server/attempt': [...core, 'events', 'tracing', 'broker', 'server'],
-  'server/fetching': [...core, 'events', 'broker', 'server', 'server/attempt'],
-  'server/loops': [...core, 'events', 'broker', 'server', 'server/attempt', 'server/fetching'],
-  'server/groups': [...core, 'events', 'tracing', 'broker', 'enqueue', 'server', 'server/fetching', 'server/loops'],
+  'server/attempt': [...core, 'events', 'tracing', 'broker'],
+  'server/fetching': [...core, 'events', 'broker', 'server/attempt'],
+  'server/loops': [...core, 'events', 'broker', 'server/attempt', 'server/fetching'],
+  'server/groups': [...core, 'events', 'tracing', 'broker', 'enqueue', 'server/fetching', 'server/loops'],
   server: [
     ...core,
     'events',

@@ -148,15 +148,15 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
   },
   'lib/server/fetching/processor.ts': {
     allowed: ['../attempt/active-task.js', './queue-registry.js'],
-    forbidden: ['../loops/janitor.js', '../groups/aggregator.js', '../../tracing/tracing.js'],
+    forbidden: ['../loops/janitor.js', '../groups/aggregator.js', '../executor.js', '../../tracing/tracing.js'],
   },
   'lib/server/loops/janitor.ts': {
     allowed: ['../attempt/verdict.js', '../fetching/queue-registry.js', './forwarder.js'],
-    forbidden: ['../groups/aggregator.js', '../../client/client.js'],
+    forbidden: ['../groups/aggregator.js', '../executor.js', '../../client/client.js'],
   },
   'lib/server/groups/aggregator.ts': {
     allowed: ['../fetching/queue-registry.js', '../loops/queue-passes.js'],
-    forbidden: ['../attempt/verdict.js', '../../client/client.js'],
+    forbidden: ['../attempt/verdict.js', '../core.js', '../../client/client.js'],
   },
   'lib/tracing/tracing.ts': {
     allowed: ['../events/events.js', '../wire/message.js'],

@@ -1,20 +1,23 @@
 import { floorSeconds } from '../../clock.js';
-import type { ConsumerBroker, Lease, Settlement } from '../../broker/broker.js';
+import type { Lease, LeasedTask, Settlement } from '../../broker/broker.js';
 import { AsynqError, LeaseExpiredError } from '../../errors.js';
 import type { TaskOutcomeKind } from '../../events/events.js';
 import type { TaskContext } from '../../task/context.js';
 import type { ProcessSpan } from '../../tracing/tracing.js';
+import { decodeTaskMessage } from '../../wire/codec.js';
 import type { TaskMessage } from '../../wire/message.js';
+import type { TaskHandlerEntry } from './handler.js';
+import type { Results } from './results.js';
 
-/** asynq's fallback for a message with neither timeout nor deadline (section 5.4), in seconds. */
-const DEFAULT_TIMEOUT = 30 * 60;
+/** asynq's fallback for a message with neither timeout nor deadline (wire-protocol 5.4). */
+const DEFAULT_TIMEOUT_SECONDS = 30 * 60;
 
-/** The latest time a Date can hold, in milliseconds. */
-const LATEST = 8.64e15;
+/** The latest time a Date can hold. */
+const LATEST_DATE_MS = 8.64e15;
 
 const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze(Object.create(null));
 
-/** How an attempt ended: what to store, and what to tell. */
+/** How an attempt ended: what is stored and what is reported. */
 export interface Verdict {
   readonly outcome: TaskOutcomeKind;
   readonly settlement: Settlement;
@@ -23,34 +26,43 @@ export interface Verdict {
 }
 
 /**
- * One attempt of one task, from dequeue to settlement. It is also the TaskContext the handler sees, so that a task costs one
- * object; the abort signal is made only when somebody asks for it.
+ * One attempt of one task, from its claim to its settlement. It is also the TaskContext the handler
+ * sees, so that a task costs one object. The abort signal is made only when somebody asks for it.
  */
 export class ActiveTask implements TaskContext {
   /** Milliseconds since the epoch. */
   readonly deadlineAt: number;
   /** The end of the handler, in milliseconds since the epoch. */
   endedAt = 0;
-  /** Set once, by whatever ends the attempt first. */
+  /** Set once, by what ends the attempt first. */
   verdict: Verdict | undefined;
   /** The handler has returned or thrown: the slot is free. */
   handlerSettled = false;
-  /** The lease is another's; nothing is written about this attempt any more. */
+  /** The lease is another server's: nothing is written about this attempt any more. */
   lost = false;
+  /** Found when it is admitted. */
+  handler: TaskHandlerEntry | undefined;
   /** Its part in a trace, while somebody makes one. */
   span: ProcessSpan | undefined;
   private controller: AbortController | undefined;
   private abortReason: AsynqError | undefined;
 
+  readonly lease: Lease;
+  readonly message: TaskMessage;
+  readonly waited: number | undefined;
+
+  /** @param startedAt milliseconds since the epoch */
   constructor(
-    private readonly broker: ConsumerBroker,
-    private readonly encodeResult: (result: unknown) => Buffer | undefined,
-    readonly lease: Lease,
-    readonly message: TaskMessage,
+    private readonly results: Results,
+    leased: LeasedTask,
     readonly startedAt: number,
-    readonly waited?: number,
   ) {
-    this.deadlineAt = Math.min(deadlineOf(message, startedAt), LATEST);
+    const { lease, message, pendingSince } = leased;
+    this.lease = lease;
+    this.message = message;
+    // The clock of whoever made it pending may be ahead of ours.
+    this.waited = pendingSince === undefined ? undefined : Math.max(0, startedAt - pendingSince);
+    this.deadlineAt = Math.min(deadlineOf(message, startedAt), LATEST_DATE_MS);
   }
 
   get id(): string {
@@ -105,8 +117,7 @@ export class ActiveTask implements TaskContext {
 
   async writeResult(result: unknown): Promise<void> {
     this.requireRunning();
-    const bytes = this.encodeResult(result) ?? Buffer.alloc(0);
-    if (!(await this.broker.writeResult(this.lease, bytes))) throw failedToWrite(new LeaseExpiredError());
+    if (!(await this.results.write(this.lease, result))) throw failedToWrite(new LeaseExpiredError());
   }
 
   /** What logs and JSON show of the context; the payload may be secret. */
@@ -127,5 +138,12 @@ function deadlineOf(message: TaskMessage, startedAt: number): number {
   const { timeout, deadline } = message;
   if (timeout > 0 && deadline > 0) return Math.min(floorSeconds(startedAt) + timeout, deadline) * 1000;
   if (deadline > 0) return deadline * 1000;
-  return startedAt + (timeout > 0 ? timeout : DEFAULT_TIMEOUT) * 1000;
+  return startedAt + (timeout > 0 ? timeout : DEFAULT_TIMEOUT_SECONDS) * 1000;
 }
+
+/** What is known of a task that cannot be decoded: no bytes are asynq's message with every field at its zero. */
+export const unreadableMessage = ({ id, queue }: Lease): TaskMessage => ({
+  ...decodeTaskMessage(Buffer.alloc(0)),
+  id,
+  queue,
+});

@@ -1,9 +1,12 @@
 import type { Clock, ClockTimer } from '../../clock.js';
+import { DeadlineExceededError } from '../../errors.js';
 import type { ActiveTask } from './active-task.js';
+import type { Attempts } from './attempts.js';
 
 /**
- * One timer for the deadlines of all running tasks. Nearly every task ends long before its deadline, so adding one costs a
- * comparison and ending one nothing; only when the earliest known deadline passes are the running tasks looked through.
+ * One timer for the deadlines of all running tasks. Nearly every task ends long before its deadline.
+ * So watching one costs a comparison, and ending one costs nothing. All are checked when the earliest
+ * known deadline passes.
  */
 export class Deadlines {
   private next = Infinity;
@@ -11,8 +14,7 @@ export class Deadlines {
 
   constructor(
     private readonly clock: Clock,
-    private readonly running: () => Iterable<ActiveTask>,
-    private readonly onPassed: (task: ActiveTask) => void,
+    private readonly attempts: Pick<Attempts, 'held' | 'fail'>,
   ) {}
 
   watch(task: ActiveTask): void {
@@ -34,9 +36,9 @@ export class Deadlines {
     const now = this.clock.now();
     let next = Infinity;
     this.next = Infinity;
-    for (const task of [...this.running()]) {
+    for (const task of [...this.attempts.held()]) {
       if (task.verdict) continue;
-      if (task.deadlineAt <= now) this.onPassed(task);
+      if (task.deadlineAt <= now) this.attempts.fail(task, new DeadlineExceededError());
       else if (task.deadlineAt < next) next = task.deadlineAt;
     }
     if (next < this.next) this.wakeAt(next);

@@ -1,68 +1,57 @@
 import { LEASE_SECONDS } from '../../broker/broker.js';
 import type { LimitingBroker } from '../../broker/limiting.js';
-import { floorSeconds, type Clock, type ClockTimer } from '../../clock.js';
+import { floorSeconds, type Clock } from '../../clock.js';
+import type { AsynqEvents } from '../../events/events.js';
 import type { ResolvedLimits } from '../../task/limits.js';
 import type { ActiveTask } from './active-task.js';
-import { backoff } from '../../async.js';
+import { Waitlist, type LimiterListener } from './waitlist.js';
 
-/** Milliseconds after which tokens are held on to; they end LEASE_SECONDS after that. */
-const RENEW_AFTER = 10_000;
-/** The longest time between two attempts to find room for a task that is known to wait, in milliseconds. */
-const LONGEST_PROBE = 5_000;
+/** Tokens are extended when they are this old; they end LEASE_SECONDS after that. */
+const TOKEN_RENEWAL_MS = 10_000;
 
 export interface LimiterDeps {
   readonly broker: LimitingBroker;
   readonly clock: Clock;
-  /** The queues in which tasks are woken. */
-  readonly queues: () => readonly string[];
-  /** The task may run. */
-  readonly admit: (task: ActiveTask) => void;
-  /** The task is to wait in the line of that name. */
-  readonly defer: (task: ActiveTask, waitlist: string) => void;
-  /** Tasks were put to the front of the queue. */
-  readonly onWoken: (queue: string) => void;
-  readonly onError: (error: unknown) => void;
+  readonly events: AsynqEvents;
+  /** The queues this server serves: it wakes tasks there. */
+  readonly queues: { names(): readonly string[] };
+  readonly listener: LimiterListener;
 }
 
-/**
- * Keeps the limits of some handlers. A task that was taken and finds a limit reached waits in a line of its queue (in Redis, so that
- * every server sees it) and is woken in its turn: when a task ends here, when a rate has room again; and as no notice tells what
- * ends elsewhere or died, now and then.
- */
+/** A claimed task that waits for the decision. */
+interface Arrival {
+  readonly task: ActiveTask;
+  readonly decide: (admitted: boolean) => void;
+}
+
+/** Keeps the limits of the handlers of one scope: decides which claimed tasks are admitted and which are deferred. */
 export class Limiter {
-  /** Tasks that have a place in this process: running, or being let in. */
+  /** Tasks that have a place in this process: they run, or Redis is asked for them. */
   private readonly inside = new Set<ActiveTask>();
-  /** Tasks known to wait, by queue. */
-  private readonly waiting = new Map<string, number>();
-  private arrivals: ActiveTask[] = [];
+  private readonly waitlist: Waitlist;
+  private arrivals: Arrival[] = [];
   private ended: ActiveTask[] = [];
-  private admitting = false;
-  /** Room is being looked for: each task that is let in wakes two more, until one is refused. */
-  private probing = false;
-  private misses = 0;
-  private missedAt = 0;
-  private probeTimer: ClockTimer | undefined;
+  private deciding = false;
   private opensAt = 0;
   private renewedAt = -Infinity;
   private closed = false;
 
   constructor(
-    /** Names the semaphore, the rate and the line. */
+    /** Names the semaphore, the rate and the waitlist. */
     readonly scope: string,
     readonly limits: ResolvedLimits,
     private readonly deps: LimiterDeps,
-  ) {}
+  ) {
+    this.waitlist = new Waitlist(scope, this, deps);
+  }
 
-  /** A task of these handlers was taken. */
-  enter(task: ActiveTask): void {
-    if (this.room <= 0) return this.deps.defer(task, this.scope);
+  /** Whether a claimed task may run now. A promise only where Redis must be asked. */
+  admit(task: ActiveTask): boolean | Promise<boolean> {
+    if (this.room <= 0) return false;
     this.inside.add(task);
-    if (!this.isShared) {
-      this.misses = 0;
-      return this.deps.admit(task);
-    }
-    this.arrivals.push(task);
-    if (!this.admitting) void this.admitArrivals();
+    if (this.isShared) return this.askRedis(task);
+    this.waitlist.found();
+    return true;
   }
 
   /** The task's handler has settled, or it was never called. */
@@ -71,79 +60,72 @@ export class Limiter {
     if (this.ended.push(task) === 1) void this.makeRoom();
   }
 
-  /** A task that was turned away now stands in the line. */
+  /** A deferred task is now on the waitlist of its queue. */
   queued(queue: string): void {
-    this.waiting.set(queue, (this.waiting.get(queue) ?? 0) + 1);
-    if (!this.isShared && this.room > 0)
-      void this.wake(1); // a place came free on its way there
-    else this.probeLater();
+    this.waitlist.joined(queue);
   }
 
-  /** A pass: holds on to the tokens, and looks for tasks that wait and nobody here knows of. */
+  /** One pass: extends the tokens, and searches for waiting tasks that nobody here knows of. */
   async runOnce(): Promise<void> {
-    await this.renew();
-    const { waiting } = this;
-    const unknown = this.deps.queues().filter((queue) => !waiting.has(queue));
-    if (this.isShared && waiting.size > 0) {
-      for (const queue of unknown) waiting.set(queue, 0); // has its turn among the others
-      return this.probeLater();
-    }
-    this.probing = this.isShared;
-    await this.wakeIn(unknown, this.isShared ? 1 : this.room);
+    await this.renewTokens();
+    await this.waitlist.search();
   }
 
   close(): void {
     this.closed = true;
-    this.probeTimer?.cancel();
-    this.probeTimer = undefined;
+    this.waitlist.close();
   }
 
   /** Whether other processes count, too. */
-  private get isShared(): boolean {
+  get isShared(): boolean {
     return this.limits.globalConcurrency > 0 || this.limits.rate > 0;
   }
 
-  private get room(): number {
+  /** Tasks that may still come inside. */
+  get room(): number {
     return this.limits.concurrency - this.inside.size;
   }
 
-  /** Milliseconds until the rate has room again. It never takes two windows: then the clock was set back. */
-  private get opensIn(): number {
+  /** Milliseconds until the rate has room again. Never as long as two windows: then the clock was set back. */
+  get opensIn(): number {
     const left = this.opensAt - this.deps.clock.now();
     return left > 2 * this.limits.window ? 0 : Math.max(0, left);
   }
 
   /** One call for all that arrive together. */
-  private async admitArrivals(): Promise<void> {
-    this.admitting = true;
+  private askRedis(task: ActiveTask): Promise<boolean> {
+    const decision = new Promise<boolean>((decide) => this.arrivals.push({ task, decide }));
+    if (!this.deciding) void this.decideAll();
+    return decision;
+  }
+
+  private async decideAll(): Promise<void> {
+    this.deciding = true;
     await undefined;
-    while (this.arrivals.length > 0) await this.admit(this.arrivals.splice(0));
-    this.admitting = false;
+    while (this.arrivals.length > 0) await this.decide(this.arrivals.splice(0));
+    this.deciding = false;
   }
 
-  private async admit(tasks: readonly ActiveTask[]): Promise<void> {
-    let granted: readonly ActiveTask[] = [];
-    try {
-      granted = await this.takeStarts(await this.takeTokens(tasks));
-    } catch (error) {
-      this.deps.onError(error);
-    }
-    const refused = tasks.filter((task) => !granted.includes(task));
-    for (const task of refused) {
+  private async decide(arrivals: readonly Arrival[]): Promise<void> {
+    const granted = await this.grant(arrivals.map(({ task }) => task));
+    const admitted = arrivals.filter(({ task }) => granted.has(task));
+    const deferred = arrivals.filter(({ task }) => !granted.has(task));
+    for (const { task, decide } of deferred) {
       this.inside.delete(task);
-      this.deps.defer(task, this.scope);
+      decide(false);
     }
-    for (const task of granted) this.deps.admit(task);
-    if (granted.length > 0 && this.probing) this.misses = 0;
-    if (refused.length > 0) this.probing = false;
-    else if (this.probing) await this.wake(2 * granted.length);
+    for (const { decide } of admitted) decide(true);
+    await undefined; // they begin, and those that end at once make room
+    await this.waitlist.decided(admitted.length, deferred.length);
   }
 
-  /** Probes in a row for which none was let in; those of long ago say nothing of now. */
-  private missed(): void {
-    const now = this.deps.clock.now();
-    this.misses = now - this.missedAt > 2 * LONGEST_PROBE ? 0 : this.misses + 1;
-    this.missedAt = now;
+  private async grant(tasks: readonly ActiveTask[]): Promise<ReadonlySet<ActiveTask>> {
+    try {
+      return new Set(await this.takeStarts(await this.takeTokens(tasks)));
+    } catch (error) {
+      this.report(error);
+      return new Set();
+    }
   }
 
   private async takeTokens(tasks: readonly ActiveTask[]): Promise<readonly ActiveTask[]> {
@@ -169,15 +151,15 @@ export class Limiter {
   }
 
   /**
-   * For each task that has ended another one is woken. That comes first, the tokens after it in the same breath: who takes a task next
-   * then takes the one that has waited, not one that has just come.
+   * Wakes another task for each that has ended. The wake-ups go out first and the tokens right after: who claims a task
+   * next claims the one that has waited, not one that has just come.
    */
   private async makeRoom(): Promise<void> {
     await undefined;
     const ended = this.ended.splice(0);
-    const queues = new Set(this.waiting.keys());
-    if (this.limits.globalConcurrency > 0) for (const { queue } of ended) queues.add(queue); // others may wait there
-    const woken = this.wakeIn([...queues], ended.length);
+    // Other servers' tasks may wait in queues where we know of none.
+    const queues = this.limits.globalConcurrency > 0 ? ended.map(({ queue }) => queue) : [];
+    const woken = this.waitlist.wake(ended.length, queues);
     await this.release(ended);
     await woken;
   }
@@ -186,13 +168,13 @@ export class Limiter {
   private async release(tasks: readonly ActiveTask[]): Promise<void> {
     const holders = tasks.filter(({ lost }) => !lost).map(holderOf);
     if (this.limits.globalConcurrency === 0 || holders.length === 0) return;
-    await this.deps.broker.releaseTokens(this.scope, holders).catch(this.deps.onError);
+    await this.deps.broker.releaseTokens(this.scope, holders).catch((error: unknown) => this.report(error));
   }
 
-  private async renew(): Promise<void> {
+  private async renewTokens(): Promise<void> {
     const { clock, broker } = this.deps;
     const now = clock.now();
-    const isFresh = now >= this.renewedAt && now < this.renewedAt + RENEW_AFTER; // not so when the clock was set back
+    const isFresh = now >= this.renewedAt && now < this.renewedAt + TOKEN_RENEWAL_MS; // not so when the clock was set back
     if (this.limits.globalConcurrency === 0 || this.inside.size === 0 || isFresh) return;
     const holders = [...this.inside].map(holderOf);
     await broker.acquireTokens(this.scope, this.limits.globalConcurrency, this.tokenEnd(), holders);
@@ -203,47 +185,8 @@ export class Limiter {
     return floorSeconds(this.deps.clock.now()) + LEASE_SECONDS;
   }
 
-  /**
-   * Tries again to let in one that is known to wait: where others count, too, to find room; else as another server, where there is
-   * none, may have taken the one that was woken for the room here. At growing intervals, or when the rate has room again.
-   */
-  private probeLater(): void {
-    if (this.probeTimer || this.closed || this.waiting.size === 0 || this.room <= 0) return;
-    const delay = Math.max(backoff(this.misses + 1, { longest: LONGEST_PROBE }), this.opensIn);
-    this.probeTimer = this.deps.clock.after(delay, () => {
-      this.probeTimer = undefined;
-      this.probing = this.isShared;
-      this.missed(); // until one comes
-      void this.wake(this.isShared ? 1 : this.room);
-    });
-  }
-
-  private wake(count: number): Promise<void> {
-    return this.wakeIn([...this.waiting.keys()], count);
-  }
-
-  /** Wakes up to so many tasks, as far as there are places for them, in the first of the queues that has some. */
-  private async wakeIn(queues: readonly string[], count: number): Promise<void> {
-    const { broker, onWoken, onError } = this.deps;
-    const served = this.deps.queues();
-    let wanted = Math.min(count, this.room);
-    try {
-      for (const queue of queues) {
-        if (wanted <= 0 || this.opensIn > 0) break;
-        if (!served.includes(queue)) {
-          this.waiting.delete(queue);
-          continue;
-        }
-        const { woken, left } = await broker.wakeWaiting(queue, this.scope, wanted);
-        this.waiting.delete(queue);
-        if (left > 0) this.waiting.set(queue, left); // the last one from here on: the next time it is another queue's turn
-        if (woken > 0) onWoken(queue);
-        wanted -= woken;
-      }
-    } catch (error) {
-      onError(error);
-    }
-    this.probeLater();
+  private report(error: unknown): void {
+    this.deps.events.emit('loopFailed', { loop: 'limiter', error });
   }
 }
 

@@ -1,13 +1,11 @@
-import type { LimitingBroker } from '../../broker/limiting.js';
-import type { Clock } from '../../clock.js';
 import { InvalidHandlerError } from '../../errors.js';
 import { resolveLimits, type ResolvedLimits } from '../../task/limits.js';
 import { settleAll } from '../../async.js';
 import type { TaskHandlerEntry } from './handler.js';
 import { Limiter, type LimiterDeps } from './limiter.js';
 
-/** Milliseconds between two looks for tasks that wait and nobody here knows of. */
-const EVERY = 2_000;
+/** Between two searches for waiting tasks that nobody here knows of. */
+const SEARCH_INTERVAL_MS = 2_000;
 
 /** The limiters of a server: one per scope. */
 export class Limiters {
@@ -15,7 +13,7 @@ export class Limiters {
   private readonly byEntry = new Map<TaskHandlerEntry, Limiter>();
 
   /** @throws InvalidHandlerError for wrong limits, or handlers that share a scope and differ in their limits */
-  constructor(entries: Iterable<TaskHandlerEntry>, deps: LimiterDeps & { broker: LimitingBroker; clock: Clock }) {
+  constructor(entries: Iterable<TaskHandlerEntry>, deps: LimiterDeps) {
     for (const entry of entries) {
       if (!entry.limits) continue;
       const scope = entry.limits.limitScope ?? entry.pattern;
@@ -38,7 +36,7 @@ export class Limiters {
 
   async runOnce(): Promise<number> {
     await settleAll([...this.byScope.values()].map((limiter) => limiter.runOnce()));
-    return EVERY;
+    return SEARCH_INTERVAL_MS;
   }
 
   close(): void {

@@ -1,51 +1,43 @@
 import { setImmediate } from 'node:timers'; // the real one, also where a test fakes the global
-import type { ConsumerBroker } from '../../broker/broker.js';
-import type { Clock } from '../../clock.js';
-import type { AsynqEvents } from '../../events/events.js';
-import type { ActiveTask } from '../attempt/active-task.js';
-import { allot } from './allot.js';
-import type { Dispatcher } from './dispatcher.js';
-import { QUEUE_REPLY_TIMEOUT_MS, type QueueState } from './queue-state.js';
-import type { QueueRegistry } from './queue-registry.js';
-import type { Runner } from '../attempt/runner.js';
 import { withTimeout } from '../../async.js';
+import type { Clock } from '../../clock.js';
+import { allot } from './allot.js';
+import { MAX_BATCH_SIZE } from './batch.js';
+import type { QueueListener } from './queue-listener.js';
+import type { QueueRegistry } from './queue-registry.js';
+import { QUEUE_REPLY_TIMEOUT_MS, type QueueState } from './queue-state.js';
 
-/** The most tasks one exchange settles, and the most it takes: bounds the time one script holds Redis. */
-const LARGEST_BATCH = 256;
-/** Bytes of payloads and results one exchange settles, a larger task alone: Redis drops a client that sends too much at once. */
-const LARGEST_BATCH_BYTES = 16 * 1024 * 1024;
-/** Milliseconds between two looks at an empty queue for which no wake-up notice is armed. */
-const PROBE_EVERY = 20;
+/** Between two polls of an empty queue for which no wake-up notice is armed. */
+const UNARMED_POLL_INTERVAL_MS = 20;
+/** With fewer slots an exchange is too small to be divided between two rounds. */
+const MIN_CONCURRENCY_FOR_OVERLAP = 16;
 
-/** With fewer slots than this an exchange is too small to be divided. */
-const OVERLAP_FROM = 16;
-
-/** Milliseconds by which servers that a limit holds back keep apart from each other. */
-const JITTER = 25;
+/** Runs tasks, and exchanges them with Redis. */
+export interface Exchanger {
+  /** Slots taken: handlers that have not settled, and tasks that wait for a limit. */
+  readonly running: number;
+  /** Whether tasks that an exchange brings are run; else they go back to their queue. */
+  accepting: boolean;
+  /** Settles what has finished in a queue and claims up to `take` tasks. Never rejects; returns whether Redis replied. */
+  exchange(queue: QueueState, take: number): Promise<boolean>;
+}
 
 export interface ProcessorOptions {
-  readonly broker: ConsumerBroker;
   readonly clock: Clock;
-  readonly events: AsynqEvents;
   readonly queues: QueueRegistry;
-  readonly runner: Runner;
-  readonly dispatcher: Dispatcher;
+  readonly exchanger: Exchanger;
+  readonly listener: QueueListener;
   readonly strictPriority: boolean;
   readonly concurrency: number;
-  /** A queue answered an exchange that asked for `asked` tasks with `got`. */
-  readonly onAnswer: (queue: QueueState, asked: number, got: number) => void;
-  /** A queue did not answer. */
-  readonly onFailure: (queue: QueueState, error: unknown) => void;
-  /** No round is under way any more. */
-  readonly onRound: () => void;
 }
 
 /**
- * Fetches tasks and settles finished ones, in rounds. A round is at most one exchange per queue, all at once: each settles
- * whatever has finished in its queue and fills the free slots allotted to it. While a round is under way tasks finish and
- * gather for the next; so there is one round trip per batch, whatever its size, and one per task at concurrency 1.
- * With many slots a round takes half of them at most, and a second one may be under way when there is enough to do for it: so Redis works
- * on one half while the handlers of the other run.
+ * Decides when tasks are claimed and settled, in rounds. A round is at most one exchange per queue, all at once: each
+ * settles what has finished in its queue and fills the free slots allotted to it. What finishes during a round waits for
+ * the next. So there is one round trip per batch, whatever its size, and one per task at concurrency 1.
+ *
+ * With many slots a round takes half of them at most, and a second one may be under way when there is enough to do for
+ * it: Redis works on one half while the handlers of the other run.
  */
 export class Processor {
   concurrency: number;
@@ -59,24 +51,29 @@ export class Processor {
     this.concurrency = options.concurrency;
   }
 
-  /** Slots neither taken by a handler nor promised to an exchange. */
+  /** Slots neither taken by a task nor promised to an exchange. */
   get free(): number {
     let reserved = 0;
     for (const queue of this.options.queues.all()) reserved += queue.reserved;
-    return Math.max(0, this.concurrency - this.options.runner.running - reserved);
+    return Math.max(0, this.concurrency - this.options.exchanger.running - reserved);
   }
 
   startFetching(): void {
-    this.fetching = true;
+    this.setFetching(true);
     this.pollAll();
   }
 
-  /** Nothing more is taken; what an exchange under way still brings goes back to its queue. */
+  /** Nothing more is claimed. What an exchange under way still brings goes back to its queue. */
   stopFetching(): void {
-    this.fetching = false;
+    this.setFetching(false);
   }
 
-  /** Forgets that queues were empty and looks again: a poll. Answers whether there were any. */
+  private setFetching(fetching: boolean): void {
+    this.fetching = fetching;
+    this.options.exchanger.accepting = fetching || this.byHand;
+  }
+
+  /** Asks the queues that were empty again. Returns whether there are any. */
   pollAll(): boolean {
     const empty = [...this.options.queues.all()].filter(({ backlog }) => backlog === 0);
     for (const queue of empty) queue.backlog = Infinity;
@@ -94,7 +91,7 @@ export class Processor {
 
   /** Starts a round once everything that runs now has had its turn: tasks that finish meanwhile share it. */
   pump(): void {
-    if (this.roundScheduled || this.rounds >= this.mostRounds) return;
+    if (this.roundScheduled || this.rounds >= this.maxRounds) return;
     this.roundScheduled = true;
     setImmediate(() => {
       this.roundScheduled = false;
@@ -102,31 +99,20 @@ export class Processor {
     });
   }
 
-  /** An attempt has its verdict: it is settled with the next exchange of its queue. */
-  finished(task: ActiveTask): void {
-    this.options.queues.get(task.queue)?.finished.push(task);
-    this.pump();
-  }
-
-  /** One round by hand; resolves when everything it took has run and is settled. */
-  async runOnce(): Promise<void> {
-    await this.takeOnce();
-    await this.whenQuiet();
-  }
-
-  /** One round by hand; resolves when the handlers of everything it took have started. */
+  /** One round by hand; resolves when the handlers of everything it claimed have started. */
   async takeOnce(): Promise<void> {
     this.byHand = true;
-    await this.when(() => this.rounds === 0); // a round that settles leaves no room for one that takes
+    this.setFetching(this.fetching);
+    await this.when(() => this.rounds === 0); // a round that settles leaves no room for one that claims
     for (const queue of this.options.queues.all()) queue.backlog = Infinity;
     await this.round(true);
-    // Slots are shared out by priority: a queue that got none has told its backlog, and gets what the others left free.
+    // Slots are shared out by priority: a queue that got none has reported its backlog, and gets what others left free.
     if (this.free > 0 && [...this.options.queues.all()].some(({ backlog }) => backlog > 0)) await this.round(true);
   }
 
   /** Resolves when no handler runs and nothing waits to be settled. */
   whenQuiet(): Promise<void> {
-    return this.when(() => this.options.runner.running === 0 && this.isSettled());
+    return this.when(() => this.options.exchanger.running === 0 && this.isSettled());
   }
 
   /** Resolves when no task is held any more; handlers that were given up may still run. */
@@ -134,85 +120,37 @@ export class Processor {
     return this.when(() => this.isSettled());
   }
 
-  /** Settles what has finished in a queue and takes up to `take` tasks. Never rejects; answers whether Redis did answer. */
-  async exchange(queue: QueueState, take: number): Promise<boolean> {
-    const batch = queue.finished.splice(0, batchSize(queue.finished));
-    queue.exchanges += 1;
-    queue.reserved += take;
-    let promised = take;
-    const keepPromise = (): void => {
-      queue.reserved -= promised;
-      promised = 0;
-    };
-    try {
-      const settle = batch.map((task) => task.verdict!.settlement);
-      const { limits } = queue.options;
-      const since = take > 0 && this.options.events.measuresWaits;
-      const reply = await this.options.broker.exchange(queue.name, { settle, take, limits, since });
-      keepPromise();
-      if (take > 0) queue.proven = true;
-      const got = reply.tasks.length + reply.damaged.length;
-      queue.learn(reply.backlog, take > 0 && got === 0 && reply.limitedFor === 0);
-      this.holdBack(queue, reply.limitedFor);
-      queue.seenAt = this.options.clock.now();
-      this.options.dispatcher.settled(batch, reply.settled);
-      this.options.dispatcher.taken(queue, reply, this.fetching || this.byHand);
-      this.options.onAnswer(queue, take, got);
-      return true;
-    } catch (error) {
-      queue.finished.unshift(...batch);
-      this.options.onFailure(queue, error);
-      return false;
-    } finally {
-      keepPromise();
-      queue.exchanges -= 1;
-      this.options.queues.forgetIfDone(queue);
-      this.pump(); // for an exchange that outlived its round, or was the syncer's
-    }
-  }
-
   /**
-   * Finds out whether a queue works again, and settles what waits there; answers whether it does. Where Redis answered before and let
-   * nothing be taken, as one that refuses writes does, it must give a task away to be believed.
+   * Finds out whether a queue works again, and settles what waits there. Returns whether it does. A Redis that replied before
+   * but let nothing be claimed, as one that refuses writes does, must give a task away to be believed.
    */
   probe(queue: QueueState): Promise<boolean> {
     const takes = !queue.proven && this.fetching && this.free > 0 && queue.wanted > 0;
-    return this.exchange(queue, takes ? 1 : 0);
-  }
-
-  /** A limit of the queue was reached: asks again when it may have room, unless something of ours is settled before. */
-  private holdBack(queue: QueueState, milliseconds: number): void {
-    queue.limitTimer?.cancel();
-    queue.limitTimer = undefined;
-    if (milliseconds === 0) return;
-    queue.limitTimer = this.options.clock.after(milliseconds + Math.random() * JITTER, () => {
-      queue.limitTimer = undefined;
-      this.pump();
-    });
+    return this.options.exchanger.exchange(queue, takes ? 1 : 0);
   }
 
   private async round(fetch: boolean): Promise<void> {
-    if (this.rounds >= this.mostRounds || (this.rounds > 0 && !this.isWorthAnother(fetch))) return;
+    if (this.rounds >= this.maxRounds || (this.rounds > 0 && !this.isWorthAnother(fetch))) return;
     this.rounds += 1;
-    const exchanges = this.plan(fetch);
-    if (this.rounds < this.mostRounds && this.isWorthAnother(fetch)) this.pump();
+    const exchanges = this.startExchanges(fetch);
+    if (this.rounds < this.maxRounds && this.isWorthAnother(fetch)) this.pump();
     if (this.options.queues.size === 1) await exchanges[0];
     // A queue that hangs keeps its slots, and does not hold up the others.
     else if (exchanges.length > 0)
       await withTimeout(Promise.all(exchanges), QUEUE_REPLY_TIMEOUT_MS, this.options.clock);
     this.rounds -= 1;
     const more = this.hasWork();
-    if (this.rounds === 0) this.options.onRound();
+    if (this.rounds === 0) this.options.listener.roundsOver();
     if (more) this.pump();
-    this.tellWaiters();
+    this.resolveWaiters();
   }
 
   /** Rounds that may be under way at a time. */
-  private get mostRounds(): number {
-    return this.concurrency >= OVERLAP_FROM && !this.byHand ? 2 : 1;
+  private get maxRounds(): number {
+    return this.concurrency >= MIN_CONCURRENCY_FOR_OVERLAP && !this.byHand ? 2 : 1;
   }
 
-  /** Whether there is so much to do that it need not wait for the round under way. */
+  /** Whether there is enough to do not to wait for the round under way. */
   private isWorthAnother(fetch: boolean): boolean {
     const enough = this.concurrency / 4;
     const free = fetch ? this.free : 0;
@@ -223,36 +161,36 @@ export class Processor {
     });
   }
 
-  /** Limits are kept by what Redis knows, and so by one exchange after the other. */
+  /** A queue with limits has one exchange at a time: they are kept by what Redis counts. */
   private isOpen(queue: QueueState): boolean {
-    return !queue.failed && queue.exchanges < (queue.options.limits ? 1 : this.mostRounds);
+    return !queue.failed && queue.exchanges < (queue.options.limits ? 1 : this.maxRounds);
   }
 
-  /** Decides the exchanges of a round and starts them. */
-  private plan(fetch: boolean): Promise<boolean>[] {
+  /** Divides the free slots among the queues. */
+  private startExchanges(fetch: boolean): Promise<boolean>[] {
     const open = [...this.options.queues.all()].filter((queue) => this.isOpen(queue));
-    const most = Math.ceil(this.concurrency / this.mostRounds);
-    const free = fetch ? Math.min(this.free, most) : 0;
+    const free = fetch ? Math.min(this.free, Math.ceil(this.concurrency / this.maxRounds)) : 0;
     const shares = open.map(({ options, wanted }) => ({
       priority: options.priority,
-      backlog: Math.min(wanted, LARGEST_BATCH),
+      backlog: Math.min(wanted, MAX_BATCH_SIZE),
     }));
     const takes = allot(free, shares, this.options.strictPriority);
     const exchanges: Promise<boolean>[] = [];
     open.forEach((queue, index) => {
       const take = takes[index]!;
-      if (take > 0 || queue.finished.length > 0 || (free > 0 && this.wantsLook(queue))) {
-        exchanges.push(this.exchange(queue, take));
+      if (take > 0 || queue.finished.length > 0 || (free > 0 && this.wantsBacklog(queue))) {
+        exchanges.push(this.options.exchanger.exchange(queue, take));
       }
     });
     return exchanges;
   }
 
   /** Whether a queue that was allotted nothing is asked for its backlog, so that the next round can count on it. */
-  private wantsLook(queue: QueueState): boolean {
+  private wantsBacklog(queue: QueueState): boolean {
     if (queue.removed || queue.limitTimer) return false;
     if (queue.backlog === Infinity) return true;
-    return queue.backlog === 0 && !queue.armed && this.options.clock.now() - queue.seenAt >= PROBE_EVERY;
+    const age = this.options.clock.now() - queue.seenAt;
+    return queue.backlog === 0 && !queue.armed && age >= UNARMED_POLL_INTERVAL_MS;
   }
 
   private hasWork(): boolean {
@@ -276,24 +214,11 @@ export class Processor {
     return new Promise((resolve) => this.waiters.add({ done, resolve }));
   }
 
-  private tellWaiters(): void {
+  private resolveWaiters(): void {
     for (const waiter of this.waiters) {
       if (!waiter.done()) continue;
       this.waiters.delete(waiter);
       waiter.resolve();
     }
   }
-}
-
-/** How many of the finished tasks, from the first, one exchange takes along. */
-function batchSize(finished: readonly ActiveTask[]): number {
-  let count = 0;
-  for (let bytes = 0; count < finished.length && count < LARGEST_BATCH; count++) {
-    const settlement = finished[count]!.verdict!.settlement;
-    if (!('message' in settlement)) continue;
-    bytes += settlement.message?.payload.length ?? 0;
-    if (settlement.kind === 'complete') bytes += settlement.result?.length ?? 0;
-    if (bytes > LARGEST_BATCH_BYTES) return Math.max(1, count);
-  }
-  return count;
 }

@@ -14,7 +14,7 @@ export class QueueRegistry {
     return this.byName.get(name);
   }
 
-  /** Every queue with something to do here, the removed ones that still hold tasks included. */
+  /** Also the removed queues that still hold tasks. */
   all(): Iterable<QueueState> {
     return this.byName.values();
   }
@@ -23,7 +23,7 @@ export class QueueRegistry {
     return this.byName.size;
   }
 
-  /** The queues this server works on. */
+  /** The queues this server claims tasks of. */
   served(): QueueState[] {
     return [...this.byName.values()].filter((queue) => !queue.removed);
   }
@@ -60,13 +60,13 @@ export class QueueRegistry {
     return true;
   }
 
-  /** Lets a removed queue go once nothing of it is held. */
+  /** Drops a removed queue once nothing of it is held. */
   forgetIfDone(queue: QueueState): void {
     if (!queue.removed || queue.busy || queue.held.size > 0) return;
-    if (this.byName.get(queue.name) === queue) this.byName.delete(queue.name); // it may have been added anew
+    if (this.byName.get(queue.name) === queue) this.byName.delete(queue.name); // it may have been added again
   }
 
-  /** Every task whose lease is held, finished ones that wait for Redis included. */
+  /** Every task whose lease is held, those included that are finished and not yet settled. */
   *held(): Iterable<ActiveTask> {
     for (const queue of this.byName.values()) yield* queue.held;
   }

@@ -1,40 +1,43 @@
-import type { ClockTimer } from '../../clock.js';
+import type { ExchangeReply } from '../../broker/broker.js';
+import type { Clock, ClockTimer } from '../../clock.js';
 import type { ActiveTask } from '../attempt/active-task.js';
 import type { ResolvedQueueOptions } from './queue-options.js';
 
 /** How long a round or a pass waits for the reply about one queue: one node of a cluster may hang. */
 export const QUEUE_REPLY_TIMEOUT_MS = 1_000;
+/** Servers that a limit holds back try again at different times. */
+const LIMIT_JITTER_MS = 25;
 
 /** Everything the server keeps about one queue. */
 export class QueueState {
   /** Tasks believed to be in `pending`: what the last reply said, `Infinity` when it may have changed. */
   backlog = Infinity;
-  /** When Redis last told the backlog, in milliseconds since the epoch. */
+  /** When Redis reported the backlog last, in milliseconds since the epoch. */
   seenAt = 0;
   /** Slots promised to the exchanges under way. */
   reserved = 0;
   /** Exchanges under way. */
   exchanges = 0;
-  /** The last exchange failed; the syncer, not the processor, speaks to Redis about this queue until it answers. */
+  /** The last exchange failed. Until Redis replies again only the syncer, not the processor, sends exchanges. */
   failed = false;
-  /** Redis has let tasks be taken since it last answered after a failure; one that refuses writes answers, too. */
+  /** Since its last failure Redis has let tasks be claimed. One that refuses writes replies, too. */
   proven = true;
   /** A wake-up notice is armed. */
   armed = false;
-  /** Milliseconds this queue rests before it arms again, because others were faster at the last wake-ups. */
+  /** Milliseconds before the next notice is armed, because other servers won the last wake-ups. */
   rest = 0;
   restTimer: ClockTimer | undefined;
-  /** A wake-up told of tasks; the next exchange shows whether there were any left for us. */
+  /** A wake-up has come; the next exchange shows whether it left a task for us. */
   woken = false;
   /** Runs while a limit of the queue holds its tasks back. */
   limitTimer: ClockTimer | undefined;
-  /** Taken from the server; what runs is settled, nothing new is fetched. */
+  /** No longer served: what runs is settled, nothing new is claimed. */
   removed = false;
-  /** Tasks of this queue whose lease this server holds: running, or finished and not yet settled. */
+  /** Tasks whose lease this server holds: they run, or are finished and not yet settled. */
   readonly held = new Set<ActiveTask>();
   /** Tasks no longer held whose handlers still run: they were given up. */
   readonly lingering = new Set<ActiveTask>();
-  /** Finished, to be settled with the next exchange. */
+  /** Tasks with a verdict, for the next exchange. */
   finished: ActiveTask[] = [];
 
   private lastBacklog = Infinity;
@@ -48,13 +51,13 @@ export class QueueState {
     return this.exchanges > 0;
   }
 
-  /** Tasks it is worth while to ask for beyond what has been asked for. A limit that was reached has room again when something of ours is settled, or later. */
+  /** Tasks worth asking for beyond those asked for. A limit that was reached has room when something of ours is settled, or later. */
   get wanted(): number {
     if (this.removed || (this.limitTimer && this.finished.length === 0)) return 0;
     return Math.max(0, Math.min(this.backlog, this.room) - this.reserved);
   }
 
-  /** Handlers that may start; one that goes on though its task is settled still counts. */
+  /** Handlers that may start. One that goes on though its task is settled still counts. */
   private get room(): number {
     const { concurrency } = this.options;
     if (concurrency === Infinity) return concurrency;
@@ -63,11 +66,31 @@ export class QueueState {
   }
 
   /**
-   * What a reply told. A take that came back with nothing has passed over ids without a task as long as the backlog shrinks; when it
-   * does not, nothing there can be taken, and asking again would only spin.
+   * Notes what a reply to an exchange says. One that asked for tasks and got none has passed over dangling ids
+   * as long as the backlog shrinks. When it does not shrink, nothing can be claimed there, and asking again would spin.
    */
-  learn(backlog: number, tookNothing: boolean): void {
-    this.backlog = tookNothing && backlog >= this.lastBacklog ? 0 : backlog;
+  learn({ tasks, damaged, backlog, limitedFor }: ExchangeReply, asked: number, now: number): void {
+    const gotNothing = asked > 0 && tasks.length + damaged.length === 0 && limitedFor === 0;
+    if (asked > 0) this.proven = true;
+    this.backlog = gotNothing && backlog >= this.lastBacklog ? 0 : backlog;
     this.lastBacklog = backlog;
+    this.seenAt = now;
+  }
+
+  /** A limit of the queue was reached: it rests until there may be room, unless something of ours is settled before. */
+  holdBack(milliseconds: number, clock: Clock, listener: { workAvailable(): void }): void {
+    this.limitTimer?.cancel();
+    this.limitTimer = undefined;
+    if (milliseconds === 0) return;
+    this.limitTimer = clock.after(milliseconds + Math.random() * LIMIT_JITTER_MS, () => {
+      this.limitTimer = undefined;
+      listener.workAvailable();
+    });
+  }
+
+  /** Its lease is no longer ours to keep. A handler that still runs keeps its slot. */
+  release(task: ActiveTask): void {
+    this.held.delete(task);
+    if (!task.handlerSettled) this.lingering.add(task);
   }
 }

@@ -1,31 +1,35 @@
 import type { AsynqEvents } from '../../events/events.js';
+import type { Processor } from './processor.js';
 import type { QueueState } from './queue-state.js';
 import type { QueueRegistry } from './queue-registry.js';
 import { backoff } from '../../async.js';
 
-/** Milliseconds between two tries at most: what waits here has been done, and its lease runs out. */
-const LONGEST_PAUSE = 1_000;
+/** The longest time between two tries: what waits here is done, and its lease runs out. */
+const MAX_RETRY_DELAY_MS = 1_000;
+
+export interface LeaseExtender {
+  /** @param evenFresh also those that have much time left */
+  extend(queue: QueueState, evenFresh: boolean): Promise<void>;
+}
 
 export interface SyncerOptions {
   readonly events: AsynqEvents;
   readonly queues: QueueRegistry;
-  readonly extendLeases: (queue: QueueState) => Promise<void>;
-  /** Settles what waits in the queue; answers whether Redis answered. */
-  readonly settle: (queue: QueueState) => Promise<boolean>;
-  readonly onReachable: () => void;
+  readonly leases: LeaseExtender;
+  readonly processor: Processor;
 }
 
 /**
- * Looks after queues whose last exchange failed: leases first, then the finished tasks, until Redis answers; the processor leaves
- * them alone meanwhile. Nothing finished is dropped: the lease fences a write that comes too late.
+ * Takes over queues whose last exchange failed: extends their leases, then settles what is finished, until Redis replies.
+ * The processor leaves them alone meanwhile. Nothing finished is dropped: the lease fences a write that comes too late.
  */
 export class Syncer {
   private attempts = 0;
 
   constructor(private readonly options: SyncerOptions) {}
 
-  /** Takes a queue over from the processor; answers whether that is new. */
-  failed(queue: QueueState, error: unknown): boolean {
+  /** Takes a queue over from the processor. Returns whether it was not taken over before. */
+  takeOver(queue: QueueState, error: unknown): boolean {
     if (queue.failed) return false;
     queue.failed = true;
     this.options.events.emit('queueUnreachable', { queue: queue.name, error, unsettled: queue.finished.length });
@@ -40,20 +44,20 @@ export class Syncer {
       this.attempts = 0;
       return Infinity;
     }
-    return backoff(++this.attempts, { longest: LONGEST_PAUSE });
+    return backoff(++this.attempts, { longest: MAX_RETRY_DELAY_MS });
   }
 
   private async retry(queue: QueueState): Promise<void> {
     try {
-      await this.options.extendLeases(queue);
+      await this.options.leases.extend(queue, true);
     } catch {
       return; // still away: the exchange below would only fail too
     }
-    if (!(await this.options.settle(queue))) return;
+    if (!(await this.options.processor.probe(queue))) return;
     queue.failed = false;
     queue.proven = false;
     queue.backlog = Infinity;
     this.options.events.emit('queueReachable', { queue: queue.name });
-    this.options.onReachable();
+    this.options.processor.pump();
   }
 }

@@ -2,18 +2,19 @@ import type { WakeSource } from '../../broker/broker.js';
 import type { Clock, ClockTimer } from '../../clock.js';
 import { BrokerUnavailableError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
+import type { Processor } from './processor.js';
 import type { QueueState } from './queue-state.js';
 import type { QueueRegistry } from './queue-registry.js';
 
-/** Milliseconds a queue rests after losing one wake-up to others, and at most after losing many in a row. */
-const SHORTEST_REST = 1;
-const LONGEST_REST = 32;
-/** Milliseconds until notices are tried again after they were refused. */
-const REFUSED_FOR = 30_000;
-/** The same after a connection was lost, which the next may not be. */
-const LOST_FOR = 1_000;
+/** How long a queue rests after it lost a wake-up to other servers, and at most after it lost many in a row. */
+const MIN_REST_MS = 1;
+const MAX_REST_MS = 32;
+/** How long no notice is armed after Redis refused one. */
+const REFUSED_PAUSE_MS = 30_000;
+/** The same after the connection was lost. */
+const LOST_PAUSE_MS = 1_000;
 
-/** What has started rounds of idle queues, counted since the server was made. */
+/** What started rounds of idle queues, counted since the server was made. */
 export interface Wakeups {
   readonly notices: number;
   readonly polls: number;
@@ -26,16 +27,13 @@ export interface WakerOptions {
   readonly source: WakeSource;
   /** Milliseconds between two polls of idle queues, on average. */
   readonly pollInterval: number;
-  /** Something may wait: start a round. */
-  readonly pump: () => void;
-  /** Look at every queue believed to be empty; answers whether there is any. */
-  readonly poll: () => boolean;
+  readonly processor: Processor;
 }
 
 /**
- * Tells the processor when an idle queue has tasks: by one-shot notices of Redis, armed for each queue that was seen
- * empty, with a jittered poll as the safety net. When several idle servers are woken by one task all but one come too late;
- * those rest a little (longer each time they lose again) before they arm, so that a fleet does not stampede.
+ * Wakes the processor when an idle queue has tasks: by one-shot notices of Redis, armed for each queue that was empty, with
+ * a jittered poll as the safety net. When one task wakes several idle servers, all but one come too late. Those rest a
+ * little before they arm again, longer each time they lose, so that a fleet does not stampede.
  */
 export class Waker {
   private pollTimer: ClockTimer | undefined;
@@ -51,8 +49,11 @@ export class Waker {
     return { notices: this.notices, polls: this.polls };
   }
 
-  /** A queue answered: learns who won the last wake-up, and that no notice came of what was found: where it was armed, none may come. */
-  answered(queue: QueueState, asked: number, got: number): void {
+  /**
+   * Learns from a reply who won the last wake-up. A queue that had tasks has to be armed again: its notice was used up by
+   * them, or it is lost.
+   */
+  exchanged(queue: QueueState, asked: number, got: number): void {
     if (got > 0) queue.armed = false;
     if (asked === 0 || !queue.woken) return;
     queue.woken = false;
@@ -61,8 +62,8 @@ export class Waker {
   }
 
   /**
-   * After a round: arms the queues seen empty. They are polled however busy others keep the server: a notice may have been lost without a
-   * word, as when a slot of a cluster moves to a node that was never asked.
+   * Arms the queues that are empty. They are polled however busy the others keep the server: a notice may get lost without
+   * an error, for example when a slot of a cluster moves to a node that was never asked.
    */
   afterRound(): void {
     if (this.stopped) return;
@@ -77,7 +78,7 @@ export class Waker {
     queue.armed = false;
     queue.woken = true;
     queue.backlog = Infinity;
-    this.options.pump();
+    this.options.processor.pump();
   }
 
   onLost(): void {
@@ -95,7 +96,7 @@ export class Waker {
     const queues = this.options.queues.served().filter(wantsNotice);
     if (this.stopped || this.arming || queues.length === 0 || this.options.clock.now() < this.refusedUntil) return;
     this.arming = true;
-    for (const queue of queues) queue.armed = true; // before asking: a notice may come before the answer
+    for (const queue of queues) queue.armed = true; // before asking: a notice may come before the reply
     try {
       const backlogs = await this.options.source.armPending(queues.map(({ name }) => name));
       this.refusedUntil = 0;
@@ -105,11 +106,11 @@ export class Waker {
       this.refused(error);
     }
     this.arming = false;
-    void this.arm(); // what wanted a notice meanwhile
+    void this.arm(); // queues that became empty meanwhile
   }
 
   private rest(queue: QueueState): void {
-    queue.rest = Math.min(LONGEST_REST, Math.max(SHORTEST_REST, queue.rest * 2));
+    queue.rest = Math.min(MAX_REST_MS, Math.max(MIN_REST_MS, queue.rest * 2));
     queue.restTimer?.cancel();
     queue.restTimer = this.options.clock.after(queue.rest * (0.5 + Math.random()), () => {
       queue.restTimer = undefined;
@@ -120,19 +121,19 @@ export class Waker {
   private armed(queue: QueueState, backlog: number): void {
     if (backlog === 0 || queue.backlog !== 0) return;
     queue.backlog = backlog;
-    this.options.pump();
+    this.options.processor.pump();
   }
 
   private refused(error: unknown): void {
     if (this.stopped) return;
     if (this.refusedUntil === 0) this.options.events.emit('wakeUnavailable', { error });
-    const pause = error instanceof BrokerUnavailableError ? LOST_FOR : REFUSED_FOR;
+    const pause = error instanceof BrokerUnavailableError ? LOST_PAUSE_MS : REFUSED_PAUSE_MS;
     this.refusedUntil = this.options.clock.now() + pause;
   }
 
   private pollNow(): void {
     this.pollTimer = this.options.clock.after(this.pollDelay(), () => this.pollNow());
-    if (this.options.poll()) this.polls += 1;
+    if (this.options.processor.pollAll()) this.polls += 1;
   }
 
   private pollDelay(): number {

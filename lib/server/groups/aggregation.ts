@@ -7,26 +7,26 @@ import { resultOf } from '../../enqueue/enqueue-result.js';
 import { injected, prepared } from '../../enqueue/prepared-task.js';
 import type { TaskMessage } from '../../wire/message.js';
 import type { GroupedTask, TaskAggregatorEntry } from './aggregators.js';
-import type { Grouping } from './grouping.js';
+import type { GroupServices } from './group-services.js';
 
 /**
  * Makes one task of one claimed set. When the function fails, the new task is refused or the set's time passes, nothing is
  * written: the set goes back to its group at its deadline, by whoever reclaims.
  */
 export class Aggregation {
-  constructor(private readonly grouping: Grouping) {}
+  constructor(private readonly services: GroupServices) {}
 
   /** Never rejects: it says what happened by an event. */
   async run(set: ClaimedSet): Promise<void> {
     const { queue, group } = set;
     let tasks: readonly TaskMessage[] = [];
     try {
-      const read = await this.grouping.broker.readSet(set);
+      const read = await this.services.broker.readSet(set);
       tasks = read.tasks;
-      const task = await this.finish(read, this.grouping.aggregators.find(group)!);
-      if (task) this.grouping.events.emit('groupAggregated', { queue, group, size: task.size, task: task.made });
+      const task = await this.finish(read, this.services.aggregators.find(group)!);
+      if (task) this.services.events.emit('groupAggregated', { queue, group, size: task.size, task: task.made });
     } catch (error) {
-      this.grouping.events.emit('aggregationFailed', {
+      this.services.events.emit('aggregationFailed', {
         queue,
         group,
         size: tasks.length,
@@ -41,13 +41,13 @@ export class Aggregation {
     set: AggregationSet,
     entry: TaskAggregatorEntry,
   ): Promise<{ size: number; made: TaskRef } | undefined> {
-    const { broker } = this.grouping;
+    const { broker } = this.services;
     const tasks = await this.decode(set, entry);
     if (tasks.length === 0) {
       await broker.finishSet(set, undefined);
       return undefined;
     }
-    const processing = this.grouping.tracing?.startAggregate(set.queue, set.group, set.tasks);
+    const processing = this.services.tracing?.startAggregate(set.queue, set.group, set.tasks);
     const make = (): Promise<TaskRef> => this.make(set, () => entry.aggregate(set.queue, set.group, tasks));
     if (!processing) return { size: tasks.length, made: await make() };
     try {
@@ -62,7 +62,7 @@ export class Aggregation {
 
   /** Has the function make the task, and creates it in place of the set. */
   private async make(set: AggregationSet, aggregate: () => Promise<EnqueueRequest>): Promise<TaskRef> {
-    const { events, tracing, clock } = this.grouping;
+    const { events, tracing, clock } = this.services;
     const request = await this.withinDeadline(set, aggregate);
     const span = tracing?.startEnqueue(request.message);
     const task = injected(prepared(request, clock.now()), span);
@@ -80,14 +80,14 @@ export class Aggregation {
   }
 
   private async replace(set: AggregationSet, request: EnqueueRequest): Promise<EnqueueStatus> {
-    const status = await this.grouping.broker.finishSet(set, request);
+    const status = await this.services.broker.finishSet(set, request);
     if (status === 'lost') throw new AggregationSetLostError();
     return status === 'finished' ? 'enqueued' : status;
   }
 
   /** What cannot be read is archived, so that it holds up nothing. */
   private async decode(set: AggregationSet, entry: TaskAggregatorEntry): Promise<GroupedTask[]> {
-    const { broker, events } = this.grouping;
+    const { broker, events } = this.services;
     const damaged: (DamagedMember & { readonly type?: string })[] = [...set.damaged];
     const tasks: GroupedTask[] = [];
     for (const message of set.tasks) {
@@ -110,7 +110,7 @@ export class Aggregation {
 
   /** After the deadline the result could not be stored: nobody waits for it then. */
   private async withinDeadline<T>({ deadline }: ClaimedSet, work: () => Promise<T>): Promise<T> {
-    const { clock } = this.grouping;
+    const { clock } = this.services;
     const left = deadline * 1000 - clock.now();
     if (left <= 0) throw new DeadlineExceededError();
     return withTimeout(work(), left, clock, () => {

@@ -2,28 +2,33 @@ import type { ClaimedSet } from '../../broker/aggregation.js';
 import { ServerStateError } from '../../errors.js';
 import { QueuePasses } from '../loops/queue-passes.js';
 import { Aggregation } from './aggregation.js';
-import type { Grouping } from './grouping.js';
+import type { GroupServices } from './group-services.js';
 
-/** Sets of one queue under way at once. */
-const AT_ONCE = 10;
-/** Milliseconds between two looks at most (asynq's), and where a size can make a group due without notice. */
-const LONGEST_INTERVAL = 7_000;
-const SIZE_INTERVAL = 1_000;
-/** Sets one pass by hand makes tasks of before it takes that for an endless loop. */
-const MOST_BY_HAND = 10_000;
+/** Sets of one queue that are aggregated at the same time. */
+const MAX_SETS_PER_QUEUE = 10;
+/** The longest time between two passes (asynq's). */
+const MAX_INTERVAL_MS = 7_000;
+/** The same where a group's size can make it due: no notice comes of that. */
+const MAX_INTERVAL_WITH_SIZE_MS = 1_000;
+/** More sets in one pass by hand are an endless loop. */
+const MAX_SETS_BY_HAND = 10_000;
 
-export interface AggregatorOptions extends Grouping {
-  /** A set is done while more were due than could be taken: run again. */
-  readonly onFree: () => void;
+export interface AggregatorListener {
+  /** A set is finished while more were due than could be claimed: a pass is due. */
+  roomForSets(): void;
+}
+
+export interface AggregatorOptions extends GroupServices {
+  readonly listener: AggregatorListener;
 }
 
 /**
- * Makes tasks of groups that are due. Sleeps until the next one is; a group that comes into being meanwhile is due later than the next
- * look, so that it is found in time, whoever fills it. Only a group that reaches its greatest size may wait up to a second.
+ * Makes tasks of groups that are due. It sleeps until the next one is due, and never longer than the shortest time in which a
+ * new group can become due: so it finds each in time. Only a group that reaches its maximum size may wait up to a second.
  */
 export class Aggregator {
   private readonly aggregation: Aggregation;
-  /** What is under way, and of which queue. */
+  /** Sets under way, and the queue of each. */
   private readonly running = new Map<Promise<void>, string>();
   private readonly interval: number;
   private readonly passes: QueuePasses<number | undefined>;
@@ -37,11 +42,11 @@ export class Aggregator {
     this.passes = new QueuePasses(options.clock, (queue) => this.claim(queue), onError);
     const { policies } = options.groups;
     const times = policies.flatMap(({ gracePeriod, maxDelay }) => [gracePeriod, maxDelay || gracePeriod]);
-    const shortest = policies.some(({ maxSize }) => maxSize > 0) ? SIZE_INTERVAL : LONGEST_INTERVAL;
+    const shortest = policies.some(({ maxSize }) => maxSize > 0) ? MAX_INTERVAL_WITH_SIZE_MS : MAX_INTERVAL_MS;
     this.interval = Math.min(shortest, ...times.map((seconds) => seconds * 1000));
   }
 
-  /** Starts what is due, and does not wait for it. A failing queue does not hold up the others. */
+  /** Starts what is due and does not wait for it. A queue that fails does not hold up the others. */
   async runOnce(): Promise<number> {
     const { answers, again } = await this.passes.run(this.options.queues.names());
     const times = Array.from(answers.values(), (time) => time ?? Infinity);
@@ -50,14 +55,14 @@ export class Aggregator {
 
   /** Makes tasks of all that is due now, and waits for them; for a server that was not started. */
   async runDue(): Promise<void> {
-    for (let made = 0; made <= MOST_BY_HAND;) {
+    for (let made = 0; made <= MAX_SETS_BY_HAND;) {
       for (const queue of this.options.queues.names()) await this.claim(queue);
       if (this.running.size === 0) return;
       made += this.running.size;
       await this.whenQuiet();
     }
     throw new ServerStateError(
-      `more than ${MOST_BY_HAND} sets of grouped tasks and still some due: does an aggregated task join a group that is due at once?`,
+      `more than ${MAX_SETS_BY_HAND} sets of grouped tasks and still some due: does an aggregated task join a group that is due at once?`,
     );
   }
 
@@ -81,7 +86,7 @@ export class Aggregator {
     this.stopped = true;
   }
 
-  /** Nothing is begun any more. What a Redis that hung has claimed for us by then goes back to its group at its deadline. */
+  /** Nothing is begun any more. A set that a Redis that hung still claims for us goes back to its group at its deadline. */
   close(): void {
     this.closed = true;
   }
@@ -91,10 +96,10 @@ export class Aggregator {
     while (this.running.size > 0) await Promise.all(this.running.keys());
   }
 
-  /** Answers the milliseconds until a group of the queue is due; `undefined` also when the end of a set will tell. */
+  /** Returns the milliseconds until a group of the queue is due; `undefined` also when the end of a set starts the next pass. */
   private async claim(queue: string): Promise<number | undefined> {
     if (this.stopped) return undefined;
-    const limit = AT_ONCE - [...this.running.values()].filter((other) => other === queue).length;
+    const limit = MAX_SETS_PER_QUEUE - [...this.running.values()].filter((other) => other === queue).length;
     if (limit <= 0) {
       this.wanting = true;
       return undefined;
@@ -119,7 +124,7 @@ export class Aggregator {
       this.running.delete(run);
       if (!this.wanting || this.stopped) return;
       this.wanting = false;
-      this.options.onFree();
+      this.options.listener.roomForSets();
     });
     this.running.set(run, set.queue);
   }

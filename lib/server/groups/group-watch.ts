@@ -1,29 +1,29 @@
 import { floorSeconds } from '../../clock.js';
 import { settleAll } from '../../async.js';
-import type { Grouping } from './grouping.js';
+import type { GroupServices } from './group-services.js';
 
-/** Milliseconds between two looks: longer than any aggregator takes to see that a group is due. */
-const EVERY = 10_000;
+/** Longer than any aggregator takes to find a group that is due. */
+const WATCH_INTERVAL_MS = 10_000;
 
 /**
- * Tells, once per queue, of groups that nobody aggregates: this server has no function for them, and they are still there on a
- * second look after they were due by its options. Whether another server does is seen by what happens, not asked.
+ * Reports, once per queue, a group that nobody aggregates. This server has no function for it, and it was overdue by
+ * this server's options in two passes. Another server may aggregate it: then it would be gone by the second pass.
  */
 export class GroupWatch {
-  private readonly told = new Set<string>();
+  private readonly reported = new Set<string>();
   private suspects = new Set<string>();
 
-  constructor(private readonly grouping: Grouping) {}
+  constructor(private readonly services: GroupServices) {}
 
   async runOnce(): Promise<number> {
     const suspects = new Set<string>();
-    const queues = this.grouping.queues.names().filter((queue) => !this.told.has(queue));
-    await settleAll(queues.map((queue) => this.look(queue, suspects))).finally(() => (this.suspects = suspects));
-    return EVERY;
+    const queues = this.services.queues.names().filter((queue) => !this.reported.has(queue));
+    await settleAll(queues.map((queue) => this.check(queue, suspects))).finally(() => (this.suspects = suspects));
+    return WATCH_INTERVAL_MS;
   }
 
-  private async look(queue: string, suspects: Set<string>): Promise<void> {
-    const { broker, clock, events, aggregators, groups } = this.grouping;
+  private async check(queue: string, suspects: Set<string>): Promise<void> {
+    const { broker, clock, events, aggregators, groups } = this.services;
     const now = floorSeconds(clock.now());
     const overdue = await broker.listOverdueGroups(queue, (group) =>
       aggregators.find(group) ? undefined : now - groups.policyOf(queue, group).gracePeriod,
@@ -31,8 +31,8 @@ export class GroupWatch {
     for (const group of overdue) {
       const suspect = `${queue}\n${group}`;
       suspects.add(suspect);
-      if (!this.suspects.has(suspect) || this.told.has(queue)) continue;
-      this.told.add(queue);
+      if (!this.suspects.has(suspect) || this.reported.has(queue)) continue;
+      this.reported.add(queue);
       events.emit('groupNotAggregated', { queue, group });
     }
   }

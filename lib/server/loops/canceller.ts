@@ -6,57 +6,56 @@ import type {
 } from '../../broker/cancellation.js';
 import { RevokeTask, SkipRetry, TaskCanceledError } from '../../errors.js';
 import type { ActiveTask } from '../attempt/active-task.js';
-import type { QueueRegistry } from '../fetching/queue-registry.js';
+import type { Attempts } from '../attempt/attempts.js';
 
-/** Milliseconds between two looks for cancellations whose message did not arrive. */
-const EVERY = 5_000;
-/** Milliseconds by which the clock of who cancels may be behind: an attempt that heard of it seems to have begun later. */
-const SKEW = 10_000;
+/** Between two searches for cancellations whose message did not arrive. */
+const SEARCH_INTERVAL_MS = 5_000;
+/** How far the clock of who cancels may be behind: an attempt that a message names then seems to have begun later. */
+const MAX_SKEW_MS = 10_000;
 
 export interface CancellerOptions {
   readonly broker: Pick<CancellationBroker, 'findCancellations' | 'noteCancelled'>;
-  readonly queues: QueueRegistry;
-  readonly cancel: (task: ActiveTask, reason: TaskCanceledError) => void;
+  readonly attempts: Attempts;
 }
 
 /**
- * Cancels running tasks. A message names only an id, so tasks of that id in every queue are meant; what is to become of them
- * is looked up. The same look, every few seconds, finds what was recorded while no message could arrive: by that, only attempts
- * that had begun when it was asked for are cancelled. While nothing runs here, nothing is asked.
+ * Cancels running tasks. A message names an id, and so the tasks of that id in every queue; the record of the cancellation
+ * says what becomes of them. Every few seconds the records are searched for the ids that run here, because a message may
+ * get lost; then only attempts are cancelled that had begun at the time of the record. While nothing runs, nothing is read.
  */
 export class Canceller {
-  /** Named by a message, and not yet looked up. */
-  private readonly heard = new Set<ActiveTask>();
-  /** Acted on, and not yet noted. */
+  /** Named by a message; the record is not yet read. */
+  private readonly named = new Set<ActiveTask>();
+  /** Cancelled, and not yet noted in the record. */
   private readonly acted = new Set<ActedCancellation>();
 
   constructor(private readonly options: CancellerOptions) {}
 
-  /** A message has arrived. Answers whether it concerns a task that runs here: then a pass is due. */
-  hear(id: string): boolean {
-    const named = this.running().filter((task) => task.id === id);
-    for (const task of named) this.heard.add(task);
-    return named.length > 0;
+  /** A message has arrived. Returns whether it names a task that runs here: then a pass is due. */
+  receive(id: string): boolean {
+    const tasks = this.running().filter((task) => task.id === id);
+    for (const task of tasks) this.named.add(task);
+    return tasks.length > 0;
   }
 
   async runOnce(): Promise<number> {
     const running = this.running();
-    const heard = new Set(this.heard); // what is heard while the look is under way may not have been recorded when it began
+    const named = new Set(this.named); // the record of one named after this may come after the search
     if (running.length > 0) {
       const ids = [...new Set(running.map(({ id }) => id))];
       const recorded = new Map((await this.options.broker.findCancellations(ids)).map((one) => [one.id, one]));
-      for (const task of running) this.judge(task, recorded.get(task.id), heard.has(task));
+      for (const task of running) this.judge(task, recorded.get(task.id), named.has(task));
     }
-    for (const task of heard) this.heard.delete(task);
+    for (const task of named) this.named.delete(task);
     await this.note();
-    return EVERY;
+    return SEARCH_INTERVAL_MS;
   }
 
-  private judge(task: ActiveTask, recorded: RecordedCancellation | undefined, heard: boolean): void {
-    const cancellation = recorded && isMeant(task, recorded, heard) ? recorded : undefined;
-    if (!cancellation && !heard) return;
+  private judge(task: ActiveTask, recorded: RecordedCancellation | undefined, named: boolean): void {
+    const cancellation = recorded && isMeant(task, recorded, named) ? recorded : undefined;
+    if (!cancellation && !named) return;
     const { reason, outcome = 'retry' } = cancellation ?? {};
-    this.options.cancel(task, new TaskCanceledError(reason, { cause: CAUSES[outcome]?.() }));
+    this.options.attempts.fail(task, new TaskCanceledError(reason, { cause: CAUSES[outcome]?.() }));
     if (cancellation) this.acted.add({ id: task.id, at: cancellation.at, queue: task.queue });
   }
 
@@ -68,12 +67,12 @@ export class Canceller {
   }
 
   private running(): ActiveTask[] {
-    return [...this.options.queues.held()].filter(({ verdict, handlerSettled }) => !verdict && !handlerSettled);
+    return [...this.options.attempts.held()].filter(({ verdict, handlerSettled }) => !verdict && !handlerSettled);
   }
 }
 
-function isMeant(task: ActiveTask, { at, acted }: RecordedCancellation, heard: boolean): boolean {
-  return task.startedAt <= (heard ? at + SKEW : at) && !acted.includes(task.queue);
+function isMeant(task: ActiveTask, { at, acted }: RecordedCancellation, named: boolean): boolean {
+  return task.startedAt <= (named ? at + MAX_SKEW_MS : at) && !acted.includes(task.queue);
 }
 
 /** What makes a failure more than a failure (see verdict.ts). */

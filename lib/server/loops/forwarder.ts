@@ -1,34 +1,35 @@
 import type { MaintenanceBroker, WakeSource } from '../../broker/broker.js';
 import type { Clock } from '../../clock.js';
+import type { AsynqEvents } from '../../events/events.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
 import { QueuePasses } from './queue-passes.js';
 import { withTimeout } from '../../async.js';
 import { QUEUE_REPLY_TIMEOUT_MS } from '../fetching/queue-state.js';
 
-/** Milliseconds between two passes at least, however often queues tell of changes. */
-const SHORTEST_INTERVAL = 50;
+/** The shortest time between two passes, however often queues report changes. */
+const MIN_INTERVAL_MS = 50;
 
 export interface ForwarderOptions {
   readonly broker: MaintenanceBroker;
   readonly source: WakeSource;
   readonly clock: Clock;
   readonly queues: QueueRegistry;
-  /** A queue failed, and others did not. */
-  readonly onError: (error: unknown) => void;
-  /** Milliseconds between two passes at most. */
+  readonly events: AsynqEvents;
+  /** The longest time between two passes, in milliseconds. */
   readonly interval: number;
 }
 
 /**
- * Moves scheduled and retried tasks to their queue when they are due. Sleeps until the next score is due, and hears of
- * earlier ones by a notice; the interval is the safety net. A failing queue does not hold up the others.
+ * Moves scheduled and retried tasks to pending when they are due. It sleeps until the next one is due; a notice reports
+ * earlier ones, and the interval is the safety net. A queue that fails does not hold up the others.
  */
 export class Forwarder {
   private lastRun = 0;
   private readonly passes: QueuePasses<{ readonly nextDue: number | undefined }>;
 
   constructor(private readonly options: ForwarderOptions) {
-    const { broker, clock, onError } = options;
+    const { broker, clock, events } = options;
+    const onError = (error: unknown): void => events.emit('loopFailed', { loop: 'forwarder', error });
     this.passes = new QueuePasses(clock, (queue) => broker.forward(queue), onError);
   }
 
@@ -41,10 +42,10 @@ export class Forwarder {
     return Math.min(again, this.delayUntil(next));
   }
 
-  /** Milliseconds a pass asked for by a notice must wait. */
+  /** Milliseconds that a pass must wait when a notice asks for it. */
   get cooldown(): number {
-    const left = this.lastRun + SHORTEST_INTERVAL - this.options.clock.now();
-    return Math.min(Math.max(0, left), SHORTEST_INTERVAL); // a clock that was set back must not stop notices for hours
+    const left = this.lastRun + MIN_INTERVAL_MS - this.options.clock.now();
+    return Math.min(Math.max(0, left), MIN_INTERVAL_MS); // a clock that was set back must not stop notices for hours
   }
 
   private async arm(queues: readonly string[]): Promise<number | undefined> {

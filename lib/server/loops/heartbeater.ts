@@ -5,17 +5,22 @@ import type { Clock } from '../../clock.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
 
-/** Milliseconds between two beats, and the seconds readers wait before they take the server for gone. */
-const EVERY = 5_000;
+const HEARTBEAT_INTERVAL_MS = 5_000;
+/** Readers take a server without a heartbeat for gone after this. */
 const TTL_SECONDS = 10;
+
+/** What changes while a server runs. */
+export interface PublishedServer {
+  readonly concurrency: number;
+  readonly status: string;
+}
 
 export interface HeartbeaterOptions {
   readonly broker: MonitoringBroker;
   readonly clock: Clock;
   readonly queues: QueueRegistry;
   readonly strictPriority: boolean;
-  readonly concurrency: () => number;
-  readonly status: () => ServerInfo['status'];
+  readonly server: PublishedServer;
 }
 
 /** Publishes this server and what it runs, so that `asynq server ls` and asynqmon show it. */
@@ -31,7 +36,7 @@ export class Heartbeater {
   async runOnce(): Promise<number> {
     const workers = this.workers();
     await this.options.broker.writeServerState(this.info(workers.length), workers, TTL_SECONDS);
-    return EVERY;
+    return HEARTBEAT_INTERVAL_MS;
   }
 
   async clear(): Promise<void> {
@@ -43,10 +48,10 @@ export class Heartbeater {
       host: this.host,
       pid: process.pid,
       serverId: this.serverId,
-      concurrency: this.options.concurrency(),
+      concurrency: this.options.server.concurrency,
       queues: this.options.queues.priorities(),
       strictPriority: this.options.strictPriority,
-      status: this.options.status(),
+      status: this.options.server.status,
       startTime: this.startTime,
       activeWorkerCount,
     };

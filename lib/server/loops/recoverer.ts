@@ -11,31 +11,28 @@ import { floorSeconds, type Clock } from '../../clock.js';
 import { LeaseExpiredError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
 import { settleAll } from '../../async.js';
-import { ActiveTask } from '../attempt/active-task.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
-import type { Mux } from '../attempt/mux.js';
 import type { Verdicts } from '../attempt/verdict.js';
 
-/** Milliseconds between two passes; asynq looks once a minute. */
-const EVERY = 5_000;
-/** Tasks taken over in one step. */
-const BATCH = 100;
-/** Passes between two searches for active tasks without a lease. */
-const REPAIR_EVERY = 12;
+/** On average; asynq's is a minute. */
+const PASS_INTERVAL_MS = 5_000;
+/** Tasks recovered in one step. */
+const BATCH_SIZE = 100;
+/** Every so many passes active tasks without a lease are searched for. */
+const PASSES_PER_REPAIR = 12;
 
 export interface RecovererOptions {
   readonly broker: ConsumerBroker & MaintenanceBroker & AggregationBroker & Pick<Broker, 'clock'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly queues: QueueRegistry;
-  readonly mux: Mux;
   readonly verdicts: Verdicts;
 }
 
 /**
- * Takes over tasks whose server went away: those whose lease ended more than the grace ago are retried or archived, each fenced
- * by the old lease, so that of many recoverers exactly one succeeds. Damaged messages are archived as they are. Likewise grouped
- * tasks whose aggregation did not end in time go back to their groups.
+ * Recovers tasks whose server went away. Those whose lease ended more than the grace ago are retried or archived. Each
+ * write is fenced by the old lease, so that exactly one of many recoverers succeeds. Damaged messages are archived as they
+ * are. Grouped tasks whose aggregation did not end in time go back to their groups.
  */
 export class Recoverer {
   private passes = 0;
@@ -43,27 +40,27 @@ export class Recoverer {
   constructor(private readonly options: RecovererOptions) {}
 
   async runOnce(): Promise<number> {
-    const repair = this.passes++ % REPAIR_EVERY === 0;
+    const repair = this.passes++ % PASSES_PER_REPAIR === 0;
     const queues = this.options.queues.names();
     await settleAll(queues.map((queue) => this.recover(queue, repair)));
-    return EVERY * (0.75 + Math.random() / 2);
+    return PASS_INTERVAL_MS * (0.75 + Math.random() / 2);
   }
 
   private async recover(queue: string, repair: boolean): Promise<void> {
-    const { broker, events, clock } = this.options;
+    const { broker, events, clock, verdicts } = this.options;
     const cutoff = floorSeconds(clock.now()) - RECOVERY_GRACE_SECONDS;
     for (;;) {
-      const expired = await broker.listExpiredLeases(queue, cutoff, BATCH);
+      const expired = await broker.listExpiredLeases(queue, cutoff, BATCH_SIZE);
       if (expired.ghosts > 0) events.emit('queueRepaired', { queue, ghosts: expired.ghosts, leases: 0 });
       const settle = this.notHeld(queue, [
-        ...expired.tasks.map((task) => this.verdict(task)),
+        ...expired.tasks.map((task) => verdicts.leaseExpired(task).settlement),
         ...expired.damaged.map(({ lease }): Settlement => ({ kind: 'archive', lease, message: undefined })),
       ]);
       if (settle.length === 0) break;
       const { settled } = await broker.exchange(queue, { settle, take: 0 });
       const done = settle.filter((_, index) => settled[index] === 'settled');
       this.report(queue, done, expired);
-      if (done.length === 0 || settle.length + expired.ghosts < BATCH) break;
+      if (done.length === 0 || settle.length + expired.ghosts < BATCH_SIZE) break;
     }
     const tasks = await broker.reclaimStaleSets(queue);
     if (tasks > 0) events.emit('groupsReclaimed', { queue, tasks });
@@ -72,17 +69,12 @@ export class Recoverer {
   }
 
   /**
-   * Without what runs here: after a pause of the process (a busy event loop, a suspended machine) or a jump of the clock the
-   * leases look ended until the lease keeper, which is next, has extended them.
+   * Leaves out what runs here. After a pause of the process (a busy event loop, a suspended machine) or a jump of the
+   * clock its leases seem to have ended, until the lease keeper extends them.
    */
   private notHeld(queue: string, settlements: readonly Settlement[]): Settlement[] {
     const held = new Set(Array.from(this.options.queues.get(queue)?.held ?? [], ({ id }) => id));
     return settlements.filter(({ lease }) => !held.has(lease.id));
-  }
-
-  private verdict({ lease, message }: LeasedTask): Settlement {
-    const task = new ActiveTask(this.options.broker, () => undefined, lease, message, this.options.clock.now());
-    return this.options.verdicts.leaseExpired(task, this.options.mux.find(message.type)).settlement;
   }
 
   private report(queue: string, settled: readonly Settlement[], { tasks, damaged }: ExpiredTasks): void {

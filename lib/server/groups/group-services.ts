@@ -6,8 +6,8 @@ import type { Aggregators } from './aggregators.js';
 import type { ResolvedGroupOptions } from './group-options.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
 
-/** What everything about the groups of a server works with. */
-export interface Grouping {
+/** What all that works on the groups of a server shares. */
+export interface GroupServices {
   readonly broker: AggregationBroker;
   readonly clock: Clock;
   readonly events: AsynqEvents;

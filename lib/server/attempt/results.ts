@@ -1,0 +1,21 @@
+import type { ConsumerBroker, Lease } from '../../broker/broker.js';
+import { requirePayloadSize } from '../../task/payload-size.js';
+
+/** What handlers return or write, as the bytes that are stored. */
+export class Results {
+  constructor(
+    private readonly broker: Pick<ConsumerBroker, 'writeResult'>,
+    private readonly maxBytes: number,
+    private readonly encoder: (result: unknown) => Buffer | undefined,
+  ) {}
+
+  /** @throws InvalidTaskError when there are too many bytes, and what the encoder throws */
+  encode(result: unknown): Buffer | undefined {
+    return requirePayloadSize(this.encoder(result), this.maxBytes, 'the result');
+  }
+
+  /** Stores a result on a task that runs. Returns whether its lease is still ours. */
+  async write(lease: Lease, result: unknown): Promise<boolean> {
+    return this.broker.writeResult(lease, this.encode(result) ?? Buffer.alloc(0));
+  }
+}

@@ -1,0 +1,45 @@
+import type { LeasedTask } from '../broker/broker.js';
+import type { TaskOutcome } from '../events/events.js';
+import type { Core } from './core.js';
+import { checkQueue } from './options.js';
+
+/**
+ * One pass of a server that was not started: moves due tasks to pending, makes tasks of due groups, and claims up to
+ * `concurrency` tasks. Resolves when their handlers have started.
+ */
+export async function takeOnce({ queues, deps, aggregator, processor }: Core): Promise<void> {
+  for (const queue of queues.names()) {
+    await deps.broker.forward(queue);
+    await deps.broker.reclaimStaleSets(queue);
+  }
+  await aggregator.runDue();
+  await processor.takeOnce();
+}
+
+/** One pass whose tasks are run and settled. */
+export const runOnce = (core: Core): Promise<TaskOutcome[]> =>
+  outcomesOf(core, async () => {
+    await takeOnce(core);
+    await core.processor.whenQuiet();
+  });
+
+/** Runs and settles one task that the caller has leased. */
+export async function work(core: Core, leased: LeasedTask): Promise<TaskOutcome> {
+  const { queues, executor, processor } = core;
+  const { queue: name, id } = leased.lease;
+  const served = queues.get(name);
+  const queue = served ?? queues.add(name, checkQueue(name, 1));
+  const outcomes = await outcomesOf(core, async () => {
+    executor.execute(queue, leased);
+    await processor.whenQuiet();
+  });
+  if (!served) queues.remove(name);
+  return outcomes.find(({ task }) => task.id === id)!;
+}
+
+async function outcomesOf({ deps }: Core, run: () => Promise<void>): Promise<TaskOutcome[]> {
+  const outcomes: TaskOutcome[] = [];
+  const off = deps.events.on('taskFinished', (outcome) => outcomes.push(outcome));
+  await run().finally(off);
+  return outcomes;
+}

@@ -1,0 +1,275 @@
+import type { ConsumerBroker, DamagedTask, ExchangeReply, LeasedTask } from '../broker/broker.js';
+import type { Clock } from '../clock.js';
+import {
+  DeadlineExceededError,
+  HandlerNotFoundError,
+  LeaseExpiredError,
+  ShutdownError,
+  type AsynqError,
+} from '../errors.js';
+import { isThenable } from '../async.js';
+import type { AsynqEvents, TaskOutcomeKind } from '../events/events.js';
+import type { Tracing } from '../tracing/tracing.js';
+import { ActiveTask, unreadableMessage, type Verdict } from './attempt/active-task.js';
+import type { Attempts } from './attempt/attempts.js';
+import { Deadlines } from './attempt/deadlines.js';
+import type { TaskHandlerEntry } from './attempt/handler.js';
+import type { Limiter } from './attempt/limiter.js';
+import type { Limiters } from './attempt/limiters.js';
+import type { Mux } from './attempt/mux.js';
+import { emitFinished, emitStarted } from './attempt/report.js';
+import type { Results } from './attempt/results.js';
+import type { Verdicts } from './attempt/verdict.js';
+import { takeBatch } from './fetching/batch.js';
+import type { Exchanger } from './fetching/processor.js';
+import type { QueueListener } from './fetching/queue-listener.js';
+import type { QueueRegistry } from './fetching/queue-registry.js';
+import type { QueueState } from './fetching/queue-state.js';
+
+/** Time after which a handler that ignores its abort signal is reported. */
+const STUCK_AFTER_MS = 10_000;
+
+export interface ExecutorOptions {
+  readonly broker: ConsumerBroker;
+  readonly clock: Clock;
+  readonly events: AsynqEvents;
+  readonly tracing: Tracing | undefined;
+  readonly queues: QueueRegistry;
+  readonly mux: Mux;
+  readonly limiters: Limiters;
+  readonly verdicts: Verdicts;
+  readonly results: Results;
+  readonly listener: QueueListener;
+}
+
+/**
+ * The way of a task through a server, in the order of the methods:
+ *
+ * - `exchange` settles what has finished in a queue and claims new tasks, in one call to Redis.
+ * - `claim` makes an attempt of each of them.
+ * - `admit` finds the handler and asks its limiter, which may defer the task to a waitlist.
+ * - `run` calls the handler.
+ * - `conclude` gives the attempt its verdict: that of the handler, or of what comes first from outside
+ *   (deadline, cancellation, lost lease). A handler that goes on keeps its slot and changes nothing.
+ * - `settle` ends the attempt when an exchange has stored the verdict.
+ */
+export class Executor implements Exchanger, Attempts {
+  running = 0;
+  accepting = false;
+  private readonly deadlines: Deadlines;
+
+  constructor(private readonly options: ExecutorOptions) {
+    this.deadlines = new Deadlines(options.clock, this);
+  }
+
+  async exchange(queue: QueueState, take: number): Promise<boolean> {
+    const { broker, clock, events, queues, listener } = this.options;
+    const batch = takeBatch(queue.finished);
+    queue.exchanges += 1;
+    queue.reserved += take;
+    let reserved = take;
+    try {
+      const settle = batch.map(({ verdict }) => verdict!.settlement);
+      const since = take > 0 && events.measuresWaits;
+      const reply = await broker.exchange(queue.name, { settle, take, limits: queue.options.limits, since });
+      queue.reserved -= reserved;
+      reserved = 0;
+      queue.learn(reply, take, clock.now());
+      if (reply.limitedFor > 0 || queue.limitTimer) queue.holdBack(reply.limitedFor, clock, listener);
+      this.settle(queue, batch, reply);
+      this.claim(queue, reply);
+      listener.exchanged(queue, take, reply.tasks.length + reply.damaged.length);
+      return true;
+    } catch (error) {
+      queue.finished.unshift(...batch);
+      listener.exchangeFailed(queue, error);
+      return false;
+    } finally {
+      queue.reserved -= reserved;
+      queue.exchanges -= 1;
+      queues.forgetIfDone(queue);
+      listener.workAvailable(); // this exchange may have outlived its round, or be the syncer's
+    }
+  }
+
+  /** A server that has stopped meanwhile puts the tasks back to the front of their queue; no attempt is counted. */
+  private claim(queue: QueueState, { tasks, damaged }: ExchangeReply): void {
+    const now = this.options.clock.now();
+    const claimed = tasks.map((leased) => this.hold(queue, leased, now));
+    for (const one of damaged) this.archiveDamaged(queue, one, now);
+    if (this.accepting) for (const task of claimed) this.admit(task);
+    else for (const task of claimed.reverse()) this.concludeUnrun(task, this.options.verdicts.requeue(task));
+  }
+
+  /** Runs one task that the caller has leased. */
+  execute(queue: QueueState, leased: LeasedTask): void {
+    this.admit(this.hold(queue, leased, this.options.clock.now()));
+  }
+
+  /** From here on the lease is kept. */
+  private hold(queue: QueueState, leased: LeasedTask, now: number): ActiveTask {
+    const task = new ActiveTask(this.options.results, leased, now);
+    queue.held.add(task);
+    return task;
+  }
+
+  /** A task that cannot be decoded is archived as it is, so that it blocks nothing. */
+  private archiveDamaged(queue: QueueState, { lease, error }: DamagedTask, now: number): void {
+    const task = this.hold(queue, { lease, message: unreadableMessage(lease) }, now);
+    this.options.events.emit('taskDamaged', { task: { id: lease.id, queue: lease.queue }, error });
+    this.concludeUnrun(task, this.options.verdicts.damaged(task, error));
+  }
+
+  /** Takes a slot, and runs the task as soon as its limits allow. */
+  private admit(task: ActiveTask): void {
+    this.running += 1;
+    const handler = (task.handler = this.options.mux.find(task.type));
+    if (!handler) return this.refuse(task, new HandlerNotFoundError(task.type));
+    const limiter = this.options.limiters.of(handler);
+    if (!limiter) return this.run(task, handler);
+    const admitted = limiter.admit(task);
+    if (admitted === true) this.run(task, handler);
+    else if (admitted === false) this.defer(task, limiter.scope);
+    else void this.admitLater(task, handler, limiter.scope, admitted);
+  }
+
+  /** The limiter asks Redis; the attempt may end meanwhile. */
+  private async admitLater(task: ActiveTask, handler: TaskHandlerEntry, scope: string, admitted: Promise<boolean>) {
+    if (!(await admitted)) this.defer(task, scope);
+    else if (task.verdict || task.lost || task.aborted) this.end(task, false, task.aborted);
+    else this.run(task, handler);
+  }
+
+  /** A limit of its handler was reached: the task waits as if it had not been claimed. */
+  private defer(task: ActiveTask, waitlist: string): void {
+    this.conclude(task, this.options.verdicts.wait(task, waitlist));
+    this.end(task, false, undefined);
+  }
+
+  private run(task: ActiveTask, { handle }: TaskHandlerEntry): void {
+    const { events, tracing } = this.options;
+    if (task.deadlineAt <= task.startedAt) return this.refuse(task, new DeadlineExceededError());
+    task.span = tracing?.startProcess(task);
+    if (events.wants('taskStarted')) emitStarted(events, task);
+    this.deadlines.watch(task);
+    let returned: unknown;
+    let promise: Promise<unknown> | undefined;
+    try {
+      returned = task.span ? task.span.run(() => handle(task)) : handle(task);
+      // A thenable that is no real promise may throw, or resolve to one more.
+      promise = isThenable(returned) ? Promise.resolve(returned) : undefined;
+    } catch (error) {
+      return this.end(task, false, error);
+    }
+    if (!promise) return this.end(task, true, returned);
+    promise.then(
+      (result) => this.end(task, true, result),
+      (error: unknown) => this.end(task, false, error),
+    );
+  }
+
+  /** A failure without a handler. */
+  private refuse(task: ActiveTask, error: AsynqError): void {
+    task.span = this.options.tracing?.startProcess(task);
+    this.end(task, false, error);
+  }
+
+  /** The handler has settled, or was not called. */
+  private end(task: ActiveTask, succeeded: boolean, value: unknown): void {
+    const { queues, limiters, listener } = this.options;
+    task.handlerSettled = true;
+    this.running -= 1;
+    if (!task.verdict && !task.lost) this.conclude(task, this.verdictOf(task, succeeded, value));
+    if (limiters.size > 0) this.limiterOf(task)?.left(task);
+    queues.get(task.queue)?.lingering.delete(task);
+    listener.workAvailable();
+  }
+
+  private verdictOf(task: ActiveTask, succeeded: boolean, value: unknown): Verdict {
+    const { verdicts } = this.options;
+    if (succeeded) return verdicts.success(task, value);
+    return task.aborted instanceof ShutdownError ? verdicts.requeue(task) : verdicts.failure(task, value);
+  }
+
+  private concludeUnrun(task: ActiveTask, verdict: Verdict): void {
+    task.handlerSettled = true;
+    this.conclude(task, verdict);
+  }
+
+  /** The first verdict stands. */
+  private conclude(task: ActiveTask, verdict: Verdict): void {
+    if (task.verdict || task.lost) return;
+    const { clock, queues, listener } = this.options;
+    task.verdict = verdict;
+    task.endedAt = clock.now();
+    task.span?.end(verdict.outcome, verdict.error);
+    queues.get(task.queue)?.finished.push(task);
+    listener.workAvailable();
+  }
+
+  private settle(queue: QueueState, batch: readonly ActiveTask[], { settled }: ExchangeReply): void {
+    for (let index = 0; index < batch.length; index++) {
+      const task = batch[index]!;
+      const { outcome, settlement } = task.verdict!;
+      queue.release(task);
+      if (settled[index] !== 'settled') this.report(task, 'lost');
+      else if (settlement.kind === 'wait') this.limiterOf(task)?.queued(queue.name);
+      else this.report(task, outcome);
+    }
+  }
+
+  private limiterOf({ handler }: ActiveTask): Limiter | undefined {
+    return handler && this.options.limiters.of(handler);
+  }
+
+  private report(task: ActiveTask, outcome: TaskOutcomeKind): void {
+    const { events, clock } = this.options;
+    if (events.wants('taskFinished')) emitFinished(events, clock, task, outcome);
+  }
+
+  held(): Iterable<ActiveTask> {
+    return this.options.queues.held();
+  }
+
+  fail(task: ActiveTask, reason: AsynqError): void {
+    if (task.verdict || task.lost || task.handlerSettled) return;
+    this.abort(task, reason);
+    this.conclude(task, this.options.verdicts.failure(task, reason));
+  }
+
+  lose(task: ActiveTask): void {
+    if (task.lost) return;
+    task.lost = true;
+    if (!task.handlerSettled) {
+      const reason = new LeaseExpiredError();
+      task.span?.end('lost', reason);
+      this.abort(task, reason);
+    }
+    this.options.queues.get(task.queue)?.release(task);
+    this.report(task, 'lost');
+  }
+
+  /** Asks every handler to stop. What it makes of that is still the verdict. */
+  interruptAll(reason: AsynqError): void {
+    for (const task of [...this.held()]) if (!task.handlerSettled) task.abort(reason);
+  }
+
+  /** Gives back whatever has no verdict. Each goes to the front of its queue, so the one claimed last goes first. */
+  requeueAll(): void {
+    for (const task of [...this.held()].reverse()) {
+      if (!task.verdict) this.conclude(task, this.options.verdicts.requeue(task));
+    }
+  }
+
+  close(): void {
+    this.deadlines.close();
+  }
+
+  private abort(task: ActiveTask, reason: AsynqError): void {
+    const { clock, events } = this.options;
+    task.abort(reason);
+    clock.after(STUCK_AFTER_MS, () => {
+      if (!task.handlerSettled) events.emit('handlerStuck', { task, reason, seconds: STUCK_AFTER_MS / 1000 });
+    });
+  }
+}

@@ -1,0 +1,21 @@
+import type { ActiveTask } from '../attempt/active-task.js';
+
+/** The most tasks one exchange settles, and the most it claims: bounds the time one script holds Redis. */
+export const MAX_BATCH_SIZE = 256;
+/** Payloads and results one exchange settles; a larger task goes alone. Redis drops a client that sends too much at once. */
+const MAX_BATCH_BYTES = 16 * 1024 * 1024;
+
+/** Removes from the finished tasks those that one exchange settles: from the first, as many as fit. */
+export const takeBatch = (finished: ActiveTask[]): ActiveTask[] => finished.splice(0, batchSize(finished));
+
+function batchSize(finished: readonly ActiveTask[]): number {
+  let count = 0;
+  for (let bytes = 0; count < finished.length && count < MAX_BATCH_SIZE; count++) {
+    const { settlement } = finished[count]!.verdict!;
+    if (!('message' in settlement)) continue;
+    bytes += settlement.message?.payload.length ?? 0;
+    if (settlement.kind === 'complete') bytes += settlement.result?.length ?? 0;
+    if (bytes > MAX_BATCH_BYTES) return Math.max(1, count);
+  }
+  return count;
+}
