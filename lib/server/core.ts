@@ -66,7 +66,7 @@ export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
       processor.pump();
     },
   });
-  // A broker driven by hand runs one task after the other, and has no time to wait for a limit.
+  // With a broker driven by hand there is no time to wait for a limit, of a handler or (see `keepsLimits`) of a queue.
   const limiters: Limiters = new Limiters(broker.manual ? [] : mux.entries(), {
     broker,
     clock,
@@ -91,6 +91,7 @@ export function buildCore(deps: CoreDeps, listener: CoreListener): Core {
     intake,
     strictPriority: options.strictPriority,
     concurrency: options.concurrency,
+    keepsLimits: !broker.manual,
     onAnswer: (lane, asked, got) => listener.onAnswer(lane, asked, got),
     onRound: () => listener.onRound(),
     onFailure: (lane, error) => {

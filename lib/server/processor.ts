@@ -32,6 +32,8 @@ export interface ProcessorOptions {
   readonly intake: Intake;
   readonly strictPriority: boolean;
   readonly concurrency: number;
+  /** Whether the limits of queues are kept. */
+  readonly keepsLimits: boolean;
   /** A queue answered an exchange that asked for `asked` tasks with `got`. */
   readonly onAnswer: (lane: Lane, asked: number, got: number) => void;
   /** A queue did not answer. */
@@ -146,7 +148,7 @@ export class Processor {
     };
     try {
       const settle = batch.map((task) => task.verdict!.settlement);
-      const { limits } = lane.options;
+      const limits = this.options.keepsLimits ? lane.options.limits : undefined;
       const since = take > 0 && this.options.events.measuresWaits;
       const reply = await this.options.broker.exchange(lane.queue, { settle, take, limits, since });
       keepPromise();
