@@ -19,7 +19,7 @@ export const stateOption = (states: readonly TaskState[] = TASK_STATES): Option 
   new Option('-s, --state <state>', 'state of the tasks').choices(states).makeOptionMandatory();
 
 export const pageOptions = (): Option[] => [
-  new Option('--page <number>', 'the how-manieth page (default: 1)').argParser(positive),
+  new Option('--page <number>', 'number of the page (default: 1)').argParser(positive),
   new Option('--size <number>', 'tasks per page, up to 1000').argParser(positive).default(30),
 ];
 

@@ -51,7 +51,7 @@ export interface Page {
   /** How many tasks are before it, as far as that can be told. */
   readonly first: number;
   readonly cursor?: string;
-  /** In place of a cursor, where somebody has jumped: the how-manieth page of that size. */
+  /** In place of a cursor, where somebody has jumped: the number of the page, of that size. */
   readonly jump?: { readonly page: number; readonly size: number };
 }
 
