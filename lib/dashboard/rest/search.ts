@@ -1,5 +1,6 @@
 import type { DamagedEntry } from '../../broker/inspection.js';
 import type { TaskInfo } from '../../task/info.js';
+import { mapInTurns } from '../each.js';
 import type { Dashboard } from '../dashboard.js';
 import { given, orderOf, positive } from './query.js';
 import type { Call } from './route.js';
@@ -15,7 +16,7 @@ const DEFAULT_SCAN = 1_000;
 const STEP = 500;
 const FIRST_STEP = 50;
 /** Bytes of payloads looked into before other requests have their turn. */
-const STEP_BYTES = 512 * 1024;
+const STEP_BYTES = 64 * 1024;
 /** Tasks and characters after which an answer is sent, and its cursor goes on. */
 const MOST_TASKS = 1_000;
 const MOST_TEXT = 2_000_000;
@@ -60,7 +61,7 @@ export async function search(dashboard: Dashboard, state: TaskState, call: Call,
     const step = Math.min(stepOf(criteria, answer.scanned, looked.bytes), scan - answer.scanned);
     const options = { ...where, scan: step, cursor: answer.next_cursor ?? undefined, group, ...orderOf(query) };
     const found = await dashboard.inspector.searchTasks(params.queue!, state, options);
-    const shown = found.tasks.map((task) => showListed(dashboard, task, workers));
+    const shown = await mapInTurns(found.tasks, (task) => showListed(dashboard, task, workers));
     answer.tasks.push(...shown);
     answer.damaged.push(...found.damaged.map(showDamaged));
     for (const task of shown) text += lengthOf(task);

@@ -1,5 +1,6 @@
 import type { TaskList } from '../../../inspector/inspector.js';
 import type { Dashboard } from '../../dashboard.js';
+import { mapInTurns } from '../../each.js';
 import type { Call, QueryParameter, Route } from '../route.js';
 import { CURSOR_PARAMETERS, given, ORDER_PARAMETER, orderOf, pageOf, sizeOf } from '../query.js';
 import { count, listOf, orNull, ref, type Schema, shape, text } from '../schema.js';
@@ -41,7 +42,7 @@ const list = (state: TaskState) => async (dashboard: Dashboard, call: Call) => {
   const workers = workersOf(servers);
   const found = isSearch(call.query)
     ? await search(dashboard, state, call, workers)
-    : showPage(dashboard, await read(dashboard, state, call), workers);
+    : await showPage(dashboard, await read(dashboard, state, call), workers);
   const reply = { ...found, stats: showQueue(await dashboard.overview.one(queue)) };
   return state === 'aggregating' ? { ...reply, groups: await dashboard.inspector.groups(queue) } : reply;
 };
@@ -54,8 +55,8 @@ function read({ inspector }: Dashboard, state: TaskState, call: Call): Promise<T
   return inspector.listTasks(params.queue!, state, { size: sizeOf(query), group, ...place, ...orderOf(query) });
 }
 
-const showPage = (dashboard: Dashboard, { tasks, damaged, cursor }: TaskList, workers: Workers) => ({
-  tasks: tasks.map((task) => showListed(dashboard, task, workers)),
+const showPage = async (dashboard: Dashboard, { tasks, damaged, cursor }: TaskList, workers: Workers) => ({
+  tasks: await mapInTurns(tasks, (task) => showListed(dashboard, task, workers)),
   damaged: damaged.map(showDamaged),
   next_cursor: cursor ?? null,
 });
