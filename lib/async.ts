@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from './clock.js';
 
 /**
@@ -101,6 +102,25 @@ export async function mapConcurrent<T, R>(
     }
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker));
+  return results;
+}
+
+/** Milliseconds of work after which others have their turn. */
+const TURN_MS = 10;
+
+/**
+ * Maps items whose work may be slow, and lets others have their turn in between: how long all of it
+ * takes may be up to whoever made the items.
+ */
+export async function mapInTurns<T, R>(items: readonly T[], work: (item: T) => R): Promise<R[]> {
+  const results: R[] = [];
+  let begun = performance.now();
+  for (const item of items) {
+    results.push(work(item));
+    if (performance.now() - begun < TURN_MS) continue;
+    await nextTurn();
+    begun = performance.now();
+  }
   return results;
 }
 

@@ -39,17 +39,24 @@ export function escapeCharacter(char: string): string {
 /** The text on one line, with every unprintable character escaped. */
 export const printable = (text: string): string => text.replace(UNPRINTABLE, escapeCharacter);
 
+/** The most characters of an error that are shown: some quote a whole request, and each attempt fails again. */
+const MAX_ERROR_LENGTH = 4_096;
+
+/** The beginning of the text of an error, and its length. */
+export const shortened = (text: string): string =>
+  text.length <= MAX_ERROR_LENGTH ? text : `${text.slice(0, MAX_ERROR_LENGTH)}… (${text.length} characters)`;
+
 /**
- * The stack of an error: its message on one line, every further line indented, so that none looks
- * like a line of the log.
+ * The stack of an error, {@link shortened}: its message on one line, every further line indented, so
+ * that none looks like a line of the log.
  */
 export function printableStack(error: Error): string {
   const { message, stack } = error;
-  if (typeof stack !== 'string') return printable(String(message));
+  if (typeof stack !== 'string') return printable(shortened(String(message)));
   const start = typeof message === 'string' ? stack.indexOf(message) : -1;
-  if (start < 0) return stack.split('\n').map(indented).join('\n');
-  const frames = stack.slice(start + message.length).split('\n');
-  const head = printable(stack.slice(0, start) + message + frames[0]!);
+  if (start < 0) return shortened(stack).split('\n').map(indented).join('\n');
+  const frames = shortened(stack.slice(start + message.length)).split('\n');
+  const head = printable(stack.slice(0, start) + shortened(message) + frames[0]!);
   return [head, ...frames.slice(1).map((line) => indented(line, 1))].join('\n');
 }
 

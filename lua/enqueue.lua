@@ -10,7 +10,7 @@
 --   1 taskPrefix
 --   2 now: seconds
 --   3 nowNanos
---   4 resent: '1' when an earlier call with the same tasks may have done its work
+--   4 resent: '0'; when an earlier call may have done this work, by what each task is known again: i its id, made for it, m its message
 --   5 routes: a letter for each task: p pending, s scheduled, g group, l a group later; upper case when it is unique
 --   6… the message of each task; then, task by task, the seconds its lock lives, its time (seconds), the name of its group
 -- Returns
@@ -21,10 +21,11 @@
 
 local DUPLICATE, CONFLICT, PRESENT = 1, 2, 3
 local PENDING, GROUP, LATER, LOWER_CASE, TO_LOWER_CASE = 112, 103, 108, 97, 32 -- p, g, l, a; A is 65
+local BY_ID = 105 -- i
 
 local call, try = redis.call, redis.pcall
 local routes, count, id_start = ARGV[5], #ARGV[5], #ARGV[1] + 1
-local resent = ARGV[4] == '1'
+local resent = ARGV[4] ~= '0'
 
 local existing = 0
 for first = 1, count, 1000 do
@@ -39,7 +40,13 @@ local function is_present(key, message)
   return resent and existing > 0 and try('HGET', key, 'msg') == message
 end
 
-local function check(key, message, lock)
+-- Whatever has become of it meanwhile: it may have failed or completed, and its lock may be gone.
+local function is_known_by_id(i, key)
+  return resent and existing > 0 and string.byte(ARGV[4], i) == BY_ID and call('EXISTS', key) == 1
+end
+
+local function check(i, key, message, lock)
+  if is_known_by_id(i, key) then return PRESENT end
   if lock and (locked[lock] or call('EXISTS', lock) == 1) then
     local ours = not locked[lock] and is_present(key, message) and try('GET', lock) == string.sub(key, id_start)
     return ours and PRESENT or DUPLICATE
@@ -73,7 +80,7 @@ for i = 1, count do
     end
   end
   local status
-  if existing > 0 or locks[i] or created[key] then status = check(key, ARGV[i + 5], locks[i]) end
+  if existing > 0 or locks[i] or created[key] then status = check(i, key, ARGV[i + 5], locks[i]) end
   statuses[i] = status
   if not status or status == PRESENT then
     created[key] = true

@@ -7,6 +7,8 @@ export interface EnqueueRequest {
   readonly processAt?: number;
   /** Seconds (at least 1) the lock `message.uniqueKey` lives; given exactly when that key is not empty. */
   readonly uniqueTtl?: number;
+  /** The id was made for this request: a task that has it is this one. */
+  readonly madeId?: boolean;
 }
 
 /** `duplicate`: another task holds the lock (tested first). `conflict`: a task with this id exists. */

@@ -123,6 +123,7 @@ export class Preparer {
       message,
       processAt: delayedTo === undefined ? undefined : ceilSeconds(delayedTo),
       uniqueTtl: unique === 0 ? undefined : ceilSeconds((delayedTo ?? now) + unique - now),
+      madeId: settings.taskId === undefined,
     };
   }
 }

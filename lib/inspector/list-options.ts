@@ -17,7 +17,7 @@ export interface ListOptions {
   readonly size?: number;
   /** Where the page before ended: its `cursor`. */
   readonly cursor?: string;
-  /** In place of a cursor: the how-manieth page, from 1. Tasks that come and go shift pages; prefer the cursor. */
+  /** In place of a cursor: the number of the page, from 1. Tasks that come and go shift pages; prefer the cursor. */
   readonly page?: number;
   /** The group to list; required for `aggregating`, and for nothing else. */
   readonly group?: string;

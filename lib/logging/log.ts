@@ -9,7 +9,7 @@ import type {
   TaskRef,
 } from '../events/events.js';
 import { type AsynqLogger, printableLogger } from '../logger.js';
-import { printableStack } from '../printable.js';
+import { printableStack, shortened } from '../printable.js';
 import { RedactedError } from '../redaction/redacted-error.js';
 import type { Redactor } from '../redaction/redactor.js';
 import { concealError } from './conceal.js';
@@ -245,11 +245,16 @@ const priorities = (queues: Readonly<Record<string, number>>): string =>
 
 function text(error: unknown): string {
   try {
-    return error instanceof Error ? error.message || error.name : String(error);
+    return shortened(error instanceof Error ? String(error.message) || error.name : String(error));
   } catch {
     return 'an error that cannot be shown';
   }
 }
 
-const stack = (error: unknown): string | undefined =>
-  error instanceof Error && !(error instanceof RedactedError) ? printableStack(error) : undefined;
+function stack(error: unknown): string | undefined {
+  try {
+    return error instanceof Error && !(error instanceof RedactedError) ? printableStack(error) : undefined;
+  } catch {
+    return undefined; // the message says so
+  }
+}

@@ -59,9 +59,10 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     const common = { broker, clock, events, queues, listener: this };
     const results = new Results(broker, broker.maxPayloadSize, deps.encodeResult ?? encodeJson);
     const verdicts = new Verdicts({ clock, events, mux, results, hooks: new Hooks(options, events) });
-    // A broker driven by hand runs one task after the other, and has no time to wait for a limit.
-    const limiters = new Limiters(broker.manual ? [] : mux.entries(), common);
-    this.executor = new Executor({ ...common, tracing, mux, limiters, verdicts, results });
+    // A broker driven by hand has no time to wait for a limit, of a handler or of a queue.
+    const keepsLimits = !broker.manual;
+    const limiters = new Limiters(keepsLimits ? mux.entries() : [], common);
+    this.executor = new Executor({ ...common, tracing, mux, keepsLimits, limiters, verdicts, results });
     const { executor } = this;
     const { strictPriority, concurrency, taskCheckInterval, groups } = options;
     this.processor = new Processor({ ...common, exchanger: executor, strictPriority, concurrency });

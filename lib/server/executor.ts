@@ -36,6 +36,8 @@ export interface ExecutorOptions {
   readonly tracing: Tracing | undefined;
   readonly queues: QueueRegistry;
   readonly mux: Mux;
+  /** Whether the limits of queues are kept. */
+  readonly keepsLimits: boolean;
   readonly limiters: Limiters;
   readonly verdicts: Verdicts;
   readonly results: Results;
@@ -63,7 +65,7 @@ export class Executor implements Exchanger, Attempts {
   }
 
   async exchange(queue: QueueState, take: number): Promise<boolean> {
-    const { broker, clock, events, queues, listener } = this.options;
+    const { broker, clock, events, queues, keepsLimits, listener } = this.options;
     const batch = takeBatch(queue.finished);
     queue.exchanges += 1;
     queue.reserved += take;
@@ -71,7 +73,8 @@ export class Executor implements Exchanger, Attempts {
     try {
       const settle = batch.map(({ verdict }) => verdict!.settlement);
       const since = take > 0 && events.measuresWaits;
-      const reply = await broker.exchange(queue.name, { settle, take, limits: queue.options.limits, since });
+      const limits = keepsLimits ? queue.options.limits : undefined;
+      const reply = await broker.exchange(queue.name, { settle, take, limits, since });
       queue.reserved -= reserved;
       reserved = 0;
       queue.learn(reply, take, clock.now());

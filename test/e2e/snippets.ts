@@ -25,8 +25,9 @@ function snippetsOf(markdown: string): Snippet[] {
 
 /** A part of a program, with what the text before it has declared and what every test has. */
 function completed({ code }: Snippet, whole: readonly Snippet[]): string {
+  const unknown = (name: string): boolean => !new RegExp(`^import \\{[^}]*\\b${name}\\b`, 'm').test(code);
   const imports = whole.flatMap(({ file, code }) => {
-    const names = [...code.matchAll(/^export (?:const|class) (\w+)/gm)].map(([, name]) => name!);
+    const names = [...code.matchAll(/^export (?:const|class) (\w+)/gm)].map(([, name]) => name!).filter(unknown);
     return names.length > 0 ? [`import { ${names.join(', ')} } from './${file.replace(/ts$/, 'js')}';`] : [];
   });
   return ["import { expect } from 'vitest';", ...imports, code, 'export {};'].join('\n');

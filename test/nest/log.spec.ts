@@ -118,6 +118,27 @@ describe('the log', () => {
     expect(lines[0]?.[1]).toContain(`Task \\x1b[2Jemail\\u202e a\\n${forged} in queue "low\\r\\u2028"`);
   });
 
+  test('of errors of any length, and of some that cannot be looked at', () => {
+    const { events, lines } = recorded();
+    const unreadable = new Proxy(new Error('x'), {
+      get: () => {
+        throw new Error('trap');
+      },
+      getPrototypeOf: () => {
+        throw new Error('trap');
+      },
+    });
+    const long = new Error('body '.repeat(1_000_000));
+    for (const error of [long, 'text '.repeat(1_000_000), unreadable]) {
+      events.emit('taskFinished', { task, outcome: 'archived', retried: 0, maxRetry: 0, error, duration: 5 });
+    }
+    expect(lines.map(([level]) => level)).toEqual(['error', 'error', 'error']);
+    expect(lines[0]?.[1]).toMatch(/ b… \(5000000 characters\)$/);
+    expect(lines[0]?.[2]).toMatch(/\n {4}at /);
+    expect(lines[2]?.[1]).toMatch(/an error that cannot be shown$/);
+    for (const [, message, shown = ''] of lines) expect(message.length + shown.length).toBeLessThan(16_000);
+  });
+
   test('of tasks: silent when they end well', () => {
     const { events, lines } = recorded();
     events.emit('taskStarted', { task, retried: 0, maxRetry: 5 });

@@ -125,6 +125,22 @@ describe('a call whose reply is lost', () => {
     expect(await enqueueTwice([request({ id: 'a' })], change)).toEqual(['conflict']);
   });
 
+  it('knows tasks whose ids were made for them, whatever has become of them meanwhile', async () => {
+    const { redis, keys } = fixture;
+    const requests = [
+      request({ id: 'failed' }, { madeId: true }),
+      { ...unique('u', { id: 'u' }), madeId: true },
+      { ...unique('e', { id: 'ended' }), madeId: true },
+    ];
+    const change = async () => {
+      for (const id of ['failed', 'u', 'ended']) await redis.hset(keys.task(id), 'msg', 'rewritten');
+      await redis.set(keys.unique('e', undefined), 'the next one');
+    };
+    expect(await enqueueTwice(requests, change)).toEqual(Array(3).fill('enqueued'));
+    expect(await hash('failed')).toMatchObject({ msg: 'rewritten' });
+    expect(await redis.llen(keys.pending)).toBe(4);
+  });
+
   it('creates what the first call did not', async () => {
     const { redis, keys } = fixture;
     const lose = () => redis.multi().del(keys.task('a'), keys.pending, keys.unique('u', undefined)).exec();

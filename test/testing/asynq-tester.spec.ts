@@ -244,6 +244,25 @@ describe('drain', () => {
     );
   });
 
+  test('applies no limits of the fleet, of queues as little as of handlers', async () => {
+    const limits = { globalConcurrency: 1, rateLimit: { max: 1, per: '1m' } } as const;
+    @Injectable()
+    class Limited {
+      @TaskHandler('limited', limits)
+      run() {}
+    }
+    const app = await Test.createTestingModule({
+      imports: [AsynqModule.forRoot({ connection: 'memory', server: { queues: { default: limits } } })],
+      providers: [Limited],
+    })
+      .overrideProvider(ASYNQ_BROKER)
+      .useClass(InMemoryBroker)
+      .compile();
+    await app.get(AsynqClient).enqueueMany('limited', [1, 2, 3, 4, 5]);
+    const summary = await AsynqTester.from(app).drain();
+    expect(summary).toMatchObject({ done: 5, left: [] });
+  });
+
   test('takes neither tasks of a paused queue nor of one the server does not serve', async () => {
     await client.enqueue('later', 1, { queue: 'unserved' });
     await client.enqueue('later', 1, { queue: 'unserved', processIn: '5m' });

@@ -41,7 +41,7 @@ export class RedisProducer implements ProducerBroker {
     const encoded = encodeRequests(this.keyspace.queue(queue), requests);
     const announced = this.announce(queue);
     if (announced) await announced;
-    const refused = await this.create(encoded);
+    const refused = await this.create(encoded, requests);
     const statuses = new Array<EnqueueStatus>(requests.length).fill('enqueued');
     for (let i = 0; i < refused.length; i += 2) statuses[refused[i]! - 1] = STATUS[refused[i + 1]!]!;
     return statuses;
@@ -57,12 +57,15 @@ export class RedisProducer implements ProducerBroker {
     this.announcer.forget(queue);
   }
 
-  private create({ keys, taskPrefix, routes, rest }: EncodedRequests): Promise<readonly number[]> {
+  private create(
+    { keys, taskPrefix, routes, rest }: EncodedRequests,
+    requests: readonly EnqueueRequest[],
+  ): Promise<readonly number[]> {
     const now = this.clock.now();
     const argv: Argument[] = [taskPrefix, String(floorSeconds(now)), nanoseconds(now), '0', routes];
     const all = argv.concat(rest);
     return persist(async (attempt) => {
-      if (attempt > 1) all[RESENT] = '1';
+      if (attempt > 1) all[RESENT] = requests.map(({ madeId }) => (madeId ? 'i' : 'm')).join('');
       return (await this.scripts.run('produce', 'enqueue', keys, all)) as number[];
     });
   }

@@ -23,7 +23,8 @@ export function foreignSource(
     return origin ?? site;
   }
   // A page that reads names its origin only where it would read across sites, which an application may allow all of them.
-  return origin === undefined || hostOf(origin) === requestedHost(headers)?.toLowerCase() ? undefined : origin;
+  const host = requestedHost(headers)?.toLowerCase();
+  return origin === undefined || (host !== undefined && hostOf(origin) === host) ? undefined : origin;
 }
 
 /** The header of a change that is meant. Its value does not count. */

@@ -26,6 +26,9 @@ export interface HttpRequest {
   readonly routeOptions?: { readonly url?: string };
 }
 
+/** In front of the path, as a proxy may send it; Fastify routes such a request like any other. */
+const AUTHORITY = /^https?:\/\/[^/?#]*/i;
+
 /**
  * The segments below the API, decoded, and percent signs in them not decoded twice; `undefined` when one cannot be decoded. A name
  * may hold a slash, which then is encoded; Fastify's own parameter no longer tells it from others.
@@ -36,7 +39,7 @@ export function segmentsOf(request: HttpRequest): readonly string[] | undefined 
   if (Array.isArray(segments)) return segments as readonly string[];
   const above = (routeOptions?.url ?? '').split('/').length - 1;
   try {
-    return pathOf(url).split('/').slice(above).map(decodeURIComponent);
+    return pathOf(url.replace(AUTHORITY, '')).split('/').slice(above).map(decodeURIComponent);
   } catch {
     return undefined;
   }

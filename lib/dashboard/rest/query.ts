@@ -16,7 +16,7 @@ const SIZE_PARAMETER: QueryParameter = {
 
 const PAGE_PARAMETER: QueryParameter = {
   name: 'page',
-  description: 'the how-manieth page, from 1',
+  description: 'number of the page, from 1',
   integer: true,
   canonical: (query) => unless(pageOf(query), 1),
 };

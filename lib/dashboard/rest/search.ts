@@ -1,5 +1,6 @@
 import type { DamagedEntry } from '../../broker/inspection.js';
 import type { TaskInfo } from '../../task/info.js';
+import { mapInTurns } from '../../async.js';
 import type { Dashboard } from '../dashboard.js';
 import { given, orderOf, positive } from './query.js';
 import type { ApiRequest } from './route.js';
@@ -15,8 +16,8 @@ const DEFAULT_SCAN = 1_000;
 const STEP_ENTRIES = 500;
 const FIRST_STEP_ENTRIES = 50;
 /** Bytes of payloads searched into before other requests have their turn. */
-const STEP_BYTES = 512 * 1024;
-/** Tasks and characters after which an reply is sent, and its cursor goes on. */
+const STEP_BYTES = 64 * 1024;
+/** Tasks and characters after which a reply is sent, and its cursor goes on. */
 const MAX_TASKS = 1_000;
 const MAX_REPLY_LENGTH = 2_000_000;
 /** Bytes of payloads after which a search by payload ends, and its cursor goes on: they are decoded to see what may be seen. */
@@ -65,7 +66,7 @@ export async function search(
     const step = Math.min(stepOf(criteria, reply.scanned, searched.bytes), scan - reply.scanned);
     const options = { ...where, scan: step, cursor: reply.next_cursor ?? undefined, group, ...orderOf(query) };
     const found = await dashboard.inspector.searchTasks(params.queue!, state, options);
-    const shown = found.tasks.map((task) => showListed(dashboard, task, workers));
+    const shown = await mapInTurns(found.tasks, (task) => showListed(dashboard, task, workers));
     reply.tasks.push(...shown);
     reply.damaged.push(...found.damaged.map(showDamaged));
     for (const task of shown) text += lengthOf(task);

@@ -60,12 +60,19 @@ const milliseconds = (seconds: number | undefined): number | undefined =>
   seconds === undefined ? undefined : seconds * 1000;
 
 /** With its zone: without one it would be that of the server, which nobody who asks knows. */
-const RFC_3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/;
+const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt ](?!24)\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/;
+
+/** JavaScript takes February 30 for March 1. */
+function isDay(day: string): boolean {
+  const midnight = new Date(day === '' ? NaN : `${day}T00:00:00Z`);
+  return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
+}
 
 /** @throws BadRequest */
 export function toDate(given: string | undefined, name: string): Date | undefined {
   if (given === undefined) return undefined;
-  const date = new Date(RFC_3339.test(given) ? given : NaN);
+  const [, day = ''] = RFC_3339.exec(given) ?? [];
+  const date = new Date(isDay(day) ? given : NaN);
   if (!Number.isNaN(date.getTime())) return date;
   throw new BadRequest(`${name} is ${describe(given)}; give a time such as "2030-01-31T12:00:00Z"`);
 }

@@ -70,6 +70,20 @@ describe('series of the charts', () => {
     expect(series[0]?.values.slice(0, 4)).toEqual([undefined, undefined, 0.5, 0.5]);
   });
 
+  it.each(['constructor', '__proto__'])(
+    'are none of a queue that is not there yet, whatever it is called: %s',
+    (name) => {
+      const at = (t: number, queues: [string, number][]): Moment => ({
+        t,
+        queues: Object.fromEntries(queues.map(([queue, total]) => [queue, sample(total)])),
+      });
+      const moments = [at(0, [['a', 0]]), at(1000, [['a', 3], [name, 9]]), at(2000, [['a', 3], [name, 11]])]; // prettier-ignore
+      const pick = (one: { processed_total: number }): number => one.processed_total;
+      expect(rates(moments, pick)).toEqual([undefined, 3, 2]);
+      expect(sums(moments, pick, name)).toEqual([undefined, 9, 11]);
+    },
+  );
+
   it('of days begin where something was done, but are not too few', () => {
     const days = Array.from({ length: 40 }, (_, index) => ({
       queue: 'q',

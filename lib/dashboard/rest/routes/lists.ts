@@ -1,5 +1,6 @@
 import type { TaskList } from '../../../inspector/inspector.js';
 import type { Dashboard } from '../../dashboard.js';
+import { mapInTurns } from '../../../async.js';
 import type { ApiRequest, QueryParameter, Route } from '../route.js';
 import { CURSOR_PARAMETERS, given, ORDER_PARAMETER, orderOf, pageOf, sizeOf } from '../query.js';
 import { count, listOf, orNull, ref, type Schema, shape, text } from '../schema.js';
@@ -41,7 +42,7 @@ const list = (state: TaskState) => async (dashboard: Dashboard, request: ApiRequ
   const workers = workersOf(servers);
   const found = isSearch(request.query)
     ? await search(dashboard, state, request, workers)
-    : showPage(dashboard, await read(dashboard, state, request), workers);
+    : await showPage(dashboard, await read(dashboard, state, request), workers);
   const reply = { ...found, stats: showQueue(await dashboard.overview.one(queue)) };
   return state === 'aggregating' ? { ...reply, groups: await dashboard.inspector.groups(queue) } : reply;
 };
@@ -54,8 +55,8 @@ function read({ inspector }: Dashboard, state: TaskState, request: ApiRequest): 
   return inspector.listTasks(params.queue!, state, { size: sizeOf(query), group, ...from, ...orderOf(query) });
 }
 
-const showPage = (dashboard: Dashboard, { tasks, damaged, cursor }: TaskList, workers: Workers) => ({
-  tasks: tasks.map((task) => showListed(dashboard, task, workers)),
+const showPage = async (dashboard: Dashboard, { tasks, damaged, cursor }: TaskList, workers: Workers) => ({
+  tasks: await mapInTurns(tasks, (task) => showListed(dashboard, task, workers)),
   damaged: damaged.map(showDamaged),
   next_cursor: cursor ?? null,
 });

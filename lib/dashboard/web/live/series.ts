@@ -3,9 +3,13 @@ import type { Moment } from './live.js';
 
 type Pick = (sample: QueueSample) => number;
 
+/** A queue may be called like what every object has. */
+const sampleOf = ({ queues }: Moment, queue: string): QueueSample | undefined =>
+  Object.hasOwn(queues, queue) ? queues[queue] : undefined;
+
 const chosen = (moment: Moment, queue: string | undefined): QueueSample[] => {
   if (queue === undefined) return Object.values(moment.queues);
-  const sample = moment.queues[queue];
+  const sample = sampleOf(moment, queue);
   return sample ? [sample] : [];
 };
 
@@ -31,7 +35,7 @@ export function rates(moments: readonly Moment[], pick: Pick, queue?: string): (
     if (seconds <= 0 || seconds > 60) return undefined;
     let grown = 0;
     for (const [name, sample] of Object.entries(moment.queues)) {
-      const old = before.queues[name];
+      const old = sampleOf(before, name);
       if (old && (queue === undefined || queue === name)) grown += Math.max(0, pick(sample) - pick(old));
     }
     return grown / seconds;

@@ -1,5 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest';
+import { foreignSource } from '../../../../lib/dashboard/rest/cross-origin.js';
 import { foreignPeer } from '../../../../lib/dashboard/rest/peer.js';
 import { PLATFORMS, startConsole } from '../../console.js';
 import { target } from './attacker.js';
@@ -29,6 +30,11 @@ describe('requests that a page of another site has a browser send', () => {
     ])('are refused: %j', async (headers) => {
       const { status, headers: replied } = await pause(headers);
       expect([status, replied['x-asynq-error']]).toEqual([403, 'CROSS_ORIGIN']);
+    });
+
+    it('are refused also where no host is named', () => {
+      expect(foreignSource({ origin: 'null' }, false, new Set())).toBe('null');
+      expect(foreignSource({}, false, new Set())).toBeUndefined();
     });
 
     it('are told from those of its own page and of scripts', async () => {

@@ -37,6 +37,19 @@ describe('what is redacted, made heavy', () => {
     expect((await web.get<Shown>('queues/default/tasks/deep')).payload).toContain('{"pin":"[redacted]","x":2}');
   });
 
+  it('lets others have their turn while a page of slow payloads is made', async () => {
+    await start();
+    const nested = `{"token":1,"x":[${Array.from({ length: 75 }, () => '['.repeat(105) + ']'.repeat(105)).join()}]}`;
+    for (let n = 0; n < 200; n++) await web.client.enqueue('slow', Buffer.from(nested));
+    const order: string[] = [];
+    const ask = async (path: string): Promise<void> => {
+      await web.get(path);
+      order.push(path);
+    };
+    await Promise.all([ask('queues/default/pending_tasks?size=200'), ask('config').then(() => ask('live'))]);
+    expect(order).toEqual(['config', 'live', 'queues/default/pending_tasks?size=200']);
+  });
+
   const large = (fields: object) => Buffer.from(JSON.stringify({ ...fields, filler: 'x'.repeat(50_000) }));
 
   it('decodes nothing large for a list, whether a rule or the default hides something in it', async () => {

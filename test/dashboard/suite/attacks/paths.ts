@@ -37,6 +37,12 @@ describe('paths, attacked', () => {
       expect(text).not.toMatch(/node_modules|\.ts:|\.js:|"devDependencies"/);
     });
 
+    it('may have the host in front of them, as a proxy may send them', async () => {
+      const ask = (path: string) => attacked.web.raw('GET', `http://console.example${path}`, { 'x-role': 'view' });
+      expect(await ask('/asynq/api/queues/default?a=/b')).toMatchObject({ status: 200 });
+      expect(await ask('/asynq/')).toMatchObject({ status: 200 });
+    });
+
     it('cannot smuggle a header into a reply', async () => {
       const answer = await as('view', 'GET', `queues/${encodeURIComponent('x\r\nSet-Cookie: a=b')}`);
       expect(answer).toMatchObject({ status: 404, text: expect.stringContaining('x\\r\\nSet-Cookie') });
