@@ -5,16 +5,13 @@ export interface ClockTimer {
 
 /**
  * The only source of time in this library. It is injected, so that tests move time instead of
- * waiting for it. Time enters Redis scripts as an argument taken from here, as it does in Go
- * servers. Redis' own clock corrects nothing: a server only warns, at its start, when that differs.
+ * waiting. Scripts get the time as an argument from here, as they do from Go servers. Redis's own
+ * clock is not used: a server only warns at its start when it differs.
  */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /**
-   * Milliseconds since some moment: for durations, as `now` jumps when the system's time is set, or
-   * a machine is resumed.
-   */
+  /** Milliseconds since some moment. For durations: `now` jumps when the system's time is set. */
   elapsed(): number;
   /**
    * Calls back once after `delay` milliseconds (negative counts as 0, `Infinity` never fires).
@@ -23,8 +20,8 @@ export interface Clock {
   after(delay: number, callback: () => void): ClockTimer;
 }
 
-/** The longest delay `setTimeout` takes before it overflows and fires at once. */
-const LONGEST_TIMEOUT = 2 ** 31 - 1;
+/** The longest delay `setTimeout` takes; a longer one fires at once. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** Wall-clock time and the timers of Node. */
 export class SystemClock implements Clock {
@@ -39,7 +36,7 @@ export class SystemClock implements Clock {
   after(delay: number, callback: () => void): ClockTimer {
     let handle: NodeJS.Timeout | undefined;
     const wait = (left: number): void => {
-      const step = Math.min(Math.max(left, 0), LONGEST_TIMEOUT);
+      const step = Math.min(Math.max(left, 0), MAX_TIMEOUT_MS);
       handle = setTimeout(() => (left > step ? wait(left - step) : callback()), step);
       handle.unref();
     };
@@ -54,10 +51,7 @@ interface ManualTimer {
   callback: () => void;
 }
 
-/**
- * A clock that stands still until it is moved. Due timers fire in the order of their time, then of
- * their creation.
- */
+/** A clock that only moves when told to. Timers fire in the order of their time, then creation. */
 export class ManualClock implements Clock {
   private time: number;
   private created = 0;
@@ -115,22 +109,20 @@ export class ManualClock implements Clock {
   }
 }
 
-/** The furthest a Date reaches from the epoch, in milliseconds. */
-const FURTHEST = 8.64e15;
+/** The greatest distance of a Date from the epoch. */
+const MAX_DATE_MS = 8.64e15;
 
 /**
- * A time that others have written, as a Date: one beyond what a Date can tell is the last it can,
- * as Redis and Go hold times that are further away (scores up to ±1e308 and ±inf).
+ * A time from Redis as a Date. Redis and Go allow times beyond what a Date can hold (scores up to
+ * ±1e308 and ±inf); these become the last possible Date.
  *
  * @param milliseconds since the epoch
  */
-export const toDate = (milliseconds: number): Date => new Date(Math.min(Math.max(milliseconds, -FURTHEST), FURTHEST));
+export const toDate = (milliseconds: number): Date =>
+  new Date(Math.min(Math.max(milliseconds, -MAX_DATE_MS), MAX_DATE_MS));
 
-/**
- * Whole seconds since the epoch, rounded down: what asynq calls "now" in scores, counters and
- * message fields.
- */
+/** Whole seconds since the epoch, rounded down: asynq's "now" in scores, counters and messages. */
 export const floorSeconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
 
-/** Whole seconds, rounded up: for every time before which something must not happen. */
+/** Whole seconds, rounded up: for times before which something must not happen. */
 export const ceilSeconds = (milliseconds: number): number => Math.ceil(milliseconds / 1000);

@@ -19,11 +19,8 @@ const NANOSECONDS: Readonly<Record<string, number>> = {
   d: 86_400e9,
 };
 
-/**
- * Go holds durations in an int64 of nanoseconds; a longer one would overflow in a Go server. About
- * 292 years.
- */
-const LONGEST_MILLISECONDS = 9_223_372_036_854;
+/** Go's durations are an int64 of nanoseconds: a longer one overflows. About 292 years. */
+const MAX_DURATION_MS = 9_223_372_036_854;
 
 const WHOLE = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)[a-z\u00b5\u03bc]+)+$/i;
 const PART = /(\d+(?:\.\d*)?|\.\d+)([a-z\u00b5\u03bc]+)/gi;
@@ -32,12 +29,12 @@ const NUMBER_ALONE = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)$/;
 const REMEDY = "give milliseconds as a number, or text such as '90s', '1h30m' or '500ms'";
 
 /**
- * Milliseconds of a duration, with a fraction when it has one below a millisecond. May be negative:
- * the caller knows whether that makes sense.
+ * Returns the milliseconds of a duration, with a fraction if it has one. May be negative: the
+ * caller decides whether that is valid.
  *
  * @param name what the duration is for, named in the error
- * @throws `Failure` (default InvalidOptionError) when the value is no duration, or longer than the
- * 292 years of Go
+ * @throws `Failure` (default InvalidOptionError) when the value is no duration, or longer than 292
+ * years
  */
 export function parseDuration(value: unknown, name: string, Failure: ErrorClass = InvalidOptionError): number {
   if (typeof value !== 'number' && typeof value !== 'string') {
@@ -45,25 +42,25 @@ export function parseDuration(value: unknown, name: string, Failure: ErrorClass 
   }
   const milliseconds = typeof value === 'number' ? value : parseText(value, name, Failure);
   if (!Number.isFinite(milliseconds)) throw new Failure(`${name}: ${value} is not a duration; ${REMEDY}`);
-  if (Math.abs(milliseconds) > LONGEST_MILLISECONDS) {
+  if (Math.abs(milliseconds) > MAX_DURATION_MS) {
     throw new Failure(`${name}: ${value} is too long; the longest duration is 292 years (106751d)`);
   }
   return milliseconds;
 }
 
 /**
- * Texts read so far: programs write the same few again and again, and reading one takes longer than
- * preparing a task.
+ * A cache: programs use a few texts again and again, and parsing one costs more than preparing a
+ * task.
  */
-const known = new Map<string, number>();
-const MOST_KNOWN = 1000;
+const cache = new Map<string, number>();
+const MAX_CACHED = 1000;
 
 function parseText(text: string, name: string, Failure: ErrorClass): number {
-  let milliseconds = known.get(text);
+  let milliseconds = cache.get(text);
   if (milliseconds === undefined) {
     milliseconds = readText(text, name, Failure);
-    if (known.size >= MOST_KNOWN) known.clear();
-    known.set(text, milliseconds);
+    if (cache.size >= MAX_CACHED) cache.clear();
+    cache.set(text, milliseconds);
   }
   return milliseconds;
 }

@@ -1,6 +1,6 @@
 /**
  * Every error this library throws. Each class has a stable `code`; a message names the thing, the
- * value and the remedy. Texts that asynq stores or shows are kept word for word (wire-protocol
+ * value and the remedy. Texts that asynq stores or shows are asynq's, word for word (wire-protocol
  * appendix B, section 5.6).
  */
 export abstract class AsynqError extends Error {
@@ -13,23 +13,20 @@ export abstract class AsynqError extends Error {
   }
 }
 
-/** A class of error a check is told to throw. */
+/** The error class that a check throws. */
 export type ErrorClass = new (message: string) => Error;
 
-/** A module, server or connection option is wrong. Thrown at boot, before anything is connected. */
+/** A module, server or connection option is invalid. Thrown at boot, before anything connects. */
 export class InvalidOptionError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_OPTION';
 }
 
-/** A task, or an option of one enqueue call, is wrong. Thrown before anything is written. */
+/** A task, or an option of an enqueue call, is invalid. Thrown before anything is written. */
 export class InvalidTaskError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_TASK';
 }
 
-/**
- * The spec of a periodic task cannot be read. The message holds that of robfig/cron, which asynq
- * uses.
- */
+/** The spec of a periodic task is invalid. The message contains that of robfig/cron. */
 export class InvalidScheduleError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_SCHEDULE';
 }
@@ -70,17 +67,13 @@ export class QueueNotFoundError extends AsynqError {
 }
 
 /**
- * The queue has tasks: delete it by force, or, when they are active, once they have ended (asynq's
- * ErrQueueNotEmpty).
+ * The queue has tasks: delete it by force, or when no task is active (asynq's ErrQueueNotEmpty).
  */
 export class QueueNotEmptyError extends AsynqError {
   readonly code = 'ASYNQ_QUEUE_NOT_EMPTY';
 }
 
-/**
- * The queue has no such task (any more): done without retention, deleted, or never there (asynq's
- * ErrTaskNotFound).
- */
+/** The queue has no such task: it is done, deleted, or never existed (asynq's ErrTaskNotFound). */
 export class TaskNotFoundError extends AsynqError {
   readonly code = 'ASYNQ_TASK_NOT_FOUND';
   constructor(queue: string, id: string) {
@@ -88,18 +81,12 @@ export class TaskNotFoundError extends AsynqError {
   }
 }
 
-/**
- * The task is in a state in which this cannot be done to it (asynq's FAILED_PRECONDITION). Nothing
- * was written.
- */
+/** The state of the task does not allow this (FAILED_PRECONDITION). Nothing was written. */
 export class TaskStateError extends AsynqError {
   readonly code = 'ASYNQ_TASK_STATE';
 }
 
-/**
- * As many tasks are archived as the caller may fill the archive with (`maxArchived`). What was
- * archived before stays so.
- */
+/** The archive is full (`maxArchived`). What the call archived before that stays archived. */
 export class ArchiveFullError extends AsynqError {
   readonly code = 'ASYNQ_ARCHIVE_FULL';
   constructor(
@@ -116,54 +103,45 @@ export class ArchiveFullError extends AsynqError {
   }
 }
 
-/** Redis could not be reached, or refused. `cause` is the driver's error. */
+/** Redis cannot be reached, or refused the call. `cause` is the error of the driver. */
 export class BrokerUnavailableError extends AsynqError {
   readonly code = 'ASYNQ_BROKER_UNAVAILABLE';
 }
 
-/**
- * Redis, or what stands before it, does not allow CLIENT TRACKING: idle servers poll instead.
- * `cause` is its answer.
- */
+/** Redis, or a proxy, refuses CLIENT TRACKING: idle servers poll instead. `cause` is its reply. */
 export class WakeUpRefusedError extends AsynqError {
   readonly code = 'ASYNQ_WAKE_UP_REFUSED';
 }
 
 /**
- * A Redis key holds something else than asynq keeps there. Nothing was written. `cause` is the
- * driver's error.
+ * A Redis key has another type than asynq writes. Nothing was written. `cause` is the driver's
+ * error.
  */
 export class WrongKeyTypeError extends AsynqError {
   readonly code = 'ASYNQ_WRONG_KEY_TYPE';
 }
 
-/** The client, server or broker was already closed. */
+/** The client, server or broker is closed. */
 export class ClosedError extends AsynqError {
   readonly code = 'ASYNQ_CLOSED';
 }
 
-/** The server was asked for something its state does not allow (asynq's texts, section 5.12). */
+/** The state of the server does not allow this (asynq's texts, section 5.12). */
 export class ServerStateError extends AsynqError {
   readonly code = 'ASYNQ_SERVER_STATE';
 }
 
-/** The scheduler was asked for something its state does not allow (asynq's texts, section 6.1). */
+/** The state of the scheduler does not allow this (asynq's texts, section 6.1). */
 export class SchedulerStateError extends AsynqError {
   readonly code = 'ASYNQ_SCHEDULER_STATE';
 }
 
-/**
- * A handler declaration is wrong: two for one pattern, a blank pattern, a handler on nothing.
- * Thrown at boot.
- */
+/** A handler is declared wrongly: two for one pattern, or a blank pattern. Thrown at boot. */
 export class InvalidHandlerError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_HANDLER';
 }
 
-/**
- * No handler's pattern matches the task's type (asynq's ErrHandlerNotFound). An ordinary failure:
- * it is retried.
- */
+/** No pattern of a handler matches the type (asynq's ErrHandlerNotFound). The task is retried. */
 export class HandlerNotFoundError extends AsynqError {
   readonly code = 'ASYNQ_HANDLER_NOT_FOUND';
   constructor(type: string) {
@@ -171,15 +149,12 @@ export class HandlerNotFoundError extends AsynqError {
   }
 }
 
-/** Bytes from Redis that are not the protobuf message they should be. */
+/** Bytes from Redis are not the expected protobuf message. */
 export class UndecodableMessageError extends AsynqError {
   readonly code = 'ASYNQ_UNDECODABLE_MESSAGE';
 }
 
-/**
- * The payload does not fit the handler: not decodable, or refused by a pipe. The task is archived
- * at once by default.
- */
+/** The payload cannot be decoded, or a pipe refused it. By default the task is archived at once. */
 export class InvalidPayloadError extends AsynqError {
   readonly code = 'ASYNQ_INVALID_PAYLOAD';
 }
@@ -193,7 +168,7 @@ export class DeadlineExceededError extends AsynqError {
 }
 
 /**
- * The task was cancelled (Go's context.Canceled). The message is the reason, if one was given. An
+ * The task was cancelled (Go's context.Canceled). The message is the reason, if there is one. An
  * ordinary failure, which is retried; with the cause SkipRetry the task is archived, with the cause
  * RevokeTask deleted.
  */
@@ -204,10 +179,7 @@ export class TaskCanceledError extends AsynqError {
   }
 }
 
-/**
- * The task is no longer leased by this server; whatever its handler returns changes nothing
- * (asynq's ErrLeaseExpired).
- */
+/** This server lost the lease; the handler's result changes nothing (asynq's ErrLeaseExpired). */
 export class LeaseExpiredError extends AsynqError {
   readonly code = 'ASYNQ_LEASE_EXPIRED';
   constructor() {
@@ -215,10 +187,7 @@ export class LeaseExpiredError extends AsynqError {
   }
 }
 
-/**
- * A set of grouped tasks was taken back while it was aggregated (after 2 minutes): its tasks are in
- * their group again.
- */
+/** Aggregating a set took longer than 2 minutes: its tasks are in their group again. */
 export class AggregationSetLostError extends AsynqError {
   readonly code = 'ASYNQ_AGGREGATION_SET_LOST';
   constructor() {
@@ -226,10 +195,7 @@ export class AggregationSetLostError extends AsynqError {
   }
 }
 
-/**
- * The server is shutting down and its shutdown timeout has passed; the task goes back to the front
- * of its queue.
- */
+/** The shutdown timeout has passed; the task goes back to the front of its queue. */
 export class ShutdownError extends AsynqError {
   readonly code = 'ASYNQ_SHUTDOWN';
   constructor() {
@@ -237,23 +203,17 @@ export class ShutdownError extends AsynqError {
   }
 }
 
-/**
- * A command line, an environment variable or a config file of the command `nestjs-asynq` is wrong.
- * Nothing was sent.
- */
+/** Arguments, environment or config file of the command line are invalid. Nothing was sent. */
 export class CommandLineError extends AsynqError {
   readonly code = 'ASYNQ_COMMAND_LINE';
 }
 
-/** The testing kit cannot do what a test asks of it, or a test ran into one of its limits. */
+/** The testing kit cannot do what a test calls for, or a test reached a limit. */
 export class TestingError extends AsynqError {
   readonly code = 'ASYNQ_TESTING';
 }
 
-/**
- * Throw it (or an error whose `cause` chain holds it) from a handler: the task is archived, not
- * retried.
- */
+/** Throw it, also as a `cause`, from a handler: the task is archived, not retried. */
 export class SkipRetry extends AsynqError {
   readonly code = 'ASYNQ_SKIP_RETRY';
   constructor(message = 'skip retry for the task', options?: ErrorOptions) {
@@ -262,8 +222,7 @@ export class SkipRetry extends AsynqError {
 }
 
 /**
- * Throw it (or an error whose `cause` chain holds it) from a handler: the task is dropped, neither
- * retried nor archived.
+ * Throw it, also as a `cause`, from a handler: the task is deleted, neither retried nor archived.
  */
 export class RevokeTask extends AsynqError {
   readonly code = 'ASYNQ_REVOKE_TASK';

@@ -8,7 +8,7 @@ export type { AggregatedTask, DefinedItem, NamedItem } from './client/types.js';
 export type { EnqueueResult } from './enqueue/enqueue-result.js';
 export { AsynqSemaphores } from './limits/semaphores.js';
 export type { Semaphore, SemaphoreRunOptions, TokenHolder } from './limits/semaphore.js';
-export { AsynqInspector, type TaskList } from './inspector/inspector.js';
+export { AsynqInspector } from './inspector/inspector.js';
 export type { CancelOptions } from './inspector/cancel-options.js';
 export type { BulkArchiveOptions, BulkOptions, BulkProgress, BulkResult, MovableState } from './inspector/bulk.js';
 export type { DeleteQueueOptions } from './inspector/delete-queue.js';
@@ -17,7 +17,7 @@ export type { ArchiveOptions, MoveOptions } from './inspector/move-options.js';
 export type { UpdatePayloadOptions } from './inspector/single-task.js';
 export type { SearchOptions, SearchResult } from './inspector/search.js';
 export type { EnqueueEvent, PeriodicEntry } from './inspector/periodic-entries.js';
-export type { DailyStats, QueueInfo, RunningServer, RunningTask } from './inspector/views.js';
+export type { DailyStats, QueueInfo, RunningServer, RunningTask, TaskList } from './inspector/views.js';
 export type { DamagedEntry, GroupSize, RedisInfo, RedisNode } from './broker/inspection.js';
 export type { CancelOutcome } from './broker/cancellation.js';
 export {

@@ -1,9 +1,6 @@
 import { printable } from './printable.js';
 
-/**
- * What the core needs of a logger. Nest's `Logger` fits; the core never writes to the console
- * itself.
- */
+/** The logger of the core. Nest's `Logger` fits; the core never writes to the console itself. */
 export interface AsynqLogger {
   debug(message: string): void;
   log(message: string): void;
@@ -11,12 +8,11 @@ export interface AsynqLogger {
   error(message: string, stack?: string): void;
 }
 
-/** Says nothing: the default outside Nest. */
+/** Writes nothing: the default outside Nest. */
 export const silentLogger: AsynqLogger = { debug() {}, log() {}, warn() {}, error() {} };
 
 /**
- * The same logger, for messages that quote names and errors: each is one line, without escape
- * sequences. Stacks pass as they are.
+ * The logger, with each message on one line and without escape sequences. Stacks stay as they are.
  */
 export const printableLogger = (logger: AsynqLogger): AsynqLogger => ({
   debug: (message) => logger.debug(printable(message)),

@@ -1,13 +1,9 @@
 /*
- * Names, ids and error messages come from whoever enqueues. In a log or on a terminal they must
- * neither begin a line of their own, nor send an escape sequence, nor reorder what stands beside
- * them.
+ * Names, ids and error messages come from whoever enqueues. In a log or on a terminal they must not
+ * begin a line, send an escape sequence or reorder the text around them.
  */
 
-/**
- * All that Go's `unicode.IsPrint` refuses: controls, formats (bidirectional ones, too), spaces
- * other than U+0020.
- */
+/** Everything Go's `unicode.IsPrint` refuses: controls, formats, spaces other than U+0020. */
 const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 const LONE_SURROGATE = /^\p{Surrogate}$/u;
 
@@ -23,10 +19,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
 
-/**
- * An unprintable character as Go's `%q` writes it: `\n`, `\x1b`, `\u202e`. A lone surrogate becomes
- * U+FFFD.
- */
+/** An unprintable character as Go's `%q` writes it: `\n`, `\x1b`; U+FFFD for a lone surrogate. */
 export function escapeCharacter(char: string): string {
   const escape = ESCAPES.get(char);
   if (escape !== undefined) return escape;

@@ -1,14 +1,9 @@
 import type { ErrorClass } from './errors.js';
 
-/**
- * Go's white space (Unicode White_Space: with U+0085 and U+00A0, without U+FEFF), which is not that
- * of `trim()`.
- */
+/** White space by Go's definition: with U+0085 and U+00A0 and without U+FEFF, unlike `trim()`. */
 const BLANK = /^[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
 
-/**
- * Whether a text is empty or white space only, by Go's notion of white space (wire-protocol 3.1).
- */
+/** Whether a text is empty or only white space, as Go defines it (wire-protocol 3.1). */
 export function isBlank(text: string): boolean {
   const first = text.charCodeAt(0);
   if (first > 0x20 && first < 0x7f) return false; // nearly every name
@@ -26,10 +21,7 @@ export function describe(value: unknown): string {
   return String(value);
 }
 
-/**
- * The known name a mistaken one most likely meant: equal but for case, `_` and `-`, or few edits
- * away. `undefined` when none is near.
- */
+/** The known name that a mistyped one most likely means; `undefined` when none is near. */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   const wanted = simplify(name);
   let best: string | undefined;
@@ -43,7 +35,7 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
 
 const simplify = (name: string): string => name.replaceAll(/[_-]/g, '').toLowerCase();
 
-/** Insertions, deletions, replacements and swaps of neighbours between two names. */
+/** Counts insertions, deletions, replacements and swaps of neighbours between two names. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);
@@ -64,9 +56,9 @@ function editDistance(a: string, b: string): number {
 }
 
 /**
- * Refuses option names nobody knows, with the nearest known one.
+ * Refuses unknown option names, and names the nearest known one.
  *
- * @param what what the options are of, as in `unknown task option "…"`
+ * @param what the kind of option, as in `unknown task option "…"`
  */
 export function rejectUnknownKeys(options: object, known: readonly string[], what: string, Failure: ErrorClass): void {
   for (const key of Object.keys(options)) {
@@ -101,10 +93,7 @@ export function requirePositiveInteger(value: unknown, name: string, Failure: Er
   return requireInteger(value, name, Failure, { least: 1 });
 }
 
-/**
- * @throws `Failure` unless the value is text with something in it that is not white space (Go's
- * notion)
- */
+/** @throws `Failure` unless the value is text that is not blank, as Go defines it */
 export function requireNonBlank(value: unknown, name: string, Failure: ErrorClass): string {
   if (typeof value !== 'string') throw new Failure(`${name} must be a string, not ${describe(value)}`);
   if (isBlank(value)) throw new Failure(`${name} must contain one or more characters that are not white space`);
@@ -112,8 +101,8 @@ export function requireNonBlank(value: unknown, name: string, Failure: ErrorClas
 }
 
 /**
- * Refuses braces in a name that becomes part of a key: Redis Cluster and asynq's key names delimit
- * the queue by them.
+ * Refuses braces in a name that becomes part of a key: they delimit the queue, for Redis Cluster
+ * too.
  *
  * @param name what the text is, as in `queue name`
  * @throws `Failure`
@@ -121,7 +110,7 @@ export function requireNonBlank(value: unknown, name: string, Failure: ErrorClas
 export function refuseBraces(text: string, name: string, Failure: ErrorClass): string {
   if (!/[{}]/.test(text)) return text;
   throw new Failure(
-    `${name} ${describe(text)} has a brace, by which Redis keys tell where the name of a queue ends; ` +
+    `${name} ${describe(text)} has a brace, which marks the end of a queue's name in Redis keys; ` +
       'choose a name without { and }',
   );
 }
@@ -131,10 +120,7 @@ export function requireFunction(value: unknown, name: string, Failure: ErrorClas
   if (typeof value !== 'function') throw new Failure(`${name} must be a function, not ${describe(value)}`);
 }
 
-/**
- * @throws `Failure` unless the value is an array of guards as Nest knows them: classes, or
- * instances
- */
+/** @throws `Failure` unless the value is an array of Nest guards: classes or instances */
 export function requireGuards(value: unknown, name: string, Failure: ErrorClass): void {
   const kind = 'guards: classes or instances with canActivate()';
   if (!Array.isArray(value)) throw new Failure(`${name} must be an array of ${kind}, not ${describe(value)}`);

@@ -3,8 +3,8 @@ import { requireInteger } from '../validation.js';
 
 export interface ArchiveLimit {
   /**
-   * Archives only while fewer tasks of the queue are archived, and deletes none of those for it. Default: however many there are; the
-   * archive then loses its oldest beyond 9,999, and those older than 90 days.
+   * Archives only while fewer tasks of the queue are archived, and trims none of those. Default: no limit; the archive is then
+   * trimmed to the newest 9,999 of the last 90 days.
    */
   readonly maxArchived?: number;
 }

@@ -4,32 +4,32 @@ import { isAllowed } from '../task/actions.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
 import { type ArchiveLimit, requireArchiveLimit } from './archive-limit.js';
-import { requireSteering } from './delete-queue.js';
+import { requireProgressOptions } from './delete-queue.js';
 import { requireQueue } from './known-queue.js';
 import { toPlace } from './list-options.js';
 
-/** States whose tasks can be moved. Not every state fits every action: pending tasks cannot be run, nor archived ones archived. */
+/** States whose tasks can be moved. Not every state allows every action: a pending task cannot be run, nor an archived one archived. */
 export type MovableState = Exclude<TaskState, 'active'>;
 
 export interface BulkProgress {
-  /** Tasks dealt with so far. */
+  /** Tasks handled so far. */
   readonly done: number;
   readonly total: number;
 }
 
 export interface BulkOptions {
-  /** The group; required for `aggregating`, and for nothing else. */
+  /** The group; required for `aggregating`, refused for other states. */
   readonly group?: string;
-  /** Told after every step. */
+  /** Called after every batch. */
   readonly onProgress?: (progress: BulkProgress) => void;
-  /** Stops between two steps; the call then rejects with its reason, and what is done stays done. */
+  /** Stops between two batches: the call rejects with the signal's reason; tasks already moved stay so. */
   readonly signal?: AbortSignal;
 }
 
 export interface BulkResult {
   /** Tasks that were run, archived or deleted. */
   readonly moved: number;
-  /** Tasks that had left the state when it was their turn, or are damaged. */
+  /** Tasks that had left the state before their turn, or are damaged. */
   readonly skipped: number;
 }
 
@@ -39,7 +39,7 @@ interface Bulk extends Omit<BulkArchiveOptions, 'group'> {
   readonly place: Place;
 }
 
-/** Tasks moved in one step: a script of two or three milliseconds. */
+/** Tasks moved at a time: a script run of two or three milliseconds. */
 const BATCH_SIZE = 200;
 
 function toBulk(action: MoveAction, state: MovableState, options: BulkArchiveOptions): Bulk {
@@ -52,16 +52,15 @@ function toBulk(action: MoveAction, state: MovableState, options: BulkArchiveOpt
   if (place.state === 'active') {
     throw new InvalidOptionError(`active tasks cannot be moved (${action}); cancel them with cancelProcessing`);
   }
-  if (!isAllowed(action, state))
-    throw new InvalidOptionError(`${action} is nothing for tasks that are ${state} already`);
-  requireSteering(onProgress, signal);
+  if (!isAllowed(action, state)) throw new InvalidOptionError(`cannot ${action} tasks that are ${state} already`);
+  requireProgressOptions(onProgress, signal);
   return { place, onProgress, signal, maxArchived };
 }
 
 /**
- * Acts on what is there when it begins. The ids are read first, page by page (some 60 MB for a million, for as long as the call
- * takes), and then acted upon, each only if it is still in the place: what comes later is not touched, so that the call ends
- * however fast others enqueue, and no step holds Redis for more than a few milliseconds.
+ * Acts on the tasks that are in the state when the call begins. It first reads all ids, page by page (about 60 MB of memory for a
+ * million), then moves each task that is still in the state. Later tasks are left alone, so the call ends however fast others
+ * enqueue, and no step blocks Redis for more than a few milliseconds.
  */
 export async function moveAll(
   broker: InspectorBroker,

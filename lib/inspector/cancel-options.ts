@@ -3,11 +3,11 @@ import { InvalidOptionError } from '../errors.js';
 import { describe, nearest, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 
 export interface CancelOptions {
-  /** What the handler's signal and the stored error say, up to 1,000 characters. Default: asynq's `context canceled`. */
+  /** The reason of the handler's signal and the stored error, up to 1,000 characters. Default: asynq's `context canceled`. */
   readonly reason?: string;
   /**
-   * What becomes of the task: `retry`, an ordinary failure as in asynq, counted and perhaps the last; `archive`, as by SkipRetry;
-   * or `delete`, as by RevokeTask, with the unique lock it holds. Default `retry`.
+   * What happens to the task. `retry`: an ordinary failure as in asynq, counted, and possibly the last; `archive`: as by SkipRetry;
+   * `delete`: as by RevokeTask, together with the unique lock it holds. Default `retry`.
    */
   readonly outcome?: CancelOutcome;
 }
@@ -22,7 +22,7 @@ export function toCancellation(id: string, options: CancelOptions, now: number):
   const { reason, outcome = 'retry' } = options;
   if (reason !== undefined) requireNonBlank(reason, 'reason', InvalidOptionError);
   if (reason !== undefined && reason.length > MAX_REASON_LENGTH) {
-    throw new InvalidOptionError(`reason has ${reason.length} characters; it may have ${MAX_REASON_LENGTH}`);
+    throw new InvalidOptionError(`reason has ${reason.length} characters; at most ${MAX_REASON_LENGTH} are allowed`);
   }
   if (!CANCEL_OUTCOMES.includes(outcome)) {
     const near = typeof outcome === 'string' ? nearest(outcome, CANCEL_OUTCOMES) : undefined;

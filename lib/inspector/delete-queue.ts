@@ -4,15 +4,15 @@ import { describe, rejectUnknownKeys, requireFunction, requireObject } from '../
 import { requireQueue } from './known-queue.js';
 
 export interface DeleteQueueOptions {
-  /** Also when tasks are waiting in it, archived or retained. Default false. */
+  /** Whether to delete a queue that has waiting, archived or completed tasks. Default false. */
   readonly force?: boolean;
-  /** Told after every step how many tasks were deleted so far. */
+  /** Called after every batch with the number of tasks deleted so far. */
   readonly onProgress?: (deleted: number) => void;
-  /** Stops between two steps; the call then rejects with its reason. */
+  /** Stops between two batches; the call then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** Deletes the queue, or says why not. */
+/** @throws QueueNotFoundError; QueueNotEmptyError */
 export async function deleteQueue(broker: InspectorBroker, queue: string, options: DeleteQueueOptions): Promise<void> {
   const deletion = toDeletion(options);
   await requireQueue(broker, queue);
@@ -29,12 +29,12 @@ function toDeletion(options: DeleteQueueOptions): DeletionOptions {
   rejectUnknownKeys(options, ['force', 'onProgress', 'signal'], 'option of deleteQueue', InvalidOptionError);
   const { force = false, onProgress, signal } = options;
   if (typeof force !== 'boolean') throw new InvalidOptionError(`force must be true or false, not ${describe(force)}`);
-  requireSteering(onProgress, signal);
+  requireProgressOptions(onProgress, signal);
   return { force, onProgress, signal };
 }
 
 /** @throws InvalidOptionError */
-export function requireSteering(onProgress: unknown, signal: unknown): void {
+export function requireProgressOptions(onProgress: unknown, signal: unknown): void {
   if (onProgress !== undefined) requireFunction(onProgress, 'onProgress', InvalidOptionError);
   if (signal === undefined || signal instanceof AbortSignal) return;
   throw new InvalidOptionError(`signal must be an AbortSignal, not ${describe(signal)}`);

@@ -1,5 +1,5 @@
 import type { CancellationBroker } from '../broker/cancellation.js';
-import type { DamagedEntry, GroupSize, InspectorBroker, RedisInfo } from '../broker/inspection.js';
+import type { GroupSize, InspectorBroker, RedisInfo } from '../broker/inspection.js';
 import type { Clock } from '../clock.js';
 import type { Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
@@ -20,6 +20,7 @@ import {
   type DailyStats,
   type QueueInfo,
   type RunningServer,
+  type TaskList,
   viewDay,
   viewQueue,
   viewServer,
@@ -27,24 +28,14 @@ import {
 } from './views.js';
 
 const DAY_MS = 86_400_000;
-/** Daily counters live 90 days, which can touch 91 dates. */
+/** Daily counters are kept for 90 days, which can span 91 dates. */
 const MAX_HISTORY_DAYS = 91;
 
-/** One page of a list. */
-export interface TaskList {
-  /** `pending` in the order they are to run, `active` in the order they were taken, all others lowest time first, or highest. */
-  readonly tasks: TaskInfo[];
-  /** Entries of the list without a readable message, by id. */
-  readonly damaged: readonly DamagedEntry[];
-  /** Pass it to get the next page; `undefined` at the end. It stays right while tasks come and go. */
-  readonly cursor: string | undefined;
-}
-
 /**
- * Looks at queues and tasks, and steers them (asynq's Inspector). Works in a process without a server.
+ * Reads queues and tasks, and changes them (asynq's Inspector). Works in a process without a server.
  *
- * Methods that name a queue reject with QueueNotFoundError when nothing was ever enqueued to it (or it was deleted), unless they say
- * otherwise; all reject with InvalidOptionError for what cannot be meant, before anything is sent, and with BrokerUnavailableError.
+ * Methods with a queue reject with QueueNotFoundError if nothing was ever enqueued to it (or it was deleted), unless documented
+ * otherwise. All reject with InvalidOptionError for invalid arguments, before anything is sent, and with BrokerUnavailableError.
  */
 export class AsynqInspector {
   constructor(
@@ -55,12 +46,12 @@ export class AsynqInspector {
       },
   ) {}
 
-  /** Names of all queues that have ever had a task, unsorted. */
+  /** The names of all queues that ever had a task, unsorted. */
   queues(): Promise<string[]> {
     return this.broker.queues();
   }
 
-  /** Whether anything was ever enqueued to the queue since it was last deleted. */
+  /** Whether anything was enqueued to the queue since it was last deleted. */
   async hasQueue(queue: string): Promise<boolean> {
     return this.broker.hasQueue(requireQueueName(queue));
   }
@@ -71,14 +62,14 @@ export class AsynqInspector {
     return this.broker.groups(queue);
   }
 
-  /** How the queue stands. Costs the same whatever its size: it can be asked every second. */
+  /** The figures of the queue. The cost does not depend on its size: it can be called every second. */
   async getQueueInfo(queue: string): Promise<QueueInfo> {
     await requireQueue(this.broker, queue);
     const numbers = await this.broker.describeQueue(queue);
     return viewQueue(queue, numbers, this.broker.clock.now());
   }
 
-  /** What the queue did today and on the days before, newest first. @param days 1 to 91: what is older is not kept */
+  /** The figures of today and the days before, newest first. @param days 1 to 91: older ones are not kept */
   async history(queue: string, days: number): Promise<DailyStats[]> {
     requireInteger(days, 'days', InvalidOptionError, { least: 1, most: MAX_HISTORY_DAYS });
     await requireQueue(this.broker, queue);
@@ -88,8 +79,8 @@ export class AsynqInspector {
   }
 
   /**
-   * A task as it stands now; `undefined` when the queue has no such task, for example because it succeeded without a retention,
-   * or when there is no such queue.
+   * A task as it is now; `undefined` if the queue has no such task, for example because it succeeded without a retention, or if
+   * there is no such queue.
    *
    * @throws InvalidOptionError for a blank queue or id; UndecodableMessageError; BrokerUnavailableError
    */
@@ -100,7 +91,7 @@ export class AsynqInspector {
     return stored && viewTask(stored, this.broker.clock);
   }
 
-  /** The tasks of one state (and group), page by page. Tasks claimed for an aggregation are in no list. */
+  /** The tasks of one state (and group), page by page. Tasks in an aggregation set are in no list. */
   async listTasks(queue: string, state: TaskState, options?: ListOptions): Promise<TaskList> {
     const request = toListRequest(state, options);
     await requireQueue(this.broker, queue);
@@ -109,8 +100,8 @@ export class AsynqInspector {
   }
 
   /**
-   * Makes a task pending at once, last in line, whatever it waited for; also one that is archived or completed. Its failures stay
-   * counted: an archived task that fails again is archived again.
+   * Makes a waiting, archived or completed task pending at once, as the last of its queue. Its failures stay counted: an archived
+   * task that fails again is archived again.
    *
    * @throws TaskNotFoundError; TaskStateError when it is active or pending, not where `options` say, or its group is being aggregated
    */
@@ -119,7 +110,7 @@ export class AsynqInspector {
   }
 
   /**
-   * Archives a task, to be run or deleted by hand. The archive keeps the newest 9,999 for 90 days, as ever.
+   * Archives a task, to run or delete it later. The archive keeps the newest 9,999 for 90 days.
    *
    * @throws TaskNotFoundError; TaskStateError when it is active or archived, not where `options` say, or its group is being aggregated;
    *   ArchiveFullError with `maxArchived`
@@ -129,7 +120,7 @@ export class AsynqInspector {
   }
 
   /**
-   * Deletes a task in any state but active, with the unique lock it holds; also a damaged entry of a list.
+   * Deletes a task in any state but active, with the unique lock it holds; also a damaged task.
    *
    * @throws TaskNotFoundError; TaskStateError when it is active, not where `options` say, or its group is being aggregated
    */
@@ -138,9 +129,9 @@ export class AsynqInspector {
   }
 
   /**
-   * Has a task run at another time, under the same id: a Date, or so long from now. It becomes scheduled, wherever it waited; one that
-   * is to be retried stays so. One with a group leaves it and joins again then. The lock of a unique task lasts as much longer as
-   * it is put off. A time that has passed is due at once.
+   * Changes the time at which a task runs: to a Date, or to a Duration from now. The task keeps its id and becomes scheduled; in
+   * `retry` it stays. A task with a group leaves it and joins it again at that time. A unique lock is extended by the delay.
+   * A time in the past is due at once.
    *
    * @throws TaskNotFoundError; TaskStateError when it is active, not where `options` say, or its group is being aggregated
    * @example await inspector.rescheduleTask('default', 'order-17', '2h')
@@ -150,11 +141,11 @@ export class AsynqInspector {
   }
 
   /**
-   * Gives a task that is scheduled, pending, to be retried or archived another payload (asynq: a scheduled one only): bytes as they are,
-   * everything else as JSON; `undefined` is none. The lock of a unique task stays that of its old payload. With `replaces`, only if
-   * that is its payload still: so that nobody overwrites what he has not seen.
+   * Replaces the payload of a scheduled, pending, retry or archived task (asynq: only of a scheduled one): bytes as they are,
+   * everything else as JSON, `undefined` as no payload. A unique lock stays that of the old payload. With `replaces`, only if that
+   * still is the payload, so that nobody overwrites a change they have not seen.
    *
-   * @throws TaskNotFoundError; TaskStateError in any other state, when it has another payload than `replaces`, or changes all the time;
+   * @throws TaskNotFoundError; TaskStateError in any other state, when its payload is not `replaces`, or it keeps changing;
    * InvalidTaskError
    */
   async updateTaskPayload(queue: string, id: string, payload: unknown, options?: UpdatePayloadOptions): Promise<void> {
@@ -177,22 +168,22 @@ export class AsynqInspector {
   }
 
   /**
-   * Deletes a queue with all that belongs to it: tasks, groups, locks, counters, the pause. Some tasks at a time; the queue is
-   * paused meanwhile. Stopped half-way, what is left can be worked on. Who enqueues to it meanwhile, or later, brings it back.
+   * Deletes a queue with its tasks, groups, locks, counters and pause, in batches; the queue is paused meanwhile. If the call is
+   * stopped, the remaining tasks stay usable. A task that is enqueued meanwhile or later brings the queue back.
    *
-   * @throws QueueNotFoundError; QueueNotEmptyError when it has tasks in any state and `force` is not given, or active ones
+   * @throws QueueNotFoundError; QueueNotEmptyError when it has active tasks, or others without `force`
    */
   async deleteQueue(queue: string, options: DeleteQueueOptions = {}): Promise<void> {
     await deleteQueue(this.broker, queue, options);
   }
 
-  /** The servers that run, ours and Go's, and what they are busy with. */
+  /** The running servers, ours and Go's, with the tasks they run. */
   async servers(): Promise<RunningServer[]> {
     return (await this.broker.servers()).map(viewServer);
   }
 
   /**
-   * Looks for tasks in one state (and group). One call looks at `scan` tasks and finds all of them that fit; the cursor goes on.
+   * Searches the tasks of one state (and group). One call reads `scan` tasks and returns those that match; the cursor continues.
    *
    * @example await inspector.searchTasks('default', 'archived', { error: 'ECONNREFUSED' })
    */
@@ -202,12 +193,12 @@ export class AsynqInspector {
     return search(this.broker, queue, wanted, (task) => viewTask(task, this.broker.clock));
   }
 
-  /** The periodic tasks of all schedulers that run, ours and Go's; one that several processes have is listed once. */
+  /** The periodic tasks of all running schedulers, ours and Go's; one that several processes have is listed once. */
   async schedulerEntries(): Promise<PeriodicEntry[]> {
     return viewEntries(await this.broker.schedulerEntries());
   }
 
-  /** What became of a periodic task: its last enqueues, newest first. Empty for an entry nobody knows. */
+  /** The last tasks that an entry has enqueued, newest first. Empty for an unknown entry. */
   async schedulerEnqueueEvents(entryId: string, options?: PageOptions): Promise<EnqueueEvent[]> {
     requireNonBlank(entryId, 'entry ID', InvalidOptionError);
     const { offset, size } = toRange(options);
@@ -215,43 +206,43 @@ export class AsynqInspector {
   }
 
   /**
-   * Asks whichever server runs the task to cancel it: its signal fires, with the reason, and the attempt ends at once with the
-   * outcome. A server that was out of reach meanwhile comes to know of it within seconds, for ten minutes. Not acknowledged,
-   * and without effect on attempts that begin later. A Go server does what asynq does: it retries, and knows no reason. An id
-   * that runs in several queues is cancelled in all of them, as in asynq.
+   * Asks the server that runs the task to cancel it: the task's signal is aborted with the reason, and the attempt ends at once with
+   * the outcome. A server that missed the message finds the cancellation within seconds, for ten minutes. There is no reply, and
+   * no effect on attempts that begin later. A Go server ignores reason and outcome: it retries the task. An id that runs in
+   * several queues is cancelled in all of them, as in asynq.
    *
    * @example await inspector.cancelProcessing('order-17', { reason: 'the order was withdrawn', outcome: 'archive' })
    */
   async cancelProcessing(id: string, options: CancelOptions = {}): Promise<void> {
     const cancellation = toCancellation(id, options, this.broker.clock.now());
-    await this.broker.recordCancellation(cancellation); // first: whoever hears the message looks it up
+    await this.broker.recordCancellation(cancellation); // first: a server that receives the message reads it
     await this.broker.publishCancellation(id);
   }
 
-  /** What Redis says of itself: `INFO` of every server that holds tasks, and of the cluster. `undefined` in memory. */
+  /** `INFO` of every Redis server that stores tasks, and of the cluster. `undefined` in memory. */
   redisInfo(): Promise<RedisInfo | undefined> {
     return this.broker.redisInfo();
   }
 
-  /** The slot of a Redis Cluster that holds the queue; `undefined` where there is no cluster. */
+  /** The slot of the queue in a Redis Cluster; `undefined` without one. */
   async clusterKeySlot(queue: string): Promise<number | undefined> {
     await requireQueueNameOrQueue(this.broker, queue);
     return (await this.broker.clusterPlace(queue))?.slot;
   }
 
-  /** The nodes of the cluster that hold the queue, as `host:port`, the master first; `undefined` where there is no cluster. */
+  /** The cluster nodes of the queue as `host:port`, the master first; `undefined` without a cluster. */
   async clusterNodes(queue: string): Promise<readonly string[] | undefined> {
     await requireQueueNameOrQueue(this.broker, queue);
     return (await this.broker.clusterPlace(queue))?.nodes;
   }
 
-  /** No server takes tasks of the queue, which need not exist yet, until `unpauseQueue`. Answers whether this call changed anything. */
+  /** Stops all servers from taking tasks of the queue, which need not exist yet. Returns whether this call changed anything. */
   async pauseQueue(queue: string): Promise<boolean> {
     if (/[{}]/.test(requireQueueName(queue))) await requireUsableName(this.broker, queue);
     return this.broker.pauseQueue(queue);
   }
 
-  /** Answers whether the queue was paused. */
+  /** Ends the pause of the queue. Returns whether it was paused. */
   async unpauseQueue(queue: string): Promise<boolean> {
     requireQueueName(queue);
     return this.broker.resumeQueue(queue);

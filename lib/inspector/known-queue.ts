@@ -11,13 +11,13 @@ export async function requireQueue(broker: Pick<InspectorBroker, 'hasQueue'>, qu
   if (!(await broker.hasQueue(queue))) throw new QueueNotFoundError(queue);
 }
 
-/** Another program may have listed a queue with a blank name: it is shown, and deleted, as any other. @throws InvalidOptionError */
+/** Another program may have listed a queue with a blank name: it is shown and deleted like any other. @throws InvalidOptionError */
 export async function requireQueueNameOrQueue(broker: Pick<InspectorBroker, 'hasQueue'>, queue: string): Promise<void> {
   const isListed = typeof queue === 'string' && isBlank(queue) && (await broker.hasQueue(queue));
   if (!isListed) requireQueueName(queue);
 }
 
-/** A queue with a brace in its name can only be one that asynq made. @throws InvalidOptionError unless it is there */
+/** Only asynq creates queues with a brace in their name. @throws InvalidOptionError unless the queue exists */
 export async function requireUsableName(broker: Pick<InspectorBroker, 'hasQueue'>, queue: string): Promise<void> {
   if (!(await broker.hasQueue(queue))) refuseBraces(queue, 'queue name', InvalidOptionError);
 }

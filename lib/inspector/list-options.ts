@@ -13,17 +13,17 @@ import {
 import { TASK_STATES, type TaskState } from '../wire/states.js';
 
 export interface ListOptions {
-  /** How many tasks at most, 1 to 1000; default 30. Fewer come when they are large (4 MB in all). */
+  /** The most tasks to return, 1 to 1000; default 30. Fewer are returned if they are large (4 MB in all). */
   readonly size?: number;
-  /** Where the page before ended: its `cursor`. */
+  /** The `cursor` of the page before. */
   readonly cursor?: string;
-  /** In place of a cursor: the number of the page, from 1. Tasks that come and go shift pages; prefer the cursor. */
+  /** Instead of a cursor: the number of the page, from 1. Tasks that come and go shift pages; prefer the cursor. */
   readonly page?: number;
-  /** The group to list; required for `aggregating`, and for nothing else. */
+  /** The group to list; required for `aggregating`, refused for other states. */
   readonly group?: string;
   /**
-   * Highest time first: what was archived last, or what runs last. Completed tasks are listed by when they are deleted. Not for
-   * `pending` and `active`. Default: as the cursor does, else false, as in Go.
+   * Highest time first: the last archived first, or the last to run. Completed tasks are ordered by the time of their deletion. Not
+   * for `pending` and `active`. Default: that of the cursor, else false, as in Go.
    */
   readonly newestFirst?: boolean;
 }
@@ -38,7 +38,7 @@ export function toListRequest(state: TaskState, options: ListOptions = {}): List
   requireInteger(size, 'size', InvalidOptionError, { least: 1, most: MAX_PAGE });
   const place = { ...toPlace(state, group), ...toDirection(state, newestFirst) };
   if (cursor !== undefined && page !== undefined) {
-    throw new InvalidOptionError('give a cursor or a page, not both: they would name two places');
+    throw new InvalidOptionError('give a cursor or a page, not both: they contradict each other');
   }
   if (cursor !== undefined) return { ...place, size, cursor: requireNonBlank(cursor, 'cursor', InvalidOptionError) };
   if (page === undefined) return { ...place, size };
@@ -51,11 +51,12 @@ export function toDirection(state: TaskState, newestFirst: unknown): Pick<ListRe
   if (typeof newestFirst !== 'boolean') {
     throw new InvalidOptionError(`newestFirst must be true or false, not ${describe(newestFirst)}`);
   }
-  requireForward(state, isLine(state) && newestFirst);
+  requireForward(state, isUnordered(state) && newestFirst);
   return { reverse: newestFirst };
 }
 
-const isLine = (state: TaskState): boolean => state === 'pending' || state === 'active';
+/** These lists are in the order of arrival, without times. */
+const isUnordered = (state: TaskState): boolean => state === 'pending' || state === 'active';
 
 export type PageOptions = Pick<ListOptions, 'size' | 'page'>;
 
@@ -80,11 +81,11 @@ export function toPlace(state: TaskState, group: string | undefined): Place {
 }
 
 const groupMissing =
-  'aggregating tasks are kept by group: give the option group; AsynqInspector.groups(queue) returns the groups there are';
+  'aggregating tasks are kept by group: give the option group; AsynqInspector.groups(queue) returns the groups';
 
 function requireState(state: unknown): void {
   if (TASK_STATES.some((known) => known === state)) return;
   const near = typeof state === 'string' ? nearest(state, TASK_STATES) : undefined;
   const remedy = near ? `did you mean "${near}"?` : `states are ${TASK_STATES.join(', ')}`;
-  throw new InvalidOptionError(`${describe(state)} is no state of tasks; ${remedy}`);
+  throw new InvalidOptionError(`${describe(state)} is not a task state; ${remedy}`);
 }

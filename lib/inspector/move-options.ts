@@ -5,11 +5,11 @@ import type { ArchiveLimit } from './archive-limit.js';
 import type { MovableState } from './bulk.js';
 import { toPlace } from './list-options.js';
 
-/** Where somebody has seen a task, so that nothing is done to it once it has moved on. */
+/** Where the caller saw the task: nothing is done to it once it has left that state. */
 export interface MoveOptions {
-  /** Only while it is in this state. Default: wherever it is. */
+  /** Act only while the task is in this state. Default: in any state. */
   readonly state?: MovableState;
-  /** The group; required for `aggregating`, and for nothing else. */
+  /** The group; required for `aggregating`, refused for other states. */
   readonly group?: string;
 }
 

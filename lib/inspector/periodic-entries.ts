@@ -3,25 +3,25 @@ import type { TaskOptions } from '../task/options.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry } from '../wire/message.js';
 import { type EnqueueOption, parseOption } from '../wire/options.js';
 
-/** A periodic task that schedulers have, of whatever kind (asynq's SchedulerEntry). */
+/** A periodic task of our schedulers or of asynq's (asynq's SchedulerEntry). */
 export class PeriodicEntry {
   declare readonly id: string;
-  /** As it was registered: `0 9 * * 1-5`, `@every 1h` … */
+  /** The schedule as registered: `0 9 * * 1-5`, `@every 1h` … */
   declare readonly spec: string;
   declare readonly taskType: string;
   declare readonly taskPayload: Buffer;
-  /** In asynq's spelling: `Queue("low")`, `MaxRetry(5)` … */
+  /** The options in asynq's notation: `Queue("low")`, `MaxRetry(5)` … */
   declare readonly options: readonly string[];
   /**
-   * The same, as `AsynqClient.enqueue` takes them; durations in milliseconds. Without what asynq's readers drop, too: `TaskID`,
-   * `Group`, and texts with a `)` in them.
+   * The same for `AsynqClient.enqueue`; durations in milliseconds. Like asynq's readers it omits `TaskID`, `Group`, and texts that
+   * contain a `)`.
    */
   declare readonly taskOptions: Readonly<TaskOptions>;
   /** `undefined`: never. */
   declare readonly nextEnqueueAt: Date | undefined;
   /** `undefined`: not yet. */
   declare readonly prevEnqueueAt: Date | undefined;
-  /** How many processes have the entry: they fire it once together. Of asynq's own schedulers every entry is one of its own. */
+  /** How many processes have the entry; together they fire it once. Each entry of an asynq scheduler counts by itself. */
   declare readonly replicas: number;
 
   constructor(entry: SchedulerEntry, replicas: number) {
@@ -31,7 +31,7 @@ export class PeriodicEntry {
     Object.assign(this, { nextEnqueueAt, prevEnqueueAt, replicas });
   }
 
-  /** As TaskInfo does: the payload as JSON, text or base64, as `taskPayloadEncoding` says. */
+  /** Like TaskInfo: the payload as JSON, text or base64, according to `taskPayloadEncoding`. */
   toJSON(): object {
     return payloadToJson(this);
   }
@@ -44,8 +44,8 @@ export interface EnqueueEvent {
 }
 
 /**
- * One for each entry, in the order in which they were found. What the processes that have it published some seconds apart is
- * that of the one that got furthest.
+ * One per entry, in the order of publication. Processes publish an entry some seconds apart: the times of the latest firing
+ * count.
  */
 export function viewEntries(published: readonly SchedulerEntry[]): PeriodicEntry[] {
   const byKind = new Map<string, { entry: SchedulerEntry; replicas: number }>();
@@ -53,19 +53,19 @@ export function viewEntries(published: readonly SchedulerEntry[]): PeriodicEntry
     const { id, spec, taskType, taskPayload, enqueueOptions } = entry;
     const kind = JSON.stringify([id, spec, taskType, taskPayload.toString('base64'), enqueueOptions]);
     const known = byKind.get(kind) ?? { entry, replicas: 0 };
-    byKind.set(kind, { entry: further(known.entry, entry), replicas: known.replicas + 1 });
+    byKind.set(kind, { entry: later(known.entry, entry), replicas: known.replicas + 1 });
   }
   return [...byKind.values()].map(({ entry, replicas }) => new PeriodicEntry(entry, replicas));
 }
 
-function further(a: SchedulerEntry, b: SchedulerEntry): SchedulerEntry {
+function later(a: SchedulerEntry, b: SchedulerEntry): SchedulerEntry {
   return (b.prevEnqueueTime ?? -Infinity) > (a.prevEnqueueTime ?? -Infinity) ? b : a;
 }
 
 const toDate = (milliseconds: number | undefined): Date | undefined =>
   milliseconds === undefined ? undefined : new Date(milliseconds);
 
-/** Of two of a kind the later one counts, as in asynq; of headers the later one of a name. */
+/** Of equal options the last one counts, as in asynq; of headers the last one of a name. */
 function readOptions(texts: readonly string[]): TaskOptions {
   let options: TaskOptions = {};
   for (const text of texts) {

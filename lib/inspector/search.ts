@@ -5,36 +5,36 @@ import { rejectUnknownKeys, requireFunction, requireInteger, requireNonBlank, re
 import type { TaskState } from '../wire/states.js';
 import { toDirection, toPlace } from './list-options.js';
 
-/** What to look for: at least one of the first five. A task must fit all that are given. */
+/** The criteria: at least one of the first five. A task must match all that are given. */
 export interface SearchOptions {
-  /** How the type begins: `email:` finds `email:welcome`. */
+  /** The start of the type: `email:` finds `email:welcome`. */
   readonly type?: string;
-  /** How the id begins. */
+  /** The start of the id. */
   readonly id?: string;
   /** Text in the payload, as it is stored. */
   readonly payload?: string;
   /** Text in the last error. */
   readonly error?: string;
-  /** Anything else: it is asked about every task that fits so far, and must not take long. What it throws ends the search. */
+  /** Any other condition: called for every task that matches the others, so it must be fast. An error it throws ends the search. */
   readonly where?: (task: TaskInfo) => boolean;
-  /** The group; required for `aggregating`, and for nothing else. */
+  /** The group; required for `aggregating`, refused for other states. */
   readonly group?: string;
-  /** How many tasks to look at, 1 to 10,000; default 1,000. Fewer, when they have more than some 16 MB. */
+  /** How many tasks to read, 1 to 10,000; default 1,000. The call ends earlier after some 16 MB. */
   readonly scan?: number;
-  /** Where the search before ended: its `cursor`. */
+  /** The `cursor` of the search before. */
   readonly cursor?: string;
-  /** Highest time first, as in a list. Default: as the cursor does, else false. */
+  /** Highest time first, as in a list. Default: that of the cursor, else false. */
   readonly newestFirst?: boolean;
 }
 
 export interface SearchResult {
-  /** All that fit, of those looked at. */
+  /** The tasks that match, of those read. */
   readonly tasks: TaskInfo[];
-  /** Entries without a readable message whose id fits, when nothing but the id was asked for. */
+  /** Damaged tasks whose id matches, when the id is the only criterion. */
   readonly damaged: readonly DamagedEntry[];
-  /** How many entries were looked at. */
+  /** How many entries were read. */
   readonly scanned: number;
-  /** Pass it to go on; `undefined` when all were looked at. */
+  /** Pass it to continue; `undefined` at the end of the list. */
   readonly cursor: string | undefined;
 }
 
@@ -42,21 +42,21 @@ const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
 const KNOWN_OPTIONS = [...CRITERIA, 'where', 'group', 'scan', 'cursor', 'newestFirst'];
 const DEFAULT_SCANNED_TASKS = 1_000;
 const MAX_SCANNED_TASKS = 10_000;
-/** Tasks read in one step: a script of two or three milliseconds. */
+/** Tasks read at a time: a script run of two or three milliseconds. */
 const SCAN_BATCH_SIZE = 500;
 /**
- * Bytes of payloads and results after which a call ends: what it finds is held in memory. Counted of all that is looked at, as
- * otherwise the place where a search ends would tell what it found.
+ * Bytes of payloads and results after which a call ends, since what it finds stays in memory. All tasks that were read count:
+ * otherwise the end of a search would reveal what hidden values match.
  */
-const MAX_BATCH_BYTES = 16 * 1024 * 1024;
+const MAX_CALL_BYTES = 16 * 1024 * 1024;
 
 interface Search {
   readonly place: Place & Pick<ListRequest, 'reverse'>;
   readonly scan: number;
   readonly cursor: string | undefined;
-  readonly fits: (task: ListedTask) => boolean;
+  readonly matches: (task: ListedTask) => boolean;
   readonly where: (task: TaskInfo) => boolean;
-  readonly fitsDamaged: (entry: DamagedEntry) => boolean;
+  readonly matchesDamaged: (entry: DamagedEntry) => boolean;
 }
 
 /** @throws InvalidOptionError */
@@ -76,21 +76,21 @@ export function toSearch(state: TaskState, options: SearchOptions): Search {
     place: { ...toPlace(state, group), ...toDirection(state, newestFirst) },
     scan: requireInteger(scan, 'scan', InvalidOptionError, { least: 1, most: MAX_SCANNED_TASKS }),
     cursor,
-    fits: ({ message }) =>
+    matches: ({ message }) =>
       message.type.startsWith(type) &&
       message.id.startsWith(id) &&
       message.payload.includes(payload) &&
       message.errorMsg.includes(error),
     where: where ?? (() => true),
-    fitsDamaged: (entry) => given.length === 1 && !where && id !== '' && entry.id.startsWith(id),
+    matchesDamaged: (entry) => given.length === 1 && !where && id !== '' && entry.id.startsWith(id),
   };
 }
 
-/** Reads the list page by page until so many entries have been looked at: the work of one call is bounded. */
+/** Reads the list page by page until `scan` entries are read, so that the work of one call is bounded. */
 export async function search(
   broker: InspectorBroker,
   queue: string,
-  { place, scan, fits, where, fitsDamaged, cursor }: Search,
+  { place, scan, matches, where, matchesDamaged, cursor }: Search,
   view: (task: ListedTask) => TaskInfo,
 ): Promise<SearchResult> {
   const found: { tasks: TaskInfo[]; damaged: DamagedEntry[] } = { tasks: [], damaged: [] };
@@ -103,11 +103,11 @@ export async function search(
       size: Math.min(SCAN_BATCH_SIZE, scan - scanned),
       cursor: next,
     });
-    found.tasks.push(...page.tasks.filter(fits).map(view).filter(where));
-    found.damaged.push(...page.damaged.filter(fitsDamaged));
+    found.tasks.push(...page.tasks.filter(matches).map(view).filter(where));
+    found.damaged.push(...page.damaged.filter(matchesDamaged));
     scanned += page.tasks.length + page.damaged.length;
     for (const { message, result } of page.tasks) bytes += message.payload.length + (result?.length ?? 0);
     next = page.cursor;
-  } while (next !== undefined && scanned < scan && bytes < MAX_BATCH_BYTES);
+  } while (next !== undefined && scanned < scan && bytes < MAX_CALL_BYTES);
   return { ...found, scanned, cursor: next };
 }

@@ -16,7 +16,7 @@ import { requireArchiveLimit } from './archive-limit.js';
 import { requireQueue } from './known-queue.js';
 import { type ArchiveOptions, type MoveOptions, toOrigin } from './move-options.js';
 
-/** Runs, archives or deletes one task, or says why not. */
+/** Runs, archives or deletes one task. @throws TaskNotFoundError; TaskStateError; ArchiveFullError */
 export async function moveTask(
   broker: InspectorBroker,
   queue: string,
@@ -34,9 +34,10 @@ export async function moveTask(
   if (status !== 'moved') throw refusal(action, status ?? 'missing', queue, id, from);
 }
 
-const wordPlace = ({ state, group }: Place): string => (group === undefined ? `state ${state}` : `group "${group}"`);
+const describePlace = ({ state, group }: Place): string =>
+  group === undefined ? `state ${state}` : `group "${group}"`;
 
-/** Has one task run at another time, or says why not. */
+/** Changes the time at which a task runs. @throws TaskNotFoundError; TaskStateError */
 export async function rescheduleTask(
   broker: InspectorBroker & { readonly clock: Clock },
   queue: string,
@@ -63,11 +64,11 @@ function toTime(when: Date | Duration, now: number): number {
 }
 
 export interface UpdatePayloadOptions {
-  /** The payload it is to replace: what the caller has seen. Another one, given to the task meanwhile, is left as it is. */
+  /** The payload to replace, as the caller saw it. A payload that was changed meanwhile stays. */
   readonly replaces?: Uint8Array;
 }
 
-/** Gives a waiting task another payload. */
+/** Replaces the payload of a waiting task. @throws TaskNotFoundError; TaskStateError; InvalidTaskError */
 export async function updatePayload(
   broker: InspectorBroker & { readonly maxPayloadSize: number },
   queue: string,
@@ -76,34 +77,34 @@ export async function updatePayload(
   options: UpdatePayloadOptions = {},
 ): Promise<void> {
   requireNonBlank(id, 'task ID', InvalidOptionError);
-  const replaces = toReplaced(options);
+  const replaces = toOldPayload(options);
   const bytes = requirePayloadSize(encode(payload), broker.maxPayloadSize, `the payload of task "${id}"`);
   await requireQueue(broker, queue);
   const status = await broker.updatePayload(queue, id, bytes, replaces);
   if (status === 'missing') throw new TaskNotFoundError(queue, id);
   if (status === 'notEditable') {
     throw new TaskStateError(
-      `the payload of task "${id}" cannot be changed now: only one that is scheduled, pending, to be retried or archived`,
+      `the payload of task "${id}" cannot be changed now: the task must be scheduled, pending, to be retried or archived`,
     );
   }
   if (status === 'different') {
     throw new TaskStateError(
-      `the payload of task "${id}" is not the one to be replaced: it was changed meanwhile; look at it again`,
+      `the payload of task "${id}" is not the one to replace: it was changed meanwhile; read the task again`,
     );
   }
   if (status === 'changed') {
-    throw new TaskStateError('the task was changed by others again and again; try it once more');
+    throw new TaskStateError('others kept changing the task; try again');
   }
 }
 
 /** @throws InvalidOptionError */
-function toReplaced(options: UpdatePayloadOptions): Buffer | undefined {
+function toOldPayload(options: UpdatePayloadOptions): Buffer | undefined {
   requireObject(options, 'the options of updateTaskPayload', InvalidOptionError);
   rejectUnknownKeys(options, ['replaces'], 'option of updateTaskPayload', InvalidOptionError);
   const { replaces } = options;
   if (replaces === undefined) return undefined;
   if (!(replaces instanceof Uint8Array)) {
-    throw new InvalidOptionError(`replaces must be bytes, as TaskInfo.payload is, not ${describe(replaces)}`);
+    throw new InvalidOptionError(`replaces must be bytes such as TaskInfo.payload, not ${describe(replaces)}`);
   }
   return Buffer.from(replaces.buffer, replaces.byteOffset, replaces.byteLength);
 }
@@ -116,7 +117,7 @@ function encode(payload: unknown): Buffer {
   }
 }
 
-/** Why a task was not moved, in asynq's words (wire-protocol appendix B). */
+/** Why a task was not moved, with asynq's texts (wire-protocol appendix B). */
 function refusal(
   action: MoveAction | 'reschedule',
   status: MoveStatus,
@@ -133,11 +134,11 @@ function refusal(
       return new TaskStateError(`task is already archived: id=${id}, queue=${queue}`);
     case 'claimed':
       return new TaskStateError(
-        `the group of task "${id}" is being aggregated; it is free again within two minutes, or gone`,
+        `the group of task "${id}" is being aggregated; within two minutes it is free again or gone`,
       );
     case 'elsewhere':
-      if (from) return new TaskStateError(`task "${id}" is not in ${wordPlace(from)} any more`);
-      return new TaskStateError(`task "${id}" is not listed where its state says; see what else writes to its queue`);
+      if (from) return new TaskStateError(`task "${id}" is not in ${describePlace(from)} any more`);
+      return new TaskStateError(`task "${id}" is not in the list of its state; check what else writes to its queue`);
     default:
       return new TaskNotFoundError(queue, id);
   }

@@ -1,19 +1,26 @@
-import type { DayCount, ListedTask, PublishedServer, QueueNumbers, StoredTask } from '../broker/inspection.js';
+import type {
+  DamagedEntry,
+  DayCount,
+  ListedTask,
+  PublishedServer,
+  QueueNumbers,
+  StoredTask,
+} from '../broker/inspection.js';
 import type { Clock } from '../clock.js';
 import { payloadToJson } from '../task/bytes-json.js';
 import { toTaskInfo, type TaskInfo } from '../task/info.js';
 import type { WorkerInfo } from '../wire/message.js';
 
-/** A queue at one moment (asynq's QueueInfo). */
+/** The figures of a queue at one moment (asynq's QueueInfo). */
 export interface QueueInfo extends QueueNumbers {
   readonly queue: string;
   /** Tasks in all states. */
   readonly size: number;
-  /** When this was seen. */
+  /** When the figures were read. */
   readonly timestamp: Date;
 }
 
-/** What a queue did on one UTC day. */
+/** The figures of a queue on one UTC day. */
 export interface DailyStats {
   readonly queue: string;
   /** `YYYY-MM-DD` */
@@ -22,7 +29,17 @@ export interface DailyStats {
   readonly failed: number;
 }
 
-/** A running server, of whatever kind (asynq's ServerInfo). */
+/** One page of a list. */
+export interface TaskList {
+  /** `pending` in the order they run, `active` in the order they were claimed, all others by time, lowest or highest first. */
+  readonly tasks: TaskInfo[];
+  /** Ids in the list whose message cannot be decoded. */
+  readonly damaged: readonly DamagedEntry[];
+  /** Pass it to get the next page; `undefined` at the end. It stays valid while tasks come and go. */
+  readonly cursor: string | undefined;
+}
+
+/** A running server, ours or Go's (asynq's ServerInfo). */
 export interface RunningServer {
   readonly id: string;
   readonly host: string;
@@ -37,7 +54,7 @@ export interface RunningServer {
   readonly activeWorkers: readonly RunningTask[];
 }
 
-/** What a worker of a server is busy with (asynq's WorkerInfo). */
+/** A task that a server runs (asynq's WorkerInfo). */
 export class RunningTask {
   declare readonly taskId: string;
   declare readonly taskType: string;
@@ -51,13 +68,13 @@ export class RunningTask {
     Object.assign(this, { startedAt: new Date(startTime), deadline: new Date(deadline) });
   }
 
-  /** As TaskInfo does: the payload as JSON, text or base64, as `taskPayloadEncoding` says. */
+  /** Like TaskInfo: the payload as JSON, text or base64, according to `taskPayloadEncoding`. */
   toJSON(): object {
     return payloadToJson(this);
   }
 }
 
-/** @param clock tells when pending tasks are due: now */
+/** @param clock gives the time at which pending tasks are due: now */
 export function viewTask(task: StoredTask | ListedTask, clock: Clock): TaskInfo {
   const { message, state, result, nextProcessAt, pendingSince } = task;
   const due = nextProcessAt === undefined ? undefined : nextProcessAt * 1000;
@@ -86,7 +103,13 @@ export const viewDay = (queue: string, { day, processed, failed }: DayCount): Da
 export function viewServer({ info, workers }: PublishedServer): RunningServer {
   const { host, pid, concurrency, queues, strictPriority, status } = info;
   return {
-    ...{ id: info.serverId, host, pid, concurrency, queues, strictPriority, status },
+    id: info.serverId,
+    host,
+    pid,
+    concurrency,
+    queues,
+    strictPriority,
+    status,
     startedAt: new Date(info.startTime),
     activeWorkers: workers.map((worker) => new RunningTask(worker)),
   };

@@ -8,7 +8,7 @@ import { addCommand, type Invocation } from '../tree.js';
 import { directionOf, type Order, ORDERS } from '../order.js';
 import { groupOption, idOption, jsonOption, pageOptions, positive, queueOption, stateOption } from '../values.js';
 import { formatDistance, formatDuration, formatMoment, formatTime } from '../when.js';
-import type { TaskList } from '../../inspector/inspector.js';
+import type { TaskList } from '../../inspector/views.js';
 import type { SearchOptions, SearchResult } from '../../inspector/search.js';
 import { CommandLineError, QueueNotFoundError, TaskNotFoundError } from '../../errors.js';
 import type { TaskInfo } from '../../task/info.js';

@@ -130,7 +130,7 @@ describe('AsynqInspector', () => {
     const { inspector } = await setUp();
     const message =
       'aggregating tasks are kept by group: give the option group; ' +
-      'AsynqInspector.groups(queue) returns the groups there are';
+      'AsynqInspector.groups(queue) returns the groups';
     for (const call of [
       () => inspector.listTasks('default', 'aggregating'),
       () => inspector.searchTasks('default', 'aggregating', { type: 'a' }),
@@ -474,7 +474,7 @@ describe('AsynqInspector', () => {
 
   it.each([
     [{ reason: ' ' }, /reason must contain/],
-    [{ reason: 'x'.repeat(1_001) }, /reason has 1001 characters; it may have 1000/],
+    [{ reason: 'x'.repeat(1_001) }, /reason has 1001 characters; at most 1000 are allowed/],
     [{ outcome: 'archived' }, /outcome is "archived"; did you mean "archive"\?/],
     [{ outcome: 7 }, /outcome is 7; it must be one of retry, archive, delete/],
     [{ why: 'r' }, /unknown option of cancelProcessing "why"; known are reason, outcome/],

@@ -1,4 +1,4 @@
-import type { TaskList } from '../../../inspector/inspector.js';
+import type { TaskList } from '../../../inspector/views.js';
 import type { Dashboard } from '../../dashboard.js';
 import { mapInTurns } from '../../../async.js';
 import type { ApiRequest, QueryParameter, Route } from '../route.js';

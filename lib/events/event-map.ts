@@ -1,0 +1,199 @@
+import type { TaskInfo } from '../task/info.js';
+import type { ConsoleAction } from './console-action.js';
+
+/**
+ * The end of an attempt. `done`: deleted after success; `completed`: retained; `lost`: the lease
+ * was lost, nothing is written.
+ */
+export type TaskOutcomeKind =
+  'done' | 'completed' | 'retry' | 'archived' | 'revoked' | 'postponed' | 'requeued' | 'lost';
+
+/** A task in an event. */
+export interface TaskRef {
+  readonly id: string;
+  readonly type: string;
+  readonly queue: string;
+}
+
+export interface GroupRef {
+  readonly queue: string;
+  readonly group: string;
+}
+
+/** One attempt, after its outcome is stored. */
+export interface TaskOutcome {
+  readonly outcome: TaskOutcomeKind;
+  readonly task: TaskRef;
+  /** Failures before this attempt. */
+  readonly retried: number;
+  readonly maxRetry: number;
+  /** What the handler returned. */
+  readonly result?: unknown;
+  /** What the handler threw, or why it was stopped. */
+  readonly error?: unknown;
+  /** When the task runs again, for `retry`. */
+  readonly retryAt?: Date;
+  /** Milliseconds from the start of the handler to its end. */
+  readonly duration: number;
+  /**
+   * Milliseconds the task was pending before the attempt; measured on request
+   * ({@link AsynqEvents.measureWaits}).
+   */
+  readonly waited?: number;
+}
+
+/** An attempt of a server that is gone, ended by another one. */
+export interface TaskRecovery {
+  readonly outcome: 'retry' | 'archived';
+  readonly task: TaskRef;
+  /** Failures before this attempt. */
+  readonly retried: number;
+  readonly maxRetry: number;
+  readonly error: Error;
+  readonly retryAt?: Date;
+}
+
+/** One planned time of a periodic task. */
+export interface PeriodicRef {
+  /** The id of the entry. */
+  readonly id: string;
+  readonly spec: string;
+  readonly type: string;
+  readonly queue: string;
+  readonly planned: Date;
+}
+
+/**
+ * The events, by name. Listeners run synchronously; what they throw is reported as
+ * `listenerFailed`.
+ */
+export interface AsynqEventMap {
+  /** A client, a scheduler or an aggregator of this process has stored a new task. */
+  taskEnqueued: { readonly task: TaskInfo };
+  /**
+   * A call to store this many tasks failed: Redis did not reply, or refused it. The callers get the
+   * error as well.
+   */
+  enqueueFailed: { readonly queue: string; readonly tasks: number; readonly error: unknown };
+  /** A handler is about to be called. `waited`: see TaskOutcome. */
+  taskStarted: {
+    readonly task: TaskRef;
+    readonly retried: number;
+    readonly maxRetry: number;
+    readonly waited?: number;
+  };
+  /** The outcome of an attempt is stored (or is `lost`). */
+  taskFinished: TaskOutcome;
+  /** A handler still runs some time after its attempt ended; it keeps its slot. */
+  handlerStuck: { readonly task: TaskRef; readonly reason: unknown; readonly seconds: number };
+  /**
+   * A message, or the payload of a grouped task, cannot be decoded; the task is archived unchanged.
+   * `type`: if known.
+   */
+  taskDamaged: { readonly task: Pick<TaskRef, 'id' | 'queue'> & Partial<TaskRef>; readonly error: Error };
+  /** A handler's result cannot be stored; the task succeeds without it. */
+  resultDropped: { readonly task: TaskRef; readonly error: unknown };
+  /**
+   * A hook of the user (onError, retryDelay, isFailure, healthCheck) threw; its default applies.
+   */
+  hookFailed: { readonly hook: string; readonly error: unknown; readonly task?: TaskRef };
+  /** `listener`: the method, if it is known. */
+  listenerFailed: {
+    readonly event: string;
+    readonly error: unknown;
+    readonly listener?: string;
+    /** The task of the event, if it has one. */
+    readonly task?: TaskRef;
+  };
+  /** Events for the fleet's stream are lost; emitted once until the stream can be written again. */
+  eventStreamFailed: { readonly error: unknown; readonly lost: number };
+  /** The fleet's stream cannot be read; emitted once until it can be read again. */
+  eventStreamUnread: { readonly error: unknown };
+  /**
+   * A change in the web console was made or refused; emitted in the process that received the
+   * request.
+   */
+  consoleAction: ConsoleAction;
+  /**
+   * An action of the web console could not be recorded in the audit trail; it is carried out all
+   * the same.
+   */
+  consoleTrailFailed: { readonly action: ConsoleAction; readonly error: unknown };
+  /** The application ends while listeners still run, after waiting for them. */
+  listenersLeft: { readonly listeners: number };
+  /** A task of a crashed or stalled server was recovered. */
+  taskRecovered: TaskRecovery;
+  /** The same as a sum: the tasks of one queue that were recovered in one step. */
+  tasksRecovered: { readonly queue: string; readonly retried: number; readonly archived: number };
+  /** Dangling ids (`ghosts`) were removed, and active tasks without a lease were given one. */
+  queueRepaired: { readonly queue: string; readonly ghosts: number; readonly leases: number };
+  /** The tasks of a group have become one task. */
+  groupAggregated: GroupRef & { readonly size: number; readonly task: TaskRef };
+  /**
+   * Aggregating a group failed; its tasks go back to the group at `retryAt`, for another try.
+   * `types`: of these tasks.
+   */
+  aggregationFailed: GroupRef & {
+    readonly size: number;
+    readonly error: unknown;
+    readonly retryAt: Date;
+    readonly types?: readonly string[];
+  };
+  /** Tasks whose aggregation did not end in time went back to their groups. */
+  groupsReclaimed: { readonly queue: string; readonly tasks: number };
+  /** Groups missing from the list of groups were added, and empty ones removed from it. */
+  groupsRepaired: { readonly queue: string; readonly listed: number; readonly removed: number };
+  /** A group is due and no server aggregates it; emitted once per queue. */
+  groupNotAggregated: GroupRef;
+  /** Redis does not reply for a queue; `unsettled` finished tasks wait to be stored. */
+  queueUnreachable: { readonly queue: string; readonly error: unknown; readonly unsettled: number };
+  queueReachable: { readonly queue: string };
+  /** A pass of a loop failed; the loop goes on with back-off. */
+  loopFailed: { readonly loop: string; readonly error: unknown };
+  /** Redis sends no wake-ups; the server polls. */
+  wakeUnavailable: { readonly error: unknown };
+  /**
+   * The application has handlers or aggregators for a connection that only produces
+   * (`server: false`): they do not run here.
+   */
+  handlersIdle: { readonly handlers: number };
+  /** The module has server options, but the application has no handler: no server is started. */
+  handlersMissing: { readonly connection: string };
+  /** This process enqueued the task of a planned time. */
+  periodicTaskEnqueued: { readonly entry: PeriodicRef; readonly taskId: string };
+  /**
+   * A planned time was skipped: it was `missed` (and perhaps later ones, too), or the last task is
+   * `unfinished`.
+   */
+  periodicTaskSkipped: { readonly entry: PeriodicRef; readonly reason: 'missed' | 'unfinished' };
+  /** The task of a planned time was refused: it is a duplicate, or its id is taken. */
+  periodicTaskFailed: { readonly entry: PeriodicRef; readonly error: Error };
+  /**
+   * A source of periodic tasks failed, or one of its specs is invalid; the entries stay as they
+   * are.
+   */
+  periodicSourceFailed: { readonly source: string; readonly error: unknown };
+  serverStarted: { readonly concurrency: number; readonly queues: Readonly<Record<string, number>> };
+  /** Redis may remove tasks when its memory is full; emitted once, at the start. */
+  storeEvicts: { readonly address: string; readonly policy: string };
+  /** Redis is older than this library needs; emitted once, at the start. */
+  storeOutdated: { readonly address: string; readonly version: string; readonly needed: string };
+  /**
+   * This machine's clock is `ahead` milliseconds ahead of Redis's, or behind it when negative;
+   * emitted once, at the start. Servers of a queue must agree on the time of leases, schedules and
+   * retries.
+   */
+  storeClockDiffers: { readonly address: string; readonly ahead: number };
+  /** The server fetches no more tasks; running ones go on. */
+  serverStopped: { readonly active: number };
+  /** After `drain`: no task runs or has to be settled any more. */
+  serverDrained: Readonly<Record<string, never>>;
+  /**
+   * The shutdown timeout passed while tasks ran, which are aborted now, or while groups were
+   * aggregated.
+   */
+  shutdownTimedOut: { readonly active: number; readonly aggregating: number };
+  serverClosed: { readonly requeued: number };
+}
+
+export type AsynqEventName = keyof AsynqEventMap;
