@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** A value that the page watches. */
+/** A value that components watch. */
 export class Store<T> {
   private readonly watchers = new Set<() => void>();
 
@@ -39,7 +39,7 @@ export function useStore<T, P = T>(store: Store<T>, part: (value: T) => P = (val
       last = next;
       render((n) => n + 1);
     });
-    // The part is a function of the store's value only: a new closure is no reason to watch again.
+    // `part` must depend on the store's value only, so a new closure needs no new watcher.
   }, [store]);
   return value;
 }

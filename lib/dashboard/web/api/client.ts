@@ -1,17 +1,17 @@
-/** Why a request was not answered as hoped. */
+/** A request failed or was refused. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
 
   constructor(
     message: string,
-    /** HTTP status; 0 when no answer came at all. */
+    /** HTTP status; 0 when there was no response. */
     readonly status: number,
     readonly code: string,
   ) {
     super(message);
   }
 
-  /** Redis, or the application, does not answer: what is on the page stays, and it is tried again. */
+  /** Redis or the application does not respond. The page keeps what it shows and tries again. */
   get isAway(): boolean {
     return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
   }
@@ -19,10 +19,10 @@ export class ApiError extends Error {
 
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
-/** One segment of a path: whatever a queue or a task is called, it stays one. */
+/** One segment of a path, whatever characters the name of a queue or task has. */
 export const segment = (name: string): string => encodeURIComponent(name);
 
-/** The address of an endpoint, relative to the page, so that it works behind any prefix. */
+/** The address of an endpoint, relative to the page, so that it works below any prefix. */
 export function address(path: string, query: Query = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
@@ -41,7 +41,8 @@ async function toApiError(response: Response): Promise<ApiError> {
 async function send(method: string, url: string, body: unknown, signal?: AbortSignal): Promise<Response> {
   const init: RequestInit = { method, signal, cache: 'no-store', credentials: 'same-origin' };
   if (method !== 'GET') {
-    // Either makes a foreign page ask first: none can send them on behalf of a visitor.
+    // With one of these headers the browser asks the server first (CORS preflight), so a page of
+    // another site cannot send this request.
     init.headers = { 'content-type': 'application/json', 'x-asynq-console': '1' };
     init.body = JSON.stringify(body ?? {});
   }
@@ -56,7 +57,7 @@ async function send(method: string, url: string, body: unknown, signal?: AbortSi
   return response;
 }
 
-/** The text of an answer, for those who must see numbers as they were sent. */
+/** The text of the response. `JSON.parse` would round large numbers. */
 export async function getText(path: string, query?: Query, signal?: AbortSignal): Promise<string> {
   return (await send('GET', address(path, query), undefined, signal)).text();
 }
@@ -65,7 +66,7 @@ export async function get<T>(path: string, query?: Query, signal?: AbortSignal):
   return JSON.parse(await getText(path, query, signal)) as T;
 }
 
-/** POST, or DELETE; answers undefined for 204. */
+/** Sends a POST or DELETE; returns undefined for 204. */
 export async function mutate<T = undefined>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
   const response = await send(method, address(path), body);
   const text = await response.text();

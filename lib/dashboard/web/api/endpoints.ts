@@ -5,10 +5,13 @@ import type { Config, Daily, Failures, Group, Live, QueueRow, State } from './ty
 
 type PayloadInput = Pick<TaskInput, 'payload_text' | 'payload_base64'>;
 
-/** The task as the page saw it. An action is refused when the task is in another state by then. */
+/**
+ * The task as the page saw it. The server refuses an action when the task is in another state by
+ * then.
+ */
 type SeenTask = Pick<Task, 'queue' | 'id' | 'state'>;
 
-/** Where a list of tasks is: of a queue and a state, and for aggregating ones of a group. */
+/** Whose tasks a list shows: those of a queue in a state, or of one group when they aggregate. */
 export interface ListScope {
   queue: string;
   state: State;
@@ -45,12 +48,12 @@ export const api = {
       `${listPath(scope)}:${action}_all`,
     ),
 
-  /** As text: a payload may hold numbers that a double does not. */
+  /** As text: a payload may hold numbers that a double cannot. */
   task: (name: string, id: string, signal?: AbortSignal) => getText(task(name, id), {}, signal),
   run: ({ queue: name, id, state }: SeenTask) => mutate('POST', `${task(name, id)}:run`, { state }),
   archive: ({ queue: name, id, state }: SeenTask) => mutate('POST', `${task(name, id)}:archive`, { state }),
   remove: ({ queue: name, id, state }: SeenTask) => mutate('DELETE', task(name, id), { state }),
-  /** An entry of a list that is no readable task has no state. */
+  /** A damaged entry has no state. */
   removeDamaged: (name: string, id: string) => mutate('DELETE', task(name, id)),
   cancel: (name: string, id: string, how: { reason?: string; outcome?: string }) =>
     mutate('POST', `${task(name, id)}:cancel`, how),
@@ -58,7 +61,7 @@ export const api = {
     mutate('POST', `${task(name, id)}:reschedule`, { ...when, state }),
   editPayload: (name: string, id: string, payload: PayloadInput & { replaces: string }) =>
     mutate('POST', `${task(name, id)}:edit_payload`, payload),
-  /** Where the bytes themselves are, as a file. */
+  /** The address at which the bytes are downloaded as a file. */
   download: (name: string, id: string, part: 'payload' | 'result') => address(`${task(name, id)}/${part}`),
   clone: (name: string, id: string, changes: TaskInput) => mutate<Task>('POST', `${task(name, id)}:clone`, changes),
   enqueue: (name: string, input: TaskInput) => mutate<Task>('POST', `${queue(name)}/tasks`, input),

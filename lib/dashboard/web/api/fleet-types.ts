@@ -36,7 +36,7 @@ export interface Entry {
   redacted: boolean;
 }
 
-/** An entry by itself: with its payload whole, unless it is too large. */
+/** One entry, with its whole payload unless that is too large. */
 export interface EntryWithPayload extends Entry {
   payload_base64: string | null;
   payload_redacted: boolean;
@@ -49,13 +49,13 @@ export interface EnqueueEvent {
   enqueued_at: string;
 }
 
-/** A change made through the console, or an attempt at one. */
+/** A change made through the console, or a refused attempt. */
 export interface AuditEntry {
   id: string;
   at: string;
   actor: string;
   action: string;
-  /** `started`: no result is known. */
+  /** `started`: the result is not known. */
   outcome: 'done' | 'failed' | 'refused' | 'started';
   process: string;
   queue?: string;
@@ -70,7 +70,7 @@ export interface AuditEntry {
   count?: number;
   failed?: number;
   code?: string;
-  /** So many before it are not recorded. */
+  /** How many entries before this one were not recorded. */
   missing?: number;
 }
 

@@ -1,7 +1,7 @@
 import type { TaskAction } from '../../../task/actions.js';
 import type { Group, Queue, State } from './types.js';
 
-/** A task of a list; some fields only come with some states. */
+/** A task in a list; some fields exist only in some states. */
 export interface ListedTask {
   id: string;
   queue: string;
@@ -69,7 +69,7 @@ export interface Task {
   retention_seconds: number;
   payload_size: number;
   payload_base64: string | null;
-  /** What an edit says it replaces; null when the payload is not shown whole. */
+  /** Hash of the payload, which an edit sends back; null when the payload is not shown whole. */
   payload_sha256: string | null;
   payload_too_large?: boolean;
   payload_decoded: Decoded | null;
@@ -83,7 +83,7 @@ export interface Task {
   actions: TaskAction[];
 }
 
-/** What a task is made of; sent to enqueue, clone and edit. */
+/** The body of enqueue, clone and edit. */
 export interface TaskInput {
   queue?: string;
   type?: string;

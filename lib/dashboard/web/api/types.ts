@@ -1,4 +1,7 @@
-/** The JSON of the console's REST API, as far as the page uses it. Times are RFC 3339 unless their name has a unit. */
+/**
+ * The JSON of the console's REST API, as far as the page uses it. Times are RFC 3339 unless their
+ * name has a unit.
+ */
 
 export const STATES = ['active', 'pending', 'aggregating', 'scheduled', 'retry', 'archived', 'completed'] as const;
 export type State = (typeof STATES)[number];
@@ -9,14 +12,17 @@ export interface Config {
   version: string;
   connection: string;
   key_prefix: string;
-  /** For what belongs to no queue, and in queues not named in `queue_roles`; null: none. */
+  /**
+   * The role for what belongs to no queue, and in queues that `queue_roles` does not name; null:
+   * none.
+   */
   role: Role | null;
-  /** By name; `mail*`: of all queues whose names begin so. */
+  /** By queue name; `mail*` stands for all queues whose names begin with `mail`. */
   queue_roles: Record<string, Role>;
   read_only: boolean;
   refresh_ms: number;
   decoders: string[];
-  /** Whether there is a history in Prometheus. */
+  /** Whether Prometheus provides a history. */
   prometheus: boolean;
   title: string;
 }
@@ -36,7 +42,7 @@ export interface Queue extends Record<State, number> {
   paused: boolean;
 }
 
-/** A queue that could not be read: the others are complete nevertheless. */
+/** A queue that could not be read. The others are still complete. */
 export interface UnreadableQueue {
   queue: string;
   error: string;
@@ -79,11 +85,11 @@ export interface Group {
   size: number;
 }
 
-/** Failures of one type for one reason. */
+/** Failures with the same type and reason. */
 export interface FailureGroup {
   type: string;
   error: string;
-  /** What all of their errors contain. */
+  /** A text that all of their errors contain. */
   match: string;
   retry: number;
   archived: number;

@@ -3,7 +3,7 @@ import { Store } from '../store.js';
 
 export const helpOpen = new Store(false);
 
-/** What follows `g`. */
+/** The key that follows `g`. */
 const TARGETS: Readonly<Record<string, () => string>> = {
   o: paths.overview,
   q: paths.overview,
@@ -23,7 +23,7 @@ const isCheckbox = (target: EventTarget | null): boolean =>
 
 const rows = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('[data-row]')];
 
-/** Moves the focus to the next or previous row; from outside, to the first or last. */
+/** Moves the focus to the next or previous row, or, from outside, to the first or last. */
 function step(by: 1 | -1): void {
   const all = rows();
   const at = all.findIndex((row) => row.contains(document.activeElement));
@@ -49,7 +49,7 @@ const KEYS: Readonly<Record<string, () => void>> = {
   p: () => press('[data-prev]'),
 };
 
-/** Listens for the keys of the console. A letter within a text field, or with a modifier, is none of them. */
+/** Listens for the keys of the console. Ignores letters in a text field or with a modifier. */
 export function listenToKeys(): () => void {
   let afterG = false;
   const listen = (event: KeyboardEvent): void => {

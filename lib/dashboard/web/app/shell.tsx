@@ -13,7 +13,7 @@ import { nextTheme, theme } from './theme.js';
 interface NavItem {
   name: string;
   href: string;
-  /** First segments of the routes that belong to it. */
+  /** First segments of the routes that belong to this item. */
   segments: readonly (string | undefined)[];
 }
 
@@ -51,7 +51,7 @@ function Navigation() {
   );
 }
 
-/** More than this are found by the filter of the overview. */
+/** The rest is found with the filter of the overview. */
 const MAX_QUEUES = 100;
 
 function Queues() {
@@ -120,7 +120,7 @@ function Age({ since }: { since: number }) {
   return <>{clockDuration((Date.now() - since) / 1000)}</>;
 }
 
-/** Says that what is seen is old, and how old. */
+/** Shows that the page is out of date, and since when. */
 function Banner() {
   const { status, error, answeredAt } = useStore(live);
   if (status !== 'away' && status !== 'refused') return null;
@@ -168,7 +168,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   );
 }
 
-/** The hash is the route: the link must not change it. */
+/** The hash is the route, so the link must not change it. */
 function skip(event: Event): void {
   event.preventDefault();
   document.getElementById('main')?.focus();

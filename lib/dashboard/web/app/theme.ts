@@ -11,7 +11,7 @@ function stored(): Theme {
     const value = localStorage.getItem(KEY) as Theme;
     return ORDER.includes(value) ? value : 'auto';
   } catch {
-    // A page that may not store anything follows the system.
+    // Without storage the theme follows the system.
     return 'auto';
   }
 }
@@ -28,6 +28,6 @@ export function nextTheme(): void {
   try {
     localStorage.setItem(KEY, theme.get());
   } catch {
-    // It holds until the page is left.
+    // Without storage the choice lasts until the page is left.
   }
 }

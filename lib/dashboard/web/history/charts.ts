@@ -2,11 +2,11 @@ import { bytes, compact, duration, rate } from '../text/format.js';
 import { niceTime } from '../ui/chart-geometry.js';
 
 export interface HistoryChart {
-  /** What the server calls the question. */
+  /** The name of the query in the REST API. */
   key: string;
   title: string;
   unit: string;
-  /** What it asks Prometheus for. */
+  /** The metric that Prometheus needs for it. */
   metric: string;
   figure: 'sum' | 'highest';
   format: (value: number) => string;
@@ -16,7 +16,7 @@ export interface HistoryChart {
 const share = (value: number): string => `${(value * 100).toFixed(value > 0 && value < 0.1 ? 1 : 0)}%`;
 const milliseconds = (seconds: number): number => niceTime(seconds * 1000) / 1000;
 
-/** In the order in which they are shown: what is done, what waits, what it costs. */
+/** In the order of display: what is done, what waits, what it costs. */
 export const CHARTS: readonly HistoryChart[] = [
   {
     key: 'tasks_processed_per_second',

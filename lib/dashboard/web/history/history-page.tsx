@@ -16,14 +16,17 @@ import { figureOf, type History, readHistory, refusalOf } from './responses.js';
 import { CHARTS, type HistoryChart } from './charts.js';
 import { RANGES, type Range, rangeOf } from './ranges.js';
 
-/** More lines than this cannot be told apart; there are as many colours. */
+/** More lines cannot be told apart; there are as many colours. */
 const MAX_LINES = 8;
-/** Values of a line that are asked for: a chart has room for half as many. */
+/** Requested values per line; the chart draws at most half as many. */
 const MAX_POINTS = 240;
-/** Prometheus itself looks every 15 s or less often. Milliseconds. */
+/** Prometheus itself scrapes every 15 s or less often. */
 const POLL_INTERVAL_MS = 30_000;
 
-/** Those that have done most today, by name. One with a comma in its name can only be asked for by itself. */
+/**
+ * The queues with the most work today, by name. Several names are sent separated by commas, so a
+ * name with a comma is left out.
+ */
 function busiest(rows: readonly QueueRow[]): string[] {
   const done = (row: QueueRow): number => (isUnreadable(row) ? -1 : row.processed + row.size);
   const named = rows.filter(({ queue }) => !queue.includes(','));
@@ -60,7 +63,7 @@ interface OneChartProps {
   chart: HistoryChart;
   response: PrometheusResponse | undefined;
   range: Range;
-  /** Which colour a queue has, in all charts. */
+  /** The colour of a queue, the same in all charts. */
   colorOf: (queue: string) => string;
 }
 
@@ -137,7 +140,7 @@ function Charts({ range, queue, rows }: ChoiceProps) {
   if (!data) return <Loading rows={6} />;
   const refusals = CHARTS.map(({ key }) => (data[key] ? refusalOf(data[key]) : undefined));
   const [first] = refusals;
-  // What concerns all of them is said once.
+  // An error of all charts is shown once.
   if (first !== undefined && refusals.every((refusal) => refusal !== undefined)) {
     return <Failure error={new ApiError(`Prometheus refuses: ${first}`, 502, 'UPSTREAM')} retry={reload} />;
   }
@@ -158,7 +161,7 @@ function Charts({ range, queue, rows }: ChoiceProps) {
   );
 }
 
-/** What became of queues over days, from Prometheus; only where the console has one to ask. */
+/** The history of queues, from Prometheus; only if the console has one. */
 export function HistoryPage() {
   const { query } = useRoute();
   const rows = useStore(live, ({ queues }) => queues);

@@ -18,5 +18,5 @@ export const RANGES: readonly Range[] = [
 
 const DEFAULT = RANGES[2]!;
 
-/** The range of an address; a day where it names none. */
+/** The range of an address; a day if it names none. */
 export const rangeOf = (given: string | undefined): Range => RANGES.find(({ name }) => name === given) ?? DEFAULT;

@@ -3,28 +3,31 @@ import type { PrometheusResponse } from '../api/fleet-types.js';
 /** One line of a chart. */
 export interface Line {
   queue: string;
-  /** Beside the times; undefined where there is none. */
+  /** One value per time; undefined where there is none. */
   values: (number | undefined)[];
 }
 
 export interface History {
-  /** Milliseconds, a step apart, also where nothing was measured. */
+  /** Milliseconds, one step apart, including times without a measurement. */
   times: number[];
-  /** By name. */
+  /** Sorted by queue name. */
   lines: Line[];
 }
 
-/** The reason when Prometheus refused; undefined when it did not. */
+/** Why Prometheus refused, or undefined. */
 export const refusalOf = ({ status, error, errorType }: PrometheusResponse): string | undefined =>
   status === 'success' ? undefined : (error ?? errorType ?? `it answered with the status “${status}”`);
 
-/** Nothing is made of `NaN` and `+Inf`: where nothing was done there is no share that failed. */
+/** `NaN` and `+Inf` are no values: without processed tasks there is no error rate. */
 function toNumber(text: string): number | undefined {
   const value = Number(text);
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** Values of a queue by time. Each process of an application measures the same queue: of their values the highest counts. */
+/**
+ * The values of each queue by time. Each process of an application measures the same queue; the
+ * highest value counts.
+ */
 function byQueue({ data }: PrometheusResponse): Map<string, Map<number, number | undefined>> {
   const queues = new Map<string, Map<number, number | undefined>>();
   for (const { metric, values } of data?.result ?? []) {
@@ -40,7 +43,10 @@ function byQueue({ data }: PrometheusResponse): Map<string, Map<number, number |
   return queues;
 }
 
-/** The times that are there, and those between them: Prometheus leaves out when nothing was measured, and a chart must not. */
+/**
+ * All times from the first to the last. Prometheus leaves out times without a measurement; the
+ * chart must show the gap.
+ */
 function gridOf(seconds: readonly number[]): number[] {
   const sorted = [...new Set(seconds)].sort((a, b) => a - b);
   const gaps = sorted.slice(1).map((time, index) => time - sorted[index]!);
@@ -59,7 +65,7 @@ export function readHistory(response: PrometheusResponse): History {
 
 const lastOf = ({ values }: Line): number | undefined => values.findLast((value) => value !== undefined);
 
-/** Of all queues together, at the end: their sum, or the highest. Undefined where nothing is known. */
+/** The last value of all queues together: their sum, or the highest. Undefined if none is known. */
 export function figureOf(lines: readonly Line[], how: 'sum' | 'highest'): number | undefined {
   const last = lines.map(lastOf).filter((value) => value !== undefined);
   if (last.length === 0) return undefined;

@@ -1,4 +1,4 @@
-/** JSON as it was written: numbers keep their digits, objects their order and their repeated keys. */
+/** JSON as it was written: numbers keep their digits, objects their order and repeated keys. */
 export type JsonNode =
   | { kind: 'string'; value: string }
   | { kind: 'number'; text: string }
@@ -6,7 +6,10 @@ export type JsonNode =
   | { kind: 'array'; items: JsonNode[] }
   | { kind: 'object'; entries: [string, JsonNode][] };
 
-/** What is nested deeper is shown as text: nobody reads that as a tree, and a browser has only so much stack. */
+/**
+ * Deeper values are shown as text: a tree of that depth is unreadable, and the browser's stack is
+ * limited.
+ */
 const MAX_DEPTH = 200;
 
 const TOKEN = /\s*(?:("(?:[^"\\]|\\.)*")|(-?\d[\d.eE+-]*)|(true|false|null)|([[\]{}:,]))/y;
@@ -60,10 +63,10 @@ class Reader {
   }
 }
 
-/** The tree of a JSON text; undefined when it is none, or too deep for one. */
+/** The tree of a JSON text; undefined for invalid JSON, or when it is too deep. */
 export function parseJson(text: string): JsonNode | undefined {
   try {
-    // The strict parser decides what JSON is; the reader then only has to cut it up.
+    // JSON.parse validates the text, so the reader does not have to.
     JSON.parse(text);
     return new Reader(text).read();
   } catch {

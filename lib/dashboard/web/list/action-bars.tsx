@@ -17,10 +17,10 @@ interface ActionsProps {
   onDone: () => void;
 }
 
-/** Ids per request: the server takes no bodies of more than a megabyte. */
+/** The server takes bodies of up to a megabyte. */
 const MAX_IDS_PER_REQUEST = 500;
 
-/** What replies to batches say together: ids by `archived_ids`, `error_ids` … */
+/** The replies to several batches, joined: ids by `archived_ids`, `error_ids` … */
 export type Batch = Record<string, string[]>;
 
 export async function sendBatch(
@@ -49,7 +49,7 @@ export function useBulkActions(scope: ListScope): readonly BulkAction[] {
 
 let measuring: ResizeObserver | undefined;
 
-/** Notices come at the bottom, too: above the bar, however many lines it has, and not on it. */
+/** Notices also appear at the bottom: this keeps them above the bar, whatever its height. */
 function reserveSpace(bar: HTMLElement | null): void {
   const { style } = document.documentElement;
   measuring?.disconnect();
@@ -59,7 +59,7 @@ function reserveSpace(bar: HTMLElement | null): void {
   measuring.observe(bar);
 }
 
-/** The bar that comes when rows are selected. */
+/** The bar that appears when rows are selected. */
 export function SelectionBar({ scope, selection, onDone }: ActionsProps) {
   const actions = useBulkActions(scope);
   const [deleting, setDeleting] = useState(false);
@@ -110,7 +110,7 @@ interface AllProps {
   onDone: () => void;
 }
 
-/** Acts on all tasks in the state, on this page or not; asks first. */
+/** Acts on all tasks in the state, including other pages, after a confirmation. */
 export function AllActions({ scope, size, onDone }: AllProps) {
   const actions = useBulkActions(scope);
   const [asked, setAsked] = useState<BulkAction>();

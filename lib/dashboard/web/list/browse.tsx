@@ -11,7 +11,7 @@ import { Damaged, TaskTable } from './task-table.js';
 
 const SIZES = [20, 50, 100, 200];
 
-/** Where the pages before this one begin, by list: cursors go forward only. */
+/** By list, the cursors of the pages before this one: a cursor only leads forward. */
 const previousCursors = new Map<string, (string | undefined)[]>();
 
 interface PagerProps {
@@ -41,7 +41,7 @@ function Pager({ route, listKey, size, next, shown, total }: PagerProps) {
     navigate(path, { ...query, size: value, cursor: undefined });
   };
   const first = before.length * size;
-  // Of an empty list there is nothing to turn over.
+  // An empty list needs no pager.
   if (shown === 0 && cursor === undefined && next === null) return null;
   return (
     <div class="pager">
@@ -94,7 +94,7 @@ export function Browse({ scope, total }: { scope: ListScope; total: number | und
           listKey={listKey}
           size={size}
           shown={tasks.length + damaged.length}
-          // Of the page before one must not go on: its cursor is not that of the page that comes.
+          // While the next page loads, the cursor still belongs to the page before.
           next={list.loading ? null : next}
           total={scope.group === undefined ? total : undefined}
         />

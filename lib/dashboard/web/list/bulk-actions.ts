@@ -5,7 +5,7 @@ import { plural } from '../text/format.js';
 
 const BULK_ACTIONS: readonly BulkAction[] = ['run', 'cancel', 'archive', 'delete'];
 
-/** What may be done with many tasks at once in this state. */
+/** The actions that many tasks in this state allow at once. */
 export const bulkActionsFor = (state: State): readonly BulkAction[] =>
   BULK_ACTIONS.filter((action) => isAllowed(action, state));
 
@@ -30,7 +30,7 @@ const DONE: Readonly<Record<BulkAction, string>> = {
   cancel: 'asked to stop',
 };
 
-/** What the dialog says before all tasks of a state are acted on. */
+/** What the dialog says before an action on all tasks of a state. */
 export const WARNINGS: Readonly<Record<BulkAction, string>> = {
   run: 'They become pending at once, whatever time they were to be processed at.',
   archive:
@@ -39,7 +39,10 @@ export const WARNINGS: Readonly<Record<BulkAction, string>> = {
   cancel: 'Each is asked to stop. What that does is up to its handler; then it is retried as its options say.',
 };
 
-/** The reply to a batch names those done and those not: `{ archived_ids, error_ids }`. */
+/**
+ * The reply to a batch lists the ids that succeeded and those that failed: `{ archived_ids,
+ * error_ids }`.
+ */
 export function batchResult(
   action: BulkAction,
   reply: Readonly<Record<string, readonly string[] | null>>,
@@ -53,7 +56,7 @@ export function batchResult(
   return [`${first}, ${failed.length} not: ${shown}. They have changed their state meanwhile, or are gone.`, true];
 }
 
-/** The reply to an all-form: one number, or nothing. */
+/** The reply to an action on all tasks: one number, or nothing. */
 export function allResult(action: BulkAction, reply: Readonly<Record<string, number>> | undefined): string {
   const done = Object.values(reply ?? {}).find((value) => typeof value === 'number');
   return done === undefined ? `All tasks ${DONE[action]}.` : `${plural(done, 'task')} ${DONE[action]}.`;

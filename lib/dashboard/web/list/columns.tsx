@@ -12,7 +12,7 @@ export interface Column {
   cell: (task: ListedTask) => ComponentChildren;
 }
 
-/** Of what Redis counts: a task that fails after its last retry was tried once more than that. */
+/** A task that has failed after its last retry had one attempt more than this. */
 const retries: Column = {
   name: 'retries',
   number: true,
@@ -26,7 +26,7 @@ const error: Column = {
 };
 const next: Column = { name: 'due', number: true, cell: ({ next_process_at }) => <Ago at={next_process_at} /> };
 
-/** Columns of a list besides the task and its payload. */
+/** The columns of a list after the task and its payload. */
 export const COLUMNS: Readonly<Record<State, readonly Column[]>> = {
   active: [
     {

@@ -13,7 +13,7 @@ export const HINTS: Readonly<Record<Filter, string>> = {
 
 const FAILS: readonly State[] = ['retry', 'archived', 'pending', 'active', 'scheduled'];
 
-/** A task that was never tried has no error. */
+/** A task without an attempt has no error. */
 export const filtersOf = (state: State): readonly Filter[] =>
   FAILS.includes(state) ? FILTERS : FILTERS.filter((filter) => filter !== 'error');
 

@@ -12,10 +12,12 @@ import type { Filters } from './filters.js';
 import { orderOf } from './order.js';
 import { batchResult, LABELS, WARNINGS } from './bulk-actions.js';
 
-/** Entries looked at per call. */
 const SCAN_PER_REQUEST = 2000;
 
-/** Goes through the list once more and acts on what matches. What comes back meanwhile, as it failed again, is left alone. */
+/**
+ * Reads the list again and acts on what matches. A task that returns meanwhile, because it failed
+ * again, is skipped.
+ */
 async function actOnMatches(
   scope: ListScope,
   filters: Filters,
@@ -40,14 +42,17 @@ async function actOnMatches(
 interface MatchActionsProps {
   scope: ListScope;
   filters: Filters;
-  /** How many the search has found so far. */
+  /** How many tasks the search has found so far. */
   found: number;
-  /** Whether those are all. */
+  /** Whether the search has reached the end. */
   complete: boolean;
   onDone: () => void;
 }
 
-/** Acts on all tasks that the filters match, whether the search has come to them or not; asks first. */
+/**
+ * Acts on all tasks that match the filters, also where the search has not been yet, after a
+ * confirmation.
+ */
 export function MatchActions({ scope, filters, found, complete, onDone }: MatchActionsProps) {
   const actions = useBulkActions(scope);
   const [asked, setAsked] = useState<BulkAction>();

@@ -1,9 +1,9 @@
 import type { ListScope } from '../api/endpoints.js';
 import type { State } from '../api/types.js';
 
-/** What has ended is looked at for what happened last; what is still to run, for what comes next. */
+/** Finished tasks are listed newest first; the others by when they run next. */
 const NEWEST_FIRST: readonly State[] = ['archived', 'completed'];
 
-/** The order to ask for where a list begins; a cursor has one already. */
+/** The order of a list's first page. A cursor keeps the order it was made in. */
 export const orderOf = ({ state }: ListScope, cursor: string | undefined): 'newest' | undefined =>
   cursor === undefined && NEWEST_FIRST.includes(state) ? 'newest' : undefined;

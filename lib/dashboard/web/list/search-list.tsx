@@ -15,7 +15,7 @@ interface SearchListProps {
   total: number | undefined;
 }
 
-/** How far the search has come, in words and as a bar; it can be stopped, and gone on with. */
+/** How far the search has come. It can be stopped and resumed. */
 function Progress({ search, total }: { search: ReturnType<typeof useSearch>; total: number | undefined }) {
   const { state, stop, resume, restart } = search;
   const done = state.cursor === null;

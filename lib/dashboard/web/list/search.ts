@@ -5,17 +5,17 @@ import type { ListedTask, TaskList } from '../api/task-types.js';
 import type { Filters } from './filters.js';
 import { orderOf } from './order.js';
 
-/** Entries looked at per call: some ten milliseconds of Redis each. */
+/** A request of this size takes Redis some ten milliseconds. */
 const SCAN_PER_REQUEST = 5000;
-/** The search rests after so many more were found. */
+/** The search pauses after this many more results. */
 const FOUND_PER_RUN = 100;
 
 export interface SearchState {
   found: readonly ListedTask[];
   damaged: TaskList['damaged'];
-  /** How many entries were looked at. */
+  /** How many entries were scanned. */
   scanned: number;
-  /** Where it goes on; null at the end. */
+  /** Where the search goes on; null at the end. */
   cursor: string | null | undefined;
   running: boolean;
   error: ApiError | undefined;
@@ -34,7 +34,7 @@ function add(state: SearchState, reply: TaskList): SearchState {
   };
 }
 
-/** One run of the search, until enough is found, it has come to the end, or it is stopped. */
+/** One run of the search: until it has found enough, reaches the end, or is stopped. */
 async function run(
   from: SearchState,
   step: (cursor: string | undefined) => Promise<TaskList>,
@@ -57,7 +57,10 @@ async function run(
   }
 }
 
-/** Goes through a list of any length in steps; tells what it found so far, and can be stopped and gone on with. */
+/**
+ * Searches a list of any length in steps and reports what it found so far. It can be stopped and
+ * resumed.
+ */
 export function useSearch(scope: ListScope, filters: Filters) {
   const key = JSON.stringify([scope, filters]);
   const [state, setState] = useState<SearchState>(START);

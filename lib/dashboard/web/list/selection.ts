@@ -4,12 +4,12 @@ export interface Selection {
   ids: readonly string[];
   has: (id: string) => boolean;
   toggle: (id: string) => void;
-  /** All that are shown, or none. */
+  /** Selects all shown rows, or none. */
   toggleAll: () => void;
   clear: () => void;
 }
 
-/** Which of the shown rows are selected; what is not shown any more is not selected any more. */
+/** The selected rows. A row that is no longer shown is no longer selected. */
 export function useSelection(shown: readonly string[]): Selection {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const ids = useMemo(() => shown.filter((id) => chosen.has(id)), [shown.join('\n'), chosen]);

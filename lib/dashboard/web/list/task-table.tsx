@@ -110,7 +110,7 @@ interface DamagedProps {
   onDone: () => void;
 }
 
-/** Entries of the list that are no readable task. */
+/** Entries of the list that have no readable task. */
 export function Damaged({ queue, entries, onDone }: DamagedProps) {
   const may = useMay();
   const remove = async (id: string): Promise<void> => {

@@ -13,7 +13,7 @@ function start(): () => void {
   };
 }
 
-/** The server's time in milliseconds; renders again every second while the tab is seen. */
+/** The server's time in milliseconds; renders again every second while the tab is visible. */
 export function useNow(): number {
   useEffect(start, []);
   return useStore(second);

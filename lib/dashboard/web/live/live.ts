@@ -12,22 +12,24 @@ export interface Moment {
 }
 
 export interface LiveState {
-  /** `connecting` before the first answer; `away` while Redis or the application does not answer. */
+  /**
+   * `connecting` before the first reply; `away` while Redis or the application does not respond.
+   */
   status: 'connecting' | 'live' | 'away' | 'refused';
   error: string;
-  /** Undefined before the first answer: not known is not none. */
+  /** Undefined before the first reply: unknown is not the same as none. */
   queues: readonly QueueRow[] | undefined;
   /** Oldest first. */
   moments: readonly Moment[];
-  /** When the last answer came, by the browser's clock. */
+  /** When the last reply came, by the browser's clock. */
   answeredAt: number | undefined;
-  /** How far the server's clock is ahead of the browser's, milliseconds. */
+  /** How far the server's clock is ahead of the browser's. */
   aheadMs: number;
 }
 
-/** As many as the server keeps, and a little more. */
+/** The server keeps a few less. */
 const MAX_MOMENTS = 900;
-/** What is older is not shown: milliseconds. */
+/** Older moments are not shown. */
 const WINDOW_MS = 15 * 60_000;
 
 export const live = new Store<LiveState>({
@@ -65,7 +67,7 @@ function applyReply(state: LiveState, reply: Live): LiveState {
   };
 }
 
-/** After so many milliseconds without an answer the page says so: what it shows is old by then. */
+/** After this time without a reply the page says that it is out of date. */
 const LATE_AFTER_MS = 5000;
 
 const markLate = (): void =>
@@ -84,11 +86,11 @@ async function refresh(): Promise<void> {
   }
 }
 
-/** Asks every `interval` milliseconds, while the tab is seen. */
+/** Polls while the tab is visible. @param interval milliseconds */
 export const follow = (interval: number): (() => void) => repeat(refresh, interval);
 
-/** Asks at once: after something was done that changes the numbers. */
+/** Polls at once, after an action that changes the numbers. */
 export const refreshLive = (): void => void refresh();
 
-/** The server's time now, as far as is known: for countdowns and ages. */
+/** The server's current time, estimated: for countdowns and ages. */
 export const serverNow = (): number => Date.now() + live.get().aheadMs;

@@ -13,7 +13,7 @@ const chosen = (moment: Moment, queue: string | undefined): QueueSample[] => {
   return sample ? [sample] : [];
 };
 
-/** The sum over all queues, or of one. */
+/** The sum over all queues, or the value of one. */
 export const sums = (moments: readonly Moment[], pick: Pick, queue?: string): (number | undefined)[] =>
   moments.map((moment) => {
     const samples = chosen(moment, queue);
@@ -26,7 +26,10 @@ export const highest = (moments: readonly Moment[], pick: Pick, queue?: string):
     return samples.length > 0 ? Math.max(...samples.map(pick)) : undefined;
   });
 
-/** Differences per second, queue by queue: one that appears, or starts again at zero, is no burst. */
+/**
+ * Differences per second, by queue, so that a new queue, or one that starts again at zero, makes no
+ * peak.
+ */
 export function rates(moments: readonly Moment[], pick: Pick, queue?: string): (number | undefined)[] {
   return moments.map((moment, index) => {
     const before = moments[index - 1];
@@ -42,11 +45,13 @@ export function rates(moments: readonly Moment[], pick: Pick, queue?: string): (
   });
 }
 
-/** The mean of the last few known values: what "now" says without jumping about. Undefined where none is known. */
+/**
+ * The mean of the last known values, so that "now" does not flicker. Undefined if none is known.
+ */
 export function recent(values: readonly (number | undefined)[], size = 5): number | undefined {
   const known = values.slice(-size).filter((value) => value !== undefined);
   return known.length > 0 ? known.reduce((total, value) => total + value, 0) / known.length : undefined;
 }
 
-/** States that wait for a worker: what "backlog" counts. */
+/** The states that count as backlog. */
 export const BACKLOG: readonly State[] = ['pending', 'aggregating', 'scheduled', 'retry'];

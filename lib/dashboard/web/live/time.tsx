@@ -2,13 +2,13 @@ import { clockDuration, dateTime, instant, relative } from '../text/format.js';
 import { useNow } from './clock.js';
 
 interface TimeProps {
-  /** RFC 3339, or one of asynq's ways to say "none". */
+  /** RFC 3339, or one of the forms in which asynq writes "none". */
   at: string | null | undefined;
-  /** What stands for none. */
+  /** Shown for none. */
   none?: string;
 }
 
-/** `3m 20s ago`, with the date as title; goes on by itself. */
+/** `3m 20s ago`, with the date as title; updates itself. */
 export function Ago({ at, none = '–' }: TimeProps) {
   const now = useNow();
   const time = instant(at);
@@ -32,7 +32,7 @@ export function When({ at, none = '–' }: TimeProps) {
   );
 }
 
-/** How long something has been going on. */
+/** How long something has been running. */
 export function Elapsed({ since }: { since: string | null | undefined }) {
   const now = useNow();
   const time = instant(since);

@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../api/fleet-types.js';
 import { plural } from '../text/format.js';
 
-/** What the server calls actions, as the filter shows them. */
+/** The actions of the audit trail, as the filter lists them. */
 export const ACTIONS = [
   'enqueue',
   'clone',

@@ -29,7 +29,7 @@ const TaskLink = ({ queue, id }: { queue: string | undefined; id: string }) =>
     </a>
   );
 
-/** Which task, group or schedule it was about, and which task was made. */
+/** The task, group or schedule that the change concerns, and the task it made. */
 function Target({ entry }: { entry: AuditEntry }) {
   const { queue, to_queue: target, task_id: task, new_task_id: made, group, schedule } = entry;
   return (
@@ -156,7 +156,10 @@ const Pager = ({ cursor, next, onTurn }: PagerProps) => (
   </div>
 );
 
-/** What was changed through the console, by whom, and what came of it; of all processes, the newest first. */
+/**
+ * Every change made through the console, in all processes, newest first: what, by whom, and the
+ * result.
+ */
 export function AuditPage() {
   const { path, query } = useRoute();
   const { cursor } = query;

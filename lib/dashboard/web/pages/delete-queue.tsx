@@ -9,7 +9,7 @@ import { FormDialog } from '../ui/dialog.js';
 import { notify } from '../ui/notices.js';
 import { Text } from '../ui/text.js';
 
-/** Asks for the queue's name first: there is no way back. */
+/** Asks for the name of the queue first: a deletion cannot be undone. */
 export function DeleteQueue({ row, onClose }: { row: Queue; onClose: () => void }) {
   const [typed, setTyped] = useState('');
   const [force, setForce] = useState(false);

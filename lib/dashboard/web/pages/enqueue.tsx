@@ -12,7 +12,7 @@ import { TaskFields } from '../task/task-fields.js';
 import { notify } from '../ui/notices.js';
 import { Text } from '../ui/text.js';
 
-/** A form that keeps what was typed: many a task is followed by one much like it. */
+/** The form keeps its values: the next task is often similar. */
 export function EnqueuePage() {
   const { query } = useRoute();
   const current = useStore(config);

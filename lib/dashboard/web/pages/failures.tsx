@@ -13,7 +13,7 @@ interface RowProps {
   group: FailureGroup;
 }
 
-/** The tasks of a group in one state: where all of them can be acted on. */
+/** The tasks of a group in one state, linked to the list in which all of them can be acted on. */
 function Tasks({ queue, group, state }: RowProps & { state: State & ('retry' | 'archived') }) {
   if (group[state] === 0) return <span class="none">0</span>;
   const query = { type: group.type, error: group.match };
@@ -54,7 +54,7 @@ function Row({ queue, group }: RowProps) {
 
 const HEADS = ['retry', 'archived', 'first', 'last'];
 
-/** Which types of a queue fail, why, and since when. */
+/** Which task types of a queue fail, why, and since when. */
 export function Failures({ queue }: { queue: string }) {
   const { data, error, reload } = useResource(`failures ${queue}`, (signal) => api.failures(queue, signal), {
     every: useRefreshInterval(5),

@@ -7,7 +7,6 @@ import { navigate } from '../state/router.js';
 import { visible } from '../text/visible.js';
 import { notify } from '../ui/notices.js';
 
-/** Queues asked at once. */
 const QUEUES_AT_ONCE = 4;
 
 async function has(queue: string, id: string): Promise<boolean> {
@@ -20,7 +19,7 @@ async function has(queue: string, id: string): Promise<boolean> {
   }
 }
 
-/** The queues that hold a task of this id; one that cannot be read is passed over. */
+/** The queues that hold a task of this id; skips those that cannot be read. */
 async function find(rows: readonly QueueRow[], id: string): Promise<string[]> {
   const found: string[] = [];
   for (let from = 0; from < rows.length; from += QUEUES_AT_ONCE) {
@@ -36,7 +35,7 @@ function passOver(error: unknown): boolean {
   throw error;
 }
 
-/** From the id in somebody's log to the task, in whatever queue it is. */
+/** Finds a task by its id, in whichever queue it is. */
 export function FindTask({ rows }: { rows: readonly QueueRow[] }) {
   const [id, setId] = useState('');
   const [busy, setBusy] = useState(false);

@@ -11,7 +11,7 @@ import { SearchList } from '../list/search-list.js';
 interface ListPageProps {
   queue: string;
   state: State;
-  /** How many tasks are in the state, as far as is known. */
+  /** How many tasks are in the state; undefined: not known. */
   count: number | undefined;
 }
 
@@ -24,7 +24,10 @@ const ChooseGroup = ({ queue }: { queue: string }) => (
   </section>
 );
 
-/** The tasks in a state: page by page, or what a search finds. Aggregating ones are listed by group. */
+/**
+ * The tasks in a state, page by page, or the results of a search. Aggregating tasks are listed by
+ * group.
+ */
 export function ListPage({ queue, state, count }: ListPageProps) {
   const { path, query } = useRoute();
   const group = state === 'aggregating' ? query['group'] : undefined;

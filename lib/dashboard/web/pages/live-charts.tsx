@@ -7,7 +7,7 @@ import { Chart } from '../ui/chart.js';
 
 const seconds = (value: number): string => duration(value / 1000);
 
-/** Throughput, failures, backlog and latency since the server began to look; of one queue, or of all. */
+/** Throughput, failures, backlog and latency since the first sample, of one queue or of all. */
 export function LiveCharts({ queue }: { queue?: string }) {
   const moments = useStore(live, ({ moments }) => moments);
   const times = moments.map(({ t }) => t);

@@ -42,7 +42,7 @@ function Totals({ rows }: { rows: readonly QueueRow[] }) {
   );
 }
 
-/** Before the first answer nothing is known: neither that there are queues, nor that there are none. */
+/** Before the first reply the page cannot say whether there are queues. */
 const NotYet = () => (
   <Empty title="Nothing is known yet">The queues are shown once they could be read. It is tried again and again.</Empty>
 );

@@ -5,9 +5,9 @@ import { config } from '../state/config.js';
 
 interface PageProps {
   title: string;
-  /** What stands above the title: where this is. */
+  /** Shown above the title: where the page belongs. */
   above?: ComponentChildren;
-  /** The heading, when it is more than the title. */
+  /** The heading, if it is more than the title. */
   heading?: ComponentChildren;
   actions?: ComponentChildren;
   children: ComponentChildren;
@@ -15,7 +15,7 @@ interface PageProps {
 
 let first = true;
 
-/** A page: it names the tab, and takes the focus when one comes to it by a link. */
+/** A page. It sets the title of the tab, and takes the focus when a link leads to it. */
 export function Page({ title, above, heading, actions, children }: PageProps) {
   const element = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

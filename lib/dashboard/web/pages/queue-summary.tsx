@@ -56,7 +56,7 @@ export function Groups({ queue }: { queue: string }) {
   );
 }
 
-/** Tasks that wait for a server that is not there, or was started without their queue, look like any others. */
+/** Warns when no server takes tasks of the queue: otherwise its tasks look like any others. */
 function Unserved({ queue }: { queue: string }) {
   const { data } = useResource('servers', (signal) => api.servers(signal), { every: useRefreshInterval(5) });
   if (!data || isServed(queue, data.servers ?? [])) return null;

@@ -15,7 +15,7 @@ import { Text } from '../ui/text.js';
 
 const COLUMNS: readonly State[] = ['pending', 'active', 'aggregating', 'scheduled', 'retry', 'archived', 'completed'];
 
-/** How the tasks of a queue are spread over its states, as one thin line. */
+/** The states of a queue's tasks as one thin bar. */
 function StateBar({ row }: { row: Queue }) {
   const parts = STATES.filter((state) => row[state] > 0);
   return (
@@ -62,7 +62,9 @@ function Counts({ row }: { row: Queue }) {
   ));
 }
 
-/** How long the oldest pending task waits; undefined when none does, or it is not known. */
+/**
+ * How long the oldest pending task has waited; undefined if there is none, or if it is not known.
+ */
 export const oldest = ({ pending, oldest_pending_ms }: Queue): string | undefined =>
   pending > 0 && oldest_pending_ms > 0 ? duration(oldest_pending_ms / 1000) : undefined;
 
@@ -111,7 +113,10 @@ const UnreadableRow = ({ row, columns }: { row: UnreadableQueue; columns: number
   </tr>
 );
 
-/** Rows drawn at first, and drawn more: each changes with every sample, and thousands of them would keep the browser busy. */
+/**
+ * How many rows are drawn at first, and added later. Every row changes with every sample, so
+ * thousands would keep the browser busy.
+ */
 const ROWS_PER_CHUNK = 200;
 
 export function QueueTable({ rows }: { rows: readonly QueueRow[] }) {

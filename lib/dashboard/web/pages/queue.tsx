@@ -53,7 +53,7 @@ function Actions({ row }: { row: Queue }) {
   );
 }
 
-/** One queue: a summary, or the tasks in a state. */
+/** One queue: its summary, or the tasks in a state. */
 export function QueuePage({ queue, state }: { queue: string; state?: State }) {
   const rows = useStore(live, ({ queues }) => queues);
   const found = rows?.find((candidate) => candidate.queue === queue);

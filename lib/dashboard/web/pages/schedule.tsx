@@ -14,7 +14,7 @@ import { RunEntry } from './schedules.js';
 
 const FIRST_EVENTS = 50;
 
-/** When it was enqueued, newest first; as far as Redis remembers. */
+/** The times it was enqueued, newest first, as far as Redis keeps them. */
 function History({ entry, round }: { entry: string; round: number }) {
   const [size, setSize] = useState(FIRST_EVENTS);
   const { data, error, reload } = useResource(

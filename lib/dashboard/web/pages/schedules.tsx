@@ -31,7 +31,7 @@ export function RunEntry({ entry, onDone }: { entry: Pick<Entry, 'id' | 'task_ty
   );
 }
 
-/** The queue has a column of its own. */
+/** The queue has its own column. */
 const optionsOf = ({ options }: Entry): string => options.filter((option) => !option.startsWith('Queue(')).join(', ');
 
 function Row({ entry, reload }: { entry: Entry; reload: () => void }) {
@@ -68,7 +68,7 @@ function Row({ entry, reload }: { entry: Entry; reload: () => void }) {
   );
 }
 
-/** Periodic tasks of all schedulers that run. */
+/** Periodic tasks of all running schedulers. */
 export function SchedulesPage() {
   const may = useMay();
   const { data, error, reload } = useResource('entries', (signal) => api.entries(signal), {

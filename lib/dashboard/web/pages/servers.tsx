@@ -125,7 +125,7 @@ function ServerCard({ server, reload }: { server: Server; reload: () => void }) 
   );
 }
 
-/** Who works, and on what right now. */
+/** The running servers and what they work on. */
 export function ServersPage() {
   const { data, error, reload } = useResource('servers', (signal) => api.servers(signal), {
     every: useRefreshInterval(1),

@@ -1,7 +1,7 @@
 import type { Daily } from '../api/types.js';
 
 const MAX_DAYS = 30;
-/** Before the first day on which anything was done, no more than this many are seen in all. */
+/** At least this many days are shown, also when nothing was done on the first of them. */
 const MIN_DAYS = 10;
 
 /** Sums the days of all queues; oldest first. */

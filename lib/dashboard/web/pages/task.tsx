@@ -58,7 +58,7 @@ function Body({ task, tree }: { task: Task; tree: JsonNode | undefined }) {
   );
 }
 
-/** What was read of a task that is gone meanwhile stays to be seen. */
+/** A task that is gone stays visible as it was last read. */
 function Gone({ resource }: { resource: Resource<string> }) {
   const { error } = resource;
   if (!error || error.isAway) return null;

@@ -4,7 +4,7 @@ import { Store, useStore } from '../store.js';
 
 export const config = new Store<Config | undefined>(undefined);
 
-/** Whether who looks at the page may do what needs this role in a queue; without one, in any queue there may be. */
+/** Whether the user has this role in a queue; without a queue, in any queue that may exist. */
 export function useMay(): (role: Role, queue?: string) => boolean {
   const current = useStore(config);
   return (role, queue) => {
@@ -13,12 +13,15 @@ export function useMay(): (role: Role, queue?: string) => boolean {
   };
 }
 
-/** Whether the state of Redis may be seen: that belongs to no queue, and is no change that a read-only console refuses. */
+/**
+ * Whether the user may see the state of Redis. That belongs to no queue, and a read-only console
+ * allows it.
+ */
 export function useMaySeeRedis(): boolean {
   const current = useStore(config);
   return current !== undefined && reaches(current.role, 'act');
 }
 
-/** Milliseconds: a number of the intervals in which the server has news. */
+/** The server's refresh interval times `intervals`, in milliseconds. */
 export const useRefreshInterval = (intervals: number): number =>
   useStore(config, (current) => current?.refresh_ms ?? 2000) * intervals;

@@ -2,24 +2,27 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../api/client.js';
 
 export interface Resource<T> {
-  /** What was read last; kept while it is read again, and when that fails. */
+  /** The last data; kept while it is read again, and when that fails. */
   data: T | undefined;
   error: ApiError | undefined;
-  /** Whether the data is not yet that of the key. */
+  /** Whether the data of this key has not arrived yet. */
   loading: boolean;
   reload: () => void;
 }
 
 export interface ResourceOptions {
-  /** Reads again this often while the tab is seen; milliseconds, 0 for never. */
+  /** How often to read again while the tab is visible; milliseconds, 0 for never. */
   every?: number;
   /** While true nothing is read. */
   hold?: boolean;
-  /** While a new key is read, the data of the old one stays. */
+  /** Keeps the data of the old key while the new one is read. */
   keep?: boolean;
 }
 
-/** Reads `key` by `read`, again when the key changes, and every so often. One request at a time. */
+/**
+ * Reads `key` by `read`, and again when the key changes or the interval has passed. One request at
+ * a time.
+ */
 export function useResource<T>(
   key: string,
   read: (signal: AbortSignal) => Promise<T>,
@@ -57,7 +60,10 @@ export function useResource<T>(
   };
 }
 
-/** Calls `run` now and then `every` milliseconds after the last call ended, but not while the tab is hidden. */
+/**
+ * Calls `run` now, and again `every` milliseconds after each call has ended; not while the tab is
+ * hidden.
+ */
 export function repeat(run: () => Promise<void>, every: number): () => void {
   let timer: number | undefined;
   let over = false;

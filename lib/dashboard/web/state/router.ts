@@ -1,6 +1,9 @@
 import { Store, useStore } from '../store.js';
 
-/** A place in the console: the segments of the hash's path, decoded, and its query. `#/queues/mail/retry?type=a` */
+/**
+ * A location in the console: the decoded segments of the hash, and its query.
+ * `#/queues/mail/retry?type=a`
+ */
 export interface Route {
   path: readonly string[];
   query: Readonly<Record<string, string>>;
@@ -24,7 +27,7 @@ export function parseHash(hash: string): Route {
   };
 }
 
-/** The hash of a place; empty and undefined values are left out. */
+/** The hash of a location; leaves out empty and undefined values. */
 export function href(path: readonly string[], query: RouteQuery = {}): string {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
@@ -41,7 +44,7 @@ export function navigate(path: readonly string[], query: RouteQuery = {}): void 
   location.hash = href(path, query);
 }
 
-/** Changes the query of the place one is at; without a new step in the history of the browser. */
+/** Changes the query of the current location without a new entry in the browser's history. */
 export function replaceQuery(query: RouteQuery): void {
   const hash = href(route.get().path, query);
   if (hash === location.hash) return;

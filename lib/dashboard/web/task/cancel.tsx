@@ -5,7 +5,7 @@ import { FormDialog } from '../ui/dialog.js';
 import { notify } from '../ui/notices.js';
 import type { TaskDialogProps } from './dialog-props.js';
 
-/** Asks a running task to stop, with the reason its handler is told, and what is to become of it. */
+/** Asks the server that runs the task to cancel it, with a reason and an outcome. */
 export function Cancel({
   task,
   onDone,

@@ -23,7 +23,7 @@ const formOf = (task: Task): TaskForm => ({
   headers: printHeaders(task.headers ?? {}),
 });
 
-/** A new task like this one, but for what is changed. */
+/** Enqueues a copy of the task, with changes. */
 export function Clone({ task, onDone, onClose }: TaskDialogProps) {
   const before = useMemo(() => formOf(task), []);
   const [form, setForm] = useState(before);

@@ -6,7 +6,10 @@ import { FormDialog } from '../ui/dialog.js';
 import { notify } from '../ui/notices.js';
 import type { DeleteDialogProps } from './dialog-props.js';
 
-/** It deletes what was seen when the question was asked: by the time of the reply the task may run, or wait again. */
+/**
+ * Deletes the task as it was when the dialog was opened. If it runs or waits again by then, the
+ * server refuses.
+ */
 export function Delete({ task: now, onDeleting, onClose }: DeleteDialogProps) {
   const [task] = useState(now);
   const remove = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 import type { Task } from '../api/task-types.js';
 
-/** What the dialog of an action on one task gets. */
+/** Props of the dialog of an action on one task. */
 export interface TaskDialogProps {
   task: Task;
   /** Called when the action is done. */

@@ -6,7 +6,10 @@ import { editable, toPayload } from './payload.js';
 import { PayloadField } from './payload-field.js';
 import type { TaskDialogProps } from './dialog-props.js';
 
-/** What was loaded when the dialog was opened is what is saved over: the task may be read again meanwhile, with another payload. */
+/**
+ * Saves over the payload that was loaded when the dialog was opened. The task may be read again
+ * meanwhile, with another payload.
+ */
 export function EditPayload({ task, onDone, onClose }: TaskDialogProps) {
   const [loaded] = useState(() => editable(task));
   const [payload, setPayload] = useState(loaded?.payload);

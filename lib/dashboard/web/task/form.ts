@@ -2,11 +2,11 @@ import type { TaskInput } from '../api/task-types.js';
 import { NO_PAYLOAD, type PayloadText, toPayload } from './payload.js';
 import { NOW, toTime, type When } from './when.js';
 
-/** What is typed into the form of a new task: text, as it is typed. */
+/** The form of a new task: every value as text, as it is typed. */
 export interface TaskForm {
   queue: string;
   type: string;
-  /** Undefined: the payload of the task that is cloned, as it is. */
+  /** Undefined: the unchanged payload of the cloned task. */
   payload: PayloadText | undefined;
   when: When;
   task_id: string;
@@ -16,7 +16,7 @@ export interface TaskForm {
   unique_seconds: string;
   retention_seconds: string;
   group: string;
-  /** A line each: `name: value`. */
+  /** One per line: `name: value`. */
   headers: string;
 }
 
@@ -56,7 +56,10 @@ function parseHeader(line: string): Header {
   }
 }
 
-/** Lines of `name: value`, or of `"name": "value"` in JSON. Throws when a line is neither, or a name comes twice. */
+/**
+ * Lines of `name: value`, or of `"name": "value"` in JSON. Throws for any other line, or a repeated
+ * name.
+ */
 export function parseHeaders(text: string): Record<string, string> {
   const lines = text.split('\n').map((line) => line.trim());
   const headers = new Map<string, string>();
@@ -67,7 +70,10 @@ export function parseHeaders(text: string): Record<string, string> {
   return Object.fromEntries(headers);
 }
 
-/** As JSON where a line would be read as something else: line breaks, blanks at the ends, colons in names. */
+/**
+ * As JSON if the plain form would be read differently: with line breaks, outer blanks, or a colon
+ * in the name.
+ */
 function printHeader([name, value]: Header): string {
   const plain = `${name}: ${value}`;
   const isPlain =
@@ -84,7 +90,7 @@ function numberOf(name: string, text: string): number {
   return value;
 }
 
-/** What the server is told of the form: what differs from `before`. Throws when something typed cannot be understood. */
+/** The request body: what differs from `before`. Throws when a value is invalid. */
 export function toInput(form: TaskForm, before: TaskForm = EMPTY_FORM): TaskInput {
   const input: TaskInput = toTime(form.when);
   for (const name of TEXTS) if (form[name] !== before[name]) input[name] = form[name];

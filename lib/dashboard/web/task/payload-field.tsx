@@ -1,6 +1,6 @@
 import type { PayloadText } from './payload.js';
 
-/** A word on what was typed: whether it is JSON. */
+/** Says whether the text is JSON. */
 function remark({ as, text }: PayloadText): string {
   if (as === 'base64' || text.trim() === '') return '';
   try {

@@ -2,7 +2,7 @@ import type { Task, TaskInput } from '../api/task-types.js';
 import { asText, fromBase64 } from '../text/bytes.js';
 
 export interface PayloadText {
-  /** How the text stands for bytes. */
+  /** How the text encodes the bytes. */
   as: 'text' | 'base64';
   text: string;
 }
@@ -10,8 +10,8 @@ export interface PayloadText {
 export const NO_PAYLOAD: PayloadText = { as: 'text', text: '' };
 
 /**
- * The payload to edit; undefined when it is not to be seen whole. Text fields make every line break a newline: what has others is edited
- * as base64, like what is no text.
+ * The payload to edit; undefined if it is not shown whole. A text field turns every line break into
+ * a newline, so a text with other line breaks is edited as base64, like binary data.
  */
 export function payloadOf(task: Pick<Task, 'payload_base64'>): PayloadText | undefined {
   if (task.payload_base64 === null) return undefined;
@@ -20,7 +20,7 @@ export function payloadOf(task: Pick<Task, 'payload_base64'>): PayloadText | und
   return survives ? { as: 'text', text } : { as: 'base64', text: task.payload_base64 };
 }
 
-/** The payload, and what the server is told that it replaces; undefined when it was not loaded whole. */
+/** The payload and the hash of what it replaces; undefined if it was not loaded whole. */
 export function editable(
   task: Pick<Task, 'payload_base64' | 'payload_sha256'>,
 ): { payload: PayloadText; replaces: string } | undefined {

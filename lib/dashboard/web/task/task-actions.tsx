@@ -25,7 +25,7 @@ const DIALOGS = { cancel: Cancel, reschedule: Reschedule, edit: EditPayload, clo
 
 const hasDialog = (action: TaskAction): action is keyof typeof DIALOGS => action in DIALOGS;
 
-/** What may be done with the task, by its state and by who looks at it. */
+/** The actions that the task's state and the user's role allow. */
 export function TaskActions({ task, onDone, onDeleting }: Omit<DeleteDialogProps, 'onClose'>) {
   const [asked, setAsked] = useState<keyof typeof DIALOGS>();
   const Asked = asked && DIALOGS[asked];

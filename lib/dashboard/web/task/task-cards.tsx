@@ -82,7 +82,7 @@ function events(task: Task): [string, number][] {
     ['last failed', instant(task.last_failed_at)],
     ['started', instant(task.worker?.started_at)],
     ['pending', instant(task.pending_since)],
-    // A pending task is due now, whenever one asks.
+    // A pending task is always due now.
     [task.state === 'retry' ? 'next try' : 'due', task.state === 'pending' ? undefined : instant(task.next_process_at)],
     ['stopped by its time limit', instant(task.worker?.deadline)],
     ['completed', completed],
@@ -92,7 +92,7 @@ function events(task: Task): [string, number][] {
   return all.filter((event): event is [string, number] => event[1] !== undefined).sort((a, b) => a[1] - b[1]);
 }
 
-/** What is known of when: Redis keeps no history of a task. */
+/** The known times of a task: Redis keeps no history of it. */
 export function Timeline({ task }: { task: Task }) {
   const now = useNow();
   const all = events(task);

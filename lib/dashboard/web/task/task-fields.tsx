@@ -7,7 +7,7 @@ import { WhenField } from './when-field.js';
 interface FieldsProps {
   form: TaskForm;
   onChange: (form: TaskForm) => void;
-  /** Whether it is a new task; else the copy of one. */
+  /** Whether it is a new task; else a copy. */
   fresh?: boolean;
 }
 

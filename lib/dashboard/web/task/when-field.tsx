@@ -3,7 +3,7 @@ import type { When } from './when.js';
 interface WhenFieldProps {
   value: When;
   onChange: (value: When) => void;
-  /** Whether it may be at once. */
+  /** Whether "at once" is an option. */
   now?: boolean;
 }
 

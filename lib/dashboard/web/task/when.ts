@@ -2,13 +2,13 @@ export interface When {
   how: 'now' | 'in' | 'at';
   amount: string;
   unit: string;
-  /** As `datetime-local` has it. */
+  /** In the format of `datetime-local`. */
   at: string;
 }
 
 export const NOW: When = { how: 'now', amount: '10', unit: '60', at: '' };
 
-/** What the server is to be told; throws when it cannot be understood. */
+/** The fields of the request body; throws for an invalid time. */
 export function toTime({ how, amount, unit, at }: When): { process_at?: string; process_in_seconds?: number } {
   if (how === 'now') return {};
   if (how === 'in') {

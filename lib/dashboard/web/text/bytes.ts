@@ -3,7 +3,7 @@ export function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(binary, (character) => character.charCodeAt(0));
 }
 
-/** The text that the bytes are; undefined when they are none. */
+/** The bytes as text; undefined if they are not UTF-8. */
 export function asText(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -20,7 +20,7 @@ export interface HexLine {
 
 const BYTES_PER_LINE = 16;
 
-/** Lines of sixteen bytes: `00000010`, `7b 22 61 …`, and what of it is ASCII. */
+/** Lines of sixteen bytes: `00000010`, `7b 22 61 …`, and their ASCII characters. */
 export function hexLines(bytes: Uint8Array, most: number): HexLine[] {
   const lines: HexLine[] = [];
   for (let at = 0; at < Math.min(bytes.length, most); at += BYTES_PER_LINE) {

@@ -3,7 +3,7 @@ const whole = new Intl.NumberFormat('en-US');
 /** 1234567 → `1,234,567`. */
 export const count = (value: number): string => whole.format(Math.round(value));
 
-/** 1234567 → `1.23M`: four characters or so, for narrow columns. */
+/** 1234567 → `1.23M`: about four characters, for narrow columns. */
 export function compact(value: number): string {
   for (const [unit, size] of [
     ['G', 1e9],
@@ -29,7 +29,7 @@ export function rate(value: number): string {
 
 export { formatBytes as bytes } from '../../../words/bytes.js';
 
-/** What stands for a number that is not known: never 0. */
+/** Shown for an unknown number, which is never 0. */
 export const UNKNOWN = '–';
 
 export const orUnknown = <T>(value: T | null | undefined, show: (value: T) => string): string =>
@@ -62,13 +62,16 @@ export function duration(seconds: number): string {
   return `${Math.floor(value / size)}${unit}${rest > 0 ? ` ${rest}${nextUnit}` : ''}`;
 }
 
-/** The same in whole seconds: what changes by the second should not flicker by the tenth. */
+/** The same in whole seconds, so that a running clock does not flicker. */
 export const clockDuration = (seconds: number): string => {
   const value = Math.floor(Math.abs(seconds));
   return value < 10 ? `${value} s` : duration(value);
 };
 
-/** Milliseconds since 1970, or undefined for asynq's ways to say "none": empty, `-`, the zero time. */
+/**
+ * Milliseconds since 1970, or undefined for the forms in which asynq writes "none": empty, `-`, the
+ * zero time.
+ */
 export function instant(text: string | null | undefined): number | undefined {
   if (!text || text === '-' || text.startsWith('0001-')) return undefined;
   const time = Date.parse(text);
@@ -82,7 +85,7 @@ export const timeOfDay = (time: number): string => {
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 };
 
-/** `2026-11-21 11:05:41`, in the zone of the browser. */
+/** `2026-11-21 11:05:41`, in the browser's time zone. */
 export const dateTime = (time: number): string => {
   const date = new Date(time);
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${timeOfDay(time)}`;

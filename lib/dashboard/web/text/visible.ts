@@ -1,6 +1,7 @@
 /**
- * Characters that are not seen, or that reorder what stands around them: controls, soft hyphen, bidirectional marks and
- * overrides, zero-width ones, line separators, variation selectors, tags, and halves of a surrogate pair.
+ * Characters that are invisible, or that reorder the text around them: controls, soft hyphen,
+ * bidirectional marks and overrides, zero-width characters, line separators, variation selectors,
+ * tags, and lone surrogates.
  */
 const HIDDEN =
   /[\p{Cc}\u034f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff]|[\ufe00-\ufe0e]|[\u{e0000}-\u{e0fff}]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/gu;
@@ -12,24 +13,30 @@ const NAMES: Readonly<Record<string, string>> = {
   '\0': '\\0',
 };
 
-/** How a hidden character is shown: `\n`, or `U+202E`. */
+/**
+ * How a hidden character is shown: `
+ * `, or `U+202E`.
+ */
 export const nameOf = (character: string): string =>
   NAMES[character] ?? `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 
 export interface Piece {
   text: string;
-  /** Whether the text names a character that would not be seen. */
+  /** Whether the text is the name of a hidden character. */
   hidden: boolean;
 }
 
-/** The first characters of a text, and no half of the last. */
+/** The first characters of a text, without half a surrogate pair at the end. */
 export function beginning(text: string, most: number): string {
   if (text.length <= most) return text;
   const last = text.charCodeAt(most - 1);
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? most - 1 : most);
 }
 
-/** The text in pieces to show, so many at most; with `lines`, line breaks and tabs are left as they are. `end`: how far they go. */
+/**
+ * The text as at most `most` pieces; with `lines`, line breaks and tabs stay as they are. `end`:
+ * how much of the text they cover.
+ */
 export function pieces(text: string, lines = false, most = Infinity): { found: Piece[]; end: number } {
   const found: Piece[] = [];
   let end = 0;
@@ -50,7 +57,7 @@ export function pieces(text: string, lines = false, most = Infinity): { found: P
 /** Nobody reads a longer title. */
 const MAX_TITLE_LENGTH = 2_000;
 
-/** The same as one string, for titles, labels and dialogs; of a long one the beginning. */
+/** The same as one string, for titles, labels and dialogs; only the beginning of a long text. */
 export function visible(text: string): string {
   const begun = beginning(text, MAX_TITLE_LENGTH);
   const named = begun.replaceAll(HIDDEN, (character) => `⟨${nameOf(character)}⟩`);

@@ -10,7 +10,7 @@ interface ButtonProps {
   label?: string;
 }
 
-/** A button that cannot be pressed twice: it is busy until what it does is done. */
+/** A button that is busy until its action is done, so it cannot be pressed twice. */
 export function Button({ children, onClick, kind = 'plain', small = false, disabled = false, label }: ButtonProps) {
   const [busy, setBusy] = useState(false);
   const press = async (): Promise<void> => {

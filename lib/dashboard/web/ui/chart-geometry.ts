@@ -1,4 +1,4 @@
-/** A chart's drawing space; it is stretched to the width of its card. */
+/** The coordinates of a chart, stretched to the width of its card. */
 export const WIDTH = 600;
 export const HEIGHT = 120;
 
@@ -9,7 +9,7 @@ export interface Scale {
 }
 
 const NICE = [1, 2, 2.5, 5, 10];
-/** Seconds that read well: up to a day, by what clocks show. */
+/** Round numbers of seconds, up to a day. */
 const NICE_SECONDS = [60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
 
 /** The same for milliseconds. */
@@ -20,7 +20,7 @@ export function niceTime(milliseconds: number): number {
   return (top ?? niceTop(seconds / 86_400) * 86_400) * 1000;
 }
 
-/** The next round number: where the axis ends. */
+/** The next round number: the end of the axis. */
 export function niceTop(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
@@ -58,7 +58,7 @@ export const areaPath = (run: readonly [number, number][], scale: Scale): string
   return `${linePath(run, scale)}L${x(last[0], scale).toFixed(1)} ${HEIGHT}L${x(first[0], scale).toFixed(1)} ${HEIGHT}Z`;
 };
 
-/** Each line on top of the ones before: `values[n]` of the answer is the sum of the first n + 1. */
+/** Stacks the lines: `values[n]` of the result is the sum of the first n + 1 lines. */
 export function stacked(lines: readonly (readonly (number | undefined)[])[]): (number | undefined)[][] {
   const sums: number[] = [];
   return lines.map((line) =>

@@ -5,19 +5,19 @@ import { type Series, thin } from './series.js';
 
 export interface ChartProps {
   title: string;
-  /** The number that counts, as text. */
+  /** The current number, as text. */
   figure: string;
   unit: string;
-  /** Stands beside the figure. */
+  /** Shown beside the figure. */
   note?: string;
   times: readonly number[];
   series: readonly Series[];
   format: (value: number) => string;
-  /** Values are parts of a whole. */
+  /** Whether the values add up to a whole. */
   stack?: boolean;
-  /** How a moment is named. Default: the time of day. */
+  /** How a time is written. Default: the time of day. */
   when?: (time: number) => string;
-  /** Where the axis ends. Default: the next round number. */
+  /** Rounds the end of the axis. Default: the next round number. */
   nice?: (value: number) => number;
 }
 
@@ -30,9 +30,9 @@ function Lines({
   stack = false,
 }: Pick<ChartProps, 'times' | 'series' | 'stack'> & { scale: Scale }) {
   const lines = stack ? stacked(series.map(({ values }) => values)) : series.map(({ values }) => values);
-  // Areas of lines that cross each other would only be mud.
+  // Filled areas of crossing lines would hide each other.
   const isFilled = stack || series.length === 1;
-  // What is on top is drawn first: the areas below then cover their parts of it.
+  // The top line is drawn first, so that the areas below cover their part of it.
   const order = series.map((_, index) => index).reverse();
   return order.map((index) => {
     const color = `color-${series[index]?.color}`;
@@ -45,7 +45,7 @@ function Lines({
   });
 }
 
-/** The nearest moment to where the pointer is. */
+/** The index of the time nearest to the pointer. */
 function nearest(times: readonly number[], time: number): number {
   let best = 0;
   for (const [index, candidate] of times.entries()) {
@@ -78,7 +78,7 @@ function Tip({ index, at, times, series, format, when = timeOfDay }: ChartProps 
   );
 }
 
-/** The same numbers for those who do not see the drawing: at most some twenty rows. */
+/** The same values as a table of about twenty rows, for those who cannot see the chart. */
 function Numbers({ title, times, series, format, when = timeOfDay }: ChartProps) {
   const step = Math.max(1, Math.ceil(times.length / 20));
   const shown = times.map((_, index) => index).filter((index) => (times.length - 1 - index) % step === 0);
@@ -144,7 +144,7 @@ function Drawing(props: ChartProps) {
   );
 }
 
-/** A card with one number, and how it came to be. */
+/** A card with one number and its recent history. */
 export function Chart(all: ChartProps) {
   const { title, figure, unit, note } = all;
   const { times, series } = thin(all.times, all.series);

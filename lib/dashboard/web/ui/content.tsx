@@ -12,14 +12,14 @@ export interface ContentProps {
   size: number;
   /** The bytes; null when they are not shown. */
   base64: string | null;
-  /** What the server shows in place of the bytes. */
+  /** What the server shows instead of the bytes. */
   text: string;
-  /** What a decoder made of it, as it was sent. */
+  /** The decoder's value, as it was sent. */
   decoded: { decoder: string; node: JsonNode } | undefined;
   redacted: boolean;
-  /** Whether only its beginning was loaded. */
+  /** Whether only the beginning was loaded. */
   tooLarge: boolean;
-  /** Where the bytes are, as a file; none where they may not be readable. */
+  /** The address of the bytes as a file; undefined if they may not be seen. */
   download: string | undefined;
 }
 
@@ -27,13 +27,13 @@ type View = 'tree' | 'text' | 'hex';
 
 interface Readable {
   tree: JsonNode | undefined;
-  /** How the tree came about. */
+  /** The decoder that made the tree. */
   decoder: string;
   text: string | undefined;
   bytes: Uint8Array | undefined;
 }
 
-/** Bytes are read here where they are JSON, for the sake of their numbers; other decoders have done so on the server. */
+/** JSON is parsed here, so that numbers keep their digits. Other decoders run on the server. */
 function read({ base64, text, decoded }: ContentProps): Readable {
   const bytes = base64 === null ? undefined : fromBase64(base64);
   const own = bytes ? asText(bytes) : text;
@@ -118,7 +118,7 @@ export function Content(props: ContentProps) {
   const [chosen, setChosen] = useState<View>();
   const fitting = readable.tree ? 'tree' : readable.text === undefined && readable.bytes ? 'hex' : 'text';
   const view = chosen !== undefined && views.includes(chosen) ? chosen : fitting;
-  // What was not loaded whole is not copied: nobody would see that the end is missing.
+  // A text that was not loaded whole cannot be copied: nobody would notice that the end is missing.
   const copied = props.tooLarge
     ? undefined
     : view === 'tree' && readable.tree

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { Button } from './button.js';
 
-/** Puts a text into the clipboard, where the browser lets it (on https, and on this machine). */
+/** Copies a text to the clipboard, if the browser allows it (on https and on localhost). */
 export function Copy({ text, what }: { text: string; what: string }) {
   const [done, setDone] = useState(false);
   if (!('clipboard' in navigator)) return null;

@@ -7,7 +7,7 @@ interface Day {
   failed: number;
 }
 
-/** The month only where it begins. */
+/** The month is shown only where it begins. */
 const labelOf = (date: string, index: number): string =>
   index === 0 || date.endsWith('-01') ? date.slice(5) : date.slice(8);
 

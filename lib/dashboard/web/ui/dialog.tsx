@@ -10,14 +10,14 @@ interface DialogProps {
   wide?: boolean;
 }
 
-/** A modal dialog, open while it is rendered. The focus goes back to where it was. */
+/** A modal dialog, open while it is rendered. Restores the focus when it closes. */
 export function Dialog({ title, onClose, children, wide = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement;
     const dialog = element.current;
     dialog?.showModal();
-    // Who goes back, or elsewhere, leaves the dialog, too.
+    // Navigating away closes the dialog.
     window.addEventListener('hashchange', onClose);
     return () => {
       window.removeEventListener('hashchange', onClose);
@@ -34,15 +34,15 @@ export function Dialog({ title, onClose, children, wide = false }: DialogProps) 
 }
 
 interface FormDialogProps extends DialogProps {
-  /** What the button says that does it. */
+  /** The label of the submit button. */
   does: string;
   danger?: boolean;
   ready?: boolean;
-  /** Rejects with what the dialog then says; it stays open. */
+  /** A rejection is shown in the dialog, which stays open. */
   onSubmit: () => Promise<unknown>;
 }
 
-/** A dialog that does something: it closes when that is done, and says why when it is refused. */
+/** A dialog with an action: it closes when the action is done, and shows why it was refused. */
 export function FormDialog({ does, danger = false, ready = true, onSubmit, children, ...rest }: FormDialogProps) {
   const [error, setError] = useState('');
   const [busy, setBusy] = useState(false);

@@ -10,12 +10,12 @@ interface Notice {
 
 const notices = new Store<readonly Notice[]>([]);
 let last = 0;
-/** A message of a success goes by itself after this long; milliseconds. */
+/** How long a message of success is shown. */
 const SUCCESS_SHOWN_MS = 8000;
 
 const dismiss = (id: number): void => notices.update((all) => all.filter((notice) => notice.id !== id));
 
-/** Tells the result of an action; failures stay until they are put away. */
+/** Shows the result of an action. Failures stay until they are dismissed. */
 export function notify(text: string, { failed = false, href }: { failed?: boolean; href?: string } = {}): void {
   const id = ++last;
   notices.update((all) => [...all.slice(-3), { id, text, failed, href }]);

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { Text } from './text.js';
 
-/** What stands where there is nothing. */
+/** Shown where there is nothing. */
 export const Empty = ({ title, children }: { title: string; children?: ComponentChildren }) => (
   <div class="placeholder">
     <p class="placeholder-title">{title}</p>
@@ -20,7 +20,7 @@ export const Loading = ({ rows = 5 }: { rows?: number }) => (
 );
 
 interface FailureProps {
-  /** `status`: of HTTP; 0 when there was no response. */
+  /** `status`: the HTTP status; 0 when there was no response. */
   error: { readonly status: number; readonly message: string };
   retry?: () => void;
 }

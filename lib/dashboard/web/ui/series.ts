@@ -1,14 +1,17 @@
-/** One line of a chart; a gap where a value is undefined. */
+/** One line of a chart, with a gap where a value is undefined. */
 export interface Series {
   name: string;
   color: string;
   values: readonly (number | undefined)[];
 }
 
-/** Buckets of this length make a line of 15 minutes that can be read. */
+/** As many points as a line of 15 minutes can show. */
 const MAX_BUCKETS = 120;
 
-/** Means of neighbours, when there are more values than a chart has room for. Buckets stay where they are while time goes on. */
+/**
+ * Averages neighbouring values if there are more than a chart can show. The buckets do not move
+ * with time.
+ */
 export function thin(
   times: readonly number[],
   series: readonly Series[],

@@ -1,10 +1,10 @@
 import { HEIGHT, areaPath, linePath, runs, WIDTH } from './chart-geometry.js';
 import { thin } from './series.js';
 
-/** More values than this are a smear at that size. */
+/** More points cannot be told apart at this size. */
 const MAX_POINTS = 24;
 
-/** A line the size of a word; the number beside it says what counts. */
+/** A line of the size of a word, beside its number. */
 interface SparkProps {
   times: readonly number[];
   values: readonly (number | undefined)[];

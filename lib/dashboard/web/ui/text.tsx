@@ -9,11 +9,14 @@ interface TextProps {
   /** Keeps line breaks and tabs. */
   lines?: boolean;
   class?: string;
-  /** Shows the whole text as a title: for places that cut it. */
+  /** Shows the whole text as a title, where the text is cut. */
   titled?: boolean;
 }
 
-/** Characters, and pieces: each hidden character is an element of its own, of which a browser lays out some thousands at once. */
+/**
+ * Each hidden character is an element of its own, and a browser lays out only some thousands at
+ * once.
+ */
 const FIRST_LIMIT = { characters: 10_000, pieces: 2_000 };
 
 const startOf = (value: string, lines: boolean, { characters, pieces: most } = FIRST_LIMIT) =>
@@ -36,12 +39,15 @@ function Rendered({ value, class: name, titled = false, start }: Omit<TextProps,
   );
 }
 
-/** A text that others wrote. It is isolated from its surroundings, and what would not be seen is named. Of a long one the beginning. */
+/**
+ * A text from outside: isolated from the text around it, with hidden characters named. Shows the
+ * beginning of a long one.
+ */
 export const Text = ({ lines = false, ...props }: TextProps) => (
   <Rendered {...props} start={startOf(props.value, lines)} />
 );
 
-/** A text that may be very long: its beginning, and more of it when asked for. */
+/** A text that may be very long: its beginning, and more of it on request. */
 export function LongText({ value, lines = false }: Pick<TextProps, 'value' | 'lines'>) {
   const [asked, setAsked] = useState(0);
   const most = { characters: FIRST_LIMIT.characters * 4 ** asked, pieces: FIRST_LIMIT.pieces * (asked + 1) };

@@ -5,9 +5,8 @@ import { plural } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { LongText, Text } from './text.js';
 
-/** Members shown at a time. */
 const MEMBERS_PER_CHUNK = 100;
-/** Levels that are open at first, unless they hold more than a screen. */
+/** Levels that are open at first, unless they have more members than a screen shows. */
 const INITIALLY_OPEN_LEVELS = 2;
 const MAX_OPEN_MEMBERS = 40;
 
@@ -88,7 +87,7 @@ const Node = ({ name, node, level }: { name?: string | number; node: JsonNode; l
     <MemberLine name={name} value={<Leaf node={node} />} />
   );
 
-/** JSON that is folded and unfolded. */
+/** JSON that can be folded and unfolded. */
 export const Tree = ({ node }: { node: JsonNode }) => (
   <div class="json">
     <Node node={node} level={0} />
