@@ -92,7 +92,7 @@ export type { GroupOptions, GroupOverride } from './server/groups/group-options.
 export type { ServerOptions } from './server/options.js';
 export type { QueueOptions } from './server/fetching/queue-options.js';
 export type { Limits, TaskLimits } from './task/limits.js';
-export type { ServerStatus } from './server/server-stats.js';
+export type { ServerStatus } from './server/server-status.js';
 export type {
   AsynqEventMap,
   AsynqEventName,

@@ -2,7 +2,7 @@ import type { AsynqEvents } from '../events/events.js';
 import { parseDuration, type Duration } from '../duration.js';
 import type { QueueOptions } from '../server/fetching/queue-options.js';
 import type { Server } from '../server/server.js';
-import type { ServerStatus } from '../server/server-stats.js';
+import type { ServerStatus } from '../server/server-status.js';
 
 /**
  * The handle on the server of a connection: starts it by hand (`autoStart: false`) and changes it at run time. With

@@ -4,8 +4,8 @@ import type { Core } from './core.js';
 import { checkQueue } from './options.js';
 
 /**
- * One pass of a server that was not started: moves due tasks to pending, makes tasks of due groups, and claims up to
- * `concurrency` tasks. Resolves when their handlers have started.
+ * One pass of a server that was not started: moves due tasks to pending, makes tasks of due groups,
+ * and claims up to `concurrency` tasks. Resolves when their handlers have started.
  */
 export async function takeOnce({ queues, deps, aggregator, processor }: Core): Promise<void> {
   for (const queue of queues.names()) {

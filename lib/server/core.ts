@@ -21,7 +21,7 @@ import { Aggregators, type TaskAggregatorEntry } from './groups/aggregators.js';
 import { LeaseKeeper } from './loops/lease-keeper.js';
 import type { ResolvedServerOptions } from './options.js';
 import { ServerLoops } from './server-loops.js';
-import type { ServerStatus } from './server-stats.js';
+import type { ServerStatus } from './server-status.js';
 
 export interface CoreDeps {
   readonly broker: Broker;
@@ -34,7 +34,10 @@ export interface CoreDeps {
   readonly encodeResult: ((result: unknown) => Buffer | undefined) | undefined;
 }
 
-/** The parts of a server. Each knows those before it; what it reports, the core passes on to those after it. */
+/**
+ * The parts of a server. Each knows those before it; what it reports, the core passes on to those
+ * after it.
+ */
 export class Core implements QueueListener, LimiterListener, AggregatorListener, WakeListener {
   status: ServerStatus = 'new';
   readonly queues: QueueRegistry;

@@ -2,7 +2,10 @@ import { constants } from 'node:os';
 import { InvalidOptionError } from '../errors.js';
 import { describe, nearest } from '../validation.js';
 
-/** These end the process, or cannot be heard. Those but two Nest's `enableShutdownHooks()` takes for the end as well, unless it is told which. */
+/**
+ * These end the process, or cannot be heard. Those but two Nest's `enableShutdownHooks()` takes for
+ * the end as well, unless it is told which.
+ */
 const RESERVED: readonly string[] = [
   ...['SIGKILL', 'SIGSTOP', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'],
   ...['SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGIOT', 'SIGBUS', 'SIGFPE', 'SIGSEGV'],
@@ -28,8 +31,9 @@ export function checkDrainSignal(signal: unknown): NodeJS.Signals | undefined {
 const heardBy = new Map<NodeJS.Signals, Set<() => void>>();
 
 /**
- * Once it is listened to, a signal is so until the process ends, whoever is left to hear it: else SIGTSTP, coming while the last hooks of a
- * shutdown run, would stop the process, which then does not even end by SIGTERM.
+ * Once it is listened to, a signal is so until the process ends, whoever is left to hear it: else
+ * SIGTSTP, coming while the last hooks of a shutdown run, would stop the process, which then does
+ * not even end by SIGTERM.
  *
  * @returns a function that ends it
  */

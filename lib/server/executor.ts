@@ -7,10 +7,11 @@ import {
   ShutdownError,
   type AsynqError,
 } from '../errors.js';
-import { isThenable } from '../async.js';
 import type { AsynqEvents, TaskOutcomeKind } from '../events/events.js';
 import type { Tracing } from '../tracing/tracing.js';
+import { abort } from './attempt/abort.js';
 import { ActiveTask, unreadableMessage, type Verdict } from './attempt/active-task.js';
+import { callHandler } from './attempt/call-handler.js';
 import type { Attempts } from './attempt/attempts.js';
 import { Deadlines } from './attempt/deadlines.js';
 import type { TaskHandlerEntry } from './attempt/handler.js';
@@ -25,9 +26,6 @@ import type { Exchanger } from './fetching/processor.js';
 import type { QueueListener } from './fetching/queue-listener.js';
 import type { QueueRegistry } from './fetching/queue-registry.js';
 import type { QueueState } from './fetching/queue-state.js';
-
-/** Time after which a handler that ignores its abort signal is reported. */
-const STUCK_AFTER_MS = 10_000;
 
 export interface ExecutorOptions {
   readonly broker: ConsumerBroker;
@@ -51,8 +49,9 @@ export interface ExecutorOptions {
  * - `claim` makes an attempt of each of them.
  * - `admit` finds the handler and asks its limiter, which may defer the task to a waitlist.
  * - `run` calls the handler.
- * - `conclude` gives the attempt its verdict: that of the handler, or of what comes first from outside
- *   (deadline, cancellation, lost lease). A handler that goes on keeps its slot and changes nothing.
+ * - `conclude` gives the attempt its verdict: that of the handler, or of what comes first from
+ *   outside (deadline, cancellation, lost lease). A handler that goes on keeps its slot and changes
+ *   nothing.
  * - `settle` ends the attempt when an exchange has stored the verdict.
  */
 export class Executor implements Exchanger, Attempts {
@@ -77,8 +76,7 @@ export class Executor implements Exchanger, Attempts {
       const reply = await broker.exchange(queue.name, { settle, take, limits, since });
       queue.reserved -= reserved;
       reserved = 0;
-      queue.learn(reply, take, clock.now());
-      if (reply.limitedFor > 0 || queue.limitTimer) queue.holdBack(reply.limitedFor, clock, listener);
+      queue.learn(reply, take, clock, listener);
       this.settle(queue, batch, reply);
       this.claim(queue, reply);
       listener.exchanged(queue, take, reply.tasks.length + reply.damaged.length);
@@ -95,7 +93,7 @@ export class Executor implements Exchanger, Attempts {
     }
   }
 
-  /** A server that has stopped meanwhile puts the tasks back to the front of their queue; no attempt is counted. */
+  /** If the server has stopped meanwhile, the tasks go back to the front of their queue. */
   private claim(queue: QueueState, { tasks, damaged }: ExchangeReply): void {
     const now = this.options.clock.now();
     const claimed = tasks.map((leased) => this.hold(queue, leased, now));
@@ -149,26 +147,13 @@ export class Executor implements Exchanger, Attempts {
     this.end(task, false, undefined);
   }
 
-  private run(task: ActiveTask, { handle }: TaskHandlerEntry): void {
+  private run(task: ActiveTask, handler: TaskHandlerEntry): void {
     const { events, tracing } = this.options;
     if (task.deadlineAt <= task.startedAt) return this.refuse(task, new DeadlineExceededError());
     task.span = tracing?.startProcess(task);
     if (events.wants('taskStarted')) emitStarted(events, task);
     this.deadlines.watch(task);
-    let returned: unknown;
-    let promise: Promise<unknown> | undefined;
-    try {
-      returned = task.span ? task.span.run(() => handle(task)) : handle(task);
-      // A thenable that is no real promise may throw, or resolve to one more.
-      promise = isThenable(returned) ? Promise.resolve(returned) : undefined;
-    } catch (error) {
-      return this.end(task, false, error);
-    }
-    if (!promise) return this.end(task, true, returned);
-    promise.then(
-      (result) => this.end(task, true, result),
-      (error: unknown) => this.end(task, false, error),
-    );
+    callHandler(task, handler, this);
   }
 
   /** A failure without a handler. */
@@ -178,7 +163,7 @@ export class Executor implements Exchanger, Attempts {
   }
 
   /** The handler has settled, or was not called. */
-  private end(task: ActiveTask, succeeded: boolean, value: unknown): void {
+  end(task: ActiveTask, succeeded: boolean, value: unknown): void {
     const { queues, limiters, listener } = this.options;
     task.handlerSettled = true;
     this.running -= 1;
@@ -236,19 +221,20 @@ export class Executor implements Exchanger, Attempts {
 
   fail(task: ActiveTask, reason: AsynqError): void {
     if (task.verdict || task.lost || task.handlerSettled) return;
-    this.abort(task, reason);
+    abort(task, reason, this.options.clock, this.options.events);
     this.conclude(task, this.options.verdicts.failure(task, reason));
   }
 
   lose(task: ActiveTask): void {
     if (task.lost) return;
+    const { clock, events, queues } = this.options;
     task.lost = true;
     if (!task.handlerSettled) {
       const reason = new LeaseExpiredError();
       task.span?.end('lost', reason);
-      this.abort(task, reason);
+      abort(task, reason, clock, events);
     }
-    this.options.queues.get(task.queue)?.release(task);
+    queues.get(task.queue)?.release(task);
     this.report(task, 'lost');
   }
 
@@ -257,7 +243,7 @@ export class Executor implements Exchanger, Attempts {
     for (const task of [...this.held()]) if (!task.handlerSettled) task.abort(reason);
   }
 
-  /** Gives back whatever has no verdict. Each goes to the front of its queue, so the one claimed last goes first. */
+  /** Each goes to the front of its queue, so the one claimed last goes first. */
   requeueAll(): void {
     for (const task of [...this.held()].reverse()) {
       if (!task.verdict) this.conclude(task, this.options.verdicts.requeue(task));
@@ -266,13 +252,5 @@ export class Executor implements Exchanger, Attempts {
 
   close(): void {
     this.deadlines.close();
-  }
-
-  private abort(task: ActiveTask, reason: AsynqError): void {
-    const { clock, events } = this.options;
-    task.abort(reason);
-    clock.after(STUCK_AFTER_MS, () => {
-      if (!task.handlerSettled) events.emit('handlerStuck', { task, reason, seconds: STUCK_AFTER_MS / 1000 });
-    });
   }
 }

@@ -8,30 +8,48 @@ import type { GroupOptions, GroupOverride, ResolvedGroupOptions } from './groups
 import type { HealthCheckHook } from './loops/health-check.js';
 import { resolveQueue, type QueueOptions, type ResolvedQueueOptions } from './fetching/queue-options.js';
 
-/** Options of a server. Names and meanings are asynq's Config (wire-protocol 5.1) unless said otherwise. */
+/**
+ * Options of a server. Names and meanings are asynq's Config (wire-protocol 5.1) unless said
+ * otherwise.
+ */
 export interface ServerOptions extends GroupOptions {
-  /** Handlers that run at the same time. Default 10 (asynq: the number of CPUs; handlers here mostly wait). */
+  /**
+   * Handlers that run at the same time. Default 10 (asynq: the number of CPUs; handlers here mostly
+   * wait).
+   */
   concurrency?: number;
-  /** Queue names and their priorities (positive whole numbers) or options, or names of equal priority. Default `{ default: 1 }`. */
+  /**
+   * Queue names and their priorities (positive whole numbers) or options, or names of equal
+   * priority. Default `{ default: 1 }`.
+   */
   queues?: Readonly<Record<string, number | QueueOptions>> | readonly string[];
   /** Always the highest priority first, instead of shares by priority. Default false. */
   strictPriority?: boolean;
-  /** Average time between two polls of an idle server. A notice wakes it at once; this is the safety net. Default 1 s. */
+  /**
+   * Average time between two polls of an idle server. A notice wakes it at once; this is the safety
+   * net. Default 1 s.
+   */
   taskCheckInterval?: Duration;
-  /** Longest time between two looks for due scheduled and retried tasks. A timer wakes it when due. Default 5 s. */
+  /**
+   * Longest time between two looks for due scheduled and retried tasks. A timer wakes it when due.
+   * Default 5 s.
+   */
   delayedTaskCheckInterval?: Duration;
   /** How long running tasks may go on at shutdown before they are told to stop. Default 8 s. */
   shutdownTimeout?: Duration;
   /**
-   * A signal that drains this server: it takes nothing any more, and what runs goes on (asynq's TSTP). The process stays until it is
-   * told to end. Default: none. @example 'SIGTSTP'
+   * A signal that drains this server: it takes nothing any more, and what runs goes on (asynq's
+   * TSTP). The process stays until it is told to end. Default: none. @example 'SIGTSTP'
    */
   drainSignal?: NodeJS.Signals;
   /** Milliseconds until the next attempt. Default: asynq's `n⁴ + 15 + rand(30)·(n+1)` seconds. */
   retryDelay?: RetryDelay;
   /** Whether an error counts against the retries. Default: every error does. */
   isFailure?: IsFailure;
-  /** Called for every failed attempt, before its outcome is stored (asynq's ErrorHandler). Must not throw. */
+  /**
+   * Called for every failed attempt, before its outcome is stored (asynq's ErrorHandler). Must not
+   * throw.
+   */
   onError?: (error: unknown, task: TaskContext) => void;
   /** Told regularly whether Redis answers (asynq's HealthCheckFunc). */
   healthCheck?: HealthCheckHook;
@@ -41,7 +59,10 @@ export interface ServerOptions extends GroupOptions {
   janitorInterval?: Duration;
   /** Tasks deleted in one step of a clean-up. Default 100, at most 1,000. */
   janitorBatchSize?: number;
-  /** Other grace periods, delays and sizes for some queues and groups; later ones win, option by option. */
+  /**
+   * Other grace periods, delays and sizes for some queues and groups; later ones win, option by
+   * option.
+   */
   groupOverrides?: readonly GroupOverride[];
 }
 
@@ -96,7 +117,11 @@ const KNOWN: readonly (keyof ServerOptions)[] = [
 
 const LARGEST_CONCURRENCY = 100_000;
 
-/** Applies the defaults. @throws InvalidOptionError that names the option, its value and the remedy */
+/**
+ * Applies the defaults.
+ *
+ * @throws InvalidOptionError that names the option, its value and the remedy
+ */
 export function resolveServerOptions(options: ServerOptions = {}): ResolvedServerOptions {
   requireObject(options, 'server options', InvalidOptionError);
   rejectUnknownKeys(options, KNOWN, 'server option', InvalidOptionError);

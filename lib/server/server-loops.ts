@@ -38,7 +38,10 @@ export interface ServerLoopsDeps {
   readonly aggregator: Aggregator;
 }
 
-/** The loops beside the tasks: what they are, when each first runs, and the order in which they start and stop. */
+/**
+ * The loops beside the tasks: what they are, when each first runs, and the order in which they
+ * start and stop.
+ */
 export class ServerLoops {
   private readonly heartbeater: Heartbeater;
   private readonly forwarder: Forwarder;
@@ -108,11 +111,15 @@ export class ServerLoops {
     this.deps.aggregator.close();
   }
 
-  /** Nothing is held, to settle or to cancel; or Redis is away. All stop at once, as each may wait for a Redis that hangs. */
+  /**
+   * Nothing is held, to settle or to cancel; or Redis is away. All stop at once, as each may wait
+   * for a Redis that hangs.
+   */
   async stop(): Promise<void> {
     this.deps.limiters.close();
     await Promise.all(this.all.map((loop) => loop.stop()));
-    // If Redis is away, the subscription ends with its connection, and the published state by its time to live.
+    // If Redis is away, the subscription ends with its connection, and the published state by its
+    // time to live.
     await this.subscriber.close().catch(() => undefined);
     await this.heartbeater.clear().catch(() => undefined);
   }
@@ -121,7 +128,10 @@ export class ServerLoops {
     return this.all.map((loop) => loop.stats());
   }
 
-  /** The scheduled or retry set of a queue has changed. Forwards soon, but keeps to the forwarder's cooldown. */
+  /**
+   * The scheduled or retry set of a queue has changed. Forwards soon, but keeps to the forwarder's
+   * cooldown.
+   */
   delayedChanged(): void {
     if (this.delayedChange) return;
     this.delayedChange = true;
@@ -141,7 +151,9 @@ export class ServerLoops {
     this.syncing.trigger();
   }
 
-  /** Shows a changed status, concurrency or set of queues without waiting for the next heartbeat. */
+  /**
+   * Shows a changed status, concurrency or set of queues without waiting for the next heartbeat.
+   */
   publish(): void {
     this.heartbeat.trigger();
   }

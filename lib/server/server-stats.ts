@@ -1,8 +1,7 @@
 import type { LoopStats } from '../loop.js';
+import type { Core } from './core.js';
 import type { Wakeups } from './fetching/waker.js';
-
-/** `stopped`: claims nothing any more; what runs goes on. */
-export type ServerStatus = 'new' | 'active' | 'stopped' | 'closed';
+import type { ServerStatus } from './server-status.js';
 
 /** A server at one moment, for metrics and health checks. Costs nothing but the reading. */
 export interface ServerStats {
@@ -18,4 +17,19 @@ export interface ServerStats {
   readonly wakeups: Wakeups;
   /** The loops beside the tasks. */
   readonly loops: readonly LoopStats[];
+}
+
+export function statsOf({ status, processor, executor, queues, waker, loops }: Core): ServerStats {
+  const { concurrency, free } = processor;
+  const inFlight = new Map<string, number>();
+  for (const { name, held, lingering } of queues.all()) inFlight.set(name, held.size + lingering.size);
+  return {
+    status,
+    concurrency,
+    free,
+    active: executor.running,
+    inFlight,
+    wakeups: waker.wakeups,
+    loops: loops.stats(),
+  };
 }

@@ -1,6 +1,6 @@
 import { finishesWithin } from '../async.js';
 import type { Broker, LeasedTask } from '../broker/broker.js';
-import { InvalidOptionError, ServerStateError } from '../errors.js';
+import { InvalidOptionError } from '../errors.js';
 import { AsynqEvents, type TaskOutcome } from '../events/events.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { ActiveTask } from './attempt/active-task.js';
@@ -11,7 +11,8 @@ import { onSignal } from './drain-signal.js';
 import type { QueueOptions } from './fetching/queue-options.js';
 import type { TaskAggregatorEntry } from './groups/aggregators.js';
 import { checkConcurrency, checkQueue, resolveServerOptions, type ServerOptions } from './options.js';
-import type { ServerStats, ServerStatus } from './server-stats.js';
+import { statsOf, type ServerStats } from './server-stats.js';
+import { requireActive, requireNew, type ServerStatus } from './server-status.js';
 import { drain, shutDown } from './shutdown.js';
 
 export interface ServerDeps {
@@ -22,7 +23,10 @@ export interface ServerDeps {
   readonly options?: ServerOptions;
   readonly events?: AsynqEvents;
   readonly tracing?: Tracing | undefined;
-  /** Turns what a handler returned into the bytes of its result. Default: bytes as they are, anything else as JSON. */
+  /**
+   * Turns what a handler returned into the bytes of its result. Default: bytes as they are,
+   * anything else as JSON.
+   */
   readonly encodeResult?: (result: unknown) => Buffer | undefined;
 }
 
@@ -68,11 +72,7 @@ export class Server {
 
   /** For metrics and health checks. */
   stats(): ServerStats {
-    const { status, active, core } = this;
-    const { concurrency, free } = core.processor;
-    const inFlight = new Map<string, number>();
-    for (const { name, held, lingering } of core.queues.all()) inFlight.set(name, held.size + lingering.size);
-    return { status, concurrency, free, active, inFlight, wakeups: core.waker.wakeups, loops: core.loops.stats() };
+    return statsOf(this.core);
   }
 
   /** The pattern of the handler for tasks of this type; `undefined` when there is none. */
@@ -81,13 +81,14 @@ export class Server {
   }
 
   /**
-   * Starts fetching and every loop. Redis need not be there yet. A server that only aggregates groups fetches nothing.
+   * Starts fetching and every loop. Redis need not be there yet. A server that only aggregates
+   * groups fetches nothing.
    *
    * @throws ServerStateError with asynq's texts
    */
   async start(): Promise<void> {
-    this.requireNew();
     const { core } = this;
+    requireNew(core.status, core.mux.size + core.aggregators.size);
     core.status = 'active';
     this.keepAlive = setInterval(() => {}, 2 ** 30);
     this.offSignal = onSignal(this.drainSignal, () => void this.drain());
@@ -106,9 +107,9 @@ export class Server {
   }
 
   /**
-   * Stops for good and waits until nothing runs here; `false` when the timeout or a shutdown comes before. Nothing is
-   * interrupted: that is `shutdown`, which is quick after this. Idempotent, never rejects. A server that was not started
-   * has nothing to drain.
+   * Stops for good and waits until nothing runs here; `false` when the timeout or a shutdown comes
+   * before. Nothing is interrupted: that is `shutdown`, which is quick after this. Idempotent,
+   * never rejects. A server that was not started has nothing to drain.
    *
    * @param timeout milliseconds; default: as long as it takes
    */
@@ -121,8 +122,9 @@ export class Server {
   }
 
   /**
-   * Stops fetching, lets running tasks end for up to `shutdownTimeout`, asks the rest to stop, waits for them a little, puts
-   * what is left back at the front of its queue, and withdraws from the list of servers. Idempotent, never rejects.
+   * Stops fetching, lets running tasks end for up to `shutdownTimeout`, asks the rest to stop,
+   * waits for them a little, puts what is left back at the front of its queue, and withdraws from
+   * the list of servers. Idempotent, never rejects.
    */
   shutdown(): Promise<void> {
     this.closing ??= this.status === 'new' ? this.closeNew() : this.close();
@@ -131,12 +133,12 @@ export class Server {
 
   /** Claims no new tasks until `resumeFetching`; what runs goes on. */
   pauseFetching(): void {
-    this.requireActive('pause fetching');
+    requireActive(this.status, 'pause fetching');
     this.core.processor.stopFetching();
   }
 
   resumeFetching(): void {
-    this.requireActive('resume fetching');
+    requireActive(this.status, 'resume fetching');
     this.startFetching();
   }
 
@@ -147,7 +149,11 @@ export class Server {
     this.core.processor.pollAll();
   }
 
-  /** Stops serving a queue; its running tasks end normally. @throws InvalidOptionError when it is not served */
+  /**
+   * Stops serving a queue; its running tasks end normally.
+   *
+   * @throws InvalidOptionError when it is not served
+   */
   removeQueue(name: string): void {
     if (!this.core.queues.remove(name)) {
       const served = this.queues.join(', ') || 'none';
@@ -156,14 +162,21 @@ export class Server {
     this.core.loops.publish();
   }
 
-  /** Changes how many handlers run at the same time; running ones are never interrupted. @throws InvalidOptionError */
+  /**
+   * Changes how many handlers run at the same time; running ones are never interrupted.
+   *
+   * @throws InvalidOptionError
+   */
   setConcurrency(concurrency: number): void {
     this.core.processor.concurrency = checkConcurrency(concurrency);
     this.core.processor.pump();
     this.core.loops.publish();
   }
 
-  /** One pass by hand, for a server that was not started: claims up to `concurrency` tasks, runs and settles them. */
+  /**
+   * One pass by hand, for a server that was not started: claims up to `concurrency` tasks, runs and
+   * settles them.
+   */
   runOnce(): Promise<TaskOutcome[]> {
     return runOnce(this.core);
   }
@@ -204,7 +217,9 @@ export class Server {
     return this.core.aggregators.find(group) !== undefined;
   }
 
-  /** When a group is due that this server aggregates, in milliseconds; `undefined` when none waits. */
+  /**
+   * When a group is due that this server aggregates, in milliseconds; `undefined` when none waits.
+   */
   async nextGroupDue(): Promise<number | undefined> {
     const seconds = await this.core.aggregator.nextDue();
     return seconds === undefined ? undefined : seconds * 1000;
@@ -234,20 +249,5 @@ export class Server {
   /** Without handlers every task it claimed would fail. */
   private startFetching(): void {
     if (this.core.mux.size > 0) this.core.processor.startFetching();
-  }
-
-  private requireNew(): void {
-    const { status, mux, aggregators } = this.core;
-    if (status === 'active') throw new ServerStateError('asynq: the server is already running');
-    if (status === 'stopped') {
-      throw new ServerStateError('asynq: the server is in the stopped state. Waiting for shutdown.');
-    }
-    if (status === 'closed') throw new ServerStateError('asynq: Server closed');
-    if (mux.size + aggregators.size === 0) throw new ServerStateError('asynq: server cannot run with nil handler');
-  }
-
-  private requireActive(what: string): void {
-    if (this.status === 'active') return;
-    throw new ServerStateError(`cannot ${what}: the server is ${this.status}; it must be active`);
   }
 }

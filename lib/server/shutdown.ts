@@ -2,11 +2,16 @@ import { finishesWithin } from '../async.js';
 import { ShutdownError } from '../errors.js';
 import type { Core } from './core.js';
 
-/** How long handlers have, once asked to stop, before their tasks go back to the queue without them. */
+/**
+ * How long handlers have, once asked to stop, before their tasks go back to the queue without them.
+ */
 const ABORT_GRACE_MS = 2_000;
 /** How long the last settlements may take. */
 const LAST_SETTLE_TIMEOUT_MS = 2_000;
-/** How long the loops may take to end and to withdraw: a Redis that hangs must not use up the time until SIGKILL. */
+/**
+ * How long the loops may take to end and to withdraw: a Redis that hangs must not use up the time
+ * until SIGKILL.
+ */
 const LOOPS_TIMEOUT_MS = 5_000;
 
 /** Claims nothing any more; resolves when nothing runs and everything is settled. */

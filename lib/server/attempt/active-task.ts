@@ -141,7 +141,10 @@ function deadlineOf(message: TaskMessage, startedAt: number): number {
   return startedAt + (timeout > 0 ? timeout : DEFAULT_TIMEOUT_SECONDS) * 1000;
 }
 
-/** What is known of a task that cannot be decoded: no bytes are asynq's message with every field at its zero. */
+/**
+ * What is known of a task that cannot be decoded: no bytes are asynq's message with every field at
+ * its zero.
+ */
 export const unreadableMessage = ({ id, queue }: Lease): TaskMessage => ({
   ...decodeTaskMessage(Buffer.alloc(0)),
   id,

@@ -4,9 +4,9 @@ import type { ActiveTask } from './active-task.js';
 import type { Attempts } from './attempts.js';
 
 /**
- * One timer for the deadlines of all running tasks. Nearly every task ends long before its deadline.
- * So watching one costs a comparison, and ending one costs nothing. All are checked when the earliest
- * known deadline passes.
+ * One timer for the deadlines of all running tasks. Nearly every task ends long before its
+ * deadline. So watching one costs a comparison, and ending one costs nothing. All are checked when
+ * the earliest known deadline passes.
  */
 export class Deadlines {
   private next = Infinity;

@@ -4,7 +4,10 @@ import { inspect } from 'node:util';
 const LONGEST_ERROR_TEXT = 4_096;
 const DEEPEST_CAUSE = 16;
 
-/** The text stored as `error_msg`: an error's message, a thrown string as it is, anything else as Node shows it. */
+/**
+ * The text stored as `error_msg`: an error's message, a thrown string as it is, anything else as
+ * Node shows it.
+ */
 export function errorText(error: unknown): string {
   const text = rawText(error);
   if (text.length <= LONGEST_ERROR_TEXT) return text;
@@ -21,7 +24,10 @@ function rawText(error: unknown): string {
   }
 }
 
-/** The error itself, or the first in its `cause` chain, that has this code: works across two copies of this package. */
+/**
+ * The error itself, or the first in its `cause` chain, that has this code: works across two copies
+ * of this package.
+ */
 export function findCode(error: unknown, code: string): object | undefined {
   try {
     let current = error;

@@ -4,7 +4,10 @@ import type { IsFailure, RetryDelay } from '../../task/context.js';
 import { defaultRetryDelay } from '../../task/retry-delay.js';
 import type { ActiveTask } from './active-task.js';
 
-/** Called for every failed attempt, before its outcome is stored (asynq's ErrorHandler). Synchronous. */
+/**
+ * Called for every failed attempt, before its outcome is stored (asynq's ErrorHandler).
+ * Synchronous.
+ */
 export type OnError = (error: unknown, task: ActiveTask) => void;
 
 export interface HookOptions {
@@ -13,7 +16,10 @@ export interface HookOptions {
   readonly retryDelay?: RetryDelay | undefined;
 }
 
-/** The user's functions about failures; those of a handler before those of the server. The default of one that throws applies. */
+/**
+ * The user's functions about failures; those of a handler before those of the server. The default
+ * of one that throws applies.
+ */
 export class Hooks {
   constructor(
     private readonly options: HookOptions,

@@ -24,7 +24,10 @@ interface Arrival {
   readonly decide: (admitted: boolean) => void;
 }
 
-/** Keeps the limits of the handlers of one scope: decides which claimed tasks are admitted and which are deferred. */
+/**
+ * Keeps the limits of the handlers of one scope: decides which claimed tasks are admitted and which
+ * are deferred.
+ */
 export class Limiter {
   /** Tasks that have a place in this process: they run, or Redis is asked for them. */
   private readonly inside = new Set<ActiveTask>();
@@ -86,7 +89,10 @@ export class Limiter {
     return this.limits.concurrency - this.inside.size;
   }
 
-  /** Milliseconds until the rate has room again. Never as long as two windows: then the clock was set back. */
+  /**
+   * Milliseconds until the rate has room again. Never as long as two windows: then the clock was
+   * set back.
+   */
   get opensIn(): number {
     const left = this.opensAt - this.deps.clock.now();
     return left > 2 * this.limits.window ? 0 : Math.max(0, left);
@@ -151,8 +157,8 @@ export class Limiter {
   }
 
   /**
-   * Wakes another task for each that has ended. The wake-ups go out first and the tokens right after: who claims a task
-   * next claims the one that has waited, not one that has just come.
+   * Wakes another task for each that has ended. The wake-ups go out first and the tokens right
+   * after: who claims a task next claims the one that has waited, not one that has just come.
    */
   private async makeRoom(): Promise<void> {
     await undefined;
@@ -164,7 +170,10 @@ export class Limiter {
     await woken;
   }
 
-  /** Tokens that cannot be given back end by themselves. That of a task whose lease was lost may be its new holder's. */
+  /**
+   * Tokens that cannot be given back end by themselves. That of a task whose lease was lost may be
+   * its new holder's.
+   */
   private async release(tasks: readonly ActiveTask[]): Promise<void> {
     const holders = tasks.filter(({ lost }) => !lost).map(holderOf);
     if (this.limits.globalConcurrency === 0 || holders.length === 0) return;

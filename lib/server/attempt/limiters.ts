@@ -12,7 +12,10 @@ export class Limiters {
   private readonly byScope = new Map<string, Limiter>();
   private readonly byEntry = new Map<TaskHandlerEntry, Limiter>();
 
-  /** @throws InvalidHandlerError for wrong limits, or handlers that share a scope and differ in their limits */
+  /**
+   * @throws InvalidHandlerError for wrong limits, or handlers that share a scope and differ in
+   * their limits
+   */
   constructor(entries: Iterable<TaskHandlerEntry>, deps: LimiterDeps) {
     for (const entry of entries) {
       if (!entry.limits) continue;

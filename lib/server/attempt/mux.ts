@@ -2,10 +2,15 @@ import { InvalidHandlerError } from '../../errors.js';
 import { isBlank } from '../../validation.js';
 import type { TaskHandlerEntry } from './handler.js';
 
-/** Types are the application's and few; prefixes like `img:` with ids behind could make them many. */
+/**
+ * Types are the application's and few; prefixes like `img:` with ids behind could make them many.
+ */
 const LOOKUP_CACHE_SIZE = 1_000;
 
-/** Finds the handler of a task type: an exact pattern first, else the longest pattern that is a prefix (asynq's ServeMux). */
+/**
+ * Finds the handler of a task type: an exact pattern first, else the longest pattern that is a
+ * prefix (asynq's ServeMux).
+ */
 export class Mux {
   private readonly exact = new Map<string, TaskHandlerEntry>();
   private readonly byLength: TaskHandlerEntry[];

@@ -20,7 +20,10 @@ export interface VerdictOptions {
   readonly hooks: Hooks;
 }
 
-/** Decides what becomes of an attempt: asynq's success and failure paths (wire-protocol 5.5). Writes nothing. */
+/**
+ * Decides what becomes of an attempt: asynq's success and failure paths (wire-protocol 5.5). Writes
+ * nothing.
+ */
 export class Verdicts {
   constructor(private readonly options: VerdictOptions) {}
 
@@ -46,9 +49,9 @@ export class Verdicts {
   }
 
   /**
-   * The server of a task went away: asynq's failure path without the error hook. The retry delay counts from that
-   * server's last sign of life, so that the minute until it was missed is not waited twice. A task that kills one
-   * server after the other backs off all the same.
+   * The server of a task went away: asynq's failure path without the error hook. The retry delay
+   * counts from that server's last sign of life, so that the minute until it was missed is not
+   * waited twice. A task that kills one server after the other backs off all the same.
    */
   leaseExpired(leased: LeasedTask): Verdict {
     const { results, clock, mux } = this.options;
@@ -58,7 +61,10 @@ export class Verdicts {
     return this.decide(task, new LeaseExpiredError(), lastSeenAt);
   }
 
-  /** The server stops before the handler is done: another server runs the task again, nothing is counted. */
+  /**
+   * The server stops before the handler is done: another server runs the task again, nothing is
+   * counted.
+   */
   requeue({ lease }: ActiveTask): Verdict {
     return { outcome: 'requeued', settlement: { kind: 'requeue', lease } };
   }

@@ -30,9 +30,9 @@ export interface WaitlistDeps {
 }
 
 /**
- * Where the deferred tasks of one limiter wait: a list in each queue (in Redis, so that every server sees it). Wakes
- * them in their turn: when a task ends here, when a rate has room again, and now and then, because no notice comes of
- * tasks that end elsewhere or died.
+ * Where the deferred tasks of one limiter wait: a list in each queue (in Redis, so that every
+ * server sees it). Wakes them in their turn: when a task ends here, when a rate has room again, and
+ * now and then, because no notice comes of tasks that end elsewhere or died.
  */
 export class Waitlist {
   /** Tasks known to wait, by queue. */
@@ -96,8 +96,9 @@ export class Waitlist {
   }
 
   /**
-   * Tries again later to admit a task that is known to wait: where others count, to find room; else because another
-   * server that has no room may have claimed the one woken for the room here. The intervals grow; a rate sets the least.
+   * Tries again later to admit a task that is known to wait: where others count, to find room; else
+   * because another server that has no room may have claimed the one woken for the room here. The
+   * intervals grow; a rate sets the least.
    */
   private probeLater(): void {
     const { room, opensIn, isShared } = this.limiter;
@@ -118,7 +119,9 @@ export class Waitlist {
     this.missedAt = now;
   }
 
-  /** Wakes up to `count` tasks, as far as there is room, in the first of the queues that have some. */
+  /**
+   * Wakes up to `count` tasks, as far as there is room, in the first of the queues that have some.
+   */
   private async wakeIn(queues: readonly string[], count: number): Promise<void> {
     const { broker, queues: served, listener, events } = this.deps;
     const names = served.names();

@@ -6,11 +6,13 @@ export interface Share {
 }
 
 /**
- * Divides free slots among queues so that batches give the long-run shares of asynq's one-by-one polling.
+ * Divides free slots among queues so that batches give the long-run shares of asynq's one-by-one
+ * polling.
  *
- * asynq shuffles the weighted list of queues for each task and takes from the first that has one: each non-empty queue is
- * first with probability weight ÷ sum of the non-empty weights. So each slot here is one such draw. Strict: the highest
- * priority first, until its backlog is covered; equals are drawn evenly.
+ * asynq shuffles the weighted list of queues for each task and takes from the first that has one:
+ * each non-empty queue is first with probability weight ÷ sum of the non-empty weights. So each
+ * slot here is one such draw. Strict: the highest priority first, until its backlog is covered;
+ * equals are drawn evenly.
  *
  * @returns slots per share, in order
  */

@@ -1,11 +1,19 @@
 import type { ActiveTask } from '../attempt/active-task.js';
 
-/** The most tasks one exchange settles, and the most it claims: bounds the time one script holds Redis. */
+/**
+ * The most tasks one exchange settles, and the most it claims: bounds the time one script holds
+ * Redis.
+ */
 export const MAX_BATCH_SIZE = 256;
-/** Payloads and results one exchange settles; a larger task goes alone. Redis drops a client that sends too much at once. */
+/**
+ * Payloads and results one exchange settles; a larger task goes alone. Redis drops a client that
+ * sends too much at once.
+ */
 const MAX_BATCH_BYTES = 16 * 1024 * 1024;
 
-/** Removes from the finished tasks those that one exchange settles: from the first, as many as fit. */
+/**
+ * Removes from the finished tasks those that one exchange settles: from the first, as many as fit.
+ */
 export const takeBatch = (finished: ActiveTask[]): ActiveTask[] => finished.splice(0, batchSize(finished));
 
 function batchSize(finished: readonly ActiveTask[]): number {

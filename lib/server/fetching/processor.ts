@@ -18,7 +18,10 @@ export interface Exchanger {
   readonly running: number;
   /** Whether tasks that an exchange brings are run; else they go back to their queue. */
   accepting: boolean;
-  /** Settles what has finished in a queue and claims up to `take` tasks. Never rejects; returns whether Redis replied. */
+  /**
+   * Settles what has finished in a queue and claims up to `take` tasks. Never rejects; returns
+   * whether Redis replied.
+   */
   exchange(queue: QueueState, take: number): Promise<boolean>;
 }
 
@@ -32,12 +35,13 @@ export interface ProcessorOptions {
 }
 
 /**
- * Decides when tasks are claimed and settled, in rounds. A round is at most one exchange per queue, all at once: each
- * settles what has finished in its queue and fills the free slots allotted to it. What finishes during a round waits for
- * the next. So there is one round trip per batch, whatever its size, and one per task at concurrency 1.
+ * Decides when tasks are claimed and settled, in rounds. A round is at most one exchange per queue,
+ * all at once: each settles what has finished in its queue and fills the free slots allotted to it.
+ * What finishes during a round waits for the next. So there is one round trip per batch, whatever
+ * its size, and one per task at concurrency 1.
  *
- * With many slots a round takes half of them at most, and a second one may be under way when there is enough to do for
- * it: Redis works on one half while the handlers of the other run.
+ * With many slots a round takes half of them at most, and a second one may be under way when there
+ * is enough to do for it: Redis works on one half while the handlers of the other run.
  */
 export class Processor {
   concurrency: number;
@@ -89,7 +93,10 @@ export class Processor {
     this.pump();
   }
 
-  /** Starts a round once everything that runs now has had its turn: tasks that finish meanwhile share it. */
+  /**
+   * Starts a round once everything that runs now has had its turn: tasks that finish meanwhile
+   * share it.
+   */
   pump(): void {
     if (this.roundScheduled || this.rounds >= this.maxRounds) return;
     this.roundScheduled = true;
@@ -106,7 +113,8 @@ export class Processor {
     await this.when(() => this.rounds === 0); // a round that settles leaves no room for one that claims
     for (const queue of this.options.queues.all()) queue.backlog = Infinity;
     await this.round(true);
-    // Slots are shared out by priority: a queue that got none has reported its backlog, and gets what others left free.
+    // Slots are shared out by priority: a queue that got none has reported its backlog, and gets
+    // what others left free.
     if (this.free > 0 && [...this.options.queues.all()].some(({ backlog }) => backlog > 0)) await this.round(true);
   }
 
@@ -121,8 +129,9 @@ export class Processor {
   }
 
   /**
-   * Finds out whether a queue works again, and settles what waits there. Returns whether it does. A Redis that replied before
-   * but let nothing be claimed, as one that refuses writes does, must give a task away to be believed.
+   * Finds out whether a queue works again, and settles what waits there. Returns whether it does. A
+   * Redis that replied before but let nothing be claimed, as one that refuses writes does, must
+   * give a task away to be believed.
    */
   probe(queue: QueueState): Promise<boolean> {
     const takes = !queue.proven && this.fetching && this.free > 0 && queue.wanted > 0;
@@ -185,7 +194,10 @@ export class Processor {
     return exchanges;
   }
 
-  /** Whether a queue that was allotted nothing is asked for its backlog, so that the next round can count on it. */
+  /**
+   * Whether a queue that was allotted nothing is asked for its backlog, so that the next round can
+   * count on it.
+   */
   private wantsBacklog(queue: QueueState): boolean {
     if (queue.removed || queue.limitTimer) return false;
     if (queue.backlog === Infinity) return true;

@@ -4,8 +4,9 @@ import { resolveLimits, type Limits } from '../../task/limits.js';
 import { rejectUnknownKeys, requireInteger, requireObject } from '../../validation.js';
 
 /**
- * One queue of a server. `globalConcurrency` counts what is active in Redis: what runs on Go servers, too, though they do not keep to
- * it, and what a server that died had, until it is recovered. For `rateLimit` Go servers neither count nor keep to it.
+ * One queue of a server. `globalConcurrency` counts what is active in Redis: what runs on Go
+ * servers, too, though they do not keep to it, and what a server that died had, until it is
+ * recovered. For `rateLimit` Go servers neither count nor keep to it.
  */
 export interface QueueOptions extends Limits {
   /** Its share, as in asynq. Default 1. */

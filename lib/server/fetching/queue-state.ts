@@ -3,14 +3,23 @@ import type { Clock, ClockTimer } from '../../clock.js';
 import type { ActiveTask } from '../attempt/active-task.js';
 import type { ResolvedQueueOptions } from './queue-options.js';
 
-/** How long a round or a pass waits for the reply about one queue: one node of a cluster may hang. */
+/**
+ * How long a round or a pass waits for the reply about one queue: one node of a cluster may hang.
+ */
 export const QUEUE_REPLY_TIMEOUT_MS = 1_000;
 /** Servers that a limit holds back try again at different times. */
 const LIMIT_JITTER_MS = 25;
 
+interface RestListener {
+  workAvailable(): void;
+}
+
 /** Everything the server keeps about one queue. */
 export class QueueState {
-  /** Tasks believed to be in `pending`: what the last reply said, `Infinity` when it may have changed. */
+  /**
+   * Tasks believed to be in `pending`: what the last reply said, `Infinity` when it may have
+   * changed.
+   */
   backlog = Infinity;
   /** When Redis reported the backlog last, in milliseconds since the epoch. */
   seenAt = 0;
@@ -18,9 +27,14 @@ export class QueueState {
   reserved = 0;
   /** Exchanges under way. */
   exchanges = 0;
-  /** The last exchange failed. Until Redis replies again only the syncer, not the processor, sends exchanges. */
+  /**
+   * The last exchange failed. Until Redis replies again only the syncer, not the processor, sends
+   * exchanges.
+   */
   failed = false;
-  /** Since its last failure Redis has let tasks be claimed. One that refuses writes replies, too. */
+  /**
+   * Since its last failure Redis has let tasks be claimed. One that refuses writes replies, too.
+   */
   proven = true;
   /** A wake-up notice is armed. */
   armed = false;
@@ -51,7 +65,10 @@ export class QueueState {
     return this.exchanges > 0;
   }
 
-  /** Tasks worth asking for beyond those asked for. A limit that was reached has room when something of ours is settled, or later. */
+  /**
+   * Tasks worth asking for beyond those asked for. A limit that was reached has room when something
+   * of ours is settled, or later.
+   */
   get wanted(): number {
     if (this.removed || (this.limitTimer && this.finished.length === 0)) return 0;
     return Math.max(0, Math.min(this.backlog, this.room) - this.reserved);
@@ -66,19 +83,29 @@ export class QueueState {
   }
 
   /**
-   * Notes what a reply to an exchange says. One that asked for tasks and got none has passed over dangling ids
-   * as long as the backlog shrinks. When it does not shrink, nothing can be claimed there, and asking again would spin.
+   * Notes what a reply to an exchange says. One that asked for tasks and got none has passed over
+   * dangling ids as long as the backlog shrinks. When it does not shrink, nothing can be claimed
+   * there, and asking again would spin.
    */
-  learn({ tasks, damaged, backlog, limitedFor }: ExchangeReply, asked: number, now: number): void {
+  learn(
+    { tasks, damaged, backlog, limitedFor }: ExchangeReply,
+    asked: number,
+    clock: Clock,
+    listener: RestListener,
+  ): void {
     const gotNothing = asked > 0 && tasks.length + damaged.length === 0 && limitedFor === 0;
     if (asked > 0) this.proven = true;
     this.backlog = gotNothing && backlog >= this.lastBacklog ? 0 : backlog;
     this.lastBacklog = backlog;
-    this.seenAt = now;
+    this.seenAt = clock.now();
+    if (limitedFor > 0 || this.limitTimer) this.holdBack(limitedFor, clock, listener);
   }
 
-  /** A limit of the queue was reached: it rests until there may be room, unless something of ours is settled before. */
-  holdBack(milliseconds: number, clock: Clock, listener: { workAvailable(): void }): void {
+  /**
+   * A limit of the queue was reached: it rests until there may be room, unless something of ours is
+   * settled before.
+   */
+  private holdBack(milliseconds: number, clock: Clock, listener: RestListener): void {
     this.limitTimer?.cancel();
     this.limitTimer = undefined;
     if (milliseconds === 0) return;

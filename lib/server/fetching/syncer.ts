@@ -20,8 +20,9 @@ export interface SyncerOptions {
 }
 
 /**
- * Takes over queues whose last exchange failed: extends their leases, then settles what is finished, until Redis replies.
- * The processor leaves them alone meanwhile. Nothing finished is dropped: the lease fences a write that comes too late.
+ * Takes over queues whose last exchange failed: extends their leases, then settles what is
+ * finished, until Redis replies. The processor leaves them alone meanwhile. Nothing finished is
+ * dropped: the lease fences a write that comes too late.
  */
 export class Syncer {
   private attempts = 0;

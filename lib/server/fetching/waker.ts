@@ -6,7 +6,10 @@ import type { Processor } from './processor.js';
 import type { QueueState } from './queue-state.js';
 import type { QueueRegistry } from './queue-registry.js';
 
-/** How long a queue rests after it lost a wake-up to other servers, and at most after it lost many in a row. */
+/**
+ * How long a queue rests after it lost a wake-up to other servers, and at most after it lost many
+ * in a row.
+ */
 const MIN_REST_MS = 1;
 const MAX_REST_MS = 32;
 /** How long no notice is armed after Redis refused one. */
@@ -31,9 +34,10 @@ export interface WakerOptions {
 }
 
 /**
- * Wakes the processor when an idle queue has tasks: by one-shot notices of Redis, armed for each queue that was empty, with
- * a jittered poll as the safety net. When one task wakes several idle servers, all but one come too late. Those rest a
- * little before they arm again, longer each time they lose, so that a fleet does not stampede.
+ * Wakes the processor when an idle queue has tasks: by one-shot notices of Redis, armed for each
+ * queue that was empty, with a jittered poll as the safety net. When one task wakes several idle
+ * servers, all but one come too late. Those rest a little before they arm again, longer each time
+ * they lose, so that a fleet does not stampede.
  */
 export class Waker {
   private pollTimer: ClockTimer | undefined;
@@ -50,8 +54,8 @@ export class Waker {
   }
 
   /**
-   * Learns from a reply who won the last wake-up. A queue that had tasks has to be armed again: its notice was used up by
-   * them, or it is lost.
+   * Learns from a reply who won the last wake-up. A queue that had tasks has to be armed again: its
+   * notice was used up by them, or it is lost.
    */
   exchanged(queue: QueueState, asked: number, got: number): void {
     if (got > 0) queue.armed = false;
@@ -62,8 +66,9 @@ export class Waker {
   }
 
   /**
-   * Arms the queues that are empty. They are polled however busy the others keep the server: a notice may get lost without
-   * an error, for example when a slot of a cluster moves to a node that was never asked.
+   * Arms the queues that are empty. They are polled however busy the others keep the server: a
+   * notice may get lost without an error, for example when a slot of a cluster moves to a node that
+   * was never asked.
    */
   afterRound(): void {
     if (this.stopped) return;

@@ -10,8 +10,9 @@ import type { GroupedTask, TaskAggregatorEntry } from './aggregators.js';
 import type { GroupServices } from './group-services.js';
 
 /**
- * Makes one task of one claimed set. When the function fails, the new task is refused or the set's time passes, nothing is
- * written: the set goes back to its group at its deadline, by whoever reclaims.
+ * Makes one task of one claimed set. When the function fails, the new task is refused or the set's
+ * time passes, nothing is written: the set goes back to its group at its deadline, by whoever
+ * reclaims.
  */
 export class Aggregation {
   constructor(private readonly services: GroupServices) {}

@@ -23,8 +23,9 @@ export interface AggregatorOptions extends GroupServices {
 }
 
 /**
- * Makes tasks of groups that are due. It sleeps until the next one is due, and never longer than the shortest time in which a
- * new group can become due: so it finds each in time. Only a group that reaches its maximum size may wait up to a second.
+ * Makes tasks of groups that are due. It sleeps until the next one is due, and never longer than
+ * the shortest time in which a new group can become due: so it finds each in time. Only a group
+ * that reaches its maximum size may wait up to a second.
  */
 export class Aggregator {
   private readonly aggregation: Aggregation;
@@ -46,7 +47,9 @@ export class Aggregator {
     this.interval = Math.min(shortest, ...times.map((seconds) => seconds * 1000));
   }
 
-  /** Starts what is due and does not wait for it. A queue that fails does not hold up the others. */
+  /**
+   * Starts what is due and does not wait for it. A queue that fails does not hold up the others.
+   */
   async runOnce(): Promise<number> {
     const { answers, again } = await this.passes.run(this.options.queues.names());
     const times = Array.from(answers.values(), (time) => time ?? Infinity);
@@ -86,7 +89,10 @@ export class Aggregator {
     this.stopped = true;
   }
 
-  /** Nothing is begun any more. A set that a Redis that hung still claims for us goes back to its group at its deadline. */
+  /**
+   * Nothing is begun any more. A set that a Redis that hung still claims for us goes back to its
+   * group at its deadline.
+   */
   close(): void {
     this.closed = true;
   }
@@ -96,7 +102,10 @@ export class Aggregator {
     while (this.running.size > 0) await Promise.all(this.running.keys());
   }
 
-  /** Returns the milliseconds until a group of the queue is due; `undefined` also when the end of a set starts the next pass. */
+  /**
+   * Returns the milliseconds until a group of the queue is due; `undefined` also when the end of a
+   * set starts the next pass.
+   */
   private async claim(queue: string): Promise<number | undefined> {
     if (this.stopped) return undefined;
     const limit = MAX_SETS_PER_QUEUE - [...this.running.values()].filter((other) => other === queue).length;

@@ -4,13 +4,22 @@ import { type Duration, parseDuration } from '../../duration.js';
 import { InvalidOptionError } from '../../errors.js';
 import { describe, rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../../validation.js';
 
-/** When a group is aggregated: asynq's GroupGracePeriod, GroupMaxDelay and GroupMaxSize. Times in whole seconds, rounded up. */
+/**
+ * When a group is aggregated: asynq's GroupGracePeriod, GroupMaxDelay and GroupMaxSize. Times in
+ * whole seconds, rounded up.
+ */
 export interface GroupOptions {
   /** How long nobody must have joined a group. Default 1 minute, at least 1 second. */
   groupGracePeriod?: Duration;
-  /** How long the first task of a group waits at most, however many join. Default 0: no limit; else at least 1 second. */
+  /**
+   * How long the first task of a group waits at most, however many join. Default 0: no limit; else
+   * at least 1 second.
+   */
   groupMaxDelay?: Duration;
-  /** Tasks that make a group due at once, and the most of one aggregate. Default 0: no limit, but never more than 5,000. */
+  /**
+   * Tasks that make a group due at once, and the most of one aggregate. Default 0: no limit, but
+   * never more than 5,000.
+   */
   groupMaxSize?: number;
 }
 

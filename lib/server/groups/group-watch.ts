@@ -6,8 +6,9 @@ import type { GroupServices } from './group-services.js';
 const WATCH_INTERVAL_MS = 10_000;
 
 /**
- * Reports, once per queue, a group that nobody aggregates. This server has no function for it, and it was overdue by
- * this server's options in two passes. Another server may aggregate it: then it would be gone by the second pass.
+ * Reports, once per queue, a group that nobody aggregates. This server has no function for it, and
+ * it was overdue by this server's options in two passes. Another server may aggregate it: then it
+ * would be gone by the second pass.
  */
 export class GroupWatch {
   private readonly reported = new Set<string>();

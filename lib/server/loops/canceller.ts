@@ -10,7 +10,10 @@ import type { Attempts } from '../attempt/attempts.js';
 
 /** Between two searches for cancellations whose message did not arrive. */
 const SEARCH_INTERVAL_MS = 5_000;
-/** How far the clock of who cancels may be behind: an attempt that a message names then seems to have begun later. */
+/**
+ * How far the clock of who cancels may be behind: an attempt that a message names then seems to
+ * have begun later.
+ */
 const MAX_SKEW_MS = 10_000;
 
 export interface CancellerOptions {
@@ -19,9 +22,10 @@ export interface CancellerOptions {
 }
 
 /**
- * Cancels running tasks. A message names an id, and so the tasks of that id in every queue; the record of the cancellation
- * says what becomes of them. Every few seconds the records are searched for the ids that run here, because a message may
- * get lost; then only attempts are cancelled that had begun at the time of the record. While nothing runs, nothing is read.
+ * Cancels running tasks. A message names an id, and so the tasks of that id in every queue; the
+ * record of the cancellation says what becomes of them. Every few seconds the records are searched
+ * for the ids that run here, because a message may get lost; then only attempts are cancelled that
+ * had begun at the time of the record. While nothing runs, nothing is read.
  */
 export class Canceller {
   /** Named by a message; the record is not yet read. */

@@ -20,8 +20,9 @@ export interface ForwarderOptions {
 }
 
 /**
- * Moves scheduled and retried tasks to pending when they are due. It sleeps until the next one is due; a notice reports
- * earlier ones, and the interval is the safety net. A queue that fails does not hold up the others.
+ * Moves scheduled and retried tasks to pending when they are due. It sleeps until the next one is
+ * due; a notice reports earlier ones, and the interval is the safety net. A queue that fails does
+ * not hold up the others.
  */
 export class Forwarder {
   private lastRun = 0;

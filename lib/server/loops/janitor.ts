@@ -5,7 +5,10 @@ import type { AsynqEvents } from '../../events/events.js';
 import { settleAll } from '../../async.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
 
-/** Milliseconds between two searches for groups that are not listed: each looks at every key of the Redis. */
+/**
+ * Milliseconds between two searches for groups that are not listed: each looks at every key of the
+ * Redis.
+ */
 const REPAIR_EVERY = 600_000;
 
 export interface JanitorOptions {
@@ -21,7 +24,10 @@ export interface JanitorOptions {
   readonly repairGroups: boolean;
 }
 
-/** Deletes completed tasks whose retention is over, and archived ones that are too old or too many, in small steps; lists stranded groups. */
+/**
+ * Deletes completed tasks whose retention is over, and archived ones that are too old or too many,
+ * in small steps; lists stranded groups.
+ */
 export class Janitor {
   private readonly repairedAt = new Map<string, number>();
 

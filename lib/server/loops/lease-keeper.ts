@@ -20,9 +20,10 @@ export interface LeaseKeeperOptions {
 }
 
 /**
- * Extends the leases of held tasks, those included that are finished and not yet settled. It has a timer of its own, so
- * that slow monitoring writes cost no lease. A lease is given up when Redis says that it is another server's, or when it
- * could not be extended until shortly before recoverers (which wait a grace of 30 s) may take the task.
+ * Extends the leases of held tasks, those included that are finished and not yet settled. It has a
+ * timer of its own, so that slow monitoring writes cost no lease. A lease is given up when Redis
+ * says that it is another server's, or when it could not be extended until shortly before
+ * recoverers (which wait a grace of 30 s) may take the task.
  */
 export class LeaseKeeper {
   constructor(private readonly options: LeaseKeeperOptions) {}
@@ -32,7 +33,10 @@ export class LeaseKeeper {
     return CHECK_INTERVAL_MS;
   }
 
-  /** Extends what is due in one queue. Rejects when Redis does not reply; what is past saving is given up before. */
+  /**
+   * Extends what is due in one queue. Rejects when Redis does not reply; what is past saving is
+   * given up before.
+   */
   async extend(queue: QueueState, evenFresh = false): Promise<void> {
     const now = this.options.clock.now();
     const due = [...queue.held].filter((task) => evenFresh || task.lease.expiresAt * 1000 - now < EXTEND_WHEN_LEFT_MS);

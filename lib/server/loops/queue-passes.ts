@@ -11,8 +11,8 @@ export interface Passes<T> {
 }
 
 /**
- * One piece of work of a loop for each queue, so that a queue that fails or hangs holds up no other: it is left out until it has answered, or
- * until its own back-off is over.
+ * One piece of work of a loop for each queue, so that a queue that fails or hangs holds up no
+ * other: it is left out until it has answered, or until its own back-off is over.
  */
 export class QueuePasses<T> {
   private readonly underWay = new Set<string>();

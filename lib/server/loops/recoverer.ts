@@ -30,9 +30,10 @@ export interface RecovererOptions {
 }
 
 /**
- * Recovers tasks whose server went away. Those whose lease ended more than the grace ago are retried or archived. Each
- * write is fenced by the old lease, so that exactly one of many recoverers succeeds. Damaged messages are archived as they
- * are. Grouped tasks whose aggregation did not end in time go back to their groups.
+ * Recovers tasks whose server went away. Those whose lease ended more than the grace ago are
+ * retried or archived. Each write is fenced by the old lease, so that exactly one of many
+ * recoverers succeeds. Damaged messages are archived as they are. Grouped tasks whose aggregation
+ * did not end in time go back to their groups.
  */
 export class Recoverer {
   private passes = 0;
@@ -69,8 +70,9 @@ export class Recoverer {
   }
 
   /**
-   * Leaves out what runs here. After a pause of the process (a busy event loop, a suspended machine) or a jump of the
-   * clock its leases seem to have ended, until the lease keeper extends them.
+   * Leaves out what runs here. After a pause of the process (a busy event loop, a suspended
+   * machine) or a jump of the clock its leases seem to have ended, until the lease keeper extends
+   * them.
    */
   private notHeld(queue: string, settlements: readonly Settlement[]): Settlement[] {
     const held = new Set(Array.from(this.options.queues.get(queue)?.held ?? [], ({ id }) => id));

@@ -1,7 +1,10 @@
 import type { OperationsBroker } from '../../broker/operations.js';
 import type { AsynqEvents } from '../../events/events.js';
 
-/** Clocks differ when it is by more than that, milliseconds: well before a recoverer, which waits 30 s, takes a lease for lost. */
+/**
+ * Clocks differ when it is by more than that, milliseconds: well before a recoverer, which waits 30
+ * s, takes a lease for lost.
+ */
 const SKEW = 10_000;
 /** The oldest Redis that has all the scripts need. */
 const OLDEST = [6, 2] as const;

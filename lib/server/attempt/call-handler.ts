@@ -1,0 +1,26 @@
+import { isThenable } from '../../async.js';
+import type { ActiveTask } from './active-task.js';
+import type { TaskHandlerEntry } from './handler.js';
+
+export interface HandlerListener {
+  /** The handler has returned or thrown `value`. */
+  end(task: ActiveTask, succeeded: boolean, value: unknown): void;
+}
+
+/** Calls the handler. One that returns no promise has ended before this returns. */
+export function callHandler(task: ActiveTask, { handle }: TaskHandlerEntry, listener: HandlerListener): void {
+  let returned: unknown;
+  let promise: Promise<unknown> | undefined;
+  try {
+    returned = task.span ? task.span.run(() => handle(task)) : handle(task);
+    // A thenable that is no real promise may throw, or resolve to one more.
+    promise = isThenable(returned) ? Promise.resolve(returned) : undefined;
+  } catch (error) {
+    return listener.end(task, false, error);
+  }
+  if (!promise) return listener.end(task, true, returned);
+  promise.then(
+    (result) => listener.end(task, true, result),
+    (error: unknown) => listener.end(task, false, error),
+  );
+}
