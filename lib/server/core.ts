@@ -85,6 +85,11 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     return this.processor.concurrency;
   }
 
+  /** Without handlers every task it claimed would fail. */
+  startFetching(): void {
+    if (this.mux.size > 0) this.processor.startFetching();
+  }
+
   workAvailable(): void {
     this.processor.pump();
   }

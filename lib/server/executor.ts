@@ -18,7 +18,7 @@ import type { TaskHandlerEntry } from './attempt/handler.js';
 import type { Limiter } from './attempt/limiter.js';
 import type { Limiters } from './attempt/limiters.js';
 import type { Mux } from './attempt/mux.js';
-import { emitFinished, emitStarted } from './attempt/report.js';
+import { reportFinished, reportStarted } from './attempt/report.js';
 import type { Results } from './attempt/results.js';
 import type { Verdicts } from './attempt/verdict.js';
 import { takeBatch } from './fetching/batch.js';
@@ -151,7 +151,7 @@ export class Executor implements Exchanger, Attempts {
     const { events, tracing } = this.options;
     if (task.deadlineAt <= task.startedAt) return this.refuse(task, new DeadlineExceededError());
     task.span = tracing?.startProcess(task);
-    if (events.wants('taskStarted')) emitStarted(events, task);
+    reportStarted(events, task);
     this.deadlines.watch(task);
     callHandler(task, handler, this);
   }
@@ -196,23 +196,19 @@ export class Executor implements Exchanger, Attempts {
   }
 
   private settle(queue: QueueState, batch: readonly ActiveTask[], { settled }: ExchangeReply): void {
+    const { clock, events } = this.options;
     for (let index = 0; index < batch.length; index++) {
       const task = batch[index]!;
       const { outcome, settlement } = task.verdict!;
       queue.release(task);
-      if (settled[index] !== 'settled') this.report(task, 'lost');
+      if (settled[index] !== 'settled') reportFinished(events, clock, task, 'lost');
       else if (settlement.kind === 'wait') this.limiterOf(task)?.queued(queue.name);
-      else this.report(task, outcome);
+      else reportFinished(events, clock, task, outcome);
     }
   }
 
   private limiterOf({ handler }: ActiveTask): Limiter | undefined {
     return handler && this.options.limiters.of(handler);
-  }
-
-  private report(task: ActiveTask, outcome: TaskOutcomeKind): void {
-    const { events, clock } = this.options;
-    if (events.wants('taskFinished')) emitFinished(events, clock, task, outcome);
   }
 
   held(): Iterable<ActiveTask> {
@@ -235,7 +231,7 @@ export class Executor implements Exchanger, Attempts {
       abort(task, reason, clock, events);
     }
     queues.get(task.queue)?.release(task);
-    this.report(task, 'lost');
+    reportFinished(events, clock, task, 'lost');
   }
 
   /** Asks every handler to stop. What it makes of that is still the verdict. */

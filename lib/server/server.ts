@@ -93,7 +93,7 @@ export class Server {
     this.keepAlive = setInterval(() => {}, 2 ** 30);
     this.offSignal = onSignal(this.drainSignal, () => void this.drain());
     core.loops.start();
-    this.startFetching();
+    core.startFetching();
     this.events.emit('serverStarted', { concurrency: core.concurrency, queues: core.queues.priorities() });
   }
 
@@ -139,7 +139,7 @@ export class Server {
 
   resumeFetching(): void {
     requireActive(this.status, 'resume fetching');
-    this.startFetching();
+    this.core.startFetching();
   }
 
   /** Serves one more queue, or changes the options of one. @throws InvalidOptionError */
@@ -244,10 +244,5 @@ export class Server {
     this.offSignal();
     this.resolveClosed();
     this.events.emit('serverClosed', { requeued });
-  }
-
-  /** Without handlers every task it claimed would fail. */
-  private startFetching(): void {
-    if (this.core.mux.size > 0) this.core.processor.startFetching();
   }
 }

@@ -1,28 +1,37 @@
 import type { Clock } from '../../clock.js';
-import type { AsynqEvents, TaskOutcomeKind } from '../../events/events.js';
+import type { AsynqEventMap, AsynqEvents, TaskOutcomeKind } from '../../events/events.js';
 import type { ActiveTask } from './active-task.js';
 
-/** A handler is about to be called. What listeners do belongs to the trace of the task. */
-export function emitStarted(events: AsynqEvents, task: ActiveTask): void {
-  if (task.span) task.span.run(() => emitStartedUntraced(events, task));
-  else emitStartedUntraced(events, task);
+/** A handler is about to be called. */
+export function reportStarted(events: AsynqEvents, task: ActiveTask): void {
+  if (events.wants('taskStarted')) emitInTrace(task, events, 'taskStarted', startOf(task));
 }
 
 /** The outcome of an attempt is stored, or it is lost. */
-export function emitFinished(events: AsynqEvents, clock: Clock, task: ActiveTask, outcome: TaskOutcomeKind): void {
-  if (task.span) task.span.run(() => emitFinishedUntraced(events, clock, task, outcome));
-  else emitFinishedUntraced(events, clock, task, outcome);
+export function reportFinished(events: AsynqEvents, clock: Clock, task: ActiveTask, outcome: TaskOutcomeKind): void {
+  if (events.wants('taskFinished')) emitInTrace(task, events, 'taskFinished', finishOf(task, outcome, clock));
 }
 
-function emitStartedUntraced(events: AsynqEvents, task: ActiveTask): void {
+/** What listeners do belongs to the trace of the task. */
+function emitInTrace<E extends 'taskStarted' | 'taskFinished'>(
+  { span }: ActiveTask,
+  events: AsynqEvents,
+  name: E,
+  event: AsynqEventMap[E],
+): void {
+  if (span) span.run(() => events.emit(name, event));
+  else events.emit(name, event);
+}
+
+const startOf = (task: ActiveTask): AsynqEventMap['taskStarted'] => {
   const { retried, maxRetry, waited } = task;
-  events.emit('taskStarted', { task, retried, maxRetry, waited });
-}
+  return { task, retried, maxRetry, waited };
+};
 
-function emitFinishedUntraced(events: AsynqEvents, clock: Clock, task: ActiveTask, outcome: TaskOutcomeKind): void {
+function finishOf(task: ActiveTask, outcome: TaskOutcomeKind, clock: Clock): AsynqEventMap['taskFinished'] {
   const { verdict, retried, maxRetry, waited } = task;
   const settlement = verdict?.settlement;
-  events.emit('taskFinished', {
+  return {
     outcome,
     task,
     retried,
@@ -32,5 +41,5 @@ function emitFinishedUntraced(events: AsynqEvents, clock: Clock, task: ActiveTas
     waited,
     retryAt: settlement?.kind === 'retry' ? new Date(settlement.retryAt * 1000) : undefined,
     duration: Math.max(0, (task.endedAt || clock.now()) - task.startedAt),
-  });
+  };
 }
