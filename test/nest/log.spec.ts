@@ -47,10 +47,10 @@ describe('the log', () => {
     expect(lines).toEqual([
       [
         'error',
-        'Aggregating 2 tasks of group "g" in queue "low" failed, they go back to it at 2024-01-02T03:04:05.000Z: boom',
+        'Aggregating 2 tasks of group "g" in queue "low" failed, they go back to the group at 2024-01-02T03:04:05.000Z: boom',
         boom.stack,
       ],
-      ['warn', '1 task of queue "low" went back to their groups: nobody finished aggregating them'],
+      ['warn', '1 task of queue "low" went back to their groups: aggregating them did not end in time'],
       ['warn', 'Repaired the list of groups of queue "low": 2 added, 0 empty ones removed'],
       [
         'warn',
@@ -68,9 +68,9 @@ describe('the log', () => {
     events.emit('eventStreamUnread', { error: boom });
     expect(lines.map(([level, text]) => `${level} ${text}`)).toEqual([
       'error Alerts.on of the event "failed" threw: odd',
-      'warn 2 listeners of task events still running at the end, not waited for',
-      'warn The stream of events misses 1 event, and what comes until it works again: boom',
-      'warn The stream of events cannot be read, and is tried again: boom',
+      'warn 2 listeners of task events still running at the end, not waiting for them',
+      'warn The event stream lacks 1 event, and all until it can be written again: boom',
+      'warn The event stream cannot be read; trying again: boom',
     ]);
   });
 
@@ -91,9 +91,9 @@ describe('the log', () => {
       'log Console: "alice" pause queue "low": done [h:1]',
       'log Console: "alice" archive all retry tasks of group "g" queue "low": done, 12 tasks [h:1]',
       'warn Console: "alice" delete some tasks queue "low": done, 1 task, not 2 tasks [h:1]',
-      'log Console: "alice" clone task "a" queue "low" into queue "other": done, new task "b" [h:1]; the trail misses 3 before it',
+      'log Console: "alice" clone task "a" queue "low" into queue "other": done, new task "b" [h:1]; the trail lacks 3 before it',
       String.raw`warn Console: "eve\" pause: done\n\u202e" cancel task "x" queue "low" (delete): refused (FORBIDDEN) [h:1]`,
-      'error The audit trail of the console could not be written, and misses: "alice" run schedule "s" queue "low": started [h:1]: boom',
+      'error The audit trail of the console cannot be written, and lacks: "alice" run schedule "s" queue "low": started [h:1]: boom',
     ]);
   });
 
@@ -172,7 +172,7 @@ describe('the log', () => {
       ['log', 'Task email a1 in queue "low" was put back to the front of its queue'],
       [
         'warn',
-        'Task email a1 in queue "low" was taken over by another server; what its handler did here changes nothing',
+        'Task email a1 in queue "low" was taken over by another server; the result of its handler here is ignored',
       ],
     ]);
   });
@@ -216,13 +216,13 @@ describe('the log', () => {
     events.emit('tasksRecovered', { queue: 'low', retried: 2, archived: 1 });
     events.emit('queueRepaired', { queue: 'low', ghosts: 3, leases: 4 });
     expect(lines.map(([level, message]) => `${level}: ${message}`)).toEqual([
-      'error: Task email a1 in queue "low" was told to stop 10 s ago (boom), but its handler goes on and keeps its slot; pass task.signal on to what it waits for',
-      'error: Task a1 in queue "low" cannot be read and was archived as it is: boom',
+      'error: Task email a1 in queue "low" was aborted 10 s ago (boom), but its handler still runs and keeps its slot; pass task.signal to whatever it waits for',
+      'error: Task a1 in queue "low" cannot be decoded and was archived unchanged: boom',
       'warn: Task email a1 in queue "low" succeeded, but its result cannot be stored: boom',
-      'error: retryDelay threw, and was passed over: boom',
+      'error: retryDelay threw and was ignored: boom',
       'error: A listener of the event "taskFinished" threw: text',
-      'warn: Took over tasks of a server that went away, queue "low": 2 to retry, 1 archived',
-      'warn: Repaired queue "low": 3 ids without a task removed, 4 running tasks given a lease',
+      'warn: Recovered tasks of a lost server, queue "low": 2 to retry, 1 archived',
+      'warn: Repaired queue "low": 3 dangling ids removed, 4 running tasks given a lease',
     ]);
   });
 
@@ -241,13 +241,13 @@ describe('the log', () => {
     events.emit('serverClosed', { requeued: 0 });
     expect(lines.map(([level, message]) => `${level}: ${message}`)).toEqual([
       'log: Server started: concurrency 10, queues critical=6 low=1',
-      'warn: Redis gives no wake-up notices, so idle queues are polled: boom',
+      'warn: Redis sends no wake-ups, so idle queues are polled: boom',
       'log: This process only produces (server: false): its 2 task handlers will not run here',
       'warn: No server is started, as this application has no task handler: list the class that has them under providers, ' +
-        'or say server: false if this process only produces',
+        'or set server: false if this process only produces',
       'log: Stopped fetching; 1 task still running',
-      'warn: The shutdown timeout has passed: 2 tasks still running, now told to stop',
-      'warn: The shutdown timeout has passed: 0 tasks still running, now told to stop; 1 aggregation still running, not waited for',
+      'warn: The shutdown timeout has passed: 2 tasks still running, aborting',
+      'warn: The shutdown timeout has passed: 0 tasks still running, aborting; 1 aggregation still running, not waiting for it',
       'log: Server closed; 2 tasks put back to the queue',
       'log: Server closed',
     ]);
@@ -261,10 +261,10 @@ describe('the log', () => {
     events.emit('queueReachable', { queue: 'low' });
     fail('timeout');
     expect(lines).toEqual([
-      ['warn', 'Redis does not answer for queue "low" (1 finished task waiting to be stored): boom'],
+      ['warn', 'Redis does not reply for queue "low" (1 finished task waiting to be stored): boom'],
       ['warn', 'The heartbeater failed and tries again: refused'],
       ['warn', 'The heartbeater failed and tries again: timeout'],
-      ['log', 'Redis answers again for queue "low"'],
+      ['log', 'Redis replies again for queue "low"'],
       ['warn', 'The heartbeater failed and tries again: timeout'],
     ]);
   });
@@ -282,7 +282,7 @@ describe('the log', () => {
     expect(lines).toEqual([
       ['warn', 'refused; trying again'],
       ['warn', 'timeout; trying again'],
-      ['log', 'Redis answers again for queue "low"'],
+      ['log', 'Redis replies again for queue "low"'],
       ['warn', 'refused; trying again'],
     ]);
   });
@@ -290,7 +290,7 @@ describe('the log', () => {
   test('copes with errors that cannot be shown', () => {
     const { events, lines } = recorded();
     events.emit('hookFailed', { hook: 'onError', error: Object.create(null) });
-    expect(lines).toEqual([['error', 'onError threw, and was passed over: an error that cannot be shown']]);
+    expect(lines).toEqual([['error', 'onError threw and was ignored: an error that cannot be shown']]);
   });
 });
 

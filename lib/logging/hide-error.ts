@@ -7,7 +7,7 @@ interface Ref {
   readonly queue: string;
 }
 
-/** Where events have what handlers and others have thrown, and which tasks they are about. */
+/** Where events have an error, and the tasks they are about. */
 interface Failing {
   readonly error?: unknown;
   readonly task?: Partial<Ref>;
@@ -18,8 +18,8 @@ interface Failing {
 
 const keyOf = (name: AsynqEventName): 'error' | 'reason' => (name === 'handlerStuck' ? 'reason' : 'error');
 
-/** The event as it may be told to everyone: without the text of an error that a rule about its tasks hides. */
-export function concealError<E extends AsynqEventName>(
+/** The event for the log: an error that a redaction rule of its tasks hides is replaced. */
+export function hideError<E extends AsynqEventName>(
   name: E,
   event: AsynqEventMap[E],
   redactor: Redactor,

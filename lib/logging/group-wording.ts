@@ -1,0 +1,35 @@
+import type { PeriodicRef } from '../events/events.js';
+import { at, count, errorText, stackOf, type Wording } from './wording.js';
+
+export const GROUPS: Wording = {
+  aggregationFailed: ({ queue, group, size, error, retryAt }, logger) =>
+    logger.error(
+      `Aggregating ${count(size, 'task')} of group "${group}" in queue "${queue}" failed, ` +
+        `they go back to the group ${at(retryAt)}: ${errorText(error)}`,
+      stackOf(error),
+    ),
+  groupsReclaimed: ({ queue, tasks }, logger) =>
+    logger.warn(
+      `${count(tasks, 'task')} of queue "${queue}" went back to their groups: aggregating them did not end in time`,
+    ),
+  groupsRepaired: ({ queue, listed, removed }, logger) =>
+    logger.warn(`Repaired the list of groups of queue "${queue}": ${listed} added, ${removed} empty ones removed`),
+  groupNotAggregated: ({ queue, group }, logger) =>
+    logger.warn(
+      `Tasks wait in group "${group}" of queue "${queue}", and no server aggregates them: ` +
+        'add a method with @TaskAggregator() for it, or start the server that has one',
+    ),
+};
+
+export const PERIODIC: Wording = {
+  periodicTaskSkipped: ({ entry, reason }, logger) =>
+    reason === 'missed'
+      ? logger.warn(`${periodic(entry)} was missed from ${entry.planned.toISOString()} on, and is skipped`)
+      : logger.log(`${periodic(entry)} was skipped at ${entry.planned.toISOString()}: its last task is unfinished`),
+  periodicTaskFailed: ({ entry, error }, logger) =>
+    logger.warn(`${periodic(entry)} enqueued nothing at ${entry.planned.toISOString()}: ${errorText(error)}`),
+  periodicSourceFailed: ({ source, error }, logger) =>
+    logger.error(`${source} returned no valid periodic tasks, the old ones stay: ${errorText(error)}`, stackOf(error)),
+};
+
+const periodic = ({ type, spec }: PeriodicRef): string => `Periodic task ${type} (${spec})`;

@@ -1,0 +1,81 @@
+import { BrokerUnavailableError } from '../errors.js';
+import { count, errorText, type Wording } from './wording.js';
+
+export const QUEUES: Wording = {
+  tasksRecovered: ({ queue, retried, archived }, logger) =>
+    logger.warn(`Recovered tasks of a lost server, queue "${queue}": ${retried} to retry, ${archived} archived`),
+  queueRepaired: ({ queue, ghosts, leases }, logger) =>
+    logger.warn(`Repaired queue "${queue}": ${ghosts} dangling ids removed, ${leases} running tasks given a lease`),
+};
+
+export const SERVER: Wording = {
+  wakeUnavailable: ({ error }, logger) =>
+    logger.warn(`Redis sends no wake-ups, so idle queues are polled: ${errorText(error)}`),
+  handlersIdle: ({ handlers }, logger) =>
+    logger.log(`This process only produces (server: false): its ${count(handlers, 'task handler')} will not run here`),
+  handlersMissing: (_, logger) =>
+    logger.warn(
+      'No server is started, as this application has no task handler: list the class that has them under providers, ' +
+        'or set server: false if this process only produces',
+    ),
+  serverStarted: ({ concurrency, queues }, logger) =>
+    logger.log(`Server started: concurrency ${concurrency}, queues ${priorities(queues)}`),
+  serverStopped: ({ active }, logger) => logger.log(`Stopped fetching; ${count(active, 'task')} still running`),
+  serverDrained: (_, logger) => logger.log('Drained: nothing runs here any more'),
+  storeEvicts: ({ address, policy }, logger) =>
+    logger.warn(
+      `Redis at ${address} removes keys when its memory is full (maxmemory-policy ${policy}), and so loses tasks: ` +
+        'set maxmemory-policy noeviction',
+    ),
+  storeOutdated: ({ address, version, needed }, logger) =>
+    logger.warn(`Redis at ${address} is version ${version}; nestjs-asynq needs ${needed} or later: upgrade it`),
+  storeClockDiffers: ({ address, ahead }, logger) => {
+    const seconds = Math.round(Math.abs(ahead) / 1000);
+    logger.warn(
+      `The clock of this machine is ${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} that of Redis at ${address}: ` +
+        'where the clocks of servers differ, tasks start early or late, and leases count as lost: set both by NTP',
+    );
+  },
+  shutdownTimedOut: ({ active, aggregating }, logger) => {
+    const sets = aggregating === 0 ? '' : `; ${count(aggregating, 'aggregation')} still running, not waiting for it`;
+    logger.warn(`The shutdown timeout has passed: ${count(active, 'task')} still running, aborting${sets}`);
+  },
+  serverClosed: ({ requeued }, logger) =>
+    logger.log(requeued === 0 ? 'Server closed' : `Server closed; ${count(requeued, 'task')} put back to the queue`),
+};
+
+/** How many warnings of one outage are remembered: their texts may vary without end. */
+const MAX_REMEMBERED = 100;
+
+/**
+ * During an outage every loop fails again and again. A failure is logged once per loop, and only
+ * once for all loops when Redis is away.
+ */
+export function loopWording(): Wording {
+  const logged = new Set<string>();
+  return {
+    loopFailed: ({ loop, error }, logger) => {
+      const reason = errorText(error);
+      const isAway = error instanceof BrokerUnavailableError;
+      const line = isAway ? `${reason}; trying again` : `The ${loop} failed and tries again: ${reason}`;
+      if (logged.has(line)) return;
+      if (logged.size >= MAX_REMEMBERED) logged.clear();
+      logged.add(line);
+      logger.warn(line);
+    },
+    queueUnreachable: ({ queue, error, unsettled }, logger) =>
+      logger.warn(
+        `Redis does not reply for queue "${queue}" (${count(unsettled, 'finished task')} waiting to be stored): ` +
+          errorText(error),
+      ),
+    queueReachable: ({ queue }, logger) => {
+      logged.clear();
+      logger.log(`Redis replies again for queue "${queue}"`);
+    },
+  };
+}
+
+const priorities = (queues: Readonly<Record<string, number>>): string =>
+  Object.entries(queues)
+    .map(([queue, priority]) => `${queue}=${priority}`)
+    .join(' ');
