@@ -63,7 +63,7 @@ describe('what is done in the console by clicking', () => {
     await tab.page.getByText('Options and headers').click();
     await tab.page.getByLabel('Id', { exact: true }).fill('made');
     await tab.page.getByLabel('Retries').fill('3');
-    await tab.page.getByLabel('Headers, a line each').fill('tenant: acme');
+    await tab.page.getByLabel('Headers, one per line').fill('tenant: acme');
     await tab.page.getByLabel('When', { exact: true }).selectOption('in');
     await tab.page.getByLabel('How long from now').fill('30');
     await tab.press('Enqueue');
@@ -104,7 +104,7 @@ describe('what is done in the console by clicking', () => {
     await tab.page.getByLabel('How long from now').fill('3');
     await tab.page.getByLabel('Unit').selectOption('86400');
     await tab.confirm('Reschedule');
-    await tab.sees('The task has another time.');
+    await tab.sees('The task is rescheduled.');
     const days = ((await task('single', 'one'))!.nextProcessAt!.getTime() - Date.now()) / 86_400_000;
     expect(days).toBeGreaterThan(2.9);
     expect(days).toBeLessThan(3.1);
@@ -168,7 +168,7 @@ describe('what is done in the console by clicking', () => {
     expect(download.suggestedFilename()).toBe('large-payload.json');
     expect((await readFile(await download.path())).equals(large)).toBe(true);
     await tab.press('Clone');
-    await tab.page.locator('dialog').getByText('it is copied as it is').waitFor();
+    await tab.page.locator('dialog').getByText('copied unchanged').waitFor();
     await tab.page.locator('dialog').getByLabel('Queue').fill('large-copies');
     await tab.confirm('Enqueue the copy');
     await tab.sees('A new task is enqueued.');
@@ -348,7 +348,7 @@ describe('what is done in the console by clicking', () => {
     await tab.sees(/looked at [\d,]{6,}/);
     await tab.press('Stop');
     const line = tab.page.locator('.search-state');
-    await line.getByRole('button', { name: 'Search on' }).waitFor();
+    await line.getByRole('button', { name: 'Continue' }).waitFor();
     const stopped = await line.textContent();
     await tab.page.unroute('**/pending_tasks?*scan=*');
     expect(await line.textContent()).toBe(stopped);

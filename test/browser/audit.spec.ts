@@ -56,7 +56,7 @@ describe('the audit trail and roles by queue, on the page', () => {
     await tab.open('audit');
     await tab.sees('carol');
     await tab.sees('archive all retry tasks');
-    await tab.sees('3 changes or refused attempts before this are missing here; see the log');
+    await tab.sees('3 changes or refused attempts before this one are missing; see the log');
     await tab.sees('ASYNQ_TASK_NOT_FOUND');
     if (process.env['SCREENSHOTS'])
       await tab.page.screenshot({ path: `${process.env['SCREENSHOTS']}/audit-${name}.png` });

@@ -136,7 +136,7 @@ describe('the history of queues', () => {
     onTestFinished(() => none.close());
     const tab = await Visit.start(browser, `${none.origin}/asynq/`);
     await tab.open('history');
-    await tab.sees('There is nothing at this address');
+    await tab.sees('This page does not exist');
     expect(await tab.page.getByRole('link', { name: 'History' }).count()).toBe(0);
     await tab.end();
   });

@@ -20,7 +20,7 @@ const PAGES: readonly [name: string, route: string, seen: string | RegExp][] = [
   ['schedules', 'schedules', '@every 6h'],
   ['redis', 'redis', 'Memory by queue'],
   ['enqueue', 'enqueue', 'Options and headers'],
-  ['nothing', 'nowhere/at/all', 'There is nothing at this address'],
+  ['nothing', 'nowhere/at/all', 'This page does not exist'],
 ];
 
 describe('the pages of the console', () => {
@@ -176,7 +176,7 @@ describe('the pages of the console', () => {
     await visit.page.getByRole('link', { name: '45 pending' }).waitFor();
     await visit.page.route('**/api/live*', () => undefined);
     await visit.sees('takes long to answer');
-    expect(await visit.page.getByText('no answer').isVisible()).toBe(true);
+    expect(await visit.page.getByText('no response').isVisible()).toBe(true);
     await visit.page.unrouteAll();
     await visit.end();
   });

@@ -82,7 +82,7 @@ describe('the form of a task', () => {
   });
 
   it.each([
-    [{ max_retry: 'many' }, 'max retry: “many” is no number.'],
+    [{ max_retry: 'many' }, 'max retry: “many” is not a number.'],
     [{ headers: 'nothing' }, '“nothing” is no header'],
     [{ when: { how: 'in' as const, amount: '', unit: '1', at: '' } }, 'is no length of time'],
     [{ when: { how: 'at' as const, amount: '', unit: '1', at: '' } }, 'Choose a date'],

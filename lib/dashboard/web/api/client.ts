@@ -34,7 +34,7 @@ async function toApiError(response: Response): Promise<ApiError> {
   const text = (await response.text().catch(() => '')).trim();
   const plain = response.headers.get('content-type')?.startsWith('text/plain') ?? false;
   const message =
-    plain && text ? text.slice(0, 2000) : `The server answered ${response.status} ${response.statusText}`.trim();
+    plain && text ? text.slice(0, 2000) : `The server returned ${response.status} ${response.statusText}`.trim();
   return new ApiError(message, response.status, response.headers.get('x-asynq-error') ?? '');
 }
 
@@ -51,7 +51,7 @@ async function send(method: string, url: string, body: unknown, signal?: AbortSi
     response = await fetch(url, init);
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError('The application does not answer.', 0, 'UNREACHABLE');
+    throw new ApiError('The application does not respond.', 0, 'UNREACHABLE');
   }
   if (!response.ok) throw await toApiError(response);
   return response;

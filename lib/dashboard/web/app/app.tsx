@@ -25,7 +25,7 @@ import { useStore } from '../store.js';
 
 const Unknown = () => (
   <Page title="No such page">
-    <Empty title="There is nothing at this address">
+    <Empty title="This page does not exist">
       <a href={paths.overview()}>Go to the overview</a>
     </Empty>
   </Page>

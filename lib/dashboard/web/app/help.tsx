@@ -10,7 +10,7 @@ const KEYS = [
   ['g c', 'schedules'],
   ['g a', 'audit trail'],
   ['g r', 'Redis'],
-  ['g h', 'history, where there is a Prometheus'],
+  ['g h', 'history, if there is a Prometheus'],
   ['g e', 'enqueue a task'],
   ['j  k', 'next and previous row'],
   ['Enter', 'open the row'],

@@ -86,7 +86,7 @@ function Queues() {
   );
 }
 
-const STATUS = { connecting: 'connecting', live: 'live', away: 'no answer', refused: 'refused' } as const;
+const STATUS = { connecting: 'connecting', live: 'live', away: 'no response', refused: 'refused' } as const;
 
 function Foot() {
   const status = useStore(live, ({ status }) => status);
@@ -132,7 +132,7 @@ function Banner() {
         </b>{' '}
         {answeredAt !== undefined && (
           <>
-            What you see was read <Age since={answeredAt} /> ago. Trying again.
+            This was read <Age since={answeredAt} /> ago. Trying again.
           </>
         )}
       </p>

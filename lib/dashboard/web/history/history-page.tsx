@@ -48,7 +48,7 @@ function Missing({ chart, reason }: { chart: HistoryChart; reason: string | unde
       </header>
       {reason === undefined ? (
         <p class="faint">
-          Prometheus has no values of <code>{chart.metric}</code> for this time and these queues.
+          Prometheus has no values of <code>{chart.metric}</code> for this range and these queues.
         </p>
       ) : (
         <p class="problem-text" role="alert">
@@ -84,7 +84,7 @@ function OneChart({ chart, response, range, colorOf }: OneChartProps) {
       format={chart.format}
       nice={chart.nice}
       figure={orUnknown(figureOf(lines, chart.figure), chart.format)}
-      note={chart.figure === 'sum' && series.length > 1 ? 'together' : undefined}
+      note={chart.figure === 'sum' && series.length > 1 ? 'in total' : undefined}
       when={range.duration > 86_400 ? minute : hour}
     />
   );
@@ -149,7 +149,8 @@ function Charts({ range, queue, rows }: ChoiceProps) {
     <>
       {queue === '' && rows.length > shown.length && (
         <p class="faint">
-          The {shown.length} of {plural(rows.length, 'queue')} that have done most today. Choose one to see another.
+          The {shown.length} of {plural(rows.length, 'queue')} with the most work today. Choose a queue to see another
+          one.
         </p>
       )}
       <div class={`charts history${loading ? ' dim' : ''}`}>

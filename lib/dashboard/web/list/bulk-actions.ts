@@ -32,11 +32,11 @@ const DONE: Readonly<Record<BulkAction, string>> = {
 
 /** What the dialog says before an action on all tasks of a state. */
 export const WARNINGS: Readonly<Record<BulkAction, string>> = {
-  run: 'They become pending at once, whatever time they were to be processed at.',
+  run: 'They become pending now, whatever time they were scheduled for.',
   archive:
-    'They are not processed any more, until somebody runs them. The archive keeps a limited number: the oldest go first.',
+    'They are not processed until somebody runs them. The archive is limited: it deletes its oldest tasks first.',
   delete: 'This cannot be undone.',
-  cancel: 'Each is asked to stop. What that does is up to its handler; then it is retried as its options say.',
+  cancel: 'Each handler receives a signal to stop. Then its task is retried, as its options say.',
 };
 
 /**
@@ -53,7 +53,7 @@ export function batchResult(
   const first = `${plural(done.length, 'task')} ${DONE[action]}`;
   if (failed.length === 0) return [`${first}.`, false];
   const shown = failed.slice(0, 3).join(', ') + (failed.length > 3 ? ', …' : '');
-  return [`${first}, ${failed.length} not: ${shown}. They have changed their state meanwhile, or are gone.`, true];
+  return [`${first}, ${failed.length} not: ${shown}. They have changed their state meanwhile or are gone.`, true];
 }
 
 /** The reply to an action on all tasks: one number, or nothing. */

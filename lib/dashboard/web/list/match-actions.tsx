@@ -93,7 +93,7 @@ export function MatchActions({ scope, filters, found, complete, onDone }: MatchA
           onClose={close}
         >
           <p>
-            {complete ? '' : 'Also those the search has not come to yet. '}
+            {complete ? '' : 'This includes tasks that the search has not reached yet. '}
             They are in queue <b>{visible(scope.queue)}</b>: {describe(filters)}. {WARNINGS[asked]}
           </p>
           {done !== undefined && <p role="status">{plural(done, 'task')} so far …</p>}

@@ -26,12 +26,12 @@ function Progress({ search, total }: { search: ReturnType<typeof useSearch>; tot
       <p role="status">
         {begun && (
           <>
-            <b>{plural(state.found.length, 'task')}</b> found; looked at {count(state.scanned)}
+            <b>{plural(state.found.length, 'task')}</b> found; scanned {count(state.scanned)}
           </>
         )}
         {begun && !done && of > 0 && ` of ${count(of)}`}
-        {done && ', which is all'}
-        {!begun && (state.running ? 'Looking …' : 'Nothing was looked at yet')}
+        {done && ' (all entries)'}
+        {!begun && (state.running ? 'Searching …' : 'Nothing scanned yet')}
       </p>
       {state.running && (
         <progress max={of || 1} value={of > 0 ? state.scanned : undefined} aria-label="Search">
@@ -45,7 +45,7 @@ function Progress({ search, total }: { search: ReturnType<typeof useSearch>; tot
       )}
       {!state.running && !done && (
         <button type="button" class="button plain small" onClick={resume}>
-          Search on
+          Continue
         </button>
       )}
       {!state.running && (
@@ -74,7 +74,7 @@ export function SearchList({ scope, filters, total }: SearchListProps) {
       {state.error && <Failure error={state.error} retry={search.resume} />}
       {state.found.length > 0 && <TaskTable tasks={state.found} state={scope.state} selection={selection} />}
       {state.found.length === 0 && !state.running && !state.error && (
-        <Empty title={state.cursor === null ? 'No task is like that' : 'Nothing found so far'} />
+        <Empty title={state.cursor === null ? 'No task matches' : 'Nothing found so far'} />
       )}
       <Damaged queue={scope.queue} entries={state.damaged} onDone={search.restart} />
       <SelectionBar scope={scope} selection={selection} onDone={search.restart} />

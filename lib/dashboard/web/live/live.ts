@@ -71,7 +71,7 @@ function applyReply(state: LiveState, reply: Live): LiveState {
 const LATE_AFTER_MS = 5000;
 
 const markLate = (): void =>
-  live.update((state) => ({ ...state, status: 'away', error: 'Redis, or the application, takes long to answer.' }));
+  live.update((state) => ({ ...state, status: 'away', error: 'Redis or the application is slow to respond.' }));
 
 async function refresh(): Promise<void> {
   const late = window.setTimeout(markLate, LATE_AFTER_MS);

@@ -70,8 +70,8 @@ function Row({ entry }: { entry: AuditEntry }) {
         <Text value={actionText(entry)} />
         {entry.missing !== undefined && (
           <span class="problem-text">
-            {plural(entry.missing, 'change')} or refused {entry.missing === 1 ? 'attempt' : 'attempts'} before this are
-            missing here; see the log
+            {plural(entry.missing, 'change')} or refused {entry.missing === 1 ? 'attempt' : 'attempts'} before this one
+            are missing; see the log
           </span>
         )}
       </th>
@@ -180,8 +180,8 @@ export function AuditPage() {
       {data && entries.length === 0 && (
         <Empty title="No change">
           {Object.keys(filters).length > 0
-            ? 'None fits this search.'
-            : 'What is changed through the console is seen here.'}
+            ? 'No change matches this search.'
+            : 'Changes made through the console appear here.'}
         </Empty>
       )}
       {entries.length > 0 && <Table entries={entries} dim={loading} />}

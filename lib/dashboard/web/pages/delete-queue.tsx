@@ -33,7 +33,7 @@ export function DeleteQueue({ row, onClose }: { row: Queue; onClose: () => void 
         <b>
           <Text value={row.queue} />
         </b>{' '}
-        with its history goes, and {plural(row.size, 'task')} with it. This cannot be undone.
+        with its history and {plural(row.size, 'task')} is deleted. This cannot be undone.
       </p>
       <label class="field">
         <span>
@@ -52,7 +52,7 @@ export function DeleteQueue({ row, onClose }: { row: Queue; onClose: () => void 
       <label class="check">
         <input type="checkbox" checked={force} onChange={(event) => setForce(event.currentTarget.checked)} />
         <span>
-          Even if it holds tasks. Without this, a queue that is not empty is refused; with running tasks it always is.
+          Also delete its tasks. Without this, only an empty queue is deleted. A queue with running tasks never is.
         </span>
       </label>
     </FormDialog>

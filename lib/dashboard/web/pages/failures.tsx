@@ -67,7 +67,7 @@ export function Failures({ queue }: { queue: string }) {
         <h2>What fails</h2>
         <p class="faint">
           {data.scanned < data.total
-            ? `${count(data.scanned)} of ${plural(data.total, 'task')} looked at: next retries, newest archived`
+            ? `${count(data.scanned)} of ${plural(data.total, 'task')} scanned: next retries, newest archived`
             : `${plural(data.total, 'task')} in retry and archived`}
         </p>
       </header>

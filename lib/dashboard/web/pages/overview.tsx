@@ -37,19 +37,19 @@ function Totals({ rows }: { rows: readonly QueueRow[] }) {
           </div>
         ))}
       </dl>
-      {unread > 0 && <p class="faint">Without {plural(unread, 'queue')} that cannot be read.</p>}
+      {unread > 0 && <p class="faint">Not counting {plural(unread, 'queue')} that cannot be read.</p>}
     </section>
   );
 }
 
 /** Before the first reply the page cannot say whether there are queues. */
 const NotYet = () => (
-  <Empty title="Nothing is known yet">The queues are shown once they could be read. It is tried again and again.</Empty>
+  <Empty title="No data yet">The queues appear as soon as they can be read. The page keeps trying.</Empty>
 );
 
 const NoQueues = () => (
   <Empty title="No queue yet">
-    A queue comes into being with its first task. Enqueue one from your application, or from this console.
+    A queue is created with its first task. Enqueue one from your application or from this console.
   </Empty>
 );
 
@@ -79,7 +79,7 @@ export function Overview() {
           />
         </div>
         {queues.length === 0 && <NoQueues />}
-        {queues.length > 0 && shown.length === 0 && <Empty title={`No queue has “${filter}” in its name`} />}
+        {queues.length > 0 && shown.length === 0 && <Empty title={`No queue matches “${filter}”`} />}
         {shown.length > 0 && <QueueTable rows={shown} />}
       </section>
       <AllDays />

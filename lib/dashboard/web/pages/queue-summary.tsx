@@ -41,7 +41,7 @@ export function Groups({ queue }: { queue: string }) {
   });
   if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={2} />;
   const groups = data.groups ?? [];
-  if (groups.length === 0) return <p class="faint">No group has tasks that wait to be aggregated.</p>;
+  if (groups.length === 0) return <p class="faint">No group has waiting tasks.</p>;
   return (
     <ul class="groups">
       {groups.map(({ group, size }) => (
@@ -62,8 +62,8 @@ function Unserved({ queue }: { queue: string }) {
   if (!data || isServed(queue, data.servers ?? [])) return null;
   return (
     <p class="warning" role="status">
-      <b>No running server takes tasks from this queue.</b> What is pending waits until one is started with it.{' '}
-      <a href={paths.servers()}>Servers</a>
+      <b>No running server takes tasks from this queue.</b> Its pending tasks wait until a server with this queue
+      starts. <a href={paths.servers()}>Servers</a>
     </p>
   );
 }

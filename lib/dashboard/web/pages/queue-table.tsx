@@ -31,7 +31,7 @@ export function PauseButton({ row, small = true }: { row: Queue; small?: boolean
   const name = visible(row.queue);
   const press = (): Promise<boolean> =>
     row.paused
-      ? perform(`Queue “${name}” goes on.`, () => api.resume(row.queue))
+      ? perform(`Queue “${name}” is resumed.`, () => api.resume(row.queue))
       : perform(`Queue “${name}” is paused.`, () => api.pause(row.queue));
   const does = row.paused ? 'Resume' : 'Pause';
   return (

@@ -138,7 +138,7 @@ function Info({ info }: { info: Readonly<Record<string, string>> }) {
           </div>
         ))}
       </dl>
-      {all.length === 0 && <p class="faint">No field has that in its name.</p>}
+      {all.length === 0 && <p class="faint">No field matches.</p>}
     </section>
   );
 }
@@ -158,8 +158,8 @@ export function RedisPage() {
       {isRedis ? (
         <Info info={data.info} />
       ) : (
-        <Empty title="There is no Redis to look at">
-          The tasks are kept by the application itself, or Redis tells nothing of itself.
+        <Empty title="No information about Redis">
+          The application keeps its tasks in memory, or Redis gives no information.
         </Empty>
       )}
     </Page>

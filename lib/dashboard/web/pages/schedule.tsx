@@ -24,7 +24,7 @@ function History({ entry, round }: { entry: string; round: number }) {
   );
   if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={3} />;
   const events = data.events ?? [];
-  if (events.length === 0) return <p class="faint">It was not enqueued yet, or its history is gone.</p>;
+  if (events.length === 0) return <p class="faint">It has not been enqueued yet, or its history has expired.</p>;
   return (
     <>
       <ol class="timeline">
@@ -105,9 +105,7 @@ export function SchedulePage({ id }: { id: string }) {
     >
       {!data && !gone && (error ? <Failure error={error} retry={reload} /> : <Loading />)}
       {gone && (
-        <Empty title="This schedule is not running">
-          The process that had it has stopped, or has started again under another id.
-        </Empty>
+        <Empty title="This schedule is not running">Its process has stopped, or has restarted with another id.</Empty>
       )}
       <div class="task-grid">
         <div class="stack">

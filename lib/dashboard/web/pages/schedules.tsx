@@ -79,7 +79,7 @@ export function SchedulesPage() {
     <Page title="Schedules">
       {!data && (error ? <Failure error={error} retry={reload} /> : <Loading />)}
       {data && entries.length === 0 && (
-        <Empty title="No schedule">Entries are seen here while a process that has them runs.</Empty>
+        <Empty title="No schedule">Schedules appear here while their process runs.</Empty>
       )}
       {entries.length > 0 && (
         <div class="table-card">

@@ -135,7 +135,7 @@ export function ServersPage() {
     <Page title="Servers">
       {!data && (error ? <Failure error={error} retry={reload} /> : <Loading />)}
       {data && servers.length === 0 && (
-        <Empty title="No server is running">Tasks wait until one is: this console only looks on.</Empty>
+        <Empty title="No server is running">Tasks wait until a server starts. The console runs no tasks.</Empty>
       )}
       {servers.length > 0 && <h2>{plural(servers.length, 'server')}</h2>}
       {servers.map((server) => (

@@ -65,7 +65,7 @@ function Gone({ resource }: { resource: Resource<string> }) {
   return (
     <p class="notice-line" role="status">
       {error.status === 404
-        ? 'This task is gone: it was done without being kept, or deleted. Below is how it was last seen.'
+        ? 'This task is gone: it was completed without retention, or deleted. This is what it last looked like.'
         : error.message}
     </p>
   );
@@ -73,7 +73,8 @@ function Gone({ resource }: { resource: Resource<string> }) {
 
 const Missing = ({ queue }: { queue: string }) => (
   <Empty title="There is no such task">
-    It was done without being kept, it was deleted, or it never was. <a href={paths.queue(queue)}>Go to its queue</a>
+    It was completed without retention, it was deleted, or it never existed.{' '}
+    <a href={paths.queue(queue)}>Go to its queue</a>
   </Empty>
 );
 

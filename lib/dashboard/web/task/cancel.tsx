@@ -22,7 +22,7 @@ export function Cancel({
   return (
     <FormDialog title="Cancel this task?" does="Cancel it" danger onSubmit={cancel} onClose={onClose}>
       <p>
-        Its handler is told to stop. A handler that does not listen runs on to its end, which then counts for nothing.
+        Its handler receives a signal to stop. A handler that ignores it runs to its end, but its result is discarded.
       </p>
       <label class="field">
         <span>Reason (optional)</span>
@@ -31,11 +31,11 @@ export function Cancel({
       <label class="field">
         <span>Afterwards</span>
         <select value={outcome} onChange={(event) => setOutcome(event.currentTarget.value)}>
-          <option value="retry">try it again, as its options say</option>
+          <option value="retry">retry it, as its options say</option>
           <option value="archive">archive it</option>
           {may('destroy', task.queue) && <option value="delete">delete it</option>}
         </select>
-        <small>Servers of Go’s asynq know neither reason nor outcome: they try again.</small>
+        <small>Servers of Go’s asynq ignore reason and outcome and retry the task.</small>
       </label>
     </FormDialog>
   );

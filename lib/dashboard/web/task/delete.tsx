@@ -26,7 +26,7 @@ export function Delete({ task: now, onDeleting, onClose }: DeleteDialogProps) {
   };
   return (
     <FormDialog title="Delete this task?" does="Delete" danger onSubmit={remove} onClose={onClose}>
-      <p>Its payload, its result and its errors go with it. This cannot be undone.</p>
+      <p>Its payload, result and errors are deleted, too. This cannot be undone.</p>
     </FormDialog>
   );
 }

@@ -31,7 +31,7 @@ export function EditPayload({ task, onDone, onClose }: TaskDialogProps) {
       {payload ? (
         <PayloadField value={payload} onChange={setPayload} />
       ) : (
-        <p>This payload was not loaded whole, so it cannot be edited here.</p>
+        <p>This payload was not fully loaded, so it cannot be edited here.</p>
       )}
     </FormDialog>
   );

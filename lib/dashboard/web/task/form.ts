@@ -45,14 +45,14 @@ const QUOTED = /^("(?:[^"\\]|\\.)*")\s*:\s*("(?:[^"\\]|\\.)*")$/;
 function parseHeader(line: string): Header {
   if (!line.startsWith('"')) {
     const colon = line.indexOf(':');
-    if (colon < 1) throw new Error(`“${line}” is no header: write name: value.`);
+    if (colon < 1) throw new Error(`“${line}” is not a header: write name: value.`);
     return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
   }
   try {
     const [, name = '', value = ''] = QUOTED.exec(line) ?? [];
     return [JSON.parse(name) as string, JSON.parse(value) as string];
   } catch {
-    throw new Error(`“${line}” is no header: write name: value, or both as JSON: "name": "value".`);
+    throw new Error(`“${line}” is not a header: write name: value, or both as JSON: "name": "value".`);
   }
 }
 
@@ -64,7 +64,7 @@ export function parseHeaders(text: string): Record<string, string> {
   const lines = text.split('\n').map((line) => line.trim());
   const headers = new Map<string, string>();
   for (const [name, value] of lines.filter((line) => line !== '').map(parseHeader)) {
-    if (headers.has(name)) throw new Error(`The header “${name}” is there twice.`);
+    if (headers.has(name)) throw new Error(`The header “${name}” is repeated.`);
     headers.set(name, value);
   }
   return Object.fromEntries(headers);
@@ -86,7 +86,7 @@ export const printHeaders = (headers: Readonly<Record<string, string>>): string 
 
 function numberOf(name: string, text: string): number {
   const value = Number(text);
-  if (!Number.isFinite(value)) throw new Error(`${name.replace('_', ' ')}: “${text}” is no number.`);
+  if (!Number.isFinite(value)) throw new Error(`${name.replace('_', ' ')}: “${text}” is not a number.`);
   return value;
 }
 

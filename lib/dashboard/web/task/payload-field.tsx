@@ -29,7 +29,7 @@ export const PayloadField = ({ value, onChange }: { value: PayloadText; onChange
           checked={value.as === 'base64'}
           onChange={(event) => onChange({ ...value, as: event.currentTarget.checked ? 'base64' : 'text' })}
         />
-        <span>is base64 of the bytes</span>
+        <span>base64 of the bytes</span>
       </label>
       <small aria-live="polite">{remark(value)}</small>
     </div>

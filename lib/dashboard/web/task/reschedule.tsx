@@ -11,7 +11,7 @@ export function Reschedule({ task, onDone, onClose }: TaskDialogProps) {
   const [when, setWhen] = useState<When>({ ...NOW, how: 'in' });
   const move = async (): Promise<void> => {
     await api.reschedule(seen, toTime(when));
-    notify('The task has another time.');
+    notify('The task is rescheduled.');
     onDone();
   };
   return (

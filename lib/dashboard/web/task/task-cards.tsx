@@ -34,7 +34,7 @@ const Group = ({ task }: { task: Task }) =>
 
 const waiting = ({ pending_since }: Task): [string, ComponentChildren] => [
   'waiting for',
-  pending_since ? <Elapsed key="waiting" since={pending_since} /> : 'not known since when',
+  pending_since ? <Elapsed key="waiting" since={pending_since} /> : 'unknown',
 ];
 
 function details(task: Task): [string, ComponentChildren][] {

@@ -65,14 +65,14 @@ export function TaskFields({ form, onChange, fresh = false }: FieldsProps) {
       {form.payload ? (
         <PayloadField value={form.payload} onChange={(payload) => onChange({ ...form, payload })} />
       ) : (
-        <p class="faint">The payload is not shown here; it is copied as it is.</p>
+        <p class="faint">The payload is hidden and is copied unchanged.</p>
       )}
       <WhenField now value={form.when} onChange={(when) => onChange({ ...form, when })} />
       <details class="more">
         <summary>Options and headers</summary>
         <div class="field-row">{MORE.map(input)}</div>
         <label class="field">
-          <span>Headers, a line each</span>
+          <span>Headers, one per line</span>
           <textarea
             value={form.headers}
             placeholder="name: value"

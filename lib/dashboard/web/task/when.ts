@@ -14,7 +14,7 @@ export function toTime({ how, amount, unit, at }: When): { process_at?: string; 
   if (how === 'in') {
     const seconds = Number(amount) * Number(unit);
     if (amount.trim() === '' || !Number.isFinite(seconds) || seconds < 0)
-      throw new Error(`“${amount}” is no length of time.`);
+      throw new Error(`“${amount}” is not a duration.`);
     return { process_in_seconds: seconds };
   }
   const time = new Date(at);

@@ -75,7 +75,7 @@ function Hex({ bytes }: { bytes: Uint8Array }) {
 function Body({ readable, view }: { readable: Readable; view: View }) {
   if (view === 'tree' && readable.tree) return <Tree node={readable.tree} />;
   if (view === 'hex' && readable.bytes) return <Hex bytes={readable.bytes} />;
-  if (readable.text === undefined) return <p class="faint">These bytes are no text.</p>;
+  if (readable.text === undefined) return <p class="faint">These bytes are not text.</p>;
   return (
     <pre class="raw">
       <LongText value={readable.text} lines />

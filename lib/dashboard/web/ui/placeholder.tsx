@@ -27,11 +27,11 @@ interface FailureProps {
 
 /** By HTTP status. */
 const TITLES: Readonly<Record<number, string>> = {
-  0: 'The application does not answer',
+  0: 'The application does not respond',
   401: 'You are not signed in',
   403: 'You may not see this',
   404: 'Not found',
-  503: 'Redis does not answer',
+  503: 'Redis does not respond',
 };
 
 export const Failure = ({ error, retry }: FailureProps) => (
