@@ -7,7 +7,7 @@ import {
   ShutdownError,
   type AsynqError,
 } from '../errors.js';
-import type { AsynqEvents, TaskOutcomeKind } from '../events/events.js';
+import type { AsynqEvents } from '../events/events.js';
 import type { Tracing } from '../tracing/tracing.js';
 import { abort } from './attempt/abort.js';
 import { ActiveTask, unreadableMessage, type Verdict } from './attempt/active-task.js';
