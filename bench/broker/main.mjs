@@ -65,7 +65,7 @@ const requests = (count) =>
   }));
 
 async function fill(broker, total) {
-  for (let left = total; left > 0; left -= 1000) await broker.enqueue(QUEUE, requests(Math.min(left, 1000)));
+  for (let left = total; left > 0; left -= 1000) await broker.producer.enqueue(QUEUE, requests(Math.min(left, 1000)));
 }
 
 /** `inFlight` calls at a time, each of `batch` tasks. */
@@ -75,7 +75,7 @@ const enqueue = (batch, total, inFlight = 1) => ({
   prepare: async () => Array.from({ length: total / batch }, () => requests(batch)),
   run: async (broker, batches) => {
     const lane = async () => {
-      for (let next = batches.pop(); next; next = batches.pop()) await broker.enqueue(QUEUE, next);
+      for (let next = batches.pop(); next; next = batches.pop()) await broker.producer.enqueue(QUEUE, next);
     };
     await Promise.all(Array.from({ length: inFlight }, lane));
   },
@@ -89,10 +89,10 @@ const exchange = (batch, total) => ({
   run: async (broker) => {
     let settle = [];
     for (let left = total; left > 0; left -= settle.length) {
-      const { tasks } = await broker.exchange(QUEUE, { settle, take: batch });
+      const { tasks } = await broker.consumer.exchange(QUEUE, { settle, take: batch });
       settle = tasks.map(({ lease, message: { uniqueKey } }) => ({ kind: 'done', lease, uniqueKey }));
     }
-    await broker.exchange(QUEUE, { settle, take: 0 });
+    await broker.consumer.exchange(QUEUE, { settle, take: 0 });
   },
 });
 
@@ -101,7 +101,7 @@ const idle = (total) => ({
   total,
   prepare: async () => undefined,
   run: async (broker) => {
-    for (let i = 0; i < total; i++) await broker.exchange(QUEUE, { settle: [], take: 0 });
+    for (let i = 0; i < total; i++) await broker.consumer.exchange(QUEUE, { settle: [], take: 0 });
   },
 });
 

@@ -54,7 +54,7 @@ async function fill(broker, scheduled) {
   const start = Math.ceil(Date.now() / 1000) + 86_400;
   for (let first = 0; first < TASKS; first += 1000) {
     const indices = Array.from({ length: Math.min(1000, TASKS - first) }, (_, index) => first + index);
-    await broker.enqueue(
+    await broker.producer.enqueue(
       QUEUE,
       indices.map((index) => request(index, scheduled ? start + index : undefined)),
     );

@@ -1,13 +1,13 @@
 import { type Clock, floorSeconds } from '../clock.js';
 import type { ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
-import type { AggregationBroker } from './aggregation.js';
-import type { CancellationBroker } from './cancellation.js';
+import type { GroupsRole } from './groups.js';
+import type { CancellationRole } from './cancellation.js';
 import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
-import type { EventStreamBroker } from './event-stream.js';
-import type { InspectorBroker } from './inspection.js';
-import type { LimitingBroker } from './limiting.js';
-import type { OperationsBroker } from './operations.js';
-import type { SchedulingBroker } from './scheduling.js';
+import type { EventsRole } from './events.js';
+import type { AdministrationRole, InspectionRole, ListingRole, PublicationsRole } from './inspection.js';
+import type { LimitingRole } from './limiting.js';
+import type { OperationsRole } from './operations.js';
+import type { SchedulingRole } from './scheduling.js';
 
 export type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 
@@ -22,7 +22,7 @@ export type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 export const LEASE_SECONDS = 30;
 export const RECOVERY_GRACE_SECONDS = 30;
 
-export interface ProducerBroker {
+export interface ProducerRole {
   /** Creates tasks in one atomic step per call, in order. The result has one status per request. */
   enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]>;
 }
@@ -86,7 +86,7 @@ export type Settlement =
   /** Back to the front of its queue, the attempt not counted (shutdown). */
   | { readonly kind: 'requeue'; readonly lease: Lease }
   /**
-   * Puts it into a line of its queue until LimitingBroker.wakeWaiting, as though it had not been taken; in one where it stood before it
+   * Puts it into a line of its queue until LimitingRole.wakeWaiting, as though it had not been taken; in one where it stood before it
    * gets its old place. Meanwhile it is among those to be retried, where asynq's tools see it, and comes after a minute to
    * an hour (a second more for ten that wait) should nobody wake it.
    */
@@ -129,7 +129,7 @@ export interface ExchangeReply {
   readonly limitedFor: number;
 }
 
-export interface ConsumerBroker {
+export interface ConsumerRole {
   /**
    * One atomic round trip: settles what has finished, then takes up to `take` pending tasks, unless the queue is paused.
    * Ids without a message are cleared away and never fill the batch. Is never sent twice by the connection.
@@ -151,7 +151,7 @@ export interface ExpiredLeases {
   readonly ghosts: number;
 }
 
-export interface MaintenanceBroker {
+export interface MaintenanceRole {
   /**
    * Moves due tasks (score ≤ now) from `scheduled` and `retry` to `pending`, or to their group when the hash names one.
    * Works in chunks until nothing is due. `nextDue`: the lowest score left, in Unix seconds.
@@ -167,7 +167,7 @@ export interface MaintenanceBroker {
   trimArchived(queue: string, limit: number): Promise<number>;
 }
 
-export interface MonitoringBroker {
+export interface MonitoringRole {
   /** Publishes a server and its running tasks for `ttl` seconds. */
   writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void>;
   clearServerState(info: Pick<ServerInfo, 'host' | 'pid' | 'serverId'>): Promise<void>;
@@ -195,25 +195,43 @@ export interface WakeListener {
   onLost(): void;
 }
 
-export interface WakeBroker {
+export interface WakeRole {
   /** A source of wake-ups on connections of its own, made lazily; each server has one. */
   watch(listener: WakeListener): WakeSource;
 }
 
-export interface Broker
-  extends
-    ProducerBroker,
-    ConsumerBroker,
-    MaintenanceBroker,
-    AggregationBroker,
-    MonitoringBroker,
-    CancellationBroker,
-    WakeBroker,
-    InspectorBroker,
-    LimitingBroker,
-    OperationsBroker,
-    SchedulingBroker,
-    EventStreamBroker {
+/** The contract with the store. Each part of it is a role; who needs a part takes that role. */
+export interface Broker {
+  /** Creates tasks. */
+  readonly producer: ProducerRole;
+  /** Claims tasks, keeps their leases, settles them. */
+  readonly consumer: ConsumerRole;
+  /** Moves due tasks, recovers lost ones, deletes old ones. */
+  readonly maintenance: MaintenanceRole;
+  /** Aggregates the tasks of a group. */
+  readonly groups: GroupsRole;
+  /** Publishes which servers run what. */
+  readonly monitoring: MonitoringRole;
+  /** Cancels active tasks. */
+  readonly cancellation: CancellationRole;
+  /** Reads queues and single tasks. */
+  readonly inspection: InspectionRole;
+  /** Reads the tasks of a state or a group, page by page. */
+  readonly listing: ListingRole;
+  /** Changes tasks and queues on behalf of an operator. */
+  readonly administration: AdministrationRole;
+  /** Reads what servers and schedulers have published. */
+  readonly publications: PublicationsRole;
+  /** Fires planned times, publishes periodic entries. */
+  readonly scheduling: SchedulingRole;
+  /** Bounds work of the whole fleet. */
+  readonly limiting: LimitingRole;
+  /** Bounded streams of what has happened. */
+  readonly events: EventsRole;
+  /** Notices of changed queues. */
+  readonly wake: WakeRole;
+  /** Describes the store itself. */
+  readonly operations: OperationsRole;
   /** The time everything above this broker lives by. */
   readonly clock: Clock;
   /** Key prefix, default `asynq`; unique-lock names are built with it. */

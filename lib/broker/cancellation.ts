@@ -31,7 +31,7 @@ export interface ActedCancellation extends Pick<Cancellation, 'id' | 'at'> {
   readonly queue: string;
 }
 
-export interface CancellationBroker {
+export interface CancellationRole {
   /** Records what is to be cancelled for {@link CANCELLATION_SECONDS}, in place of an earlier record of this id. */
   recordCancellation(cancellation: Cancellation): Promise<void>;
   /** What is recorded for these ids. One small question when nothing is recorded for any id. */

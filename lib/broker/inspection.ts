@@ -168,26 +168,36 @@ export interface DeletionOptions {
 /** `active`, `notEmpty`: nothing was done. */
 export type DeletionStatus = 'deleted' | 'active' | 'notEmpty';
 
-export interface InspectorBroker {
+/** What queues and single tasks look like. */
+export interface InspectionRole {
   queues(): Promise<string[]>;
   /** Whether the queue is listed: something was enqueued to it, and it has not been deleted. */
   hasQueue(queue: string): Promise<boolean>;
   /** The groups that have waiting tasks, by name. */
   groups(queue: string): Promise<GroupSize[]>;
   describeQueue(queue: string): Promise<QueueNumbers>;
-  /** The counters of these days, in the same order; 0 where there is none (any more). @param days `YYYY-MM-DD` */
+  /** The counters of these days, in the same order; 0 where there is none. @param days `YYYY-MM-DD` */
   countsOfDays(queue: string, days: readonly string[]): Promise<DayCount[]>;
   /** `undefined` when there is no such task. */
   getTask(queue: string, id: string): Promise<StoredTask | undefined>;
+}
+
+/** The tasks of a state or a group, page by page. */
+export interface ListingRole {
   listTasks(queue: string, request: ListRequest): Promise<TaskPage>;
-  /** The same order and cursors, without looking at the tasks. */
+  /** The same order and cursors, but the tasks are not read. */
   listIds(queue: string, request: ListRequest): Promise<IdPage>;
+}
+
+/** What an operator changes. */
+export interface AdministrationRole {
   /**
-   * Makes tasks pending (last in line, at once), archives them (the archive is trimmed as ever) or deletes them, with the locks
-   * they hold; never one that is active. Atomic for each task. Damaged entries can be deleted only. One status per id.
+   * Makes tasks pending (at the end of the queue, due at once), archives them (the archive is trimmed as usual) or deletes
+   * them, with the locks they hold; never an active one. Atomic for each task. Damaged entries can only be deleted. One
+   * status per id.
    *
    * @param from only tasks that are there
-   * @param maxArchived archives only while fewer tasks are archived, and never trims the archive: no archived task goes for it
+   * @param maxArchived archives only while fewer tasks are archived, and never trims: no archived task is deleted for it
    */
   moveTasks(
     queue: string,
@@ -197,34 +207,34 @@ export interface InspectorBroker {
     maxArchived?: number,
   ): Promise<MoveStatus[]>;
   /**
-   * Has tasks run at another time, from wherever they wait: they become scheduled; one that is to be retried stays so. One with a
-   * group joins it then. A lock a task holds lasts as much longer as it is put off. Otherwise as {@link moveTasks}.
+   * Runs tasks at another time, wherever they wait: they become scheduled; one in `retry` stays there. A task with a group
+   * joins it at that time. A lock that a task holds is extended by as much as the task is put off. Otherwise as {@link moveTasks}.
    *
    * @param at Unix seconds; a time that has passed is due at once
    */
   rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: Place): Promise<MoveStatus[]>;
   /**
-   * Gives a task another payload while it is scheduled, pending, to be retried or archived. A lock it holds stays that of the old one.
+   * Gives a task another payload while it is scheduled, pending, in retry or archived. A lock it holds stays that of the old one.
    *
    * @param replaces only if this is its payload
    */
   updatePayload(queue: string, id: string, payload: Buffer, replaces?: Buffer): Promise<UpdateStatus>;
+  /** Returns whether this call changed anything. */
+  pauseQueue(queue: string): Promise<boolean>;
+  resumeQueue(queue: string): Promise<boolean>;
   /**
-   * Deletes a queue with all that belongs to it: tasks in every state, groups, locks, counters, the pause. It is paused meanwhile.
-   * Who enqueues to it meanwhile brings it back.
+   * Deletes a queue with everything that belongs to it: tasks in every state, groups, locks, counters, the pause. It is
+   * paused meanwhile. An enqueue to it during the deletion brings it back.
    */
   deleteQueue(queue: string, options: DeletionOptions): Promise<DeletionStatus>;
+}
+
+/** What servers and schedulers have published. */
+export interface PublicationsRole {
   /** Servers of every kind, with what they run; what cannot be decoded is left out. */
   servers(): Promise<PublishedServer[]>;
-  /** What all schedulers have published, Go's too; what cannot be decoded is left out. */
+  /** The entries of all schedulers, Go's too; what cannot be decoded is left out. */
   schedulerEntries(): Promise<SchedulerEntry[]>;
   /** The history of an entry, newest first. */
   enqueueEvents(entryId: string, offset: number, size: number): Promise<SchedulerEnqueueEvent[]>;
-  /** `undefined` where there is no Redis. */
-  redisInfo(): Promise<RedisInfo | undefined>;
-  /** `undefined` where there is no cluster. */
-  clusterPlace(queue: string): Promise<ClusterPlace | undefined>;
-  /** Answers whether this call changed anything. */
-  pauseQueue(queue: string): Promise<boolean>;
-  resumeQueue(queue: string): Promise<boolean>;
 }

@@ -9,7 +9,7 @@ export interface StartLimit {
  * What bounds work of the whole fleet. Tokens bound how many tasks do something at the same time: asynq's x/rate (section 8.4). Starts
  * and lines are ours: a task that finds a limit reached is settled as `wait`, and stands in a line of its queue until it is woken.
  */
-export interface LimitingBroker {
+export interface LimitingRole {
   /**
    * Takes tokens of a scope that has `max`, one per task; answers which tasks have one now. Who has one keeps it, and only its
    * deadline moves. Tokens whose deadline (Unix seconds) has passed are free: those of crashed holders come back so.

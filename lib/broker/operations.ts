@@ -1,3 +1,5 @@
+import type { ClusterPlace, RedisInfo } from './inspection.js';
+
 /** What matters to asynq of a Redis server. */
 export interface StoreFacts {
   /** `host:port` */
@@ -13,8 +15,12 @@ export interface StoreFacts {
   readonly ahead: number | undefined;
 }
 
-/** What an operator wants to know of the place where tasks are kept. */
-export interface OperationsBroker {
-  /** The servers that hold tasks; none where there is no Redis, or it may not be asked (INFO forbidden). */
+/** The place where tasks are kept. */
+export interface OperationsRole {
+  /** The servers that hold tasks; none where there is no Redis, or where INFO is forbidden. */
   storeFacts(): Promise<StoreFacts[]>;
+  /** `undefined` where there is no Redis. */
+  redisInfo(): Promise<RedisInfo | undefined>;
+  /** `undefined` where there is no cluster. */
+  clusterPlace(queue: string): Promise<ClusterPlace | undefined>;
 }

@@ -53,7 +53,7 @@ export interface FiringReply {
   readonly handledUntil: number;
 }
 
-export interface SchedulingBroker {
+export interface SchedulingRole {
   /**
    * Reads how far an entry has got. A new entry, or one that was last opened with another `spec`,
    * begins now: times before count as dealt with.

@@ -52,7 +52,7 @@ export class Session {
 
   /** The text of `INFO`, in a cluster that of `CLUSTER INFO`. */
   async redisInfo(): Promise<string> {
-    const { cluster, nodes } = await this.broker.redisInfo();
+    const { cluster, nodes } = await this.broker.operations.redisInfo();
     return cluster?.info ?? nodes[0]?.info ?? '';
   }
 

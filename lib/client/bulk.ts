@@ -1,4 +1,4 @@
-import type { EnqueueStatus, ProducerBroker } from '../broker/broker.js';
+import type { EnqueueStatus, ProducerRole } from '../broker/broker.js';
 import { Batch, type BatchLimits } from './batch.js';
 import type { EnqueueResult } from '../enqueue/enqueue-result.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
@@ -33,7 +33,7 @@ export class Bulk {
   private readonly results: EnqueueResult[];
 
   constructor(
-    private readonly broker: ProducerBroker,
+    private readonly broker: ProducerRole,
     private readonly limits: BatchLimits,
     private readonly count: number,
     private readonly calls: BulkCalls,

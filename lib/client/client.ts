@@ -1,5 +1,5 @@
-import type { AggregationBroker } from '../broker/aggregation.js';
-import type { Broker, EnqueueStatus, ProducerBroker } from '../broker/broker.js';
+import type { GroupsRole } from '../broker/groups.js';
+import type { Broker, EnqueueStatus, ProducerRole } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 import { ClosedError, InvalidOptionError, InvalidTaskError } from '../errors.js';
 import type { PayloadCodec } from '../task/codec.js';
@@ -20,9 +20,9 @@ import { ReportingProducer } from './reporting-producer.js';
 import type { DefinedItem, NamedItem, PayloadArguments } from './types.js';
 
 /** The part of a broker that a client uses. */
-export type ClientBroker = ProducerBroker &
-  Pick<AggregationBroker, 'listDelayedGroups'> &
-  Pick<Broker, 'clock' | 'keyPrefix' | 'maxPayloadSize'>;
+export interface ClientBroker extends Pick<Broker, 'producer' | 'clock' | 'keyPrefix' | 'maxPayloadSize'> {
+  readonly groups: Pick<GroupsRole, 'listDelayedGroups'>;
+}
 
 export interface AsynqClientOptions {
   /** Encodes payloads, unless the definition has a codec. Default: JSON; bytes stay as they are. */
@@ -48,7 +48,7 @@ const BATCH_LIMITS: BatchLimits = { tasks: 500, bytes: 1 << 20 };
  */
 export class AsynqClient {
   private readonly preparer: Preparer;
-  private readonly producer: ProducerBroker;
+  private readonly producer: ProducerRole;
   private readonly coalescer: Coalescer;
   private readonly reminder: GroupReminder;
   private readonly bulks = new Set<Promise<unknown>>();
@@ -66,9 +66,9 @@ export class AsynqClient {
     requireObject(options, 'client options', InvalidOptionError);
     rejectUnknownKeys(options, ['codec', 'defaults'], 'client option', InvalidOptionError);
     this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize);
-    this.producer = hooks.events ? new ReportingProducer(broker, hooks.events) : broker;
+    this.producer = hooks.events ? new ReportingProducer(broker.producer, hooks.events) : broker.producer;
     this.coalescer = new Coalescer(this.producer, BATCH_LIMITS);
-    this.reminder = new GroupReminder(broker);
+    this.reminder = new GroupReminder(broker.groups, broker.clock);
   }
 
   /**

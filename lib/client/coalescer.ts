@@ -1,6 +1,6 @@
 import { nextTick } from 'node:process';
 import { setImmediate } from 'node:timers'; // the real one, also where a test fakes the global
-import type { EnqueueRequest, EnqueueStatus, ProducerBroker } from '../broker/broker.js';
+import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker/broker.js';
 import { Batch, type BatchLimits } from './batch.js';
 
 interface Waiter {
@@ -22,7 +22,7 @@ export class Coalescer {
   private readonly sending = new Set<Promise<void>>();
 
   constructor(
-    private readonly broker: ProducerBroker,
+    private readonly broker: ProducerRole,
     private readonly limits: BatchLimits,
   ) {}
 

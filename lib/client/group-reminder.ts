@@ -1,4 +1,4 @@
-import type { AggregationBroker } from '../broker/aggregation.js';
+import type { GroupsRole } from '../broker/groups.js';
 import type { Clock, ClockTimer } from '../clock.js';
 
 /** How long servers have to move a due task to its group: Go's forward every 5 s. */
@@ -16,7 +16,10 @@ export class GroupReminder {
   private timer: ClockTimer | undefined;
   private closed = false;
 
-  constructor(private readonly broker: Pick<AggregationBroker, 'listDelayedGroups'> & { readonly clock: Clock }) {}
+  constructor(
+    private readonly groups: Pick<GroupsRole, 'listDelayedGroups'>,
+    private readonly clock: Clock,
+  ) {}
 
   /** @param time when a task joins its group, in Unix seconds */
   note(queue: string, time: number): void {
@@ -39,11 +42,11 @@ export class GroupReminder {
     this.timer?.cancel();
     if (this.closed || this.dueAt.size === 0) return;
     const next = Math.min(...this.dueAt.values());
-    this.timer = this.broker.clock.after(next - this.broker.clock.now(), () => void this.listDue());
+    this.timer = this.clock.after(next - this.clock.now(), () => void this.listDue());
   }
 
   private async listDue(): Promise<void> {
-    const now = this.broker.clock.now();
+    const now = this.clock.now();
     const due = [...this.dueAt].filter(([, at]) => at <= now).map(([queue]) => queue);
     for (const queue of due) this.dueAt.delete(queue); // a task noted during the call may be missed by it
     await Promise.all(due.map((queue) => this.list(queue, now + MIN_LIST_INTERVAL_MS)));
@@ -52,7 +55,7 @@ export class GroupReminder {
 
   /** @param earliest when to list again at the earliest, also when Redis is away */
   private async list(queue: string, earliest: number): Promise<void> {
-    const next = await this.broker.listDelayedGroups(queue).catch(() => 0);
+    const next = await this.groups.listDelayedGroups(queue).catch(() => 0);
     if (next !== undefined) this.planListing(queue, Math.max(next * 1000 + FORWARD_GRACE_MS, earliest));
   }
 }

@@ -1,10 +1,10 @@
-import type { EnqueueRequest, EnqueueStatus, ProducerBroker } from '../broker/broker.js';
+import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 
 /** A producer that reports calls that fail by `enqueueFailed`. */
-export class ReportingProducer implements ProducerBroker {
+export class ReportingProducer implements ProducerRole {
   constructor(
-    private readonly broker: ProducerBroker,
+    private readonly broker: ProducerRole,
     private readonly events: AsynqEvents,
   ) {}
 

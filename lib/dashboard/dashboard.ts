@@ -56,7 +56,7 @@ export class Dashboard implements OnModuleInit {
     const overview = new QueueOverview(broker, reads);
     const sampler = new Sampler(overview, broker.clock, this.settings.refresh);
     const inspector = new AsynqInspector(broker);
-    const trail = new AuditTrail(broker, this.settings.auditLength);
+    const trail = new AuditTrail(broker.events, this.settings.auditLength);
     const recorder = new Recorder({ trail, events, clock: broker.clock, actor: this.settings.actor });
     const presenter = this.makePresenter();
     this.made = { inspector, replies, reads, overview, sampler, presenter, trail, recorder };
@@ -142,6 +142,6 @@ export class Dashboard implements OnModuleInit {
 
   /** @throws QueueNotFoundError */
   async requireQueue(queue: string): Promise<void> {
-    if (!(await this.broker.hasQueue(queue))) throw new QueueNotFoundError(queue);
+    if (!(await this.broker.inspection.hasQueue(queue))) throw new QueueNotFoundError(queue);
   }
 }

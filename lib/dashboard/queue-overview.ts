@@ -28,7 +28,7 @@ export class QueueOverview {
   /** By name. @throws BrokerUnavailableError when none of them can be reached */
   all(): Promise<QueueStatus[]> {
     return this.cache.get('queues', async () => {
-      const names = await this.broker.queues();
+      const names = await this.broker.inspection.queues();
       for (const queue of this.away.keys()) if (!names.includes(queue)) this.away.delete(queue);
       const states = await mapConcurrent(names.sort(), QUEUES_AT_ONCE, (queue) => this.read(queue));
       if (states.length > 0 && states.every(isAway)) {
@@ -58,7 +58,7 @@ export class QueueOverview {
 
   private async ask(queue: string): Promise<QueueStatus> {
     try {
-      const numbers = await this.broker.describeQueue(queue);
+      const numbers = await this.broker.inspection.describeQueue(queue);
       this.away.delete(queue);
       return viewQueue(queue, numbers, this.broker.clock.now());
     } catch (error) {

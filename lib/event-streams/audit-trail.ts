@@ -1,4 +1,4 @@
-import type { EventStreamBroker, StreamedEntry } from '../broker/event-stream.js';
+import type { EventsRole, StreamedEntry } from '../broker/events.js';
 import { CONSOLE_ACTIONS, CONSOLE_OUTCOMES, type ConsoleAction } from '../events/console-action.js';
 
 /** An action with its place in the trail: later entries have greater ids. */
@@ -17,7 +17,7 @@ export interface TrailPage {
 export class AuditTrail {
   /** @param most about how many entries are kept */
   constructor(
-    private readonly broker: Pick<EventStreamBroker, 'appendEvents' | 'readEventsBack'>,
+    private readonly streams: Pick<EventsRole, 'appendEvents' | 'readEventsBack'>,
     private readonly most: number,
   ) {}
 
@@ -27,12 +27,12 @@ export class AuditTrail {
    */
   async write(action: ConsoleAction, replaces?: string): Promise<string> {
     const data = Buffer.from(JSON.stringify({ ...action, at: action.at.getTime() }));
-    return (await this.broker.appendEvents('audit', [data], { most: this.most, replaces }))!;
+    return (await this.streams.appendEvents('audit', [data], { most: this.most, replaces }))!;
   }
 
   /** Newest first. @param before an id; `undefined`: from the newest on */
   async read(before: string | undefined, limit: number): Promise<TrailPage> {
-    const entries = await this.broker.readEventsBack('audit', before, limit);
+    const entries = await this.streams.readEventsBack('audit', before, limit);
     const actions = entries.map(decode).filter((action) => action !== undefined);
     return { actions, before: entries.length < limit ? undefined : entries.at(-1)!.id };
   }

@@ -6,7 +6,7 @@ import { decodeOccurrence, type FleetOccurrence } from './fleet-event.js';
 const PAGE = 500;
 
 export interface EventReaderOptions {
-  readonly broker: Pick<Broker, 'readEvents' | 'lastEventId' | 'clock'>;
+  readonly broker: Pick<Broker, 'events' | 'clock'>;
   /** Read what comes after this id; `undefined`: from now on. */
   readonly from: string | undefined;
   /** Milliseconds between two looks. */
@@ -36,7 +36,7 @@ export class EventReader {
   private async look(): Promise<void> {
     const { broker, interval } = this.options;
     try {
-      this.place ??= await broker.lastEventId('events');
+      this.place ??= await broker.events.lastEventId('events');
       while (!this.ended && (await this.readPage()));
       this.failing = false;
     } catch (error) {
@@ -48,7 +48,7 @@ export class EventReader {
 
   /** Answers whether there may be more. */
   private async readPage(): Promise<boolean> {
-    const entries = await this.options.broker.readEvents('events', this.place!, PAGE);
+    const entries = await this.options.broker.events.readEvents('events', this.place!, PAGE);
     for (const entry of entries) {
       if (this.ended) return false;
       this.place = entry.id;

@@ -15,7 +15,7 @@ const MANY = 5_000;
 const CLOSE_TIMEOUT_MS = 1_000;
 
 export interface EventWriterOptions {
-  readonly broker: Pick<Broker, 'appendEvents' | 'clock'>;
+  readonly broker: Pick<Broker, 'events' | 'clock'>;
   readonly events: AsynqEvents;
   readonly names: readonly TaskEventName[];
   /** About how many events the stream keeps. */
@@ -73,7 +73,7 @@ export class EventWriter {
     this.waiting = [];
     if (batch.length === 0) return;
     try {
-      await this.options.broker.appendEvents('events', batch, { most: this.options.maxLength });
+      await this.options.broker.events.appendEvents('events', batch, { most: this.options.maxLength });
       if (!this.failing && this.lost > 0) this.tellSlow();
       this.failing = false;
       this.lost = 0;

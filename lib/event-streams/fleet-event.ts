@@ -1,5 +1,5 @@
 import { toDate } from '../clock.js';
-import type { StreamedEntry } from '../broker/event-stream.js';
+import type { StreamedEntry } from '../broker/events.js';
 import type { TaskOutcomeKind, TaskRef } from '../events/events.js';
 import {
   type EndedAttempt,

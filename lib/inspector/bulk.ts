@@ -1,4 +1,5 @@
-import { type InspectorBroker, MAX_PAGE, type Place, type MoveAction } from '../broker/inspection.js';
+import type { Broker } from '../broker/broker.js';
+import { type ListingRole, MAX_PAGE, type Place, type MoveAction } from '../broker/inspection.js';
 import { ArchiveFullError, InvalidOptionError } from '../errors.js';
 import { isAllowed } from '../task/actions.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
@@ -63,22 +64,28 @@ function toBulk(action: MoveAction, state: MovableState, options: BulkArchiveOpt
  * enqueue, and no step blocks Redis for more than a few milliseconds.
  */
 export async function moveAll(
-  broker: InspectorBroker,
+  broker: Pick<Broker, 'inspection' | 'listing' | 'administration'>,
   queue: string,
   action: MoveAction,
   state: MovableState,
   options: BulkArchiveOptions = {},
 ): Promise<BulkResult> {
   const { place, onProgress, signal, maxArchived } = toBulk(action, state, options);
-  await requireQueue(broker, queue);
-  const pages = await readIds(broker, queue, place, signal);
+  await requireQueue(broker.inspection, queue);
+  const pages = await readIds(broker.listing, queue, place, signal);
   const total = pages.reduce((sum, ids) => sum + ids.length, 0);
   let moved = 0;
   let done = 0;
   for (const ids of pages) {
     for (let first = 0; first < ids.length; first += BATCH_SIZE) {
       signal?.throwIfAborted();
-      const statuses = await broker.moveTasks(queue, action, ids.slice(first, first + BATCH_SIZE), place, maxArchived);
+      const statuses = await broker.administration.moveTasks(
+        queue,
+        action,
+        ids.slice(first, first + BATCH_SIZE),
+        place,
+        maxArchived,
+      );
       moved += statuses.filter((status) => status === 'moved').length;
       done += statuses.length;
       if (statuses.includes('full')) throw new ArchiveFullError(queue, maxArchived ?? 0, moved);
@@ -89,7 +96,7 @@ export async function moveAll(
 }
 
 async function readIds(
-  broker: InspectorBroker,
+  listing: ListingRole,
   queue: string,
   place: Place,
   signal: AbortSignal | undefined,
@@ -97,7 +104,7 @@ async function readIds(
   const pages: string[][] = [];
   for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
     signal?.throwIfAborted();
-    const page = await broker.listIds(queue, { ...place, size: MAX_PAGE, cursor });
+    const page = await listing.listIds(queue, { ...place, size: MAX_PAGE, cursor });
     pages.push(page.ids);
     cursor = page.cursor;
   }

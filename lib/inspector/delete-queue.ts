@@ -1,4 +1,5 @@
-import type { DeletionOptions, InspectorBroker } from '../broker/inspection.js';
+import type { Broker } from '../broker/broker.js';
+import type { DeletionOptions } from '../broker/inspection.js';
 import { InvalidOptionError, QueueNotEmptyError } from '../errors.js';
 import { describe, rejectUnknownKeys, requireFunction, requireObject } from '../validation.js';
 import { requireQueue } from './known-queue.js';
@@ -13,10 +14,14 @@ export interface DeleteQueueOptions {
 }
 
 /** @throws QueueNotFoundError; QueueNotEmptyError */
-export async function deleteQueue(broker: InspectorBroker, queue: string, options: DeleteQueueOptions): Promise<void> {
+export async function deleteQueue(
+  broker: Pick<Broker, 'inspection' | 'administration'>,
+  queue: string,
+  options: DeleteQueueOptions,
+): Promise<void> {
   const deletion = toDeletion(options);
-  await requireQueue(broker, queue);
-  const status = await broker.deleteQueue(queue, deletion);
+  await requireQueue(broker.inspection, queue);
+  const status = await broker.administration.deleteQueue(queue, deletion);
   const name = `queue=${JSON.stringify(queue)}`;
   if (status === 'active')
     throw new QueueNotEmptyError(`cannot remove queue with active tasks: ${name}; wait for them`);

@@ -1,6 +1,5 @@
-import type { CancellationBroker } from '../broker/cancellation.js';
-import type { GroupSize, InspectorBroker, RedisInfo } from '../broker/inspection.js';
-import type { Clock } from '../clock.js';
+import type { Broker } from '../broker/broker.js';
+import type { GroupSize, RedisInfo } from '../broker/inspection.js';
 import type { Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
 import type { TaskInfo } from '../task/info.js';
@@ -31,6 +30,19 @@ const DAY_MS = 86_400_000;
 /** Daily counters are kept for 90 days, which can span 91 dates. */
 const MAX_HISTORY_DAYS = 91;
 
+/** What an inspector needs of a broker. */
+export type InspectorBroker = Pick<
+  Broker,
+  | 'inspection'
+  | 'listing'
+  | 'administration'
+  | 'publications'
+  | 'cancellation'
+  | 'operations'
+  | 'clock'
+  | 'maxPayloadSize'
+>;
+
 /**
  * Reads queues and tasks, and changes them (asynq's Inspector). Works in a process without a server.
  *
@@ -38,44 +50,38 @@ const MAX_HISTORY_DAYS = 91;
  * otherwise. All reject with InvalidOptionError for invalid arguments, before anything is sent, and with BrokerUnavailableError.
  */
 export class AsynqInspector {
-  constructor(
-    private readonly broker: InspectorBroker &
-      Pick<CancellationBroker, 'recordCancellation' | 'publishCancellation'> & {
-        readonly clock: Clock;
-        readonly maxPayloadSize: number;
-      },
-  ) {}
+  constructor(private readonly broker: InspectorBroker) {}
 
   /** The names of all queues that ever had a task, unsorted. */
   queues(): Promise<string[]> {
-    return this.broker.queues();
+    return this.broker.inspection.queues();
   }
 
   /** Whether anything was enqueued to the queue since it was last deleted. */
   async hasQueue(queue: string): Promise<boolean> {
-    return this.broker.hasQueue(requireQueueName(queue));
+    return this.broker.inspection.hasQueue(requireQueueName(queue));
   }
 
   /** The groups of the queue that have waiting tasks, by name. */
   async groups(queue: string): Promise<GroupSize[]> {
-    await requireQueue(this.broker, queue);
-    return this.broker.groups(queue);
+    await requireQueue(this.broker.inspection, queue);
+    return this.broker.inspection.groups(queue);
   }
 
   /** The figures of the queue. The cost does not depend on its size: it can be called every second. */
   async getQueueInfo(queue: string): Promise<QueueInfo> {
-    await requireQueue(this.broker, queue);
-    const numbers = await this.broker.describeQueue(queue);
+    await requireQueue(this.broker.inspection, queue);
+    const numbers = await this.broker.inspection.describeQueue(queue);
     return viewQueue(queue, numbers, this.broker.clock.now());
   }
 
   /** The figures of today and the days before, newest first. @param days 1 to 91: older ones are not kept */
   async history(queue: string, days: number): Promise<DailyStats[]> {
     requireInteger(days, 'days', InvalidOptionError, { least: 1, most: MAX_HISTORY_DAYS });
-    await requireQueue(this.broker, queue);
+    await requireQueue(this.broker.inspection, queue);
     const now = this.broker.clock.now();
     const names = Array.from({ length: days }, (_, back) => utcDay(now - back * DAY_MS));
-    return (await this.broker.countsOfDays(queue, names)).map((day) => viewDay(queue, day));
+    return (await this.broker.inspection.countsOfDays(queue, names)).map((day) => viewDay(queue, day));
   }
 
   /**
@@ -87,15 +93,15 @@ export class AsynqInspector {
   async getTaskInfo(queue: string, id: string): Promise<TaskInfo | undefined> {
     requireQueueName(queue);
     requireNonBlank(id, 'task ID', InvalidOptionError);
-    const stored = await this.broker.getTask(queue, id);
+    const stored = await this.broker.inspection.getTask(queue, id);
     return stored && viewTask(stored, this.broker.clock);
   }
 
   /** The tasks of one state (and group), page by page. Tasks in an aggregation set are in no list. */
   async listTasks(queue: string, state: TaskState, options?: ListOptions): Promise<TaskList> {
     const request = toListRequest(state, options);
-    await requireQueue(this.broker, queue);
-    const { tasks, damaged, cursor } = await this.broker.listTasks(queue, request);
+    await requireQueue(this.broker.inspection, queue);
+    const { tasks, damaged, cursor } = await this.broker.listing.listTasks(queue, request);
     return { tasks: tasks.map((task) => viewTask(task, this.broker.clock)), damaged, cursor };
   }
 
@@ -179,7 +185,7 @@ export class AsynqInspector {
 
   /** The running servers, ours and Go's, with the tasks they run. */
   async servers(): Promise<RunningServer[]> {
-    return (await this.broker.servers()).map(viewServer);
+    return (await this.broker.publications.servers()).map(viewServer);
   }
 
   /**
@@ -189,20 +195,20 @@ export class AsynqInspector {
    */
   async searchTasks(queue: string, state: TaskState, options: SearchOptions): Promise<SearchResult> {
     const wanted = toSearch(state, options);
-    await requireQueue(this.broker, queue);
-    return search(this.broker, queue, wanted, (task) => viewTask(task, this.broker.clock));
+    await requireQueue(this.broker.inspection, queue);
+    return search(this.broker.listing, queue, wanted, (task) => viewTask(task, this.broker.clock));
   }
 
   /** The periodic tasks of all running schedulers, ours and Go's; one that several processes have is listed once. */
   async schedulerEntries(): Promise<PeriodicEntry[]> {
-    return viewEntries(await this.broker.schedulerEntries());
+    return viewEntries(await this.broker.publications.schedulerEntries());
   }
 
   /** The last tasks that an entry has enqueued, newest first. Empty for an unknown entry. */
   async schedulerEnqueueEvents(entryId: string, options?: PageOptions): Promise<EnqueueEvent[]> {
     requireNonBlank(entryId, 'entry ID', InvalidOptionError);
     const { offset, size } = toRange(options);
-    return (await this.broker.enqueueEvents(entryId, offset, size)).map(viewEvent);
+    return (await this.broker.publications.enqueueEvents(entryId, offset, size)).map(viewEvent);
   }
 
   /**
@@ -215,36 +221,36 @@ export class AsynqInspector {
    */
   async cancelProcessing(id: string, options: CancelOptions = {}): Promise<void> {
     const cancellation = toCancellation(id, options, this.broker.clock.now());
-    await this.broker.recordCancellation(cancellation); // first: a server that receives the message reads it
-    await this.broker.publishCancellation(id);
+    await this.broker.cancellation.recordCancellation(cancellation); // first: a server that receives the message reads it
+    await this.broker.cancellation.publishCancellation(id);
   }
 
   /** `INFO` of every Redis server that stores tasks, and of the cluster. `undefined` in memory. */
   redisInfo(): Promise<RedisInfo | undefined> {
-    return this.broker.redisInfo();
+    return this.broker.operations.redisInfo();
   }
 
   /** The slot of the queue in a Redis Cluster; `undefined` without one. */
   async clusterKeySlot(queue: string): Promise<number | undefined> {
-    await requireQueueNameOrQueue(this.broker, queue);
-    return (await this.broker.clusterPlace(queue))?.slot;
+    await requireQueueNameOrQueue(this.broker.inspection, queue);
+    return (await this.broker.operations.clusterPlace(queue))?.slot;
   }
 
   /** The cluster nodes of the queue as `host:port`, the master first; `undefined` without a cluster. */
   async clusterNodes(queue: string): Promise<readonly string[] | undefined> {
-    await requireQueueNameOrQueue(this.broker, queue);
-    return (await this.broker.clusterPlace(queue))?.nodes;
+    await requireQueueNameOrQueue(this.broker.inspection, queue);
+    return (await this.broker.operations.clusterPlace(queue))?.nodes;
   }
 
   /** Stops all servers from taking tasks of the queue, which need not exist yet. Returns whether this call changed anything. */
   async pauseQueue(queue: string): Promise<boolean> {
-    if (/[{}]/.test(requireQueueName(queue))) await requireUsableName(this.broker, queue);
-    return this.broker.pauseQueue(queue);
+    if (/[{}]/.test(requireQueueName(queue))) await requireUsableName(this.broker.inspection, queue);
+    return this.broker.administration.pauseQueue(queue);
   }
 
   /** Ends the pause of the queue. Returns whether it was paused. */
   async unpauseQueue(queue: string): Promise<boolean> {
     requireQueueName(queue);
-    return this.broker.resumeQueue(queue);
+    return this.broker.administration.resumeQueue(queue);
   }
 }

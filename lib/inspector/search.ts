@@ -1,4 +1,4 @@
-import type { DamagedEntry, InspectorBroker, ListedTask, ListRequest, Place } from '../broker/inspection.js';
+import type { DamagedEntry, ListedTask, ListingRole, ListRequest, Place } from '../broker/inspection.js';
 import { InvalidOptionError } from '../errors.js';
 import type { TaskInfo } from '../task/info.js';
 import { rejectUnknownKeys, requireFunction, requireInteger, requireNonBlank, requireObject } from '../validation.js';
@@ -88,7 +88,7 @@ export function toSearch(state: TaskState, options: SearchOptions): Search {
 
 /** Reads the list page by page until `scan` entries are read, so that the work of one call is bounded. */
 export async function search(
-  broker: InspectorBroker,
+  listing: ListingRole,
   queue: string,
   { place, scan, matches, where, matchesDamaged, cursor }: Search,
   view: (task: ListedTask) => TaskInfo,
@@ -98,7 +98,7 @@ export async function search(
   let bytes = 0;
   let next = cursor;
   do {
-    const page = await broker.listTasks(queue, {
+    const page = await listing.listTasks(queue, {
       ...place,
       size: Math.min(SCAN_BATCH_SIZE, scan - scanned),
       cursor: next,

@@ -1,6 +1,7 @@
-import { type Clock, ceilSeconds } from '../clock.js';
+import { ceilSeconds } from '../clock.js';
 import { type Duration, parseDuration } from '../duration.js';
-import type { InspectorBroker, MoveStatus, Place, MoveAction } from '../broker/inspection.js';
+import type { Broker } from '../broker/broker.js';
+import type { MoveStatus, Place, MoveAction } from '../broker/inspection.js';
 import {
   ArchiveFullError,
   type AsynqError,
@@ -16,9 +17,11 @@ import { requireArchiveLimit } from './archive-limit.js';
 import { requireQueue } from './known-queue.js';
 import { type ArchiveOptions, type MoveOptions, toOrigin } from './move-options.js';
 
+type ChangingBroker = Pick<Broker, 'inspection' | 'administration'>;
+
 /** Runs, archives or deletes one task. @throws TaskNotFoundError; TaskStateError; ArchiveFullError */
 export async function moveTask(
-  broker: InspectorBroker,
+  broker: ChangingBroker,
   queue: string,
   action: MoveAction,
   id: string,
@@ -28,8 +31,8 @@ export async function moveTask(
   const from = toOrigin(`${action}Task`, options, action === 'archive' ? ['maxArchived'] : []);
   requireArchiveLimit(options);
   const { maxArchived } = options;
-  await requireQueue(broker, queue);
-  const [status] = await broker.moveTasks(queue, action, [id], from, maxArchived);
+  await requireQueue(broker.inspection, queue);
+  const [status] = await broker.administration.moveTasks(queue, action, [id], from, maxArchived);
   if (status === 'full') throw new ArchiveFullError(queue, maxArchived ?? 0);
   if (status !== 'moved') throw refusal(action, status ?? 'missing', queue, id, from);
 }
@@ -39,7 +42,7 @@ const describePlace = ({ state, group }: Place): string =>
 
 /** Changes the time at which a task runs. @throws TaskNotFoundError; TaskStateError */
 export async function rescheduleTask(
-  broker: InspectorBroker & { readonly clock: Clock },
+  broker: ChangingBroker & Pick<Broker, 'clock'>,
   queue: string,
   id: string,
   when: Date | Duration,
@@ -48,8 +51,8 @@ export async function rescheduleTask(
   requireNonBlank(id, 'task ID', InvalidOptionError);
   const at = ceilSeconds(toTime(when, broker.clock.now()));
   const from = toOrigin('rescheduleTask', options);
-  await requireQueue(broker, queue);
-  const [status] = await broker.rescheduleTasks(queue, [id], at, from);
+  await requireQueue(broker.inspection, queue);
+  const [status] = await broker.administration.rescheduleTasks(queue, [id], at, from);
   if (status !== 'moved') throw refusal('reschedule', status ?? 'missing', queue, id, from);
 }
 
@@ -70,7 +73,7 @@ export interface UpdatePayloadOptions {
 
 /** Replaces the payload of a waiting task. @throws TaskNotFoundError; TaskStateError; InvalidTaskError */
 export async function updatePayload(
-  broker: InspectorBroker & { readonly maxPayloadSize: number },
+  broker: ChangingBroker & Pick<Broker, 'maxPayloadSize'>,
   queue: string,
   id: string,
   payload: unknown,
@@ -79,8 +82,8 @@ export async function updatePayload(
   requireNonBlank(id, 'task ID', InvalidOptionError);
   const replaces = toOldPayload(options);
   const bytes = requirePayloadSize(encode(payload), broker.maxPayloadSize, `the payload of task "${id}"`);
-  await requireQueue(broker, queue);
-  const status = await broker.updatePayload(queue, id, bytes, replaces);
+  await requireQueue(broker.inspection, queue);
+  const status = await broker.administration.updatePayload(queue, id, bytes, replaces);
   if (status === 'missing') throw new TaskNotFoundError(queue, id);
   if (status === 'notEditable') {
     throw new TaskStateError(

@@ -1,5 +1,5 @@
-import type { LimitingBroker } from '../broker/limiting.js';
-import { ceilSeconds, type Clock } from '../clock.js';
+import type { Broker } from '../broker/broker.js';
+import { ceilSeconds } from '../clock.js';
 import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
 import type { TaskContext } from '../task/context.js';
@@ -20,7 +20,7 @@ const LATEST = Number.MAX_SAFE_INTEGER;
 /** So many tasks at a time, fleet-wide (asynq's x/rate Semaphore). */
 export class Semaphore {
   constructor(
-    private readonly broker: LimitingBroker & { readonly clock: Clock },
+    private readonly broker: Pick<Broker, 'limiting' | 'clock'>,
     readonly scope: string,
     readonly max: number,
   ) {}
@@ -32,12 +32,12 @@ export class Semaphore {
    */
   async acquire(task: TokenHolder): Promise<boolean> {
     const deadline = Math.min(ceilSeconds(task.deadline.getTime()), LATEST);
-    return (await this.broker.acquireTokens(this.scope, this.max, deadline, [task.id]))[0]!;
+    return (await this.broker.limiting.acquireTokens(this.scope, this.max, deadline, [task.id]))[0]!;
   }
 
   /** Gives the token back; answers whether the task held one. @throws BrokerUnavailableError */
   async release(task: TokenHolder): Promise<boolean> {
-    return (await this.broker.releaseTokens(this.scope, [task.id])) === 1;
+    return (await this.broker.limiting.releaseTokens(this.scope, [task.id])) === 1;
   }
 
   /**

@@ -1,12 +1,11 @@
-import type { LimitingBroker } from '../broker/limiting.js';
-import type { Clock } from '../clock.js';
+import type { Broker } from '../broker/broker.js';
 import { InvalidOptionError } from '../errors.js';
 import { describe, isBlank } from '../validation.js';
 import { Semaphore } from './semaphore.js';
 
 /** Semaphores of the whole fleet, Go servers with asynq's x/rate included. Works in a process without a server. */
 export class AsynqSemaphores {
-  constructor(private readonly broker: LimitingBroker & { readonly clock: Clock }) {}
+  constructor(private readonly broker: Pick<Broker, 'limiting' | 'clock'>) {}
 
   /**
    * @param scope names the semaphore: the same in every process, Go's included

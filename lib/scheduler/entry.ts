@@ -138,7 +138,7 @@ export class Entry {
   private async open(): Promise<void> {
     const { id, spec, plan } = this.definition;
     const keepFor = this.keepFor(this.now());
-    const found = await this.context.broker.openSchedule(this.queue, id, `${plan.tz} ${spec}`, keepFor);
+    const found = await this.context.broker.scheduling.openSchedule(this.queue, id, `${plan.tz} ${spec}`, keepFor);
     this.handledUntil = Math.max(found.handledUntil * 1000, this.handledUntil ?? -Infinity);
     if (found.lastFiredAt !== undefined) this.lastFiredAt = found.lastFiredAt * 1000;
   }
@@ -174,7 +174,7 @@ export class Entry {
     const prepared = preparer.prepare(kind, payload, this.now());
     const span = this.context.tracing?.startScheduledEnqueue(prepared.request.message);
     const task = injected(prepared, span);
-    const reply = await broker.fire(this.queue, {
+    const reply = await broker.scheduling.fire(this.queue, {
       entry: id,
       scheduledFor: floorSeconds(time),
       attempt: randomUUID(),
@@ -208,7 +208,7 @@ export class Entry {
       return;
     }
     events.emit('periodicTaskEnqueued', { entry, taskId: info.id });
-    await broker
+    await broker.scheduling
       .recordEnqueueEvent(this.definition.id, { taskId: info.id, enqueueTime: this.now() })
       .catch((error: unknown) => this.onError(error));
   }

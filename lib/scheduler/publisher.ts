@@ -41,7 +41,7 @@ export class Publisher {
   }
 
   async clear(): Promise<void> {
-    if (this.published) await this.broker.clearSchedulerEntries(this.schedulerId);
+    if (this.published) await this.broker.scheduling.clearSchedulerEntries(this.schedulerId);
   }
 
   private async runOnce(): Promise<NextDelay> {
@@ -50,7 +50,7 @@ export class Publisher {
     const entries = this.entries();
     if (entries.length > 0 || this.published) {
       this.published = true;
-      await this.broker.writeSchedulerEntries(this.schedulerId, entries, PUBLISHED_TTL_SECONDS);
+      await this.broker.scheduling.writeSchedulerEntries(this.schedulerId, entries, PUBLISHED_TTL_SECONDS);
     }
     return this.changedSince ? MIN_PUBLISH_INTERVAL_MS : PUBLISH_INTERVAL_MS;
   }

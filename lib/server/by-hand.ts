@@ -9,8 +9,8 @@ import { checkQueue } from './options.js';
  */
 export async function takeOnce({ queues, deps, aggregator, processor }: Core): Promise<void> {
   for (const queue of queues.names()) {
-    await deps.broker.forward(queue);
-    await deps.broker.reclaimStaleSets(queue);
+    await deps.broker.maintenance.forward(queue);
+    await deps.broker.groups.reclaimStaleSets(queue);
   }
   await aggregator.runDue();
   await processor.takeOnce();

@@ -60,7 +60,7 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     this.aggregators = new Aggregators(deps.aggregators);
     const { queues, mux, aggregators } = this;
     const common = { broker, clock, events, queues, listener: this };
-    const results = new Results(broker, broker.maxPayloadSize, deps.encodeResult ?? encodeJson);
+    const results = new Results(broker.consumer, broker.maxPayloadSize, deps.encodeResult ?? encodeJson);
     const verdicts = new Verdicts({ clock, events, mux, results, hooks: new Hooks(options, events) });
     // A broker driven by hand has no time to wait for a limit, of a handler or of a queue.
     const keepsLimits = !broker.manual;
@@ -72,7 +72,7 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     const { processor } = this;
     const leases = new LeaseKeeper({ ...common, attempts: executor });
     this.syncer = new Syncer({ ...common, leases, processor });
-    this.source = broker.watch(this);
+    this.source = broker.wake.watch(this);
     this.waker = new Waker({ ...common, processor, source: this.source, pollInterval: taskCheckInterval });
     const groupServices = { ...common, tracing, aggregators, groups };
     this.aggregator = new Aggregator(groupServices);

@@ -1,4 +1,4 @@
-import type { ConsumerBroker, DamagedTask, ExchangeReply, LeasedTask } from '../broker/broker.js';
+import type { Broker, DamagedTask, ExchangeReply, LeasedTask } from '../broker/broker.js';
 import type { Clock } from '../clock.js';
 import {
   DeadlineExceededError,
@@ -28,7 +28,7 @@ import type { QueueRegistry } from './fetching/queue-registry.js';
 import type { QueueState } from './fetching/queue-state.js';
 
 export interface ExecutorOptions {
-  readonly broker: ConsumerBroker;
+  readonly broker: Pick<Broker, 'consumer'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly tracing: Tracing | undefined;
@@ -73,7 +73,7 @@ export class Executor implements Exchanger, Attempts {
       const settle = batch.map(({ verdict }) => verdict!.settlement);
       const since = take > 0 && events.measuresWaits;
       const limits = keepsLimits ? queue.options.limits : undefined;
-      const reply = await broker.exchange(queue.name, { settle, take, limits, since });
+      const reply = await broker.consumer.exchange(queue.name, { settle, take, limits, since });
       queue.reserved -= reserved;
       reserved = 0;
       queue.learn(reply, take, clock, listener);

@@ -68,7 +68,7 @@ export class ServerLoops {
     const canceller = new Canceller({ ...deps, attempts: deps.executor });
     this.heartbeater = new Heartbeater({ ...deps, strictPriority: options.strictPriority });
     this.forwarder = new Forwarder({ ...deps, interval: options.delayedTaskCheckInterval });
-    this.subscriber = new Subscriber(deps.broker, (id) => {
+    this.subscriber = new Subscriber(deps.broker.cancellation, (id) => {
       if (canceller.receive(id)) this.cancellation.trigger();
     });
     this.heartbeat = this.loop('heartbeater', this.heartbeater);

@@ -165,7 +165,8 @@ export class AsynqTester {
   /** What was retained up to then is gone, and its id free again. */
   private async moveTo(time: number): Promise<void> {
     this.clock.moveTo(time);
-    for (const queue of await this.broker.queues()) await this.broker.deleteExpiredCompleted(queue, Infinity);
+    for (const queue of await this.broker.inspection.queues())
+      await this.broker.maintenance.deleteExpiredCompleted(queue, Infinity);
   }
 
   private server() {

@@ -31,17 +31,17 @@ describe('what is done in the console by clicking', () => {
   /** Tasks of a type that failed with these errors, and will be tried again. */
   async function fail(queue: string, type: string, errors: readonly string[]): Promise<void> {
     const { broker } = world.console;
-    await broker.enqueue(
+    await broker.producer.enqueue(
       queue,
       errors.map(() => request({ queue, type })),
     );
-    const { tasks } = await broker.exchange(queue, { settle: [], take: errors.length });
+    const { tasks } = await broker.consumer.exchange(queue, { settle: [], take: errors.length });
     const now = Math.floor(broker.clock.now() / 1000);
     const settle = tasks.map(({ lease, message }, index) => {
       const failed = { ...message, retried: 1, errorMsg: errors[index]!, lastFailedAt: now };
       return { kind: 'retry' as const, lease, message: failed, retryAt: now + 3600, countAsFailure: true };
     });
-    await broker.exchange(queue, { settle, take: 0 });
+    await broker.consumer.exchange(queue, { settle, take: 0 });
   }
 
   it('pauses a queue and lets it go on', async () => {

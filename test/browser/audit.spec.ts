@@ -34,7 +34,7 @@ describe('the audit trail and roles by queue, on the page', () => {
     const now = web.broker.clock.now();
     const strange = { actor: EVIL, action: 'cancel', outcome: 'started', at: now, process: 'h:1', queue: 'mail' };
     const entry = { ...strange, taskId: EVIL, detail: 'delete', missing: 3 };
-    await web.broker.appendEvents('audit', [Buffer.from(JSON.stringify(entry))], { most: 1_000 });
+    await web.broker.events.appendEvents('audit', [Buffer.from(JSON.stringify(entry))], { most: 1_000 });
     await as('carol', 'POST', 'queues/payroll:pause');
     browser = await launch();
   });

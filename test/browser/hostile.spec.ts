@@ -46,21 +46,27 @@ async function publish(broker: InMemoryBroker): Promise<void> {
   };
   const worker = { ...place, taskId: EVIL, taskType: EVIL, taskPayload: Buffer.from(EVIL), queue: EVIL };
   const times = { startTime: now, deadline: now + 1000 };
-  await broker.writeServerState({ ...server, startTime: now, activeWorkerCount: 1 }, [{ ...worker, ...times }], 600);
+  await broker.monitoring.writeServerState(
+    { ...server, startTime: now, activeWorkerCount: 1 },
+    [{ ...worker, ...times }],
+    600,
+  );
   const entry = { id: EVIL, spec: EVIL, taskType: EVIL, taskPayload: Buffer.from(EVIL), enqueueOptions: [EVIL] };
-  await broker.writeSchedulerEntries(EVIL, [{ ...entry, nextEnqueueTime: 1, prevEnqueueTime: 1 }], 600);
+  await broker.scheduling.writeSchedulerEntries(EVIL, [{ ...entry, nextEnqueueTime: 1, prevEnqueueTime: 1 }], 600);
 }
 
 beforeAll(async () => {
   [browser, web] = await Promise.all([launch(), startConsole({ access: 'destroy', refresh: '500ms', title: EVIL })]);
   const broker = web.broker as InMemoryBroker;
   for (const [id, payload] of Object.entries(PAYLOADS))
-    await broker.enqueue('default', [request({ id, type: id, payload })]);
+    await broker.producer.enqueue('default', [request({ id, type: id, payload })]);
   for (const name of NAMES) {
     const headers = { [name]: name, long: '\u0001'.repeat(100_000) };
-    await broker.enqueue(name, [request({ id: name, type: name, payload: Buffer.from('1'), headers, errorMsg: EVIL })]);
+    await broker.producer.enqueue(name, [
+      request({ id: name, type: name, payload: Buffer.from('1'), headers, errorMsg: EVIL }),
+    ]);
   }
-  await broker.enqueue(' ', [request({ id: 'x', type: 'x' })]);
+  await broker.producer.enqueue(' ', [request({ id: 'x', type: 'x' })]);
   await publish(broker);
   visit = await Visit.start(browser, `${web.origin}/asynq/`, { width: 800 });
   visit.page.setDefaultTimeout(PATIENCE);

@@ -65,7 +65,7 @@ describe('a page that is opened while Redis is away', () => {
   ];
 
   it.each(PAGES)('makes no number of what is not known: %s', async (route) => {
-    await broker.enqueue('mail', [request({ queue: 'mail' })]);
+    await broker.producer.enqueue('mail', [request({ queue: 'mail' })]);
     for (const method of EVERYTHING) failing.faults.set(method, 'before');
     const tab = await Visit.start(browser, `${web.origin}/asynq/`, { expected: [503] });
     onTestFinished(() => tab.end());
@@ -81,11 +81,11 @@ describe('a page that is opened while Redis is away', () => {
 });
 
 it('says of a queue that cannot be read that it is not known, and leaves it out of sums by name', async () => {
-  const describeQueue = broker.describeQueue.bind(broker);
-  broker.describeQueue = (queue) =>
+  const describeQueue = broker.inspection.describeQueue.bind(broker.inspection);
+  broker.inspection.describeQueue = (queue) =>
     queue === 'bad' ? Promise.reject(new Error('a key is no list')) : describeQueue(queue);
-  onTestFinished(() => void (broker.describeQueue = describeQueue));
-  for (const queue of ['bad', 'good']) await broker.enqueue(queue, [request({ queue })]);
+  onTestFinished(() => void (broker.inspection.describeQueue = describeQueue));
+  for (const queue of ['bad', 'good']) await broker.producer.enqueue(queue, [request({ queue })]);
   const tab = await visit('', { expected: [500] });
   await tab.sees('Without 1 queue that cannot be read.');
   await tab.open('queues/bad');
@@ -94,7 +94,7 @@ it('says of a queue that cannot be read that it is not known, and leaves it out 
 });
 
 it('says since when a pending task waits, and that it is not due', async () => {
-  await broker.enqueue('mail', [request({ id: 'waits', queue: 'mail' })]);
+  await broker.producer.enqueue('mail', [request({ id: 'waits', queue: 'mail' })]);
   later(200_000);
   const tab = await visit('queues/mail/tasks/waits');
   const timeline = tab.page.getByRole('region', { name: 'Timeline' });
@@ -110,11 +110,11 @@ it('says since when a pending task waits, and that it is not due', async () => {
 });
 
 it('counts retries, not tries', async () => {
-  await broker.enqueue('mail', [request({ id: 'once', queue: 'mail', maxRetry: 5, timeout: 60 })]);
-  const { tasks } = await broker.exchange('mail', { settle: [], take: 1 });
+  await broker.producer.enqueue('mail', [request({ id: 'once', queue: 'mail', maxRetry: 5, timeout: 60 })]);
+  const { tasks } = await broker.consumer.exchange('mail', { settle: [], take: 1 });
   const { lease, message } = tasks[0]!;
   const failed = { ...message, errorMsg: 'skip retry', lastFailedAt: Math.floor(broker.clock.now() / 1000) };
-  await broker.exchange('mail', { settle: [{ kind: 'archive', lease, message: failed }], take: 0 });
+  await broker.consumer.exchange('mail', { settle: [{ kind: 'archive', lease, message: failed }], take: 0 });
   const tab = await visit('queues/mail/tasks/once');
   await tab.page.getByRole('region', { name: 'Task' }).getByText('0 of 5 used').waitFor();
   expect(await textOf(tab)).not.toMatch(/\btries\b/);
@@ -125,8 +125,8 @@ it('counts retries, not tries', async () => {
 it('lists what has ended newest first, page by page, and searches it in this order', async () => {
   for (let n = 0; n < 45; n++) {
     const id = `task-${String(n).padStart(2, '0')}`;
-    await broker.enqueue('mail', [request({ id, queue: 'mail', type: 'mail' })]);
-    await broker.moveTasks('mail', 'archive', [id]);
+    await broker.producer.enqueue('mail', [request({ id, queue: 'mail', type: 'mail' })]);
+    await broker.administration.moveTasks('mail', 'archive', [id]);
     later(1000);
   }
   const tab = await visit('queues/mail/archived');
@@ -138,8 +138,8 @@ it('lists what has ended newest first, page by page, and searches it in this ord
   await tab.page.locator('.dim').waitFor({ state: 'detached' });
   expect(await first()).toBe('task-24');
   // What is archived meanwhile comes in front, and moves nothing behind it.
-  await broker.enqueue('mail', [request({ id: 'new', queue: 'mail' })]);
-  await broker.moveTasks('mail', 'archive', ['new']);
+  await broker.producer.enqueue('mail', [request({ id: 'new', queue: 'mail' })]);
+  await broker.administration.moveTasks('mail', 'archive', ['new']);
   await tab.press('Next');
   await tab.page.locator('tbody .id', { hasText: 'task-04' }).waitFor();
   expect(await first()).toBe('task-04');
@@ -150,7 +150,7 @@ it('lists what has ended newest first, page by page, and searches it in this ord
 
 it.each([1280, 390])('shows notices beside the bar of selected tasks, not on it, %i pixels wide', async (width) => {
   const ids = Array.from({ length: 20 }, (_, n) => `task-${n}`);
-  await broker.enqueue(
+  await broker.producer.enqueue(
     'mail',
     ids.map((id) => request({ id, queue: 'mail' })),
   );
@@ -172,8 +172,8 @@ it('cuts no tab and no way to another page off on a phone, nor when a schedule r
   const spec = 'CRON_TZ=America/Argentina/Buenos_Aires 0,5,10,15,20,25,30,35,40,45,50,55 0-23 1-31 1-12 0-6';
   const times = { nextEnqueueTime: Date.now(), prevEnqueueTime: undefined };
   const entry = { id: 'e', spec, taskType: 'report', taskPayload: Buffer.alloc(0), enqueueOptions: [], ...times };
-  await broker.writeSchedulerEntries('s', [entry], 600);
-  await broker.enqueue('mail', [request({ queue: 'mail' })]);
+  await broker.scheduling.writeSchedulerEntries('s', [entry], 600);
+  await broker.producer.enqueue('mail', [request({ queue: 'mail' })]);
   for (const width of [390, 1280]) {
     const tab = await visit('queues/mail', { width });
     const cut = (selector: string) =>

@@ -22,7 +22,7 @@ it.each(['default', 'low', 'ü', 'a {b}', 'x}y', 'critical:eu'])(
     const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
     onTestFinished(() => broker.close());
     const inspector = new AsynqInspector(broker);
-    await broker.enqueue(queue, [request({ id: 'a', queue })]);
+    await broker.producer.enqueue(queue, [request({ id: 'a', queue })]);
     const key = new Keyspace().queue(queue).task('a');
 
     const nodes = cluster.nodes.map(({ host, port }) => ({
@@ -59,7 +59,7 @@ it('tells what Redis says of itself, master by master', async () => {
 it('tells version, eviction policy and time of every master', async () => {
   const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
   onTestFinished(() => broker.close());
-  const facts = await broker.storeFacts();
+  const facts = await broker.operations.storeFacts();
   expect(facts.map(({ address }) => address)).toEqual(
     cluster.nodes.map(({ host, port }) => `${host}:${port}`).toSorted(),
   );
@@ -73,12 +73,12 @@ it('tells version, eviction policy and time of every master', async () => {
 it('answers a ping as long as any master does', async () => {
   const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
   onTestFinished(() => broker.close());
-  await broker.ping();
+  await broker.monitoring.ping();
   for (const { pid } of cluster.processes.slice(0, 2)) {
     process.kill(pid!, 'SIGSTOP');
     onTestFinished(() => void process.kill(pid!, 'SIGCONT'));
   }
-  for (let time = 0; time < 20; time++) await expect(broker.ping()).resolves.toBeUndefined();
+  for (let time = 0; time < 20; time++) await expect(broker.monitoring.ping()).resolves.toBeUndefined();
 });
 
 it('tells where a queue will be that is not there yet, and refuses a blank name', async () => {
@@ -97,10 +97,10 @@ it('takes a name that no slot can hold for a bad name, not for an outage', async
   const queue = '}x';
   const why = /a cluster cannot keep this queue: .* empty or begins with a brace/;
   for (const call of [
-    () => broker.describeQueue(queue),
-    () => broker.countsOfDays(queue, ['2030-01-01', '2030-01-02', '2030-01-03']),
-    () => broker.enqueue(queue, [request({ queue })]),
-    () => broker.deleteQueue(queue, { force: true }),
+    () => broker.inspection.describeQueue(queue),
+    () => broker.inspection.countsOfDays(queue, ['2030-01-01', '2030-01-02', '2030-01-03']),
+    () => broker.producer.enqueue(queue, [request({ queue })]),
+    () => broker.administration.deleteQueue(queue, { force: true }),
   ]) {
     await expect(call()).rejects.toThrow(InvalidOptionError);
     await expect(call()).rejects.toThrow(why);

@@ -51,7 +51,7 @@ export class Driver {
   }
 
   async enqueue(requests: EnqueueRequest[], queue = 'default'): Promise<EnqueueStatus[]> {
-    return this.broker.enqueue(queue, requests);
+    return this.broker.producer.enqueue(queue, requests);
   }
 
   /** Enqueues a task that has these message fields and options; answers its id. */
@@ -62,7 +62,7 @@ export class Driver {
   }
 
   async exchange(settle: Settlement[], take: number, queue = 'default'): Promise<ExchangeReply> {
-    return this.broker.exchange(queue, { settle, take });
+    return this.broker.consumer.exchange(queue, { settle, take });
   }
 
   async take(count = 1, queue = 'default'): Promise<LeasedTask[]> {
@@ -96,7 +96,7 @@ export class Driver {
   }
 
   async stateOf(id: string, queue = 'default'): Promise<TaskState | undefined> {
-    return (await this.broker.getTask(queue, id))?.state;
+    return (await this.broker.inspection.getTask(queue, id))?.state;
   }
 
   /** A task in the given state; answers its id. */

@@ -25,11 +25,11 @@ describe('what the memory broker offers beyond the contract', () => {
 
   it('take leases one given pending task, from anywhere in the line and also when paused', async () => {
     const { broker } = setUp();
-    await broker.enqueue(
+    await broker.producer.enqueue(
       'q',
       ['a', 'b', 'c'].map((id) => request({ id, queue: 'q' })),
     );
-    await broker.pauseQueue('q');
+    await broker.administration.pauseQueue('q');
     const task = broker.take('q', 'b');
     expect(task?.lease).toEqual({ queue: 'q', id: 'b', expiresAt: START / 1000 + LEASE_SECONDS });
     expect(task?.message.id).toBe('b');
@@ -37,13 +37,13 @@ describe('what the memory broker offers beyond the contract', () => {
     expect(broker.take('q', 'nobody')).toBeUndefined();
     expect(broker.snapshot()['q']).toMatchObject({ pending: ['a', 'c'], active: ['b'] });
     const done = { kind: 'done' as const, lease: task?.lease ?? { queue: 'q', id: '', expiresAt: 0 }, uniqueKey: '' };
-    expect((await broker.exchange('q', { settle: [done], take: 0 })).settled).toEqual(['settled']);
+    expect((await broker.consumer.exchange('q', { settle: [done], take: 0 })).settled).toEqual(['settled']);
   });
 
   it('tasks lists what is stored, of one queue or of all, in the order of the enqueues', async () => {
     const { broker } = setUp();
-    await broker.enqueue('one', [request({ id: 'z', queue: 'one' }), request({ id: 'a', queue: 'one' })]);
-    await broker.enqueue('two', [request({ id: 'b', queue: 'two' }, { processAt: START / 1000 + 5 })]);
+    await broker.producer.enqueue('one', [request({ id: 'z', queue: 'one' }), request({ id: 'a', queue: 'one' })]);
+    await broker.producer.enqueue('two', [request({ id: 'b', queue: 'two' }, { processAt: START / 1000 + 5 })]);
     expect(broker.tasks('one').map(({ message }) => message.id)).toEqual(['z', 'a']);
     expect(broker.tasks().map(({ message, state }) => [message.id, state])).toEqual([
       ['z', 'pending'],
@@ -57,9 +57,9 @@ describe('what the memory broker offers beyond the contract', () => {
   it('snapshot is the same for the same state, and none of its business to change', async () => {
     const [first, second] = [setUp().broker, setUp().broker];
     const requests = ['a', 'b', 'c'].map((id) => request({ id, uniqueKey: id }, { uniqueTtl: 5 }));
-    await first.enqueue('default', requests);
-    await second.enqueue('default', [...requests].reverse());
-    await second.exchange('default', { settle: [], take: 0 });
+    await first.producer.enqueue('default', requests);
+    await second.producer.enqueue('default', [...requests].reverse());
+    await second.consumer.exchange('default', { settle: [], take: 0 });
     const [one, other] = [first.snapshot()['default'], second.snapshot()['default']];
     expect(other?.pending).toEqual(['c', 'b', 'a']);
     expect({ ...one, pending: other?.pending }).toEqual(other);
@@ -72,26 +72,26 @@ describe('what the memory broker offers beyond the contract', () => {
   it('ends a lock when its time is over', async () => {
     const { broker, clock } = setUp();
     const unique = (id: string) => request({ id, uniqueKey: 'lock' }, { uniqueTtl: 5 });
-    await broker.enqueue('default', [unique('a')]);
+    await broker.producer.enqueue('default', [unique('a')]);
     clock.advance(4999);
     expect(broker.snapshot()['default']?.locks).toEqual({ lock: { owner: 'a', expiresIn: 1 } });
-    expect(await broker.enqueue('default', [unique('b')])).toEqual(['duplicate']);
+    expect(await broker.producer.enqueue('default', [unique('b')])).toEqual(['duplicate']);
     clock.advance(1);
     expect(broker.snapshot()['default']?.locks).toEqual({});
-    expect(await broker.enqueue('default', [unique('b')])).toEqual(['enqueued']);
+    expect(await broker.producer.enqueue('default', [unique('b')])).toEqual(['enqueued']);
   });
 
   it('forgets expired locks that nobody asks for again', async () => {
     const { broker, clock } = setUp();
     const unique = (index: number) => request({ uniqueKey: `lock${index}` }, { uniqueTtl: 5 });
     for (let round = 0; round < 5; round++) {
-      await broker.enqueue(
+      await broker.producer.enqueue(
         'default',
         Array.from({ length: 1000 }, (_, index) => unique(round * 1000 + index)),
       );
       clock.advance(5000);
     }
-    await broker.enqueue('default', [unique(9999)]);
+    await broker.producer.enqueue('default', [unique(9999)]);
     expect(Object.keys(broker.snapshot()['default']?.locks ?? {})).toEqual(['lock9999']);
     expect(broker.store('default').locks.size).toBeLessThan(2100);
   });
@@ -109,30 +109,32 @@ describe('what the memory broker offers beyond the contract', () => {
       startTime: START,
       activeWorkerCount: 0,
     };
-    await broker.writeServerState(info, [], 10);
-    await broker.writeServerState({ ...info, serverId: 't', status: 'stopped' }, [], 20);
-    expect((await broker.servers()).map(({ info: { serverId } }) => serverId)).toEqual(['s', 't']);
+    await broker.monitoring.writeServerState(info, [], 10);
+    await broker.monitoring.writeServerState({ ...info, serverId: 't', status: 'stopped' }, [], 20);
+    expect((await broker.publications.servers()).map(({ info: { serverId } }) => serverId)).toEqual(['s', 't']);
     clock.advance(10_000);
-    expect(await broker.servers()).toEqual([{ info: { ...info, serverId: 't', status: 'stopped' }, workers: [] }]);
-    await broker.clearServerState({ host: 'h', pid: 1, serverId: 't' });
-    expect(await broker.servers()).toEqual([]);
+    expect(await broker.publications.servers()).toEqual([
+      { info: { ...info, serverId: 't', status: 'stopped' }, workers: [] },
+    ]);
+    await broker.monitoring.clearServerState({ host: 'h', pid: 1, serverId: 't' });
+    expect(await broker.publications.servers()).toEqual([]);
   });
 
   it('wakes nobody after it was closed, and says so', async () => {
     const { broker } = setUp();
     const heard: string[] = [];
-    const source = broker.watch({
+    const source = broker.wake.watch({
       onPending: (queue) => void heard.push(queue),
       onDelayed: () => {},
       onLost: () => {},
     });
     await source.armPending(['q']);
-    const enqueued = broker.enqueue('q', [request({ queue: 'q' })]);
+    const enqueued = broker.producer.enqueue('q', [request({ queue: 'q' })]);
     await broker.close();
     await enqueued;
     expect(heard).toEqual([]);
     await expect(source.armPending(['q'])).rejects.toBeInstanceOf(ClosedError);
-    const late = broker.watch({ onPending: () => {}, onDelayed: () => {}, onLost: () => {} });
+    const late = broker.wake.watch({ onPending: () => {}, onDelayed: () => {}, onLost: () => {} });
     await expect(late.armDelayed(['q'])).rejects.toBeInstanceOf(ClosedError);
     expect(() => broker.take('q', 'a')).toThrow(ClosedError);
     expect(broker.tasks('q')).toHaveLength(1);

@@ -8,7 +8,12 @@ const { cancellations, cancellationDetails } = new Keyspace();
 describe('recorded cancellations in Redis', () => {
   const current = useRedis();
   const record = (id: string) =>
-    current().broker.recordCancellation({ id, at: current().clock.now(), outcome: 'archive', reason: 'r' });
+    current().broker.cancellation.recordCancellation({
+      id,
+      at: current().clock.now(),
+      outcome: 'archive',
+      reason: 'r',
+    });
 
   it('go away: old ones with the next, all of them by themselves', async () => {
     const { redis, clock } = current();
@@ -29,22 +34,24 @@ describe('recorded cancellations in Redis', () => {
       await record('a');
       await record('b');
       await redis.hset(cancellationDetails, 'a', details);
-      expect(await broker.findCancellations(['a', 'b'])).toMatchObject([{ id: 'b' }]);
-      await broker.noteCancelled([
+      expect(await broker.cancellation.findCancellations(['a', 'b'])).toMatchObject([{ id: 'b' }]);
+      await broker.cancellation.noteCancelled([
         { id: 'a', at: clock.now(), queue: 'q' },
         { id: 'b', at: clock.now(), queue: 'q' },
       ]);
-      expect(await broker.findCancellations(['a', 'b'])).toMatchObject([{ id: 'b', acted: ['q'] }]);
+      expect(await broker.cancellation.findCancellations(['a', 'b'])).toMatchObject([{ id: 'b', acted: ['q'] }]);
       await redis.hdel(cancellationDetails, 'b');
-      expect(await broker.findCancellations(['b'])).toEqual([]);
+      expect(await broker.cancellation.findCancellations(['b'])).toEqual([]);
     },
   );
 
   it('cost one small question while there are none', async () => {
     const { broker, redis } = current();
-    await broker.ping();
+    await broker.monitoring.ping();
     await redis.config('RESETSTAT');
-    expect(await broker.findCancellations(Array.from({ length: 1_000 }, (_, index) => `t${index}`))).toEqual([]);
+    expect(
+      await broker.cancellation.findCancellations(Array.from({ length: 1_000 }, (_, index) => `t${index}`)),
+    ).toEqual([]);
     const stats = await redis.info('commandstats');
     expect(stats).toContain('cmdstat_exists:calls=1');
     expect(stats).not.toContain('cmdstat_eval');

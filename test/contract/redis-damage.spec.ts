@@ -49,7 +49,7 @@ describe('a message that is none', () => {
     await driver.enqueue(['a', 'b'].map((id) => request({ id })));
     await driver.take(2);
     await driver.redis.hset(driver.keys.task('a'), 'msg', Buffer.from([0xff]));
-    const expired = await driver.broker.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10);
+    const expired = await driver.broker.maintenance.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10);
     expect(expired.tasks.map(({ lease }) => lease.id)).toEqual(['b']);
     expect(expired.damaged.map(({ lease, raw }) => [lease.id, raw])).toEqual([['a', Buffer.from([0xff])]]);
     expect(expired.ghosts).toBe(0);
@@ -61,7 +61,7 @@ describe('a message that is none', () => {
   it('is said to be none by getTask', async () => {
     const driver = current();
     await damage(driver, 'a', Buffer.from([0xff]));
-    await expect(driver.broker.getTask('default', 'a')).rejects.toBeInstanceOf(UndecodableMessageError);
+    await expect(driver.broker.inspection.getTask('default', 'a')).rejects.toBeInstanceOf(UndecodableMessageError);
   });
 });
 
@@ -104,7 +104,7 @@ describe('an id without a task', () => {
     await driver.redis.lpush(driver.keys.active, ...ids(30));
     for (const id of ids(30)) await driver.redis.zadd(driver.keys.lease, driver.now, id);
     await driver.redis.hset(driver.keys.task('ghost7'), 'state', 'active');
-    const expired = await driver.broker.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10);
+    const expired = await driver.broker.maintenance.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10);
     expect(expired.ghosts).toBe(30);
     expect(expired.tasks.map(({ lease }) => lease)).toEqual([{ ...task.lease }]);
     const { lease, active, tasks } = await driver.queue();
@@ -116,7 +116,7 @@ describe('an id without a task', () => {
     await driver.redis.zadd(driver.keys.scheduled, driver.now, 'ghost0');
     await driver.redis.zadd(driver.keys.retry, driver.now, 'ghost1');
     await driver.add({ id: 'real' }, { processAt: driver.now });
-    expect(await driver.broker.forward('default')).toEqual({ moved: 1, nextDue: undefined });
+    expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 1, nextDue: undefined });
     await expectQueue(driver, { pending: ['real'], scheduled: [], retry: [] });
   });
 
@@ -125,8 +125,8 @@ describe('an id without a task', () => {
     await driver.add();
     await driver.redis.zadd(driver.keys.completed, 1, 'ghost0');
     await driver.redis.zadd(driver.keys.archived, 1, 'ghost1');
-    expect(await driver.broker.deleteExpiredCompleted('default', 10)).toBe(1);
-    expect(await driver.broker.trimArchived('default', 10)).toBe(1);
+    expect(await driver.broker.maintenance.deleteExpiredCompleted('default', 10)).toBe(1);
+    expect(await driver.broker.maintenance.trimArchived('default', 10)).toBe(1);
     await expectQueue(driver, { completed: [], archived: [] });
   });
 
@@ -137,7 +137,7 @@ describe('an id without a task', () => {
     const before = await driver.contents();
     const settlements = [completion(task, driver.now + 9), retrial(task, driver.now), requeueing(task)];
     expect(await driver.settle(...settlements)).toEqual(['lost', 'lost', 'lost']);
-    expect(await driver.broker.writeResult(task.lease, Buffer.from('x'))).toBe(false);
+    expect(await driver.broker.consumer.writeResult(task.lease, Buffer.from('x'))).toBe(false);
     expect(await driver.contents()).toEqual(before);
   });
 
@@ -146,7 +146,7 @@ describe('an id without a task', () => {
     const task = await driver.lend();
     await driver.redis.del(driver.keys.task(task.lease.id));
     await driver.settle(done(task));
-    await driver.broker.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10);
+    await driver.broker.maintenance.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10);
     await expectQueue(driver, { active: [], lease: [], tasks: {} });
   });
 });
@@ -157,14 +157,16 @@ describe('an active task without a lease', () => {
     const [task, other] = [await driver.lend(), await driver.lend()];
     driver.clock.advance(3000);
     await driver.redis.zrem(driver.keys.lease, task.lease.id);
-    expect(await driver.broker.repairActive('default')).toBe(1);
-    expect(await driver.broker.repairActive('default')).toBe(0);
+    expect(await driver.broker.maintenance.repairActive('default')).toBe(1);
+    expect(await driver.broker.maintenance.repairActive('default')).toBe(0);
     const { lease } = await driver.queue();
     expect(lease).toEqual([
       [other.lease.id, other.lease.expiresAt],
       [task.lease.id, driver.now + LEASE_SECONDS],
     ]);
-    const [found] = (await driver.broker.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10)).tasks.slice(1);
+    const [found] = (
+      await driver.broker.maintenance.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10)
+    ).tasks.slice(1);
     if (!found) throw new Error('the task was not listed');
     expect(await driver.settle(retrial(found, driver.now))).toEqual(['settled']);
   });
@@ -175,7 +177,7 @@ describe('an active task without a lease', () => {
     const tasks = await driver.take(2500);
     const forgotten = tasks.filter((_, index) => index % 2 === 0).map(({ lease }) => lease.id);
     await driver.redis.zrem(driver.keys.lease, ...forgotten);
-    expect(await driver.broker.repairActive('default')).toBe(1250);
+    expect(await driver.broker.maintenance.repairActive('default')).toBe(1250);
     expect((await driver.queue()).lease).toHaveLength(2500);
   });
 
@@ -185,7 +187,7 @@ describe('an active task without a lease', () => {
     await driver.redis.zrem(driver.keys.lease, task.lease.id);
     await expectUntouched(driver, async () => {
       expect(await driver.settle(done(task), retrial(task, driver.now))).toEqual(['lost', 'lost']);
-      expect(await driver.broker.extendLeases('default', [task.lease], driver.now + 60)).toEqual([false]);
+      expect(await driver.broker.consumer.extendLeases('default', [task.lease], driver.now + 60)).toEqual([false]);
     });
   });
 });
@@ -210,7 +212,7 @@ describe('a key of the wrong type', () => {
     const before = await driver.contents();
     const batch = [request(), request({ groupKey: 'g' }), request()];
     await expect(driver.enqueue(batch)).rejects.toBeInstanceOf(WrongKeyTypeError);
-    await expect(driver.broker.forward('default')).rejects.toBeInstanceOf(WrongKeyTypeError);
+    await expect(driver.broker.maintenance.forward('default')).rejects.toBeInstanceOf(WrongKeyTypeError);
     expect(await driver.contents()).toEqual(before);
   });
 
@@ -238,15 +240,15 @@ describe('what others keep with a task', () => {
     const id = await driver.add({ retention: 60 }, { processAt: driver.now });
     const key = driver.keys.task(id);
     await driver.redis.hset(key, 'ours:note', 'kept');
-    await driver.broker.forward('default');
+    await driver.broker.maintenance.forward('default');
     await driver.settle(retrial(await driver.takeOne(), driver.now));
-    await driver.broker.forward('default');
+    await driver.broker.maintenance.forward('default');
     await driver.settle(requeueing(await driver.takeOne()));
     await driver.settle(completion(await driver.takeOne(), driver.now + 60));
     expect(await driver.redis.hget(key, 'ours:note')).toBe('kept');
     expect(await driver.redis.hget(key, 'state')).toBe('completed');
     driver.clock.advance(60_000);
-    await driver.broker.deleteExpiredCompleted('default', 1);
+    await driver.broker.maintenance.deleteExpiredCompleted('default', 1);
     expect(await driver.redis.exists(key)).toBe(0);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AGGREGATION_SECONDS, type ClaimedSet } from '../../lib/broker/aggregation.js';
+import { AGGREGATION_SECONDS, type ClaimedSet } from '../../lib/broker/groups.js';
 import { WrongKeyTypeError } from '../../lib/errors.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { request } from '../support/messages.js';
@@ -10,7 +10,7 @@ const current = useRedis();
 const AT_ONCE = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
 
 async function claim(driver: RedisDriver): Promise<ClaimedSet[]> {
-  return (await driver.broker.claimDueSets('default', () => AT_ONCE, 100)).sets;
+  return (await driver.broker.groups.claimDueSets('default', () => AT_ONCE, 100)).sets;
 }
 
 async function join(driver: RedisDriver, group: string, ...ids: string[]): Promise<void> {
@@ -38,12 +38,12 @@ describe('damage in a claimed set', () => {
     await driver.redis.del(driver.keys.task('missing'));
     await driver.redis.hdel(driver.keys.task('stub'), 'msg');
     const [claimed] = await claim(driver);
-    const set = await driver.broker.readSet(claimed!);
+    const set = await driver.broker.groups.readSet(claimed!);
     expect(set.tasks.map(({ id }) => id)).toEqual(['fine']);
     expect(set.damaged.map(({ id }) => id)).toEqual(['broken', 'foreign']);
-    expect(await driver.broker.setAside(set, ['broken', 'foreign'])).toBe(2);
+    expect(await driver.broker.groups.setAside(set, ['broken', 'foreign'])).toBe(2);
     expect(await driver.redis.hget(driver.keys.task('broken'), 'state')).toBe('archived');
-    expect(await driver.broker.finishSet(set, request())).toBe('finished');
+    expect(await driver.broker.groups.finishSet(set, request())).toBe('finished');
     expect(await driver.redis.zrange(driver.keys.archived, '0', '-1')).toEqual(['broken', 'foreign']);
     const left = await driver.redis.keys(driver.keys.task('*'));
     expect(left.filter((key) => /:(fine|missing|stub)$/.test(key))).toEqual([]);
@@ -56,7 +56,7 @@ describe('damage in a claimed set', () => {
     await driver.redis.hdel(driver.keys.task('stub'), 'msg');
     await claim(driver);
     driver.clock.advance(AGGREGATION_SECONDS * 1000);
-    expect(await driver.broker.reclaimStaleSets('default')).toBe(1);
+    expect(await driver.broker.groups.reclaimStaleSets('default')).toBe(1);
     expect(await driver.redis.zrange(driver.keys.group('g'), '0', '-1')).toEqual(['fine']);
     expect(await driver.redis.exists(driver.keys.task('stub'))).toBe(0);
   });
@@ -68,7 +68,9 @@ describe('damage in a claimed set', () => {
     await join(driver, 'g');
     await driver.add({ id: 'a', groupKey: 'g', uniqueKey: foreign }, { uniqueTtl: undefined });
     const [claimed] = await claim(driver);
-    expect(await driver.broker.finishSet(await driver.broker.readSet(claimed!), undefined)).toBe('finished');
+    expect(await driver.broker.groups.finishSet(await driver.broker.groups.readSet(claimed!), undefined)).toBe(
+      'finished',
+    );
     expect(await driver.redis.get(foreign)).toBe('a');
   });
 });
@@ -90,7 +92,7 @@ describe('the list of sets', () => {
     ];
     for (const name of strange) await driver.redis.zadd(aggregationSets, 1, name);
     driver.clock.advance(AGGREGATION_SECONDS * 1000);
-    expect(await driver.broker.reclaimStaleSets('default')).toBe(1);
+    expect(await driver.broker.groups.reclaimStaleSets('default')).toBe(1);
     expect(await driver.redis.exists(aggregationSets)).toBe(0);
     expect(await driver.redis.get(`${groupPrefix}text:1`)).toBe('x');
   });
@@ -102,11 +104,11 @@ describe('the list of sets', () => {
     await claim(driver);
     await driver.redis.set(driver.keys.group('a'), 'x');
     driver.clock.advance(AGGREGATION_SECONDS * 1000);
-    expect(await driver.broker.reclaimStaleSets('default')).toBe(1);
+    expect(await driver.broker.groups.reclaimStaleSets('default')).toBe(1);
     expect(await driver.redis.zrange(driver.keys.group('b'), '0', '-1')).toEqual(['2']);
     await driver.redis.del(driver.keys.group('a'));
     driver.clock.advance(3600_000);
-    expect(await driver.broker.reclaimStaleSets('default')).toBe(1);
+    expect(await driver.broker.groups.reclaimStaleSets('default')).toBe(1);
     expect(await driver.redis.smembers(driver.keys.groups)).toEqual(expect.arrayContaining(['a', 'b']));
   });
 });
@@ -116,11 +118,11 @@ describe('groups that Go has left unlisted, or listed empty', () => {
     const driver = current();
     await join(driver, 'g:1 [x]*', 'a');
     await join(driver, 'claimed', 'b');
-    await driver.broker.claimDueSets('default', (group) => (group === 'claimed' ? AT_ONCE : undefined), 1);
+    await driver.broker.groups.claimDueSets('default', (group) => (group === 'claimed' ? AT_ONCE : undefined), 1);
     await driver.redis.del(driver.keys.groups);
     await driver.redis.sadd(driver.keys.groups, 'empty');
     await driver.redis.set(driver.keys.group('text'), 'x');
-    expect(await driver.broker.repairGroups('default')).toEqual({ listed: 1, removed: 1 });
+    expect(await driver.broker.groups.repairGroups('default')).toEqual({ listed: 1, removed: 1 });
     expect(await driver.redis.smembers(driver.keys.groups)).toEqual(['g:1 [x]*']);
   });
 
@@ -130,7 +132,7 @@ describe('groups that Go has left unlisted, or listed empty', () => {
       await driver.add({ queue, groupKey: 'g' });
       await driver.redis.del(new Keyspace().queue(queue).groups);
     }
-    expect(await driver.broker.repairGroups('a*b?[c]\\')).toEqual({ listed: 1, removed: 0 });
+    expect(await driver.broker.groups.repairGroups('a*b?[c]\\')).toEqual({ listed: 1, removed: 0 });
     expect(await driver.redis.exists(new Keyspace().queue('aXbYc').groups)).toBe(0);
   });
 
@@ -138,7 +140,7 @@ describe('groups that Go has left unlisted, or listed empty', () => {
     const driver = current();
     await driver.enqueue(Array.from({ length: 3000 }, (_, n) => request({ groupKey: `g${n}` })));
     await driver.redis.del(driver.keys.groups);
-    expect(await driver.broker.repairGroups('default')).toEqual({ listed: 3000, removed: 0 });
+    expect(await driver.broker.groups.repairGroups('default')).toEqual({ listed: 3000, removed: 0 });
     expect(await driver.redis.scard(driver.keys.groups)).toBe(3000);
   });
 
@@ -179,7 +181,7 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     driver.clock.advance(5000);
     await forwardAsGo(driver, 'a');
     expect(await driver.redis.exists(driver.keys.groups)).toBe(0);
-    expect(await driver.broker.forward('default')).toEqual({ moved: 0, nextDue: driver.now + 1 });
+    expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 0, nextDue: driver.now + 1 });
     expect(await driver.redis.smembers(driver.keys.groups)).toEqual(['g:1']);
     expect(await driver.redis.zrange(driver.keys.delayedGroups, '0', '-1')).toEqual([`${driver.now + 1}:later`]);
     expect((await claim(driver)).map(({ group }) => group)).toEqual(['g:1']);
@@ -193,7 +195,7 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     await driver.enqueue(batch);
     driver.clock.advance(5000);
     for (const n of [0, 700, 1499]) await forwardAsGo(driver, `t${n}`);
-    expect((await driver.broker.forward('default')).moved).toBe(1497);
+    expect((await driver.broker.maintenance.forward('default')).moved).toBe(1497);
     expect(await driver.redis.scard(driver.keys.groups)).toBe(1500);
     expect(await driver.redis.exists(driver.keys.delayedGroups)).toBe(0);
   });
@@ -207,24 +209,24 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     ] as const) {
       await driver.add({ id, groupKey }, { processAt: driver.now + seconds });
     }
-    expect(await driver.broker.listDelayedGroups('default')).toBe(driver.now + 5);
+    expect(await driver.broker.groups.listDelayedGroups('default')).toBe(driver.now + 5);
     driver.clock.advance(6000);
     await forwardAsGo(driver, 'a');
-    expect(await driver.broker.listDelayedGroups('default')).toBe(driver.now);
+    expect(await driver.broker.groups.listDelayedGroups('default')).toBe(driver.now);
     expect(await driver.redis.smembers(driver.keys.groups)).toEqual(['g:1']);
     await forwardAsGo(driver, 'b');
-    expect(await driver.broker.listDelayedGroups('default')).toBe(driver.now + 54);
+    expect(await driver.broker.groups.listDelayedGroups('default')).toBe(driver.now + 54);
     expect((await driver.redis.smembers(driver.keys.groups)).sort()).toEqual(['g:1', 'next']);
-    expect(await driver.broker.listDelayedGroups('empty')).toBeUndefined();
+    expect(await driver.broker.groups.listDelayedGroups('empty')).toBeUndefined();
   });
 
   it('lists no group that is empty, or has become another kind of key, or was never noted as we do', async () => {
     const driver = current();
     for (const groupKey of ['gone', 'text']) await driver.add({ id: groupKey, groupKey }, { processAt: driver.now });
-    await driver.broker.moveTasks('default', 'run', ['gone', 'text']);
+    await driver.broker.administration.moveTasks('default', 'run', ['gone', 'text']);
     await driver.redis.set(driver.keys.group('text'), 'x');
     await driver.redis.zadd(driver.keys.delayedGroups, 1, 'junk', 1, '5:');
-    await driver.broker.forward('default');
+    await driver.broker.maintenance.forward('default');
     expect(await driver.redis.exists(driver.keys.groups, driver.keys.delayedGroups)).toBe(0);
   });
 

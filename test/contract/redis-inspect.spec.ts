@@ -34,7 +34,7 @@ describe('a list', () => {
       if (msg === 'list') await driver.redis.lpush(driver.keys.task(id), 'x');
       else if (msg) await driver.redis.hset(driver.keys.task(id), { msg, state });
     }
-    const page = await driver.broker.listTasks('default', { state, size: 10 });
+    const page = await driver.broker.listing.listTasks('default', { state, size: 10 });
     expect(page.tasks.map((task) => task.message.id)).toEqual([good]);
     expect(page.damaged.map(({ id }) => id).sort()).toEqual(bad.map(([id]) => id).sort());
     for (const { error } of page.damaged) expect(error).toBeInstanceOf(UndecodableMessageError);
@@ -44,7 +44,7 @@ describe('a list', () => {
     const driver = current();
     const { lease } = await driver.lend();
     await driver.redis.zrem(driver.keys.lease, lease.id);
-    expect((await driver.broker.listTasks('default', { state: 'active', size: 1 })).tasks).toMatchObject([
+    expect((await driver.broker.listing.listTasks('default', { state: 'active', size: 1 })).tasks).toMatchObject([
       { orphaned: true },
     ]);
   });
@@ -58,7 +58,7 @@ describe('a list', () => {
       for (const id of ids) await driver.enqueue([request({ id: state + id, payload }, { processAt })]);
       const seen: string[][] = [];
       for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-        const page = await driver.broker.listTasks('default', { state, size: 10, cursor });
+        const page = await driver.broker.listing.listTasks('default', { state, size: 10, cursor });
         seen.push(page.tasks.map((task) => task.message.id.slice(state.length)));
         cursor = page.cursor;
       }
@@ -70,10 +70,10 @@ describe('a list', () => {
     const driver = current();
     await driver.add({ id: 'a', payload: Buffer.alloc(5_000_000) });
     await driver.add({ id: 'b' });
-    const page = await driver.broker.listTasks('default', { state: 'pending', size: 2 });
+    const page = await driver.broker.listing.listTasks('default', { state: 'pending', size: 2 });
     expect(page.tasks.map((task) => task.message.id)).toEqual(['a']);
     expect(
-      (await driver.broker.listTasks('default', { state: 'pending', size: 2, cursor: page.cursor })).tasks,
+      (await driver.broker.listing.listTasks('default', { state: 'pending', size: 2, cursor: page.cursor })).tasks,
     ).toHaveLength(1);
   });
 
@@ -85,7 +85,7 @@ describe('a list', () => {
     await redis.zadd(keys.retry, '-inf', 'first', '1.5', 'half', '+inf', 'last', '1e300', 'far');
     const seen: string[] = [];
     for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-      const page = await broker.listIds('default', { state: 'retry', size: 700, cursor });
+      const page = await broker.listing.listIds('default', { state: 'retry', size: 700, cursor });
       seen.push(...page.ids);
       if (page.cursor) await redis.zrem(keys.retry, page.ids.at(-1)!);
       cursor = page.cursor;
@@ -100,8 +100,8 @@ describe('a list', () => {
     await redis.zadd(keys.archived, 1, ids[0]!, 1, ids[1]!);
     await redis.lpush(keys.pending, ...ids);
     for (const state of ['archived', 'pending'] as const) {
-      const { cursor } = await broker.listIds('default', { state, size: 1 });
-      const second = await broker.listIds('default', { state, size: 1, cursor });
+      const { cursor } = await broker.listing.listIds('default', { state, size: 1 });
+      const second = await broker.listing.listIds('default', { state, size: 1, cursor });
       expect([second.ids.length, second.cursor]).toEqual([1, undefined]);
     }
   });
@@ -111,16 +111,16 @@ describe('a list', () => {
     const { redis, keys, broker } = driver;
     const ids = Array.from({ length: 3000 }, (_, index) => `i${index}`);
     await redis.lpush(keys.pending, ...ids);
-    const first = await broker.listIds('default', { state: 'pending', size: 1000 });
+    const first = await broker.listing.listIds('default', { state: 'pending', size: 1000 });
     await redis.rpop(keys.pending, 900);
-    const second = await broker.listIds('default', { state: 'pending', size: 1000, cursor: first.cursor });
+    const second = await broker.listing.listIds('default', { state: 'pending', size: 1000, cursor: first.cursor });
     expect(second.ids).toEqual(ids.slice(1000, 2000));
   });
 
   it('of a key of another type is refused by name', async () => {
     const driver = current();
     await driver.redis.set(driver.keys.group('g'), 'x');
-    const listing = driver.broker.listTasks('default', { state: 'aggregating', group: 'g', size: 1 });
+    const listing = driver.broker.listing.listTasks('default', { state: 'aggregating', group: 'g', size: 1 });
     await expect(listing).rejects.toThrow(WrongKeyTypeError);
   });
 });
@@ -136,10 +136,10 @@ describe('the numbers of a queue', () => {
     await redis.set(keys.processed, 'many');
     await redis.hset(keys.task('odd'), 'pending_since', '1.7e18');
     await redis.rpush(keys.pending, 'odd');
-    expect(await driver.broker.describeQueue('default')).toMatchObject({
+    expect(await driver.broker.inspection.describeQueue('default')).toMatchObject({
       ...{ pending: 2, active: 1, scheduled: 1, aggregating: 1, groups: 3, latency: 0, processedTotal: 0 },
     });
-    expect(await driver.broker.groups('default')).toEqual([
+    expect(await driver.broker.inspection.groups('default')).toEqual([
       { group: 'empty', size: 0 },
       { group: 'g', size: 1 },
       { group: 'wrong', size: 0 },
@@ -151,7 +151,7 @@ describe('the numbers of a queue', () => {
     const requests = Array.from({ length: 50 }, () => request({ payload: Buffer.alloc(1000) }));
     await driver.enqueue(requests);
     await driver.redis.del(driver.keys.task(requests[0]!.message.id));
-    const { memoryUsage } = await driver.broker.describeQueue('default');
+    const { memoryUsage } = await driver.broker.inspection.describeQueue('default');
     const one = (await driver.redis.memory('USAGE', driver.keys.task(requests[1]!.message.id))) as number;
     const line = (await driver.redis.memory('USAGE', driver.keys.pending)) as number;
     expect(memoryUsage).toBe(50 * one + line);
@@ -162,11 +162,11 @@ describe('the numbers of a queue', () => {
     await driver.enqueue(Array.from({ length: 2_000 }, () => request()));
     const calls = async (): Promise<number> => {
       await driver.redis.config('RESETSTAT');
-      await driver.broker.describeQueue('default');
+      await driver.broker.inspection.describeQueue('default');
       const stats = await driver.redis.info('commandstats');
       return [...stats.matchAll(/calls=(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
     };
-    await driver.broker.describeQueue('default');
+    await driver.broker.inspection.describeQueue('default');
     const before = await calls();
     await driver.enqueue(Array.from({ length: 2_000 }, () => request()));
     expect(await calls()).toBe(before);
@@ -182,7 +182,7 @@ describe('the list of servers', () => {
     await redis.zadd('asynq:servers', driver.now, name('noise'), driver.now, name('wrong'));
     await redis.set(name('noise'), Buffer.from([0xff]));
     await redis.lpush(name('wrong'), 'x');
-    expect(await driver.broker.servers()).toEqual([]);
+    expect(await driver.broker.publications.servers()).toEqual([]);
     expect((await redis.zrange('asynq:servers', '0', '-1')).sort()).toEqual(['gone', 'noise', 'wrong'].map(name));
   });
 });
@@ -197,9 +197,12 @@ describe('deleting damaged entries', () => {
       for (const id of bad) await strand(driver, state, id);
       await redis.lpush(keys.task('list'), 'x');
       await redis.hset(keys.task('noise'), { msg: Buffer.from([0xff]), state });
-      expect(await broker.moveTasks('default', 'run', ['ghost', 'list'], { state })).toEqual(['missing', 'missing']);
-      expect(await broker.moveTasks('default', 'delete', ['ghost'])).toEqual(['moved']);
-      expect(await broker.moveTasks('default', 'delete', bad, { state })).toEqual([
+      expect(await broker.administration.moveTasks('default', 'run', ['ghost', 'list'], { state })).toEqual([
+        'missing',
+        'missing',
+      ]);
+      expect(await broker.administration.moveTasks('default', 'delete', ['ghost'])).toEqual(['moved']);
+      expect(await broker.administration.moveTasks('default', 'delete', bad, { state })).toEqual([
         'missing',
         'moved',
         'moved',
@@ -214,7 +217,7 @@ describe('deleting damaged entries', () => {
     const { redis, keys } = driver;
     await redis.lpush(keys.pending, ...Array.from({ length: 5_000 }, (_, index) => `i${index}`));
     const gone = Array.from({ length: 200 }, (_, index) => `gone${index}`);
-    const statuses = await driver.broker.moveTasks('default', 'delete', gone, { state: 'pending' });
+    const statuses = await driver.broker.administration.moveTasks('default', 'delete', gone, { state: 'pending' });
     expect(new Set(statuses)).toEqual(new Set(['missing']));
     expect(await redis.llen(keys.pending)).toBe(5_000);
   });
@@ -223,7 +226,7 @@ describe('deleting damaged entries', () => {
     const driver = current();
     const { lease } = await driver.lend();
     await driver.redis.hdel(driver.keys.task(lease.id), 'msg', 'state');
-    expect(await driver.broker.moveTasks('default', 'delete', [lease.id])).toEqual(['active']);
+    expect(await driver.broker.administration.moveTasks('default', 'delete', [lease.id])).toEqual(['active']);
   });
 });
 
@@ -244,7 +247,7 @@ describe('one task of a long line', () => {
     // A second entry of the same id, at the other end, or not quite there, shows from which end the first was found.
     if (id === 'old') await redis.lpush(keys.pending, id);
     else await redis.linsert(keys.pending, 'BEFORE', (await redis.lindex(keys.pending, -1_100))!, id);
-    expect(await broker.moveTasks('default', 'delete', [id])).toEqual(['moved']);
+    expect(await broker.administration.moveTasks('default', 'delete', [id])).toEqual(['moved']);
     expect(await redis.lindex(keys.pending, kept === 'the back' ? 0 : -1_101)).toBe(id);
     expect(await redis.llen(keys.pending)).toBe(1_202);
     expect(await redis.lpos(keys.pending, id, 'RANK', kept === 'the back' ? 2 : -2)).toBeNull();
@@ -259,7 +262,7 @@ describe('one task of a long line', () => {
     driver.clock.advance(1_000);
     await driver.settle({ kind: 'requeue', lease });
     await redis.lpush(keys.pending, 'again');
-    expect(await broker.moveTasks('default', 'delete', ['again'])).toEqual(['moved']);
+    expect(await broker.administration.moveTasks('default', 'delete', ['again'])).toEqual(['moved']);
     expect(await redis.lindex(keys.pending, 0)).toBe('again');
   });
 });
@@ -276,9 +279,12 @@ describe('updating a payload', () => {
       }
       return run.apply(this, args);
     });
-    expect(await broker.updatePayload('default', id, Buffer.from('p'))).toBe('updated');
+    expect(await broker.administration.updatePayload('default', id, Buffer.from('p'))).toBe('updated');
     spy.mockRestore();
-    expect((await broker.getTask('default', id))?.message).toMatchObject({ type: 'new', payload: Buffer.from('p') });
+    expect((await broker.inspection.getTask('default', id))?.message).toMatchObject({
+      type: 'new',
+      payload: Buffer.from('p'),
+    });
   });
 });
 
@@ -291,11 +297,11 @@ describe('deleting a queue', () => {
     await redis.zadd(keys.group('stranded'), 1, 'x');
     await redis.set(keys.unique('t', Buffer.from('x')), 'nobody', 'EX', 60);
     await redis.zadd(keys.aggregationSets, 1, 'asynq:{default2}:pending');
-    expect(await broker.deleteQueue('default', { force: true })).toBe('deleted');
-    expect(await broker.deleteQueue(odd, { force: true })).toBe('deleted');
+    expect(await broker.administration.deleteQueue('default', { force: true })).toBe('deleted');
+    expect(await broker.administration.deleteQueue(odd, { force: true })).toBe('deleted');
     expect((await redis.keys('*')).filter((key) => key.includes('default}') || key.includes('[')).sort()).toEqual([]);
-    expect((await broker.queues()).sort()).toEqual(['axb', 'default2']);
-    expect((await broker.describeQueue('default2')).pending).toBe(1);
+    expect((await broker.inspection.queues()).sort()).toEqual(['axb', 'default2']);
+    expect((await broker.inspection.describeQueue('default2')).pending).toBe(1);
   });
 
   it('leaves alone what was enqueued meanwhile, and lets it run', async () => {
@@ -306,9 +312,9 @@ describe('deleting a queue', () => {
       if (args[1] === 'sweepQueue' && args[2].length > 8) await driver.add({ id: 'late' });
       return run.apply(this, args);
     });
-    expect(await driver.broker.deleteQueue('default', { force: true })).toBe('deleted');
+    expect(await driver.broker.administration.deleteQueue('default', { force: true })).toBe('deleted');
     spy.mockRestore();
-    expect(await driver.broker.queues()).toEqual(['default']);
+    expect(await driver.broker.inspection.queues()).toEqual(['default']);
     expect((await driver.take(9)).map(({ lease }) => lease.id)).toEqual(['late']);
   });
 
@@ -317,7 +323,7 @@ describe('deleting a queue', () => {
     await driver.enqueue(Array.from({ length: 500 }, () => request()));
     const controller = new AbortController();
     const options = { force: true, signal: controller.signal, onProgress: () => controller.abort(new Error('enough')) };
-    await expect(driver.broker.deleteQueue('default', options)).rejects.toThrow('enough');
+    await expect(driver.broker.administration.deleteQueue('default', options)).rejects.toThrow('enough');
     expect(await driver.take(1)).toHaveLength(1);
     expect((await driver.queue()).pending).toHaveLength(299);
   });

@@ -77,7 +77,7 @@ describe('the layout', () => {
     await driver.redis.del(keyspace.queues);
     driver.clock.advance(60_000);
     await driver.add();
-    await vi.waitFor(async () => expect(await driver.broker.queues()).toEqual(['default']));
+    await vi.waitFor(async () => expect(await driver.broker.inspection.queues()).toEqual(['default']));
   });
 });
 
@@ -150,7 +150,7 @@ describe('what servers publish', () => {
   it('is where asynq’s tools look for it, for as long as was said', async () => {
     const driver = current();
     driver.clock.advance(999);
-    await driver.broker.writeServerState(info, [worker('a'), worker('b')], 10);
+    await driver.broker.monitoring.writeServerState(info, [worker('a'), worker('b')], 10);
     expect(await driver.redis.zrange(keyspace.servers, '0', '-1', 'WITHSCORES')).toEqual([
       serverKey,
       `${driver.now + 10}`,
@@ -169,18 +169,18 @@ describe('what servers publish', () => {
 
   it('forgets the tasks that have ended since', async () => {
     const driver = current();
-    await driver.broker.writeServerState(info, [worker('a'), worker('b')], 10);
-    await driver.broker.writeServerState(info, [worker('b')], 10);
+    await driver.broker.monitoring.writeServerState(info, [worker('a'), worker('b')], 10);
+    await driver.broker.monitoring.writeServerState(info, [worker('b')], 10);
     expect(await driver.redis.hkeys(workersKey)).toEqual(['b']);
-    await driver.broker.writeServerState(info, [], 10);
+    await driver.broker.monitoring.writeServerState(info, [], 10);
     expect(await driver.redis.exists(workersKey)).toBe(0);
   });
 
   it('is gone when it was cleared, and only of that server', async () => {
     const driver = current();
-    await driver.broker.writeServerState(info, [worker('a')], 10);
-    await driver.broker.writeServerState({ ...info, serverId: 'other' }, [], 10);
-    await driver.broker.clearServerState(info);
+    await driver.broker.monitoring.writeServerState(info, [worker('a')], 10);
+    await driver.broker.monitoring.writeServerState({ ...info, serverId: 'other' }, [], 10);
+    await driver.broker.monitoring.clearServerState(info);
     expect(await driver.redis.exists(serverKey, workersKey)).toBe(0);
     expect(await driver.redis.zrange(keyspace.servers, '0', '-1')).toEqual([keyspace.server('h', 42, 'other')]);
     expect(await driver.redis.zrange(keyspace.workers, '0', '-1')).toEqual([keyspace.serverWorkers('h', 42, 'other')]);
@@ -200,22 +200,22 @@ describe('a key prefix', () => {
     const tenant = openTenant(driver);
     const heard: string[] = [];
     const ends = [
-      await driver.broker.subscribeCancellations((id) => void heard.push(`ours ${id}`)),
-      await tenant.subscribeCancellations((id) => void heard.push(`theirs ${id}`)),
+      await driver.broker.cancellation.subscribeCancellations((id) => void heard.push(`ours ${id}`)),
+      await tenant.cancellation.subscribeCancellations((id) => void heard.push(`theirs ${id}`)),
     ];
     const own = (prefix: string) => ({
       message: message({ id: 'same', uniqueKey: new Keyspace(prefix).queue('default').unique('t', undefined) }),
       uniqueTtl: 60,
     });
-    expect(await tenant.enqueue('default', [own(PREFIX)])).toEqual(['enqueued']);
+    expect(await tenant.producer.enqueue('default', [own(PREFIX)])).toEqual(['enqueued']);
     expect(await driver.enqueue([own(DEFAULT_KEY_PREFIX)])).toEqual(['enqueued']);
-    await tenant.pauseQueue('default');
-    await tenant.publishCancellation('a');
-    await driver.broker.publishCancellation('b');
+    await tenant.administration.pauseQueue('default');
+    await tenant.cancellation.publishCancellation('a');
+    await driver.broker.cancellation.publishCancellation('b');
     expect(await driver.settle(done(await driver.takeOne()))).toEqual(['settled']);
-    await tenant.enqueue('more', [request({ queue: 'more' })]);
-    expect(await driver.broker.queues()).toEqual(['default']);
-    expect((await tenant.queues()).sort()).toEqual(['default', 'more']);
+    await tenant.producer.enqueue('more', [request({ queue: 'more' })]);
+    expect(await driver.broker.inspection.queues()).toEqual(['default']);
+    expect((await tenant.inspection.queues()).sort()).toEqual(['default', 'more']);
     await vi.waitFor(() => expect([...heard].sort()).toEqual(['ours b', 'theirs a']));
     const theirs = await dumpRedis([driver.redis], driver.clock, PREFIX);
     expect(theirs['default']).toMatchObject({ pending: ['same'], processed: 0, pausedAt: driver.now });
@@ -228,11 +228,11 @@ describe('a key prefix', () => {
   it('is the beginning of every key that is written', async () => {
     const driver = current();
     const tenant = openTenant(driver);
-    await tenant.enqueue('q', [request(), request({}, { processAt: driver.now }), request({ groupKey: 'g' })]);
-    await tenant.forward('q');
-    const { tasks } = await tenant.exchange('q', { settle: [], take: 9 });
-    await tenant.exchange('q', { settle: tasks.map((task) => archival(task)), take: 0 });
-    await tenant.writeServerState(
+    await tenant.producer.enqueue('q', [request(), request({}, { processAt: driver.now }), request({ groupKey: 'g' })]);
+    await tenant.maintenance.forward('q');
+    const { tasks } = await tenant.consumer.exchange('q', { settle: [], take: 9 });
+    await tenant.consumer.exchange('q', { settle: tasks.map((task) => archival(task)), take: 0 });
+    await tenant.monitoring.writeServerState(
       {
         host: 'h',
         pid: 1,
@@ -247,7 +247,7 @@ describe('a key prefix', () => {
       [],
       10,
     );
-    await tenant.pauseQueue('q');
+    await tenant.administration.pauseQueue('q');
     const keys = await driver.redis.keys('*');
     expect(keys.length).toBeGreaterThan(10);
     expect(keys.filter((key) => !key.startsWith(`${PREFIX}:`))).toEqual([]);
@@ -264,9 +264,9 @@ describe('what Redis is', () => {
       await redis.acl('SETUSER', 'default', '+config', '+info');
       await redis.config('SET', 'maxmemory-policy', 'noeviction');
     });
-    expect(await broker.storeFacts()).toMatchObject([{ evictionPolicy: 'volatile-lru' }]);
+    expect(await broker.operations.storeFacts()).toMatchObject([{ evictionPolicy: 'volatile-lru' }]);
     await redis.acl('SETUSER', 'default', '-info');
-    expect(await broker.storeFacts()).toEqual([]);
+    expect(await broker.operations.storeFacts()).toEqual([]);
   });
 
   it.each([-3600, 0, 3600])('is told with its time, which ours is ahead of by %s s', async (seconds) => {
@@ -274,7 +274,7 @@ describe('what Redis is', () => {
     const clock = new ManualClock(Date.now() + seconds * 1000);
     const broker = new RedisBroker(new RedisConnections({ host: host!, port: port! }), { clock });
     onTestFinished(() => broker.close());
-    const [facts] = await broker.storeFacts();
+    const [facts] = await broker.operations.storeFacts();
     expect(facts!.ahead! / 1000 - seconds).toBeLessThanOrEqual(0); // the manual clock stands still meanwhile
     expect(facts!.ahead! / 1000 - seconds).toBeGreaterThan(-5);
   });

@@ -68,9 +68,10 @@ describe.each(SORTED)('a score beyond all times among tasks that are %s', (state
     const { good, bad } = await damage(driver, state);
     const ids = [good, ...bad];
     const all = ids.map(() => 'moved');
-    if (state !== 'archived') expect(await driver.broker.moveTasks('default', 'archive', ids)).toEqual(all);
-    expect(await driver.broker.rescheduleTasks('default', ids, driver.now + 60)).toEqual(all);
-    expect(await driver.broker.moveTasks('default', 'run', ids)).toEqual(all);
+    if (state !== 'archived')
+      expect(await driver.broker.administration.moveTasks('default', 'archive', ids)).toEqual(all);
+    expect(await driver.broker.administration.rescheduleTasks('default', ids, driver.now + 60)).toEqual(all);
+    expect(await driver.broker.administration.moveTasks('default', 'run', ids)).toEqual(all);
     expect(await driver.take(7)).toHaveLength(7);
   });
 });
@@ -80,9 +81,9 @@ describe('a score beyond all times', () => {
     const driver = current();
     for (const state of ['scheduled', 'retry'] as const) {
       await damage(driver, state);
-      const { moved, nextDue } = await driver.broker.forward('default');
+      const { moved, nextDue } = await driver.broker.maintenance.forward('default');
       expect([moved, nextDue]).toEqual([3, driver.now + 60]);
-      await driver.broker.deleteQueue('default', { force: true });
+      await driver.broker.administration.deleteQueue('default', { force: true });
     }
   });
 
@@ -92,7 +93,7 @@ describe('a score beyond all times', () => {
     const id = await driver.add({ uniqueKey: lock }, { uniqueTtl: 60, processAt: driver.now + 60 });
     for (const score of SCORES) {
       await driver.redis.zadd(driver.keys.scheduled, score, id);
-      expect(await driver.broker.rescheduleTasks('default', [id], driver.now + 60)).toEqual(['moved']);
+      expect(await driver.broker.administration.rescheduleTasks('default', [id], driver.now + 60)).toEqual(['moved']);
     }
     expect(await driver.redis.ttl(lock)).toBeGreaterThan(0);
   });
@@ -105,7 +106,7 @@ describe('a score beyond all times', () => {
       await driver.redis.zadd(driver.keys.lease, score, lease.id);
       ids.push(lease.id);
     }
-    const { tasks } = await driver.broker.listExpiredLeases('default', driver.now - 30, 10);
+    const { tasks } = await driver.broker.maintenance.listExpiredLeases('default', driver.now - 30, 10);
     expect(tasks.map(({ lease }) => lease.id)).toEqual(ids);
     expect(await driver.settle(...tasks.map(requeueing))).toEqual(ids.map(() => 'settled'));
   });
@@ -114,11 +115,11 @@ describe('a score beyond all times', () => {
     const driver = current();
     const { good, bad } = await damage(driver, 'aggregating');
     const policy = { gracePeriod: 60, maxDelay: 0, maxSize: 0 };
-    const first = await driver.broker.claimDueSets('default', () => policy, 10);
+    const first = await driver.broker.groups.claimDueSets('default', () => policy, 10);
     expect(first).toMatchObject({ sets: [], nextDue: driver.now + 60 });
     driver.clock.advance(60_000);
-    const { sets } = await driver.broker.claimDueSets('default', () => policy, 10);
-    const read = await driver.broker.readSet(sets[0]!);
+    const { sets } = await driver.broker.groups.claimDueSets('default', () => policy, 10);
+    const read = await driver.broker.groups.readSet(sets[0]!);
     expect(read.tasks.map(({ id }) => id).sort()).toEqual([good, ...bad].sort());
   });
 

@@ -28,7 +28,7 @@ export class Player {
     const { broker } = this.world;
     switch (step.do) {
       case 'enqueue':
-        return broker.enqueue(
+        return broker.producer.enqueue(
           step.queue,
           step.items.map((item) => this.enqueueRequest(step.queue, item)),
         );
@@ -45,17 +45,17 @@ export class Player {
       case 'aggregate':
         return this.aggregate(step);
       case 'getTask':
-        return broker.getTask(step.queue, step.id);
+        return broker.inspection.getTask(step.queue, step.id);
       case 'inspect':
         return inspect(broker, step.call);
       case 'openSchedule':
-        return broker.openSchedule(step.queue, step.entry, step.spec, KEPT);
+        return broker.scheduling.openSchedule(step.queue, step.entry, step.spec, KEPT);
       case 'fire':
         return this.fire(step);
       case 'move':
         return undefined;
       case 'wake':
-        return broker.wakeWaiting(step.queue, step.line, step.count);
+        return broker.limiting.wakeWaiting(step.queue, step.line, step.count);
       default:
         return this.maintain(step);
     }
@@ -85,21 +85,21 @@ export class Player {
     const { broker } = this.world;
     switch (step.do) {
       case 'trim':
-        return broker.trimArchived(step.queue, step.limit);
+        return broker.maintenance.trimArchived(step.queue, step.limit);
       case 'expire':
-        return broker.deleteExpiredCompleted(step.queue, step.limit);
+        return broker.maintenance.deleteExpiredCompleted(step.queue, step.limit);
       case 'forward':
-        return broker.forward(step.queue);
+        return broker.maintenance.forward(step.queue);
       case 'pause':
-        return broker.pauseQueue(step.queue);
+        return broker.administration.pauseQueue(step.queue);
       case 'resume':
-        return broker.resumeQueue(step.queue);
+        return broker.administration.resumeQueue(step.queue);
       case 'repair':
-        return broker.repairActive(step.queue);
+        return broker.maintenance.repairActive(step.queue);
       case 'reclaim':
-        return broker.reclaimStaleSets(step.queue);
+        return broker.groups.reclaimStaleSets(step.queue);
       case 'repairGroups':
-        return broker.repairGroups(step.queue);
+        return broker.groups.repairGroups(step.queue);
     }
   }
 
@@ -129,7 +129,11 @@ export class Player {
       return task ? [{ task, settlement: this.settlement(task, item) }] : [];
     });
     const settle = chosen.map(({ settlement }) => settlement);
-    const reply = await this.world.broker.exchange(step.queue, { settle, take: step.take, limits: step.limits });
+    const reply = await this.world.broker.consumer.exchange(step.queue, {
+      settle,
+      take: step.take,
+      limits: step.limits,
+    });
     for (const [index, { task }] of chosen.entries()) if (reply.settled[index] === 'settled') this.open.delete(task);
     this.keep(reply.tasks);
     return reply;
@@ -155,7 +159,7 @@ export class Player {
     for (const queue of QUEUES) {
       const tasks = [...new Set(step.leases.flatMap((index) => this.pick(queue, index) ?? []))];
       const leases = tasks.map(({ lease }) => (step.wrong ? present(lease, 'wrong') : lease));
-      answers.push(await this.world.broker.extendLeases(queue, leases, this.now + step.seconds), leases);
+      answers.push(await this.world.broker.consumer.extendLeases(queue, leases, this.now + step.seconds), leases);
     }
     return answers;
   }
@@ -164,12 +168,19 @@ export class Player {
     const task = QUEUES.map((queue) => this.pick(queue, step.lease)).find(Boolean);
     return (
       task &&
-      this.world.broker.writeResult(present(task.lease, step.wrong ? 'wrong' : 'true'), Buffer.from(step.result))
+      this.world.broker.consumer.writeResult(
+        present(task.lease, step.wrong ? 'wrong' : 'true'),
+        Buffer.from(step.result),
+      )
     );
   }
 
   private async recover(step: StepOf<'recover'>): Promise<unknown> {
-    const expired = await this.world.broker.listExpiredLeases(step.queue, this.now - step.grace, step.limit);
+    const expired = await this.world.broker.maintenance.listExpiredLeases(
+      step.queue,
+      this.now - step.grace,
+      step.limit,
+    );
     this.keep(expired.tasks);
     return expired;
   }
@@ -177,15 +188,15 @@ export class Player {
   /** Claims what is due and ends each set as the step says; what is left claimed may be reclaimed later. */
   private async aggregate(step: StepOf<'aggregate'>): Promise<unknown> {
     const { broker } = this.world;
-    const { sets, nextDue } = await broker.claimDueSets(step.queue, () => step, 100);
+    const { sets, nextDue } = await broker.groups.claimDueSets(step.queue, () => step, 100);
     const answers = [];
     for (const claimed of sets.sort((a, b) => compareIds(a.group, b.group))) {
-      const set = await broker.readSet(claimed);
+      const set = await broker.groups.readSet(claimed);
       const { group, tasks } = set;
       const ids = tasks.slice(0, 1).map(({ id }) => id);
-      const aside = step.end === 'aside' ? await broker.setAside(set, ids) : 0;
+      const aside = step.end === 'aside' ? await broker.groups.setAside(set, ids) : 0;
       const made = step.end === 'delete' ? undefined : this.enqueueRequest(step.queue, step.made);
-      const status = step.end === 'leave' ? undefined : await broker.finishSet(set, made);
+      const status = step.end === 'leave' ? undefined : await broker.groups.finishSet(set, made);
       answers.push({ group, tasks, aside, status });
     }
     return { nextDue, answers };
@@ -193,11 +204,11 @@ export class Player {
 
   private fire({ queue, entry, planned, attempt, skipUnfinished, item }: StepOf<'fire'>): Promise<unknown> {
     const firing = { entry, scheduledFor: this.now + planned, attempt, skipUnfinished, keepFor: KEPT };
-    return this.world.broker.fire(queue, { ...firing, request: this.enqueueRequest(queue, item) });
+    return this.world.broker.scheduling.fire(queue, { ...firing, request: this.enqueueRequest(queue, item) });
   }
 
   private async nameGroup({ queue, id, group }: StepOf<'nameGroup'>): Promise<unknown> {
-    const task = await this.world.broker.getTask(queue, id);
+    const task = await this.world.broker.inspection.getTask(queue, id);
     if (task && task.state !== 'aggregating') await this.world.nameGroup(queue, id, group);
     return task;
   }

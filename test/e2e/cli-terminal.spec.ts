@@ -31,10 +31,10 @@ describe('the command line in a terminal', () => {
     for (let from = 0; from < count; from += 500) {
       const size = Math.min(500, count - from);
       const tasks = Array.from({ length: size }, () => request({ queue, payload: Buffer.from(payload) }));
-      await broker.enqueue(queue, tasks);
+      await broker.producer.enqueue(queue, tasks);
     }
   };
-  const pending = async (queue: string): Promise<number> => (await broker.describeQueue(queue)).pending;
+  const pending = async (queue: string): Promise<number> => (await broker.inspection.describeQueue(queue)).pending;
 
   it('asks before it deletes, and obeys both no and yes', async () => {
     await seed('asked', 3);

@@ -38,7 +38,7 @@ async function run(args: string[], env?: NodeJS.ProcessEnv, nodeArgs?: string[])
 async function seed(queue: string, count: number): Promise<void> {
   const broker = new RedisBroker(new RedisConnections({ host: redis.host, port: redis.port }));
   const tasks = Array.from({ length: count }, () => request({ queue }));
-  for (let from = 0; from < count; from += 500) await broker.enqueue(queue, tasks.slice(from, from + 500));
+  for (let from = 0; from < count; from += 500) await broker.producer.enqueue(queue, tasks.slice(from, from + 500));
   await broker.close();
 }
 

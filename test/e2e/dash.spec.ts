@@ -44,7 +44,8 @@ describe('the dashboard in a terminal', () => {
     await screen.press(key);
     return see(...patterns);
   };
-  const stateOf = async (id: string): Promise<TaskState | undefined> => (await broker.getTask('default', id))?.state;
+  const stateOf = async (id: string): Promise<TaskState | undefined> =>
+    (await broker.inspection.getTask('default', id))?.state;
 
   it('goes from queues to a task, acts, and restores the terminal', async () => {
     await arrangeEveryState(broker);
@@ -77,8 +78,8 @@ describe('the dashboard in a terminal', () => {
     expect([await stateOf('archived'), await stateOf('scheduled')]).toEqual([undefined, undefined]);
 
     await press('P', /Queue "default" is paused\./, /default \(paused\)/);
-    expect((await broker.describeQueue('default')).paused).toBe(true);
-    await broker.enqueue('other', [request({ queue: 'other' })]);
+    expect((await broker.inspection.describeQueue('default')).paused).toBe(true);
+    await broker.producer.enqueue('other', [request({ queue: 'other' })]);
     await screen.press('Left', 'BSpace');
     await see(/^> default +paused +5 /m, /^ {2}other +running +1 /m);
     await press('?', /Keys/, /archive/);
@@ -97,7 +98,7 @@ describe('the dashboard in a terminal', () => {
         payload: Buffer.from(`{"text": "${'日本'.repeat(50)}${nasty}"}`),
       }),
     );
-    await broker.enqueue('default', tasks);
+    await broker.producer.enqueue('default', tasks);
     await screen.start(command);
     await see(/^> default/m);
     await press('Enter', /^> pending +50 /m);
@@ -125,7 +126,7 @@ describe('the dashboard in a terminal', () => {
   });
 
   it('restores the terminal after every signal that ends it', async () => {
-    await broker.enqueue('default', [request()]);
+    await broker.producer.enqueue('default', [request()]);
     for (const [signal, status] of [
       ['SIGTERM', 143],
       ['SIGHUP', 129],
@@ -140,7 +141,7 @@ describe('the dashboard in a terminal', () => {
   });
 
   it('shows the last data with their age while Redis is unavailable, and recovers', async () => {
-    await broker.enqueue('default', [request()]);
+    await broker.producer.enqueue('default', [request()]);
     await screen.start(`${command} --refresh 1s`);
     await see(/^> default/m);
     await redis.kill();
@@ -153,7 +154,7 @@ describe('the dashboard in a terminal', () => {
   });
 
   it('uses no colors if they are turned off', async () => {
-    await broker.enqueue('default', [request()]);
+    await broker.producer.enqueue('default', [request()]);
     for (const [env, colored] of [
       ['', true],
       ['NO_COLOR=1', false],

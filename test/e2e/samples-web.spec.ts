@@ -89,7 +89,7 @@ describe('the web sample', () => {
     });
     await worker.until(/\[Mailer\] to ann@example\.com: Welcome, Ann!/);
     await worker.until(new RegExp(`\\[Timing\\] email:welcome ${body['taskId']} took [\\d.]+ ms`));
-    const stored = await broker.getTask(QUEUE, String(body['taskId']));
+    const stored = await broker.inspection.getTask(QUEUE, String(body['taskId']));
     expect(JSON.parse(String(stored!.message.payload))).toEqual(ANN); // what the DTO does not know is not passed on
   });
 

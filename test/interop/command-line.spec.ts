@@ -168,9 +168,9 @@ describeWithGo("Go's inspector and our command line", () => {
     const entry = { id: 'daily', spec: '@daily', taskType: 't', taskPayload: Buffer.from('{}'), enqueueOptions };
     const times = { nextEnqueueTime: next, prevEnqueueTime: next - 120_000 };
     for (const scheduler of ['h:1:x', 'h:2:y'])
-      await broker.writeSchedulerEntries(scheduler, [{ ...entry, ...times }], 60);
+      await broker.scheduling.writeSchedulerEntries(scheduler, [{ ...entry, ...times }], 60);
     for (const taskId of ['t1', 't2'])
-      await broker.recordEnqueueEvent('daily', { taskId, enqueueTime: next - 120_000 });
+      await broker.scheduling.recordEnqueueEvent('daily', { taskId, enqueueTime: next - 120_000 });
     const seen = await go.schedulerEntries();
     expect(seen).toHaveLength(2);
     const { id, spec, type, payload, options } = seen[0]!;

@@ -114,9 +114,9 @@ const operations: Record<string, Operation> = {
   release: ({ id }: { id: string }) => gates.release(id),
   stop: ({ name }: { name: string }) => named(name).stop(),
   shutdown: ({ name }: { name: string }) => named(name).shutdown(),
-  pause: ({ queue }: { queue: string }) => broker.pauseQueue(queue),
-  unpause: ({ queue }: { queue: string }) => broker.resumeQueue(queue),
-  cancel: ({ id }: { id: string }) => broker.publishCancellation(id),
+  pause: ({ queue }: { queue: string }) => broker.administration.pauseQueue(queue),
+  unpause: ({ queue }: { queue: string }) => broker.administration.resumeQueue(queue),
+  cancel: ({ id }: { id: string }) => broker.cancellation.publishCancellation(id),
 };
 
 const kindOf = (error: unknown): string => {

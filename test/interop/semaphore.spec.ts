@@ -85,7 +85,7 @@ describeWithGo("a semaphore shared with Go's x/rate", () => {
   });
 
   it('is the one of a handler with globalConcurrency and that limitScope', async () => {
-    expect(await broker.releaseTokens('shared', ['ours-4'])).toBe(1);
+    expect(await broker.limiting.releaseTokens('shared', ['ours-4'])).toBe(1);
     expect([await worker.try('go-a'), await worker.try('go-b')]).toEqual([true, true]);
     let end = (): void => {};
     const handle = (): Promise<void> => new Promise((resolve) => (end = resolve));
@@ -95,8 +95,8 @@ describeWithGo("a semaphore shared with Go's x/rate", () => {
       handlers: [{ pattern: 'ours', handle, limits }],
       options: { queues: ['ours'] },
     });
-    await broker.enqueue('ours', [request({ id: 'limited', type: 'ours', queue: 'ours' })]);
-    const state = async () => (await broker.getTask('ours', 'limited'))?.state;
+    await broker.producer.enqueue('ours', [request({ id: 'limited', type: 'ours', queue: 'ours' })]);
+    const state = async () => (await broker.inspection.getTask('ours', 'limited'))?.state;
     await server.start();
     await vi.waitFor(async () => expect(await state()).toBe('retry')); // where Go shows that it waits
     worker.end('go-a');

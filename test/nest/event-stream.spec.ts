@@ -112,7 +112,7 @@ describe('the stream of events', () => {
     const early = follow(app, ['enqueued', 'archived'], { from: '0', interval: '50ms' });
     await until(() => expect(early.seen.at(-1)).toMatchObject({ event: 'archived', error: { name: 'SkipRetry' } }));
     expect(early.seen[0]).toMatchObject({ event: 'enqueued', state: 'pending', task: { type: 'works' } });
-    await broker.appendEvents(
+    await broker.events.appendEvents(
       'events',
       ['{', 'null', '{"names":["failed"]}'].map((text) => Buffer.from(text)),
       { most: 500 },
@@ -123,7 +123,7 @@ describe('the stream of events', () => {
     await until(() => expect([early.seen.length, resumed.seen.length]).toEqual([last + 1, 1]));
     expect(resumed.seen[0]!.id).toBe(early.seen.at(-1)!.id);
     const odd = { names: ['archived'], event: 'succeeded', id: 'x', task: { id: 'a', type: 'odd', queue: 'default' } };
-    await broker.appendEvents('events', [Buffer.from(JSON.stringify(odd))], { most: 500 });
+    await broker.events.appendEvents('events', [Buffer.from(JSON.stringify(odd))], { most: 500 });
     await until(() => expect(early.seen).toHaveLength(last + 2));
     expect(early.seen.at(-1)).toMatchObject({ event: 'archived', id: expect.stringMatching(/^\d+-\d+$/) });
   });
@@ -151,8 +151,8 @@ describe('the stream of events', () => {
     events.on('eventStreamUnread', (event) => failures.push(event));
     events.on('taskFinished', ({ outcome }) => outcomes.push(outcome));
     const away = new BrokerUnavailableError('away');
-    const append = vi.spyOn(broker, 'appendEvents').mockRejectedValue(away);
-    const read = vi.spyOn(broker, 'readEvents').mockRejectedValue(away);
+    const append = vi.spyOn(broker.events, 'appendEvents').mockRejectedValue(away);
+    const read = vi.spyOn(broker.events, 'readEvents').mockRejectedValue(away);
     for (let count = 1; count <= 2; count++) {
       await app.get(AsynqClient).enqueue('works');
       await until(() => expect([append.mock.calls.length, outcomes.length]).toEqual([count, count]));
@@ -179,7 +179,7 @@ describe('the stream of events', () => {
     // Five thousand are added as soon as they are there, ten thousand wait meanwhile.
     for (let count = 0; count < 15_005; count++) events.emit('taskStarted', { task, retried: 0, maxRetry: 0 });
     await writer.close();
-    expect(await broker.readEvents('events', '0-0', 20_000)).toHaveLength(15_000);
+    expect(await broker.events.readEvents('events', '0-0', 20_000)).toHaveLength(15_000);
     expect(lost).toEqual([5]);
   });
 

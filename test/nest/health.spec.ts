@@ -126,7 +126,7 @@ describe('the loops', () => {
   const well: LoopStats = { loop: 'janitor', lag: 99_000, overdue: 0, busyFor: 0, failures: 7 };
   const health = (loops: LoopStats[], deps: Partial<AsynqHealthDeps> = {}) =>
     new Health({
-      broker: { clock: new ManualClock(), ping: async () => undefined },
+      broker: { clock: new ManualClock(), monitoring: { ping: async () => undefined } },
       inspector: { getQueueInfo: () => Promise.reject(new Error('bad')) },
       stats: () => ({ status: 'active', loops, inFlight: new Map() }) as never,
       autoStart: true,
@@ -152,7 +152,7 @@ describe('the loops', () => {
   test('Terminus has probes share what Redis said for a second, for each set of options', async () => {
     const clock = new ManualClock();
     const ping = vi.fn(async () => undefined);
-    const indicator = new AsynqHealthIndicator(health([well], { broker: { clock, ping } }));
+    const indicator = new AsynqHealthIndicator(health([well], { broker: { clock, monitoring: { ping } } }));
     await Promise.all([indicator.isReady(), indicator.isReady('tasks'), indicator.isReady('asynq', { timeout: '1s' })]);
     clock.advance(999);
     await indicator.isReady();
@@ -167,7 +167,7 @@ describe('the loops', () => {
       'queue "a" cannot be read',
     ]);
     const clock = new ManualClock();
-    const hanging = health([well], { broker: { clock, ping: () => new Promise(() => {}) } });
+    const hanging = health([well], { broker: { clock, monitoring: { ping: () => new Promise(() => {}) } } });
     const asked = hanging.ready({ timeout: '1s' });
     clock.advance(1_000);
     expect(await asked).toMatchObject({ redis: 'down', problems: ['Redis does not answer within 1 s'] });

@@ -362,6 +362,6 @@ test('the log of a connection says nothing that its rules hide, nor quotes a pay
   expect(lines).toHaveLength(2);
   expect(lines.join()).not.toContain('hunter2');
   expect(lines.join()).toContain('[redacted] (ASYNQ_SKIP_RETRY)');
-  const { message } = (await app.get<Broker>(ASYNQ_BROKER).getTask('default', 'other'))!;
+  const { message } = (await app.get<Broker>(ASYNQ_BROKER).inspection.getTask('default', 'other'))!;
   expect(message.errorMsg).toBe(`payload of task "other" cannot be decoded: Unexpected token 'h' is not valid JSON`);
 });

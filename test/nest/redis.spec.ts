@@ -71,13 +71,13 @@ test('a Nest application enqueues and runs tasks on Redis', async () => {
   await all;
   expect(finished.get('valid')).toMatchObject({ outcome: 'completed', result: [50] });
   expect(finished.get('invalid')).toMatchObject({ outcome: 'archived' });
-  expect((await broker.getTask('default', 'valid'))?.result?.toString()).toBe('[50]');
-  expect((await broker.getTask('default', 'invalid'))?.message.errorMsg).toBe(
+  expect((await broker.inspection.getTask('default', 'valid'))?.result?.toString()).toBe('[50]');
+  expect((await broker.inspection.getTask('default', 'invalid'))?.message.errorMsg).toBe(
     'invalid payload of task "square": n must be an integer number',
   );
-  expect((await broker.getTask('default', 'plain'))?.result?.toString()).toBe('"half"');
+  expect((await broker.inspection.getTask('default', 'plain'))?.result?.toString()).toBe('"half"');
   await app.close();
-  await expect(broker.ping()).rejects.toMatchObject({ code: 'ASYNQ_CLOSED' });
+  await expect(broker.monitoring.ping()).rejects.toMatchObject({ code: 'ASYNQ_CLOSED' });
 });
 
 test('SIGTERM lets running handlers end, before anything is destroyed, and loses nothing', async () => {
@@ -99,7 +99,7 @@ test('SIGTERM lets running handlers end, before anything is destroyed, and loses
   expect(lines.filter((line) => line !== 'ready')).toEqual(['handling', 'handled', 'destroyed']);
   expect(await exited).toEqual([null, 'SIGTERM']);
   const broker = app.get<Broker>(ASYNQ_BROKER);
-  expect(await broker.getTask('default', 'slow')).toMatchObject({
+  expect(await broker.inspection.getTask('default', 'slow')).toMatchObject({
     state: 'completed',
     result: Buffer.from('"result"'),
   });

@@ -13,13 +13,13 @@ async function finishTwice(made: EnqueueRequest | undefined, between: () => Prom
   const uniqueKey = fixture.keys.unique('part', undefined);
   // So that Redis knows the script.
   const none = { queue: 'default', group: 'g', key: 'asynq:{default}:g:g:none', deadline: 0, tasks: [], damaged: [] };
-  expect(await broker.finishSet(none, undefined)).toBe('lost');
-  await broker.enqueue('default', [request({ id: 'part', groupKey: 'g', uniqueKey }, { uniqueTtl: 60 })]);
+  expect(await broker.groups.finishSet(none, undefined)).toBe('lost');
+  await broker.producer.enqueue('default', [request({ id: 'part', groupKey: 'g', uniqueKey }, { uniqueTtl: 60 })]);
   const policy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
-  const { sets } = await broker.claimDueSets('default', () => policy, 1);
-  const set = await broker.readSet(sets[0]!);
+  const { sets } = await broker.groups.claimDueSets('default', () => policy, 1);
+  const set = await broker.groups.readSet(sets[0]!);
   proxy.holdReplies();
-  const finished = broker.finishSet(set, made);
+  const finished = broker.groups.finishSet(set, made);
   await expect.poll(() => fixture.redis.exists(fixture.keys.task('part'))).toBe(0);
   await between();
   proxy.cut();

@@ -79,7 +79,7 @@ async function startVictim(...queues: string[]): Promise<Aggregating> {
         return request({ queue, groupKey, payload, uniqueKey }, { uniqueTtl: 600 });
       }),
     );
-    await broker.enqueue(queue, requests);
+    await broker.producer.enqueue(queue, requests);
   }
   const victim = new Aggregating(queues, 'wait');
   for (const queue of queues) await victim.until(`at ${queue}`);

@@ -22,17 +22,14 @@ async function reach(place: string, queue: string): Promise<void> {
   await once(input, 'line');
 }
 
-class WatchedBroker extends RedisBroker {
-  override async finishSet(...args: Parameters<RedisBroker['finishSet']>): ReturnType<RedisBroker['finishSet']> {
-    const [{ queue }] = args;
-    await reach('before', queue);
-    const status = await super.finishSet(...args);
-    await reach('after', queue);
-    return status;
-  }
-}
-
-const broker = new WatchedBroker(new RedisConnections({ host, port: Number(port) }));
+const broker = new RedisBroker(new RedisConnections({ host, port: Number(port) }));
+const finishSet = broker.groups.finishSet.bind(broker.groups);
+broker.groups.finishSet = async (set, made) => {
+  await reach('before', set.queue);
+  const status = await finishSet(set, made);
+  await reach('after', set.queue);
+  return status;
+};
 const server = new Server({
   broker,
   handlers:

@@ -38,7 +38,7 @@ export class BrokerFixture {
   }
 
   async take(count: number): Promise<LeasedTask[]> {
-    return (await this.broker.exchange('default', { settle: [], take: count })).tasks;
+    return (await this.broker.consumer.exchange('default', { settle: [], take: count })).tasks;
   }
 
   async takeOne(): Promise<LeasedTask> {

@@ -21,7 +21,7 @@ describe('the command line', () => {
   };
   const json = async (line: string): Promise<unknown> => JSON.parse((await lines(`${line} --json`)).join('\n'));
   const stored = (state: 'pending' | 'scheduled' | 'archived') =>
-    fixture.broker
+    fixture.broker.listing
       .listTasks('default', { state, size: 100 })
       .then(({ tasks }) => tasks.map(({ message }) => message.id));
 
@@ -114,7 +114,7 @@ describe('the command line', () => {
     it('names the flag and the groups if the group is missing', async () => {
       await arrange();
       for (let index = 10; index < 20; index++) {
-        await fixture.broker.enqueue('default', [request({ groupKey: `mail:${index}` })]);
+        await fixture.broker.producer.enqueue('default', [request({ groupKey: `mail:${index}` })]);
       }
       const named = Array.from({ length: 9 }, (_, index) => `, "mail:${10 + index}" (1 task)`).join('');
       const stderr =
@@ -124,7 +124,7 @@ describe('the command line', () => {
         const line = `task ${command} -q default -s aggregating`;
         expect({ line, ...(await run(line)) }).toEqual({ line, status: 2, stdout: '', stderr });
       }
-      await fixture.broker.enqueue('other', [request({ queue: 'other' })]);
+      await fixture.broker.producer.enqueue('other', [request({ queue: 'other' })]);
       expect(await run('task ls -q other -s aggregating')).toMatchObject({
         status: 2,
         stderr: expect.stringContaining('give --group; queue "other" has no groups with waiting tasks'),
@@ -183,7 +183,7 @@ describe('the command line', () => {
 
     it("prints `stats --json` in asynq's form", async () => {
       await arrange();
-      await fixture.broker.pauseQueue('default');
+      await fixture.broker.administration.pauseQueue('default');
       fixture.clock.advance(1500);
       const timestamp = '2030-06-15T12:00:01.500Z';
       const counts = { active: 1, pending: 1, aggregating: 1, scheduled: 1, retry: 1, archived: 1, completed: 1 };
@@ -220,7 +220,7 @@ describe('the command line', () => {
         'error: the time is missing; give --process_at or --process_in\n',
       );
       expect([await stored('pending'), await stored('archived')]).toEqual([['pending', 'archived'], ['retry']]);
-      const task = await fixture.broker.getTask('default', 'scheduled');
+      const task = await fixture.broker.inspection.getTask('default', 'scheduled');
       expect(task?.message.payload.toString()).toBe('{"é":1}');
       expect(await run('task archive -q default -i active')).toEqual({
         ...{
@@ -294,7 +294,7 @@ describe('the command line', () => {
 
   it('pages, continues by cursor, and searches', async () => {
     const ids = ['a', 'b', 'c', 'd', 'e'];
-    await fixture.broker.enqueue(
+    await fixture.broker.producer.enqueue(
       'default',
       ids.map((id) => request({ id, type: id < 'c' ? 'mail' : 'push' })),
     );
@@ -306,7 +306,7 @@ describe('the command line', () => {
     };
     const [first, cursor] = await listed('--size 2');
     expect(first).toEqual(['a', 'b']);
-    await fixture.broker.moveTasks('default', 'delete', ['a']);
+    await fixture.broker.administration.moveTasks('default', 'delete', ['a']);
     expect(await listed(`--size 9 --cursor ${cursor}`)).toEqual([['c', 'd', 'e'], undefined]);
     expect((await listed('--size 2 --page 2'))[0]).toEqual(['d', 'e']);
     expect((await listed('--type push'))[0]).toEqual(['c', 'd', 'e']);
@@ -337,9 +337,9 @@ describe('the command line', () => {
   it('lists ended tasks newest first and the others in the order in which they run, by default', async () => {
     const { broker, clock } = fixture;
     for (const id of ['a', 'b', 'c']) {
-      await broker.enqueue('default', [request({ id })]);
-      await broker.moveTasks('default', 'archive', [id]);
-      await broker.enqueue('default', [request({ id: `${id}-later` }, { processAt: fixture.now + 60 })]);
+      await broker.producer.enqueue('default', [request({ id })]);
+      await broker.administration.moveTasks('default', 'archive', [id]);
+      await broker.producer.enqueue('default', [request({ id: `${id}-later` }, { processAt: fixture.now + 60 })]);
       clock.advance(1000);
     }
     const listed = async (more: string) => {
@@ -362,7 +362,7 @@ describe('the command line', () => {
   });
 
   it('shows since when a pending task waits', async () => {
-    await fixture.broker.enqueue('default', [request({ id: 'late' })]);
+    await fixture.broker.producer.enqueue('default', [request({ id: 'late' })]);
     fixture.clock.advance(200_000);
     expect(await lines('task inspect -q default -i late')).toContain('Pending since: 2030-06-15T12:00:00Z (3m20s ago)');
     expect((await lines('task list -q default -s pending'))[1]).toMatch(/3m20s ago$/);
@@ -378,8 +378,8 @@ describe('the command line', () => {
       headers: { [evil]: evil },
       groupKey: evil,
     });
-    await fixture.broker.enqueue(evil, [task]);
-    await fixture.broker.enqueue(evil, [
+    await fixture.broker.producer.enqueue(evil, [task]);
+    await fixture.broker.producer.enqueue(evil, [
       request({ id: 'wide', queue: evil, payload: Buffer.from('日本'.repeat(50)), type: 'x' }),
     ]);
     const outputs = [
@@ -408,7 +408,7 @@ describe('the command line', () => {
   });
 
   it('pauses and resumes queues, and reports each failure', async () => {
-    await fixture.broker.enqueue('a', [request({ queue: 'a' })]);
+    await fixture.broker.producer.enqueue('a', [request({ queue: 'a' })]);
     expect(await lines('queue ls')).toEqual(['a']);
     expect(await json('queue ls')).toEqual([{ queue: 'a', slot: null, nodes: null }]);
     expect(await run('queue pause a some-other')).toEqual({
@@ -452,8 +452,8 @@ describe('the command line', () => {
 
   it('shows the progress of the removal of a queue', async () => {
     await arrangeEveryState(fixture.broker);
-    const [lease] = (await fixture.broker.listExpiredLeases('default', fixture.now + 100, 1)).tasks;
-    await fixture.broker.exchange('default', { settle: [{ kind: 'requeue', lease: lease!.lease }], take: 0 });
+    const [lease] = (await fixture.broker.maintenance.listExpiredLeases('default', fixture.now + 100, 1)).tasks;
+    await fixture.broker.consumer.exchange('default', { settle: [{ kind: 'requeue', lease: lease!.lease }], take: 0 });
     const { status, stdout, stderr } = await run('queue rm default -fy', { columns: 80 });
     expect([status, stdout]).toEqual([0, 'Queue "default" is removed\n']);
     expect(bare(stderr)).toMatch(/remove queue "default" \[=+\] 100% 7\/7/);
@@ -463,7 +463,7 @@ describe('the command line', () => {
     const payload = '{"é":"日本"} \\n';
     const [plain] = await lines(['task', 'enqueue', '-t', 'mail', '-l', payload]);
     const [, id] = /^Enqueued task: id="([0-9a-f-]{36})" queue="default" state=pending$/.exec(plain!)!;
-    expect((await fixture.broker.getTask('default', id!))?.message).toMatchObject({
+    expect((await fixture.broker.inspection.getTask('default', id!))?.message).toMatchObject({
       ...{
         type: 'mail',
         payload: Buffer.from(payload),
@@ -475,13 +475,13 @@ describe('the command line', () => {
       },
     });
     expect(await lines('task enqueue -t mail -l --tls=true --id flag')).toHaveLength(1);
-    expect((await fixture.broker.getTask('default', 'flag'))?.message.payload.toString()).toBe('--tls=true');
+    expect((await fixture.broker.inspection.getTask('default', 'flag'))?.message.payload.toString()).toBe('--tls=true');
     const all =
       '--retry 3 --queue low --id x --timeout 90s --deadline 2031-01-01T00:00:00Z --unique 1h --process_in 10m --retention 24h';
     expect(await lines(`task enqueue -t mail -l {} ${all}`)).toEqual([
       'Enqueued task: id="x" queue="low" state=scheduled',
     ]);
-    const task = await fixture.broker.getTask('low', 'x');
+    const task = await fixture.broker.inspection.getTask('low', 'x');
     expect(task?.message).toMatchObject({
       maxRetry: 3,
       timeout: 90,
@@ -542,7 +542,7 @@ describe('the command line', () => {
       queue: 'low',
     };
     for (const command of ['server ls', 'cron ls']) expect((await run(command)).stderr).toMatch(/^No (server|process)/);
-    await broker.writeServerState(
+    await broker.monitoring.writeServerState(
       { ...server, ...times, status: 'active', activeWorkerCount: 1 },
       [{ ...worker, ...times }],
       60,
@@ -567,8 +567,12 @@ describe('the command line', () => {
       enqueueOptions: ['Queue("low")', 'MaxRetry(3)'],
     };
     const planned = { nextEnqueueTime: clock.now() + 3_600_000, prevEnqueueTime: undefined };
-    await broker.writeSchedulerEntries('h:1:x', [{ ...entry, ...planned }], 60);
-    await broker.writeSchedulerEntries('h:2:y', [{ ...entry, ...planned, prevEnqueueTime: clock.now() }], 60);
+    await broker.scheduling.writeSchedulerEntries('h:1:x', [{ ...entry, ...planned }], 60);
+    await broker.scheduling.writeSchedulerEntries(
+      'h:2:y',
+      [{ ...entry, ...planned, prevEnqueueTime: clock.now() }],
+      60,
+    );
     expect((await lines('cron ls')).map((line) => line.split(/ {2,}/))).toEqual([
       ['EntryID', 'Spec', 'Type', 'Payload', 'Options', 'Next', 'Prev', 'Replicas'],
       [
@@ -594,7 +598,7 @@ describe('the command line', () => {
     ]);
     for (const taskId of ['t1', 't2', 't3']) {
       clock.advance(1000);
-      await broker.recordEnqueueEvent('e', { taskId, enqueueTime: clock.now() });
+      await broker.scheduling.recordEnqueueEvent('e', { taskId, enqueueTime: clock.now() });
     }
     expect(await lines('cron history e --size 2')).toEqual([
       'Entry e',
@@ -614,12 +618,12 @@ describe('the command line', () => {
 
   it('asks servers to cancel', async () => {
     const cancelled: string[] = [];
-    const stop = await fixture.broker.subscribeCancellations((id) => cancelled.push(id));
+    const stop = await fixture.broker.cancellation.subscribeCancellations((id) => cancelled.push(id));
     expect(await lines('task cancel a b')).toEqual(['Asked to cancel task "a"', 'Asked to cancel task "b"']);
     await expect.poll(() => cancelled).toEqual(['a', 'b']);
     await stop();
     expect(await lines(['task', 'cancel', 'c', '--reason', 'withdrawn', '--outcome', 'archive'])).toHaveLength(1);
-    expect(await fixture.broker.findCancellations(['a', 'c'])).toMatchObject([
+    expect(await fixture.broker.cancellation.findCancellations(['a', 'c'])).toMatchObject([
       { id: 'a', outcome: 'retry' },
       { id: 'c', outcome: 'archive', reason: 'withdrawn' },
     ]);
@@ -640,11 +644,11 @@ describe('the command line', () => {
 
   it('completes names that need no quotes', async () => {
     for (const queue of ['mail', 'mail:low', 'Überweisung', '$(reboot)', 'a b'])
-      await fixture.broker.enqueue(queue, [request({ queue })]);
+      await fixture.broker.producer.enqueue(queue, [request({ queue })]);
     const entry = { spec: '@hourly', taskType: 't', taskPayload: Buffer.alloc(0), enqueueOptions: [] };
     const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
     for (const scheduler of ['h:1:x', 'h:2:y'])
-      await fixture.broker.writeSchedulerEntries(scheduler, [{ ...entry, ...times, id: 'digest:42' }], 60);
+      await fixture.broker.scheduling.writeSchedulerEntries(scheduler, [{ ...entry, ...times, id: 'digest:42' }], 60);
     const after = async (...words: string[]): Promise<string[]> =>
       (await lines(['__complete', '--', '-u', `127.0.0.1:${fixture.server.port}`, ...words])).map(
         (line) => line.split('\t')[0]!,
@@ -658,8 +662,8 @@ describe('the command line', () => {
 
   describe('with several queues, one of which cannot be read', () => {
     it('shows the others, and names the unreadable one', async () => {
-      await fixture.broker.enqueue('default', [request()]);
-      await fixture.broker.enqueue('odd', [request({ queue: 'odd' })]);
+      await fixture.broker.producer.enqueue('default', [request()]);
+      await fixture.broker.producer.enqueue('odd', [request({ queue: 'odd' })]);
       await fixture.redis.del('asynq:{odd}:pending');
       await fixture.redis.set('asynq:{odd}:pending', 'no list');
       const { status, stdout, stderr } = await run('stats --json');
@@ -669,7 +673,7 @@ describe('the command line', () => {
     });
 
     it('shows and removes a queue with a blank name, which another program wrote', async () => {
-      await fixture.broker.enqueue('default', [request()]);
+      await fixture.broker.producer.enqueue('default', [request()]);
       await fixture.redis.sadd('asynq:queues', '', ' ');
       expect(await json('stats')).toMatchObject({ queues: [{ Queue: '' }, { Queue: ' ' }, { Queue: 'default' }] });
       expect(await json('queue ls')).toMatchObject([{ queue: '' }, { queue: ' ' }, { queue: 'default' }]);

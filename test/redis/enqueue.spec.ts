@@ -8,7 +8,7 @@ import { startProxy } from './proxy.js';
 
 const fixture = useBroker();
 
-const enqueue = (...requests: EnqueueRequest[]) => fixture.broker.enqueue('default', requests);
+const enqueue = (...requests: EnqueueRequest[]) => fixture.broker.producer.enqueue('default', requests);
 const unique = (name: string, partial: Partial<TaskMessage> = {}, ttl = 60): EnqueueRequest =>
   request({ uniqueKey: fixture.keys.unique(name, undefined), ...partial }, { uniqueTtl: ttl });
 
@@ -79,9 +79,9 @@ describe('a call whose reply is lost', () => {
   async function enqueueTwice(requests: EnqueueRequest[], between: () => Promise<unknown> = async () => undefined) {
     const proxy = await startProxy(fixture.server.port);
     const broker = fixture.open(proxy.port);
-    await broker.enqueue('default', [request({ id: 'before' })]);
+    await broker.producer.enqueue('default', [request({ id: 'before' })]);
     proxy.holdReplies();
-    const enqueued = broker.enqueue('default', requests);
+    const enqueued = broker.producer.enqueue('default', requests);
     await expect.poll(() => fixture.redis.exists(fixture.keys.task(requests[0]!.message.id))).toBe(1);
     await between();
     proxy.cut();
@@ -151,9 +151,9 @@ describe('a call whose reply is lost', () => {
   it('fails in the end as one that may have happened', async () => {
     const proxy = await startProxy(fixture.server.port);
     const broker = fixture.open(proxy.port);
-    await broker.enqueue('default', [request({ id: 'before' })]);
+    await broker.producer.enqueue('default', [request({ id: 'before' })]);
     proxy.holdReplies();
-    const enqueued = broker.enqueue('default', [request({ id: 'a' })]).catch((error: unknown) => error);
+    const enqueued = broker.producer.enqueue('default', [request({ id: 'a' })]).catch((error: unknown) => error);
     await expect.poll(() => fixture.redis.exists(fixture.keys.task('a'))).toBe(1);
     const closing = broker.close();
     proxy.cut();

@@ -25,11 +25,11 @@ const failed = ({ lease, message: own }: LeasedTask): Settlement => ({
 });
 
 const settle = async (...settlements: Settlement[]) =>
-  (await fixture.broker.exchange('default', { settle: settlements, take: 0 })).settled;
+  (await fixture.broker.consumer.exchange('default', { settle: settlements, take: 0 })).settled;
 
 /** So many leased tasks, in the order in which they were taken. */
 async function lend(count: number): Promise<LeasedTask[]> {
-  await fixture.broker.enqueue(
+  await fixture.broker.producer.enqueue(
     'default',
     Array.from({ length: count }, () => request()),
   );
@@ -41,17 +41,17 @@ describe('a settlement whose reply is lost', () => {
   async function settleTwice(make: (tasks: LeasedTask[]) => Settlement[], between = (): void => undefined) {
     const proxy = await startProxy(fixture.server.port);
     const broker = fixture.open(proxy.port);
-    await fixture.broker.enqueue('default', [request(), request()]);
-    const { tasks } = await broker.exchange('default', { settle: [], take: 2 });
+    await fixture.broker.producer.enqueue('default', [request(), request()]);
+    const { tasks } = await broker.consumer.exchange('default', { settle: [], take: 2 });
     const batch = make(tasks);
     proxy.holdReplies();
-    const first = broker.exchange('default', { settle: batch, take: 0 }).catch((error: unknown) => error);
+    const first = broker.consumer.exchange('default', { settle: batch, take: 0 }).catch((error: unknown) => error);
     await expect.poll(() => fixture.redis.zcard(fixture.keys.lease)).toBe(2 - batch.length);
     proxy.cut();
     expect(await first).toBeInstanceOf(BrokerUnavailableError);
     between();
     const settled = () =>
-      vi.waitFor(async () => (await broker.exchange('default', { settle: batch, take: 0 })).settled);
+      vi.waitFor(async () => (await broker.consumer.exchange('default', { settle: batch, take: 0 })).settled);
     return { settled, tasks };
   }
 
@@ -81,7 +81,11 @@ describe('a settlement whose reply is lost', () => {
 describe('taking', () => {
   it('leaves pending, active, lease and hash as asynq would, task by task', async () => {
     const { keys, redis, now } = fixture;
-    await fixture.broker.enqueue('default', [request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
+    await fixture.broker.producer.enqueue('default', [
+      request({ id: 'a' }),
+      request({ id: 'b' }),
+      request({ id: 'c' }),
+    ]);
     expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['c', 'b', 'a']);
     await fixture.take(2);
     expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['c']);
@@ -96,8 +100,12 @@ describe('taking', () => {
     await redis.hset(keys.task('stub'), 'state', 'pending');
     await redis.set(keys.task('foreign'), 'not ours');
     for (let i = 0; i < 50; i++) await redis.lpush(keys.pending, 'missing', 'stub', 'foreign');
-    await fixture.broker.enqueue('default', [request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
-    const reply = await fixture.broker.exchange('default', { settle: [], take: 2 });
+    await fixture.broker.producer.enqueue('default', [
+      request({ id: 'a' }),
+      request({ id: 'b' }),
+      request({ id: 'c' }),
+    ]);
+    const reply = await fixture.broker.consumer.exchange('default', { settle: [], take: 2 });
     expect(reply.tasks.map(({ lease }) => lease.id)).toEqual(['a', 'b']);
     expect(reply.backlog).toBe(1);
     expect(await redis.exists(keys.task('stub'), keys.task('missing'))).toBe(0);
@@ -111,7 +119,7 @@ describe('taking', () => {
     await redis.hset(keys.task('stub'), 'state', 'pending');
     await redis.set(keys.task('foreign'), 'not ours');
     await redis.lpush(keys.pending, 'missing', 'stub', 'foreign');
-    await fixture.broker.enqueue(
+    await fixture.broker.producer.enqueue(
       'default',
       ['none', 'text', 'far', 'short', 'real'].map((id) => request({ id })),
     );
@@ -120,7 +128,7 @@ describe('taking', () => {
     await redis.hset(keys.task('far'), 'pending_since', '9'.repeat(40));
     await redis.hset(keys.task('short'), 'pending_since', '7');
     await redis.hset(keys.task('real'), 'pending_since', '1700000000123999999');
-    const reply = await fixture.broker.exchange('default', { settle: [], take: 5, since: true });
+    const reply = await fixture.broker.consumer.exchange('default', { settle: [], take: 5, since: true });
     expect(reply.tasks.map(({ lease, pendingSince }) => [lease.id, pendingSince])).toEqual([
       ['none', undefined],
       ['text', undefined],
@@ -135,12 +143,12 @@ describe('taking', () => {
   it('gives up after a thousand ids without a message, and goes on with the next call', async () => {
     const { keys, redis } = fixture;
     await redis.lpush(keys.pending, ...Array.from({ length: 2_500 }, (_, index) => `ghost-${index}`));
-    await fixture.broker.enqueue('default', [request({ id: 'a' })]);
-    const first = await fixture.broker.exchange('default', { settle: [], take: 100 });
+    await fixture.broker.producer.enqueue('default', [request({ id: 'a' })]);
+    const first = await fixture.broker.consumer.exchange('default', { settle: [], take: 100 });
     expect(first.tasks).toEqual([]);
     expect(first.backlog).toBeLessThan(2_500);
     expect(first.backlog).toBeGreaterThan(1_000);
-    const { tasks } = await fixture.broker.exchange('default', { settle: [], take: 2_000 });
+    const { tasks } = await fixture.broker.consumer.exchange('default', { settle: [], take: 2_000 });
     expect(tasks.map(({ lease }) => lease.id)).toEqual(['a']);
   });
 
@@ -155,8 +163,8 @@ describe('taking', () => {
       await redis.hset(keys.task(id), { msg: bytes, state: 'pending' });
       await redis.lpush(keys.pending, id);
     }
-    await fixture.broker.enqueue('default', [request({ id: 'good' })]);
-    const { tasks, damaged } = await fixture.broker.exchange('default', { settle: [], take: 10 });
+    await fixture.broker.producer.enqueue('default', [request({ id: 'good' })]);
+    const { tasks, damaged } = await fixture.broker.consumer.exchange('default', { settle: [], take: 10 });
     expect(tasks.map(({ lease }) => lease.id)).toEqual(['good']);
     expect(damaged.map(({ lease, raw }) => [lease.id, raw])).toEqual(Object.entries(bad));
     expect(damaged.map(({ error }) => (error as { code?: string }).code)).toEqual(
@@ -171,13 +179,13 @@ describe('taking', () => {
   });
 
   it.each([0, -1, NaN])('takes nothing when asked for %s', async (take) => {
-    await fixture.broker.enqueue('default', [request()]);
-    const reply = await fixture.broker.exchange('default', { settle: [], take });
+    await fixture.broker.producer.enqueue('default', [request()]);
+    const reply = await fixture.broker.consumer.exchange('default', { settle: [], take });
     expect(reply).toEqual({ settled: [], tasks: [], damaged: [], limitedFor: 0, backlog: 1 });
   });
 
   it('takes all there is when asked for more', async () => {
-    await fixture.broker.enqueue('default', [request(), request()]);
+    await fixture.broker.producer.enqueue('default', [request(), request()]);
     expect(await fixture.take(Infinity)).toHaveLength(2);
   });
 });
@@ -225,8 +233,8 @@ describe('settling', () => {
     const [gone, moved] = await lend(2);
     await redis.del(keys.task(gone!.lease.id));
     await redis.hset(keys.task(moved!.lease.id), 'state', 'pending');
-    expect(await broker.writeResult(gone!.lease, Buffer.from('r'))).toBe(false);
-    expect(await broker.writeResult(moved!.lease, Buffer.from('r'))).toBe(false);
+    expect(await broker.consumer.writeResult(gone!.lease, Buffer.from('r'))).toBe(false);
+    expect(await broker.consumer.writeResult(moved!.lease, Buffer.from('r'))).toBe(false);
     expect(await redis.exists(keys.task(gone!.lease.id))).toBe(0);
     expect(await redis.hexists(keys.task(moved!.lease.id), 'result')).toBe(0);
   });
@@ -236,7 +244,7 @@ describe('settling', () => {
     const requests = ['own', 'taken', 'strange'].map((id) =>
       request({ id, uniqueKey: keys.unique(id, undefined) }, { uniqueTtl: 60 }),
     );
-    await fixture.broker.enqueue('default', requests);
+    await fixture.broker.producer.enqueue('default', requests);
     await redis.set(keys.unique('taken', undefined), 'another');
     await redis.del(keys.unique('strange', undefined));
     await redis.rpush(keys.unique('strange', undefined), 'a list');
@@ -249,7 +257,7 @@ describe('settling', () => {
   it('leaves a lock alone that is none of the queue’s', async () => {
     const { redis } = fixture;
     const requests = ['a', 'b'].map((id) => request({ id, uniqueKey: 'elsewhere' }));
-    await fixture.broker.enqueue('default', requests);
+    await fixture.broker.producer.enqueue('default', requests);
     await redis.set('elsewhere', 'a');
     const [first, second] = await fixture.take(2);
     const completion: Settlement = { kind: 'complete', lease: second!.lease, message: second!.message, expiresAt: 1 };
@@ -272,7 +280,7 @@ describe('settling', () => {
     const tasks = await lend(10);
     await redis.config('SET', 'maxmemory', '1');
     try {
-      await expect(fixture.broker.enqueue('default', [request()])).rejects.toThrow(/OOM/);
+      await expect(fixture.broker.producer.enqueue('default', [request()])).rejects.toThrow(/OOM/);
       const settlements = tasks.map((task, index) => (index % 2 ? done(task) : failed(task)));
       expect(await settle(...settlements)).toEqual(Array(10).fill('settled'));
     } finally {
@@ -343,14 +351,18 @@ describe('a limit of starts', () => {
   it.each(['1.5', '0x1', 'none'])('that finds %j where it counts neither fails nor stops half-way', async (value) => {
     const { broker, clock, keys, redis } = fixture;
     const [running] = await lend(1);
-    await broker.enqueue(
+    await broker.producer.enqueue(
       'default',
       Array.from({ length: 4 }, () => request()),
     );
     await redis.hset(keys.rate(1600), String(clock.now() / 100), value);
     const settlements = [done(running!)];
     const limits = { active: 0, rate: 4, window: 1600 };
-    const { settled, tasks, backlog } = await broker.exchange('default', { settle: settlements, take: 3, limits });
+    const { settled, tasks, backlog } = await broker.consumer.exchange('default', {
+      settle: settlements,
+      take: 3,
+      limits,
+    });
     expect([settled, tasks.length, backlog]).toEqual([['settled'], 3, 1]);
     expect(await redis.zcard(keys.lease)).toBe(3);
     expect(await redis.hget(keys.rate(1600), String(clock.now() / 100))).toBe('3');
@@ -406,7 +418,7 @@ describe('extensions', () => {
     const leases = (await lend(3)).map(({ lease }) => lease);
     await redis.config('SET', 'maxmemory', '1');
     try {
-      expect(await broker.extendLeases('default', leases, now + 60)).toEqual([true, true, true]);
+      expect(await broker.consumer.extendLeases('default', leases, now + 60)).toEqual([true, true, true]);
     } finally {
       await redis.config('SET', 'maxmemory', '0');
     }
@@ -422,20 +434,20 @@ describe('extensions whose replies are lost', () => {
     const ends = [now + 35, now + 40, now + 45];
     const proxy = await startProxy(server.port);
     const broker = fixture.open(proxy.port);
-    await fixture.broker.extendLeases('default', [leaseOf('nobody', 1)], 2); // Redis knows the script
+    await fixture.broker.consumer.extendLeases('default', [leaseOf('nobody', 1)], 2); // Redis knows the script
     for (const end of ends) {
-      await vi.waitFor(() => broker.listExpiredLeases('default', 0, 1)); // connected (again)
+      await vi.waitFor(() => broker.maintenance.listExpiredLeases('default', 0, 1)); // connected (again)
       proxy.holdReplies();
-      const extending = broker.extendLeases('default', [lease], end);
+      const extending = broker.consumer.extendLeases('default', [lease], end);
       await vi.waitFor(async () => expect(await redis.zscore(keys.lease, lease.id)).toBe(String(end)));
       proxy.cut();
       await expect(extending).rejects.toThrow(BrokerUnavailableError);
     }
     expect(lease).toMatchObject({ expiresAt: now + LEASE_SECONDS, renewing: ends[2] });
-    await vi.waitFor(() => broker.listExpiredLeases('default', 0, 1));
+    await vi.waitFor(() => broker.maintenance.listExpiredLeases('default', 0, 1));
     await redis.zadd(keys.lease, ends[arrived]!, lease.id);
-    expect(await broker.writeResult(lease, Buffer.from('r'))).toBe(true);
-    expect(await broker.extendLeases('default', [lease], now + 50)).toEqual([true]);
+    expect(await broker.consumer.writeResult(lease, Buffer.from('r'))).toBe(true);
+    expect(await broker.consumer.extendLeases('default', [lease], now + 50)).toEqual([true]);
     expect(lease).toEqual({ queue: 'default', id: lease.id, expiresAt: now + 50, renewing: undefined });
     await redis.zadd(keys.lease, ends[arrived]!, lease.id);
     expect(await settle(done(task!))).toEqual(['lost']);
@@ -447,16 +459,18 @@ describe('extensions whose replies are lost', () => {
     const { lease } = task!;
     const proxy = await startProxy(server.port);
     const broker = fixture.open(proxy.port);
-    await broker.listExpiredLeases('default', 0, 1);
+    await broker.maintenance.listExpiredLeases('default', 0, 1);
     lease.renewing = now + 31; // a lost reply from before
     proxy.close();
-    await expect(broker.exchange('default', { settle: [], take: 0 })).rejects.toThrow(BrokerUnavailableError);
+    await expect(broker.consumer.exchange('default', { settle: [], take: 0 })).rejects.toThrow(BrokerUnavailableError);
     for (let second = 0; second < 100; second++) {
-      await expect(broker.extendLeases('default', [lease], now + 40 + second)).rejects.toThrow(BrokerUnavailableError);
+      await expect(broker.consumer.extendLeases('default', [lease], now + 40 + second)).rejects.toThrow(
+        BrokerUnavailableError,
+      );
     }
     expect(lease).toMatchObject({ expiresAt: now + LEASE_SECONDS, renewing: now + 31 });
     await fixture.redis.zadd(fixture.keys.lease, now + 31, lease.id);
-    expect(await fixture.broker.extendLeases('default', [lease], now + 200)).toEqual([true]);
+    expect(await fixture.broker.consumer.extendLeases('default', [lease], now + 200)).toEqual([true]);
   });
 
   it('prove the lease also when only the reply to an earlier one has come', () => {
@@ -479,13 +493,13 @@ describe('extensions whose replies are lost', () => {
       renewing: index % 2 ? now + 6 : undefined,
     }));
     const expected = ids.map((_, index) => index % 7 === index % 5 || (index % 2 === 1 && index % 7 === 6));
-    expect(await fixture.broker.extendLeases('default', leases, now + 30)).toEqual(expected);
+    expect(await fixture.broker.consumer.extendLeases('default', leases, now + 30)).toEqual(expected);
   });
 
   it('compare scores as numbers, whatever their spelling', async () => {
     const { keys, redis } = fixture;
     await redis.zadd(keys.lease, '1700000000.1', 'a', '1e9', 'b');
     const leases = [leaseOf('a', 1700000000.1), leaseOf('b', 1_000_000_000), leaseOf('c', 1)];
-    expect(await fixture.broker.extendLeases('default', leases, fixture.now)).toEqual([true, true, false]);
+    expect(await fixture.broker.consumer.extendLeases('default', leases, fixture.now)).toEqual([true, true, false]);
   });
 });

@@ -39,8 +39,8 @@ describe('limits of a queue, several servers on one Redis', () => {
   /** A broker that notes what it takes, and the time by which the script takes it. */
   const makeBroker = (): RedisBroker => {
     const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: redis.port }));
-    const exchange = broker.exchange.bind(broker);
-    broker.exchange = async (queue, asked) => {
+    const exchange = broker.consumer.exchange.bind(broker.consumer);
+    broker.consumer.exchange = async (queue, asked) => {
       const at = broker.clock.now();
       const reply = await exchange(queue, asked);
       taken.push({ at, count: reply.tasks.length });
@@ -54,7 +54,7 @@ describe('limits of a queue, several servers on one Redis', () => {
   async function run(count: number, options: QueueOptions, handle: () => unknown): Promise<void> {
     let ended = 0;
     const requests = Array.from({ length: count }, () => request({ type: 't' }));
-    await makeBroker().enqueue('default', requests);
+    await makeBroker().producer.enqueue('default', requests);
     await new Promise<void>((resolve) => {
       const counted = async (): Promise<void> => {
         await handle();
@@ -100,7 +100,7 @@ describe('limits of a queue, several servers on one Redis', () => {
       const clock = { now: () => real.now() + skew, elapsed: () => real.elapsed(), after: real.after.bind(real) };
       const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: redis.port }), { clock });
       brokers.push(broker);
-      return (await broker.takeStarts('scope', { max: 10, window: 60_000 }, wanted)).granted;
+      return (await broker.limiting.takeStarts('scope', { max: 10, window: 60_000 }, wanted)).granted;
     };
     expect(await starts(600_000, 4)).toBe(4);
     expect(await starts(0, 4)).toBe(4);
@@ -123,7 +123,7 @@ describe('limits of a queue, several servers on one Redis', () => {
       const requests = Array.from({ length: count }, (_, n) =>
         request({ type: n % 3 === 2 ? 'free' : 'narrow', id: `n${n}` }),
       );
-      await makeBroker().enqueue('default', requests);
+      await makeBroker().producer.enqueue('default', requests);
       await new Promise<void>((resolve) => {
         let ended = 0;
         const narrow = async ({ id }: { id: string }): Promise<void> => {
@@ -176,9 +176,9 @@ describe('limits of a queue, several servers on one Redis', () => {
       const now = Math.floor(Date.now() / 1000);
       await client.zadd('asynq:sema:narrow', now - 1, 'dead', now - 1, 'gone');
       const broker = makeBroker();
-      await broker.enqueue('default', [request({ type: 'narrow', id: 'left' })]);
-      const { tasks } = await broker.exchange('default', { settle: [], take: 1 });
-      await broker.exchange('default', {
+      await broker.producer.enqueue('default', [request({ type: 'narrow', id: 'left' })]);
+      const { tasks } = await broker.consumer.exchange('default', { settle: [], take: 1 });
+      await broker.consumer.exchange('default', {
         settle: [{ kind: 'wait', lease: tasks[0]!.lease, waitlist: 'narrow' }],
         take: 0,
       });

@@ -20,7 +20,7 @@ it('cancels a task though the subscription is cut when the message is sent', asy
   const server = new Server({ broker: worker, handlers: [{ pattern: 't', handle }] });
   onTestFinished(() => server.shutdown());
   await server.start();
-  await worker.enqueue('default', [request({ id: 'a', type: 't' })]);
+  await worker.producer.enqueue('default', [request({ id: 'a', type: 't' })]);
   const task = await began.fired;
   const listeners = async (): Promise<unknown> => ((await observer.pubsub('NUMSUB', 'asynq:cancel')) as unknown[])[1];
   await vi.waitFor(async () => expect(await listeners()).toBe(1));

@@ -10,12 +10,12 @@ const numbered = (prefix: string, count: number): string[] =>
 describe('forward', () => {
   it('drops ids without a message, with their stubs', async () => {
     const { keys, redis, broker, now } = fixture;
-    await broker.enqueue('default', [request({ id: 'due' }, { processAt: now })]);
+    await broker.producer.enqueue('default', [request({ id: 'due' }, { processAt: now })]);
     await redis.hset(keys.task('stub'), 'state', 'scheduled');
     await redis.set(keys.task('foreign'), 'not ours');
     for (const set of [keys.scheduled, keys.retry])
       await redis.zadd(set, now - 1, 'stub', now - 1, 'missing', now, 'foreign');
-    expect(await broker.forward('default')).toEqual({ moved: 1, nextDue: undefined });
+    expect(await broker.maintenance.forward('default')).toEqual({ moved: 1, nextDue: undefined });
     expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['due']);
     expect(await redis.exists(keys.scheduled, keys.retry, keys.task('stub'), keys.task('missing'))).toBe(0);
     expect(await redis.get(keys.task('foreign'))).toBe('not ours');
@@ -23,22 +23,22 @@ describe('forward', () => {
 
   it('ends where a score has no end', { timeout: 5_000 }, async () => {
     const { keys, redis, broker } = fixture;
-    await broker.enqueue('default', [
+    await broker.producer.enqueue('default', [
       request({ id: 'never' }, { processAt: 1 }),
       request({ id: 'long' }, { processAt: 1 }),
     ]);
     await redis.zadd(keys.scheduled, '+inf', 'never', '-inf', 'long');
-    expect(await broker.forward('default')).toEqual({ moved: 1, nextDue: Infinity });
+    expect(await broker.maintenance.forward('default')).toEqual({ moved: 1, nextDue: Infinity });
     expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['long']);
   });
 
   it('moves nothing into a group whose set is something else', async () => {
     const { keys, redis, broker, now } = fixture;
-    await broker.enqueue('default', [request({ id: 'a' }, { processAt: now })]);
+    await broker.producer.enqueue('default', [request({ id: 'a' }, { processAt: now })]);
     await redis.hset(keys.task('a'), 'group', 'g');
     await redis.set(keys.group('g'), 'x');
     const before = await fixture.content();
-    await expect(broker.forward('default')).rejects.toMatchObject({ code: 'ASYNQ_WRONG_KEY_TYPE' });
+    await expect(broker.maintenance.forward('default')).rejects.toMatchObject({ code: 'ASYNQ_WRONG_KEY_TYPE' });
     expect(await fixture.content()).toEqual(before);
   });
 });
@@ -46,7 +46,7 @@ describe('forward', () => {
 describe('listExpiredLeases', () => {
   it('removes what has no message or is not active, page by page, and lists what is behind it', async () => {
     const { keys, redis, broker, now } = fixture;
-    await broker.enqueue('default', [request({ id: 'a' }), request({ id: 'gone-on' })]);
+    await broker.producer.enqueue('default', [request({ id: 'a' }), request({ id: 'gone-on' })]);
     await fixture.take(2);
     await redis.hset(keys.task('gone-on'), 'state', 'retry');
     await redis.hset(keys.task('stub'), 'state', 'active');
@@ -56,7 +56,7 @@ describe('listExpiredLeases', () => {
       await redis.lrem(keys.active, 0, id);
       await redis.rpush(keys.active, id);
     }
-    const expired = await broker.listExpiredLeases('default', now + 30, 10);
+    const expired = await broker.maintenance.listExpiredLeases('default', now + 30, 10);
     expect(expired.tasks.map(({ lease }) => lease)).toEqual([{ queue: 'default', id: 'a', expiresAt: now + 30 }]);
     expect(expired.ghosts).toBe(ghosts.length);
     expect(await redis.lrange(keys.active, 0, -1)).toEqual(['a']);
@@ -67,20 +67,20 @@ describe('listExpiredLeases', () => {
 
   it('lists a lease without a beginning so that it can be settled', async () => {
     const { keys, redis, broker, now } = fixture;
-    await broker.enqueue('default', [request({ id: 'a' })]);
+    await broker.producer.enqueue('default', [request({ id: 'a' })]);
     await fixture.take(1);
     await redis.zadd(keys.lease, '-inf', 'a');
-    const [task] = (await broker.listExpiredLeases('default', now, 10)).tasks;
+    const [task] = (await broker.maintenance.listExpiredLeases('default', now, 10)).tasks;
     const archive = { kind: 'archive', ...task! } as const;
-    expect((await broker.exchange('default', { settle: [archive], take: 0 })).settled).toEqual(['settled']);
+    expect((await broker.consumer.exchange('default', { settle: [archive], take: 0 })).settled).toEqual(['settled']);
   });
 
   it('tells what cannot be decoded apart', async () => {
     const { keys, redis, broker, now } = fixture;
-    await broker.enqueue('default', [request({ id: 'good' }), request({ id: 'bad' })]);
+    await broker.producer.enqueue('default', [request({ id: 'good' }), request({ id: 'bad' })]);
     await fixture.take(2);
     await redis.hset(keys.task('bad'), 'msg', Buffer.from('ffff', 'hex'));
-    const { tasks, damaged, ghosts } = await broker.listExpiredLeases('default', now + 30, 10);
+    const { tasks, damaged, ghosts } = await broker.maintenance.listExpiredLeases('default', now + 30, 10);
     expect(tasks.map(({ lease }) => lease.id)).toEqual(['good']);
     expect(damaged).toMatchObject([{ lease: { id: 'bad', expiresAt: now + 30 }, raw: Buffer.from('ffff', 'hex') }]);
     expect(ghosts).toBe(0);
@@ -94,20 +94,20 @@ describe('repairActive', () => {
     await redis.rpush(keys.active, ...ids);
     const leased = ids.filter((_, index) => index % 3 === 0);
     await redis.zadd(keys.lease, ...leased.flatMap((id) => [now - 5, id]));
-    expect(await broker.repairActive('default')).toBe(ids.length - leased.length);
+    expect(await broker.maintenance.repairActive('default')).toBe(ids.length - leased.length);
     expect(await redis.zcount(keys.lease, now + 30, now + 30)).toBe(ids.length - leased.length);
     expect(await redis.zcount(keys.lease, now - 5, now - 5)).toBe(leased.length);
-    expect(await broker.repairActive('default')).toBe(0);
+    expect(await broker.maintenance.repairActive('default')).toBe(0);
   });
 
   it('makes forgotten tasks visible to recovery', async () => {
     const { keys, redis, broker, now } = fixture;
-    await broker.enqueue('default', [request({ id: 'a' })]);
+    await broker.producer.enqueue('default', [request({ id: 'a' })]);
     await fixture.take(1);
     await redis.del(keys.lease);
-    expect((await broker.listExpiredLeases('default', now + 60, 10)).tasks).toEqual([]);
-    expect(await broker.repairActive('default')).toBe(1);
-    expect((await broker.listExpiredLeases('default', now + 60, 10)).tasks).toHaveLength(1);
+    expect((await broker.maintenance.listExpiredLeases('default', now + 60, 10)).tasks).toEqual([]);
+    expect(await broker.maintenance.repairActive('default')).toBe(1);
+    expect((await broker.maintenance.listExpiredLeases('default', now + 60, 10)).tasks).toHaveLength(1);
   });
 });
 
@@ -117,10 +117,10 @@ describe('deletion', () => {
     const ids = numbered('id', 1_700);
     for (const id of ids) await redis.hset(keys.task(id), 'msg', 'x');
     await redis.zadd(keys.completed, ...ids.flatMap((id) => [now - 1, id]));
-    expect(await broker.deleteExpiredCompleted('default', 1_201)).toBe(1_201);
-    expect(await broker.deleteExpiredCompleted('default', Infinity)).toBe(499);
+    expect(await broker.maintenance.deleteExpiredCompleted('default', 1_201)).toBe(1_201);
+    expect(await broker.maintenance.deleteExpiredCompleted('default', Infinity)).toBe(499);
     expect(await redis.exists(...ids.map((id) => keys.task(id)))).toBe(0);
-    expect(await broker.deleteExpiredCompleted('default', 0)).toBe(0);
+    expect(await broker.maintenance.deleteExpiredCompleted('default', 0)).toBe(0);
   });
 
   it('keeps the lock of a completed task, which is another task’s by then', async () => {
@@ -128,7 +128,7 @@ describe('deletion', () => {
     await redis.hset(keys.task('a'), { msg: 'x', unique_key: keys.unique('u', undefined) });
     await redis.set(keys.unique('u', undefined), 'a');
     await redis.zadd(keys.completed, now, 'a');
-    expect(await broker.deleteExpiredCompleted('default', 10)).toBe(1);
+    expect(await broker.maintenance.deleteExpiredCompleted('default', 10)).toBe(1);
     expect(await redis.exists(keys.unique('u', undefined))).toBe(1);
   });
 });
@@ -156,15 +156,15 @@ describe('monitoring data', () => {
       deadline: 0,
     };
     const [serverKey, workersKey] = [keyspace.server('h', 42, 'sid'), keyspace.serverWorkers('h', 42, 'sid')];
-    await broker.writeServerState(server, [worker, { ...worker, taskId: 'id2' }], 10);
+    await broker.monitoring.writeServerState(server, [worker, { ...worker, taskId: 'id2' }], 10);
     expect(await redis.zrange(keyspace.servers, '0', '-1', 'WITHSCORES')).toEqual([serverKey, `${now + 10}`]);
     expect(await redis.zrange(keyspace.workers, '0', '-1', 'WITHSCORES')).toEqual([workersKey, `${now + 10}`]);
     expect(await redis.hkeys(workersKey)).toEqual(['id1', 'id2']);
     expect(await redis.ttl(serverKey)).toBe(10);
     expect(await redis.ttl(workersKey)).toBe(10);
-    await broker.writeServerState(server, [], 10);
+    await broker.monitoring.writeServerState(server, [], 10);
     expect(await redis.exists(serverKey, workersKey)).toBe(1);
-    await broker.clearServerState(info);
+    await broker.monitoring.clearServerState(info);
     expect(await redis.exists(serverKey, workersKey, keyspace.servers, keyspace.workers)).toBe(0);
   });
 });

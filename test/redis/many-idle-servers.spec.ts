@@ -54,7 +54,7 @@ describe('many idle servers', () => {
     const producer = makeBroker();
     const runOne = async (): Promise<void> => {
       const ran = new Promise<void>((resolve) => (onRun = resolve));
-      await producer.enqueue('default', [request({ type: 't' })]);
+      await producer.producer.enqueue('default', [request({ type: 't' })]);
       await ran;
     };
     await runOne();

@@ -44,8 +44,8 @@ describe('sendScript', () => {
   it('lets a whole broker work on a client of another copy', async () => {
     const client = new Redis5({ port: fixture.server.port, lazyConnect: true });
     const broker = new RedisBroker(new RedisConnections(client as unknown as Redis));
-    await broker.enqueue('default', [request({ id: 'a' })]);
-    const { tasks } = await broker.exchange('default', { settle: [], take: 1 });
+    await broker.producer.enqueue('default', [request({ id: 'a' })]);
+    const { tasks } = await broker.consumer.exchange('default', { settle: [], take: 1 });
     expect(tasks.map(({ message }) => message.id)).toEqual(['a']);
     await broker.close();
     client.disconnect();

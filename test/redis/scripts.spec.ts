@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { LEASE_SECONDS, type Settlement } from '../../lib/broker/broker.js';
-import type { ClaimedSet } from '../../lib/broker/aggregation.js';
+import type { ClaimedSet } from '../../lib/broker/groups.js';
 import type { Cancellation } from '../../lib/broker/cancellation.js';
 import type { Firing } from '../../lib/broker/scheduling.js';
 import { readLua } from '../../lib/broker/redis/scripts/lua.js';
@@ -60,53 +60,57 @@ const fixture = useBroker();
 /** One call of the broker per script, which brings that script to run. */
 const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   enqueue: () =>
-    fixture.broker.enqueue('default', [request(), request({}, { processAt: 2 ** 32 }), request({ groupKey: 'g' })]),
+    fixture.broker.producer.enqueue('default', [
+      request(),
+      request({}, { processAt: 2 ** 32 }),
+      request({ groupKey: 'g' }),
+    ]),
   exchange: () =>
-    fixture.broker.exchange('default', {
+    fixture.broker.consumer.exchange('default', {
       settle: [archival('a'), retrial('b')],
       take: 1,
       limits: { active: 5, rate: 5, window: 60_000 },
     }),
-  extendLeases: () => fixture.broker.extendLeases('default', [leaseOf('a', 1)], fixture.now + LEASE_SECONDS),
-  writeResult: () => fixture.broker.writeResult(leaseOf('a', fixture.now), Buffer.from('r')),
-  forward: () => fixture.broker.forward('default'),
-  listExpiredLeases: () => fixture.broker.listExpiredLeases('default', fixture.now, 10),
-  repairActive: () => fixture.broker.repairActive('default'),
-  deleteExpiredCompleted: () => fixture.broker.deleteExpiredCompleted('default', 10),
-  trimArchived: () => fixture.broker.trimArchived('default', 10),
-  claimDueSets: () => fixture.broker.claimDueSets('default', () => AT_ONCE, 10),
-  readSet: () => fixture.broker.readSet(claimedSet()),
-  setAside: () => fixture.broker.setAside(claimedSet(), ['g']),
-  finishSet: () => fixture.broker.finishSet({ ...claimedSet(), tasks: [], damaged: [] }, request()),
-  reclaimStaleSets: () => fixture.broker.reclaimStaleSets('default'),
-  repairGroups: () => fixture.broker.repairGroups('default'),
-  listDelayedGroups: () => fixture.broker.listDelayedGroups('default'),
-  writeServerState: () => fixture.broker.writeServerState(INFO, [], 10),
-  recordCancellation: () => fixture.broker.recordCancellation(cancellation()),
-  appendEvents: () => fixture.broker.appendEvents('events', [Buffer.from('e')], { most: 100 }),
+  extendLeases: () => fixture.broker.consumer.extendLeases('default', [leaseOf('a', 1)], fixture.now + LEASE_SECONDS),
+  writeResult: () => fixture.broker.consumer.writeResult(leaseOf('a', fixture.now), Buffer.from('r')),
+  forward: () => fixture.broker.maintenance.forward('default'),
+  listExpiredLeases: () => fixture.broker.maintenance.listExpiredLeases('default', fixture.now, 10),
+  repairActive: () => fixture.broker.maintenance.repairActive('default'),
+  deleteExpiredCompleted: () => fixture.broker.maintenance.deleteExpiredCompleted('default', 10),
+  trimArchived: () => fixture.broker.maintenance.trimArchived('default', 10),
+  claimDueSets: () => fixture.broker.groups.claimDueSets('default', () => AT_ONCE, 10),
+  readSet: () => fixture.broker.groups.readSet(claimedSet()),
+  setAside: () => fixture.broker.groups.setAside(claimedSet(), ['g']),
+  finishSet: () => fixture.broker.groups.finishSet({ ...claimedSet(), tasks: [], damaged: [] }, request()),
+  reclaimStaleSets: () => fixture.broker.groups.reclaimStaleSets('default'),
+  repairGroups: () => fixture.broker.groups.repairGroups('default'),
+  listDelayedGroups: () => fixture.broker.groups.listDelayedGroups('default'),
+  writeServerState: () => fixture.broker.monitoring.writeServerState(INFO, [], 10),
+  recordCancellation: () => fixture.broker.cancellation.recordCancellation(cancellation()),
+  appendEvents: () => fixture.broker.events.appendEvents('events', [Buffer.from('e')], { most: 100 }),
   findCancellations: async () => {
-    await fixture.broker.recordCancellation(cancellation());
-    return fixture.broker.findCancellations(['a']);
+    await fixture.broker.cancellation.recordCancellation(cancellation());
+    return fixture.broker.cancellation.findCancellations(['a']);
   },
-  noteCancelled: () => fixture.broker.noteCancelled([{ ...cancellation(), queue: 'default' }]),
-  acquireTokens: () => fixture.broker.acquireTokens('scope', 3, fixture.now + 60, ['a']),
-  takeStarts: () => fixture.broker.takeStarts('scope', { max: 3, window: 60_000 }, 1),
-  wakeWaiting: () => fixture.broker.wakeWaiting('default', 'line', 1),
-  openSchedule: () => fixture.broker.openSchedule('default', 'entry', 'spec', 60),
-  fire: () => fixture.broker.fire('default', firing()),
-  writeSchedulerEntries: () => fixture.broker.writeSchedulerEntries('h:1:sid', [], 20),
+  noteCancelled: () => fixture.broker.cancellation.noteCancelled([{ ...cancellation(), queue: 'default' }]),
+  acquireTokens: () => fixture.broker.limiting.acquireTokens('scope', 3, fixture.now + 60, ['a']),
+  takeStarts: () => fixture.broker.limiting.takeStarts('scope', { max: 3, window: 60_000 }, 1),
+  wakeWaiting: () => fixture.broker.limiting.wakeWaiting('default', 'line', 1),
+  openSchedule: () => fixture.broker.scheduling.openSchedule('default', 'entry', 'spec', 60),
+  fire: () => fixture.broker.scheduling.fire('default', firing()),
+  writeSchedulerEntries: () => fixture.broker.scheduling.writeSchedulerEntries('h:1:sid', [], 20),
   recordEnqueueEvent: () =>
-    fixture.broker.recordEnqueueEvent('entry', { taskId: 'a', enqueueTime: fixture.clock.now() }),
-  getTask: () => fixture.broker.getTask('default', 'a'),
-  describeQueue: () => fixture.broker.describeQueue('default'),
-  groups: () => fixture.broker.groups('default'),
-  listSorted: () => fixture.broker.listTasks('default', { state: 'scheduled', size: 10 }),
-  moveTasks: () => fixture.broker.moveTasks('default', 'run', ['c', 'g']),
-  updatePayload: () => fixture.broker.updatePayload('default', 'a', Buffer.from('new')),
-  beginDeletion: () => fixture.broker.deleteQueue('default', { force: true }),
-  deleteSome: () => fixture.broker.deleteQueue('default', { force: true }),
-  sweepQueue: () => fixture.broker.deleteQueue('default', { force: true }),
-  listLine: () => fixture.broker.listTasks('default', { state: 'active', size: 10 }),
+    fixture.broker.scheduling.recordEnqueueEvent('entry', { taskId: 'a', enqueueTime: fixture.clock.now() }),
+  getTask: () => fixture.broker.inspection.getTask('default', 'a'),
+  describeQueue: () => fixture.broker.inspection.describeQueue('default'),
+  groups: () => fixture.broker.inspection.groups('default'),
+  listSorted: () => fixture.broker.listing.listTasks('default', { state: 'scheduled', size: 10 }),
+  moveTasks: () => fixture.broker.administration.moveTasks('default', 'run', ['c', 'g']),
+  updatePayload: () => fixture.broker.administration.updatePayload('default', 'a', Buffer.from('new')),
+  beginDeletion: () => fixture.broker.administration.deleteQueue('default', { force: true }),
+  deleteSome: () => fixture.broker.administration.deleteQueue('default', { force: true }),
+  sweepQueue: () => fixture.broker.administration.deleteQueue('default', { force: true }),
+  listLine: () => fixture.broker.listing.listTasks('default', { state: 'active', size: 10 }),
 };
 
 const cancellation = (): Cancellation => ({ id: 'a', at: fixture.clock.now(), outcome: 'retry' });
@@ -142,10 +146,10 @@ const retrial = (id: string): Settlement => ({
 /** Leased tasks `a` and `b`, a task in a group and one in a claimed set that is stale, so that the calls find something to do. */
 async function arrange(script?: ScriptName): Promise<void> {
   const { keys, redis, now } = fixture;
-  await fixture.broker.enqueue('default', [request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
+  await fixture.broker.producer.enqueue('default', [request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
   await fixture.take(2);
   await redis.zadd(keys.lease, now, 'a', now, 'b');
-  await fixture.broker.enqueue('default', [
+  await fixture.broker.producer.enqueue('default', [
     request({ id: 'g', groupKey: 'group' }),
     request({ id: 'o', groupKey: 'old' }),
   ]);
@@ -278,9 +282,9 @@ describe('the loader', () => {
   });
 
   it('loses nothing when Redis forgets its scripts between calls that are under way', async () => {
-    await fixture.broker.ping();
+    await fixture.broker.monitoring.ping();
     const batches = Array.from({ length: 20 }, () => [request(), request()]);
-    const created = Promise.all(batches.map((batch) => fixture.broker.enqueue('default', batch)));
+    const created = Promise.all(batches.map((batch) => fixture.broker.producer.enqueue('default', batch)));
     await fixture.redis.script('FLUSH');
     expect((await created).flat()).toEqual(Array(40).fill('enqueued'));
     await fixture.redis.script('FLUSH');

@@ -120,7 +120,7 @@ describe('RedisWakeSource in a cluster', () => {
   it('has a server find what is put into a slot that has moved, busy though it is, and be woken for it again', async () => {
     const [queue, busy] = [queueOn(0), queueOn(1)];
     const broker = new RedisBroker(connectionsTo({ cluster: cluster.nodes }));
-    const put = (type: string, to: string) => broker.enqueue(to, [request({ type, queue: to })]);
+    const put = (type: string, to: string) => broker.producer.enqueue(to, [request({ type, queue: to })]);
     const ran: string[] = [];
     let rounds = true;
     const handlers = [
@@ -164,14 +164,14 @@ describe('RedisWakeSource in a cluster', () => {
     const server = new Server({ broker, handlers, options: { queues: [queue, hanging] } });
     onTestFinished(() => server.shutdown());
     await server.start();
-    for (const name of [queue, hanging]) await broker.enqueue(name, [request({ type: 'task', queue: name })]);
+    for (const name of [queue, hanging]) await broker.producer.enqueue(name, [request({ type: 'task', queue: name })]);
     await vi.waitFor(() => expect(ran.values).toHaveLength(2), 10_000);
     const pid = cluster.processes[1]!.pid!;
     process.kill(pid, 'SIGSTOP');
     const thaw = () => void process.kill(pid, 'SIGCONT');
     onTestFinished(thaw);
     const scheduled = request({ type: 'task', queue }, { processAt: Math.floor(Date.now() / 1000) + 1 });
-    await broker.enqueue(queue, [scheduled]);
+    await broker.producer.enqueue(queue, [scheduled]);
     await vi.waitFor(() => expect(ran.values).toHaveLength(3), 8_000); // a node that hangs is given up after ten seconds
     thaw();
     for (const index of [0, 1, 2]) {

@@ -258,7 +258,7 @@ describe('planned times that were missed', () => {
   });
 
   it('of a year of seconds are found in little time', async () => {
-    await broker.openSchedule('default', 'e', 'UTC @every 1s', 2 * 365 * 86_400);
+    await broker.scheduling.openSchedule('default', 'e', 'UTC @every 1s', 2 * 365 * 86_400);
     clock.advance(365 * 86_400_000);
     const one = scheduler();
     one.register('@every 1s', 'a', undefined, { id: 'e', missed: { all: 2 } });
@@ -278,9 +278,12 @@ describe('overlapping', () => {
     await pass(35_000);
     expect(payloads()).toHaveLength(1);
     expect(count('periodicTaskSkipped')).toBe(2);
-    const { tasks } = await broker.exchange('default', { settle: [], take: 1 });
+    const { tasks } = await broker.consumer.exchange('default', { settle: [], take: 1 });
     const { lease, message } = tasks[0]!;
-    await broker.exchange('default', { settle: [{ kind: 'done', lease, uniqueKey: message.uniqueKey }], take: 0 });
+    await broker.consumer.exchange('default', {
+      settle: [{ kind: 'done', lease, uniqueKey: message.uniqueKey }],
+      take: 0,
+    });
     await pass(10_000);
     expect(payloads()).toHaveLength(1);
     expect(planned()).toHaveLength(2);
@@ -289,7 +292,7 @@ describe('overlapping', () => {
 
 describe('trouble', () => {
   it('is told, and a planned time is not lost when the broker does not answer for a while', async () => {
-    const fire = vi.spyOn(broker, 'fire').mockRejectedValue(new BrokerUnavailableError('away'));
+    const fire = vi.spyOn(broker.scheduling, 'fire').mockRejectedValue(new BrokerUnavailableError('away'));
     const one = scheduler();
     one.register('@every 10s', 'a');
     one.start();

@@ -28,16 +28,16 @@ export async function arrangeEveryState(broker: Broker, queue = 'default'): Prom
   const now = floorSeconds(broker.clock.now());
   const make = (id: string, more: Partial<TaskMessage> = {}) =>
     request({ queue, id, type: `email:${id}`, payload: Buffer.from(`{"id":"${id}"}`), ...more });
-  await broker.enqueue(queue, [
+  await broker.producer.enqueue(queue, [
     make('completed', { retention: 3600 }),
     make('retry'),
     make('archived'),
     make('active'),
   ]);
-  const { tasks } = await broker.exchange(queue, { settle: [], take: 4 });
+  const { tasks } = await broker.consumer.exchange(queue, { settle: [], take: 4 });
   const settle = tasks.flatMap((task) => HOW[task.lease.id]?.(task, now) ?? []);
-  await broker.exchange(queue, { settle, take: 0 });
-  await broker.enqueue(queue, [
+  await broker.consumer.exchange(queue, { settle, take: 0 });
+  await broker.producer.enqueue(queue, [
     make('pending'),
     { ...make('scheduled'), processAt: now + 3600 },
     make('aggregating', { groupKey: 'g' }),

@@ -1,4 +1,4 @@
-import type { EnqueueRequest, EnqueueStatus } from '../../lib/broker/broker.js';
+import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../../lib/broker/broker.js';
 import type { ClientBroker } from '../../lib/client/client.js';
 import { ManualClock } from '../../lib/clock.js';
 
@@ -13,6 +13,10 @@ export class FakeProducerBroker implements ClientBroker {
   readonly clock: ManualClock;
   readonly keyPrefix: string;
   readonly maxPayloadSize: number;
+  readonly producer: ProducerRole = {
+    enqueue: (queue, requests) => this.enqueue(queue, requests),
+  };
+  readonly groups: ClientBroker['groups'] = { listDelayedGroups: () => Promise.resolve(undefined) };
   readonly calls: ProducerCall[] = [];
   /** Calls that have not been answered. */
   underWay = 0;
@@ -49,11 +53,7 @@ export class FakeProducerBroker implements ClientBroker {
     for (const go of this.held.splice(0)) go();
   }
 
-  async listDelayedGroups(): Promise<number | undefined> {
-    return undefined;
-  }
-
-  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
+  private async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
     this.calls.push({ queue, requests });
     this.mostUnderWay = Math.max(this.mostUnderWay, ++this.underWay);
     try {

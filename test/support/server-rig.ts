@@ -73,7 +73,7 @@ export function rig(
     events,
     add: async (partial = {}, requestOptions = {}) => {
       const made = request(partial, requestOptions);
-      await memory.enqueue(made.message.queue, [made]);
+      await memory.producer.enqueue(made.message.queue, [made]);
       return made.message;
     },
     next: (name) =>

@@ -97,7 +97,7 @@ describe('enqueue', () => {
 
   it('rejects when the broker throws instead of rejecting', async () => {
     const { broker, client } = setUp();
-    broker.enqueue = () => {
+    broker.producer.enqueue = () => {
       throw new BrokerUnavailableError('away');
     };
     await expect(client.enqueue('t')).rejects.toThrow('away');

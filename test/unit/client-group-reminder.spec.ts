@@ -5,7 +5,7 @@ import { turn } from '../support/server-rig.js';
 
 function setUp() {
   const broker = new FakeProducerBroker();
-  const look = vi.spyOn(broker, 'listDelayedGroups');
+  const look = vi.spyOn(broker.groups, 'listDelayedGroups');
   const pass = async (seconds: number): Promise<void> => {
     broker.clock.advance(seconds * 1000);
     await turn();

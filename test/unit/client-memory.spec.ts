@@ -35,7 +35,7 @@ describe('the client on a broker that stores', () => {
       fc.asyncProperty(name, fc.jsonValue(), options, async (type, payload, given) => {
         const { broker, client } = setUp();
         const info = await client.enqueue(type, payload, given);
-        const stored = (await broker.getTask(info.queue, info.id))!;
+        const stored = (await broker.inspection.getTask(info.queue, info.id))!;
         expect(stored.message).toMatchObject({ id: info.id, type, queue: given.queue ?? 'default', retried: 0 });
         expect(JSON.parse(stored.message.payload.toString())).toEqual(JSON.parse(JSON.stringify(payload)));
         expect(stored.state).toBe(info.state);
@@ -56,9 +56,9 @@ describe('the client on a broker that stores', () => {
       const fresh = await import('../../lib/client/client.js');
       const broker = new MemoryBroker(new ManualClock(NOW));
       const client = new fresh.AsynqClient(broker);
-      const enqueue = broker.enqueue.bind(broker);
+      const enqueue = broker.producer.enqueue.bind(broker.producer);
       let meanwhile: Promise<unknown> | undefined;
-      vi.spyOn(broker, 'enqueue').mockImplementation(async (...call) => {
+      vi.spyOn(broker.producer, 'enqueue').mockImplementation(async (...call) => {
         await null;
         meanwhile ??= client.enqueue('t', 'while a call is under way');
         return enqueue(...call);

@@ -30,7 +30,7 @@ describe.each(NAMES)('the name %s, which would be read as part of a key', (name)
       expect(() => defineTask('t', { [option]: name })).toThrow(says(option));
       expect(() => new AsynqClient(broker, { defaults: { [option]: name } })).toThrow(says(option));
       expect(() => readPeriodicOptions({ [option]: name }, 'periodic task')).not.toThrow(InvalidOptionError);
-      expect(await broker.queues()).toEqual([]);
+      expect(await broker.inspection.queues()).toEqual([]);
     },
   );
 
@@ -49,7 +49,7 @@ describe.each(NAMES)('the name %s, which would be read as part of a key', (name)
   it('can be inspected, paused and deleted where Go has such a queue, and is not paused where there is none', async () => {
     const { broker, inspector } = setUp();
     await expect(inspector.pauseQueue(name)).rejects.toThrow(says('queue name'));
-    await broker.enqueue(name, [request({ queue: name, id: name })]);
+    await broker.producer.enqueue(name, [request({ queue: name, id: name })]);
     expect(await inspector.pauseQueue(name)).toBe(true);
     expect(await inspector.unpauseQueue(name)).toBe(true);
     expect(await inspector.getTaskInfo(name, name)).toMatchObject({ id: name, queue: name });

@@ -23,11 +23,11 @@ describe('a payload beyond maxPayloadSize', () => {
     await expect(client.enqueue('t', tooLarge)).rejects.toThrow(InvalidTaskError);
     await expect(client.enqueue('t', 'x'.repeat(99))).rejects.toThrow(refusal); // with its quotes
     await expect(client.enqueue('t', tooLarge, { processIn: '1h', unique: '1h' })).rejects.toThrow(refusal);
-    expect(await broker.queues()).toEqual([]);
+    expect(await broker.inspection.queues()).toEqual([]);
     const [bad, good] = await client.enqueueMany('t', [tooLarge, fits]);
     expect(bad?.error).toEqual(expect.objectContaining({ message: expect.stringMatching(refusal) }));
     expect(good?.ok).toBe(true);
-    expect((await broker.describeQueue('default')).pending).toBe(1);
+    expect((await broker.inspection.describeQueue('default')).pending).toBe(1);
   });
 
   it('is 5 MiB where nobody says', async () => {
@@ -67,7 +67,7 @@ describe('a payload beyond maxPayloadSize', () => {
     expect(dropped).toMatchObject([{ error: { message: expect.stringMatching(/^the result has 5242881 bytes/) } }]);
     expect(refused).toEqual([expect.any(InvalidTaskError)]);
     for (const { id } of [returning, writing]) {
-      expect(await memory.getTask('default', id)).toMatchObject({ state: 'completed', result: undefined });
+      expect(await memory.inspection.getTask('default', id)).toMatchObject({ state: 'completed', result: undefined });
     }
   });
 

@@ -1,52 +1,31 @@
 import type { SchedulerEnqueueEvent, SchedulerEntry } from '../../wire/message.js';
-import { HISTORY_SECONDS, MOST_EVENTS } from '../scheduling.js';
+import type { PublicationsRole, PublishedServer } from '../inspection.js';
+import type { MemoryState } from './memory-state.js';
+import type { MemoryMonitoring } from './monitoring.js';
+import type { SchedulerPublications } from './scheduler-publications.js';
 
-interface Published {
-  readonly entries: readonly SchedulerEntry[];
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number;
-}
+export class MemoryPublications implements PublicationsRole {
+  constructor(
+    private readonly state: MemoryState,
+    private readonly monitoring: MemoryMonitoring,
+    private readonly schedulers: SchedulerPublications,
+  ) {}
 
-interface History {
-  /** Oldest first. */
-  readonly events: SchedulerEnqueueEvent[];
-  expiresAt: number;
-}
-
-/** What schedulers publish of their entries. @see SchedulingBroker. `now` is milliseconds since the epoch. */
-export class SchedulerPublications {
-  private readonly schedulers = new Map<string, Published>();
-  private readonly histories = new Map<string, History>();
-
-  /** @param ttl seconds */
-  publish(schedulerId: string, entries: readonly SchedulerEntry[], ttl: number, now: number): void {
-    const copies = entries.map((entry) => ({
-      ...entry,
-      taskPayload: Buffer.from(entry.taskPayload),
-      enqueueOptions: [...entry.enqueueOptions],
-    }));
-    this.schedulers.set(schedulerId, { entries: copies, expiresAt: now + ttl * 1000 });
+  async servers(): Promise<PublishedServer[]> {
+    this.state.assertOpen();
+    return this.monitoring.living(this.state.now);
   }
 
-  clear(schedulerId: string): void {
-    this.schedulers.delete(schedulerId);
+  async schedulerEntries(): Promise<SchedulerEntry[]> {
+    this.state.assertOpen();
+    return this.schedulers.entries(this.state.now);
   }
 
-  record(entryId: string, event: SchedulerEnqueueEvent, now: number): void {
-    const events = [...this.events(entryId, now).slice(-(MOST_EVENTS - 1)), { ...event }];
-    for (const [id, { expiresAt }] of this.histories) if (expiresAt <= now) this.histories.delete(id);
-    this.histories.set(entryId, { events, expiresAt: now + HISTORY_SECONDS * 1000 });
-  }
-
-  /** Of all schedulers that have published within their time to live. */
-  entries(now: number): SchedulerEntry[] {
-    for (const [id, { expiresAt }] of this.schedulers) if (expiresAt <= now) this.schedulers.delete(id);
-    return [...this.schedulers.values()].flatMap(({ entries }) => entries);
-  }
-
-  /** Oldest first. */
-  events(entryId: string, now: number): readonly SchedulerEnqueueEvent[] {
-    const history = this.histories.get(entryId);
-    return history && history.expiresAt > now ? history.events : [];
+  async enqueueEvents(entryId: string, offset: number, size: number): Promise<SchedulerEnqueueEvent[]> {
+    this.state.assertOpen();
+    return this.schedulers
+      .events(entryId, this.state.now)
+      .toReversed()
+      .slice(offset, offset + size);
   }
 }

@@ -21,7 +21,9 @@ export interface TaskRecord {
   /** The hash field that sends a forwarded task to its group; the message's own group does not. */
   group: string | undefined;
   result: Buffer | undefined;
-  /** The how-manieth task to be taken this was, when it last was: the order of Redis' list `active`. */
+  /** Counts the tasks of all queues in the order in which they were enqueued. */
+  readonly arrival: number;
+  /** Counts the tasks in the order in which they were last claimed: the order of Redis' list `active`. */
   turn?: number;
   /** Since when it has waited in a line, as Redis orders it, and the time (Unix seconds) by which it stands among the retries. */
   waits?: { readonly since: number; readonly till: number };
@@ -72,6 +74,9 @@ export class QueueStore {
   private readonly startsByWindow = new Map<number, Starts>();
   private pauseTime: number | undefined;
   private pauseChanges = 0;
+
+  /** @param nextArrival numbers the tasks of all queues */
+  constructor(readonly nextArrival: () => number) {}
 
   /** Unix seconds of the pause; `undefined` = not paused. */
   get pausedAt(): number | undefined {

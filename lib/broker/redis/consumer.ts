@@ -2,7 +2,7 @@ import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
 import {
   isForfeit,
-  type ConsumerBroker,
+  type ConsumerRole,
   type ExchangeReply,
   type ExchangeRequest,
   type Lease,
@@ -35,7 +35,7 @@ const TRIMMED_AT_ONCE = 100;
  * Takes, settles, extends. All of it goes over one connection (`consume`) and so arrives in the order of the calls: an
  * extension cannot overtake the settlement sent before it.
  */
-export class RedisConsumer implements ConsumerBroker {
+export class RedisConsumer implements ConsumerRole {
   private readonly keys: ExchangeKeys;
   private readonly scores = new LeaseScores();
   /** A settlement of them was sent, and no answer came. */

@@ -13,14 +13,14 @@ const DELETED_AT_ONCE = 200;
 const REFUSED: Readonly<Record<number, DeletionStatus>> = { [-1]: 'active', [-2]: 'notEmpty' };
 
 /**
- * Deletes queues:
- * 1. look whether it may be, and pause it;
+ * Deletes a queue:
+ * 1. check that it may be deleted, and pause it;
  * 2. delete its tasks, with their locks, some at a time;
  * 3. delete every other key of it (counters, groups nobody knows of, locks without a task, the pause), as
  *    long as nothing is enqueued to it again;
  * 4. take it off the list of queues, and put it back when something was enqueued in this very moment.
  */
-export class RedisDeletion {
+export class QueueDeletion {
   constructor(
     private readonly connections: RedisConnections,
     private readonly scripts: Scripts,
@@ -28,7 +28,7 @@ export class RedisDeletion {
     private readonly clock: Clock,
   ) {}
 
-  async deleteQueue(queue: string, { force, onProgress, signal }: DeletionOptions): Promise<DeletionStatus> {
+  async run(queue: string, { force, onProgress, signal }: DeletionOptions): Promise<DeletionStatus> {
     const keys = this.keyspace.queue(queue);
     signal?.throwIfAborted();
     const begun = await this.begin(keys, force);

@@ -1,12 +1,12 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
-import type { LimitingBroker, StartLimit } from '../limiting.js';
+import type { LimitingRole, StartLimit } from '../limiting.js';
 import { nanoseconds, requireSeconds } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
 import type { Scripts } from './scripts/scripts.js';
 
 /** Limits, over the connection `monitor`: a worker that waits for a token must not hold up those that settle tasks. */
-export class RedisLimiting implements LimitingBroker {
+export class RedisLimiting implements LimitingRole {
   constructor(
     private readonly connections: RedisConnections,
     private readonly scripts: Scripts,

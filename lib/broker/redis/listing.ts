@@ -11,7 +11,7 @@ import {
   nextAnchors,
   requireForward,
 } from '../cursor.js';
-import type { DamagedEntry, IdPage, ListedTask, ListRequest, Place, TaskPage } from '../inspection.js';
+import type { DamagedEntry, IdPage, ListedTask, ListingRole, ListRequest, Place, TaskPage } from '../inspection.js';
 import { readNanoseconds, readScore } from './scripts/arguments.js';
 import { PackedReader } from './scripts/packed-reader.js';
 import type { Argument } from './scripts/script-command.js';
@@ -34,7 +34,7 @@ interface RawPage {
 }
 
 /** Lists the tasks of a state or a group, page by page. */
-export class RedisListing {
+export class RedisListing implements ListingRole {
   constructor(
     private readonly scripts: Scripts,
     private readonly keyspace: Keyspace,

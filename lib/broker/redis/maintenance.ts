@@ -1,6 +1,6 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
-import { type ExpiredLeases, LEASE_SECONDS, type MaintenanceBroker } from '../broker.js';
+import { type ExpiredLeases, LEASE_SECONDS, type MaintenanceRole } from '../broker.js';
 import { archiveLimits } from './scripts/archive-limits.js';
 import { nanoseconds, readScore, requireSeconds } from './scripts/arguments.js';
 import { LeasedTasks } from './scripts/leased-tasks.js';
@@ -16,7 +16,7 @@ const FORWARDED_AT_ONCE = 100;
 const CHUNK = 500;
 
 /** What servers do for a queue in the background, each in steps that hold Redis only for a moment. */
-export class RedisMaintenance implements MaintenanceBroker {
+export class RedisMaintenance implements MaintenanceRole {
   constructor(
     private readonly scripts: Scripts,
     private readonly keyspace: Keyspace,

@@ -3,7 +3,7 @@ import { type Clock, floorSeconds } from '../../clock.js';
 import { encodeServerInfo, encodeWorkerInfo } from '../../wire/codec.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
-import type { MonitoringBroker } from '../broker.js';
+import type { MonitoringRole } from '../broker.js';
 import type { RedisClient } from './connection/client-factory.js';
 import type { RedisConnections } from './connection/connections.js';
 import type { Argument } from './scripts/script-command.js';
@@ -12,7 +12,7 @@ import type { Scripts } from './scripts/scripts.js';
 type ServerId = Pick<ServerInfo, 'host' | 'pid' | 'serverId'>;
 
 /** What servers publish of themselves, over the connection `monitor`. */
-export class RedisMonitoring implements MonitoringBroker {
+export class RedisMonitoring implements MonitoringRole {
   constructor(
     private readonly connections: RedisConnections,
     private readonly scripts: Scripts,

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
-import type { EnqueueRequest, EnqueueStatus, ProducerBroker } from '../broker.js';
+import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker.js';
 import { Announcer } from './queue-registrar.js';
 import { nanoseconds } from './scripts/arguments.js';
 import { wasSent } from './connection/broker-error.js';
@@ -23,7 +23,7 @@ const RESENT = SCRIPTS.enqueue.argv.indexOf('resent');
 const STATUS: Readonly<Record<number, EnqueueStatus>> = { 1: 'duplicate', 2: 'conflict' };
 
 /** Enqueues over the connection `produce`. */
-export class RedisProducer implements ProducerBroker {
+export class RedisProducer implements ProducerRole {
   private readonly announcer: Announcer;
 
   constructor(

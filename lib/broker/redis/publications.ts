@@ -7,7 +7,7 @@ import {
 } from '../../wire/codec.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry } from '../../wire/message.js';
-import type { PublishedServer } from '../inspection.js';
+import type { PublicationsRole, PublishedServer } from '../inspection.js';
 import type { RedisConnections } from './connection/connections.js';
 
 /** Seconds after which an entry of an index is cleared away that nobody has renewed. Go's readers do it at once. */
@@ -17,7 +17,7 @@ const FORGOTTEN_AFTER = 3_600;
  * Reads what servers and schedulers publish. Everything in the index is asked for, and what has not expired is living: Redis'
  * own time decides, so that no skewed clock hides a server. Bytes that are no message are left out.
  */
-export class RedisPublications {
+export class RedisPublications implements PublicationsRole {
   constructor(
     private readonly connections: RedisConnections,
     private readonly keyspace: Keyspace,

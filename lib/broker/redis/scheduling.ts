@@ -9,7 +9,7 @@ import {
   HISTORY_SECONDS,
   MOST_EVENTS,
   type ScheduleProgress,
-  type SchedulingBroker,
+  type SchedulingRole,
 } from '../scheduling.js';
 import { nanoseconds, requireSeconds } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
@@ -23,7 +23,7 @@ import type { Scripts } from './scripts/scripts.js';
 const STATUS: readonly FiringStatus[] = ['enqueued', 'duplicate', 'conflict', 'past', 'unfinished'];
 
 /** Fires over the connection `produce`, publishes over `monitor`. */
-export class RedisScheduling implements SchedulingBroker {
+export class RedisScheduling implements SchedulingRole {
   constructor(
     private readonly connections: RedisConnections,
     private readonly scripts: Scripts,

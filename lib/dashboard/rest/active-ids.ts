@@ -8,7 +8,7 @@ const QUEUES_AT_ONCE = 8;
 export async function activeIds({ broker }: Dashboard, queue: string): Promise<string[]> {
   const ids: string[] = [];
   for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-    const page = await broker.listIds(queue, { state: 'active', size: PAGE_SIZE, cursor });
+    const page = await broker.listing.listIds(queue, { state: 'active', size: PAGE_SIZE, cursor });
     ids.push(...page.ids);
     cursor = page.cursor;
   }
@@ -20,7 +20,7 @@ export async function forbiddenIds(
   dashboard: Dashboard,
   allows: (queue: string) => Promise<boolean>,
 ): Promise<ReadonlySet<string>> {
-  const ids = await mapConcurrent(await dashboard.broker.queues(), QUEUES_AT_ONCE, async (queue) =>
+  const ids = await mapConcurrent(await dashboard.broker.inspection.queues(), QUEUES_AT_ONCE, async (queue) =>
     allows(queue)
       .then((allowed) => (allowed ? [] : activeIds(dashboard, queue)))
       .catch(noneOfUnreadable),

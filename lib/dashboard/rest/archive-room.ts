@@ -21,19 +21,19 @@ export const archiveLimitOf = (role: DashboardRole): { maxArchived?: number } =>
  */
 export async function requireRoomForOneMore({ broker }: Dashboard, queue: string, role: DashboardRole): Promise<void> {
   if (mayDo(role, 'destroy')) return;
-  const { archived, pending, active, scheduled, retry, aggregating } = await broker.describeQueue(queue);
+  const { archived, pending, active, scheduled, retry, aggregating } = await broker.inspection.describeQueue(queue);
   requireRoom(queue, role, archived + pending + active + scheduled + retry + aggregating);
 }
 
 /** Before the server that runs a task is asked to archive it. @throws ApiError */
 export async function requireRoomInArchive({ broker }: Dashboard, queue: string, role: DashboardRole): Promise<void> {
-  if (!mayDo(role, 'destroy')) requireRoom(queue, role, (await broker.describeQueue(queue)).archived);
+  if (!mayDo(role, 'destroy')) requireRoom(queue, role, (await broker.inspection.describeQueue(queue)).archived);
 }
 
 /** The same as a question. */
 export async function hasRoomInArchive(dashboard: Dashboard, queue: string, role: DashboardRole): Promise<boolean> {
   if (mayDo(role, 'destroy')) return true;
-  return (await dashboard.broker.describeQueue(queue)).archived < MAX_ARCHIVED_WITHOUT_DESTROY;
+  return (await dashboard.broker.inspection.describeQueue(queue)).archived < MAX_ARCHIVED_WITHOUT_DESTROY;
 }
 
 function requireRoom(queue: string, role: DashboardRole, tasks: number): void {

@@ -4,7 +4,7 @@ import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
 import type { ServerStats } from '../../server/server-stats.js';
 import type { Clock } from '../../clock.js';
-import type { MonitoringBroker } from '../../broker/broker.js';
+import type { MonitoringRole } from '../../broker/broker.js';
 import {
   resolveLiveness,
   resolveReadiness,
@@ -44,7 +44,11 @@ export interface Judgement extends Pick<HealthReport, 'server' | 'redis'> {
 }
 
 export interface AsynqHealthDeps {
-  readonly broker: Pick<MonitoringBroker, 'ping'> & { readonly clock: Clock; readonly manual?: boolean };
+  readonly broker: {
+    readonly monitoring: Pick<MonitoringRole, 'ping'>;
+    readonly clock: Clock;
+    readonly manual?: boolean;
+  };
   readonly inspector: Pick<AsynqInspector, 'getQueueInfo'>;
   /** `undefined` where no server is, or will be. */
   readonly stats: () => ServerStats | undefined;
@@ -110,7 +114,7 @@ export class AsynqHealth {
     const queues = this.queueProblems(this.deps.stats(), limits);
     const problems = await this.within(
       limits.timeout,
-      this.deps.broker.ping().then(() => queues),
+      this.deps.broker.monitoring.ping().then(() => queues),
     );
     if (problems) return { redis: 'up', problems };
     const text = `Redis does not answer within ${seconds(limits.timeout)}`;

@@ -1,5 +1,5 @@
+import type { Broker } from '../../broker/broker.js';
 import { LEASE_SECONDS } from '../../broker/broker.js';
-import type { LimitingBroker } from '../../broker/limiting.js';
 import { floorSeconds, type Clock } from '../../clock.js';
 import type { AsynqEvents } from '../../events/events.js';
 import type { ResolvedLimits } from '../../task/limits.js';
@@ -10,7 +10,7 @@ import { Waitlist, type LimiterListener } from './waitlist.js';
 const TOKEN_RENEWAL_MS = 10_000;
 
 export interface LimiterDeps {
-  readonly broker: LimitingBroker;
+  readonly broker: Pick<Broker, 'limiting'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
   /** The queues this server serves: it wakes tasks there. */
@@ -138,14 +138,14 @@ export class Limiter {
     const { globalConcurrency } = this.limits;
     if (globalConcurrency === 0) return tasks;
     const holders = tasks.map(holderOf);
-    const got = await this.deps.broker.acquireTokens(this.scope, globalConcurrency, this.tokenEnd(), holders);
+    const got = await this.deps.broker.limiting.acquireTokens(this.scope, globalConcurrency, this.tokenEnd(), holders);
     return tasks.filter((_, index) => got[index]);
   }
 
   private async takeStarts(tasks: readonly ActiveTask[]): Promise<readonly ActiveTask[]> {
     const { rate: max, window } = this.limits;
     if (max === 0 || tasks.length === 0) return tasks;
-    const counted = await this.deps.broker
+    const counted = await this.deps.broker.limiting
       .takeStarts(this.scope, { max, window }, tasks.length)
       .catch((error: unknown) => {
         void this.release(tasks);
@@ -177,7 +177,7 @@ export class Limiter {
   private async release(tasks: readonly ActiveTask[]): Promise<void> {
     const holders = tasks.filter(({ lost }) => !lost).map(holderOf);
     if (this.limits.globalConcurrency === 0 || holders.length === 0) return;
-    await this.deps.broker.releaseTokens(this.scope, holders).catch((error: unknown) => this.report(error));
+    await this.deps.broker.limiting.releaseTokens(this.scope, holders).catch((error: unknown) => this.report(error));
   }
 
   private async renewTokens(): Promise<void> {
@@ -186,7 +186,7 @@ export class Limiter {
     const isFresh = now >= this.renewedAt && now < this.renewedAt + TOKEN_RENEWAL_MS; // not so when the clock was set back
     if (this.limits.globalConcurrency === 0 || this.inside.size === 0 || isFresh) return;
     const holders = [...this.inside].map(holderOf);
-    await broker.acquireTokens(this.scope, this.limits.globalConcurrency, this.tokenEnd(), holders);
+    await broker.limiting.acquireTokens(this.scope, this.limits.globalConcurrency, this.tokenEnd(), holders);
     this.renewedAt = now;
   }
 

@@ -1,10 +1,10 @@
-import type { ConsumerBroker, Lease } from '../../broker/broker.js';
+import type { ConsumerRole, Lease } from '../../broker/broker.js';
 import { requirePayloadSize } from '../../task/payload-size.js';
 
 /** What handlers return or write, as the bytes that are stored. */
 export class Results {
   constructor(
-    private readonly broker: Pick<ConsumerBroker, 'writeResult'>,
+    private readonly broker: Pick<ConsumerRole, 'writeResult'>,
     private readonly maxBytes: number,
     private readonly encoder: (result: unknown) => Buffer | undefined,
   ) {}

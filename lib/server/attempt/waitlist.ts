@@ -1,5 +1,5 @@
+import type { Broker } from '../../broker/broker.js';
 import { backoff } from '../../async.js';
-import type { LimitingBroker } from '../../broker/limiting.js';
 import type { Clock, ClockTimer } from '../../clock.js';
 import type { AsynqEvents } from '../../events/events.js';
 
@@ -22,7 +22,7 @@ export interface LimiterListener {
 }
 
 export interface WaitlistDeps {
-  readonly broker: Pick<LimitingBroker, 'wakeWaiting'>;
+  readonly broker: Pick<Broker, 'limiting'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly queues: { names(): readonly string[] };
@@ -133,7 +133,7 @@ export class Waitlist {
           this.waiting.delete(queue);
           continue;
         }
-        const { woken, left } = await broker.wakeWaiting(queue, this.name, wanted);
+        const { woken, left } = await broker.limiting.wakeWaiting(queue, this.name, wanted);
         this.waiting.delete(queue);
         if (left > 0) this.waiting.set(queue, left); // moves to the end: next time it is another queue's turn
         if (woken > 0) listener.tasksWoken(queue);

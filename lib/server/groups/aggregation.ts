@@ -1,4 +1,4 @@
-import type { AggregationSet, ClaimedSet, DamagedMember } from '../../broker/aggregation.js';
+import type { AggregationSet, ClaimedSet, DamagedMember } from '../../broker/groups.js';
 import type { EnqueueRequest, EnqueueStatus } from '../../broker/broker.js';
 import { withTimeout } from '../../async.js';
 import { AggregationSetLostError, DeadlineExceededError } from '../../errors.js';
@@ -22,7 +22,7 @@ export class Aggregation {
     const { queue, group } = set;
     let tasks: readonly TaskMessage[] = [];
     try {
-      const read = await this.services.broker.readSet(set);
+      const read = await this.services.broker.groups.readSet(set);
       tasks = read.tasks;
       const task = await this.finish(read, this.services.aggregators.find(group)!);
       if (task) this.services.events.emit('groupAggregated', { queue, group, size: task.size, task: task.made });
@@ -45,7 +45,7 @@ export class Aggregation {
     const { broker } = this.services;
     const tasks = await this.decode(set, entry);
     if (tasks.length === 0) {
-      await broker.finishSet(set, undefined);
+      await broker.groups.finishSet(set, undefined);
       return undefined;
     }
     const processing = this.services.tracing?.startAggregate(set.queue, set.group, set.tasks);
@@ -81,7 +81,7 @@ export class Aggregation {
   }
 
   private async replace(set: AggregationSet, request: EnqueueRequest): Promise<EnqueueStatus> {
-    const status = await this.services.broker.finishSet(set, request);
+    const status = await this.services.broker.groups.finishSet(set, request);
     if (status === 'lost') throw new AggregationSetLostError();
     return status === 'finished' ? 'enqueued' : status;
   }
@@ -99,7 +99,7 @@ export class Aggregation {
       }
     }
     if (damaged.length === 0) return tasks;
-    const archived = await broker.setAside(
+    const archived = await broker.groups.setAside(
       set,
       damaged.map(({ id }) => id),
     );

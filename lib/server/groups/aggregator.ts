@@ -1,4 +1,4 @@
-import type { ClaimedSet } from '../../broker/aggregation.js';
+import type { ClaimedSet } from '../../broker/groups.js';
 import { ServerStateError } from '../../errors.js';
 import { QueuePasses } from '../loops/queue-passes.js';
 import { Aggregation } from './aggregation.js';
@@ -73,7 +73,7 @@ export class Aggregator {
   async nextDue(): Promise<number | undefined> {
     const replies = this.options.queues
       .names()
-      .map((queue) => this.options.broker.claimDueSets(queue, this.policies(queue), 0));
+      .map((queue) => this.options.broker.groups.claimDueSets(queue, this.policies(queue), 0));
     const times = (await Promise.all(replies)).map(({ nextDue = Infinity }) => nextDue);
     const next = Math.min(...times);
     return next === Infinity ? undefined : next;
@@ -113,7 +113,7 @@ export class Aggregator {
       this.wanting = true;
       return undefined;
     }
-    const { sets, nextDue } = await this.options.broker.claimDueSets(queue, this.policies(queue), limit);
+    const { sets, nextDue } = await this.options.broker.groups.claimDueSets(queue, this.policies(queue), limit);
     for (const set of sets) this.begin(set);
     if (sets.length >= limit) {
       this.wanting = true;

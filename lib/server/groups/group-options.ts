@@ -1,4 +1,4 @@
-import { type GroupPolicy, LARGEST_SET } from '../../broker/aggregation.js';
+import { type GroupPolicy, LARGEST_SET } from '../../broker/groups.js';
 import { ceilSeconds } from '../../clock.js';
 import { type Duration, parseDuration } from '../../duration.js';
 import { InvalidOptionError } from '../../errors.js';

@@ -1,4 +1,4 @@
-import type { AggregationBroker } from '../../broker/aggregation.js';
+import type { Broker } from '../../broker/broker.js';
 import type { Clock } from '../../clock.js';
 import type { AsynqEvents } from '../../events/events.js';
 import type { Tracing } from '../../tracing/tracing.js';
@@ -8,7 +8,7 @@ import type { QueueRegistry } from '../fetching/queue-registry.js';
 
 /** What all that works on the groups of a server shares. */
 export interface GroupServices {
-  readonly broker: AggregationBroker;
+  readonly broker: Pick<Broker, 'groups'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly tracing: Tracing | undefined;

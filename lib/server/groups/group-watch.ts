@@ -26,7 +26,7 @@ export class GroupWatch {
   private async check(queue: string, suspects: Set<string>): Promise<void> {
     const { broker, clock, events, aggregators, groups } = this.services;
     const now = floorSeconds(clock.now());
-    const overdue = await broker.listOverdueGroups(queue, (group) =>
+    const overdue = await broker.groups.listOverdueGroups(queue, (group) =>
       aggregators.find(group) ? undefined : now - groups.policyOf(queue, group).gracePeriod,
     );
     for (const group of overdue) {

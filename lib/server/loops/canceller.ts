@@ -1,9 +1,5 @@
-import type {
-  ActedCancellation,
-  CancelOutcome,
-  CancellationBroker,
-  RecordedCancellation,
-} from '../../broker/cancellation.js';
+import type { Broker } from '../../broker/broker.js';
+import type { ActedCancellation, CancelOutcome, RecordedCancellation } from '../../broker/cancellation.js';
 import { RevokeTask, SkipRetry, TaskCanceledError } from '../../errors.js';
 import type { ActiveTask } from '../attempt/active-task.js';
 import type { Attempts } from '../attempt/attempts.js';
@@ -17,7 +13,7 @@ const SEARCH_INTERVAL_MS = 5_000;
 const MAX_SKEW_MS = 10_000;
 
 export interface CancellerOptions {
-  readonly broker: Pick<CancellationBroker, 'findCancellations' | 'noteCancelled'>;
+  readonly broker: Pick<Broker, 'cancellation'>;
   readonly attempts: Attempts;
 }
 
@@ -47,7 +43,9 @@ export class Canceller {
     const named = new Set(this.named); // the record of one named after this may come after the search
     if (running.length > 0) {
       const ids = [...new Set(running.map(({ id }) => id))];
-      const recorded = new Map((await this.options.broker.findCancellations(ids)).map((one) => [one.id, one]));
+      const recorded = new Map(
+        (await this.options.broker.cancellation.findCancellations(ids)).map((one) => [one.id, one]),
+      );
       for (const task of running) this.judge(task, recorded.get(task.id), named.has(task));
     }
     for (const task of named) this.named.delete(task);
@@ -66,7 +64,7 @@ export class Canceller {
   private async note(): Promise<void> {
     const acted = [...this.acted];
     if (acted.length === 0) return;
-    await this.options.broker.noteCancelled(acted);
+    await this.options.broker.cancellation.noteCancelled(acted);
     for (const one of acted) this.acted.delete(one);
   }
 

@@ -1,4 +1,4 @@
-import type { MaintenanceBroker, WakeSource } from '../../broker/broker.js';
+import type { Broker, WakeSource } from '../../broker/broker.js';
 import type { Clock } from '../../clock.js';
 import type { AsynqEvents } from '../../events/events.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
@@ -10,7 +10,7 @@ import { QUEUE_REPLY_TIMEOUT_MS } from '../fetching/queue-state.js';
 const MIN_INTERVAL_MS = 50;
 
 export interface ForwarderOptions {
-  readonly broker: MaintenanceBroker;
+  readonly broker: Pick<Broker, 'maintenance'>;
   readonly source: WakeSource;
   readonly clock: Clock;
   readonly queues: QueueRegistry;
@@ -31,7 +31,7 @@ export class Forwarder {
   constructor(private readonly options: ForwarderOptions) {
     const { broker, clock, events } = options;
     const onError = (error: unknown): void => events.emit('loopFailed', { loop: 'forwarder', error });
-    this.passes = new QueuePasses(clock, (queue) => broker.forward(queue), onError);
+    this.passes = new QueuePasses(clock, (queue) => broker.maintenance.forward(queue), onError);
   }
 
   async runOnce(): Promise<number> {

@@ -1,4 +1,4 @@
-import type { MonitoringBroker } from '../../broker/broker.js';
+import type { Broker } from '../../broker/broker.js';
 import { watchRejection } from '../../async.js';
 import type { AsynqEvents } from '../../events/events.js';
 
@@ -6,7 +6,7 @@ import type { AsynqEvents } from '../../events/events.js';
 export type HealthCheckHook = (error: Error | undefined) => void;
 
 export interface HealthCheckOptions {
-  readonly broker: MonitoringBroker;
+  readonly broker: Pick<Broker, 'monitoring'>;
   readonly events: AsynqEvents;
   readonly hook: HealthCheckHook;
   /** Milliseconds between two checks. */
@@ -19,7 +19,7 @@ export class HealthCheck {
 
   async runOnce(): Promise<number> {
     const { broker, events, hook, interval } = this.options;
-    const failure = await broker.ping().then(
+    const failure = await broker.monitoring.ping().then(
       () => undefined,
       (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
     );

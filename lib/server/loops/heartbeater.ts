@@ -1,6 +1,6 @@
+import type { Broker } from '../../broker/broker.js';
 import { hostname } from 'node:os';
 import { randomUUID } from 'node:crypto';
-import type { MonitoringBroker } from '../../broker/broker.js';
 import type { Clock } from '../../clock.js';
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
@@ -16,7 +16,7 @@ export interface PublishedServer {
 }
 
 export interface HeartbeaterOptions {
-  readonly broker: MonitoringBroker;
+  readonly broker: Pick<Broker, 'monitoring'>;
   readonly clock: Clock;
   readonly queues: QueueRegistry;
   readonly strictPriority: boolean;
@@ -35,12 +35,12 @@ export class Heartbeater {
 
   async runOnce(): Promise<number> {
     const workers = this.workers();
-    await this.options.broker.writeServerState(this.info(workers.length), workers, TTL_SECONDS);
+    await this.options.broker.monitoring.writeServerState(this.info(workers.length), workers, TTL_SECONDS);
     return HEARTBEAT_INTERVAL_MS;
   }
 
   async clear(): Promise<void> {
-    await this.options.broker.clearServerState(this.info(0));
+    await this.options.broker.monitoring.clearServerState(this.info(0));
   }
 
   private info(activeWorkerCount: number): ServerInfo {

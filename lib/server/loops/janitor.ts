@@ -1,5 +1,4 @@
-import type { AggregationBroker } from '../../broker/aggregation.js';
-import type { MaintenanceBroker } from '../../broker/broker.js';
+import type { Broker } from '../../broker/broker.js';
 import type { Clock } from '../../clock.js';
 import type { AsynqEvents } from '../../events/events.js';
 import { settleAll } from '../../async.js';
@@ -12,7 +11,7 @@ import type { QueueRegistry } from '../fetching/queue-registry.js';
 const REPAIR_EVERY = 600_000;
 
 export interface JanitorOptions {
-  readonly broker: MaintenanceBroker & AggregationBroker;
+  readonly broker: Pick<Broker, 'maintenance' | 'groups'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly queues: QueueRegistry;
@@ -40,8 +39,8 @@ export class Janitor {
 
   private async clean(queue: string): Promise<void> {
     const { broker, batchSize } = this.options;
-    while ((await broker.deleteExpiredCompleted(queue, batchSize)) >= batchSize);
-    while ((await broker.trimArchived(queue, batchSize)) >= batchSize);
+    while ((await broker.maintenance.deleteExpiredCompleted(queue, batchSize)) >= batchSize);
+    while ((await broker.maintenance.trimArchived(queue, batchSize)) >= batchSize);
     await this.repairGroups(queue);
   }
 
@@ -50,7 +49,7 @@ export class Janitor {
     const due = (this.repairedAt.get(queue) ?? -Infinity) + REPAIR_EVERY;
     if (!repairGroups || clock.now() < due) return;
     this.repairedAt.set(queue, clock.now());
-    const { listed, removed } = await broker.repairGroups(queue);
+    const { listed, removed } = await broker.groups.repairGroups(queue);
     if (listed + removed > 0) events.emit('groupsRepaired', { queue, listed, removed });
   }
 }

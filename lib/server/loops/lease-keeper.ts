@@ -1,4 +1,4 @@
-import { isForfeit, LEASE_SECONDS, type ConsumerBroker } from '../../broker/broker.js';
+import { isForfeit, LEASE_SECONDS, type Broker } from '../../broker/broker.js';
 import { floorSeconds, type Clock } from '../../clock.js';
 import { settleAll } from '../../async.js';
 import { LeaseExpiredError } from '../../errors.js';
@@ -13,7 +13,7 @@ const CHECK_INTERVAL_MS = 5_000;
 const EXTEND_WHEN_LEFT_MS = 20_000;
 
 export interface LeaseKeeperOptions {
-  readonly broker: ConsumerBroker;
+  readonly broker: Pick<Broker, 'consumer'>;
   readonly clock: Clock;
   readonly queues: QueueRegistry;
   readonly attempts: Attempts;
@@ -43,7 +43,11 @@ export class LeaseKeeper {
     if (due.length === 0) return;
     try {
       const leases = due.map((task) => task.lease);
-      const kept = await this.options.broker.extendLeases(queue.name, leases, floorSeconds(now) + LEASE_SECONDS);
+      const kept = await this.options.broker.consumer.extendLeases(
+        queue.name,
+        leases,
+        floorSeconds(now) + LEASE_SECONDS,
+      );
       due.forEach((task, index) => {
         // One with a verdict is about to be settled, and that reports the loss.
         if (!kept[index] && !task.verdict && queue.held.has(task)) this.options.attempts.lose(task);

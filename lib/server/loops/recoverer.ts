@@ -1,10 +1,8 @@
-import type { AggregationBroker } from '../../broker/aggregation.js';
 import {
   RECOVERY_GRACE_SECONDS,
   type Broker,
-  type ConsumerBroker,
+  type ExpiredLeases,
   type LeasedTask,
-  type MaintenanceBroker,
   type Settlement,
 } from '../../broker/broker.js';
 import { floorSeconds, type Clock } from '../../clock.js';
@@ -22,7 +20,7 @@ const BATCH_SIZE = 100;
 const PASSES_PER_REPAIR = 12;
 
 export interface RecovererOptions {
-  readonly broker: ConsumerBroker & MaintenanceBroker & AggregationBroker & Pick<Broker, 'clock'>;
+  readonly broker: Pick<Broker, 'consumer' | 'maintenance' | 'groups'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly queues: QueueRegistry;
@@ -51,21 +49,21 @@ export class Recoverer {
     const { broker, events, clock, verdicts } = this.options;
     const cutoff = floorSeconds(clock.now()) - RECOVERY_GRACE_SECONDS;
     for (;;) {
-      const expired = await broker.listExpiredLeases(queue, cutoff, BATCH_SIZE);
+      const expired = await broker.maintenance.listExpiredLeases(queue, cutoff, BATCH_SIZE);
       if (expired.ghosts > 0) events.emit('queueRepaired', { queue, ghosts: expired.ghosts, leases: 0 });
       const settle = this.notHeld(queue, [
         ...expired.tasks.map((task) => verdicts.leaseExpired(task).settlement),
         ...expired.damaged.map(({ lease }): Settlement => ({ kind: 'archive', lease, message: undefined })),
       ]);
       if (settle.length === 0) break;
-      const { settled } = await broker.exchange(queue, { settle, take: 0 });
+      const { settled } = await broker.consumer.exchange(queue, { settle, take: 0 });
       const done = settle.filter((_, index) => settled[index] === 'settled');
       this.report(queue, done, expired);
       if (done.length === 0 || settle.length + expired.ghosts < BATCH_SIZE) break;
     }
-    const tasks = await broker.reclaimStaleSets(queue);
+    const tasks = await broker.groups.reclaimStaleSets(queue);
     if (tasks > 0) events.emit('groupsReclaimed', { queue, tasks });
-    const leases = repair ? await broker.repairActive(queue) : 0;
+    const leases = repair ? await broker.maintenance.repairActive(queue) : 0;
     if (leases > 0) events.emit('queueRepaired', { queue, ghosts: 0, leases });
   }
 
@@ -106,4 +104,4 @@ export class Recoverer {
   }
 }
 
-type ExpiredTasks = Pick<Awaited<ReturnType<MaintenanceBroker['listExpiredLeases']>>, 'tasks' | 'damaged'>;
+type ExpiredTasks = Pick<ExpiredLeases, 'tasks' | 'damaged'>;

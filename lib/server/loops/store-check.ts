@@ -1,4 +1,4 @@
-import type { OperationsBroker } from '../../broker/operations.js';
+import type { OperationsRole } from '../../broker/operations.js';
 import type { AsynqEvents } from '../../events/events.js';
 
 /**
@@ -10,7 +10,7 @@ const SKEW = 10_000;
 const OLDEST = [6, 2] as const;
 
 export interface StoreCheckOptions {
-  readonly broker: OperationsBroker;
+  readonly broker: { readonly operations: Pick<OperationsRole, 'storeFacts'> };
   readonly events: AsynqEvents;
 }
 
@@ -20,7 +20,7 @@ export class StoreCheck {
 
   async runOnce(): Promise<number> {
     const { broker, events } = this.options;
-    const facts = await broker.storeFacts();
+    const facts = await broker.operations.storeFacts();
     const evicting = facts.find(({ evictionPolicy = 'noeviction' }) => evictionPolicy !== 'noeviction');
     if (evicting) events.emit('storeEvicts', { address: evicting.address, policy: evicting.evictionPolicy! });
     const old = facts.find(({ version }) => version !== undefined && isOld(version));

@@ -1,4 +1,4 @@
-import type { CancellationBroker } from '../../broker/cancellation.js';
+import type { CancellationRole } from '../../broker/cancellation.js';
 
 /** Listens for cancellations. */
 export class Subscriber {
@@ -6,7 +6,7 @@ export class Subscriber {
   private closed = false;
 
   constructor(
-    private readonly broker: Pick<CancellationBroker, 'subscribeCancellations'>,
+    private readonly broker: Pick<CancellationRole, 'subscribeCancellations'>,
     private readonly onCancel: (id: string) => void,
   ) {}
 

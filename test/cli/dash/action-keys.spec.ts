@@ -15,7 +15,7 @@ describe('actions in the dashboard', () => {
   const stateOf = async (id: string): Promise<TaskState | undefined> =>
     (await dash.inspector.getTaskInfo('default', id))?.state;
   const idsIn = async (state: TaskState): Promise<string[]> =>
-    (await dash.broker.listIds('default', { state, size: MAX_PAGE })).ids;
+    (await dash.broker.listing.listIds('default', { state, size: MAX_PAGE })).ids;
 
   /** Opens the tasks of a state of the queue `default`, which is the only one. */
   const open = async (state: string): Promise<void> => {
@@ -26,7 +26,7 @@ describe('actions in the dashboard', () => {
     if (state === 'aggregating') await dash.press('enter');
   };
   const enqueue = (...ids: string[]) =>
-    dash.broker.enqueue(
+    dash.broker.producer.enqueue(
       'default',
       ids.map((id) => ({ ...request({ id }), processAt: 1_907_760_000 })),
     );
@@ -92,9 +92,9 @@ describe('actions in the dashboard', () => {
 
   it('cancels an active task at once, and asks first for several', async () => {
     const cancelled: string[] = [];
-    await dash.broker.subscribeCancellations((id) => cancelled.push(id));
-    await dash.broker.enqueue('default', [request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
-    await dash.broker.exchange('default', { settle: [], take: 3 });
+    await dash.broker.cancellation.subscribeCancellations((id) => cancelled.push(id));
+    await dash.broker.producer.enqueue('default', [request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
+    await dash.broker.consumer.exchange('default', { settle: [], take: 3 });
     await open('active');
     await dash.press('C');
     expect(dash.status).toBe('Asked to cancel task "a".');

@@ -17,7 +17,7 @@ describe('navigation in the dashboard', () => {
       request({ id: name(i), type: i % 2 ? 'mail:odd' : 'mail:even', groupKey }),
     );
     const processAt = groupKey ? undefined : 1_907_760_000;
-    await dash.broker.enqueue(
+    await dash.broker.producer.enqueue(
       'default',
       tasks.map((task) => ({ ...task, ...(processAt && { processAt }) })),
     );
@@ -105,7 +105,7 @@ describe('navigation in the dashboard', () => {
   });
 
   it('filters queues by name', async () => {
-    for (const queue of ['mail', 'email', 'report']) await dash.broker.enqueue(queue, [request({ queue })]);
+    for (const queue of ['mail', 'email', 'report']) await dash.broker.producer.enqueue(queue, [request({ queue })]);
     await dash.read();
     await dash.press('/', 'm', 'a', 'i', 'l', 'enter');
     expect(dash.lines.slice(2, 5).map((line) => line.split(/ +/)[1])).toEqual(['email', 'mail', undefined]);
@@ -117,7 +117,7 @@ describe('navigation in the dashboard', () => {
   });
 
   it('reads the figures of only the queues on the screen', async () => {
-    for (let i = 0; i < 30; i++) await dash.broker.enqueue(name(i), [request({ queue: name(i) })]);
+    for (let i = 0; i < 30; i++) await dash.broker.producer.enqueue(name(i), [request({ queue: name(i) })]);
     const asked = vi.spyOn(dash.inspector, 'getQueueInfo');
     await dash.read();
     expect(asked.mock.calls.flat()).toEqual(Array.from({ length: 10 }, (_, i) => name(i)));
@@ -155,7 +155,7 @@ describe('navigation in the dashboard', () => {
     [1, 1],
   ])('fills exactly a screen of %i columns and %i rows', async (columns, rows) => {
     const payload = Buffer.from(`{"日本":"${'語'.repeat(300)}"}`);
-    await dash.broker.enqueue('名前', [request({ queue: '名前', id: '識別子'.repeat(20), payload })]);
+    await dash.broker.producer.enqueue('名前', [request({ queue: '名前', id: '識別子'.repeat(20), payload })]);
     await dash.resize(columns, rows);
     for (const key of ['r', 'enter', 'enter', 'space', 'D', 'n', '/', 'x', 'escape', 'enter', 'G', 'pageup', '?']) {
       await dash.press(key);

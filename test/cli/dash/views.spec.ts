@@ -11,8 +11,8 @@ describe('the views of the dashboard', () => {
 
   const arrange = async (): Promise<void> => {
     await arrangeEveryState(dash.broker);
-    await dash.broker.enqueue('critical', [request({ queue: 'critical' })]);
-    await dash.broker.pauseQueue('critical');
+    await dash.broker.producer.enqueue('critical', [request({ queue: 'critical' })]);
+    await dash.broker.administration.pauseQueue('critical');
     dash.clock.advance(90_000);
     await dash.read();
   };
@@ -91,7 +91,7 @@ describe('the views of the dashboard', () => {
   it('shows everything about a task', async () => {
     const headers = { 'x-trace': '4711', 'x-évil': '\u001b[31m' };
     const payload = Buffer.from('{"id": 12345678901234567890, "of":[1,{"a":null}], "none":{}, "text":"a, {b\\n"}');
-    await dash.broker.enqueue('default', [
+    await dash.broker.producer.enqueue('default', [
       {
         ...request({ id: 'order-17', type: 'order:ship', payload, headers, retention: 3600 }),
         processAt: 1_907_755_260,
@@ -137,7 +137,7 @@ describe('the views of the dashboard', () => {
   it('shows error, result and bytes that are not text', async () => {
     await arrangeEveryState(dash.broker);
     const payload = Buffer.from(Array.from({ length: 40 }, (_, i) => (i * 37) % 256));
-    await dash.broker.enqueue('default', [request({ id: 'bytes', payload })]);
+    await dash.broker.producer.enqueue('default', [request({ id: 'bytes', payload })]);
     await dash.read();
     await dash.press('enter', 'enter');
     expect(dash.text).toMatch(/bytes +test:task +now +\(40 bytes\)/);
@@ -152,7 +152,7 @@ describe('the views of the dashboard', () => {
 
   it('shows a limited part of a huge payload', async () => {
     const payload = Buffer.from(`"${'é'.repeat(300_000)}"`);
-    await dash.broker.enqueue('default', [request({ payload })]);
+    await dash.broker.producer.enqueue('default', [request({ payload })]);
     await dash.read();
     await dash.press('enter', 'enter', 'enter', 'G');
     expect(dash.text).toContain('… and 567,234 bytes more');

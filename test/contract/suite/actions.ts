@@ -7,11 +7,11 @@ type Act = (driver: Driver, id: string) => Promise<unknown>;
 
 /** The actions that a broker allows or refuses by the state of the task. */
 const ACTIONS: Partial<Record<TaskAction, Act>> = {
-  run: async ({ broker }, id) => (await broker.moveTasks('default', 'run', [id]))[0],
-  archive: async ({ broker }, id) => (await broker.moveTasks('default', 'archive', [id]))[0],
-  delete: async ({ broker }, id) => (await broker.moveTasks('default', 'delete', [id]))[0],
-  reschedule: async ({ broker, now }, id) => (await broker.rescheduleTasks('default', [id], now + 9))[0],
-  edit: ({ broker }, id) => broker.updatePayload('default', id, Buffer.from('new')),
+  run: async ({ broker }, id) => (await broker.administration.moveTasks('default', 'run', [id]))[0],
+  archive: async ({ broker }, id) => (await broker.administration.moveTasks('default', 'archive', [id]))[0],
+  delete: async ({ broker }, id) => (await broker.administration.moveTasks('default', 'delete', [id]))[0],
+  reschedule: async ({ broker, now }, id) => (await broker.administration.rescheduleTasks('default', [id], now + 9))[0],
+  edit: ({ broker }, id) => broker.administration.updatePayload('default', id, Buffer.from('new')),
 };
 
 const PAIRS = TASK_STATES.flatMap((state) =>

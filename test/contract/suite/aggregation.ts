@@ -5,7 +5,7 @@ import {
   type ClaimReply,
   type GroupPolicy,
   LARGEST_SET,
-} from '../../../lib/broker/aggregation.js';
+} from '../../../lib/broker/groups.js';
 import type { EnqueueRequest } from '../../../lib/broker/broker.js';
 import { Keyspace } from '../../../lib/wire/keys.js';
 import { request } from '../../support/messages.js';
@@ -14,13 +14,13 @@ import { type Driver, expectQueue, expectUntouched } from '../driver.js';
 const AT_ONCE: GroupPolicy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
 
 const claim = (driver: Driver, policy: Partial<GroupPolicy> = {}, limit = 10): Promise<ClaimReply> =>
-  driver.broker.claimDueSets('default', () => ({ ...AT_ONCE, ...policy }), limit);
+  driver.broker.groups.claimDueSets('default', () => ({ ...AT_ONCE, ...policy }), limit);
 
 /** Claims and reads the only set that is due. */
 async function claimOne(driver: Driver, policy: Partial<GroupPolicy> = {}): Promise<AggregationSet> {
   const { sets } = await claim(driver, policy);
   expect(sets).toHaveLength(1);
-  return driver.broker.readSet(sets[0]!);
+  return driver.broker.groups.readSet(sets[0]!);
 }
 
 async function join(driver: Driver, group: string, ...ids: string[]): Promise<void> {
@@ -76,7 +76,7 @@ export function exerciseAggregation(current: () => Driver): void {
       const policy = { gracePeriod: 60, maxSize: 2 };
       const first = await claim(driver, policy);
       expect(first.nextDue).toBe(driver.now);
-      expect(idsOf(await driver.broker.readSet(first.sets[0]!))).toEqual(['a', 'b']);
+      expect(idsOf(await driver.broker.groups.readSet(first.sets[0]!))).toEqual(['a', 'b']);
       expect(idsOf(await claimOne(driver, policy))).toEqual(['c', 'd']);
       expect(await claim(driver, policy)).toEqual({ sets: [], nextDue: driver.now + 60 });
       await expectQueue(driver, { groups: { g: [['e', driver.now]] }, groupNames: ['g'] });
@@ -86,7 +86,7 @@ export function exerciseAggregation(current: () => Driver): void {
       const driver = current();
       await join(driver, 'g', 'a', 'b', 'c');
       const { sets } = await claim(driver, { maxSize: 2 });
-      expect(idsOf(await driver.broker.readSet(sets[0]!))).toEqual(['a', 'b']);
+      expect(idsOf(await driver.broker.groups.readSet(sets[0]!))).toEqual(['a', 'b']);
     });
 
     it('bounds a set where no size is given', async () => {
@@ -94,7 +94,7 @@ export function exerciseAggregation(current: () => Driver): void {
       const batch = Array.from({ length: LARGEST_SET + 1 }, () => request({ groupKey: 'g' }));
       await driver.enqueue(batch);
       const first = await claim(driver);
-      expect((await driver.broker.readSet(first.sets[0]!)).tasks).toHaveLength(LARGEST_SET);
+      expect((await driver.broker.groups.readSet(first.sets[0]!)).tasks).toHaveLength(LARGEST_SET);
       expect(first.nextDue).toBe(driver.now);
       expect((await claimOne(driver)).tasks).toHaveLength(1);
     });
@@ -103,7 +103,7 @@ export function exerciseAggregation(current: () => Driver): void {
       const driver = current();
       for (const group of ['mine:1', 'mine:2', 'other']) await join(driver, group, `of ${group}`);
       const policies: Record<string, GroupPolicy> = { 'mine:1': AT_ONCE, 'mine:2': { ...AT_ONCE, gracePeriod: 7 } };
-      const { sets, nextDue } = await driver.broker.claimDueSets('default', (group) => policies[group], 10);
+      const { sets, nextDue } = await driver.broker.groups.claimDueSets('default', (group) => policies[group], 10);
       expect(sets.map(({ group }) => group)).toEqual(['mine:1']);
       expect(nextDue).toBe(driver.now + 7);
       expect((await driver.queue()).groupNames).toEqual(['mine:2', 'other']);
@@ -162,16 +162,16 @@ export function exerciseAggregation(current: () => Driver): void {
       const driver = current();
       await join(driver, 'g', 'a');
       const set = await claimOne(driver);
-      await driver.broker.finishSet(set, undefined);
-      expect((await driver.broker.readSet(set)).tasks).toEqual([]);
+      await driver.broker.groups.finishSet(set, undefined);
+      expect((await driver.broker.groups.readSet(set)).tasks).toEqual([]);
     });
   });
 
   describe('finishSet', () => {
     const finish = async (driver: Driver, made: EnqueueRequest): Promise<void> => {
       await join(driver, 'g', 'a', 'b');
-      expect(await driver.broker.finishSet(await claimOne(driver), made)).toBe('finished');
-      expect(await driver.broker.getTask('default', 'a')).toBeUndefined();
+      expect(await driver.broker.groups.finishSet(await claimOne(driver), made)).toBe('finished');
+      expect(await driver.broker.inspection.getTask('default', 'a')).toBeUndefined();
       expect((await driver.queue()).sets).toEqual([]);
     };
 
@@ -205,7 +205,7 @@ export function exerciseAggregation(current: () => Driver): void {
       const uniqueKey = lockKey(driver, 'x');
       await driver.add({ id: 'member', groupKey: 'g', uniqueKey }, { uniqueTtl: 60 });
       const made = request({ id: 'whole', uniqueKey }, { uniqueTtl: 30 });
-      expect(await driver.broker.finishSet(await claimOne(driver), made)).toBe('finished');
+      expect(await driver.broker.groups.finishSet(await claimOne(driver), made)).toBe('finished');
       const { locks, tasks } = await driver.queue();
       expect(locks[uniqueKey]?.owner).toBe('whole');
       expect(tasks['whole']).toMatchObject({ state: 'pending', uniqueKey });
@@ -218,7 +218,7 @@ export function exerciseAggregation(current: () => Driver): void {
       await driver.add({ id: 'b', groupKey: 'g', uniqueKey: other }, { uniqueTtl: 60 });
       await driver.world.expireLock('default', other);
       await driver.add({ id: 'later', uniqueKey: other }, { uniqueTtl: 60 });
-      expect(await driver.broker.finishSet(await claimOne(driver), undefined)).toBe('finished');
+      expect(await driver.broker.groups.finishSet(await claimOne(driver), undefined)).toBe('finished');
       const { locks } = await driver.queue();
       expect(Object.entries(locks).map(([key, { owner }]) => [key, owner])).toEqual([[other, 'later']]);
     });
@@ -230,12 +230,12 @@ export function exerciseAggregation(current: () => Driver): void {
       await driver.add({ id: 'a', groupKey: 'g', uniqueKey: lockKey(driver, 'a') }, { uniqueTtl: 60 });
       const set = await claimOne(driver);
       await expectUntouched(driver, async () => {
-        const { finishSet } = driver.broker;
+        const { groups } = driver.broker;
         const answers = [
-          await finishSet.call(driver.broker, set, request({ id: 'taken', uniqueKey }, { uniqueTtl: 9 })),
-          await finishSet.call(driver.broker, set, request({ id: 'new', uniqueKey }, { uniqueTtl: 9 })),
-          await finishSet.call(driver.broker, set, request({ id: 'taken' })),
-          await finishSet.call(driver.broker, set, request({ id: 'a' })),
+          await groups.finishSet(set, request({ id: 'taken', uniqueKey }, { uniqueTtl: 9 })),
+          await groups.finishSet(set, request({ id: 'new', uniqueKey }, { uniqueTtl: 9 })),
+          await groups.finishSet(set, request({ id: 'taken' })),
+          await groups.finishSet(set, request({ id: 'a' })),
         ];
         expect(answers).toEqual(['duplicate', 'duplicate', 'conflict', 'conflict']);
       });
@@ -245,9 +245,9 @@ export function exerciseAggregation(current: () => Driver): void {
       const driver = current();
       await join(driver, 'g', 'a');
       const set = await claimOne(driver);
-      await driver.broker.finishSet(set, request());
+      await driver.broker.groups.finishSet(set, request());
       await expectUntouched(driver, async () => {
-        expect(await driver.broker.finishSet(set, request())).toBe('lost');
+        expect(await driver.broker.groups.finishSet(set, request())).toBe('lost');
       });
     });
 
@@ -256,12 +256,12 @@ export function exerciseAggregation(current: () => Driver): void {
       await join(driver, 'g', 'a');
       const set = await claimOne(driver);
       driver.clock.advance(AGGREGATION_SECONDS * 1000);
-      await driver.broker.reclaimStaleSets('default');
+      await driver.broker.groups.reclaimStaleSets('default');
       const again = await claimOne(driver);
       await expectUntouched(driver, async () => {
-        expect(await driver.broker.finishSet(set, request())).toBe('lost');
+        expect(await driver.broker.groups.finishSet(set, request())).toBe('lost');
       });
-      expect(await driver.broker.finishSet(again, request())).toBe('finished');
+      expect(await driver.broker.groups.finishSet(again, request())).toBe('finished');
     });
 
     it('deletes a full set in one step', async () => {
@@ -271,7 +271,7 @@ export function exerciseAggregation(current: () => Driver): void {
           request({ groupKey: 'g', uniqueKey: lockKey(driver, `${n}`) }, { uniqueTtl: 60 }),
         ),
       );
-      expect(await driver.broker.finishSet(await claimOne(driver), request({ id: 'whole' }))).toBe('finished');
+      expect(await driver.broker.groups.finishSet(await claimOne(driver), request({ id: 'whole' }))).toBe('finished');
       const { tasks, locks } = await driver.queue();
       expect([Object.keys(tasks), locks]).toEqual([['whole'], {}]);
     });
@@ -282,8 +282,8 @@ export function exerciseAggregation(current: () => Driver): void {
       const driver = current();
       await join(driver, 'g', 'a', 'b', 'c');
       const { sets } = await claim(driver);
-      expect(await driver.broker.setAside(sets[0]!, ['b', 'stranger'])).toBe(1);
-      expect(idsOf(await driver.broker.readSet(sets[0]!))).toEqual(['a', 'c']);
+      expect(await driver.broker.groups.setAside(sets[0]!, ['b', 'stranger'])).toBe(1);
+      expect(idsOf(await driver.broker.groups.readSet(sets[0]!))).toEqual(['a', 'c']);
       await expectQueue(driver, { archived: [['b', driver.now]] });
       expect(await driver.stateOf('b')).toBe('archived');
     });
@@ -292,11 +292,11 @@ export function exerciseAggregation(current: () => Driver): void {
       const driver = current();
       await join(driver, 'g', 'a');
       const { sets } = await claim(driver);
-      await driver.broker.setAside(sets[0]!, ['a']);
-      const empty = await driver.broker.readSet(sets[0]!);
+      await driver.broker.groups.setAside(sets[0]!, ['a']);
+      const empty = await driver.broker.groups.readSet(sets[0]!);
       expect(empty.tasks).toEqual([]);
-      expect(await driver.broker.finishSet(empty, request())).toBe('lost');
-      expect(await driver.broker.finishSet(empty, undefined)).toBe('finished');
+      expect(await driver.broker.groups.finishSet(empty, request())).toBe('lost');
+      expect(await driver.broker.groups.finishSet(empty, undefined)).toBe('finished');
       await expectQueue(driver, { sets: [], pending: [] });
     });
 
@@ -305,9 +305,9 @@ export function exerciseAggregation(current: () => Driver): void {
       await join(driver, 'g', 'a');
       const set = await claimOne(driver);
       driver.clock.advance(AGGREGATION_SECONDS * 1000);
-      await driver.broker.reclaimStaleSets('default');
+      await driver.broker.groups.reclaimStaleSets('default');
       await expectUntouched(driver, async () => {
-        expect(await driver.broker.setAside(set, ['a'])).toBe(0);
+        expect(await driver.broker.groups.setAside(set, ['a'])).toBe(0);
       });
     });
   });
@@ -322,10 +322,10 @@ export function exerciseAggregation(current: () => Driver): void {
       await join(driver, 'h', 'd');
       driver.clock.advance(AGGREGATION_SECONDS * 1000 - 1);
       await expectUntouched(driver, async () => {
-        expect(await driver.broker.reclaimStaleSets('default')).toBe(0);
+        expect(await driver.broker.groups.reclaimStaleSets('default')).toBe(0);
       });
       driver.clock.advance(1);
-      expect(await driver.broker.reclaimStaleSets('default')).toBe(3);
+      expect(await driver.broker.groups.reclaimStaleSets('default')).toBe(3);
       const scored = (...ids: string[]): [string, number][] => ids.map((id) => [id, joined]);
       await expectQueue(driver, {
         groups: { 'g:with:colons': scored('a', 'b'), h: scored('c', 'd') },
@@ -339,9 +339,9 @@ export function exerciseAggregation(current: () => Driver): void {
       await driver.enqueue(Array.from({ length: LARGEST_SET }, () => request({ groupKey: 'g' })));
       const { sets } = await claim(driver);
       driver.clock.advance(AGGREGATION_SECONDS * 1000);
-      expect(await driver.broker.reclaimStaleSets('default')).toBe(LARGEST_SET);
+      expect(await driver.broker.groups.reclaimStaleSets('default')).toBe(LARGEST_SET);
       expect((await driver.queue()).groups['g']).toHaveLength(LARGEST_SET);
-      expect((await driver.broker.readSet(sets[0]!)).tasks).toEqual([]);
+      expect((await driver.broker.groups.readSet(sets[0]!)).tasks).toEqual([]);
     });
   });
 
@@ -352,7 +352,7 @@ export function exerciseAggregation(current: () => Driver): void {
       await claim(driver);
       await join(driver, 'h', 'b');
       await expectUntouched(driver, async () => {
-        expect(await driver.broker.repairGroups('default')).toEqual({ listed: 0, removed: 0 });
+        expect(await driver.broker.groups.repairGroups('default')).toEqual({ listed: 0, removed: 0 });
       });
     });
   });
@@ -365,7 +365,7 @@ export function exerciseAggregation(current: () => Driver): void {
       driver.clock.advance(10_000);
       await join(driver, 'new', 'c');
       const overdue = (cutoff: number, queue = 'default'): Promise<string[]> =>
-        driver.broker.listOverdueGroups(queue, () => cutoff);
+        driver.broker.groups.listOverdueGroups(queue, () => cutoff);
       expect(await overdue(driver.now - 11)).toEqual([]);
       expect(await overdue(driver.now - 10)).toEqual(['old']);
       expect((await overdue(driver.now)).sort()).toEqual(['new', 'old']);
@@ -377,7 +377,7 @@ export function exerciseAggregation(current: () => Driver): void {
       const others = Array.from({ length: 600 }, (_, n) => request({ groupKey: `mine:${n}` }));
       await driver.enqueue([...others, request({ groupKey: 'a' }), request({ groupKey: 'b' })]);
       const cutoffs: Record<string, number> = { a: driver.now, b: driver.now - 1 };
-      expect(await driver.broker.listOverdueGroups('default', (group) => cutoffs[group])).toEqual(['a']);
+      expect(await driver.broker.groups.listOverdueGroups('default', (group) => cutoffs[group])).toEqual(['a']);
     });
   });
 }

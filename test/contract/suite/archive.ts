@@ -33,10 +33,10 @@ export function exerciseArchive(current: () => Driver): void {
         driver.clock.advance(1000);
       }
       driver.clock.advance(90 * DAY - 2000);
-      expect(await driver.broker.trimArchived('default', 1)).toBe(1);
+      expect(await driver.broker.maintenance.trimArchived('default', 1)).toBe(1);
       expect(await ids(driver)).toEqual(['b', 'c']);
-      expect(await driver.broker.trimArchived('default', 10)).toBe(1);
-      expect(await driver.broker.trimArchived('default', 10)).toBe(0);
+      expect(await driver.broker.maintenance.trimArchived('default', 10)).toBe(1);
+      expect(await driver.broker.maintenance.trimArchived('default', 10)).toBe(0);
       expect(Object.keys((await driver.queue()).tasks)).toEqual(['c']);
       expect(await driver.enqueue([request({ id: 'a' })])).toEqual(['enqueued']);
     });
@@ -63,7 +63,7 @@ export function exerciseArchive(current: () => Driver): void {
       const driver = current();
       await fill(driver, MAX_ARCHIVED + 2001, 1000);
       for (let deleted = 1; deleted > 0;) {
-        deleted = await driver.broker.trimArchived('default', 500);
+        deleted = await driver.broker.maintenance.trimArchived('default', 500);
         expect(deleted).toBeLessThanOrEqual(500);
       }
       const queue = await driver.queue();
@@ -82,14 +82,14 @@ export function exerciseArchive(current: () => Driver): void {
       driver.clock.advance(90 * DAY);
       for (const id of ['a', 'b', 'c', 'd']) await driver.add({ id });
       const move = (ids: string[], max: number) =>
-        driver.broker.moveTasks('default', 'archive', ids, { state: 'pending' }, max);
+        driver.broker.administration.moveTasks('default', 'archive', ids, { state: 'pending' }, max);
       expect(await move(['a', 'b', 'c'], 3)).toEqual(['moved', 'moved', 'full']);
       expect(await move(['d'], 3)).toEqual(['full']);
       expect(await move(['a', 'x'], 3)).toEqual(['elsewhere', 'missing']);
       expect(await ids(driver)).toEqual(['old', 'a', 'b']);
       expect((await driver.queue()).pending).toHaveLength(2);
       expect(await move(['c'], 4)).toEqual(['moved']);
-      expect(await driver.broker.moveTasks('default', 'archive', ['d'])).toEqual(['moved']);
+      expect(await driver.broker.administration.moveTasks('default', 'archive', ['d'])).toEqual(['moved']);
       expect(await ids(driver)).toEqual(['a', 'b', 'c', 'd']);
     });
 
@@ -104,7 +104,7 @@ export function exerciseArchive(current: () => Driver): void {
       await driver.world.expireLock('default', lock('b'));
       await driver.add({ id: 'next', uniqueKey: lock('b') }, { uniqueTtl: 200 * 86_400 });
       driver.clock.advance(90 * DAY);
-      expect(await driver.broker.trimArchived('default', 10)).toBe(2);
+      expect(await driver.broker.maintenance.trimArchived('default', 10)).toBe(2);
       const { locks } = await driver.queue();
       expect(Object.entries(locks).map(([key, { owner }]) => [key, owner])).toEqual([[lock('b'), 'next']]);
     });

@@ -22,9 +22,9 @@ export function exerciseBytes(current: () => Driver): void {
       const driver = current();
       const task = await driver.lend({ payload: EVERY_BYTE });
       expect(task.message.payload.equals(EVERY_BYTE)).toBe(true);
-      await driver.broker.writeResult(task.lease, EVERY_BYTE);
+      await driver.broker.consumer.writeResult(task.lease, EVERY_BYTE);
       await driver.settle(retrial(task, driver.now));
-      const stored = await driver.broker.getTask('default', task.lease.id);
+      const stored = await driver.broker.inspection.getTask('default', task.lease.id);
       expect(stored?.message.payload.equals(EVERY_BYTE)).toBe(true);
       expect(stored?.result?.equals(EVERY_BYTE)).toBe(true);
       expect(Buffer.isBuffer(stored?.message.payload)).toBe(true);
@@ -46,13 +46,13 @@ export function exerciseBytes(current: () => Driver): void {
       expect(task.message.payload.toString()).toBe('before');
       task.message.payload.write('after!');
       const result = Buffer.from('result');
-      await driver.broker.writeResult(task.lease, result);
+      await driver.broker.consumer.writeResult(task.lease, result);
       result.write('after!');
-      const stored = await driver.broker.getTask('default', 'a');
+      const stored = await driver.broker.inspection.getTask('default', 'a');
       expect(stored?.message.payload.toString()).toBe('before');
       expect(stored?.result?.toString()).toBe('result');
       stored?.result?.write('after!');
-      expect((await driver.broker.getTask('default', 'a'))?.result?.toString()).toBe('result');
+      expect((await driver.broker.inspection.getTask('default', 'a'))?.result?.toString()).toBe('result');
     });
 
     it('keep every field of a message through the states that rewrite it', async () => {
@@ -77,7 +77,7 @@ export function exerciseBytes(current: () => Driver): void {
       expect(task.message).toMatchObject(rest);
       expect({ ...task.message.headers }).toEqual(headers);
       await driver.settle(completion(task, driver.now + 5));
-      expect((await driver.broker.getTask('default', full.id))?.message).toEqual(task.message);
+      expect((await driver.broker.inspection.getTask('default', full.id))?.message).toEqual(task.message);
     });
 
     it('write half a surrogate pair as U+FFFD, wherever it is', async () => {
@@ -91,7 +91,7 @@ export function exerciseBytes(current: () => Driver): void {
       expect({ ...task.message.headers }).toEqual({ h: '\ufffd' });
       const error = { ...task.message, errorMsg: 'cut \ud83d' };
       expect(await driver.settle(archival({ ...task, message: error }))).toEqual(['settled']);
-      expect((await driver.broker.getTask('default', 'x\ud800'))?.message.errorMsg).toBe('cut \ufffd');
+      expect((await driver.broker.inspection.getTask('default', 'x\ud800'))?.message.errorMsg).toBe('cut \ufffd');
     });
 
     it.each(ODD_NAMES)('allow %j as id, queue and group', async (name) => {
@@ -99,15 +99,15 @@ export function exerciseBytes(current: () => Driver): void {
       await driver.add({ id: name, queue: name });
       await driver.add({ id: `${name}2`, queue: name, groupKey: name });
       await driver.add({ id: `${name}3`, queue: name }, { processAt: driver.now + 5 });
-      expect(await driver.broker.queues()).toEqual([name]);
+      expect(await driver.broker.inspection.queues()).toEqual([name]);
       const task = await driver.takeOne(name);
       expect(task.lease).toEqual({ queue: name, id: name, expiresAt: driver.now + 30 });
       expect((await driver.queue(name)).groupNames).toEqual([name]);
-      expect(await driver.broker.extendLeases(name, [task.lease], driver.now + 40)).toEqual([true]);
+      expect(await driver.broker.consumer.extendLeases(name, [task.lease], driver.now + 40)).toEqual([true]);
       const stale = { ...task, lease: { ...task.lease, expiresAt: 1 } };
       await expectUntouched(driver, async () => expect(await driver.settle(done(stale))).toEqual(['lost']));
       expect(await driver.settle(done(task))).toEqual(['settled']);
-      expect(await driver.broker.getTask(name, name)).toBeUndefined();
+      expect(await driver.broker.inspection.getTask(name, name)).toBeUndefined();
     });
   });
 }

@@ -7,8 +7,10 @@ export function exerciseCancellation(current: () => Driver): void {
     it('reaches every subscriber, with the id as it was given', async () => {
       const { broker } = current();
       const heard: string[][] = [[], []];
-      const ends = await Promise.all(heard.map((ids) => broker.subscribeCancellations((id) => void ids.push(id))));
-      for (const id of ['a', 'ü b:{c}', 'b']) await broker.publishCancellation(id);
+      const ends = await Promise.all(
+        heard.map((ids) => broker.cancellation.subscribeCancellations((id) => void ids.push(id))),
+      );
+      for (const id of ['a', 'ü b:{c}', 'b']) await broker.cancellation.publishCancellation(id);
       // In no order: a cluster carries each message along another way.
       await vi.waitFor(() => {
         for (const ids of heard) expect([...ids].sort()).toEqual(['a', 'b', 'ü b:{c}']);
@@ -20,20 +22,20 @@ export function exerciseCancellation(current: () => Driver): void {
       // Ids of its own: in a cluster a message may reach a node after the test it belongs to.
       const { broker } = current();
       const [early, late]: [string[], string[]] = [[], []];
-      const end = await broker.subscribeCancellations((id) => void early.push(id));
-      const endLate = await broker.subscribeCancellations((id) => void late.push(id));
-      await broker.publishCancellation('first');
+      const end = await broker.cancellation.subscribeCancellations((id) => void early.push(id));
+      const endLate = await broker.cancellation.subscribeCancellations((id) => void late.push(id));
+      await broker.cancellation.publishCancellation('first');
       await vi.waitFor(() => expect(early).toEqual(['first']));
       await end();
       await end();
-      await broker.publishCancellation('second');
+      await broker.cancellation.publishCancellation('second');
       await vi.waitFor(() => expect(late).toEqual(['first', 'second']));
       expect(early).toEqual(['first']);
       await endLate();
     });
 
     it('is no error when nobody listens', async () => {
-      await expect(current().broker.publishCancellation('nobody')).resolves.toBeUndefined();
+      await expect(current().broker.cancellation.publishCancellation('nobody')).resolves.toBeUndefined();
     });
   });
 
@@ -49,37 +51,41 @@ export function exerciseCancellation(current: () => Driver): void {
       await driver.add({ id: 'a' });
       const wanted = cancellation('a', { outcome: 'archive', reason: 'a "reason" / ü 🎉\n\0' });
       await expectUntouched(driver, async () => {
-        expect(await broker.findCancellations(['a', 'b'])).toEqual([]);
-        await broker.recordCancellation(wanted);
-        await broker.recordCancellation(cancellation('ü b:{c}', { outcome: 'delete' }));
-        expect(await broker.findCancellations(['b', 'a'])).toEqual([{ ...wanted, acted: [] }]);
-        expect(await broker.findCancellations(['ü b:{c}'])).toMatchObject([{ id: 'ü b:{c}', outcome: 'delete' }]);
-        expect(await broker.findCancellations([])).toEqual([]);
+        expect(await broker.cancellation.findCancellations(['a', 'b'])).toEqual([]);
+        await broker.cancellation.recordCancellation(wanted);
+        await broker.cancellation.recordCancellation(cancellation('ü b:{c}', { outcome: 'delete' }));
+        expect(await broker.cancellation.findCancellations(['b', 'a'])).toEqual([{ ...wanted, acted: [] }]);
+        expect(await broker.cancellation.findCancellations(['ü b:{c}'])).toMatchObject([
+          { id: 'ü b:{c}', outcome: 'delete' },
+        ]);
+        expect(await broker.cancellation.findCancellations([])).toEqual([]);
       });
     });
 
     it('replaces an earlier one of the same id', async () => {
       const { broker, clock } = current();
-      await broker.recordCancellation(cancellation('a', { reason: 'first' }));
-      await broker.noteCancelled([{ id: 'a', at: clock.now(), queue: 'default' }]);
+      await broker.cancellation.recordCancellation(cancellation('a', { reason: 'first' }));
+      await broker.cancellation.noteCancelled([{ id: 'a', at: clock.now(), queue: 'default' }]);
       clock.advance(1);
       const later = cancellation('a', { reason: 'half \ud800', outcome: 'delete' });
-      await broker.recordCancellation(later);
-      expect(await broker.findCancellations(['a'])).toEqual([{ ...later, reason: 'half \ufffd', acted: [] }]);
+      await broker.cancellation.recordCancellation(later);
+      expect(await broker.cancellation.findCancellations(['a'])).toEqual([
+        { ...later, reason: 'half \ufffd', acted: [] },
+      ]);
     });
 
     it('tells in which queues servers have acted on it', async () => {
       const { broker, clock } = current();
       const [a, b] = [cancellation('a', { reason: 'r' }), cancellation('b')];
-      for (const one of [a, b]) await broker.recordCancellation(one);
-      await broker.noteCancelled([
+      for (const one of [a, b]) await broker.cancellation.recordCancellation(one);
+      await broker.cancellation.noteCancelled([
         { ...a, queue: 'default' },
         { ...b, queue: 'b {x}:' },
         { ...a, queue: 'ü' },
         { id: 'gone', at: clock.now(), queue: 'default' },
         { ...a, at: clock.now() - 1, queue: 'of an earlier one' },
       ]);
-      expect(await broker.findCancellations(['a', 'b'])).toEqual([
+      expect(await broker.cancellation.findCancellations(['a', 'b'])).toEqual([
         { ...a, acted: ['default', 'ü'] },
         { ...b, acted: ['b {x}:'] },
       ]);
@@ -87,13 +93,13 @@ export function exerciseCancellation(current: () => Driver): void {
 
     it('is forgotten after some time', async () => {
       const { broker, clock } = current();
-      await broker.recordCancellation(cancellation('a'));
+      await broker.cancellation.recordCancellation(cancellation('a'));
       clock.advance(CANCELLATION_SECONDS * 1000);
-      expect(await broker.findCancellations(['a'])).toHaveLength(1);
+      expect(await broker.cancellation.findCancellations(['a'])).toHaveLength(1);
       clock.advance(1);
-      expect(await broker.findCancellations(['a'])).toEqual([]);
-      await broker.recordCancellation(cancellation('b'));
-      expect(await broker.findCancellations(['a', 'b'])).toMatchObject([{ id: 'b' }]);
+      expect(await broker.cancellation.findCancellations(['a'])).toEqual([]);
+      await broker.cancellation.recordCancellation(cancellation('b'));
+      expect(await broker.cancellation.findCancellations(['a', 'b'])).toMatchObject([{ id: 'b' }]);
     });
 
     it('gives way to later ones when there are too many', async () => {
@@ -102,10 +108,12 @@ export function exerciseCancellation(current: () => Driver): void {
       for (let first = 0; first < ids.length; first += 1000) {
         const some = ids.slice(first, first + 1000);
         await Promise.all(
-          some.map((id, index) => broker.recordCancellation(cancellation(id, { at: clock.now() + first + index }))),
+          some.map((id, index) =>
+            broker.cancellation.recordCancellation(cancellation(id, { at: clock.now() + first + index })),
+          ),
         );
       }
-      const found = await broker.findCancellations(ids);
+      const found = await broker.cancellation.findCancellations(ids);
       expect(found.map(({ id }) => id)).toEqual(ids.slice(5));
     });
   });

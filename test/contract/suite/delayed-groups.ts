@@ -8,12 +8,16 @@ const LOCK = new Keyspace().queue('default').unique('t', undefined);
 /** Lets the time pass and what is due then move. */
 async function pass(driver: Driver, seconds: number): Promise<number> {
   driver.clock.advance(seconds * 1000);
-  return (await driver.broker.forward('default')).moved;
+  return (await driver.broker.maintenance.forward('default')).moved;
 }
 
 const claimAll = async (driver: Driver, gracePeriod = 0): Promise<string[]> => {
-  const { sets } = await driver.broker.claimDueSets('default', () => ({ gracePeriod, maxDelay: 0, maxSize: 0 }), 100);
-  const read = await Promise.all(sets.map((set) => driver.broker.readSet(set)));
+  const { sets } = await driver.broker.groups.claimDueSets(
+    'default',
+    () => ({ gracePeriod, maxDelay: 0, maxSize: 0 }),
+    100,
+  );
+  const read = await Promise.all(sets.map((set) => driver.broker.groups.readSet(set)));
   return read.flatMap(({ tasks }) => tasks.map(({ id }) => id));
 };
 
@@ -47,13 +51,15 @@ export function exerciseDelayedGroups(current: () => Driver): void {
       await driver.enqueue(names.map((groupKey) => request({ groupKey }, { processAt: driver.now + 5 })));
       expect(await pass(driver, 5)).toBe(names.length);
       expect((await driver.queue()).groupNames.toSorted()).toEqual(names.toSorted());
-      expect(await driver.broker.forward('default')).toEqual({ moved: 0, nextDue: undefined });
+      expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 0, nextDue: undefined });
     });
 
     it('runs alone when it is run by hand, and is in no group', async () => {
       const driver = current();
       await driver.add({ id: 'a', groupKey: 'g' }, { processAt: driver.now + 30 });
-      expect(await driver.broker.moveTasks('default', 'run', ['a'], { state: 'scheduled' })).toEqual(['moved']);
+      expect(await driver.broker.administration.moveTasks('default', 'run', ['a'], { state: 'scheduled' })).toEqual([
+        'moved',
+      ]);
       await expectQueue(driver, { pending: ['a'], scheduled: [], groups: {}, groupNames: [] });
       const task = await driver.takeOne();
       expect(await pass(driver, 30)).toBe(0);
@@ -64,7 +70,7 @@ export function exerciseDelayedGroups(current: () => Driver): void {
     it('goes to its group as a retry, too, as in asynq', async () => {
       const driver = current();
       await driver.add({ id: 'a', groupKey: 'g' }, { processAt: driver.now + 30 });
-      await driver.broker.moveTasks('default', 'run', ['a']);
+      await driver.broker.administration.moveTasks('default', 'run', ['a']);
       await driver.settle(retrial(await driver.takeOne(), driver.now + 5));
       expect(await pass(driver, 5)).toBe(1);
       await expectQueue(driver, { pending: [], groups: { g: [['a', driver.now]] }, groupNames: ['g'] });
@@ -73,7 +79,7 @@ export function exerciseDelayedGroups(current: () => Driver): void {
     it.each(['archive', 'delete'] as const)('never joins it when it was %sd before', async (action) => {
       const driver = current();
       await driver.add({ id: 'a', groupKey: 'g', uniqueKey: LOCK }, { processAt: driver.now + 30, uniqueTtl: 60 });
-      expect(await driver.broker.moveTasks('default', action, ['a'])).toEqual(['moved']);
+      expect(await driver.broker.administration.moveTasks('default', action, ['a'])).toEqual(['moved']);
       expect(await pass(driver, 30)).toBe(0);
       await expectQueue(driver, { pending: [], scheduled: [], groups: {}, groupNames: [] });
       expect(Object.keys((await driver.queue()).locks)).toEqual(action === 'delete' ? [] : [LOCK]);
@@ -84,28 +90,28 @@ export function exerciseDelayedGroups(current: () => Driver): void {
       await driver.add({ id: 'a', groupKey: 'g', uniqueKey: LOCK }, { processAt: driver.now + 30, uniqueTtl: 90 });
       await pass(driver, 30);
       expect((await driver.queue()).locks[LOCK]?.owner).toBe('a');
-      const { sets } = await driver.broker.claimDueSets(
+      const { sets } = await driver.broker.groups.claimDueSets(
         'default',
         () => ({ gracePeriod: 0, maxDelay: 0, maxSize: 0 }),
         1,
       );
-      await driver.broker.finishSet(await driver.broker.readSet(sets[0]!), undefined);
+      await driver.broker.groups.finishSet(await driver.broker.groups.readSet(sets[0]!), undefined);
       await expectQueue(driver, { locks: {}, tasks: {} });
     });
 
     it('can be given another payload, and joins its group all the same', async () => {
       const driver = current();
       await driver.add({ id: 'a', groupKey: 'g' }, { processAt: driver.now + 30 });
-      expect(await driver.broker.updatePayload('default', 'a', Buffer.from('new'))).toBe('updated');
+      expect(await driver.broker.administration.updatePayload('default', 'a', Buffer.from('new'))).toBe('updated');
       await pass(driver, 30);
       expect((await driver.queue()).tasks['a']).toMatchObject({ state: 'aggregating', group: 'g' });
-      expect((await driver.broker.getTask('default', 'a'))?.message.payload.toString()).toBe('new');
+      expect((await driver.broker.inspection.getTask('default', 'a'))?.message.payload.toString()).toBe('new');
     });
 
     it('can be what a set is made into, and joins its group when due', async () => {
       const driver = current();
       await driver.add({ id: 'a', groupKey: 'g' });
-      const { sets } = await driver.broker.claimDueSets(
+      const { sets } = await driver.broker.groups.claimDueSets(
         'default',
         () => ({ gracePeriod: 0, maxDelay: 0, maxSize: 0 }),
         1,
@@ -114,7 +120,9 @@ export function exerciseDelayedGroups(current: () => Driver): void {
         { id: 'whole', groupKey: 'h', uniqueKey: LOCK },
         { processAt: driver.now + 9, uniqueTtl: 60 },
       );
-      expect(await driver.broker.finishSet(await driver.broker.readSet(sets[0]!), whole)).toBe('finished');
+      expect(await driver.broker.groups.finishSet(await driver.broker.groups.readSet(sets[0]!), whole)).toBe(
+        'finished',
+      );
       await expectQueue(driver, { scheduled: [['whole', driver.now + 9]], groups: {} });
       await pass(driver, 9);
       await expectQueue(driver, { groups: { h: [['whole', driver.now]] }, groupNames: ['h'] });
@@ -123,7 +131,7 @@ export function exerciseDelayedGroups(current: () => Driver): void {
     it('goes with its queue', async () => {
       const driver = current();
       await driver.add({ groupKey: 'g' }, { processAt: driver.now + 30 });
-      await driver.broker.deleteQueue('default', { force: true });
+      await driver.broker.administration.deleteQueue('default', { force: true });
       expect(await driver.world.dump()).toEqual({});
     });
   });

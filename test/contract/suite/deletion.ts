@@ -17,12 +17,12 @@ export function exerciseDeletion(current: () => Driver): void {
         const before = await driver.world.dump();
         await driver.arrange(state);
         await expectUntouched(driver, async () =>
-          expect(await broker.deleteQueue('default', { force: false })).toBe('notEmpty'),
+          expect(await broker.administration.deleteQueue('default', { force: false })).toBe('notEmpty'),
         );
-        expect(await broker.deleteQueue('default', { force: true })).toBe('deleted');
+        expect(await broker.administration.deleteQueue('default', { force: true })).toBe('deleted');
         expect(await driver.world.dump()).toEqual(before);
-        expect(await broker.queues()).toEqual(['other']);
-        expect(await broker.hasQueue('default')).toBe(false);
+        expect(await broker.inspection.queues()).toEqual(['other']);
+        expect(await broker.inspection.hasQueue('default')).toBe(false);
       });
     }
 
@@ -30,14 +30,14 @@ export function exerciseDeletion(current: () => Driver): void {
       const driver = current();
       await driver.add({ id: 'a', groupKey: 'g' });
       const policy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
-      const { sets } = await driver.broker.claimDueSets('default', () => policy, 1);
-      await driver.broker.setAside(sets[0]!, ['a']);
-      await driver.broker.moveTasks('default', 'delete', ['a']);
+      const { sets } = await driver.broker.groups.claimDueSets('default', () => policy, 1);
+      await driver.broker.groups.setAside(sets[0]!, ['a']);
+      await driver.broker.administration.moveTasks('default', 'delete', ['a']);
       expect((await driver.queue()).tasks).toEqual({});
       await expectUntouched(driver, async () =>
-        expect(await driver.broker.deleteQueue('default', { force: false })).toBe('notEmpty'),
+        expect(await driver.broker.administration.deleteQueue('default', { force: false })).toBe('notEmpty'),
       );
-      expect(await driver.broker.deleteQueue('default', { force: true })).toBe('deleted');
+      expect(await driver.broker.administration.deleteQueue('default', { force: true })).toBe('deleted');
       expect(await driver.world.dump()).toEqual({});
     });
 
@@ -45,15 +45,15 @@ export function exerciseDeletion(current: () => Driver): void {
       const driver = current();
       await driver.arrange('active');
       await expectUntouched(driver, async () =>
-        expect(await driver.broker.deleteQueue('default', { force: true })).toBe('active'),
+        expect(await driver.broker.administration.deleteQueue('default', { force: true })).toBe('active'),
       );
     });
 
     it('deletes an empty queue with its counters and its pause', async () => {
       const driver = current();
       await driver.settle(done(await driver.lend()));
-      await driver.broker.pauseQueue('default');
-      expect(await driver.broker.deleteQueue('default', { force: false })).toBe('deleted');
+      await driver.broker.administration.pauseQueue('default');
+      expect(await driver.broker.administration.deleteQueue('default', { force: false })).toBe('deleted');
       expect(await driver.world.dump()).toEqual({});
     });
 
@@ -62,11 +62,11 @@ export function exerciseDeletion(current: () => Driver): void {
       await driver.enqueue(Array.from({ length: 450 }, () => request({}, { processAt: driver.now + 9 })));
       await driver.add({ uniqueKey: LOCK }, { uniqueTtl: 60 });
       await driver.add({ groupKey: 'g' });
-      await driver.broker.claimDueSets('default', () => ({ gracePeriod: 0, maxDelay: 0, maxSize: 0 }), 1);
+      await driver.broker.groups.claimDueSets('default', () => ({ gracePeriod: 0, maxDelay: 0, maxSize: 0 }), 1);
       await driver.add({ groupKey: 'h' });
       const progress: number[] = [];
       const options = { force: true, onProgress: (deleted: number) => progress.push(deleted) };
-      expect(await driver.broker.deleteQueue('default', options)).toBe('deleted');
+      expect(await driver.broker.administration.deleteQueue('default', options)).toBe('deleted');
       expect(progress.at(-1)).toBe(453);
       expect(await driver.world.dump()).toEqual({});
     });
@@ -89,19 +89,19 @@ export function exerciseDeletion(current: () => Driver): void {
         await driver.add({ queue: other, uniqueKey: lock }, { uniqueTtl: 60 });
         await driver.add({ queue: other }, { processAt: driver.now + 9 });
         await driver.add({ queue: other, groupKey: 'g' });
-        await broker.pauseQueue(other);
+        await broker.administration.pauseQueue(other);
         const before = await outline(driver, other);
         await driver.add({ groupKey: 'g' });
         await driver.arrange('scheduled');
-        expect(await broker.repairGroups('default')).toEqual({ listed: 0, removed: 0 });
-        expect(await broker.groups('default')).toEqual([{ group: 'g', size: 1 }]);
+        expect(await broker.groups.repairGroups('default')).toEqual({ listed: 0, removed: 0 });
+        expect(await broker.inspection.groups('default')).toEqual([{ group: 'g', size: 1 }]);
         for (const id of ['x}:pending', 'x}:scheduled', 'x}:paused']) {
-          expect(await broker.moveTasks('default', 'delete', [id])).toEqual(['missing']);
+          expect(await broker.administration.moveTasks('default', 'delete', [id])).toEqual(['missing']);
         }
-        expect(await broker.deleteQueue('default', { force: true })).toBe('deleted');
-        expect(await broker.queues()).toEqual([other]);
+        expect(await broker.administration.deleteQueue('default', { force: true })).toBe('deleted');
+        expect(await broker.inspection.queues()).toEqual([other]);
         expect(await outline(driver, other)).toEqual(before);
-        expect(await broker.deleteQueue(other, { force: true })).toBe('deleted');
+        expect(await broker.administration.deleteQueue(other, { force: true })).toBe('deleted');
         expect(await driver.world.dump()).toEqual({});
       });
     }
@@ -109,11 +109,11 @@ export function exerciseDeletion(current: () => Driver): void {
     it('lets the queue come back as a new one', async () => {
       const driver = current();
       await driver.add({ id: 'a' });
-      await driver.broker.pauseQueue('default');
-      await driver.broker.deleteQueue('default', { force: true });
+      await driver.broker.administration.pauseQueue('default');
+      await driver.broker.administration.deleteQueue('default', { force: true });
       await driver.add({ id: 'a' }, { processAt: driver.now });
-      expect(await driver.broker.hasQueue('default')).toBe(true);
-      expect(await driver.broker.forward('default')).toMatchObject({ moved: 1 });
+      expect(await driver.broker.inspection.hasQueue('default')).toBe(true);
+      expect(await driver.broker.maintenance.forward('default')).toMatchObject({ moved: 1 });
       expect(await driver.take()).toHaveLength(1);
     });
 
@@ -122,7 +122,7 @@ export function exerciseDeletion(current: () => Driver): void {
       await driver.add();
       const reason = new Error('called off');
       const deletion = (): Promise<unknown> =>
-        driver.broker.deleteQueue('default', { force: true, signal: AbortSignal.abort(reason) });
+        driver.broker.administration.deleteQueue('default', { force: true, signal: AbortSignal.abort(reason) });
       await expectUntouched(driver, () => expect(deletion()).rejects.toBe(reason));
     });
   });
@@ -130,8 +130,8 @@ export function exerciseDeletion(current: () => Driver): void {
 
 /** What an inspector sees of a queue. */
 async function outline({ broker }: Driver, queue: string): Promise<unknown> {
-  const { memoryUsage: _, ...numbers } = await broker.describeQueue(queue);
+  const { memoryUsage: _, ...numbers } = await broker.inspection.describeQueue(queue);
   const places = TASK_STATES.map((state) => (state === 'aggregating' ? { state, group: 'g' } : { state }));
-  const lists = await Promise.all(places.map((place) => broker.listIds(queue, { ...place, size: 10 })));
-  return { numbers, ids: lists.map(({ ids }) => ids), groups: await broker.groups(queue) };
+  const lists = await Promise.all(places.map((place) => broker.listing.listIds(queue, { ...place, size: 10 })));
+  return { numbers, ids: lists.map(({ ids }) => ids), groups: await broker.inspection.groups(queue) };
 }

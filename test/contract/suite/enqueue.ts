@@ -39,7 +39,7 @@ export function exerciseEnqueue(current: () => Driver): void {
       await driver.add({ queue: 'one' });
       await driver.add({ queue: 'two' }, { processAt: driver.now + 5 });
       await driver.add({ queue: 'three', groupKey: 'g' });
-      expect((await driver.broker.queues()).sort()).toEqual(['one', 'three', 'two']);
+      expect((await driver.broker.inspection.queues()).sort()).toEqual(['one', 'three', 'two']);
     });
 
     it('schedules a task that has a time, even one that is past', async () => {
@@ -79,7 +79,7 @@ export function exerciseEnqueue(current: () => Driver): void {
     it('answers an empty batch with nothing and writes nothing', async () => {
       const driver = current();
       expect(await driver.enqueue([])).toEqual([]);
-      expect(await driver.broker.queues()).toEqual([]);
+      expect(await driver.broker.inspection.queues()).toEqual([]);
     });
 
     it('keeps queues apart, also for equal ids', async () => {

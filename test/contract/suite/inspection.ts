@@ -11,7 +11,7 @@ export function exerciseInspection(current: () => Driver): void {
         const driver = current();
         const id = await driver.arrange(state);
         const due = state === 'scheduled' || state === 'retry' ? driver.now + 60 : undefined;
-        const task = await driver.broker.getTask('default', id);
+        const task = await driver.broker.inspection.getTask('default', id);
         expect(task).toMatchObject({ state, nextProcessAt: due, result: undefined });
         expect(task?.message.id).toBe(id);
       });
@@ -20,19 +20,19 @@ export function exerciseInspection(current: () => Driver): void {
     it('knows nothing of a task that is not there', async () => {
       const driver = current();
       await driver.add({ id: 'a', queue: 'one' });
-      expect(await driver.broker.getTask('one', 'b')).toBeUndefined();
-      expect(await driver.broker.getTask('two', 'a')).toBeUndefined();
+      expect(await driver.broker.inspection.getTask('one', 'b')).toBeUndefined();
+      expect(await driver.broker.inspection.getTask('two', 'a')).toBeUndefined();
     });
   });
 
   describe('pause and resume', () => {
     it('tell whether they changed anything', async () => {
       const { broker } = current();
-      expect(await broker.resumeQueue('default')).toBe(false);
-      expect(await broker.pauseQueue('default')).toBe(true);
-      expect(await broker.pauseQueue('default')).toBe(false);
-      expect(await broker.resumeQueue('default')).toBe(true);
-      expect(await broker.resumeQueue('default')).toBe(false);
+      expect(await broker.administration.resumeQueue('default')).toBe(false);
+      expect(await broker.administration.pauseQueue('default')).toBe(true);
+      expect(await broker.administration.pauseQueue('default')).toBe(false);
+      expect(await broker.administration.resumeQueue('default')).toBe(true);
+      expect(await broker.administration.resumeQueue('default')).toBe(false);
     });
 
     it('keep the time of the first pause', async () => {
@@ -40,20 +40,22 @@ export function exerciseInspection(current: () => Driver): void {
       await driver.add();
       const paused = driver.now;
       driver.clock.advance(999);
-      await driver.broker.pauseQueue('default');
+      await driver.broker.administration.pauseQueue('default');
       driver.clock.advance(5000);
-      await expectUntouched(driver, async () => expect(await driver.broker.pauseQueue('default')).toBe(false));
+      await expectUntouched(driver, async () =>
+        expect(await driver.broker.administration.pauseQueue('default')).toBe(false),
+      );
       expect((await driver.queue()).pausedAt).toBe(paused);
     });
 
     it('let tasks in while paused, and forward them', async () => {
       const driver = current();
-      await driver.broker.pauseQueue('default');
+      await driver.broker.administration.pauseQueue('default');
       expect(await driver.enqueue([request()])).toEqual(['enqueued']);
       await driver.add({}, { processAt: driver.now });
-      expect((await driver.broker.forward('default')).moved).toBe(1);
+      expect((await driver.broker.maintenance.forward('default')).moved).toBe(1);
       expect(await driver.take(5)).toEqual([]);
-      await driver.broker.resumeQueue('default');
+      await driver.broker.administration.resumeQueue('default');
       expect(await driver.take(5)).toHaveLength(2);
     });
   });
@@ -61,49 +63,49 @@ export function exerciseInspection(current: () => Driver): void {
   describe('close', () => {
     it('refuses every later call, and can be repeated', async () => {
       const { broker } = current();
-      await broker.ping();
+      await broker.monitoring.ping();
       await broker.close();
       await broker.close();
       const lease = { queue: 'default', id: 'a', expiresAt: 1 };
       const calls = [
-        broker.enqueue('default', [request()]),
-        broker.exchange('default', { settle: [], take: 1 }),
-        broker.extendLeases('default', [lease], 2),
-        broker.writeResult(lease, Buffer.alloc(1)),
-        broker.forward('default'),
-        broker.listExpiredLeases('default', 1, 1),
-        broker.repairActive('default'),
-        broker.deleteExpiredCompleted('default', 1),
-        broker.trimArchived('default', 1),
-        broker.recordCancellation({ id: 'a', at: 1, outcome: 'retry' }),
-        broker.findCancellations(['a']),
-        broker.noteCancelled([{ id: 'a', at: 1, queue: 'default' }]),
-        broker.publishCancellation('a'),
-        broker.subscribeCancellations(() => undefined),
-        broker.appendEvents('events', [Buffer.alloc(1)], { most: 1 }),
-        broker.readEvents('events', '0-0', 1),
-        broker.readEventsBack('audit', undefined, 1),
-        broker.lastEventId('events'),
-        broker.queues(),
-        broker.hasQueue('default'),
-        broker.groups('default'),
-        broker.describeQueue('default'),
-        broker.countsOfDays('default', ['2020-01-01']),
-        broker.listTasks('default', { state: 'pending', size: 1 }),
-        broker.listIds('default', { state: 'retry', size: 1 }),
-        broker.moveTasks('default', 'run', ['a']),
-        broker.rescheduleTasks('default', ['a'], 9),
-        broker.updatePayload('default', 'a', Buffer.alloc(1)),
-        broker.deleteQueue('default', { force: true }),
-        broker.servers(),
-        broker.redisInfo(),
-        broker.storeFacts(),
-        broker.schedulerEntries(),
-        broker.enqueueEvents('e', 0, 1),
-        broker.getTask('default', 'a'),
-        broker.pauseQueue('default'),
-        broker.resumeQueue('default'),
-        broker.ping(),
+        broker.producer.enqueue('default', [request()]),
+        broker.consumer.exchange('default', { settle: [], take: 1 }),
+        broker.consumer.extendLeases('default', [lease], 2),
+        broker.consumer.writeResult(lease, Buffer.alloc(1)),
+        broker.maintenance.forward('default'),
+        broker.maintenance.listExpiredLeases('default', 1, 1),
+        broker.maintenance.repairActive('default'),
+        broker.maintenance.deleteExpiredCompleted('default', 1),
+        broker.maintenance.trimArchived('default', 1),
+        broker.cancellation.recordCancellation({ id: 'a', at: 1, outcome: 'retry' }),
+        broker.cancellation.findCancellations(['a']),
+        broker.cancellation.noteCancelled([{ id: 'a', at: 1, queue: 'default' }]),
+        broker.cancellation.publishCancellation('a'),
+        broker.cancellation.subscribeCancellations(() => undefined),
+        broker.events.appendEvents('events', [Buffer.alloc(1)], { most: 1 }),
+        broker.events.readEvents('events', '0-0', 1),
+        broker.events.readEventsBack('audit', undefined, 1),
+        broker.events.lastEventId('events'),
+        broker.inspection.queues(),
+        broker.inspection.hasQueue('default'),
+        broker.inspection.groups('default'),
+        broker.inspection.describeQueue('default'),
+        broker.inspection.countsOfDays('default', ['2020-01-01']),
+        broker.listing.listTasks('default', { state: 'pending', size: 1 }),
+        broker.listing.listIds('default', { state: 'retry', size: 1 }),
+        broker.administration.moveTasks('default', 'run', ['a']),
+        broker.administration.rescheduleTasks('default', ['a'], 9),
+        broker.administration.updatePayload('default', 'a', Buffer.alloc(1)),
+        broker.administration.deleteQueue('default', { force: true }),
+        broker.publications.servers(),
+        broker.operations.redisInfo(),
+        broker.operations.storeFacts(),
+        broker.publications.schedulerEntries(),
+        broker.publications.enqueueEvents('e', 0, 1),
+        broker.inspection.getTask('default', 'a'),
+        broker.administration.pauseQueue('default'),
+        broker.administration.resumeQueue('default'),
+        broker.monitoring.ping(),
       ];
       const reasons = (await Promise.allSettled(calls)).map(
         (call) => (call.status === 'rejected' ? call.reason : 'resolved') as unknown,

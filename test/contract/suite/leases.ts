@@ -8,7 +8,7 @@ export function exerciseLeases(current: () => Driver): void {
     it('moves the lease here and there', async () => {
       const driver = current();
       const { lease } = await driver.lend();
-      expect(await driver.broker.extendLeases('default', [lease], driver.now + 77)).toEqual([true]);
+      expect(await driver.broker.consumer.extendLeases('default', [lease], driver.now + 77)).toEqual([true]);
       expect(lease).toEqual({ queue: 'default', id: lease.id, expiresAt: driver.now + 77 });
       expect((await driver.queue()).lease).toEqual([[lease.id, driver.now + 77]]);
     });
@@ -18,7 +18,11 @@ export function exerciseLeases(current: () => Driver): void {
       const [mine, gone, foreign] = [await driver.lend(), await driver.lend(), await driver.lend()];
       await driver.settle(done(gone));
       const stolen = { ...foreign.lease, expiresAt: foreign.lease.expiresAt - 3 };
-      const answers = await driver.broker.extendLeases('default', [gone.lease, mine.lease, stolen], driver.now + 50);
+      const answers = await driver.broker.consumer.extendLeases(
+        'default',
+        [gone.lease, mine.lease, stolen],
+        driver.now + 50,
+      );
       expect(answers).toEqual([false, true, false]);
       expect(stolen.expiresAt).toBe(foreign.lease.expiresAt - 3);
       expect((await driver.queue()).lease).toEqual([
@@ -30,7 +34,7 @@ export function exerciseLeases(current: () => Driver): void {
     it('leaves the lease provable while the extension is under way', async () => {
       const driver = current();
       const task = await driver.lend();
-      const extension = driver.broker.extendLeases('default', [task.lease], driver.now + 60);
+      const extension = driver.broker.consumer.extendLeases('default', [task.lease], driver.now + 60);
       expect(await driver.settle(done(task))).toEqual(['settled']);
       expect([[true], [false]]).toContainEqual(await extension);
     });
@@ -39,9 +43,9 @@ export function exerciseLeases(current: () => Driver): void {
       const driver = current();
       const { lease } = await driver.lend();
       const before = lease.expiresAt;
-      await driver.broker.extendLeases('default', [lease], before + 5);
+      await driver.broker.consumer.extendLeases('default', [lease], before + 5);
       const unseen = { ...lease, expiresAt: before, renewing: before + 5 };
-      expect(await driver.broker.extendLeases('default', [unseen], before + 9)).toEqual([true]);
+      expect(await driver.broker.consumer.extendLeases('default', [unseen], before + 9)).toEqual([true]);
       expect(unseen.expiresAt).toBe(before + 9);
       expect(unseen.renewing).toBeUndefined();
     });
@@ -50,7 +54,7 @@ export function exerciseLeases(current: () => Driver): void {
       const driver = current();
       await driver.lend();
       await expectUntouched(driver, async () => {
-        expect(await driver.broker.extendLeases('default', [], driver.now + 99)).toEqual([]);
+        expect(await driver.broker.consumer.extendLeases('default', [], driver.now + 99)).toEqual([]);
       });
     });
 
@@ -58,7 +62,7 @@ export function exerciseLeases(current: () => Driver): void {
       const driver = current();
       await driver.enqueue(Array.from({ length: 5000 }, () => request()));
       const leases = (await driver.take(5000)).map(({ lease }) => lease);
-      const answers = await driver.broker.extendLeases('default', leases, driver.now + 90);
+      const answers = await driver.broker.consumer.extendLeases('default', leases, driver.now + 90);
       expect(answers).toEqual(leases.map(() => true));
       expect(new Set((await driver.queue()).lease.map(([, score]) => score))).toEqual(new Set([driver.now + 90]));
     });
@@ -68,19 +72,19 @@ export function exerciseLeases(current: () => Driver): void {
     it('replaces what was there', async () => {
       const driver = current();
       const { lease } = await driver.lend();
-      expect(await driver.broker.writeResult(lease, Buffer.from('1'))).toBe(true);
-      expect(await driver.broker.writeResult(lease, Buffer.from('2'))).toBe(true);
+      expect(await driver.broker.consumer.writeResult(lease, Buffer.from('1'))).toBe(true);
+      expect(await driver.broker.consumer.writeResult(lease, Buffer.from('2'))).toBe(true);
       expect((await driver.queue()).tasks[lease.id]?.result).toEqual(Buffer.from('2'));
     });
 
     it('survives a retry and the next run', async () => {
       const driver = current();
       const task = await driver.lend();
-      await driver.broker.writeResult(task.lease, Buffer.from('kept'));
+      await driver.broker.consumer.writeResult(task.lease, Buffer.from('kept'));
       await driver.settle(retrial(task, driver.now));
-      await driver.broker.forward('default');
+      await driver.broker.maintenance.forward('default');
       await driver.takeOne();
-      expect((await driver.broker.getTask('default', task.lease.id))?.result).toEqual(Buffer.from('kept'));
+      expect((await driver.broker.inspection.getTask('default', task.lease.id))?.result).toEqual(Buffer.from('kept'));
     });
 
     it('writes nothing about a task that is over, never was, or is not ours', async () => {
@@ -89,9 +93,9 @@ export function exerciseLeases(current: () => Driver): void {
       await driver.settle(done(over));
       const { lease } = await driver.lend();
       await expectUntouched(driver, async () => {
-        expect(await driver.broker.writeResult(over.lease, Buffer.from('x'))).toBe(false);
-        expect(await driver.broker.writeResult({ ...lease, id: 'nobody' }, Buffer.from('x'))).toBe(false);
-        expect(await driver.broker.writeResult({ ...lease, expiresAt: 1 }, Buffer.from('x'))).toBe(false);
+        expect(await driver.broker.consumer.writeResult(over.lease, Buffer.from('x'))).toBe(false);
+        expect(await driver.broker.consumer.writeResult({ ...lease, id: 'nobody' }, Buffer.from('x'))).toBe(false);
+        expect(await driver.broker.consumer.writeResult({ ...lease, expiresAt: 1 }, Buffer.from('x'))).toBe(false);
       });
     });
   });
@@ -106,12 +110,12 @@ export function exerciseLeases(current: () => Driver): void {
       }
       const last = tasks.at(-1)?.lease.expiresAt ?? 0;
       await expectUntouched(driver, async () => {
-        const some = await driver.broker.listExpiredLeases('default', last - 1, 10);
+        const some = await driver.broker.maintenance.listExpiredLeases('default', last - 1, 10);
         expect(some.tasks.map(({ lease }) => lease.id)).toEqual(['a', 'b', 'c']);
         expect(some).toMatchObject({ damaged: [], ghosts: 0 });
-        const two = await driver.broker.listExpiredLeases('default', last, 2);
+        const two = await driver.broker.maintenance.listExpiredLeases('default', last, 2);
         expect(two.tasks.map(({ lease }) => lease.id)).toEqual(['a', 'b']);
-        expect((await driver.broker.listExpiredLeases('default', last - 3, 10)).tasks).toEqual([]);
+        expect((await driver.broker.maintenance.listExpiredLeases('default', last - 3, 10)).tasks).toEqual([]);
       });
     });
 
@@ -119,8 +123,8 @@ export function exerciseLeases(current: () => Driver): void {
       const driver = current();
       const { lease, message } = await driver.lend();
       const cutoff = driver.now + LEASE_SECONDS;
-      const [mine] = (await driver.broker.listExpiredLeases('default', cutoff, 9)).tasks;
-      const [other] = (await driver.broker.listExpiredLeases('default', cutoff, 9)).tasks;
+      const [mine] = (await driver.broker.maintenance.listExpiredLeases('default', cutoff, 9)).tasks;
+      const [other] = (await driver.broker.maintenance.listExpiredLeases('default', cutoff, 9)).tasks;
       if (!mine || !other) throw new Error('the lease was not listed');
       expect(mine).toEqual({ lease, message });
       expect(await driver.settle(retrial(mine, driver.now + 5))).toEqual(['settled']);
@@ -132,8 +136,8 @@ export function exerciseLeases(current: () => Driver): void {
       const driver = current();
       const { lease } = await driver.lend();
       const cutoff = lease.expiresAt;
-      await driver.broker.extendLeases('default', [lease], cutoff + 1);
-      expect((await driver.broker.listExpiredLeases('default', cutoff, 9)).tasks).toEqual([]);
+      await driver.broker.consumer.extendLeases('default', [lease], cutoff + 1);
+      expect((await driver.broker.maintenance.listExpiredLeases('default', cutoff, 9)).tasks).toEqual([]);
     });
   });
 
@@ -141,7 +145,9 @@ export function exerciseLeases(current: () => Driver): void {
     it('finds nothing to repair where every active task is leased', async () => {
       const driver = current();
       await driver.lend();
-      await expectUntouched(driver, async () => expect(await driver.broker.repairActive('default')).toBe(0));
+      await expectUntouched(driver, async () =>
+        expect(await driver.broker.maintenance.repairActive('default')).toBe(0),
+      );
     });
   });
 }

@@ -7,15 +7,15 @@ const SLICE = 1_000;
 const WINDOW = 16 * SLICE;
 
 const acquire = async (broker: Broker, scope: string, id: string, max: number, deadline: number): Promise<boolean> =>
-  (await broker.acquireTokens(scope, max, deadline, [id]))[0]!;
+  (await broker.limiting.acquireTokens(scope, max, deadline, [id]))[0]!;
 
 const release = async (broker: Broker, scope: string, id: string): Promise<boolean> =>
-  (await broker.releaseTokens(scope, [id])) === 1;
+  (await broker.limiting.releaseTokens(scope, [id])) === 1;
 
 /** Takes up to `take` tasks and settles `done`; how many it got, and how long a limit holds the others back. */
 async function take(driver: Driver, limits: QueueLimits, settle: readonly LeasedTask[] = [], wanted = 10) {
   const done = settle.map(({ lease }): Settlement => ({ kind: 'done', lease, uniqueKey: '' }));
-  return driver.broker.exchange('default', { settle: done, take: wanted, limits });
+  return driver.broker.consumer.exchange('default', { settle: done, take: wanted, limits });
 }
 
 export function exerciseLimiting(current: () => Driver): void {
@@ -24,7 +24,7 @@ export function exerciseLimiting(current: () => Driver): void {
       const driver = current();
       for (let index = 0; index < 9; index++) await driver.add();
       const limits = { active: 3, rate: 0, window: 1 };
-      const { tasks: others } = await driver.broker.exchange('default', { settle: [], take: 1 });
+      const { tasks: others } = await driver.broker.consumer.exchange('default', { settle: [], take: 1 });
       const first = await take(driver, limits);
       expect(first).toMatchObject({ tasks: { length: 2 }, backlog: 6, limitedFor: 100 });
       expect(await take(driver, limits)).toMatchObject({ tasks: [], backlog: 6, limitedFor: 100 });
@@ -76,7 +76,7 @@ export function exerciseLimiting(current: () => Driver): void {
     it('say nothing of a queue that is paused', async () => {
       const driver = current();
       for (let index = 0; index < 3; index++) await driver.add();
-      await driver.broker.pauseQueue('default');
+      await driver.broker.administration.pauseQueue('default');
       const reply = await take(driver, { active: 1, rate: 1, window: WINDOW });
       expect(reply).toMatchObject({ tasks: [], backlog: 0, limitedFor: 0 });
     });
@@ -153,9 +153,14 @@ export function exerciseLimiting(current: () => Driver): void {
     it('are given to several tasks at a time, to as many as there are, in their order', async () => {
       const { broker, now } = current();
       await acquire(broker, 'scope', 'b', 3, now + 60);
-      expect(await broker.acquireTokens('scope', 3, now + 60, ['a', 'b', 'c', 'd'])).toEqual([true, true, true, false]);
-      expect(await broker.releaseTokens('scope', ['a', 'c', 'd'])).toBe(2);
-      expect(await broker.acquireTokens('scope', 1, now + 60, ['d', 'b'])).toEqual([false, true]);
+      expect(await broker.limiting.acquireTokens('scope', 3, now + 60, ['a', 'b', 'c', 'd'])).toEqual([
+        true,
+        true,
+        true,
+        false,
+      ]);
+      expect(await broker.limiting.releaseTokens('scope', ['a', 'c', 'd'])).toBe(2);
+      expect(await broker.limiting.acquireTokens('scope', 1, now + 60, ['d', 'b'])).toEqual([false, true]);
     });
 
     it('are not to be had from a closed broker', async () => {
@@ -172,30 +177,31 @@ export function exerciseLimiting(current: () => Driver): void {
     it('are no more in a window than they may be, whoever asks', async () => {
       const { broker, clock } = current();
       clock.moveTo(Math.ceil(clock.now() / WINDOW) * WINDOW);
-      expect(await broker.takeStarts('scope', limit, 2)).toEqual({ granted: 2, retryIn: 0 });
+      expect(await broker.limiting.takeStarts('scope', limit, 2)).toEqual({ granted: 2, retryIn: 0 });
       clock.advance(SLICE + 1);
-      expect(await broker.takeStarts('scope', limit, 9)).toEqual({ granted: 3, retryIn: 16 * SLICE - 1 });
+      expect(await broker.limiting.takeStarts('scope', limit, 9)).toEqual({ granted: 3, retryIn: 16 * SLICE - 1 });
       clock.advance(16 * SLICE - 2);
-      expect(await broker.takeStarts('scope', limit, 1)).toEqual({ granted: 0, retryIn: 1 });
+      expect(await broker.limiting.takeStarts('scope', limit, 1)).toEqual({ granted: 0, retryIn: 1 });
       clock.advance(1);
-      expect(await broker.takeStarts('scope', limit, 2)).toEqual({ granted: 2, retryIn: 0 });
+      expect(await broker.limiting.takeStarts('scope', limit, 2)).toEqual({ granted: 2, retryIn: 0 });
     });
 
     it('are counted by scope and by window', async () => {
       const { broker } = current();
       const one = { max: 1, window: WINDOW };
-      for (const scope of ['a', 'A', 'ü {b}:c']) expect((await broker.takeStarts(scope, one, 1)).granted).toBe(1);
-      expect((await broker.takeStarts('a', one, 1)).granted).toBe(0);
-      expect((await broker.takeStarts('a', { max: 1, window: WINDOW * 2 }, 1)).granted).toBe(1);
+      for (const scope of ['a', 'A', 'ü {b}:c'])
+        expect((await broker.limiting.takeStarts(scope, one, 1)).granted).toBe(1);
+      expect((await broker.limiting.takeStarts('a', one, 1)).granted).toBe(0);
+      expect((await broker.limiting.takeStarts('a', { max: 1, window: WINDOW * 2 }, 1)).granted).toBe(1);
     });
   });
 
   describe('tasks that wait in a line', () => {
     /** Takes everything and puts it into the line. */
     async function queueUp(driver: Driver, line = 'line'): Promise<void> {
-      const { tasks } = await driver.broker.exchange('default', { settle: [], take: 100 });
+      const { tasks } = await driver.broker.consumer.exchange('default', { settle: [], take: 100 });
       const settle = tasks.map(({ lease }): Settlement => ({ kind: 'wait', lease, waitlist: line }));
-      const { settled } = await driver.broker.exchange('default', { settle, take: 0 });
+      const { settled } = await driver.broker.consumer.exchange('default', { settle, take: 0 });
       expect(settled).toEqual(tasks.map(() => 'settled'));
     }
 
@@ -208,7 +214,7 @@ export function exerciseLimiting(current: () => Driver): void {
       expect(queue.retry).toEqual([[id, driver.now + 60]]);
       expect(queue.tasks[id]).toMatchObject({ state: 'retry', message: { retried: 0, errorMsg: '' } });
       driver.clock.advance(60_000);
-      expect(await driver.broker.forward('default')).toEqual({ moved: 1, nextDue: undefined });
+      expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 1, nextDue: undefined });
       expect((await driver.queue()).pending).toEqual([id]);
     });
 
@@ -218,13 +224,13 @@ export function exerciseLimiting(current: () => Driver): void {
       for (let index = 0; index < 5; index++) ids.push(await driver.add());
       await queueUp(driver);
       const late = await driver.add();
-      expect(await driver.broker.wakeWaiting('default', 'line', 2)).toEqual({ woken: 2, left: 3 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 2)).toEqual({ woken: 2, left: 3 });
       const { pending, tasks } = await driver.queue();
       expect(pending).toEqual([ids[0], ids[1], late]);
       expect(tasks[ids[0]!]).toMatchObject({ state: 'pending', pendingSince: driver.clock.now() });
-      expect(await driver.broker.wakeWaiting('default', 'line', 9)).toEqual({ woken: 3, left: 0 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 9)).toEqual({ woken: 3, left: 0 });
       expect((await driver.queue()).pending).toEqual([...ids, late]); // behind those that were woken before
-      expect(await driver.broker.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
     });
 
     it('come in the order in which they were woken, of several lines, when they came at the same time', async () => {
@@ -233,7 +239,7 @@ export function exerciseLimiting(current: () => Driver): void {
       const { tasks } = await driver.exchange([], 3);
       const settle = tasks.map(({ lease }) => ({ kind: 'wait', lease, waitlist: lease.id }) as const);
       await driver.exchange(settle, 0);
-      for (const line of [z, a, m]) await driver.broker.wakeWaiting('default', line, 1);
+      for (const line of [z, a, m]) await driver.broker.limiting.wakeWaiting('default', line, 1);
       expect((await driver.queue()).pending).toEqual([z, a, m]);
     });
 
@@ -241,10 +247,10 @@ export function exerciseLimiting(current: () => Driver): void {
       const driver = current();
       const id = await driver.add();
       await queueUp(driver);
-      await driver.broker.pauseQueue('default');
-      expect(await driver.broker.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 1 });
-      await driver.broker.resumeQueue('default');
-      expect(await driver.broker.wakeWaiting('default', 'line', 1)).toEqual({ woken: 1, left: 0 });
+      await driver.broker.administration.pauseQueue('default');
+      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 1 });
+      await driver.broker.administration.resumeQueue('default');
+      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 1)).toEqual({ woken: 1, left: 0 });
       expect((await driver.queue()).pending).toEqual([id]);
     });
 
@@ -253,10 +259,10 @@ export function exerciseLimiting(current: () => Driver): void {
       const first = await driver.add();
       const second = await driver.add();
       await queueUp(driver);
-      await driver.broker.wakeWaiting('default', 'line', 1);
+      await driver.broker.limiting.wakeWaiting('default', 'line', 1);
       const third = await driver.add();
       await queueUp(driver);
-      await driver.broker.wakeWaiting('default', 'line', 3);
+      await driver.broker.limiting.wakeWaiting('default', 'line', 3);
       expect((await driver.queue()).pending).toEqual([first, second, third]);
     });
 
@@ -278,14 +284,14 @@ export function exerciseLimiting(current: () => Driver): void {
       for (let index = 0; index < 5; index++) ids.push(await driver.add());
       await queueUp(driver);
       const [run, archived, deleted, failed, waiting] = ids as [string, string, string, string, string];
-      await driver.broker.moveTasks('default', 'run', [run, failed]);
-      await driver.broker.moveTasks('default', 'archive', [archived]);
-      await driver.broker.moveTasks('default', 'delete', [deleted]);
-      const { tasks } = await driver.broker.exchange('default', { settle: [], take: 2 });
+      await driver.broker.administration.moveTasks('default', 'run', [run, failed]);
+      await driver.broker.administration.moveTasks('default', 'archive', [archived]);
+      await driver.broker.administration.moveTasks('default', 'delete', [deleted]);
+      const { tasks } = await driver.broker.consumer.exchange('default', { settle: [], take: 2 });
       const { lease, message } = tasks.find((task) => task.lease.id === failed)!;
       const settle: Settlement[] = [{ kind: 'retry', lease, message, retryAt: driver.now + 99, countAsFailure: true }];
-      await driver.broker.exchange('default', { settle, take: 0 });
-      expect(await driver.broker.wakeWaiting('default', 'line', 9)).toEqual({ woken: 1, left: 0 });
+      await driver.broker.consumer.exchange('default', { settle, take: 0 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 9)).toEqual({ woken: 1, left: 0 });
       expect(await driver.queue()).toMatchObject({ pending: [waiting], retry: [[failed, driver.now + 99]] });
     });
 
@@ -293,22 +299,22 @@ export function exerciseLimiting(current: () => Driver): void {
       const driver = current();
       await driver.add();
       await queueUp(driver, 'ü {b}:c');
-      expect(await driver.broker.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
-      expect(await driver.broker.wakeWaiting('other', 'ü {b}:c', 1)).toEqual({ woken: 0, left: 0 });
-      expect(await driver.broker.wakeWaiting('default', 'ü {b}:c', 1)).toEqual({ woken: 1, left: 0 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
+      expect(await driver.broker.limiting.wakeWaiting('other', 'ü {b}:c', 1)).toEqual({ woken: 0, left: 0 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'ü {b}:c', 1)).toEqual({ woken: 1, left: 0 });
     });
 
     it('stand in no line when the lease was lost', async () => {
       const driver = current();
       await driver.add();
-      const { tasks } = await driver.broker.exchange('default', { settle: [], take: 1 });
+      const { tasks } = await driver.broker.consumer.exchange('default', { settle: [], take: 1 });
       const lease = { ...tasks[0]!.lease, expiresAt: 1 };
-      const { settled } = await driver.broker.exchange('default', {
+      const { settled } = await driver.broker.consumer.exchange('default', {
         settle: [{ kind: 'wait', lease, waitlist: 'line' }],
         take: 0,
       });
       expect(settled).toEqual(['lost']);
-      expect(await driver.broker.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
       expect((await driver.queue()).active).toHaveLength(1);
     });
   });

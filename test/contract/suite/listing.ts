@@ -15,7 +15,7 @@ async function page(
   size: number,
   cursor?: string,
 ): Promise<[string[], string | undefined]> {
-  const { tasks, damaged, cursor: next } = await driver.broker.listTasks('default', { ...place, size, cursor });
+  const { tasks, damaged, cursor: next } = await driver.broker.listing.listTasks('default', { ...place, size, cursor });
   expect(damaged).toEqual([]);
   return [tasks.map(({ message }) => message.id), next];
 }
@@ -50,7 +50,7 @@ export function exerciseListing(current: () => Driver): void {
         ['far', 8.64e15],
       ]);
       expect((await inspector.getTaskInfo('default', 'far'))?.nextProcessAt?.toISOString()).toMatch(/^\+275760-/);
-      expect(await driver.broker.forward('default')).toEqual({ moved: 0, nextDue: driver.now + 1 });
+      expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 0, nextDue: driver.now + 1 });
     });
 
     for (const state of TASK_STATES) {
@@ -58,7 +58,10 @@ export function exerciseListing(current: () => Driver): void {
         const driver = current();
         const id = await driver.arrange(state);
         const due = state === 'scheduled' || state === 'retry' ? driver.now + 60 : undefined;
-        const { tasks, damaged, cursor } = await driver.broker.listTasks('default', { ...placeOf(state), size: 5 });
+        const { tasks, damaged, cursor } = await driver.broker.listing.listTasks('default', {
+          ...placeOf(state),
+          size: 5,
+        });
         expect(tasks).toMatchObject([
           { state, nextProcessAt: due, orphaned: false, result: undefined, message: { id } },
         ]);
@@ -74,7 +77,7 @@ export function exerciseListing(current: () => Driver): void {
       const task = await driver.lend();
       const result = Buffer.from([0, 255]);
       await driver.settle(completion(task, driver.now + 60, result));
-      expect((await driver.broker.listTasks('default', { state: 'completed', size: 1 })).tasks).toMatchObject([
+      expect((await driver.broker.listing.listTasks('default', { state: 'completed', size: 1 })).tasks).toMatchObject([
         { result },
       ]);
     });
@@ -99,16 +102,16 @@ export function exerciseListing(current: () => Driver): void {
       driver.clock.advance(90_500);
       await addAll(driver, ['second']);
       const list = async () =>
-        (await driver.broker.listTasks('default', { state: 'pending', size: 5 })).tasks.map(
+        (await driver.broker.listing.listTasks('default', { state: 'pending', size: 5 })).tasks.map(
           ({ message, pendingSince }) => [message.id, pendingSince],
         );
       expect(await list()).toEqual([
         ['first', since],
         ['second', since + 90_500],
       ]);
-      expect(await driver.broker.getTask('default', 'first')).toMatchObject({ pendingSince: since });
+      expect(await driver.broker.inspection.getTask('default', 'first')).toMatchObject({ pendingSince: since });
       const task = await driver.takeOne();
-      expect(await driver.broker.getTask('default', 'first')).toMatchObject({ pendingSince: undefined });
+      expect(await driver.broker.inspection.getTask('default', 'first')).toMatchObject({ pendingSince: undefined });
       await driver.settle({ kind: 'requeue', lease: task.lease });
       expect((await list())[0]).toEqual(['first', since + 90_500]);
     });
@@ -118,7 +121,7 @@ export function exerciseListing(current: () => Driver): void {
       await driver.lend({ id: 'old' });
       driver.clock.advance(30_000);
       await driver.lend({ id: 'new' });
-      const { tasks } = await driver.broker.listTasks('default', { state: 'active', size: 5 });
+      const { tasks } = await driver.broker.listing.listTasks('default', { state: 'active', size: 5 });
       expect(tasks.map(({ message, orphaned }) => [message.id, orphaned])).toEqual([
         ['old', true],
         ['new', false],
@@ -142,7 +145,7 @@ export function exerciseListing(current: () => Driver): void {
       await addAll(driver);
       await addAll(driver, ['p', 'q', 'r'], driver.now + 60);
       const skipped = async (state: Place['state'], offset: number): Promise<(string | undefined)[]> => {
-        const { tasks } = await driver.broker.listTasks('default', { state, size: 2, offset });
+        const { tasks } = await driver.broker.listing.listTasks('default', { state, size: 2, offset });
         return tasks.map(({ message }) => message.id);
       };
       expect(await skipped('pending', 4)).toEqual(['e', 'f']);
@@ -188,12 +191,12 @@ export function exerciseListing(current: () => Driver): void {
       const { broker } = driver;
       await addAll(driver, ['1', '2', ...IDS]);
       await driver.take(9);
-      const tasks = (await broker.listTasks('default', { state: 'active', size: 9 })).tasks;
+      const tasks = (await broker.listing.listTasks('default', { state: 'active', size: 9 })).tasks;
       expect(tasks.map(({ message }) => message.id)).toEqual(['1', '2', ...IDS]);
       const [, first] = await page(driver, { state: 'active' }, 2);
       const [second, cursor] = await page(driver, { state: 'active' }, 2, first);
       expect(second).toEqual(['a', 'b']);
-      const { tasks: held } = await broker.listExpiredLeases('default', driver.now + 30, 9);
+      const { tasks: held } = await broker.maintenance.listExpiredLeases('default', driver.now + 30, 9);
       await driver.settle(...held.filter(({ lease }) => second.includes(lease.id)).map(done));
       expect(await page(driver, { state: 'active' }, 2, cursor)).toEqual([['c', 'd'], expect.any(String)]);
     });
@@ -218,7 +221,7 @@ export function exerciseListing(current: () => Driver): void {
       const rest = ['d', 'e', 'f', 'g', 'later'];
       expect((await page(driver, { state: 'scheduled' }, 9, cursor))[0]).toEqual(rest);
       driver.clock.advance(10_000);
-      await driver.broker.forward('default');
+      await driver.broker.maintenance.forward('default');
       expect(await page(driver, { state: 'scheduled' }, 9, cursor)).toEqual([['later'], undefined]);
     });
 
@@ -237,7 +240,7 @@ export function exerciseListing(current: () => Driver): void {
   describe('from the other end', () => {
     const backwards = async (driver: Driver, state: Place['state'], size: number, cursor?: string, offset?: number) => {
       const request = { state, size, cursor, offset, reverse: true };
-      const { tasks, cursor: next } = await driver.broker.listTasks('default', request);
+      const { tasks, cursor: next } = await driver.broker.listing.listTasks('default', request);
       return [tasks.map(({ message }) => message.id), next] as const;
     };
 
@@ -258,7 +261,7 @@ export function exerciseListing(current: () => Driver): void {
       }
       expect((await backwards(driver, 'scheduled', 2, undefined, 4))[0]).toEqual(['z', 'y']);
       expect(await backwards(driver, 'scheduled', 2, undefined, 9)).toEqual([[], undefined]);
-      const { ids } = await driver.broker.listIds('default', { state: 'scheduled', size: 9, reverse: true });
+      const { ids } = await driver.broker.listing.listIds('default', { state: 'scheduled', size: 9, reverse: true });
       expect(ids).toEqual(expected);
     });
 
@@ -270,9 +273,9 @@ export function exerciseListing(current: () => Driver): void {
       expect(first).toEqual(['g', 'f', 'e']);
       await addAll(driver, ['h', 'ff'], driver.now + 10);
       await addAll(driver, ['later'], driver.now + 20);
-      await driver.broker.moveTasks('default', 'delete', ['e', 'c']);
+      await driver.broker.administration.moveTasks('default', 'delete', ['e', 'c']);
       expect((await backwards(driver, 'scheduled', 9, cursor))[0]).toEqual(['d', 'b', 'a', 'earlier']);
-      await driver.broker.moveTasks('default', 'delete', ['a', 'b', 'd', 'earlier']);
+      await driver.broker.administration.moveTasks('default', 'delete', ['a', 'b', 'd', 'earlier']);
       expect(await backwards(driver, 'scheduled', 9, cursor)).toEqual([[], undefined]);
     });
 
@@ -290,7 +293,7 @@ export function exerciseListing(current: () => Driver): void {
         cursor = next;
         driver.clock.advance(1000);
         await driver.settle(archival(await driver.lend()));
-        await driver.broker.moveTasks('default', 'run', ids);
+        await driver.broker.administration.moveTasks('default', 'run', ids);
         await driver.take(9);
       }
       expect(seen).toEqual(IDS.toReversed());
@@ -304,7 +307,7 @@ export function exerciseListing(current: () => Driver): void {
       expect((await page(driver, { state: 'scheduled' }, 2, backward))[0]).toEqual(['e', 'd']);
       await expect(backwards(driver, 'scheduled', 2, forward)).rejects.toThrow(InvalidOptionError);
       const turned = { state: 'scheduled', size: 2, cursor: backward, reverse: false } as const;
-      await expect(driver.broker.listTasks('default', turned)).rejects.toThrow('other direction');
+      await expect(driver.broker.listing.listTasks('default', turned)).rejects.toThrow('other direction');
     });
 
     it('is not for lists whose order only Redis knows', async () => {
@@ -322,9 +325,9 @@ export function exerciseListing(current: () => Driver): void {
       await driver.take(3);
       await addAll(driver, ['p', 'q', 'r'], driver.now + 60);
       for (const state of ['pending', 'active', 'scheduled'] as const) {
-        const { ids, cursor } = await driver.broker.listIds('default', { state, size: 2 });
+        const { ids, cursor } = await driver.broker.listing.listIds('default', { state, size: 2 });
         expect([ids, cursor]).toEqual(await page(driver, { state }, 2));
-        const rest = await driver.broker.listIds('default', { state, size: 9, cursor });
+        const rest = await driver.broker.listing.listIds('default', { state, size: 9, cursor });
         expect([rest.ids, rest.cursor]).toEqual(await page(driver, { state }, 9, cursor));
       }
     });

@@ -11,7 +11,7 @@ export function exerciseMaintenance(current: () => Driver): void {
         await driver.add({ id }, { processAt: driver.now + seconds });
       }
       driver.clock.advance(3999);
-      expect(await driver.broker.forward('default')).toEqual({ moved: 3, nextDue: driver.now + 6 });
+      expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 3, nextDue: driver.now + 6 });
       const queue = await driver.queue();
       expect(queue.pending).toEqual(['waiting', 'a', 'b', 'c']);
       expect(queue.scheduled).toEqual([['late', driver.now + 6]]);
@@ -24,10 +24,10 @@ export function exerciseMaintenance(current: () => Driver): void {
       await driver.settle(retrial(first, driver.now), retrial(second, driver.now + 5));
       await driver.add({ id: 's1' }, { processAt: driver.now });
       await driver.add({ id: 's2' }, { processAt: driver.now + 8 });
-      expect(await driver.broker.forward('default')).toEqual({ moved: 2, nextDue: driver.now + 5 });
+      expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 2, nextDue: driver.now + 5 });
       expect((await driver.queue()).pending).toEqual(['s1', 'r1']);
       driver.clock.advance(8000);
-      expect(await driver.broker.forward('default')).toEqual({ moved: 2, nextDue: undefined });
+      expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 2, nextDue: undefined });
     });
 
     it('starts nothing early', async () => {
@@ -35,14 +35,14 @@ export function exerciseMaintenance(current: () => Driver): void {
       await driver.add({}, { processAt: driver.now + 1 });
       driver.clock.advance(999);
       await expectUntouched(driver, async () => {
-        const { moved } = await driver.broker.forward('default');
+        const { moved } = await driver.broker.maintenance.forward('default');
         expect(moved).toBe(0);
       });
     });
 
     it('has nothing to do in an empty queue', async () => {
       const driver = current();
-      expect(await driver.broker.forward('default')).toEqual({ moved: 0, nextDue: undefined });
+      expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 0, nextDue: undefined });
     });
 
     it('takes a task whose hash names a group there, and names the group', async () => {
@@ -51,7 +51,7 @@ export function exerciseMaintenance(current: () => Driver): void {
       await driver.settle(retrial(await driver.lend({ id: 'r' }), driver.now));
       for (const id of ['s', 'r']) await driver.world.nameGroup('default', id, 'g 1');
       driver.clock.advance(2000);
-      expect((await driver.broker.forward('default')).moved).toBe(2);
+      expect((await driver.broker.maintenance.forward('default')).moved).toBe(2);
       const queue = await driver.queue();
       expect(queue.groups).toEqual({
         'g 1': [
@@ -69,7 +69,7 @@ export function exerciseMaintenance(current: () => Driver): void {
       const id = (index: number): string => `n${String(index).padStart(4, '0')}`;
       const batch = Array.from({ length: 2500 }, (_, index) => request({ id: id(index) }, { processAt: driver.now }));
       await driver.enqueue(batch);
-      expect(await driver.broker.forward('default')).toEqual({ moved: 2500, nextDue: undefined });
+      expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 2500, nextDue: undefined });
       expect((await driver.queue()).pending).toEqual(batch.map(({ message }) => message.id));
     });
   });
@@ -83,10 +83,10 @@ export function exerciseMaintenance(current: () => Driver): void {
       const driver = current();
       for (const [id, seconds] of Object.entries({ a: 1, b: 2, c: 3, d: 4 })) await complete(driver, id, seconds);
       driver.clock.advance(3999);
-      expect(await driver.broker.deleteExpiredCompleted('default', 2)).toBe(2);
+      expect(await driver.broker.maintenance.deleteExpiredCompleted('default', 2)).toBe(2);
       expect(Object.keys((await driver.queue()).tasks).sort()).toEqual(['c', 'd']);
-      expect(await driver.broker.deleteExpiredCompleted('default', 2)).toBe(1);
-      expect(await driver.broker.deleteExpiredCompleted('default', 2)).toBe(0);
+      expect(await driver.broker.maintenance.deleteExpiredCompleted('default', 2)).toBe(1);
+      expect(await driver.broker.maintenance.deleteExpiredCompleted('default', 2)).toBe(0);
       expect((await driver.queue()).completed).toEqual([['d', driver.now + 1]]);
     });
 
@@ -94,7 +94,7 @@ export function exerciseMaintenance(current: () => Driver): void {
       const driver = current();
       await complete(driver, 'a', 1);
       driver.clock.advance(1000);
-      await driver.broker.deleteExpiredCompleted('default', 10);
+      await driver.broker.maintenance.deleteExpiredCompleted('default', 10);
       expect(await driver.enqueue([request({ id: 'a' })])).toEqual(['enqueued']);
     });
   });

@@ -31,7 +31,7 @@ export function exerciseMonitoring(current: () => Driver): void {
     it('is told of without writing anything, and is fit for them', async () => {
       const driver = current();
       await expectUntouched(driver, async () => {
-        for (const facts of await driver.broker.storeFacts()) {
+        for (const facts of await driver.broker.operations.storeFacts()) {
           expect(facts).toEqual({
             address: expect.stringMatching(/:\d+$/),
             version: expect.stringMatching(/^\d+\.\d+/),
@@ -48,11 +48,11 @@ export function exerciseMonitoring(current: () => Driver): void {
       const driver = current();
       await driver.add();
       await expectUntouched(driver, async () => {
-        await driver.broker.writeServerState(server, [worker], 10);
-        await driver.broker.writeServerState({ ...server, status: 'stopped' }, [], 10);
-        await driver.broker.clearServerState(server);
-        await driver.broker.clearServerState(server);
-        await driver.broker.ping();
+        await driver.broker.monitoring.writeServerState(server, [worker], 10);
+        await driver.broker.monitoring.writeServerState({ ...server, status: 'stopped' }, [], 10);
+        await driver.broker.monitoring.clearServerState(server);
+        await driver.broker.monitoring.clearServerState(server);
+        await driver.broker.monitoring.ping();
       });
     });
   });

@@ -20,11 +20,11 @@ const RESULTS: Readonly<Record<MoveAction, TaskState | undefined>> = {
 };
 
 const claim = (driver: Driver) =>
-  driver.broker.claimDueSets('default', () => ({ gracePeriod: 0, maxDelay: 0, maxSize: 0 }), 1);
+  driver.broker.groups.claimDueSets('default', () => ({ gracePeriod: 0, maxDelay: 0, maxSize: 0 }), 1);
 
 export function exerciseMoving(current: () => Driver): void {
   const move = (action: MoveAction, ids: string[], from?: Place): Promise<MoveStatus[]> =>
-    current().broker.moveTasks('default', action, ids, from);
+    current().broker.administration.moveTasks('default', action, ids, from);
 
   describe('moveTasks', () => {
     for (const action of ['run', 'archive', 'delete'] as const) {
@@ -97,7 +97,7 @@ export function exerciseMoving(current: () => Driver): void {
       const id = await driver.arrange('archived');
       const woken: string[] = [];
       const listener = { onPending: (queue: string) => woken.push(queue), onDelayed: () => 0, onLost: () => undefined };
-      const source = driver.broker.watch(listener);
+      const source = driver.broker.wake.watch(listener);
       await source.armPending(['default']);
       await move('run', [id]);
       await expect.poll(() => woken).toEqual(['default']);
@@ -155,7 +155,7 @@ export function exerciseMoving(current: () => Driver): void {
 
   describe('rescheduleTasks', () => {
     const reschedule = (ids: string[], at: number, from?: Place): Promise<MoveStatus[]> =>
-      current().broker.rescheduleTasks('default', ids, at, from);
+      current().broker.administration.rescheduleTasks('default', ids, at, from);
 
     for (const state of TASK_STATES.filter((one) => one !== 'active')) {
       it(`has a task that is ${state} run at another time, once`, async () => {
@@ -172,9 +172,9 @@ export function exerciseMoving(current: () => Driver): void {
         expect([queue.scheduled, queue.retry]).toEqual(target === 'retry' ? [[], [[id, at]]] : [[[id, at]], []]);
         expect(queue.tasks[id]).toMatchObject({ state: target, pendingSince: undefined });
         driver.clock.advance(6_000);
-        expect(await driver.broker.forward('default')).toMatchObject({ moved: 0, nextDue: at });
+        expect(await driver.broker.maintenance.forward('default')).toMatchObject({ moved: 0, nextDue: at });
         driver.clock.advance(1_000);
-        expect((await driver.broker.forward('default')).moved).toBe(1);
+        expect((await driver.broker.maintenance.forward('default')).moved).toBe(1);
         expect(await driver.stateOf(id)).toBe(state === 'aggregating' ? 'aggregating' : 'pending');
       });
     }
@@ -184,7 +184,7 @@ export function exerciseMoving(current: () => Driver): void {
       await driver.add({ id: 'a' }, { processAt: driver.now + 900 });
       await driver.add({ id: 'b' }, { processAt: driver.now + 900 });
       expect(await reschedule(['a', 'b', 'x'], 0)).toEqual(['moved', 'moved', 'missing']);
-      expect((await driver.broker.forward('default')).moved).toBe(2);
+      expect((await driver.broker.maintenance.forward('default')).moved).toBe(2);
       expect((await driver.take(9)).map(({ lease }) => lease.id)).toEqual(['a', 'b']);
     });
 
@@ -222,10 +222,10 @@ export function exerciseMoving(current: () => Driver): void {
       await driver.add({ id: 'b', groupKey: 'g' });
       expect(await reschedule(['a'], driver.now + 5, { state: 'aggregating', group: 'g' })).toEqual(['moved']);
       await expectQueue(driver, { groups: { g: [['b', driver.now]] }, scheduled: [['a', driver.now + 5]] });
-      await driver.broker.moveTasks('default', 'delete', ['b']);
+      await driver.broker.administration.moveTasks('default', 'delete', ['b']);
       await expectQueue(driver, { groupNames: [] });
       driver.clock.advance(5_000);
-      await driver.broker.forward('default');
+      await driver.broker.maintenance.forward('default');
       await expectQueue(driver, { groups: { g: [['a', driver.now]] }, groupNames: ['g'], scheduled: [] });
     });
 
@@ -234,7 +234,7 @@ export function exerciseMoving(current: () => Driver): void {
       const { lease } = await driver.lend({});
       await driver.settle({ kind: 'wait', lease, waitlist: 'l' });
       expect(await reschedule([lease.id], driver.now + 500)).toEqual(['moved']);
-      expect(await driver.broker.wakeWaiting('default', 'l', 5)).toEqual({ woken: 0, left: 0 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'l', 5)).toEqual({ woken: 0, left: 0 });
       await expectQueue(driver, { retry: [[lease.id, driver.now + 500]], pending: [] });
     });
   });
@@ -245,7 +245,7 @@ export function exerciseMoving(current: () => Driver): void {
       const before = message({ uniqueKey: LOCK, headers: { k: 'v' }, deadline: 9 });
       await driver.enqueue([{ message: before, processAt: driver.now + 9, uniqueTtl: 60 }]);
       const payload = Buffer.from([0, 255]);
-      expect(await driver.broker.updatePayload('default', before.id, payload)).toBe('updated');
+      expect(await driver.broker.administration.updatePayload('default', before.id, payload)).toBe('updated');
       const { tasks, scheduled, locks } = await driver.queue();
       expect(tasks[before.id]).toMatchObject({ message: { ...before, payload }, state: 'scheduled', uniqueKey: LOCK });
       expect([scheduled, Object.keys(locks)]).toEqual([[[before.id, driver.now + 9]], [LOCK]]);
@@ -256,7 +256,7 @@ export function exerciseMoving(current: () => Driver): void {
         const driver = current();
         const id = await driver.arrange(state);
         const { tasks, ...rest } = await driver.queue();
-        expect(await driver.broker.updatePayload('default', id, Buffer.from('new'))).toBe('updated');
+        expect(await driver.broker.administration.updatePayload('default', id, Buffer.from('new'))).toBe('updated');
         const { tasks: now, ...same } = await driver.queue();
         expect(same).toEqual(rest);
         const message = { ...tasks[id]!.message, payload: Buffer.from('new') };
@@ -269,7 +269,7 @@ export function exerciseMoving(current: () => Driver): void {
         const driver = current();
         const id = await driver.arrange(state);
         await expectUntouched(driver, async () =>
-          expect(await driver.broker.updatePayload('default', id, Buffer.alloc(1))).toBe('notEditable'),
+          expect(await driver.broker.administration.updatePayload('default', id, Buffer.alloc(1))).toBe('notEditable'),
         );
       });
     }
@@ -281,18 +281,18 @@ export function exerciseMoving(current: () => Driver): void {
       const seen = Buffer.from([0, 255, 1]);
       await expectUntouched(driver, async () => {
         for (const other of [Buffer.alloc(0), Buffer.from([0, 255]), Buffer.from([0, 255, 2])])
-          expect(await broker.updatePayload('default', id, Buffer.from('new'), other)).toBe('different');
+          expect(await broker.administration.updatePayload('default', id, Buffer.from('new'), other)).toBe('different');
       });
-      expect(await broker.updatePayload('default', id, Buffer.from('new'), seen)).toBe('updated');
-      expect(await broker.updatePayload('default', id, Buffer.from('newer'), seen)).toBe('different');
-      expect((await broker.getTask('default', id))!.message.payload.toString()).toBe('new');
+      expect(await broker.administration.updatePayload('default', id, Buffer.from('new'), seen)).toBe('updated');
+      expect(await broker.administration.updatePayload('default', id, Buffer.from('newer'), seen)).toBe('different');
+      expect((await broker.inspection.getTask('default', id))!.message.payload.toString()).toBe('new');
       await driver.take();
-      expect(await broker.updatePayload('default', id, Buffer.from('newer'), seen)).toBe('notEditable');
-      expect(await broker.updatePayload('default', 'x', Buffer.from('newer'), seen)).toBe('missing');
+      expect(await broker.administration.updatePayload('default', id, Buffer.from('newer'), seen)).toBe('notEditable');
+      expect(await broker.administration.updatePayload('default', 'x', Buffer.from('newer'), seen)).toBe('missing');
     });
 
     it('knows nothing of a task that is not there', async () => {
-      expect(await current().broker.updatePayload('default', 'x', Buffer.alloc(1))).toBe('missing');
+      expect(await current().broker.administration.updatePayload('default', 'x', Buffer.alloc(1))).toBe('missing');
     });
   });
 }

@@ -13,7 +13,7 @@ const server = (driver: Driver, serverId: string): ServerInfo => ({
 export function exerciseNumbers(current: () => Driver): void {
   describe('describeQueue', () => {
     it('says nothing of a queue that has nothing', async () => {
-      const numbers = await current().broker.describeQueue('default');
+      const numbers = await current().broker.inspection.describeQueue('default');
       for (const value of Object.values(numbers)) expect([0, false]).toContain(value);
     });
 
@@ -21,7 +21,7 @@ export function exerciseNumbers(current: () => Driver): void {
       it(`counts a task that is ${state}`, async () => {
         const driver = current();
         await driver.arrange(state);
-        const numbers = await driver.broker.describeQueue('default');
+        const numbers = await driver.broker.inspection.describeQueue('default');
         const counts = Object.fromEntries(TASK_STATES.map((name) => [name, numbers[name]]));
         expect(counts).toEqual({ ...Object.fromEntries(TASK_STATES.map((name) => [name, 0])), [state]: 1 });
         expect(numbers.groups).toBe(state === 'aggregating' ? 1 : 0);
@@ -34,29 +34,29 @@ export function exerciseNumbers(current: () => Driver): void {
       for (const groupKey of ['g', 'g', 'h:i']) await driver.add({ groupKey });
       await driver.settle(done(await driver.lend()));
       await driver.settle(archival(await driver.lend()));
-      await driver.broker.pauseQueue('default');
-      expect(await driver.broker.describeQueue('default')).toMatchObject({
+      await driver.broker.administration.pauseQueue('default');
+      expect(await driver.broker.inspection.describeQueue('default')).toMatchObject({
         ...{ groups: 2, aggregating: 3, archived: 1, paused: true },
         ...{ processed: 2, failed: 1, processedTotal: 2, failedTotal: 1 },
       });
       driver.clock.advance(86_400_000);
-      expect(await driver.broker.describeQueue('default')).toMatchObject({
+      expect(await driver.broker.inspection.describeQueue('default')).toMatchObject({
         ...{ processed: 0, failed: 0, processedTotal: 2, failedTotal: 1 },
       });
     });
 
     it('tells how long the oldest pending task has waited, also behind one that was put back', async () => {
       const driver = current();
-      expect((await driver.broker.describeQueue('default')).latency).toBe(0);
+      expect((await driver.broker.inspection.describeQueue('default')).latency).toBe(0);
       await driver.add();
       driver.clock.advance(1500);
       await driver.add();
       driver.clock.advance(250);
-      expect((await driver.broker.describeQueue('default')).latency).toBe(1750);
+      expect((await driver.broker.inspection.describeQueue('default')).latency).toBe(1750);
       const task = await driver.takeOne();
-      expect((await driver.broker.describeQueue('default')).latency).toBe(250);
+      expect((await driver.broker.inspection.describeQueue('default')).latency).toBe(250);
       await driver.settle({ kind: 'requeue', lease: task.lease });
-      expect((await driver.broker.describeQueue('default')).latency).toBe(250);
+      expect((await driver.broker.inspection.describeQueue('default')).latency).toBe(250);
     });
 
     it('measures the wait to the millisecond, at whatever millisecond it began', async () => {
@@ -65,7 +65,7 @@ export function exerciseNumbers(current: () => Driver): void {
       for (let i = 0; i < 60; i++) {
         driver.clock.advance(17);
         await driver.add();
-        latencies.push((await driver.broker.describeQueue('default')).latency);
+        latencies.push((await driver.broker.inspection.describeQueue('default')).latency);
         await driver.settle(done(await driver.takeOne()));
       }
       expect(latencies).toEqual(latencies.map(() => 0));
@@ -76,31 +76,34 @@ export function exerciseNumbers(current: () => Driver): void {
     it('lists those that have tasks, by name', async () => {
       const driver = current();
       for (const groupKey of ['g', 'h:i', 'g', 'ü']) await driver.add({ groupKey });
-      expect(await driver.broker.groups('default')).toEqual([
+      expect(await driver.broker.inspection.groups('default')).toEqual([
         { group: 'g', size: 2 },
         { group: 'h:i', size: 1 },
         { group: 'ü', size: 1 },
       ]);
-      expect(await driver.broker.groups('other')).toEqual([]);
+      expect(await driver.broker.inspection.groups('other')).toEqual([]);
     });
 
     it('are counted however many they are', async () => {
       const driver = current();
       const names = Array.from({ length: 1_100 }, (_, index) => `g${index}`);
       await driver.enqueue(names.map((groupKey) => request({ groupKey })));
-      const groups = await driver.broker.groups('default');
+      const groups = await driver.broker.inspection.groups('default');
       expect(groups).toEqual(names.sort().map((group) => ({ group, size: 1 })));
-      expect(await driver.broker.describeQueue('default')).toMatchObject({ groups: 1_100, aggregating: 1_100 });
+      expect(await driver.broker.inspection.describeQueue('default')).toMatchObject({
+        groups: 1_100,
+        aggregating: 1_100,
+      });
     });
   });
 
   describe('hasQueue', () => {
     it('knows the queues to which something was enqueued', async () => {
       const driver = current();
-      await driver.broker.pauseQueue('paused');
+      await driver.broker.administration.pauseQueue('paused');
       await driver.add();
-      expect(await driver.broker.hasQueue('default')).toBe(true);
-      expect(await driver.broker.hasQueue('paused')).toBe(false);
+      expect(await driver.broker.inspection.hasQueue('default')).toBe(true);
+      expect(await driver.broker.inspection.hasQueue('paused')).toBe(false);
     });
   });
 
@@ -113,7 +116,7 @@ export function exerciseNumbers(current: () => Driver): void {
       await driver.settle(archival(await driver.lend()));
       const later = utcDay(driver.clock.now());
       const between = utcDay(driver.clock.now() - 86_400_000);
-      expect(await driver.broker.countsOfDays('default', [later, between, today])).toEqual([
+      expect(await driver.broker.inspection.countsOfDays('default', [later, between, today])).toEqual([
         { day: later, processed: 1, failed: 1 },
         { day: between, processed: 0, failed: 0 },
         { day: today, processed: 1, failed: 0 },
@@ -129,15 +132,15 @@ export function exerciseNumbers(current: () => Driver): void {
         ...{ host: 'h', pid: 7, serverId: 's', taskId: 'a', taskType: 't', taskPayload: Buffer.from([0, 255]) },
         ...{ queue: 'default', startTime: driver.clock.now(), deadline: driver.clock.now() + 5000 },
       };
-      await driver.broker.writeServerState(info, [worker], 10);
-      await driver.broker.writeServerState(server(driver, 'idle'), [], 10);
-      const seen = await driver.broker.servers();
+      await driver.broker.monitoring.writeServerState(info, [worker], 10);
+      await driver.broker.monitoring.writeServerState(server(driver, 'idle'), [], 10);
+      const seen = await driver.broker.publications.servers();
       expect(seen.sort((a, b) => (a.info.serverId < b.info.serverId ? -1 : 1))).toEqual([
         { info: server(driver, 'idle'), workers: [] },
         { info, workers: [worker] },
       ]);
-      await driver.broker.clearServerState(info);
-      expect((await driver.broker.servers()).map(({ info: { serverId } }) => serverId)).toEqual(['idle']);
+      await driver.broker.monitoring.clearServerState(info);
+      expect((await driver.broker.publications.servers()).map(({ info: { serverId } }) => serverId)).toEqual(['idle']);
     });
   });
 }

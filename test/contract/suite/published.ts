@@ -12,13 +12,13 @@ export function exercisePublished(current: () => Driver): void {
     it('tells what all schedulers have published, in their order', async () => {
       const driver = current();
       const [a, b, c] = ['a', 'b', 'c'].map((id) => entry(driver, id));
-      expect(await driver.broker.schedulerEntries()).toEqual([]);
-      await driver.broker.writeSchedulerEntries('h:1:x', [a!, b!], 20);
-      expect(await driver.broker.schedulerEntries()).toEqual([a, b]);
-      await driver.broker.writeSchedulerEntries('h:2:y', [c!], 20);
-      expect(await driver.broker.schedulerEntries()).toEqual(expect.arrayContaining([a, b, c]));
-      await driver.broker.clearSchedulerEntries('h:1:x');
-      expect(await driver.broker.schedulerEntries()).toEqual([c]);
+      expect(await driver.broker.publications.schedulerEntries()).toEqual([]);
+      await driver.broker.scheduling.writeSchedulerEntries('h:1:x', [a!, b!], 20);
+      expect(await driver.broker.publications.schedulerEntries()).toEqual([a, b]);
+      await driver.broker.scheduling.writeSchedulerEntries('h:2:y', [c!], 20);
+      expect(await driver.broker.publications.schedulerEntries()).toEqual(expect.arrayContaining([a, b, c]));
+      await driver.broker.scheduling.clearSchedulerEntries('h:1:x');
+      expect(await driver.broker.publications.schedulerEntries()).toEqual([c]);
     });
   });
 
@@ -28,10 +28,10 @@ export function exercisePublished(current: () => Driver): void {
       const events = Array.from({ length: 5 }, (_, index) => ({
         ...{ taskId: `t${index}`, enqueueTime: driver.clock.now() + index * 1000 },
       }));
-      for (const event of events) await driver.broker.recordEnqueueEvent('e', event);
-      expect(await driver.broker.enqueueEvents('e', 0, 2)).toEqual([events[4], events[3]]);
-      expect(await driver.broker.enqueueEvents('e', 4, 2)).toEqual([events[0]]);
-      expect(await driver.broker.enqueueEvents('other', 0, 2)).toEqual([]);
+      for (const event of events) await driver.broker.scheduling.recordEnqueueEvent('e', event);
+      expect(await driver.broker.publications.enqueueEvents('e', 0, 2)).toEqual([events[4], events[3]]);
+      expect(await driver.broker.publications.enqueueEvents('e', 4, 2)).toEqual([events[0]]);
+      expect(await driver.broker.publications.enqueueEvents('other', 0, 2)).toEqual([]);
     });
   });
 }

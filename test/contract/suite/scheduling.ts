@@ -24,8 +24,8 @@ const entry = (id: string): SchedulerEntry => ({
 
 export function exerciseScheduling(current: () => Driver): void {
   const fire = (planned: number, changes?: Partial<Firing>): Promise<FiringReply> =>
-    current().broker.fire('default', firing(planned, changes));
-  const open = (spec = 's') => current().broker.openSchedule('default', 'e', spec, YEAR);
+    current().broker.scheduling.fire('default', firing(planned, changes));
+  const open = (spec = 's') => current().broker.scheduling.openSchedule('default', 'e', spec, YEAR);
 
   describe('an entry', () => {
     it('begins when it is opened first, whoever opens it again', async () => {
@@ -65,9 +65,12 @@ export function exerciseScheduling(current: () => Driver): void {
     it('answers the same when the reply was lost and the call is sent again', async () => {
       const driver = current();
       const again = firing(driver.now + 1);
-      expect(await driver.broker.fire('default', again)).toEqual({ status: 'enqueued', handledUntil: driver.now + 1 });
+      expect(await driver.broker.scheduling.fire('default', again)).toEqual({
+        status: 'enqueued',
+        handledUntil: driver.now + 1,
+      });
       await expectUntouched(driver, async () => {
-        expect(await driver.broker.fire('default', again)).toEqual({
+        expect(await driver.broker.scheduling.fire('default', again)).toEqual({
           status: 'enqueued',
           handledUntil: driver.now + 1,
         });
@@ -79,7 +82,7 @@ export function exerciseScheduling(current: () => Driver): void {
       expect((await fire(now + 9)).status).toBe('enqueued');
       expect((await fire(now + 1, { entry: 'other' })).status).toBe('enqueued');
       const elsewhere = firing(now + 1, { request: request({ queue: 'low' }) });
-      expect((await broker.fire('low', elsewhere)).status).toBe('enqueued');
+      expect((await broker.scheduling.fire('low', elsewhere)).status).toBe('enqueued');
     });
 
     it('creates the task as an enqueue does', async () => {
@@ -99,7 +102,7 @@ export function exerciseScheduling(current: () => Driver): void {
         expect((await fire(now + 1 + index, { request: one })).status).toBe('enqueued');
       }
       const fired = await driver.queue();
-      await driver.broker.enqueue(
+      await driver.broker.producer.enqueue(
         'plain',
         requests.map((one) => ({
           ...one,
@@ -114,7 +117,7 @@ export function exerciseScheduling(current: () => Driver): void {
         JSON.parse(JSON.stringify(tasks).replaceAll('plain', 'default'));
       expect(withoutQueue(fired)).toEqual(withoutQueue(plain));
       expect(Object.keys(fired.locks)).toHaveLength(4);
-      expect(await driver.broker.queues()).toContain('default');
+      expect(await driver.broker.inspection.queues()).toContain('default');
     });
 
     it('is dealt with, too, when its task is a duplicate or its id is taken', async () => {
@@ -143,7 +146,7 @@ export function exerciseScheduling(current: () => Driver): void {
       expect(await attempt()).toBe('unfinished');
       await driver.settle(retrial(task, now));
       expect(await attempt()).toBe('unfinished');
-      await driver.broker.forward('default');
+      await driver.broker.maintenance.forward('default');
       await driver.settle(done(await driver.takeOne()));
       for (const settle of [
         (one: Awaited<ReturnType<Driver['takeOne']>>) => completion(one, now + 600),
@@ -186,16 +189,20 @@ export function exerciseScheduling(current: () => Driver): void {
   describe('published entries', () => {
     it('are what was written last, until they are cleared', async () => {
       const { broker, world } = current();
-      await broker.writeSchedulerEntries('h:1:a', [entry('a1')], 20);
-      await broker.writeSchedulerEntries('h:1:a', [entry('a1'), entry('a2')], 20);
-      await broker.writeSchedulerEntries('h:2:b', [{ ...entry('b1'), prevEnqueueTime: 1_600_000_000_000 }], 20);
+      await broker.scheduling.writeSchedulerEntries('h:1:a', [entry('a1')], 20);
+      await broker.scheduling.writeSchedulerEntries('h:1:a', [entry('a1'), entry('a2')], 20);
+      await broker.scheduling.writeSchedulerEntries(
+        'h:2:b',
+        [{ ...entry('b1'), prevEnqueueTime: 1_600_000_000_000 }],
+        20,
+      );
       const ids = async () => (await world.schedulerEntries()).map(({ id }) => id).sort();
       expect(await ids()).toEqual(['a1', 'a2', 'b1']);
       expect(await world.schedulerEntries()).toContainEqual(entry('a1'));
-      await broker.writeSchedulerEntries('h:2:b', [], 20);
+      await broker.scheduling.writeSchedulerEntries('h:2:b', [], 20);
       expect(await ids()).toEqual(['a1', 'a2']);
-      await broker.clearSchedulerEntries('h:1:a');
-      await broker.clearSchedulerEntries('h:1:a');
+      await broker.scheduling.clearSchedulerEntries('h:1:a');
+      await broker.scheduling.clearSchedulerEntries('h:1:a');
       expect(await ids()).toEqual([]);
     });
 
@@ -205,7 +212,7 @@ export function exerciseScheduling(current: () => Driver): void {
         taskId: `t${index}`,
         enqueueTime: (now + index) * 1000,
       }));
-      for (const event of events) await broker.recordEnqueueEvent('e', event);
+      for (const event of events) await broker.scheduling.recordEnqueueEvent('e', event);
       expect(await world.enqueueEvents('e')).toEqual(events.slice(5));
       expect(await world.enqueueEvents('other')).toEqual([]);
     });

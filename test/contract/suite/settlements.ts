@@ -45,7 +45,7 @@ export function exerciseSettlements(current: () => Driver): void {
     it('complete without a result keeps the one that was written before', async () => {
       const driver = current();
       const task = await driver.lend();
-      expect(await driver.broker.writeResult(task.lease, Buffer.from('early'))).toBe(true);
+      expect(await driver.broker.consumer.writeResult(task.lease, Buffer.from('early'))).toBe(true);
       await driver.settle(completion(task, driver.now + 60));
       expect((await driver.queue()).tasks[task.lease.id]?.result).toEqual(Buffer.from('early'));
     });
@@ -53,7 +53,7 @@ export function exerciseSettlements(current: () => Driver): void {
     it('complete with a result replaces the one that was written before', async () => {
       const driver = current();
       const task = await driver.lend();
-      await driver.broker.writeResult(task.lease, Buffer.from('early'));
+      await driver.broker.consumer.writeResult(task.lease, Buffer.from('early'));
       await driver.settle(completion(task, driver.now + 60, Buffer.from('late')));
       expect((await driver.queue()).tasks[task.lease.id]?.result).toEqual(Buffer.from('late'));
     });
@@ -163,7 +163,7 @@ export function exerciseSettlements(current: () => Driver): void {
       it(`is lost for a task that is ${state}`, async () => {
         const driver = current();
         const id = await driver.arrange(state);
-        const stored = await driver.broker.getTask('default', id);
+        const stored = await driver.broker.inspection.getTask('default', id);
         if (!stored) throw new Error(`no task "${id}"`);
         const lease = { queue: 'default', id, expiresAt: driver.now + 30 };
         await expectUntouched(driver, async () => {
@@ -177,16 +177,16 @@ export function exerciseSettlements(current: () => Driver): void {
       const driver = current();
       const stale = await driver.lend();
       driver.clock.advance(61_000);
-      const [expired] = (await driver.broker.listExpiredLeases('default', driver.now - 30, 10)).tasks;
+      const [expired] = (await driver.broker.maintenance.listExpiredLeases('default', driver.now - 30, 10)).tasks;
       if (!expired) throw new Error('the lease has not expired');
       await driver.settle(retrial(expired, driver.now));
-      await driver.broker.forward('default');
+      await driver.broker.maintenance.forward('default');
       const fresh = await driver.takeOne();
       await expectUntouched(driver, async () => {
         const late = await driver.settle(...allSettlements(stale, driver.now));
         expect(new Set(late)).toEqual(new Set(['lost']));
-        expect(await driver.broker.writeResult(stale.lease, Buffer.from('late'))).toBe(false);
-        expect(await driver.broker.extendLeases('default', [stale.lease], driver.now + 99)).toEqual([false]);
+        expect(await driver.broker.consumer.writeResult(stale.lease, Buffer.from('late'))).toBe(false);
+        expect(await driver.broker.consumer.extendLeases('default', [stale.lease], driver.now + 99)).toEqual([false]);
       });
       expect(await driver.settle(done(fresh))).toEqual(['settled']);
     });
@@ -195,12 +195,12 @@ export function exerciseSettlements(current: () => Driver): void {
       const driver = current();
       const arrived = await driver.lend();
       const arrivedEnd = arrived.lease.expiresAt;
-      await driver.broker.extendLeases('default', [arrived.lease], arrivedEnd + 5);
+      await driver.broker.consumer.extendLeases('default', [arrived.lease], arrivedEnd + 5);
       const unseen = { ...arrived.lease, expiresAt: arrivedEnd, renewing: arrivedEnd + 5 };
       expect(await driver.settle(done({ ...arrived, lease: unseen }))).toEqual(['settled']);
       const lost = await driver.lend();
       const unsent = { ...lost.lease, renewing: lost.lease.expiresAt + 5 };
-      expect(await driver.broker.writeResult(unsent, Buffer.from('r'))).toBe(true);
+      expect(await driver.broker.consumer.writeResult(unsent, Buffer.from('r'))).toBe(true);
       expect(await driver.settle(done({ ...lost, lease: unsent }))).toEqual(['settled']);
     });
 

@@ -38,13 +38,13 @@ export function exerciseTake(current: () => Driver): void {
       await driver.enqueue(batch(2));
       await driver.enqueue([request({ id: 'later' }, { processAt: driver.now + 2 })]);
       driver.clock.advance(2_500);
-      await driver.broker.forward('default');
+      await driver.broker.maintenance.forward('default');
       driver.clock.advance(1_000);
       const [first] = await driver.take();
       if (!first) throw new Error('nothing was taken');
       expect(first.pendingSince).toBeUndefined();
       const ask = { take: 2, since: true };
-      const reply = await driver.broker.exchange('default', { settle: [requeueing(first)], ...ask });
+      const reply = await driver.broker.consumer.exchange('default', { settle: [requeueing(first)], ...ask });
       const since = ({ tasks }: typeof reply) => tasks.map(({ lease, pendingSince }) => [lease.id, pendingSince]);
       expect(since(reply)).toEqual([
         ['n0', started + 3_500],
@@ -52,7 +52,7 @@ export function exerciseTake(current: () => Driver): void {
       ]);
       expect(reply.tasks.map(({ message }) => message.id)).toEqual(['n0', 'n1']);
       const lost = { ...done(reply.tasks[0]!), lease: { ...reply.tasks[0]!.lease, expiresAt: 1 } };
-      const last = await driver.broker.exchange('default', { settle: [lost, done(reply.tasks[1]!)], ...ask });
+      const last = await driver.broker.consumer.exchange('default', { settle: [lost, done(reply.tasks[1]!)], ...ask });
       expect(last.settled).toEqual(['lost', 'settled']);
       expect(since(last)).toEqual([['later', started + 2_500]]);
     });
@@ -80,17 +80,17 @@ export function exerciseTake(current: () => Driver): void {
         backlog: 0,
         limitedFor: 0,
       });
-      expect(await driver.broker.queues()).toEqual([]);
+      expect(await driver.broker.inspection.queues()).toEqual([]);
     });
 
     it('takes nothing of a paused queue and calls its backlog 0, but settles', async () => {
       const driver = current();
       await driver.enqueue(batch(3));
       const task = await driver.takeOne();
-      expect(await driver.broker.pauseQueue('default')).toBe(true);
+      expect(await driver.broker.administration.pauseQueue('default')).toBe(true);
       const reply = await driver.exchange([done(task)], 2);
       expect(reply).toEqual({ settled: ['settled'], tasks: [], damaged: [], backlog: 0, limitedFor: 0 });
-      expect(await driver.broker.resumeQueue('default')).toBe(true);
+      expect(await driver.broker.administration.resumeQueue('default')).toBe(true);
       expect((await driver.exchange([], 1)).backlog).toBe(1);
     });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AggregationSet } from '../../../lib/broker/aggregation.js';
+import type { AggregationSet } from '../../../lib/broker/groups.js';
 import type { Settlement } from '../../../lib/broker/broker.js';
 import { TRANSITIONS, type TaskOperation, type Transition } from '../../../lib/task/transitions.js';
 import { request } from '../../support/messages.js';
@@ -11,7 +11,7 @@ const settle =
   (kind: Settlement['kind']): Operate =>
   async (driver, id) => {
     const [score] = (await driver.queue()).lease.flatMap(([other, expiresAt]) => (other === id ? [expiresAt] : []));
-    const stored = await driver.broker.getTask('default', id);
+    const stored = await driver.broker.inspection.getTask('default', id);
     if (score === undefined || !stored) throw new Error(`"${id}" is not leased`);
     const task = { lease: { queue: 'default', id, expiresAt: score }, message: stored.message };
     return driver.settle(...allSettlements(task, driver.now).filter((item) => item.kind === kind));
@@ -19,8 +19,8 @@ const settle =
 
 const claimed = async ({ broker }: Driver): Promise<AggregationSet> => {
   const at = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
-  const { sets } = await broker.claimDueSets('default', () => at, 1);
-  return broker.readSet(sets[0]!);
+  const { sets } = await broker.groups.claimDueSets('default', () => at, 1);
+  return broker.groups.readSet(sets[0]!);
 };
 
 /** How each operation is carried out on a task that `Driver.arrange` has made. */
@@ -36,22 +36,22 @@ const OPERATIONS: Record<TaskOperation, Operate> = {
   requeue: settle('requeue'),
   forward: async (driver) => {
     driver.clock.advance(60_000);
-    return driver.broker.forward('default');
+    return driver.broker.maintenance.forward('default');
   },
   deleteExpiredCompleted: async (driver) => {
     driver.clock.advance(60_000);
-    return driver.broker.deleteExpiredCompleted('default', 10);
+    return driver.broker.maintenance.deleteExpiredCompleted('default', 10);
   },
   trimArchived: async (driver) => {
     driver.clock.advance(90 * 86_400_000);
-    return driver.broker.trimArchived('default', 10);
+    return driver.broker.maintenance.trimArchived('default', 10);
   },
-  finishSet: async (driver) => driver.broker.finishSet(await claimed(driver), undefined),
-  runTask: ({ broker }, id) => broker.moveTasks('default', 'run', [id]),
-  archiveTask: ({ broker }, id) => broker.moveTasks('default', 'archive', [id]),
-  deleteTask: ({ broker }, id) => broker.moveTasks('default', 'delete', [id]),
-  rescheduleTask: ({ broker, now }, id) => broker.rescheduleTasks('default', [id], now + 9),
-  setAside: async (driver, id) => driver.broker.setAside(await claimed(driver), [id]),
+  finishSet: async (driver) => driver.broker.groups.finishSet(await claimed(driver), undefined),
+  runTask: ({ broker }, id) => broker.administration.moveTasks('default', 'run', [id]),
+  archiveTask: ({ broker }, id) => broker.administration.moveTasks('default', 'archive', [id]),
+  deleteTask: ({ broker }, id) => broker.administration.moveTasks('default', 'delete', [id]),
+  rescheduleTask: ({ broker, now }, id) => broker.administration.rescheduleTasks('default', [id], now + 9),
+  setAside: async (driver, id) => driver.broker.groups.setAside(await claimed(driver), [id]),
 };
 
 const title = ({ from, operation, to, note }: Transition): string =>

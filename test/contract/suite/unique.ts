@@ -96,7 +96,7 @@ export function exerciseUnique(current: () => Driver): void {
       await driver.enqueue([unique(driver, 'a')]);
       await driver.settle(retrial(await driver.takeOne(), driver.now));
       expect(await driver.enqueue([unique(driver, 'b')])).toEqual(['duplicate']);
-      await driver.broker.forward('default');
+      await driver.broker.maintenance.forward('default');
       await driver.settle(archival(await driver.takeOne()));
       expect(await driver.enqueue([unique(driver, 'c')])).toEqual(['duplicate']);
     });

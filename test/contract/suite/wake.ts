@@ -14,7 +14,7 @@ interface Notices {
 const watch = (driver: Driver): Notices => {
   const pending: string[] = [];
   const delayed: string[] = [];
-  const source = driver.broker.watch({
+  const source = driver.broker.wake.watch({
     onPending: (queue) => void pending.push(queue),
     onDelayed: (queue) => void delayed.push(queue),
     onLost: () => void notices.lost++,
@@ -40,7 +40,7 @@ export function exerciseWake(current: () => Driver): void {
       const { source } = watch(driver);
       await driver.enqueue([request(), request()]);
       await driver.add({ queue: 'paused' });
-      await driver.broker.pauseQueue('paused');
+      await driver.broker.administration.pauseQueue('paused');
       const backlog = await source.armPending(['default', 'paused', 'empty']);
       expect([...backlog]).toEqual([
         ['default', 2],
@@ -69,9 +69,9 @@ export function exerciseWake(current: () => Driver): void {
       await driver.add({}, { processAt: driver.now });
       const notices = watch(driver);
       const steps = [
-        () => driver.broker.pauseQueue('default'),
-        () => driver.broker.resumeQueue('default'),
-        () => driver.broker.forward('default'),
+        () => driver.broker.administration.pauseQueue('default'),
+        () => driver.broker.administration.resumeQueue('default'),
+        () => driver.broker.maintenance.forward('default'),
       ];
       for (const [index, step] of steps.entries()) {
         await notices.source.armPending(['default']);
@@ -88,7 +88,7 @@ export function exerciseWake(current: () => Driver): void {
       await notices.source.armPending(['default']);
       await driver.add({}, { processAt: driver.now + 5 });
       await driver.add({ groupKey: 'g' });
-      await driver.broker.extendLeases('default', [task.lease], driver.now + 60);
+      await driver.broker.consumer.extendLeases('default', [task.lease], driver.now + 60);
       await driver.settle(done(task));
       await flush(driver, notices);
       expect(notices.pending).toEqual([]);

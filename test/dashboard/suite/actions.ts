@@ -11,7 +11,7 @@ describe('what asynqmon cannot do', () => {
   let web: TestConsole;
   let broker: InMemoryBroker;
   const post = (path: string, body?: unknown) => web.api('POST', `queues/default/${path}`, body);
-  const message = async (id: string, queue = 'default') => (await broker.getTask(queue, id))!.message;
+  const message = async (id: string, queue = 'default') => (await broker.inspection.getTask(queue, id))!.message;
   const sha256 = (bytes: string | Buffer) => createHash('sha256').update(bytes).digest('hex');
   const inSeconds = (seconds: number) => new Date(broker.clock.now() + seconds * 1000).toISOString();
 
@@ -94,7 +94,7 @@ describe('what asynqmon cannot do', () => {
       [{ type: 'x', retention: 5 }, 'unknown field of the body "retention"'],
     ])('refuses %j', async (body, text) => {
       expect(await post('tasks', body)).toMatchObject({ status: 400, text: expect.stringContaining(text) });
-      expect((await broker.queues()).length).toBe(1);
+      expect((await broker.inspection.queues()).length).toBe(1);
     });
   });
 
@@ -120,7 +120,7 @@ describe('what asynqmon cannot do', () => {
       };
       expect(await post('tasks/archived:clone', changes)).toMatchObject({ status: 201 });
       expect(await message('copy', 'other')).toMatchObject({ type: 'else', maxRetry: 0, payload: Buffer.from('[1]') });
-      expect(await broker.getTask('other', 'copy')).toMatchObject({ state: 'scheduled' });
+      expect(await broker.inspection.getTask('other', 'copy')).toMatchObject({ state: 'scheduled' });
       expect(await post('tasks/nobody:clone')).toMatchObject({ status: 404 });
     });
   });
@@ -231,7 +231,7 @@ describe('what asynqmon cannot do', () => {
       await other.client.enqueue('secret:pay', { card: '4111' }, { taskId: 'x' });
       const entry = { id: 'e', spec: '@daily', taskType: 'secret:pay', taskPayload: Buffer.from('{"card":"4111"}') };
       const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
-      await other.broker.writeSchedulerEntries('s', [{ ...entry, enqueueOptions: [], ...times }], 60);
+      await other.broker.scheduling.writeSchedulerEntries('s', [{ ...entry, enqueueOptions: [], ...times }], 60);
       for (const path of [
         'queues/default/tasks/x/payload',
         'queues/default/tasks/x/result',
@@ -252,7 +252,7 @@ describe('what asynqmon cannot do', () => {
       const entry = { id: 'long', spec: '@daily', taskType: 'report', taskPayload, enqueueOptions: [] };
       const plain = { ...entry, id: 'cut', taskPayload: Buffer.from('x'.repeat(500)) };
       const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
-      await broker.writeSchedulerEntries(
+      await broker.scheduling.writeSchedulerEntries(
         's',
         [
           { ...entry, ...times },
@@ -276,7 +276,8 @@ describe('what asynqmon cannot do', () => {
   });
 
   test('reschedule moves a task to a time, or so far from now', async () => {
-    const due = async (id: string) => (await broker.getTask('default', id))!.nextProcessAt! - broker.clock.now() / 1000;
+    const due = async (id: string) =>
+      (await broker.inspection.getTask('default', id))!.nextProcessAt! - broker.clock.now() / 1000;
     expect(await post('tasks/archived:reschedule', { process_in_seconds: 90 })).toMatchObject({ status: 204 });
     expect(await post('tasks/scheduled:reschedule', { process_at: inSeconds(120) })).toMatchObject({ status: 204 });
     expect([await due('archived'), await due('scheduled')]).toEqual([90, 120]);
@@ -287,7 +288,7 @@ describe('what asynqmon cannot do', () => {
 
   test('what has left the state it was seen in stays where it is', async () => {
     const ids = { task_ids: ['completed', 'scheduled', 'nobody'] };
-    const stateOf = async (id: string) => (await broker.getTask('default', id))?.state;
+    const stateOf = async (id: string) => (await broker.inspection.getTask('default', id))?.state;
     expect(await post('scheduled_tasks:batch_archive', { ...ids, state: 'scheduled' })).toMatchObject({
       text: '{"archived_ids":["scheduled"],"error_ids":["completed","nobody"]}\n',
     });
@@ -306,9 +307,11 @@ describe('what asynqmon cannot do', () => {
   test('cancel says why, and what is to become of the task', async () => {
     const how = { reason: 'withdrawn', outcome: 'archive' };
     expect(await post('active_tasks/active:cancel', how)).toMatchObject({ status: 204 });
-    expect(await broker.findCancellations(['active'])).toMatchObject([{ id: 'active', ...how }]);
+    expect(await broker.cancellation.findCancellations(['active'])).toMatchObject([{ id: 'active', ...how }]);
     expect(await post('active_tasks:cancel_all', { reason: 'all' })).toMatchObject({ status: 204 });
-    expect(await broker.findCancellations(['active'])).toMatchObject([{ reason: 'all', outcome: 'retry' }]);
+    expect(await broker.cancellation.findCancellations(['active'])).toMatchObject([
+      { reason: 'all', outcome: 'retry' },
+    ]);
     const batch = await post('active_tasks:batch_cancel', { task_ids: ['active', ' '] });
     expect(batch).toMatchObject({ text: '{"canceled_ids":["active"],"error_ids":[" "]}\n' });
     expect(await post('tasks/active:cancel', { outcome: 'archived' })).toMatchObject({ status: 400 });
@@ -325,7 +328,7 @@ describe('what asynqmon cannot do', () => {
       'Odd',
     ];
     const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
-    await broker.writeSchedulerEntries('s', [{ ...entry, enqueueOptions, ...times }], 60);
+    await broker.scheduling.writeSchedulerEntries('s', [{ ...entry, enqueueOptions, ...times }], 60);
     const { status, text } = await web.api('POST', `scheduler_entries/${encodeURIComponent('a:b')}:run`);
     const { id } = JSON.parse(text) as { id: string };
     expect([status, id]).not.toEqual([201, 'fixed']);

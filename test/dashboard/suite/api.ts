@@ -154,7 +154,7 @@ describe('the API', () => {
       await web.client.enqueue('x', undefined, { queue: 'second' });
       expect(await web.api('DELETE', 'queues/second')).toMatchObject({ status: 400 });
       expect(await web.api('DELETE', 'queues/second?force=true')).toMatchObject({ status: 204 });
-      expect(await web.broker.queues()).toEqual([QUEUE]);
+      expect(await web.broker.inspection.queues()).toEqual([QUEUE]);
     });
 
     it('says what there is, and what this caller may do', async () => {
@@ -177,7 +177,7 @@ describe('the API', () => {
     const owner = { host: 'h', pid: 7, serverId: 's' };
     const task = { taskId: 'active', taskType: 'email:active', taskPayload: Buffer.from('{}'), queue: 'default' };
     const server = { ...owner, strictPriority: true, status: 'active', concurrency: 2, queues: { default: 3 } };
-    await broker.writeServerState(
+    await broker.monitoring.writeServerState(
       { ...server, startTime, activeWorkerCount: 1 },
       [{ ...owner, ...task, startTime, deadline }],
       60,
@@ -223,14 +223,14 @@ describe('the API', () => {
 
   it('answers for the other queues while the node of one is away, without waiting for it again, and until it is back', async () => {
     const broker = new InMemoryBroker();
-    const describe = broker.describeQueue.bind(broker);
+    const describe = broker.inspection.describeQueue.bind(broker.inspection);
     let answer = (): Promise<void> => Promise.reject(new BrokerUnavailableError('its node is away'));
-    broker.describeQueue = async (queue) => {
+    broker.inspection.describeQueue = async (queue) => {
       if (queue === 'lost') await answer();
       return describe(queue);
     };
-    const count = broker.countsOfDays.bind(broker);
-    broker.countsOfDays = async (queue, days) => {
+    const count = broker.inspection.countsOfDays.bind(broker.inspection);
+    broker.inspection.countsOfDays = async (queue, days) => {
       if (queue === 'lost') await answer();
       return count(queue, days);
     };

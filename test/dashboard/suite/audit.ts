@@ -78,7 +78,7 @@ describe('the audit trail', () => {
     await arrangeEveryState(broker);
     const entry = { id: 'nightly', spec: '@daily', taskType: 'report', taskPayload: Buffer.from(`"${SECRET}"`) };
     const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
-    await broker.writeSchedulerEntries('s', [{ ...entry, enqueueOptions: ['Queue("low")'], ...times }], 60);
+    await broker.scheduling.writeSchedulerEntries('s', [{ ...entry, enqueueOptions: ['Queue("low")'], ...times }], 60);
   }
 
   const changing = routes.filter(({ method }) => method !== 'GET');
@@ -242,8 +242,10 @@ describe('the audit trail', () => {
       const web = await start({ actor: () => 'alice' });
       await arrange(web.broker as InMemoryBroker);
       let before: object[] = [];
-      const pause = vi.spyOn(web.broker, 'pauseQueue').mockImplementation(async () => {
-        before = (await web.broker.readEventsBack('audit', undefined, 10)).map(({ data }) => JSON.parse(String(data)));
+      const pause = vi.spyOn(web.broker.administration, 'pauseQueue').mockImplementation(async () => {
+        before = (await web.broker.events.readEventsBack('audit', undefined, 10)).map(({ data }) =>
+          JSON.parse(String(data)),
+        );
         throw new BrokerUnavailableError('away');
       });
       await web.api('POST', 'queues/default:pause');
@@ -265,9 +267,9 @@ describe('the audit trail', () => {
       const { broker } = web;
       await arrange(broker as InMemoryBroker);
       const { actions, failures } = eventsOf(web.app);
-      const append = vi.spyOn(broker, 'appendEvents').mockRejectedValue(new BrokerUnavailableError('away'));
+      const append = vi.spyOn(broker.events, 'appendEvents').mockRejectedValue(new BrokerUnavailableError('away'));
       expect(await web.api('POST', 'queues/default:pause')).toMatchObject({ status: 204 });
-      expect((await broker.describeQueue('default')).paused).toBe(true);
+      expect((await broker.inspection.describeQueue('default')).paused).toBe(true);
       expect(failures).toMatchObject([{ action: { outcome: 'started' } }, { action: { outcome: 'done' } }]);
       expect(actions).toMatchObject([{ action: 'pause', outcome: 'done' }]);
       append.mockRestore();
@@ -279,8 +281,8 @@ describe('the audit trail', () => {
     it('keeps the entry of the beginning where the result cannot be written', async () => {
       const web = await start();
       await arrange(web.broker as InMemoryBroker);
-      const append = vi.spyOn(web.broker, 'appendEvents');
-      const real = append.getMockImplementation() ?? MemoryBroker.prototype.appendEvents;
+      const append = vi.spyOn(web.broker.events, 'appendEvents');
+      const real = append.getMockImplementation() ?? MemoryBroker.prototype.events.appendEvents;
       append.mockImplementationOnce((...given) => real.apply(web.broker, given));
       append.mockRejectedValueOnce(new BrokerUnavailableError('away'));
       await web.api('POST', 'queues/default:pause');
@@ -309,8 +311,8 @@ describe('the audit trail', () => {
       const actor = vi.fn(() => 'alice');
       const web = await start({ actor });
       await arrange(web.broker as InMemoryBroker);
-      const append = vi.spyOn(web.broker, 'appendEvents');
-      const back = vi.spyOn(web.broker, 'readEventsBack');
+      const append = vi.spyOn(web.broker.events, 'appendEvents');
+      const back = vi.spyOn(web.broker.events, 'readEventsBack');
       for (const route of routes.filter(({ method, path }) => method === 'GET' && path !== 'audit')) {
         await web.api('GET', addressOf(route));
       }
@@ -389,7 +391,7 @@ describe('the audit trail', () => {
       ];
       for (const fields of [...wrong, {}]) {
         const entry = Buffer.from(JSON.stringify({ ...good, ...fields }));
-        await web.broker.appendEvents('audit', [entry], { most: 100 });
+        await web.broker.events.appendEvents('audit', [entry], { most: 100 });
       }
       const shown = [{ ...good, at: '1970-01-01T00:00:01Z' }];
       expect(await trail(web, '', { 'x-all': '1' })).toMatchObject(shown);
@@ -404,7 +406,7 @@ describe('the audit trail', () => {
       });
       expect(await web.api('GET', 'audit?outcome=x')).toMatchObject({ status: 400 });
       expect(await web.api('GET', 'audit?cursor=x')).toMatchObject({ status: 400 });
-      await web.broker.appendEvents(
+      await web.broker.events.appendEvents(
         'audit',
         ['{', '{"action":"explode"}'].map((text) => Buffer.from(text)),
         { most: 9 },

@@ -45,11 +45,19 @@ describe('the OpenAPI document', () => {
     const [startTime, deadline] = [broker.clock.now(), broker.clock.now() + 60_000];
     const task = { taskId: 'active', taskType: 'email:active', taskPayload: Buffer.from('{}'), queue: 'default' };
     const worker = { host: 'h', pid: 1, serverId: 's', ...task, startTime, deadline };
-    await broker.writeServerState({ ...SERVER, queues: { default: 1 }, startTime, activeWorkerCount: 1 }, [worker], 60);
+    await broker.monitoring.writeServerState(
+      { ...SERVER, queues: { default: 1 }, startTime, activeWorkerCount: 1 },
+      [worker],
+      60,
+    );
     const entry = { id: 'nightly', spec: '@daily', taskType: 'report', taskPayload: Buffer.from('{}') };
     const times = { nextEnqueueTime: deadline, prevEnqueueTime: startTime };
-    await broker.writeSchedulerEntries('scheduler', [{ ...entry, enqueueOptions: ['MaxRetry(3)'], ...times }], 60);
-    await broker.recordEnqueueEvent('nightly', { taskId: 'x', enqueueTime: startTime });
+    await broker.scheduling.writeSchedulerEntries(
+      'scheduler',
+      [{ ...entry, enqueueOptions: ['MaxRetry(3)'], ...times }],
+      60,
+    );
+    await broker.scheduling.recordEnqueueEvent('nightly', { taskId: 'x', enqueueTime: startTime });
     const who = { actor: 'alice', at: startTime, process: 'h:1', missing: 2 };
     const what = {
       action: 'delete',
@@ -70,7 +78,7 @@ describe('the OpenAPI document', () => {
       schedule: 's',
       toQueue: 'q',
     };
-    await broker.appendEvents('audit', [Buffer.from(JSON.stringify(change))], { most: 100 });
+    await broker.events.appendEvents('audit', [Buffer.from(JSON.stringify(change))], { most: 100 });
   }
 
   function addressOf(path: string): string {

@@ -32,7 +32,7 @@ describe('redaction', () => {
     const now = Math.floor(broker.clock.now() / 1000);
     const payload = Buffer.from(JSON.stringify({ ...secret, items, deep: [{ a: { token: 'tok-en' } }] }));
     const headers = { authorization: 'Bearer abc', trace: '1' };
-    await broker.enqueue('default', [
+    await broker.producer.enqueue('default', [
       request({ id: 'user', type: 'user:created', payload, headers, retention: 3600 }),
       request({ id: 'done', type: 'user:created', payload, headers, retention: 3600 }),
       request({ id: 'opaque', type: 'order:new', payload: Buffer.from([0xff, 1]) }),
@@ -53,13 +53,13 @@ describe('redaction', () => {
       }),
       request({ id: 'twice', type: 'user:created', payload: Buffer.from(JSON.stringify('{"password":"hunter2"}')) }),
     ]);
-    const { tasks } = await broker.exchange('default', { settle: [], take: 4 });
+    const { tasks } = await broker.consumer.exchange('default', { settle: [], take: 4 });
     const errors: Record<string, string> = {
       user: 'cannot log in hunter2: Bearer abc "pin-two" at 4111111111111111',
       opaque: 'illness of Zoë',
       medical: 'no bed for {"diagnosis":"secret illness"} nor a secret illness',
     };
-    await broker.exchange('default', {
+    await broker.consumer.exchange('default', {
       take: 0,
       settle: tasks.map(({ lease, message }) =>
         lease.id === 'done'
@@ -74,12 +74,12 @@ describe('redaction', () => {
     const worker = { taskId: 'w', taskType: 'user:login', taskPayload: payload, queue: 'default' };
     const times = { startTime: broker.clock.now(), deadline: broker.clock.now() + 1000 };
     const server = { host: 'h', pid: 1, serverId: 's', strictPriority: false, status: 'active', concurrency: 1 };
-    await broker.writeServerState(
+    await broker.monitoring.writeServerState(
       { ...server, queues: { default: 1 }, startTime: 0, activeWorkerCount: 1 },
       [{ ...worker, ...times, host: 'h', pid: 1, serverId: 's' }],
       60,
     );
-    await broker.writeSchedulerEntries(
+    await broker.scheduling.writeSchedulerEntries(
       'x',
       [
         {
@@ -211,7 +211,10 @@ describe('redaction', () => {
     );
     const made = await web.api('POST', 'queues/default/tasks/user:clone', { queue: 'copies', task_id: 'copy' });
     expect([made.status, SECRETS.exec(made.text)]).toEqual([201, null]);
-    const [original, copy] = [await broker.getTask('default', 'user'), await broker.getTask('copies', 'copy')];
+    const [original, copy] = [
+      await broker.inspection.getTask('default', 'user'),
+      await broker.inspection.getTask('copies', 'copy'),
+    ];
     expect(copy!.message.payload).toEqual(original!.message.payload);
     expect(copy!.message.headers).toEqual(original!.message.headers);
   });

@@ -28,7 +28,7 @@ describe('AsynqInspector', () => {
     const { broker, inspector } = await setUp();
     const pending = request({ headers: { k: 'v' }, retention: 60 });
     const later = request();
-    await broker.enqueue('default', [pending, { ...later, processAt: now / 1000 + 90 }]);
+    await broker.producer.enqueue('default', [pending, { ...later, processAt: now / 1000 + 90 }]);
     const info = await inspector.getTaskInfo('default', pending.message.id);
     expect(info).toMatchObject({
       state: 'pending',
@@ -44,13 +44,13 @@ describe('AsynqInspector', () => {
 
   it('pauses and unpauses, telling whether it changed anything', async () => {
     const { broker, inspector } = await setUp();
-    await broker.enqueue('default', [request()]);
+    await broker.producer.enqueue('default', [request()]);
     expect(await inspector.pauseQueue('default')).toBe(true);
     expect(await inspector.pauseQueue('default')).toBe(false);
-    expect((await broker.exchange('default', { settle: [], take: 1 })).tasks).toHaveLength(0);
+    expect((await broker.consumer.exchange('default', { settle: [], take: 1 })).tasks).toHaveLength(0);
     expect(await inspector.unpauseQueue('default')).toBe(true);
     expect(await inspector.unpauseQueue('default')).toBe(false);
-    expect((await broker.exchange('default', { settle: [], take: 1 })).tasks).toHaveLength(1);
+    expect((await broker.consumer.exchange('default', { settle: [], take: 1 })).tasks).toHaveLength(1);
     expect(await inspector.queues()).toEqual(['default']);
   });
 
@@ -65,7 +65,7 @@ describe('AsynqInspector', () => {
 
   it('gives a queue whole: its numbers, its days, its groups and its tasks', async () => {
     const { broker, inspector } = await setUp();
-    await broker.enqueue('default', [request({ id: 'a' }), request({ groupKey: 'g' }), request({ id: 'c' })]);
+    await broker.producer.enqueue('default', [request({ id: 'a' }), request({ groupKey: 'g' }), request({ id: 'c' })]);
     expect(await inspector.getQueueInfo('default')).toMatchObject({
       ...{ queue: 'default', size: 3, pending: 2, aggregating: 1, groups: 1, paused: false, timestamp: new Date(now) },
     });
@@ -89,7 +89,7 @@ describe('AsynqInspector', () => {
   it('shows servers and what they run, with dates', async () => {
     const { broker, inspector } = await setUp();
     const identity = { host: 'h', pid: 1, serverId: 's' };
-    await broker.writeServerState(
+    await broker.monitoring.writeServerState(
       {
         ...identity,
         concurrency: 2,
@@ -143,7 +143,7 @@ describe('AsynqInspector', () => {
 
   it('does not know queues to which nothing was enqueued', async () => {
     const { inspector, broker } = await setUp();
-    await broker.enqueue('default', [request({ id: 'a' })]);
+    await broker.producer.enqueue('default', [request({ id: 'a' })]);
     expect([await inspector.hasQueue('nobody'), await inspector.hasQueue('default')]).toEqual([false, true]);
     for (const call of [
       () => inspector.getQueueInfo('nobody'),
@@ -168,13 +168,13 @@ describe('AsynqInspector', () => {
     ['an unknown option', { limit: 3 }],
   ])('refuses %s', async (_, options) => {
     const { broker, inspector } = await setUp();
-    await broker.enqueue('default', [request()]);
+    await broker.producer.enqueue('default', [request()]);
     await expect(inspector.listTasks('default', 'pending', options as ListOptions)).rejects.toThrow(InvalidOptionError);
   });
 
   it('refuses states that are none, groups without a name, and days that were not kept', async () => {
     const { broker, inspector } = await setUp();
-    await broker.enqueue('default', [request()]);
+    await broker.producer.enqueue('default', [request()]);
     await expect(inspector.listTasks('default', 'achived' as 'archived')).rejects.toThrow(/did you mean "archived"/);
     await expect(inspector.listTasks('default', 'aggregating')).rejects.toThrow(InvalidOptionError);
     for (const days of [0, -1, 92, 1.5, NaN]) {
@@ -185,7 +185,7 @@ describe('AsynqInspector', () => {
   describe('changes a task', () => {
     it('runs, archives, updates and deletes it', async () => {
       const { broker, inspector } = await setUp();
-      await broker.enqueue('default', [request({ id: 'a' }, { processAt: now / 1000 + 9 })]);
+      await broker.producer.enqueue('default', [request({ id: 'a' }, { processAt: now / 1000 + 9 })]);
       await inspector.updateTaskPayload('default', 'a', { n: 2 });
       expect((await inspector.getTaskInfo('default', 'a'))?.payload.toString()).toBe('{"n":2}');
       await inspector.updateTaskPayload('default', 'a', undefined);
@@ -200,12 +200,12 @@ describe('AsynqInspector', () => {
 
     it("refuses in asynq's words what its state does not allow", async () => {
       const { broker, inspector } = await setUp();
-      await broker.enqueue(
+      await broker.producer.enqueue(
         'default',
         ['active', 'pending'].map((id) => request({ id })),
       );
-      await broker.exchange('default', { settle: [], take: 1 });
-      await broker.enqueue('default', [request({ id: 'old' })]);
+      await broker.consumer.exchange('default', { settle: [], take: 1 });
+      await broker.producer.enqueue('default', [request({ id: 'old' })]);
       await inspector.archiveTask('default', 'old');
       const refusals: [Promise<void>, string][] = [
         [inspector.runTask('default', 'active'), 'task is already running'],
@@ -226,7 +226,7 @@ describe('AsynqInspector', () => {
 
     it('has a task run at a Date, or so long from now, in whole seconds and never too early', async () => {
       const { broker, inspector } = await setUp();
-      await broker.enqueue('default', [request({ id: 'a' })]);
+      await broker.producer.enqueue('default', [request({ id: 'a' })]);
       const due = async (): Promise<number> => (await inspector.getTaskInfo('default', 'a'))!.nextProcessAt!.getTime();
       await inspector.rescheduleTask('default', 'a', new Date(now + 60_500));
       expect(await due()).toBe(Math.ceil((now + 60_500) / 1000) * 1000);
@@ -243,7 +243,7 @@ describe('AsynqInspector', () => {
 
     it('knows neither tasks nor queues that are not there, nor payloads that cannot be stored', async () => {
       const { broker, inspector } = await setUp();
-      await broker.enqueue('default', [request({ id: 'a' })]);
+      await broker.producer.enqueue('default', [request({ id: 'a' })]);
       for (const method of ['runTask', 'archiveTask', 'deleteTask'] as const) {
         await expect(inspector[method]('default', 'x')).rejects.toThrow(TaskNotFoundError);
         await expect(inspector[method]('nobody', 'a')).rejects.toThrow(QueueNotFoundError);
@@ -259,7 +259,7 @@ describe('AsynqInspector', () => {
   describe('changes all tasks of a state', () => {
     it('moves what is there, in steps, and tells how far it is', async () => {
       const { broker, inspector } = await setUp();
-      await broker.enqueue(
+      await broker.producer.enqueue(
         'default',
         Array.from({ length: 1_300 }, () => request()),
       );
@@ -279,15 +279,15 @@ describe('AsynqInspector', () => {
 
     it('does not touch what comes after it has begun, nor what has left the state', async () => {
       const { broker, inspector } = await setUp();
-      await broker.enqueue(
+      await broker.producer.enqueue(
         'default',
         Array.from({ length: 250 }, () => request()),
       );
       let late = 0;
       const onProgress = (): void => {
         if (late++ > 0) return;
-        void broker.enqueue('default', [request({ id: 'late' })]);
-        void broker.exchange('default', { settle: [], take: 10 });
+        void broker.producer.enqueue('default', [request({ id: 'late' })]);
+        void broker.consumer.exchange('default', { settle: [], take: 10 });
       };
       expect(await inspector.deleteAllTasks('default', 'pending', { onProgress })).toEqual({ moved: 240, skipped: 10 });
       expect((await inspector.listTasks('default', 'pending')).tasks.map(({ id }) => id)).toEqual(['late']);
@@ -295,14 +295,14 @@ describe('AsynqInspector', () => {
 
     it('moves the tasks of one group', async () => {
       const { broker, inspector } = await setUp();
-      await broker.enqueue('default', [request({ groupKey: 'g' }), request({ groupKey: 'h' })]);
+      await broker.producer.enqueue('default', [request({ groupKey: 'g' }), request({ groupKey: 'h' })]);
       expect(await inspector.runAllTasks('default', 'aggregating', { group: 'g' })).toEqual({ moved: 1, skipped: 0 });
       expect(await inspector.groups('default')).toEqual([{ group: 'h', size: 1 }]);
     });
 
     it('stops between two steps when it is called off', async () => {
       const { broker, inspector } = await setUp();
-      await broker.enqueue(
+      await broker.producer.enqueue(
         'default',
         Array.from({ length: 500 }, () => request()),
       );
@@ -317,7 +317,7 @@ describe('AsynqInspector', () => {
     it('acts only where the task was seen, when somebody says where', async () => {
       const { broker, inspector } = await setUp();
       const later = { processAt: now / 1000 + 60 };
-      await broker.enqueue('default', [
+      await broker.producer.enqueue('default', [
         { ...request({ id: 's' }), ...later },
         { ...request({ id: 't' }), ...later },
         request({ id: 'g', groupKey: 'g' }),
@@ -353,7 +353,7 @@ describe('AsynqInspector', () => {
 
     it('refuses what makes no sense', async () => {
       const { broker, inspector } = await setUp();
-      await broker.enqueue('default', [request()]);
+      await broker.producer.enqueue('default', [request()]);
       const calls = [
         inspector.runAllTasks('default', 'pending'),
         inspector.archiveAllTasks('default', 'archived'),
@@ -372,10 +372,10 @@ describe('AsynqInspector', () => {
   it('deletes a queue, but not one with tasks unless forced, nor one with active tasks', async () => {
     const { broker, inspector } = await setUp();
     await expect(inspector.deleteQueue('default')).rejects.toThrow(QueueNotFoundError);
-    await broker.enqueue('default', [request()]);
+    await broker.producer.enqueue('default', [request()]);
     await expect(inspector.deleteQueue('default')).rejects.toThrow(/queue is not empty: queue="default"/);
-    await broker.enqueue('busy', [request()]);
-    await broker.exchange('busy', { settle: [], take: 1 });
+    await broker.producer.enqueue('busy', [request()]);
+    await broker.consumer.exchange('busy', { settle: [], take: 1 });
     await expect(inspector.deleteQueue('busy', { force: true })).rejects.toThrow(QueueNotEmptyError);
     const progress: number[] = [];
     await inspector.deleteQueue('default', { force: true, onProgress: (deleted) => progress.push(deleted) });
@@ -391,13 +391,13 @@ describe('AsynqInspector', () => {
       taskPayload: Buffer.alloc(0),
       enqueueOptions: ['Queue("q")'],
     };
-    await broker.writeSchedulerEntries(
+    await broker.scheduling.writeSchedulerEntries(
       'h:1:x',
       [{ ...entry, nextEnqueueTime: now + 5, prevEnqueueTime: undefined }],
       20,
     );
     for (const [index, taskId] of ['a', 'b', 'c'].entries()) {
-      await broker.recordEnqueueEvent('e', { taskId, enqueueTime: now + index });
+      await broker.scheduling.recordEnqueueEvent('e', { taskId, enqueueTime: now + index });
     }
     expect(await inspector.schedulerEntries()).toEqual([
       {
@@ -424,10 +424,10 @@ describe('AsynqInspector', () => {
       { nextEnqueueTime: at(1), prevEnqueueTime: undefined },
     ];
     for (const [index, time] of times.entries()) {
-      await broker.writeSchedulerEntries(`h:${index}:x`, [{ ...common, ...time }], 20);
+      await broker.scheduling.writeSchedulerEntries(`h:${index}:x`, [{ ...common, ...time }], 20);
     }
     // Another deployment has another spec for the id: that is another entry.
-    await broker.writeSchedulerEntries('h:9:x', [{ ...common, spec: '@every 2h', ...times[2]! }], 20);
+    await broker.scheduling.writeSchedulerEntries('h:9:x', [{ ...common, spec: '@every 2h', ...times[2]! }], 20);
     expect(await inspector.schedulerEntries()).toMatchObject([
       { id: 'e', spec: '@every 1h', replicas: 3, nextEnqueueAt: new Date(at(3)), prevEnqueueAt: new Date(at(2)) },
       { id: 'e', spec: '@every 2h', replicas: 1, nextEnqueueAt: new Date(at(1)), prevEnqueueAt: undefined },
@@ -442,7 +442,7 @@ describe('AsynqInspector', () => {
     ];
     const entry = { id: 'e', spec: '@daily', taskType: 't', taskPayload: Buffer.alloc(0), enqueueOptions };
     const never = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
-    await broker.writeSchedulerEntries('h:1:x', [{ ...entry, ...never }], 20);
+    await broker.scheduling.writeSchedulerEntries('h:1:x', [{ ...entry, ...never }], 20);
     const [{ options, taskOptions } = { options: [] }] = await inspector.schedulerEntries();
     expect(options).toEqual(enqueueOptions);
     expect(taskOptions).toEqual({
@@ -454,19 +454,19 @@ describe('AsynqInspector', () => {
   it('asks for a task to be cancelled', async () => {
     const { broker, inspector } = await setUp();
     const cancelled: string[] = [];
-    await broker.subscribeCancellations((id) => cancelled.push(id));
+    await broker.cancellation.subscribeCancellations((id) => cancelled.push(id));
     await inspector.cancelProcessing('a');
     expect(cancelled).toEqual(['a']);
-    expect(await broker.findCancellations(['a'])).toMatchObject([{ outcome: 'retry', reason: undefined }]);
+    expect(await broker.cancellation.findCancellations(['a'])).toMatchObject([{ outcome: 'retry', reason: undefined }]);
     await inspector.cancelProcessing('a', { reason: 'r', outcome: 'delete' });
-    expect(await broker.findCancellations(['a'])).toMatchObject([{ outcome: 'delete', reason: 'r' }]);
+    expect(await broker.cancellation.findCancellations(['a'])).toMatchObject([{ outcome: 'delete', reason: 'r' }]);
     await expect(inspector.cancelProcessing(' ')).rejects.toThrow(InvalidOptionError);
   });
 
   it('has recorded what is to become of a task when the message is heard', async () => {
     const { broker, inspector } = await setUp();
     const recorded = new Promise((resolve) => {
-      void broker.subscribeCancellations((id) => resolve(broker.findCancellations([id])));
+      void broker.cancellation.subscribeCancellations((id) => resolve(broker.cancellation.findCancellations([id])));
     });
     await inspector.cancelProcessing('a', { outcome: 'archive' });
     expect(await recorded).toMatchObject([{ id: 'a', outcome: 'archive' }]);
@@ -482,10 +482,10 @@ describe('AsynqInspector', () => {
   ])('refuses to cancel with %o, before anything is sent', async (options, problem) => {
     const { broker, inspector } = await setUp();
     const cancelled: string[] = [];
-    await broker.subscribeCancellations((id) => cancelled.push(id));
+    await broker.cancellation.subscribeCancellations((id) => cancelled.push(id));
     await expect(inspector.cancelProcessing('a', options as CancelOptions)).rejects.toThrow(problem);
     expect(cancelled).toEqual([]);
-    expect(await broker.findCancellations(['a'])).toEqual([]);
+    expect(await broker.cancellation.findCancellations(['a'])).toEqual([]);
   });
 
   describe('searches', () => {
@@ -496,7 +496,7 @@ describe('AsynqInspector', () => {
         { id: 'u-2', type: 'email:bye', payload: Buffer.from('{"user":"ü"}'), errorMsg: 'timeout' },
         { id: 'v-1', type: 'img:resize', payload: Buffer.from([0, 255]), errorMsg: '' },
       ];
-      await broker.enqueue(
+      await broker.producer.enqueue(
         'default',
         fields.map((partial) => request(partial)),
       );
@@ -527,7 +527,7 @@ describe('AsynqInspector', () => {
       const { broker, inspector } = await setUp();
       const payload = Buffer.alloc(20_000);
       const tasks = Array.from({ length: 1_600 }, (_, index) => request({ id: `t${index}`, type: 'big', payload }));
-      await broker.enqueue('default', tasks);
+      await broker.producer.enqueue('default', tasks);
       const { scanned, cursor } = await inspector.searchTasks('default', 'pending', { type, scan: 10_000 });
       expect([scanned, cursor]).toEqual([1_000, expect.any(String)]); // 20 MB, in steps of 10
     });

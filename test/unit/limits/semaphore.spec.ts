@@ -60,12 +60,12 @@ describe('a semaphore', () => {
   });
 
   it('does not fail work that is done when the token cannot be given back', async () => {
-    vi.spyOn(broker, 'releaseTokens').mockRejectedValue(new BrokerUnavailableError('gone'));
+    vi.spyOn(broker.limiting, 'releaseTokens').mockRejectedValue(new BrokerUnavailableError('gone'));
     expect(await semaphores.get('api', 1).run(task('a'), () => 42)).toBe(42);
   });
 
   it('does no work without an answer about the token', async () => {
-    vi.spyOn(broker, 'acquireTokens').mockRejectedValue(new BrokerUnavailableError('gone'));
+    vi.spyOn(broker.limiting, 'acquireTokens').mockRejectedValue(new BrokerUnavailableError('gone'));
     const work = vi.fn();
     await expect(semaphores.get('api', 1).run(task('a'), work)).rejects.toThrow(BrokerUnavailableError);
     expect(work).not.toHaveBeenCalled();

@@ -76,7 +76,7 @@ describe('the aggregator', () => {
     await pass(rig.clock, 2_000);
     const made = told(rig, 'groupAggregated').map((event) => (event as { task: { type: string } }).task.type);
     expect(made.sort()).toEqual(['vip', 'whole']);
-    expect((await rig.memory.getTask('default', 'order:1'))?.state).toBe('aggregating');
+    expect((await rig.memory.inspection.getTask('default', 'order:1'))?.state).toBe('aggregating');
   });
 
   it('has other periods for some queues and groups', async () => {
@@ -153,7 +153,7 @@ describe('the aggregator', () => {
     await rig.add({ id: 'a', groupKey: 'g' });
     await pass(rig.clock, 1_000);
     expect(told(rig, 'aggregationFailed')).toMatchObject([{ error: { code } }]);
-    expect((await rig.memory.getTask('default', 'a'))?.state).toBe('aggregating');
+    expect((await rig.memory.inspection.getTask('default', 'a'))?.state).toBe('aggregating');
   });
 
   it('archives what cannot be read and aggregates the rest; a group of nothing else just goes', async () => {
@@ -166,7 +166,8 @@ describe('the aggregator', () => {
     expect(aggregate).toHaveBeenCalledTimes(1);
     expect(told(rig, 'groupAggregated')).toMatchObject([{ group: 'g', size: 1 }]);
     expect(told(rig, 'taskDamaged')).toMatchObject([{ task: { id: 'bad' } }, { task: { id: 'worse' } }]);
-    for (const id of ['bad', 'worse']) expect((await rig.memory.getTask('default', id))?.state).toBe('archived');
+    for (const id of ['bad', 'worse'])
+      expect((await rig.memory.inspection.getTask('default', id))?.state).toBe('archived');
     expect(rig.memory.store('default').sets.size).toBe(0);
   });
 
@@ -180,8 +181,8 @@ describe('the aggregator', () => {
     expect(told(rig, 'aggregationFailed')).toMatchObject([{ error: { code: 'ASYNQ_DEADLINE_EXCEEDED' } }]);
     late(request({ id: 'late' }));
     await turn();
-    expect(await rig.memory.getTask('default', 'late')).toBeUndefined();
-    expect((await rig.memory.getTask('default', 'a'))?.state).toBe('aggregating');
+    expect(await rig.memory.inspection.getTask('default', 'late')).toBeUndefined();
+    expect((await rig.memory.inspection.getTask('default', 'a'))?.state).toBe('aggregating');
   });
 
   it('has at most ten sets of a queue under way, and takes the next when one is done', async () => {
@@ -219,7 +220,7 @@ describe('the aggregator', () => {
     await pass(rig.clock, 1_000);
     await closing;
     expect(told(rig, 'groupAggregated')).toHaveLength(1);
-    expect((await rig.memory.getTask('default', 'later'))?.state).toBe('aggregating');
+    expect((await rig.memory.inspection.getTask('default', 'later'))?.state).toBe('aggregating');
   });
 
   it('says which aggregations the shutdown does not wait for any longer', async () => {
@@ -237,8 +238,8 @@ describe('the aggregator', () => {
     const rig = await setUp([entry(aggregate)], { groupGracePeriod: '1s' });
     await rig.add({ id: 'a', groupKey: 'g' });
     let answer = (): void => {};
-    const read = rig.memory.readSet.bind(rig.memory);
-    vi.spyOn(rig.memory, 'readSet').mockImplementationOnce(async (set) => {
+    const read = rig.memory.groups.readSet.bind(rig.memory.groups);
+    vi.spyOn(rig.memory.groups, 'readSet').mockImplementationOnce(async (set) => {
       const reply = await read(set);
       return new Promise((resolve) => (answer = () => resolve(reply)));
     });
@@ -255,8 +256,8 @@ describe('the aggregator', () => {
     const rig = await setUp([entry(aggregate)], { groupGracePeriod: '1s' });
     await rig.add({ id: 'a', groupKey: 'g' });
     let answer = (): void => {};
-    const claim = rig.memory.claimDueSets.bind(rig.memory);
-    vi.spyOn(rig.memory, 'claimDueSets').mockImplementation(async (...args) => {
+    const claim = rig.memory.groups.claimDueSets.bind(rig.memory.groups);
+    vi.spyOn(rig.memory.groups, 'claimDueSets').mockImplementation(async (...args) => {
       const reply = await claim(...args);
       return reply.sets.length === 0 ? reply : new Promise((resolve) => (answer = () => resolve(reply)));
     });
@@ -280,7 +281,7 @@ describe('the aggregator', () => {
     rig.server.resumeFetching();
     await pass(clock, 3_000);
     expect(told(rig, 'groupAggregated')).toHaveLength(1);
-    expect((await rig.memory.getTask('default', 'alone'))?.state).toBe('pending');
+    expect((await rig.memory.inspection.getTask('default', 'alone'))?.state).toBe('pending');
   });
 
   it('asks an idle queue no more often than every seven seconds', async () => {
@@ -320,7 +321,7 @@ describe('groups that are stranded', () => {
     await pass(rig.clock, 9_000);
     const repairs = (): number => rig.calls.filter((call) => call === 'repairGroups').length;
     expect(repairs()).toBe(1);
-    vi.spyOn(rig.memory, 'repairGroups').mockResolvedValue({ listed: 2, removed: 1 });
+    vi.spyOn(rig.memory.groups, 'repairGroups').mockResolvedValue({ listed: 2, removed: 1 });
     await pass(rig.clock, 608_000);
     expect(repairs()).toBe(2);
     expect(told(rig, 'groupsRepaired')).toEqual([{ queue: 'default', listed: 2, removed: 1 }]);
@@ -360,7 +361,7 @@ describe('a group that nobody aggregates', () => {
     await rig.add({ groupKey: 'g' });
     for (let n = 0; n < 6; n++) {
       await pass(rig.clock, 20_000);
-      await rig.memory.claimDueSets('default', () => ({ gracePeriod: 20, maxDelay: 0, maxSize: 0 }), 1);
+      await rig.memory.groups.claimDueSets('default', () => ({ gracePeriod: 20, maxDelay: 0, maxSize: 0 }), 1);
     }
     expect(told(rig, 'groupNotAggregated')).toEqual([]);
     await other.server.start();

@@ -47,7 +47,7 @@ describe('a cancelled task', () => {
     expect(task.signal.reason).toBeInstanceOf(TaskCanceledError);
     expect((task.signal.reason as Error).message).toBe('withdrawn');
     expect(outcomes).toMatchObject([{ outcome: told, error: task.signal.reason }]);
-    const stored = await memory.getTask('default', 'a');
+    const stored = await memory.inspection.getTask('default', 'a');
     expect(stored?.state).toBe(state);
     if (stored) expect(stored.message.errorMsg).toBe('withdrawn');
   });
@@ -57,7 +57,7 @@ describe('a cancelled task', () => {
     await run();
     await inspector.cancelProcessing('a');
     await pass(clock, 10);
-    expect(await memory.getTask('default', 'a')).toMatchObject({
+    expect(await memory.inspection.getTask('default', 'a')).toMatchObject({
       ...{ state: 'retry', message: { retried: 1, errorMsg: 'context canceled' } },
     });
   });
@@ -68,7 +68,8 @@ describe('a cancelled task', () => {
     await run('low');
     await inspector.cancelProcessing('a', { outcome: 'archive' });
     await pass(clock, 10);
-    for (const queue of ['default', 'low']) expect((await memory.getTask(queue, 'a'))?.state).toBe('archived');
+    for (const queue of ['default', 'low'])
+      expect((await memory.inspection.getTask(queue, 'a'))?.state).toBe('archived');
   });
 });
 
@@ -76,7 +77,7 @@ describe('a message that is lost', () => {
   const cancel = (
     { memory, clock }: Awaited<ReturnType<typeof setUp>>,
     { at = clock.now(), outcome = 'archive' }: { at?: number; outcome?: CancelOutcome } = {},
-  ) => memory.recordCancellation({ id: 'a', at, outcome, reason: 'lost and found' });
+  ) => memory.cancellation.recordCancellation({ id: 'a', at, outcome, reason: 'lost and found' });
 
   it('is no lost cancellation', async () => {
     const rig = await setUp();
@@ -84,7 +85,7 @@ describe('a message that is lost', () => {
     await cancel(rig);
     await pass(rig.clock, 5 * SECOND);
     expect((task.signal.reason as Error).message).toBe('lost and found');
-    expect((await rig.memory.getTask('default', 'a'))?.state).toBe('archived');
+    expect((await rig.memory.inspection.getTask('default', 'a'))?.state).toBe('archived');
   });
 
   it('does not hit an attempt that began later', async () => {
@@ -94,7 +95,7 @@ describe('a message that is lost', () => {
     const task = await rig.run();
     await pass(rig.clock, 12 * SECOND);
     expect(task.signal.aborted).toBe(false);
-    expect((await rig.memory.getTask('default', 'a'))?.state).toBe('active');
+    expect((await rig.memory.inspection.getTask('default', 'a'))?.state).toBe('active');
   });
 
   it('hits one attempt, and not the next, also when the clock of who cancels is ahead', async () => {
@@ -103,7 +104,10 @@ describe('a message that is lost', () => {
     await cancel(rig, { at: rig.clock.now() + 60 * SECOND, outcome: 'retry' });
     await pass(rig.clock, 20 * SECOND);
     expect(rig.outcomes).toMatchObject([{ outcome: 'retry' }]);
-    expect(await rig.memory.getTask('default', 'a')).toMatchObject({ state: 'active', message: { retried: 1 } });
+    expect(await rig.memory.inspection.getTask('default', 'a')).toMatchObject({
+      state: 'active',
+      message: { retried: 1 },
+    });
   });
 
   it('is found out when Redis answers again, with what was noted meanwhile', async () => {
@@ -116,7 +120,7 @@ describe('a message that is lost', () => {
     rig.faults.clear();
     await pass(rig.clock, 5 * SECOND);
     expect((task.signal.reason as Error).message).toBe('r');
-    expect((await rig.memory.getTask('default', 'a'))?.state).toBe('archived');
+    expect((await rig.memory.inspection.getTask('default', 'a'))?.state).toBe('archived');
   });
 
   it('is noted as acted on even when that fails at first', async () => {
@@ -125,10 +129,10 @@ describe('a message that is lost', () => {
     await cancel(rig);
     rig.faults.set('noteCancelled', 'before');
     await pass(rig.clock, 6 * SECOND);
-    expect(await rig.memory.findCancellations(['a'])).toMatchObject([{ acted: [] }]);
+    expect(await rig.memory.cancellation.findCancellations(['a'])).toMatchObject([{ acted: [] }]);
     rig.faults.clear();
     await pass(rig.clock, 6 * SECOND);
-    expect(await rig.memory.findCancellations(['a'])).toMatchObject([{ acted: ['default'] }]);
+    expect(await rig.memory.cancellation.findCancellations(['a'])).toMatchObject([{ acted: ['default'] }]);
   });
 });
 
@@ -136,19 +140,19 @@ describe('a message that arrives', () => {
   it('counts though the clock of who cancels is behind', async () => {
     const { clock, memory, run } = await setUp();
     await run();
-    await memory.recordCancellation({ id: 'a', at: clock.now() - 3 * SECOND, outcome: 'archive' });
-    await memory.publishCancellation('a');
+    await memory.cancellation.recordCancellation({ id: 'a', at: clock.now() - 3 * SECOND, outcome: 'archive' });
+    await memory.cancellation.publishCancellation('a');
     await pass(clock, 10);
-    expect((await memory.getTask('default', 'a'))?.state).toBe('archived');
+    expect((await memory.inspection.getTask('default', 'a'))?.state).toBe('archived');
   });
 
   it("of Go's is a plain cancellation, whatever was recorded of the id long before", async () => {
     const { clock, memory, run } = await setUp();
-    await memory.recordCancellation({ id: 'a', at: clock.now() - 60 * SECOND, outcome: 'archive' });
+    await memory.cancellation.recordCancellation({ id: 'a', at: clock.now() - 60 * SECOND, outcome: 'archive' });
     await run();
-    await memory.publishCancellation('a');
+    await memory.cancellation.publishCancellation('a');
     await pass(clock, 10);
-    expect(await memory.getTask('default', 'a')).toMatchObject({
+    expect(await memory.inspection.getTask('default', 'a')).toMatchObject({
       ...{ state: 'retry', message: { errorMsg: 'context canceled' } },
     });
   });
@@ -156,30 +160,30 @@ describe('a message that arrives', () => {
   it('during a look that began before counts with what was recorded since', async () => {
     const { clock, inspector, memory, run } = await setUp();
     await run();
-    const find = memory.findCancellations.bind(memory);
+    const find = memory.cancellation.findCancellations.bind(memory.cancellation);
     let answer = (): void => {};
     const answered = new Promise<void>((resolve) => (answer = resolve));
-    memory.findCancellations = async (ids) => {
+    memory.cancellation.findCancellations = async (ids) => {
       const found = await find(ids);
-      memory.findCancellations = find;
+      memory.cancellation.findCancellations = find;
       await answered;
       return found;
     };
     await pass(clock, 5 * SECOND);
-    expect(memory.findCancellations).toBe(find); // the look is under way
+    expect(memory.cancellation.findCancellations).toBe(find); // the look is under way
     await inspector.cancelProcessing('a', { outcome: 'archive' });
     await turn();
     answer();
     await turn();
     await pass(clock, 10);
-    expect((await memory.getTask('default', 'a'))?.state).toBe('archived');
+    expect((await memory.inspection.getTask('default', 'a'))?.state).toBe('archived');
   });
 
   it('asks nothing when the task does not run here, and nothing is asked while nothing runs', async () => {
     const { clock, memory, calls, add } = await setUp();
     await add({ type: 'other' });
     await pass(clock, 20);
-    await memory.publishCancellation('a');
+    await memory.cancellation.publishCancellation('a');
     await pass(clock, 11 * SECOND);
     expect(calls).not.toContain('findCancellations');
   });

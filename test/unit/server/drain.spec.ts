@@ -25,7 +25,7 @@ describe('drain', () => {
     expect(await Promise.all([draining, server.drain(), server.drain(0)])).toEqual([true, true, expect.any(Boolean)]);
     expect(drained).toHaveBeenCalledTimes(1);
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['done']);
-    expect((await memory.getTask('default', id))?.state).toBe('pending');
+    expect((await memory.inspection.getTask('default', id))?.state).toBe('pending');
     await server.shutdown();
     expect(await server.drain()).toBe(true);
     expect(drained).toHaveBeenCalledTimes(1);
@@ -46,8 +46,8 @@ describe('drain', () => {
       clock.advance(10_000);
       await turn();
     }
-    expect((await memory.getTask('default', later.id))?.state).toBe('scheduled');
-    expect((await memory.getTask('default', grouped.id))?.state).toBe('aggregating');
+    expect((await memory.inspection.getTask('default', later.id))?.state).toBe('scheduled');
+    expect((await memory.inspection.getTask('default', grouped.id))?.state).toBe('aggregating');
   });
 
   it('gives up waiting after its timeout, or when the server is shut down', async () => {
@@ -148,7 +148,7 @@ describe('the look at Redis at the start', () => {
     events.on('storeEvicts', (event) => heard.push(event));
     events.on('storeOutdated', (event) => heard.push(event));
     events.on('storeClockDiffers', (event) => heard.push(event));
-    const check = new StoreCheck({ broker: { storeFacts: async () => facts }, events });
+    const check = new StoreCheck({ broker: { operations: { storeFacts: async () => facts } }, events });
     expect(await check.runOnce()).toBe(Infinity);
     expect(heard).toEqual(told);
   });

@@ -38,7 +38,7 @@ describe('Redis away', () => {
     expect(calls.indexOf('extendLeases')).toBeGreaterThanOrEqual(0);
     expect(calls.indexOf('extendLeases')).toBeLessThan(calls.indexOf('exchange'));
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['completed']);
-    expect(await memory.getTask('default', id)).toMatchObject({ state: 'completed' });
+    expect(await memory.inspection.getTask('default', id)).toMatchObject({ state: 'completed' });
     expect(events.map(({ name }) => name)).toContain('queueReachable');
   });
 
@@ -86,24 +86,24 @@ describe('Redis away', () => {
   it('goes on with other queues while one does not answer', async () => {
     const current = openRig({ t: () => undefined }, { queues: ['good', 'bad'], taskCheckInterval: 5 });
     const { memory, server, add, finished, outcomes } = current;
-    const exchange = memory.exchange.bind(memory);
-    memory.exchange = (queue, request) =>
+    const exchange = memory.consumer.exchange.bind(memory.consumer);
+    memory.consumer.exchange = (queue, request) =>
       queue === 'bad' ? Promise.reject(new Error('node away')) : exchange(queue, request);
     await server.start();
     for (let count = 0; count < 20; count++) await add({ type: 't', queue: 'good' });
     await add({ type: 't', queue: 'bad' });
     await finished(20);
     expect(outcomes.every(({ task }) => task.queue === 'good')).toBe(true);
-    memory.exchange = exchange;
+    memory.consumer.exchange = exchange;
     await finished(21);
   });
 
   it('backs off, and says so once, where Redis answers and refuses what it is to write', async () => {
     const clock = manualClock();
     const { memory, server, add, outcomes, events } = openRig({ t: () => undefined }, {}, clock);
-    const exchange = memory.exchange.bind(memory);
+    const exchange = memory.consumer.exchange.bind(memory.consumer);
     let [takes, refuses] = [0, true];
-    memory.exchange = (queue, request) => {
+    memory.consumer.exchange = (queue, request) => {
       if (request.take > 0) takes += 1;
       return refuses && request.take > 0 ? Promise.reject(new Error('MISCONF')) : exchange(queue, request);
     };
@@ -130,8 +130,8 @@ describe('Redis away', () => {
   it('polls when wake-ups are not to be had, and says so once', async () => {
     const current = openRig({ t: () => undefined }, { taskCheckInterval: 5 });
     const { memory, server, add, finished, events } = current;
-    const source = memory.watch.bind(memory);
-    memory.watch = (listener) => ({
+    const source = memory.wake.watch.bind(memory.wake);
+    memory.wake.watch = (listener) => ({
       ...source(listener),
       armPending: () => Promise.reject(new Error('tracking is forbidden')),
       armDelayed: () => Promise.reject(new Error('tracking is forbidden')),
@@ -163,8 +163,8 @@ describe('wake-ups that cannot be armed', () => {
     const clock = manualClock();
     const memory = new MemoryBroker(clock);
     let tries = 0;
-    const watch = memory.watch.bind(memory);
-    memory.watch = (listener) => {
+    const watch = memory.wake.watch.bind(memory.wake);
+    memory.wake.watch = (listener) => {
       const source = watch(listener);
       return {
         armPending: (queues) => (++tries === 1 ? Promise.reject(error) : source.armPending(queues)),
@@ -197,20 +197,20 @@ describe('the recoverer', () => {
     );
     const again = await add({ type: 't', maxRetry: 3 });
     const last = await add({ type: 't', maxRetry: 0 });
-    await memory.exchange('default', { settle: [], take: 2 }); // a server that crashes now
+    await memory.consumer.exchange('default', { settle: [], take: 2 }); // a server that crashes now
     await server.start();
     clock.advance(59_000);
     await turn();
-    expect((await memory.getTask('default', again.id))?.state).toBe('active');
+    expect((await memory.inspection.getTask('default', again.id))?.state).toBe('active');
     for (let second = 0; second < 10; second++) {
       clock.advance(1_000);
       await turn(3);
     }
-    expect(await memory.getTask('default', again.id)).toMatchObject({
+    expect(await memory.inspection.getTask('default', again.id)).toMatchObject({
       state: 'retry',
       message: { retried: 1, errorMsg: 'asynq: task lease expired' },
     });
-    expect((await memory.getTask('default', last.id))?.state).toBe('archived');
+    expect((await memory.inspection.getTask('default', last.id))?.state).toBe('archived');
     expect(events).toContainEqual({
       name: 'tasksRecovered',
       event: { queue: 'default', retried: 1, archived: 1 },
@@ -231,7 +231,7 @@ describe('the recoverer', () => {
     const first = await add({ type: 't', maxRetry: 25 });
     const sixth = await add({ type: 't', maxRetry: 25, retried: 5 });
     const killedAt = Math.floor(clock.now() / 1000);
-    await memory.exchange('default', { settle: [], take: 2 }); // a server that is killed now
+    await memory.consumer.exchange('default', { settle: [], take: 2 }); // a server that is killed now
     clock.advance(60_000);
     await server.start();
     for (let step = 0; step < 10; step++) {
@@ -239,7 +239,7 @@ describe('the recoverer', () => {
       await turn(3);
     }
     expect(ran).toEqual([first.id]); // at once: the 15 to 44 s of a first failure have passed
-    const { state, nextProcessAt, message } = (await memory.getTask('default', sixth.id))!;
+    const { state, nextProcessAt, message } = (await memory.inspection.getTask('default', sixth.id))!;
     expect([state, message.retried]).toEqual(['retry', 6]);
     expect(nextProcessAt! - killedAt).toBeGreaterThanOrEqual(640); // asynq's 640 to 814 s of a sixth failure
     expect(nextProcessAt! - killedAt).toBeLessThanOrEqual(814);
@@ -251,7 +251,7 @@ describe('the recoverer', () => {
     const { add, memory, server } = current;
     const { Server } = await import('../../../lib/server/server.js');
     const { id } = await add({ type: 't' });
-    await memory.exchange('default', { settle: [], take: 1 });
+    await memory.consumer.exchange('default', { settle: [], take: 1 });
     clock.advance(61_000);
     const others = Array.from(
       { length: 3 },
@@ -260,7 +260,7 @@ describe('the recoverer', () => {
     await Promise.all([server.start(), ...others.map((other) => other.start())]);
     clock.advance(0);
     await turn(10);
-    expect((await memory.getTask('default', id))?.message.retried).toBe(1);
+    expect((await memory.inspection.getTask('default', id))?.message.retried).toBe(1);
     for (const other of others) {
       const closing = other.shutdown();
       clock.advance(0);

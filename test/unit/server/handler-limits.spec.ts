@@ -77,7 +77,7 @@ describe('limits of a handler', () => {
     const rig = await startRig({ narrow: handler }, {}, manualClock());
     await addMany(rig, 'narrow', 3);
     await turn(30);
-    const waiting = (await rig.memory.describeQueue('default'))!;
+    const waiting = (await rig.memory.inspection.describeQueue('default'))!;
     expect(waiting).toMatchObject({ active: 1, retry: 2, pending: 0, processed: 0, failed: 0 });
     for (let ended = 0; ended < 3; ended++) {
       work.endOne();
@@ -102,14 +102,14 @@ describe('limits of a handler', () => {
     await turn(60);
     expect([work.started.length, work.most]).toEqual([20, 3]);
     const free = ['a', 'b', 'c'];
-    expect(await rig.memory.acquireTokens('narrow', 3, 2 ** 40, free)).toEqual([true, true, true]); // all were given back
+    expect(await rig.memory.limiting.acquireTokens('narrow', 3, 2 ** 40, free)).toEqual([true, true, true]); // all were given back
   });
 
   it('slots of a process that died come back after half a minute, and only then', async () => {
     const clock = manualClock();
     const { work, handler } = narrow({ globalConcurrency: 2 });
     const rig = openRig({ narrow: handler }, {}, clock);
-    await rig.memory.acquireTokens('narrow', 2, Math.floor(clock.now() / 1000) + 30, ['dead', 'gone']);
+    await rig.memory.limiting.acquireTokens('narrow', 2, Math.floor(clock.now() / 1000) + 30, ['dead', 'gone']);
     await rig.server.start();
     await addMany(rig, 'narrow', 5);
     await pass(clock, 30_000);
@@ -207,11 +207,11 @@ describe('limits of a handler', () => {
     const rig = openRig({ narrow: handler }, { queues: { a: 1, b: 1 } }, clock);
     for (let index = 0; index < 9; index++) await rig.add({ type: 'narrow', queue: 'a' });
     const { id } = await rig.add({ type: 'narrow', queue: 'b' });
-    const { tasks } = await rig.memory.exchange('b', { settle: [], take: 1 });
+    const { tasks } = await rig.memory.consumer.exchange('b', { settle: [], take: 1 });
     const settle = [{ kind: 'wait', lease: tasks[0]!.lease, waitlist: 'narrow' }] as const;
-    await rig.memory.exchange('b', { settle, take: 0 });
-    const wake = vi.spyOn(rig.memory, 'wakeWaiting').mockResolvedValueOnce({ woken: 0, left: 0 }); // the first pass
-    vi.spyOn(rig.memory, 'forward').mockResolvedValue({ moved: 0, nextDue: undefined });
+    await rig.memory.consumer.exchange('b', { settle, take: 0 });
+    const wake = vi.spyOn(rig.memory.limiting, 'wakeWaiting').mockResolvedValueOnce({ woken: 0, left: 0 }); // the first pass
+    vi.spyOn(rig.memory.maintenance, 'forward').mockResolvedValue({ moved: 0, nextDue: undefined });
     await rig.server.start();
     await pass(clock, 5_000);
     for (let ended = 0; ended < 5; ended++) {
@@ -229,11 +229,14 @@ describe('limits of a handler', () => {
     await addMany(rig, 'narrow', 4);
     await turn(30);
     const { memory } = rig;
-    const wake = memory.wakeWaiting.bind(memory);
-    vi.spyOn(memory, 'wakeWaiting').mockImplementationOnce(async (queue, line, count) => {
+    const wake = memory.limiting.wakeWaiting.bind(memory.limiting);
+    vi.spyOn(memory.limiting, 'wakeWaiting').mockImplementationOnce(async (queue, line, count) => {
       const answer = await wake(queue, line, count);
-      const { tasks } = await memory.exchange(queue, { settle: [], take: 1 });
-      await memory.exchange(queue, { settle: [{ kind: 'wait', lease: tasks[0]!.lease, waitlist: line }], take: 0 });
+      const { tasks } = await memory.consumer.exchange(queue, { settle: [], take: 1 });
+      await memory.consumer.exchange(queue, {
+        settle: [{ kind: 'wait', lease: tasks[0]!.lease, waitlist: line }],
+        take: 0,
+      });
       return answer;
     });
     work.endOne();
@@ -245,10 +248,10 @@ describe('limits of a handler', () => {
     const clock = manualClock();
     const { work, handler } = narrow({ globalConcurrency: 1 });
     const rig = await startRig({ narrow: handler }, {}, clock);
-    const release = vi.spyOn(rig.memory, 'releaseTokens');
+    const release = vi.spyOn(rig.memory.limiting, 'releaseTokens');
     const [id] = await addMany(rig, 'narrow', 1);
     await turn(30);
-    vi.spyOn(rig.memory, 'extendLeases').mockResolvedValue([false]);
+    vi.spyOn(rig.memory.consumer, 'extendLeases').mockResolvedValue([false]);
     await pass(clock, 30_000, 500);
     expect(rig.outcomes).toMatchObject([{ outcome: 'lost', task: { id } }]);
     work.endOne();
@@ -291,7 +294,9 @@ describe('limits of a handler', () => {
     const { work, handler } = narrow({ globalConcurrency: 2 });
     const rig = openRig({ narrow: handler }, { shutdownTimeout: '1s' }, clock);
     let grant = (): void => {};
-    vi.spyOn(rig.memory, 'acquireTokens').mockReturnValue(new Promise((resolve) => (grant = () => resolve([true]))));
+    vi.spyOn(rig.memory.limiting, 'acquireTokens').mockReturnValue(
+      new Promise((resolve) => (grant = () => resolve([true]))),
+    );
     await rig.server.start();
     const [id] = await addMany(rig, 'narrow', 1);
     await turn(20);
@@ -302,6 +307,6 @@ describe('limits of a handler', () => {
     await pass(clock, 10_000, 500);
     await closed;
     expect(work.started).toEqual([]);
-    expect((await rig.memory.getTask('default', id!))?.state).toBe('pending');
+    expect((await rig.memory.inspection.getTask('default', id!))?.state).toBe('pending');
   });
 });

@@ -95,8 +95,8 @@ describe('times beyond all bounds', () => {
     const retried = await add({ type: 'fails' });
     const kept = await add({ type: 'works', retention: Number.MAX_SAFE_INTEGER });
     let stored: readonly unknown[] = [];
-    const exchange = memory.exchange.bind(memory);
-    memory.exchange = (queue, request) => {
+    const exchange = memory.consumer.exchange.bind(memory.consumer);
+    memory.consumer.exchange = (queue, request) => {
       if (request.settle.length > 0) stored = request.settle;
       return exchange(queue, request);
     };
@@ -108,7 +108,7 @@ describe('times beyond all bounds', () => {
     expect(times).toHaveLength(2);
     expect(times.every(Number.isSafeInteger)).toBe(true);
     expect(outcomes.find(({ task }) => task.id === retried.id)?.retryAt?.getTime()).toBe(8.64e15);
-    expect((await memory.getTask('default', kept.id))?.state).toBe('completed');
+    expect((await memory.inspection.getTask('default', kept.id))?.state).toBe('completed');
   });
 });
 
@@ -120,8 +120,8 @@ describe('finished tasks with large payloads', () => {
       },
     });
     const settled: number[] = [];
-    const exchange = memory.exchange.bind(memory);
-    memory.exchange = (queue, request) => {
+    const exchange = memory.consumer.exchange.bind(memory.consumer);
+    memory.consumer.exchange = (queue, request) => {
       if (request.settle.length > 0) settled.push(request.settle.length);
       return exchange(queue, request);
     };
@@ -179,7 +179,7 @@ describe('a lost lease', () => {
     held.open();
     await turn();
     const lease = { queue: 'default', id, expiresAt: Math.floor(clock.now() / 1000) + 30 };
-    await memory.exchange('default', { settle: [{ kind: 'requeue', lease }], take: 0 }); // another server's doing
+    await memory.consumer.exchange('default', { settle: [{ kind: 'requeue', lease }], take: 0 }); // another server's doing
     for (let second = 0; second < 20; second++) {
       clock.advance(1_000);
       await turn(3);
@@ -209,10 +209,10 @@ describe('a process that stood still', () => {
     manual.advance(0);
     const { id } = await add({ type: 't' });
     await held.entered;
-    const extendLeases = memory.extendLeases.bind(memory);
+    const extendLeases = memory.consumer.extendLeases.bind(memory.consumer);
     let extend = (): void => {};
     const asked = new Promise<void>((resolve) => (extend = resolve));
-    memory.extendLeases = async (...args) => asked.then(() => extendLeases(...args)); // its turn comes last
+    memory.consumer.extendLeases = async (...args) => asked.then(() => extendLeases(...args)); // its turn comes last
     jump = 90_000;
     calls.length = 0;
     for (let second = 0; second < 8; second++) {
@@ -222,7 +222,7 @@ describe('a process that stood still', () => {
     expect(calls).toContain('listExpiredLeases');
     extend();
     await turn();
-    expect(await memory.getTask('default', id)).toMatchObject({ state: 'active', message: { retried: 0 } });
+    expect(await memory.inspection.getTask('default', id)).toMatchObject({ state: 'active', message: { retried: 0 } });
     held.open();
     await turn();
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['done']);
@@ -243,10 +243,10 @@ describe('a queue of a node that hangs', () => {
     await add({ type: 'bad', queue: 'bad' });
     await held.entered;
     await turn();
-    const exchange = memory.exchange.bind(memory);
+    const exchange = memory.consumer.exchange.bind(memory.consumer);
     let fail = (): void => {};
     const hanging = new Promise<void>((hangs) => {
-      memory.exchange = (queue, request) => {
+      memory.consumer.exchange = (queue, request) => {
         if (queue !== 'bad') return exchange(queue, request);
         hangs();
         return new Promise((_, reject) => (fail = () => reject(new Error('gone'))));
@@ -257,7 +257,7 @@ describe('a queue of a node that hangs', () => {
     await add({ type: 'good', queue: 'good' });
     await finished(1);
     expect(outcomes[0]?.task.queue).toBe('good');
-    memory.exchange = exchange;
+    memory.consumer.exchange = exchange;
     const reachable = next('queueReachable');
     fail();
     await reachable;
@@ -269,14 +269,14 @@ describe('shutdown beside a Redis that hangs', () => {
     const clock = manualClock();
     const hung = new Promise<never>(() => {});
     const { memory } = rig({}, {}, clock);
-    memory.forward = () => hung;
-    memory.exchange = () => hung;
-    memory.extendLeases = () => hung;
-    memory.listExpiredLeases = () => hung;
-    memory.deleteExpiredCompleted = () => hung;
-    memory.writeServerState = () => hung;
-    memory.clearServerState = () => hung;
-    memory.subscribeCancellations = () => hung;
+    memory.maintenance.forward = () => hung;
+    memory.consumer.exchange = () => hung;
+    memory.consumer.extendLeases = () => hung;
+    memory.maintenance.listExpiredLeases = () => hung;
+    memory.maintenance.deleteExpiredCompleted = () => hung;
+    memory.monitoring.writeServerState = () => hung;
+    memory.monitoring.clearServerState = () => hung;
+    memory.cancellation.subscribeCancellations = () => hung;
     const server = new Server({
       broker: memory,
       handlers: [{ pattern: 't', handle: () => undefined }],

@@ -103,10 +103,10 @@ describe('limits of a queue', () => {
     );
     await add({ type: 't' });
     await finished(1);
-    await memory.pauseQueue('default');
+    await memory.administration.pauseQueue('default');
     const lost = await add({ type: 't', maxRetry: 5 });
     memory.take('default', lost.id); // and never heard of again
-    await memory.resumeQueue('default');
+    await memory.administration.resumeQueue('default');
     await add({ type: 't' });
     await pass(clock, 59_000, 500);
     expect(memory.snapshot()['default']?.processed).toBe(1);

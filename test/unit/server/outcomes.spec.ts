@@ -12,8 +12,8 @@ describe('outcomes', () => {
     const kept = await add({ type: 't', retention: 60 });
     await server.runOnce();
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(['done', 'completed']);
-    expect(await memory.getTask('default', gone.id)).toBeUndefined();
-    const stored = await memory.getTask('default', kept.id);
+    expect(await memory.inspection.getTask('default', gone.id)).toBeUndefined();
+    const stored = await memory.inspection.getTask('default', kept.id);
     expect(stored?.state).toBe('completed');
     expect(stored?.result?.toString()).toBe('{"ok":true}');
     expect(stored?.message.completedAt).toBe(START);
@@ -32,7 +32,7 @@ describe('outcomes', () => {
     );
     const { id } = await add({ type: 't', maxRetry: 2 });
     await server.runOnce();
-    const first = await memory.getTask('default', id);
+    const first = await memory.inspection.getTask('default', id);
     expect(first).toMatchObject({ state: 'retry', nextProcessAt: START + 2 }); // 1.5 s, rounded up
     expect(first?.message).toMatchObject({ retried: 1, errorMsg: 'boom', lastFailedAt: START });
     clock.moveTo((START + 2) * 1000);
@@ -40,7 +40,7 @@ describe('outcomes', () => {
     clock.moveTo((START + 5) * 1000);
     const [last] = await server.runOnce();
     expect(last).toMatchObject({ outcome: 'archived', retried: 2 });
-    expect((await memory.getTask('default', id))?.state).toBe('archived');
+    expect((await memory.inspection.getTask('default', id))?.state).toBe('archived');
   });
 
   it('does not count what is no failure, however often', async () => {
@@ -59,7 +59,7 @@ describe('outcomes', () => {
       await server.runOnce();
       clock.advance(1_000);
     }
-    expect((await memory.getTask('default', id))?.message).toMatchObject({ retried: 0, errorMsg: 'busy' });
+    expect((await memory.inspection.getTask('default', id))?.message).toMatchObject({ retried: 0, errorMsg: 'busy' });
   });
 
   it.each([
@@ -73,13 +73,13 @@ describe('outcomes', () => {
     };
     const { server, memory, add } = rig({ t: postpone }, { onError }, clock);
     const { id } = await add({ type: 't', maxRetry: 0 });
-    const before = await memory.getTask('default', id);
+    const before = await memory.inspection.getTask('default', id);
     for (let attempt = 1; attempt <= 3; attempt++) {
       const due = Math.ceil((clock.now() + 1_500) / 1_000);
       expect(await server.runOnce()).toMatchObject([
         { outcome: 'postponed', retried: 0, retryAt: new Date(due * 1000) },
       ]);
-      expect(await memory.getTask('default', id)).toEqual({
+      expect(await memory.inspection.getTask('default', id)).toEqual({
         ...before,
         pendingSince: undefined,
         state: 'retry',
@@ -111,9 +111,9 @@ describe('outcomes', () => {
     const revoked = await add({ type: 'revoke', retention: 60 });
     const outcomes = await server.runOnce();
     expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(['archived', 'archived', 'revoked']);
-    expect((await memory.getTask('default', skipped.id))?.message.errorMsg).toBe('bad input');
-    expect((await memory.getTask('default', wrapped.id))?.state).toBe('archived');
-    expect(await memory.getTask('default', revoked.id)).toBeUndefined();
+    expect((await memory.inspection.getTask('default', skipped.id))?.message.errorMsg).toBe('bad input');
+    expect((await memory.inspection.getTask('default', wrapped.id))?.state).toBe('archived');
+    expect(await memory.inspection.getTask('default', revoked.id)).toBeUndefined();
     expect(onError).toHaveBeenCalledTimes(3);
   });
 
@@ -121,7 +121,9 @@ describe('outcomes', () => {
     const { server, memory, add } = rig({ t: () => undefined });
     const { id } = await add({ type: 'other' });
     await server.runOnce();
-    expect((await memory.getTask('default', id))?.message.errorMsg).toBe('handler not found for task "other"');
+    expect((await memory.inspection.getTask('default', id))?.message.errorMsg).toBe(
+      'handler not found for task "other"',
+    );
   });
 
   it('does not call the handler when the deadline has passed, and consumes an attempt', async () => {
@@ -130,7 +132,7 @@ describe('outcomes', () => {
     const { id } = await add({ type: 't', deadline: START - 5, timeout: 0 });
     await server.runOnce();
     expect(handle).not.toHaveBeenCalled();
-    expect((await memory.getTask('default', id))?.message).toMatchObject({
+    expect((await memory.inspection.getTask('default', id))?.message).toMatchObject({
       retried: 1,
       errorMsg: 'context deadline exceeded',
     });
@@ -148,7 +150,7 @@ describe('outcomes', () => {
     });
     const { id } = await add({ type: 't' });
     await server.runOnce();
-    expect((await memory.getTask('default', id))?.message.errorMsg).toBe(text);
+    expect((await memory.inspection.getTask('default', id))?.message.errorMsg).toBe(text);
   });
 
   it('lets no hook decide by throwing', async () => {
@@ -179,7 +181,7 @@ describe('outcomes', () => {
     const { server, memory, add, events } = rig({ t: () => loop });
     const { id } = await add({ type: 't', retention: 60 });
     await server.runOnce();
-    expect((await memory.getTask('default', id))?.state).toBe('completed');
+    expect((await memory.inspection.getTask('default', id))?.state).toBe('completed');
     expect(events[0]?.name).toBe('resultDropped');
   });
 
@@ -191,7 +193,7 @@ describe('outcomes', () => {
     const { server, memory, add } = rig({ t: own }, { retryDelay: () => 1_000 }, manualClock());
     const { id } = await add({ type: 't' });
     await server.runOnce();
-    const stored = await memory.getTask('default', id);
+    const stored = await memory.inspection.getTask('default', id);
     expect(stored).toMatchObject({ nextProcessAt: START + 7 });
     expect(stored?.message.retried).toBe(0);
   });
@@ -207,7 +209,7 @@ describe('outcomes', () => {
     });
     const { id } = await add({ type: 't', retention: 60 });
     await server.runOnce();
-    expect((await memory.getTask('default', id))?.result).toEqual(Buffer.from([0, 255]));
+    expect((await memory.inspection.getTask('default', id))?.result).toEqual(Buffer.from([0, 255]));
     await expect(late!()).rejects.toThrow('failed to write task result: the handler has returned');
   });
 });

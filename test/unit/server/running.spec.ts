@@ -53,11 +53,11 @@ describe('a running server', () => {
 
   it('stops for a pause and goes on at the resume, without polling', async () => {
     const { add, memory, finished, outcomes } = await startRig({ t: () => undefined }, { taskCheckInterval: '1h' });
-    await memory.pauseQueue('default');
+    await memory.administration.pauseQueue('default');
     await add({ type: 't' });
     await turn(20);
     expect(outcomes).toHaveLength(0);
-    await memory.resumeQueue('default');
+    await memory.administration.resumeQueue('default');
     await finished(1);
   });
 
@@ -74,7 +74,7 @@ describe('a running server', () => {
     await turn();
     expect(reason).toBeInstanceOf(DeadlineExceededError);
     expect(outcomes[0]).toMatchObject({ outcome: 'retry' });
-    expect((await memory.getTask('default', id))?.message.errorMsg).toBe('context deadline exceeded');
+    expect((await memory.inspection.getTask('default', id))?.message.errorMsg).toBe('context deadline exceeded');
     expect(server.active).toBe(1);
     clock.advance(10_000);
     expect(events.filter(({ name }) => name === 'handlerStuck')).toHaveLength(1);
@@ -106,12 +106,15 @@ describe('a running server', () => {
     await turn();
     const { id } = await add({ type: 't' });
     const task = await held.entered;
-    await memory.publishCancellation(id);
+    await memory.cancellation.publishCancellation(id);
     clock.advance(0);
     await finished(1);
     expect(task.signal.reason).toBeInstanceOf(TaskCanceledError);
     expect(outcomes[0]).toMatchObject({ outcome: 'retry' });
-    expect((await memory.getTask('default', id))?.message).toMatchObject({ retried: 1, errorMsg: 'context canceled' });
+    expect((await memory.inspection.getTask('default', id))?.message).toMatchObject({
+      retried: 1,
+      errorMsg: 'context canceled',
+    });
     held.open();
   });
 
@@ -126,11 +129,12 @@ describe('a running server', () => {
       clock.advance(5_000);
       await turn(3);
     }
-    expect((await memory.getTask('default', id))?.state).toBe('active');
+    expect((await memory.inspection.getTask('default', id))?.state).toBe('active');
     expect(outcomes).toHaveLength(0);
-    const lease = (await memory.listExpiredLeases('default', clock.now() / 1000 + 3_600, 10)).tasks[0]!.lease;
-    await memory.exchange('default', { settle: [{ kind: 'requeue', lease }], take: 0 }); // another server took it
-    await memory.pauseQueue('default');
+    const lease = (await memory.maintenance.listExpiredLeases('default', clock.now() / 1000 + 3_600, 10)).tasks[0]!
+      .lease;
+    await memory.consumer.exchange('default', { settle: [{ kind: 'requeue', lease }], take: 0 }); // another server took it
+    await memory.administration.pauseQueue('default');
     for (let second = 0; second < 30; second += 5) {
       clock.advance(5_000);
       await turn(3);
@@ -139,7 +143,7 @@ describe('a running server', () => {
     expect(outcomes.at(-1)?.outcome).toBe('lost');
     held.open('late');
     await turn();
-    expect(await memory.getTask('default', id)).toMatchObject({ state: 'pending', result: undefined });
+    expect(await memory.inspection.getTask('default', id)).toMatchObject({ state: 'pending', result: undefined });
   });
 
   it('changes concurrency and queues while it runs', async () => {
@@ -197,7 +201,7 @@ describe('a running server', () => {
     server.setConcurrency(5); // publishes
     clock.advance(0);
     await turn();
-    const [published] = await memory.servers();
+    const [published] = await memory.publications.servers();
     expect(published?.info).toMatchObject({
       concurrency: 5,
       queues: { default: 2 },
@@ -208,7 +212,7 @@ describe('a running server', () => {
     held.open();
     await turn();
     await server.shutdown();
-    expect(await memory.servers()).toHaveLength(0);
+    expect(await memory.publications.servers()).toHaveLength(0);
   });
 });
 
@@ -216,7 +220,7 @@ describe('a server driven by hand', () => {
   it('works a task of a queue it does not serve, and serves that queue no further', async () => {
     const { add, server, memory } = rig({ t: () => undefined });
     await add({ type: 't', queue: 'elsewhere' });
-    const { tasks } = await memory.exchange('elsewhere', { settle: [], take: 1 });
+    const { tasks } = await memory.consumer.exchange('elsewhere', { settle: [], take: 1 });
     expect(await server.work(tasks[0]!)).toMatchObject({ outcome: 'done', task: { queue: 'elsewhere' } });
     await add({ type: 't', queue: 'elsewhere' });
     expect(await server.runOnce()).toEqual([]);
@@ -255,7 +259,7 @@ describe('shutdown', () => {
     expect(events.map(({ name }) => name)).toContain('shutdownTimedOut');
     expect(outcomes).toHaveLength(1);
     expect(outcomes[0]).toMatchObject({ outcome: 'requeued', task: { id } });
-    const left = await memory.exchange('default', { settle: [], take: 2 });
+    const left = await memory.consumer.exchange('default', { settle: [], take: 2 });
     expect(left.tasks.map(({ message }) => message.id)).toEqual([id, second.id]);
     expect(left.tasks[0]?.message.retried).toBe(0);
   });
@@ -285,7 +289,7 @@ describe('shutdown', () => {
       await turn(2);
     }
     await closing;
-    expect((await memory.getTask('default', id))?.state).toBe('pending');
+    expect((await memory.inspection.getTask('default', id))?.state).toBe('pending');
     expect(events.find(({ name }) => name === 'serverClosed')?.event).toEqual({ requeued: 1 });
     held.open();
   });
@@ -326,7 +330,7 @@ describe('shutdown', () => {
     await server.shutdown();
     await finished(3);
     expect(outcomes.every(({ outcome }) => outcome === 'requeued')).toBe(true);
-    const { tasks } = await memory.exchange('default', { settle: [], take: 3 });
+    const { tasks } = await memory.consumer.exchange('default', { settle: [], take: 3 });
     expect(tasks.map(({ message }) => message.id)).toEqual(added.map(({ id }) => id));
   });
 

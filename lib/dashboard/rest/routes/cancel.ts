@@ -95,7 +95,7 @@ async function cancellable(
   if (seesEffects(request, options)) return () => true;
   const elsewhere = await forbiddenIds(dashboard, allowsIn(dashboard, request, options));
   const found = await mapConcurrent(ids, CANCELS_AT_ONCE, (id) =>
-    dashboard.broker.getTask(request.params.queue!, id).catch(() => undefined),
+    dashboard.broker.inspection.getTask(request.params.queue!, id).catch(() => undefined),
   );
   const own = new Set(ids.filter((_, index) => found[index]));
   return (id) => own.has(id) && !elsewhere.has(id);

@@ -15,7 +15,7 @@ async function metrics(dashboard: Dashboard, { query, permissions }: ApiRequest)
   if (prometheus === undefined) throw new ApiError('NOT_FOUND', `there is no Prometheus to ask; ${remedy}`);
   const range = readRange(query, floorSeconds(dashboard.now));
   if (permissions.mayEverywhere('view')) return askPrometheus(prometheus, range);
-  const known = range.queues?.length ? range.queues : await dashboard.broker.queues();
+  const known = range.queues?.length ? range.queues : await dashboard.broker.inspection.queues();
   const queues = known.filter((queue) => permissions.maySee(queue));
   return askPrometheus(prometheus, { ...range, queues: queues.length > 0 ? queues.sort() : undefined });
 }

@@ -35,7 +35,7 @@ describe('access, attacked', () => {
     ])('the role %s may not %s %s', async (role, method, path) => {
       const { status, headers } = await as(role, method, path);
       expect([status, headers['x-asynq-error']]).toEqual([403, 'FORBIDDEN']);
-      expect(await attacked.web.broker.getTask('default', 'archived')).toMatchObject({ state: 'archived' });
+      expect(await attacked.web.broker.inspection.getTask('default', 'archived')).toMatchObject({ state: 'archived' });
     });
 
     it('the role act may see the state of Redis', async () => {
@@ -51,8 +51,8 @@ describe('access, attacked', () => {
     it('a role without destroy pushes no archived task out', async () => {
       const { broker } = attacked.web;
       const junk = (n: number) => Array.from({ length: n }, (_, i) => request({ queue: 'full', id: `junk${i}` }));
-      await broker.enqueue('full', [request({ queue: 'full', id: 'evidence' }), ...junk(5_000)]);
-      expect(await broker.moveTasks('full', 'archive', ['evidence'])).toEqual(['moved']);
+      await broker.producer.enqueue('full', [request({ queue: 'full', id: 'evidence' }), ...junk(5_000)]);
+      expect(await broker.administration.moveTasks('full', 'archive', ['evidence'])).toEqual(['moved']);
       // Somebody has to run what may fail: none of these is created.
       const create = [
         ['queues/full/tasks', { type: 'junk', max_retry: 0 }],
@@ -74,14 +74,14 @@ describe('access, attacked', () => {
       const cancel = { outcome: 'archive' };
       expect(await as('act', 'POST', 'queues/full/tasks/x:cancel', cancel)).toMatchObject({ status: 403 });
       expect(await as('act', 'POST', 'queues/full/active_tasks:cancel_all', cancel)).toMatchObject({ status: 403 });
-      expect(await broker.getTask('full', 'evidence')).toMatchObject({ state: 'archived' });
+      expect(await broker.inspection.getTask('full', 'evidence')).toMatchObject({ state: 'archived' });
       expect(await as('destroy', 'POST', 'queues/full/tasks/junk4999:archive')).toMatchObject({ status: 204 });
       expect(await as('destroy', 'POST', 'queues/full/tasks', { type: 'x' })).toMatchObject({ status: 201 });
 
       // A cancellation reaches the tasks of an id in every queue.
       for (const queue of ['full', 'beside']) {
-        await broker.enqueue(queue, [request({ queue, id: 'twin' })]);
-        await broker.exchange(queue, { settle: [], take: 5 });
+        await broker.producer.enqueue(queue, [request({ queue, id: 'twin' })]);
+        await broker.consumer.exchange(queue, { settle: [], take: 5 });
       }
       const twin = (role: string) => as(role, 'POST', 'queues/beside/tasks/twin:cancel', cancel);
       expect(await twin('act')).toMatchObject({ status: 409, headers: { 'x-asynq-error': 'ELSEWHERE' } });
@@ -91,16 +91,16 @@ describe('access, attacked', () => {
 
     it('an archive is not tidied up by a role that may not delete', async () => {
       const clock = (attacked.web.broker as InMemoryBroker).clock;
-      await attacked.web.broker.enqueue(
+      await attacked.web.broker.producer.enqueue(
         'old',
         ['a', 'b', 'c'].map((id) => request({ queue: 'old', id })),
       );
       await as('act', 'POST', 'queues/old/tasks/a:archive');
       clock.advance(91 * 86_400_000);
       expect(await as('act', 'POST', 'queues/old/tasks/b:archive')).toMatchObject({ status: 204 });
-      expect(await attacked.web.broker.getTask('old', 'a')).toMatchObject({ state: 'archived' });
+      expect(await attacked.web.broker.inspection.getTask('old', 'a')).toMatchObject({ state: 'archived' });
       await as('destroy', 'POST', 'queues/old/tasks/c:archive');
-      expect(await attacked.web.broker.getTask('old', 'a')).toBeUndefined();
+      expect(await attacked.web.broker.inspection.getTask('old', 'a')).toBeUndefined();
     });
 
     it('is closed when the function that should say so is wrong', async () => {

@@ -19,7 +19,7 @@ describe('bodies, attacked', () => {
       const { status, text } = await post(type, '{"task_ids":["retry"]}');
       expect(status).toBe(415);
       if (type !== 'text/plain' || platform === 'express') expect(text).toContain('Content-Type: application/json');
-      expect(await attacked.web.broker.getTask('default', 'retry')).toMatchObject({ state: 'retry' });
+      expect(await attacked.web.broker.inspection.getTask('default', 'retry')).toMatchObject({ state: 'retry' });
     });
 
     it.each([

@@ -102,7 +102,7 @@ describe('requests that a page of another site has a browser send', () => {
         // What Fastify cannot parse it refuses by itself, with 415.
         expect([403, 415], `${method} ${path} ${type}`).toContain(status);
       }
-      expect(await attacked.web.broker.hasQueue('default')).toBe(true);
+      expect(await attacked.web.broker.inspection.hasQueue('default')).toBe(true);
     });
 
     it.each([

@@ -135,7 +135,7 @@ describe.each(PLATFORMS)('every route, attacked, on %s', (platform) => {
         expect(status, `${route.method} ${route.path} ${JSON.stringify(name.slice(0, 20))}`).toBeLessThan(500);
       }
     }
-    expect(await attacked.web.broker.hasQueue('default')).toBe(true);
+    expect(await attacked.web.broker.inspection.hasQueue('default')).toBe(true);
   });
 
   it('refuses fields of the wrong type, and answers none of them with an error of its own', async () => {

@@ -108,7 +108,7 @@ describe('lengths of bodies, attacked', () => {
     expect(await ask('DELETE', pending, {}, state)).toMatchObject({ status: 415 });
     expect(await ask('DELETE', pending, json, '{"state":')).toMatchObject({ status: 400 });
     expect(await ask('POST', 'queues/default/retry_tasks:batch_run', json, tooMany)).toMatchObject({ status: 413 });
-    expect(await web.broker.getTask('default', 'pending')).toMatchObject({ state: 'pending' });
+    expect(await web.broker.inspection.getTask('default', 'pending')).toMatchObject({ state: 'pending' });
     expect(await ask('POST', 'queues/default:pause', {}, '')).toMatchObject({ status: 204 });
     expect(await ask('DELETE', pending, {}, '')).toMatchObject({ status: 204 });
     expect(await ask('DELETE', 'queues/default/tasks/archived', {})).toMatchObject({ status: 204 });

@@ -30,7 +30,7 @@ describe('what is redacted, attacked', () => {
       ],
     });
     const payload = Buffer.from('{"name":"Ann","password":"hunter2"}');
-    await (web.broker as InMemoryBroker).enqueue('default', [
+    await (web.broker as InMemoryBroker).producer.enqueue('default', [
       request({ id: 'user', type: 'user:created', payload, headers }),
       request({
         id: 'packed',
@@ -58,14 +58,14 @@ describe('what is redacted, attacked', () => {
     const answer = await clone(id, { ...changes, task_id: 'copy' });
     expect([answer.status, SECRET.exec(answer.text)]).toEqual([403, null]);
     expect(answer.text).toContain('would show what is hidden of it');
-    expect(await web.broker.getTask('default', 'copy')).toBeUndefined();
+    expect(await web.broker.inspection.getTask('default', 'copy')).toBeUndefined();
   });
 
   it('is cloned with other options, and with a header of its own beside those hidden', async () => {
     const shown = { signature: '[redacted]', encoding: 'msgpack', more: '2' };
     const answer = await clone('packed', { type: 'user:updated', queue: 'other', task_id: 'copied', headers: shown });
     expect([answer.status, SECRET.exec(answer.text)]).toEqual([201, null]);
-    const { message } = (await web.broker.getTask('other', 'copied'))!;
+    const { message } = (await web.broker.inspection.getTask('other', 'copied'))!;
     expect(message.headers).toEqual({ signature: 'Bearer abc', encoding: 'msgpack', more: '2' });
   });
 
@@ -144,13 +144,13 @@ describe('what is redacted, attacked', () => {
       const other = await startConsole({ access: 'act', redact: [{ type: 'pin:', fields: ['pin'], errors }] });
       for (const reason of ['is it 4711?', 'is it 4712?']) {
         await other.client.enqueue('pin:check', { pin: '4711' }, { taskId: reason });
-        const { tasks } = await other.broker.exchange('default', { settle: [], take: 1 });
+        const { tasks } = await other.broker.consumer.exchange('default', { settle: [], take: 1 });
         const settle = tasks.map(({ lease, message }) => ({
           kind: 'archive' as const,
           lease,
           message: { ...message, errorMsg: reason },
         }));
-        await other.broker.exchange('default', { take: 0, settle });
+        await other.broker.consumer.exchange('default', { take: 0, settle });
         const { error_message } = await other.get<Shown>(`queues/default/tasks/${encodeURIComponent(reason)}`);
         shown.push(error_message);
       }

@@ -35,14 +35,22 @@ async function arrange(broker: InMemoryBroker, queue: string): Promise<void> {
   const task = { taskId: 'active', taskType: `type-${queue}`, taskPayload: Buffer.from(`"${queue}"`), queue };
   const server = { ...SERVER, serverId: queue };
   const worker = { host: 'h', pid: 1, serverId: queue, ...task, startTime, deadline };
-  await broker.writeServerState({ ...server, queues: { [queue]: 1 }, startTime, activeWorkerCount: 1 }, [worker], 60);
+  await broker.monitoring.writeServerState(
+    { ...server, queues: { [queue]: 1 }, startTime, activeWorkerCount: 1 },
+    [worker],
+    60,
+  );
   const entry = { id: `nightly-${queue}`, spec: '@daily', taskType: 'report', taskPayload: Buffer.from('{}') };
   const times = { nextEnqueueTime: deadline, prevEnqueueTime: startTime };
-  await broker.writeSchedulerEntries(queue, [{ ...entry, enqueueOptions: [`Queue("${queue}")`], ...times }], 60);
-  await broker.recordEnqueueEvent(entry.id, { taskId: `event-${queue}`, enqueueTime: startTime });
+  await broker.scheduling.writeSchedulerEntries(
+    queue,
+    [{ ...entry, enqueueOptions: [`Queue("${queue}")`], ...times }],
+    60,
+  );
+  await broker.scheduling.recordEnqueueEvent(entry.id, { taskId: `event-${queue}`, enqueueTime: startTime });
   const change = { actor: `by-${queue}`, action: 'pause', outcome: 'done', at: startTime, process: 'h:1', queue };
   const clone = { ...change, action: 'clone', queue: 'own', toQueue: queue };
-  await broker.appendEvents(
+  await broker.events.appendEvents(
     'audit',
     [change, clone].map((one) => Buffer.from(JSON.stringify(one))),
     { most: 1_000 },
@@ -137,8 +145,8 @@ describe('queues that one may not see, attacked', () => {
   /** What is in the queue that is hidden, whatever happens to the others. */
   async function picture(broker: InMemoryBroker) {
     const { active, pending, scheduled, retry, archived, completed, aggregating, paused } =
-      await broker.describeQueue('hidden');
-    const cancelled = (await broker.findCancellations(['active'])).length;
+      await broker.inspection.describeQueue('hidden');
+    const cancelled = (await broker.cancellation.findCancellations(['active'])).length;
     return { active, pending, scheduled, retry, archived, completed, aggregating, paused, cancelled };
   }
 
@@ -185,7 +193,7 @@ describe('queues that one may not see, attacked', () => {
     expect(await clone('acts', 'own')).toMatchObject({ status: 201 });
     expect(await clone('others', 'third')).toMatchObject({ status: 201 });
     expect(JSON.parse((await clone('all', 'hidden')).text)).toMatchObject({ queue: 'hidden' });
-    expect(await web.broker.getTask('hidden', 'by-own')).toBeUndefined();
+    expect(await web.broker.inspection.getTask('hidden', 'by-own')).toBeUndefined();
   });
 
   it('cancels by an id that runs elsewhere, too, only for who may do so there', async () => {
@@ -199,7 +207,7 @@ describe('queues that one may not see, attacked', () => {
       });
       expect(await cancel(set, 'queues/own/active_tasks:cancel_all')).toMatchObject({ status: 204 });
     }
-    expect(await web.broker.findCancellations(['active'])).toEqual([]);
+    expect(await web.broker.cancellation.findCancellations(['active'])).toEqual([]);
     expect(await cancel('all', 'queues/own/tasks/active:cancel')).toMatchObject({ status: 204 });
   });
 
@@ -223,7 +231,7 @@ describe('queues that one may not see, attacked', () => {
       ['own'],
       ['own'],
     ]);
-    await broker.enqueue('more', []);
+    await broker.producer.enqueue('more', []);
     expect(await names('all')).toEqual(['hidden', 'own']);
   });
 

@@ -23,7 +23,7 @@ describe('sizes of answers, attacked', () => {
     const tasks = Array.from({ length: TASKS }, (_, index) =>
       request({ id: `t${index}`, type: 'x', payload, headers }),
     );
-    await broker.enqueue('long', tasks);
+    await broker.producer.enqueue('long', tasks);
   });
   afterAll(() => web.close());
 
@@ -42,12 +42,12 @@ describe('sizes of answers, attacked', () => {
   });
 
   it('an error that is a book is shown in lists by its beginning', async () => {
-    await broker.enqueue('errors', [request({ id: 'x', type: 'x' })]);
-    const { tasks } = await broker.exchange('errors', { settle: [], take: 1 });
+    await broker.producer.enqueue('errors', [request({ id: 'x', type: 'x' })]);
+    const { tasks } = await broker.consumer.exchange('errors', { settle: [], take: 1 });
     const { lease, message } = tasks[0]!;
     const errorMsg = `${'no '.repeat(400_000)}end`;
     const failed = { ...message, errorMsg, lastFailedAt: 1 };
-    await broker.exchange('errors', { take: 0, settle: [{ kind: 'archive', lease, message: failed }] });
+    await broker.consumer.exchange('errors', { take: 0, settle: [{ kind: 'archive', lease, message: failed }] });
     const { tasks: listed } = await web.get<List>('queues/errors/archived_tasks?error=end');
     expect(listed[0]!.error_message).toBe(`${errorMsg.slice(0, 2_000)}…`);
     expect(await web.get('queues/errors/tasks/x')).toMatchObject({ error_message: errorMsg });
@@ -72,7 +72,7 @@ describe('sizes of answers, attacked', () => {
   });
 
   it('a queue with a name that nobody may give is a row like any other', async () => {
-    await broker.enqueue(' ', [request({ id: 'x', type: 'x' })]);
+    await broker.producer.enqueue(' ', [request({ id: 'x', type: 'x' })]);
     const { stats } = await web.get<{ stats: Record<string, object[]> }>('queue_stats');
     expect([stats[' ']?.length, stats['long']?.length]).toEqual([90, 90]);
     const { queues } = await web.get<{ queues: object[] }>('live');

@@ -1,6 +1,15 @@
 import { floorSeconds } from '../../clock.js';
-import type { EnqueueRequest, EnqueueStatus } from '../broker.js';
+import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker.js';
+import type { MemoryState } from './memory-state.js';
 import { type QueueStore, type TaskRecord, storedMessage, wellFormed } from './queue-store.js';
+
+export class MemoryProducer implements ProducerRole {
+  constructor(private readonly state: MemoryState) {}
+
+  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
+    return this.state.change(queue, (store, now) => enqueueAll(store, requests, now));
+  }
+}
 
 /** Enqueues in order. Everything is encoded, and so checked, before the first task is created. */
 export function enqueueAll(store: QueueStore, requests: readonly EnqueueRequest[], now: number): EnqueueStatus[] {
@@ -23,6 +32,7 @@ function enqueueOne(store: QueueStore, request: EnqueueRequest, msg: Buffer, now
     uniqueKey: lock,
     group: undefined,
     result: undefined,
+    arrival: store.nextArrival(),
   };
   store.tasks.set(id, record);
   route(store, request, id, record, now);

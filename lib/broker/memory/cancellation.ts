@@ -2,17 +2,22 @@ import {
   type ActedCancellation,
   CANCELLATION_SECONDS,
   type Cancellation,
+  type CancellationRole,
   MOST_CANCELLATIONS,
   type RecordedCancellation,
 } from '../cancellation.js';
+import type { MemoryState } from './memory-state.js';
 import { wellFormed } from './queue-store.js';
 
-/** What is to be cancelled, and who listens for it. Times are milliseconds since the epoch. */
-export class MemoryCancellations {
+export class MemoryCancellation implements CancellationRole {
   private readonly records = new Map<string, RecordedCancellation>();
   private readonly listeners = new Set<(id: string) => void>();
 
-  record(cancellation: Cancellation, now: number): void {
+  constructor(private readonly state: MemoryState) {}
+
+  async recordCancellation(cancellation: Cancellation): Promise<void> {
+    this.state.assertOpen();
+    const { now } = this.state;
     const id = wellFormed(cancellation.id);
     const reason = cancellation.reason === undefined ? undefined : wellFormed(cancellation.reason);
     this.records.delete(id);
@@ -23,29 +28,33 @@ export class MemoryCancellations {
     }
   }
 
-  find(ids: readonly string[], now: number): RecordedCancellation[] {
+  async findCancellations(ids: readonly string[]): Promise<RecordedCancellation[]> {
+    this.state.assertOpen();
+    const { now } = this.state;
     return ids
       .flatMap((id) => this.records.get(wellFormed(id)) ?? [])
       .filter(({ at }) => !isOver(at, now))
       .map((record) => ({ ...record }));
   }
 
-  note(acted: readonly ActedCancellation[]): void {
+  async noteCancelled(acted: readonly ActedCancellation[]): Promise<void> {
+    this.state.assertOpen();
     for (const { id, at, queue } of acted) {
       const record = this.records.get(wellFormed(id));
       if (record?.at === at) this.records.set(record.id, { ...record, acted: [...record.acted, wellFormed(queue)] });
     }
   }
 
-  publish(id: string): void {
+  async publishCancellation(id: string): Promise<void> {
+    this.state.assertOpen();
     for (const listener of [...this.listeners]) listener(wellFormed(id));
   }
 
-  /** Answers the function that ends the subscription. */
-  subscribe(listener: (id: string) => void): () => void {
-    const own = (id: string): void => listener(id);
+  async subscribeCancellations(onCancel: (id: string) => void): Promise<() => Promise<void>> {
+    this.state.assertOpen();
+    const own = (id: string): void => onCancel(id);
     this.listeners.add(own);
-    return () => void this.listeners.delete(own);
+    return async () => void this.listeners.delete(own);
   }
 
   /** Forgets what is recorded. */
@@ -53,9 +62,11 @@ export class MemoryCancellations {
     this.records.clear();
   }
 
+  /** Ends every subscription. */
   end(): void {
     this.listeners.clear();
   }
 }
 
+/** Times are milliseconds since the epoch. */
 const isOver = (at: number, now: number): boolean => at < now - CANCELLATION_SECONDS * 1000;

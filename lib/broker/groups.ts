@@ -56,7 +56,7 @@ export interface AggregationSet extends ClaimedSet {
 /** `lost`: the set is no longer ours, nothing was written. Otherwise as of an enqueue: nothing is written unless `finished`. */
 export type FinishStatus = 'finished' | 'lost' | 'duplicate' | 'conflict';
 
-export interface AggregationBroker {
+export interface GroupsRole {
   /**
    * Claims up to `limit` sets of groups that are due, until now + AGGREGATION_SECONDS; 0 only asks when the next is due. A group
    * yields one set per call.

@@ -1,5 +1,6 @@
 import { floorSeconds } from '../../clock.js';
-import type { ExpiredLeases, LeasedTask } from '../broker.js';
+import type { ExpiredLeases, LeasedTask, MaintenanceRole } from '../broker.js';
+import type { MemoryState } from './memory-state.js';
 import { type QueueStore, type TaskRecord, readMessage } from './queue-store.js';
 import type { SortedSet } from './sorted-set.js';
 
@@ -7,8 +8,33 @@ import type { SortedSet } from './sorted-set.js';
 const MAX_ARCHIVED = 9_999;
 const ARCHIVE_SECONDS = 90 * 86_400;
 
+export class MemoryMaintenance implements MaintenanceRole {
+  constructor(private readonly state: MemoryState) {}
+
+  async forward(queue: string): Promise<{ moved: number; nextDue: number | undefined }> {
+    return this.state.change(queue, forward);
+  }
+
+  async listExpiredLeases(queue: string, cutoff: number, limit: number): Promise<ExpiredLeases> {
+    return this.state.change(queue, (store) => listExpiredLeases(store, queue, cutoff, limit));
+  }
+
+  /** There is nothing to repair: here a task is active exactly when it is leased. */
+  async repairActive(queue: string): Promise<number> {
+    return this.state.change(queue, () => 0);
+  }
+
+  async deleteExpiredCompleted(queue: string, limit: number): Promise<number> {
+    return this.state.change(queue, (store, now) => deleteExpiredCompleted(store, limit, now));
+  }
+
+  async trimArchived(queue: string, limit: number): Promise<number> {
+    return this.state.change(queue, (store, now) => trimArchived(store, limit, now));
+  }
+}
+
 /** Moves what is due from `scheduled`, then from `retry`. */
-export function forward(store: QueueStore, now: number): { moved: number; nextDue: number | undefined } {
+function forward(store: QueueStore, now: number): { moved: number; nextDue: number | undefined } {
   const moved = forwardFrom(store, store.scheduled, now) + forwardFrom(store, store.retry, now);
   return { moved, nextDue: store.nextDue };
 }
@@ -24,7 +50,7 @@ function forwardFrom(store: QueueStore, source: SortedSet, now: number): number 
   return due.length;
 }
 
-export function listExpiredLeases(store: QueueStore, queue: string, cutoff: number, limit: number): ExpiredLeases {
+function listExpiredLeases(store: QueueStore, queue: string, cutoff: number, limit: number): ExpiredLeases {
   const tasks = store.lease.upTo(cutoff, limit).flatMap(({ id, score }): LeasedTask[] => {
     const record = store.tasks.get(id);
     return record ? [{ lease: { queue, id, expiresAt: score }, message: readMessage(record) }] : [];
@@ -32,7 +58,7 @@ export function listExpiredLeases(store: QueueStore, queue: string, cutoff: numb
   return { tasks, damaged: [], ghosts: 0 };
 }
 
-export function deleteExpiredCompleted(store: QueueStore, limit: number, now: number): number {
+function deleteExpiredCompleted(store: QueueStore, limit: number, now: number): number {
   const expired = store.completed.upTo(floorSeconds(now), limit);
   for (const { id } of expired) {
     store.completed.delete(id);

@@ -1,5 +1,6 @@
 import { floorSeconds } from '../../clock.js';
 import {
+  type ConsumerRole,
   type ExchangeReply,
   type ExchangeRequest,
   type Lease,
@@ -8,8 +9,25 @@ import {
   type Settlement,
   type SettleStatus,
 } from '../broker.js';
-import { trimArchived } from './maintain.js';
+import type { MemoryState } from './memory-state.js';
+import { trimArchived } from './maintenance.js';
 import { type QueueStore, type TaskRecord, storedMessage, wellFormed } from './queue-store.js';
+
+export class MemoryConsumer implements ConsumerRole {
+  constructor(private readonly state: MemoryState) {}
+
+  async exchange(queue: string, request: ExchangeRequest): Promise<ExchangeReply> {
+    return this.state.change(queue, (store, now) => exchange(store, queue, request, now));
+  }
+
+  async extendLeases(queue: string, leases: readonly Lease[], expiresAt: number): Promise<boolean[]> {
+    return this.state.change(queue, (store) => extendLeases(store, leases, expiresAt));
+  }
+
+  async writeResult(lease: Lease, result: Buffer): Promise<boolean> {
+    return this.state.change(lease.queue, (store) => writeResult(store, lease, result));
+  }
+}
 
 /** Milliseconds after which a queue with too many running tasks is asked again. */
 const LOOK_AGAIN = 100;
@@ -21,7 +39,7 @@ const WAIT_MOST = 3_600;
 const MOST_AHEAD = 256;
 
 /** Settles in order, then takes. Messages are encoded, and so checked, before anything is written. */
-export function exchange(store: QueueStore, queue: string, request: ExchangeRequest, now: number): ExchangeReply {
+function exchange(store: QueueStore, queue: string, request: ExchangeRequest, now: number): ExchangeReply {
   const messages = request.settle.map((item) =>
     'message' in item && item.message ? storedMessage(item.message) : undefined,
   );
@@ -172,7 +190,7 @@ export function takeOne(store: QueueStore, queue: string, id: string, now: numbe
 }
 
 /** Extends each lease that is still ours when the call begins. */
-export function extendLeases(store: QueueStore, leases: readonly Lease[], expiresAt: number): boolean[] {
+function extendLeases(store: QueueStore, leases: readonly Lease[], expiresAt: number): boolean[] {
   const answers = leases.map((lease) => store.leased(lease) !== undefined);
   for (const [index, lease] of leases.entries()) {
     delete lease.renewing;
@@ -183,7 +201,7 @@ export function extendLeases(store: QueueStore, leases: readonly Lease[], expire
   return answers;
 }
 
-export function writeResult(store: QueueStore, lease: Lease, result: Buffer): boolean {
+function writeResult(store: QueueStore, lease: Lease, result: Buffer): boolean {
   const record = store.leased(lease);
   if (!record) return false;
   record.result = Buffer.from(result);

@@ -1,13 +1,12 @@
-import { type Clock, floorSeconds } from '../../clock.js';
+import type { Clock } from '../../clock.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
 import { type Keyspace, utcDay } from '../../wire/keys.js';
 import { TASK_STATES } from '../../wire/states.js';
 import {
   COUNTED_GROUPS,
-  type ClusterPlace,
   type DayCount,
   type GroupSize,
-  type InspectorBroker,
+  type InspectionRole,
   type QueueNumbers,
   type StoredTask,
 } from '../inspection.js';
@@ -15,7 +14,6 @@ import { readNanoseconds, readScore } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
 import { queueKeys } from './scripts/queue-keys.js';
 import type { Scripts } from './scripts/scripts.js';
-import { slotOf } from './connection/slot.js';
 
 type Reply = readonly [message: Buffer, state: Buffer, result: Buffer, score: Buffer, hasResult: number, since: Buffer];
 
@@ -24,21 +22,8 @@ const SAMPLE = 20;
 /** Groups that one step looks at, more or less. */
 const GROUPS_AT_ONCE = 200;
 
-/** In listing.ts, moving.ts, deletion.ts and publications.ts. */
-type ElsewhereMethods =
-  | 'listTasks'
-  | 'listIds'
-  | 'moveTasks'
-  | 'rescheduleTasks'
-  | 'updatePayload'
-  | 'deleteQueue'
-  | 'servers'
-  | 'schedulerEntries'
-  | 'enqueueEvents'
-  | 'redisInfo';
-
-/** Looks at queues and single tasks, and pauses queues, over the connection `monitor`. */
-export class RedisInspector implements Omit<InspectorBroker, ElsewhereMethods> {
+/** Reads queues and single tasks, over the connection `monitor`. */
+export class RedisInspection implements InspectionRole {
   constructor(
     private readonly connections: RedisConnections,
     private readonly scripts: Scripts,
@@ -121,25 +106,6 @@ export class RedisInspector implements Omit<InspectorBroker, ElsewhereMethods> {
       pendingSince: state === 'pending' ? readNanoseconds(since.toString()) : undefined,
       result: hasResult === 1 ? result : undefined,
     };
-  }
-
-  async clusterPlace(queue: string): Promise<ClusterPlace | undefined> {
-    if (!this.connections.isCluster) return undefined;
-    const slot = slotOf(this.keyspace.queue(queue).pending);
-    const ranges = await this.connections.run('monitor', 'CLUSTER SLOTS', (client) => client.cluster('SLOTS'));
-    const [, , ...nodes] = ranges.find(([from, to]) => from <= slot && slot <= to) ?? [0, 0];
-    return { slot, nodes: nodes.map(([host, port]) => `${host}:${port}`) };
-  }
-
-  async pauseQueue(queue: string): Promise<boolean> {
-    const { paused } = this.keyspace.queue(queue);
-    const now = floorSeconds(this.clock.now());
-    return (await this.connections.run('monitor', 'SETNX', (client) => client.setnx(paused, now))) === 1;
-  }
-
-  async resumeQueue(queue: string): Promise<boolean> {
-    const { paused } = this.keyspace.queue(queue);
-    return (await this.connections.run('monitor', 'DEL', (client) => client.del(paused))) === 1;
   }
 }
 

@@ -1,12 +1,6 @@
 import type { Keyspace } from '../../wire/keys.js';
 import type { Clock } from '../../clock.js';
-import {
-  type AppendOptions,
-  type EventStreamBroker,
-  STREAM_SECONDS,
-  type StreamedEntry,
-  type StreamName,
-} from '../event-stream.js';
+import { type AppendOptions, type EventsRole, STREAM_SECONDS, type StreamedEntry, type StreamName } from '../events.js';
 import type { RedisConnections } from './connection/connections.js';
 import type { Scripts } from './scripts/scripts.js';
 
@@ -16,7 +10,7 @@ const BATCH = 500;
 type RawEntry = readonly [id: Buffer, fields: Buffer[]];
 
 /** Over the connection `monitor`. */
-export class RedisEventStream implements EventStreamBroker {
+export class RedisEvents implements EventsRole {
   constructor(
     private readonly connections: RedisConnections,
     private readonly scripts: Scripts,

@@ -1,29 +1,59 @@
 import { ClosedError } from '../../errors.js';
-import type { WakeListener, WakeSource } from '../broker.js';
-import { type QueueStore, wellFormed } from './queue-store.js';
+import type { WakeListener, WakeRole, WakeSource } from '../broker.js';
+import type { ChangeListener, MemoryState } from './memory-state.js';
+import { wellFormed } from './queue-store.js';
+
+export class MemoryWake implements WakeRole {
+  private readonly sources = new Set<MemoryWakeSource>();
+
+  constructor(private readonly state: MemoryState) {}
+
+  watch(listener: WakeListener): WakeSource {
+    const source = new MemoryWakeSource(listener, this.state, (ended) => {
+      this.sources.delete(ended);
+      this.state.listeners.delete(ended);
+    });
+    if (this.state.closed) {
+      source.end();
+    } else {
+      this.sources.add(source);
+      this.state.listeners.add(source);
+    }
+    return source;
+  }
+
+  /** Ends every source. */
+  end(): void {
+    for (const source of this.sources) {
+      source.end();
+      this.state.listeners.delete(source);
+    }
+    this.sources.clear();
+  }
+}
 
 /** One-shot notices of one server, as CLIENT TRACKING gives them: armed by a reading, spent by the next change. */
-export class MemoryWakeSource implements WakeSource {
+class MemoryWakeSource implements WakeSource, ChangeListener {
   private readonly pending = new Set<string>();
   private readonly delayed = new Set<string>();
   private closed = false;
 
   constructor(
     private readonly listener: WakeListener,
-    private readonly store: (queue: string) => QueueStore,
+    private readonly state: MemoryState,
     private readonly onClose: (source: MemoryWakeSource) => void,
   ) {}
 
   async armPending(queues: readonly string[]): Promise<Map<string, number>> {
     this.assertOpen();
     for (const queue of queues) this.pending.add(wellFormed(queue));
-    return new Map(queues.map((queue) => [queue, this.store(queue).backlog]));
+    return new Map(queues.map((queue) => [queue, this.state.store(queue).backlog]));
   }
 
   async armDelayed(queues: readonly string[]): Promise<number | undefined> {
     this.assertOpen();
     for (const queue of queues) this.delayed.add(wellFormed(queue));
-    const scores = queues.map((queue) => this.store(queue).nextDue ?? Infinity);
+    const scores = queues.map((queue) => this.state.store(queue).nextDue ?? Infinity);
     const next = Math.min(...scores);
     return next === Infinity ? undefined : next;
   }

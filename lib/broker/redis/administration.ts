@@ -3,7 +3,17 @@ import { decodeTaskMessage, encodeTaskMessage } from '../../wire/codec.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
 import { isAllowed } from '../../task/actions.js';
 import type { TaskState } from '../../wire/states.js';
-import type { MoveAction, MoveStatus, Place, UpdateStatus } from '../inspection.js';
+import type {
+  AdministrationRole,
+  DeletionOptions,
+  DeletionStatus,
+  MoveAction,
+  MoveStatus,
+  Place,
+  UpdateStatus,
+} from '../inspection.js';
+import type { RedisConnections } from './connection/connections.js';
+import { QueueDeletion } from './deletion.js';
 import { archiveLimits } from './scripts/archive-limits.js';
 import { nanoseconds } from './scripts/arguments.js';
 import { queueKeys } from './scripts/queue-keys.js';
@@ -35,13 +45,20 @@ interface Step {
   readonly maxArchived?: number;
 }
 
-/** What an inspector changes about tasks. */
-export class RedisMoving {
+/** Changes tasks and queues, over the connection `monitor`. */
+export class RedisAdministration implements AdministrationRole {
+  private readonly deletion: QueueDeletion;
+
+  /** @param onDeleted called with the name of a queue that was deleted */
   constructor(
+    private readonly connections: RedisConnections,
     private readonly scripts: Scripts,
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
-  ) {}
+    private readonly onDeleted: (queue: string) => void,
+  ) {
+    this.deletion = new QueueDeletion(connections, scripts, keyspace, clock);
+  }
 
   moveTasks(
     queue: string,
@@ -78,6 +95,23 @@ export class RedisMoving {
       if (status) return status;
     }
     return 'changed';
+  }
+
+  async pauseQueue(queue: string): Promise<boolean> {
+    const { paused } = this.keyspace.queue(queue);
+    const now = floorSeconds(this.clock.now());
+    return (await this.connections.run('monitor', 'SETNX', (client) => client.setnx(paused, now))) === 1;
+  }
+
+  async resumeQueue(queue: string): Promise<boolean> {
+    const { paused } = this.keyspace.queue(queue);
+    return (await this.connections.run('monitor', 'DEL', (client) => client.del(paused))) === 1;
+  }
+
+  async deleteQueue(queue: string, options: DeletionOptions): Promise<DeletionStatus> {
+    const status = await this.deletion.run(queue, options);
+    if (status === 'deleted') this.onDeleted(queue);
+    return status;
   }
 
   private async move(queue: string, step: Step, ids: readonly string[], from?: Place): Promise<MoveStatus[]> {

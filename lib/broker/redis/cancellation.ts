@@ -5,7 +5,7 @@ import {
   CANCELLATION_SECONDS,
   CANCEL_OUTCOMES,
   type Cancellation,
-  type CancellationBroker,
+  type CancellationRole,
   MOST_CANCELLATIONS,
   type RecordedCancellation,
 } from '../cancellation.js';
@@ -14,7 +14,7 @@ import type { Scripts } from './scripts/scripts.js';
 import { subscribe } from './connection/subscription.js';
 
 /** What is to be cancelled, and asynq's channel for it, over the connection `monitor`. */
-export class RedisCancellations implements CancellationBroker {
+export class RedisCancellation implements CancellationRole {
   private readonly keys: readonly [at: string, details: string];
 
   constructor(

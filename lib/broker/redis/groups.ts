@@ -4,14 +4,14 @@ import { WrongKeyTypeError } from '../../errors.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
 import {
   AGGREGATION_SECONDS,
-  type AggregationBroker,
+  type GroupsRole,
   type AggregationSet,
   type ClaimedSet,
   type ClaimReply,
   type FinishStatus,
   type GroupPolicy,
   LARGEST_SET,
-} from '../aggregation.js';
+} from '../groups.js';
 import type { EnqueueRequest } from '../enqueue-request.js';
 import { nanoseconds, readScore, requireSeconds } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
@@ -45,7 +45,7 @@ interface Check extends GroupPolicy {
  * Groups and their aggregation, over the connection `consume`; what makes the task over `produce`, which waits for a Redis that is
  * away for a moment, and what looks for damage over `monitor`.
  */
-export class RedisAggregation implements AggregationBroker {
+export class RedisGroups implements GroupsRole {
   constructor(
     private readonly connections: RedisConnections,
     private readonly scripts: Scripts,

@@ -1,23 +1,31 @@
 import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
+import type { MonitoringRole } from '../broker.js';
 import type { PublishedServer } from '../inspection.js';
+import type { MemoryState } from './memory-state.js';
 
 type ServerId = Pick<ServerInfo, 'host' | 'pid' | 'serverId'>;
 
 const nameOf = ({ host, pid, serverId }: ServerId): string => `${host}:${pid}:${serverId}`;
 
-/** What servers publish of themselves. */
-export class MemoryMonitor {
+export class MemoryMonitoring implements MonitoringRole {
   private readonly servers = new Map<string, PublishedServer & { readonly expiresAt: number }>();
 
-  /** @param ttl seconds @param now milliseconds since the epoch */
-  publish(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number, now: number): void {
+  constructor(private readonly state: MemoryState) {}
+
+  async writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void> {
+    this.state.assertOpen();
     const copy = workers.map((worker) => ({ ...worker, taskPayload: Buffer.from(worker.taskPayload) }));
-    const server = { info: { ...info, queues: { ...info.queues } }, workers: copy, expiresAt: now + ttl * 1000 };
-    this.servers.set(nameOf(info), server);
+    const expiresAt = this.state.now + ttl * 1000;
+    this.servers.set(nameOf(info), { info: { ...info, queues: { ...info.queues } }, workers: copy, expiresAt });
   }
 
-  clear(info: ServerId): void {
+  async clearServerState(info: ServerId): Promise<void> {
+    this.state.assertOpen();
     this.servers.delete(nameOf(info));
+  }
+
+  async ping(): Promise<void> {
+    this.state.assertOpen();
   }
 
   /** Those that have published within their time to live. */

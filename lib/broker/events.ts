@@ -22,7 +22,7 @@ export interface AppendOptions {
   readonly replaces?: string;
 }
 
-export interface EventStreamBroker {
+export interface EventsRole {
   /** Appends entries in their order. Returns the id of the last; `undefined` when there is none. */
   appendEvents(stream: StreamName, entries: readonly Buffer[], options: AppendOptions): Promise<string | undefined>;
   /**

@@ -1,17 +1,47 @@
-import type { DayCount, GroupSize, QueueNumbers } from '../inspection.js';
 import { utcDay } from '../../wire/keys.js';
-import type { QueueStore } from './queue-store.js';
+import type { DayCount, GroupSize, InspectionRole, QueueNumbers, StoredTask } from '../inspection.js';
+import type { MemoryState } from './memory-state.js';
+import { type QueueStore, wellFormed } from './queue-store.js';
 
 /** Tasks looked at, as in Redis: for what they weigh, and for the one that has waited longest. */
 const SAMPLE = 20;
 
+export class MemoryInspection implements InspectionRole {
+  constructor(private readonly state: MemoryState) {}
+
+  async queues(): Promise<string[]> {
+    this.state.assertOpen();
+    return [...this.state.stores].flatMap(([queue, store]) => (store.announced ? [queue] : []));
+  }
+
+  async hasQueue(queue: string): Promise<boolean> {
+    return this.state.change(queue, (store) => store.announced);
+  }
+
+  async groups(queue: string): Promise<GroupSize[]> {
+    return this.state.change(queue, groups);
+  }
+
+  async describeQueue(queue: string): Promise<QueueNumbers> {
+    return this.state.change(queue, describeQueue);
+  }
+
+  async countsOfDays(queue: string, days: readonly string[]): Promise<DayCount[]> {
+    return this.state.change(queue, (store, now) => countsOfDays(store, days, now));
+  }
+
+  async getTask(queue: string, id: string): Promise<StoredTask | undefined> {
+    return this.state.change(queue, (store) => store.describe(wellFormed(id)));
+  }
+}
+
 const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1);
 
-export const groups = (store: QueueStore): GroupSize[] =>
+const groups = (store: QueueStore): GroupSize[] =>
   [...store.groups].sort(byName).map(([group, members]) => ({ group, size: members.size }));
 
 /** @param now milliseconds since the epoch */
-export function describeQueue(store: QueueStore, now: number): QueueNumbers {
+function describeQueue(store: QueueStore, now: number): QueueNumbers {
   const day = utcDay(now);
   let aggregating = 0;
   for (const members of store.groups.values()) aggregating += members.size;
@@ -54,7 +84,7 @@ function weigh(store: QueueStore): number {
   return seen === 0 ? 0 : Math.floor((bytes / Math.min(seen, SAMPLE)) * store.tasks.size);
 }
 
-export function countsOfDays(store: QueueStore, days: readonly string[], now: number): DayCount[] {
+function countsOfDays(store: QueueStore, days: readonly string[], now: number): DayCount[] {
   const processed = store.processed.byDay(now);
   const failed = store.failed.byDay(now);
   return days.map((day) => ({ day, processed: processed[day] ?? 0, failed: failed[day] ?? 0 }));

@@ -8,14 +8,62 @@ import {
   type ClaimReply,
   type FinishStatus,
   type GroupPolicy,
+  type GroupsRole,
   LARGEST_SET,
-} from '../aggregation.js';
+} from '../groups.js';
 import type { EnqueueRequest } from '../enqueue-request.js';
-import { enqueueAll } from './produce.js';
+import type { MemoryState } from './memory-state.js';
+import { enqueueAll } from './producer.js';
 import { type QueueStore, type StoredSet, readMessage, storedMessage, wellFormed } from './queue-store.js';
 import { SortedSet } from './sorted-set.js';
 
-export function claimDueSets(
+export class MemoryGroups implements GroupsRole {
+  constructor(
+    private readonly state: MemoryState,
+    private readonly keyPrefix: string,
+  ) {}
+
+  async claimDueSets(
+    queue: string,
+    policyOf: (group: string) => GroupPolicy | undefined,
+    limit: number,
+  ): Promise<ClaimReply> {
+    const claims = (store: QueueStore, now: number) => claimDueSets(store, queue, this.keyPrefix, policyOf, limit, now);
+    return this.state.change(queue, claims);
+  }
+
+  async readSet(set: ClaimedSet): Promise<AggregationSet> {
+    return this.state.change(set.queue, (store) => readSet(store, set));
+  }
+
+  async setAside(set: ClaimedSet, ids: readonly string[]): Promise<number> {
+    return this.state.change(set.queue, (store, now) => setAside(store, set, ids, now));
+  }
+
+  async finishSet(set: AggregationSet, request: EnqueueRequest | undefined): Promise<FinishStatus> {
+    return this.state.change(set.queue, (store, now) => finishSet(store, set, request, now));
+  }
+
+  async reclaimStaleSets(queue: string): Promise<number> {
+    return this.state.change(queue, reclaimStaleSets);
+  }
+
+  /** There is nothing to repair: here a group is listed exactly when tasks wait in it. */
+  async repairGroups(queue: string): Promise<{ listed: number; removed: number }> {
+    return this.state.change(queue, () => ({ listed: 0, removed: 0 }));
+  }
+
+  /** Every group that holds tasks is listed here. */
+  async listDelayedGroups(): Promise<undefined> {
+    return undefined;
+  }
+
+  async listOverdueGroups(queue: string, cutoffOf: (group: string) => number | undefined): Promise<string[]> {
+    return this.state.change(queue, (store) => listOverdueGroups(store, cutoffOf));
+  }
+}
+
+function claimDueSets(
   store: QueueStore,
   queue: string,
   keyPrefix: string,
@@ -68,13 +116,13 @@ const own = (store: QueueStore, { key, deadline }: ClaimedSet): StoredSet | unde
   return set?.deadline === deadline ? set : undefined;
 };
 
-export function readSet(store: QueueStore, set: ClaimedSet): AggregationSet {
+function readSet(store: QueueStore, set: ClaimedSet): AggregationSet {
   const ids = [...(store.sets.get(set.key)?.members ?? [])].map(({ id }) => id);
   const tasks = ids.flatMap((id) => store.tasks.get(id) ?? []).map(readMessage);
   return { ...set, tasks, damaged: [] };
 }
 
-export function setAside(store: QueueStore, set: ClaimedSet, ids: readonly string[], now: number): number {
+function setAside(store: QueueStore, set: ClaimedSet, ids: readonly string[], now: number): number {
   const { members } = own(store, set) ?? {};
   const moved = ids.map(wellFormed).filter((id) => members?.delete(id));
   for (const id of moved) {
@@ -84,7 +132,7 @@ export function setAside(store: QueueStore, set: ClaimedSet, ids: readonly strin
   return moved.length;
 }
 
-export function finishSet(
+function finishSet(
   store: QueueStore,
   set: AggregationSet,
   request: EnqueueRequest | undefined,
@@ -105,7 +153,7 @@ export function finishSet(
   return 'finished';
 }
 
-export function reclaimStaleSets(store: QueueStore, now: number): number {
+function reclaimStaleSets(store: QueueStore, now: number): number {
   let reclaimed = 0;
   for (const [key, { group, members, deadline }] of store.sets) {
     if (deadline > floorSeconds(now)) continue;
@@ -116,7 +164,7 @@ export function reclaimStaleSets(store: QueueStore, now: number): number {
   return reclaimed;
 }
 
-export const listOverdueGroups = (store: QueueStore, cutoffOf: (group: string) => number | undefined): string[] =>
+const listOverdueGroups = (store: QueueStore, cutoffOf: (group: string) => number | undefined): string[] =>
   [...store.groups]
     .filter(([group, members]) => (members.last()?.score ?? Infinity) <= (cutoffOf(group) ?? -Infinity))
     .map(([group]) => group);

@@ -1,4 +1,41 @@
-import { type AppendOptions, STREAM_SECONDS, type StreamedEntry, type StreamName } from '../event-stream.js';
+import { type AppendOptions, type EventsRole, STREAM_SECONDS, type StreamedEntry, type StreamName } from '../events.js';
+import type { MemoryState } from './memory-state.js';
+
+export class MemoryEvents implements EventsRole {
+  private readonly streams: Readonly<Record<StreamName, MemoryEventStream>>;
+
+  constructor(private readonly state: MemoryState) {
+    this.streams = { events: new MemoryEventStream('events'), audit: new MemoryEventStream('audit') };
+  }
+
+  async appendEvents(
+    stream: StreamName,
+    entries: readonly Buffer[],
+    options: AppendOptions,
+  ): Promise<string | undefined> {
+    this.state.assertOpen();
+    return this.streams[stream].append(entries, options, this.state.now);
+  }
+
+  async readEvents(stream: StreamName, after: string, limit: number): Promise<StreamedEntry[]> {
+    this.state.assertOpen();
+    return this.streams[stream].read(after, limit, this.state.now);
+  }
+
+  async readEventsBack(stream: StreamName, before: string | undefined, limit: number): Promise<StreamedEntry[]> {
+    this.state.assertOpen();
+    return this.streams[stream].readBack(before, limit, this.state.now);
+  }
+
+  async lastEventId(stream: StreamName): Promise<string> {
+    this.state.assertOpen();
+    return this.streams[stream].last(this.state.now);
+  }
+
+  clear(): void {
+    for (const stream of Object.values(this.streams)) stream.clear();
+  }
+}
 
 /** As Redis does it, which drops whole blocks: trimming each time would copy the line each time. */
 const SLACK = 100;
@@ -9,8 +46,8 @@ interface Entry {
   readonly data: Buffer;
 }
 
-/** One bounded line of events. */
-export class MemoryEventStream {
+/** One bounded stream of events. */
+class MemoryEventStream {
   private entries: Entry[] = [];
   /** Milliseconds since the epoch. */
   private endsAt = Infinity;

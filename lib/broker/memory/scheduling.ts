@@ -1,7 +1,40 @@
 import { floorSeconds } from '../../clock.js';
-import type { Firing, FiringReply, FiringStatus, ScheduleProgress } from '../scheduling.js';
-import { enqueueAll } from './produce.js';
+import type { SchedulerEnqueueEvent, SchedulerEntry } from '../../wire/message.js';
+import type { Firing, FiringReply, FiringStatus, ScheduleProgress, SchedulingRole } from '../scheduling.js';
+import type { MemoryState } from './memory-state.js';
+import { enqueueAll } from './producer.js';
+import type { SchedulerPublications } from './scheduler-publications.js';
 import { type QueueStore, type StoredSchedule, wellFormed } from './queue-store.js';
+
+export class MemoryScheduling implements SchedulingRole {
+  constructor(
+    private readonly state: MemoryState,
+    private readonly publications: SchedulerPublications,
+  ) {}
+
+  async openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleProgress> {
+    return this.state.change(queue, (store, now) => openSchedule(store, entry, spec, keepFor, now));
+  }
+
+  async fire(queue: string, firing: Firing): Promise<FiringReply> {
+    return this.state.change(queue, (store, now) => fire(store, firing, now));
+  }
+
+  async writeSchedulerEntries(schedulerId: string, entries: readonly SchedulerEntry[], ttl: number): Promise<void> {
+    this.state.assertOpen();
+    this.publications.publish(schedulerId, entries, ttl, this.state.now);
+  }
+
+  async clearSchedulerEntries(schedulerId: string): Promise<void> {
+    this.state.assertOpen();
+    this.publications.clear(schedulerId);
+  }
+
+  async recordEnqueueEvent(entryId: string, event: SchedulerEnqueueEvent): Promise<void> {
+    this.state.assertOpen();
+    this.publications.record(entryId, event, this.state.now);
+  }
+}
 
 const UNKNOWN = {
   handledUntil: -Infinity,
@@ -18,13 +51,7 @@ function find(store: QueueStore, entry: string, now: number): StoredSchedule {
 }
 
 /** @param keepFor seconds @param now milliseconds since the epoch */
-export function openSchedule(
-  store: QueueStore,
-  entry: string,
-  spec: string,
-  keepFor: number,
-  now: number,
-): ScheduleProgress {
+function openSchedule(store: QueueStore, entry: string, spec: string, keepFor: number, now: number): ScheduleProgress {
   const known = find(store, entry, now);
   const begins = known.spec !== wellFormed(spec) || known.handledUntil === -Infinity;
   const handledUntil = begins ? Math.max(known.handledUntil, floorSeconds(now)) : known.handledUntil;
@@ -33,7 +60,7 @@ export function openSchedule(
   return { handledUntil, lastFiredAt: known.lastFiredAt };
 }
 
-export function fire(store: QueueStore, firing: Firing, now: number): FiringReply {
+function fire(store: QueueStore, firing: Firing, now: number): FiringReply {
   const { entry, scheduledFor, attempt, request, skipUnfinished, keepFor } = firing;
   store.announced = true;
   const known = find(store, entry, now);

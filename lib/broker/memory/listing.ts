@@ -8,12 +8,25 @@ import {
   nextAnchors,
   requireForward,
 } from '../cursor.js';
-import type { IdPage, ListRequest, ListedTask, Place, TaskPage } from '../inspection.js';
+import type { IdPage, ListedTask, ListingRole, ListRequest, Place, TaskPage } from '../inspection.js';
+import type { MemoryState } from './memory-state.js';
 import { type QueueStore, wellFormed } from './queue-store.js';
 import { SortedSet } from './sorted-set.js';
 
+export class MemoryListing implements ListingRole {
+  constructor(private readonly state: MemoryState) {}
+
+  async listTasks(queue: string, request: ListRequest): Promise<TaskPage> {
+    return this.state.change(queue, (store, now) => listTasks(store, request, now));
+  }
+
+  async listIds(queue: string, request: ListRequest): Promise<IdPage> {
+    return this.state.change(queue, (store) => listIds(store, request));
+  }
+}
+
 /** @param now milliseconds since the epoch */
-export function listTasks(store: QueueStore, request: ListRequest, now: number): TaskPage {
+function listTasks(store: QueueStore, request: ListRequest, now: number): TaskPage {
   const { ids, cursor } = listIds(store, request);
   const due = floorSeconds(now);
   const tasks = ids.flatMap((id): ListedTask[] => {
@@ -24,7 +37,7 @@ export function listTasks(store: QueueStore, request: ListRequest, now: number):
   return { tasks, damaged: [], cursor };
 }
 
-export function listIds(store: QueueStore, request: ListRequest): IdPage {
+function listIds(store: QueueStore, request: ListRequest): IdPage {
   return request.state === 'pending' || request.state === 'active'
     ? listLine(store, request)
     : listSorted(placeOf(store, request), request);

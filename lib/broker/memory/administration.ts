@@ -1,16 +1,74 @@
 import { floorSeconds } from '../../clock.js';
-import { type DeletionStatus, type MoveStatus, type Place, type MoveAction, type UpdateStatus } from '../inspection.js';
 import { isAllowed } from '../../task/actions.js';
-import { placeOf } from './list.js';
-import { trimArchived } from './maintain.js';
+import type {
+  AdministrationRole,
+  DeletionOptions,
+  DeletionStatus,
+  MoveAction,
+  MoveStatus,
+  Place,
+  UpdateStatus,
+} from '../inspection.js';
+import { placeOf } from './listing.js';
+import type { MemoryState } from './memory-state.js';
+import { trimArchived } from './maintenance.js';
 import { type QueueStore, type TaskRecord, readMessage, storedMessage, wellFormed } from './queue-store.js';
+
+export class MemoryAdministration implements AdministrationRole {
+  constructor(private readonly state: MemoryState) {}
+
+  async moveTasks(
+    queue: string,
+    action: MoveAction,
+    ids: readonly string[],
+    from?: Place,
+    maxArchived?: number,
+  ): Promise<MoveStatus[]> {
+    return this.state.change(queue, (store, now) => moveTasks(store, { action, maxArchived }, ids, from, now));
+  }
+
+  async rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: Place): Promise<MoveStatus[]> {
+    return this.state.change(queue, (store, now) => moveTasks(store, { action: 'schedule', at }, ids, from, now));
+  }
+
+  async updatePayload(queue: string, id: string, payload: Buffer, replaces?: Buffer): Promise<UpdateStatus> {
+    return this.state.change(queue, (store) => updatePayload(store, wellFormed(id), payload, replaces));
+  }
+
+  async pauseQueue(queue: string): Promise<boolean> {
+    return this.state.change(queue, (store, now) => {
+      if (store.pausedAt !== undefined) return false;
+      store.pausedAt = floorSeconds(now);
+      return true;
+    });
+  }
+
+  async resumeQueue(queue: string): Promise<boolean> {
+    return this.state.change(queue, (store) => {
+      if (store.pausedAt === undefined) return false;
+      store.pausedAt = undefined;
+      return true;
+    });
+  }
+
+  async deleteQueue(queue: string, { force, onProgress, signal }: DeletionOptions): Promise<DeletionStatus> {
+    this.state.assertOpen();
+    signal?.throwIfAborted();
+    const store = this.state.store(queue);
+    const refused = refuseDeletion(store, force);
+    if (refused) return refused;
+    this.state.stores.delete(wellFormed(queue));
+    onProgress?.(store.tasks.size);
+    return 'deleted';
+  }
+}
 
 /** What is done to each task; `at` in Unix seconds. */
 type Step =
   { readonly action: MoveAction; readonly maxArchived?: number } | { readonly action: 'schedule'; readonly at: number };
 
 /** @param now milliseconds since the epoch */
-export function moveTasks(
+function moveTasks(
   store: QueueStore,
   step: Step,
   ids: readonly string[],
@@ -72,7 +130,7 @@ function reschedule(store: QueueStore, id: string, record: TaskRecord, at: numbe
   if (record.uniqueKey && at > due) store.locks.extend(record.uniqueKey, id, at - due, now);
 }
 
-export function updatePayload(store: QueueStore, id: string, payload: Buffer, replaces?: Buffer): UpdateStatus {
+function updatePayload(store: QueueStore, id: string, payload: Buffer, replaces?: Buffer): UpdateStatus {
   const record = store.tasks.get(id);
   if (!record) return 'missing';
   if (!isAllowed('edit', record.state)) return 'notEditable';
@@ -82,7 +140,7 @@ export function updatePayload(store: QueueStore, id: string, payload: Buffer, re
   return 'updated';
 }
 
-export function refuseDeletion(store: QueueStore, force: boolean): DeletionStatus | undefined {
+function refuseDeletion(store: QueueStore, force: boolean): DeletionStatus | undefined {
   if (store.lease.size > 0) return 'active';
   return store.tasks.size + store.sets.size > 0 && !force ? 'notEmpty' : undefined;
 }
