@@ -4,7 +4,7 @@ import { describe, nearest } from '../validation.js';
 import { openDashboard } from './dashboard.messages.js';
 import { DASHBOARD_ROLES, type DashboardPermission, isRole, Permissions } from './permissions.js';
 
-/** What Express' and Fastify's requests have in common; `user` where guards have put one there. */
+/** What the requests of Express and Fastify have in common; `user` if a guard has set one. */
 export interface DashboardRequest {
   readonly method: string;
   readonly url: string;
@@ -13,12 +13,13 @@ export interface DashboardRequest {
 }
 
 /**
- * What everybody may do, or a function that is asked about each request, after the guards. Its parameter can be given the platform's type,
- * or `DashboardRequest & { user?: User }`. It returns a role, roles by queue, or `undefined` for nothing.
+ * What everyone may do, or a function of the request, called after the guards. Its parameter may
+ * have the platform's type, or `DashboardRequest & { user?: User }`. It returns a role, roles by
+ * queue, or `undefined` for no access.
  */
 export type DashboardAccess =
   | DashboardPermission
-  // As a method, so that a function of a narrower request fits.
+  // A method, so that a function of a narrower request type is assignable.
   | {
       answer(request: DashboardRequest): DashboardPermission | undefined | Promise<DashboardPermission | undefined>;
     }['answer'];
@@ -41,10 +42,11 @@ export function checkAccess(access: unknown): DashboardAccess {
 }
 
 /**
- * Closed by default: somebody must have said who may come in. Only NODE_ENV=development, said in so many words, opens it: whoever
- * forgets both learns of it in his tests and in CI, before production does.
+ * Closed by default: `guards` or `access` must decide who may come in. Only NODE_ENV=development
+ * opens the console without them, so that a forgotten option fails in tests and CI before it
+ * reaches production.
  *
- * @returns whether it is open to everyone, because of the environment alone
+ * @returns whether it is open to everyone, because of the environment
  * @throws InvalidOptionError
  */
 export function requireClosed(
@@ -58,7 +60,11 @@ export function requireClosed(
   throw new InvalidOptionError(openDashboard(path, environment));
 }
 
-/** What the sender of a request may do; `undefined`: nothing. @throws TypeError when the function returns something else */
+/**
+ * The permissions of the sender; `undefined`: none.
+ *
+ * @throws TypeError when the function returns anything else
+ */
 export async function permissionsOf(
   access: DashboardAccess | undefined,
   request: unknown,

@@ -26,11 +26,13 @@ import { keepBodyErrorsOfExpress, keepBodyErrorsOfFastify } from './rest/body-er
 import { API_WILDCARD, type HttpRequest } from './rest/http-request.js';
 import { send } from './rest/responder.js';
 
-/** One pair for each console: its path, version and guards are metadata of the classes. */
+/** One pair of classes per console, because path, version and guards are metadata of the class. */
 export interface DashboardControllers {
   readonly api: Type;
   readonly page: Type;
-  /** Gives the routes their paths, which Express and Fastify spell differently, before Nest reads them. */
+  /**
+   * Sets the paths of the routes, which differ between Express and Fastify, before Nest reads them.
+   */
   readonly route: (host: HttpAdapterHost) => void;
 }
 
@@ -69,7 +71,7 @@ export function makeControllers({ path, version: given, guards }: ResolvedStatic
       return this.other(request);
     }
 
-    /** There is no such method, which the API says in its own words. */
+    /** The API replies with its own error for every other method. */
     async other(@Req() request: HttpRequest): Promise<void> {
       await dispatch(this.dashboard, undefined, request);
     }
@@ -109,10 +111,10 @@ function routeOnExpress(api: Type, { httpAdapter }: HttpAdapterHost): void {
   keepBodyErrorsOfExpress(httpAdapter.getInstance(), API_WILDCARD);
 }
 
-/** What the adapter hands to Fastify's routes as their `config`. */
+/** The key under which the adapter finds the `config` of a Fastify route. */
 const FASTIFY_ROUTE_CONFIG = '__fastify_route_config__';
 
-/** Not `All`: with it the adapter would leave out versions and the config. */
+/** Not `All`: the adapter would ignore version and config. */
 function routeOnFastify(api: Type, host: HttpAdapterHost): void {
   const decorators = { get: Get, post: Post, delete: Delete, put: Put, patch: Patch, options: Options };
   for (const [method, decorator] of Object.entries(decorators)) {
@@ -125,8 +127,9 @@ function routeOnFastify(api: Type, host: HttpAdapterHost): void {
 }
 
 /**
- * Below the path may be more than the console: probes, metrics, a second console. Express takes the first route that fits, so there must be
- * no more than the page has; Fastify takes the most precise one, and needs the wildcard for the slash at the end.
+ * Other routes may share the path: probes, metrics, a second console. Express takes the first route
+ * that matches, so the page gets no more than it needs. Fastify takes the most specific route, and
+ * needs the wildcard for the trailing slash.
  */
 function pagePaths(platform: string, path: string): string[] {
   if (platform === 'fastify') return ['', path === '/' ? 'assets/*' : '*'];

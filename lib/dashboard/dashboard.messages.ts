@@ -1,4 +1,4 @@
-/** The texts of errors this room raises. Each names the thing, the value and the remedy. */
+/** Texts of the console's errors. Each names the thing, the value and the remedy. */
 
 export const openDashboard = (path: string, environment: string | undefined): string =>
   `the Asynq dashboard at "${path}" would be open to everyone: it has no guards, and nothing says who may do what. ` +

@@ -50,7 +50,7 @@ export class AsynqDashboardModule implements NestModule {
     if (!controllers) throw new InvalidOptionError(notForRoot('AsynqDashboardModule'));
   }
 
-  /** @throws InvalidOptionError at once when an option is wrong */
+  /** @throws InvalidOptionError for a wrong option, at once */
   static forRoot(options: AsynqDashboardOptions = {}): DynamicModule {
     const [statics, settings] = splitOptions(options);
     resolveSettings(settings);
@@ -58,7 +58,8 @@ export class AsynqDashboardModule implements NestModule {
   }
 
   /**
-   * The settings from a factory or a class; `path`, `connection`, `guards`, `imports` and `version` beside it.
+   * Takes the settings from a factory or a class, and `path`, `connection`, `guards`, `imports` and
+   * `version` beside it.
    *
    * @throws InvalidOptionError
    */
@@ -66,7 +67,7 @@ export class AsynqDashboardModule implements NestModule {
     return define(resolveAsyncStatics(options), settingsProviders(options));
   }
 
-  /** Nest's hook for middleware is the moment at which the platform is known and no route is made yet. */
+  /** When Nest calls this hook, the platform is known and no route exists yet. */
   configure(_consumer: MiddlewareConsumer): void {
     this.controllers!.route(this.host);
   }
@@ -103,10 +104,10 @@ function makeDashboard(
   return new Dashboard(registry, connection, resolved, path, open);
 }
 
-/** The places of dashboards, by application. */
+/** The paths of all consoles, by application. */
 const places = new WeakMap<ConnectionRegistry, Set<string>>();
 
-/** Express would give every request to the first of two, and Fastify name neither. @throws InvalidOptionError */
+/** Two consoles at one path would hide each other. @throws InvalidOptionError */
 function claim(application: ConnectionRegistry, path: string, version: ResolvedStatics['version']): void {
   const taken = places.get(application) ?? new Set();
   places.set(application, taken);

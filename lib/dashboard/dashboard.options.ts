@@ -23,74 +23,99 @@ import type { DashboardActor } from './audit/actor.js';
 import { misplacedStatic, noOptionsSource } from './dashboard.messages.js';
 import { checkDecoders, type PayloadDecoder } from './payload/decoders.js';
 
-/** A class with `canActivate`, which Nest makes, or an instance of one. */
+/** A guard class, which Nest instantiates, or an instance. */
 export type DashboardGuard = Type<CanActivate> | CanActivate;
 
-/** What Nest must know before any factory runs. In `forRootAsync` these stand beside `useFactory`. */
+/**
+ * The options that Nest needs before any factory runs. In `forRootAsync` they stand beside
+ * `useFactory`.
+ */
 export interface AsynqDashboardStatics {
-  /** Where the console lives, below the global prefix of the application. Default `/asynq`. */
+  /** The path of the console, below the global prefix of the application. Default `/asynq`. */
   path?: string;
-  /** The `name` of the AsynqModule whose queues it shows. Default: the one without a name. */
+  /** The `name` of the AsynqModule whose queues it shows. Default: the unnamed one. */
   connection?: string;
-  /** Guards of every route of the console, the page's, too: classes, or instances. They run after the application's own. */
+  /**
+   * Guards of all routes of the console, including the page: classes or instances. They run after
+   * the application's own guards.
+   */
   guards?: readonly DashboardGuard[];
-  /** Modules that export what the guards, and the factory of `forRootAsync`, inject. */
+  /** Modules that export the dependencies of the guards and of the `forRootAsync` factory. */
   imports?: ModuleMetadata['imports'];
-  /** The version of its routes in an application that has versions. Default: every version, and none. */
+  /** The version of its routes in a versioned application. Default: neutral to versions. */
   version?: string | string[];
 }
 
-/** What `forRoot` takes besides AsynqDashboardStatics, and what a factory answers. */
+/** The options of `forRoot` besides AsynqDashboardStatics; a factory returns them. */
 export interface AsynqDashboardSettings {
   /**
-   * What those who reach the console may do: `'view'`, `'act'` (also run, archive, cancel, enqueue …) or `'destroy'` (also delete);
-   * or a function of the request that answers one of them, or `undefined` for nothing (403). Default: `'destroy'` for all whom
-   * the `guards` let in; without guards the application does not start, unless NODE_ENV is `development`.
+   * What users of the console may do: `'view'`, `'act'` (also run, archive, cancel, enqueue …) or
+   * `'destroy'` (also delete); or a function of the request that returns one of them, or
+   * `undefined` for no access (403). Default: `'destroy'` for everyone whom the `guards` admit.
+   * Without guards the application does not start, unless NODE_ENV is `development`.
    */
   access?: DashboardAccess;
   /**
-   * Who sends a request, for the audit trail; asked only when something is to be changed. Default, and where it returns nothing or throws: the
-   * name of `request.user` (`username`, `email`, `preferred_username`, `name`, `sub` or `id`), else the address the request comes from.
+   * Names the sender of a change for the audit trail. Default, also if it returns nothing or
+   * throws: the name of `request.user` (`username`, `email`, `preferred_username`, `name`, `sub` or
+   * `id`), else the address of the sender.
    */
   actor?: DashboardActor;
-  /** About how many changes the audit trail keeps in Redis, 100 to 50,000. Default 10,000: some megabytes. */
+  /**
+   * How many changes the audit trail keeps in Redis, about: 100 to 50,000. Default 10,000, which
+   * takes a few megabytes.
+   */
   auditLength?: number;
-  /** Whether everything but looking is refused (405), whatever the role. Default false. */
+  /** Whether to refuse every change (405), whatever the role. Default false. */
   readOnly?: boolean;
-  /** What nobody gets to see of tasks, besides what AsynqModule's option `redact` hides of those of its connection. Default: no more. */
+  /**
+   * Rules that hide parts of tasks, in addition to the option `redact` of AsynqModule. Default:
+   * none.
+   */
   redact?: Redaction;
-  /** Whether fields and headers that are called like a secret are hidden in every task: {@link DEFAULT_REDACTION}. Default true. */
+  /**
+   * Whether to hide fields and headers with names of secrets in every task: {@link
+   * DEFAULT_REDACTION}. Default true.
+   */
   defaultRedaction?: boolean;
-  /** How payloads and results that are no JSON are made readable, in the order in which they are tried. Default: JSON only. */
+  /**
+   * Decoders for payloads and results that are not JSON, in the order of trial. Default: JSON only.
+   */
   decoders?: readonly PayloadDecoder[];
-  /** How often the page asks for news, and for how long an answer is used again, 250ms to 1h. Default 2 s. */
+  /** How often the page polls, and how long a reply is reused, 250ms to 1h. Default 2 s. */
   refresh?: Duration;
-  /** The address of a Prometheus that has asynq's metrics, for the history of queues: `http://prometheus:9090`. Default: none. */
+  /**
+   * The address of a Prometheus with asynq's metrics, for the history of queues:
+   * `http://prometheus:9090`. Default: none.
+   */
   prometheus?: string;
-  /** The name of the page. Default `Asynq`. */
+  /** The title of the page. Default `Asynq`. */
   title?: string;
   /**
-   * Origins from which requests may come besides the host's own, as `https://ops.example.com`: needed behind a proxy that changes the
-   * Host header. Default: none.
+   * Trusted origins besides the console's own, such as `https://ops.example.com`. Needed behind a
+   * proxy that changes the Host header. Default: none.
    */
   trustedOrigins?: readonly string[];
-  /** Characters of a payload in a list. Default 200. */
+  /** Characters of a payload shown in a list. Default 200. */
   maxPayloadLength?: number;
-  /** Characters of a result in a list. Default 200. */
+  /** Characters of a result shown in a list. Default 200. */
   maxResultLength?: number;
 }
 
-/** What `AsynqDashboardModule.forRoot` takes. All of it is optional, but who may come in must be said: `guards` or `access`. */
+/**
+ * The options of `AsynqDashboardModule.forRoot`. All are optional, but `guards` or `access` must
+ * say who may come in.
+ */
 export interface AsynqDashboardOptions extends AsynqDashboardStatics, AsynqDashboardSettings {}
 
-/** What a class given to `useClass` or `useExisting` implements. */
+/** Implemented by a class for `useClass` or `useExisting`. */
 export interface AsynqDashboardOptionsFactory {
   createAsynqDashboardOptions(): Promise<AsynqDashboardSettings> | AsynqDashboardSettings;
 }
 
-/** What `AsynqDashboardModule.forRootAsync` takes: one of the three sources of settings. */
+/** The options of `AsynqDashboardModule.forRootAsync`: one of the three sources of settings. */
 export interface AsynqDashboardAsyncOptions extends AsynqDashboardStatics {
-  /** Is called with what `inject` names. */
+  /** Called with the providers that `inject` names. */
   useFactory?: (...args: never[]) => Promise<AsynqDashboardSettings> | AsynqDashboardSettings;
   inject?: (InjectionToken | OptionalFactoryDependency)[];
   useClass?: Type<AsynqDashboardOptionsFactory>;
@@ -103,7 +128,7 @@ export type ResolvedStatics = Required<Omit<AsynqDashboardStatics, 'version' | '
 };
 
 export interface ResolvedSettings {
-  /** `undefined`: by `guards` only. */
+  /** `undefined`: the `guards` decide alone. */
   readonly access: DashboardAccess | undefined;
   readonly actor: DashboardActor | undefined;
   readonly auditLength: number;
@@ -138,7 +163,7 @@ const SETTINGS: readonly (keyof AsynqDashboardSettings)[] = [
 ];
 const SOURCES = ['useFactory', 'useClass', 'useExisting'] as const;
 
-/** Splits the options of `forRoot`. @throws InvalidOptionError */
+/** Separates the options of `forRoot`. @throws InvalidOptionError */
 export function splitOptions(options: AsynqDashboardOptions): [ResolvedStatics, AsynqDashboardSettings] {
   requireObject(options, 'AsynqDashboardModule options', InvalidOptionError);
   rejectUnknownKeys(options, [...STATICS, ...SETTINGS], 'AsynqDashboardModule option', InvalidOptionError);

@@ -17,9 +17,12 @@ import { type CacheLimits, ReplyCache } from './reply-cache.js';
 import { Sampler } from './sampler.js';
 import type { PayloadCodec } from '../task/codec.js';
 
-/** More would only be many different pages of lists, each asked for once. The size is that of the bodies, in characters. */
+/** The replies of GET requests. `maxSize` is in characters. */
 const REPLIES: CacheLimits<Content> = { maxEntries: 200, maxSize: 32_000_000, sizeOf: ({ body }) => body?.length ?? 0 };
-/** As many as there are queues: requests for other things must not push out what all replies are made from. */
+/**
+ * What several replies share, such as the state of a queue. There is room for every queue, so other
+ * reads do not push it out.
+ */
 const SHARED_READS: CacheLimits<unknown> = { maxEntries: 10_000, maxSize: Infinity, sizeOf: () => 0 };
 
 interface Made {
@@ -33,7 +36,7 @@ interface Made {
   readonly recorder: Recorder;
 }
 
-/** One console of one connection: what its routes work with. */
+/** The console of one connection: everything its routes need. */
 export class Dashboard implements OnModuleInit {
   private found: Connection | undefined;
   private made: Made | undefined;
@@ -43,11 +46,15 @@ export class Dashboard implements OnModuleInit {
     readonly connectionName: string,
     readonly settings: ResolvedSettings,
     private readonly path: string,
-    /** Whether everybody may do everything, as nobody said who may. */
+    /** Whether everyone may do everything, because no option restricts it. */
     readonly isOpen: boolean,
   ) {}
 
-  /** Not before: modules are made in no particular order. @throws InvalidOptionError when there is no such connection */
+  /**
+   * Gets the connection here because modules are created in no particular order.
+   *
+   * @throws InvalidOptionError when there is no such connection
+   */
   onModuleInit(): void {
     this.found = this.registry.get(this.connectionName, `the dashboard at "${this.path}"`);
     const { broker, events } = this.found;
@@ -62,7 +69,7 @@ export class Dashboard implements OnModuleInit {
     this.made = { inspector, replies, reads, overview, sampler, presenter, trail, recorder };
   }
 
-  /** What is hidden in logs and spans of the connection is hidden here, too. */
+  /** Hides what logs and spans of the connection hide, too. */
   private makePresenter(): Presenter {
     const { redact, defaultRedaction, decoders } = this.settings;
     const sources = [this.found!.options.redact ?? [], redact];
@@ -86,12 +93,12 @@ export class Dashboard implements OnModuleInit {
     return this.made!.inspector;
   }
 
-  /** Replies as they are sent, by what was asked. */
+  /** Replies by request. */
   get replies(): ReplyCache<Content> {
     return this.made!.replies;
   }
 
-  /** Something was changed through this console. */
+  /** Clears the caches after a change through this console. */
   forget(): void {
     this.made!.replies.clear();
     this.made!.reads.clear();
@@ -105,7 +112,7 @@ export class Dashboard implements OnModuleInit {
     return this.made!.sampler;
   }
 
-  /** What was changed through the consoles of this connection. */
+  /** The audit trail of all consoles of this connection. */
   get trail(): AuditTrail {
     return this.made!.trail;
   }
@@ -114,12 +121,12 @@ export class Dashboard implements OnModuleInit {
     return this.made!.recorder;
   }
 
-  /** How the application encodes payloads, where a definition does not say. */
+  /** The application's codec for payloads, where a definition has none. */
   get codec(): PayloadCodec | undefined {
     return this.found!.options.codec;
   }
 
-  /** Whether tasks are enqueued with a lock where nobody says anything. */
+  /** Whether the application's defaults ask for a unique lock. */
   get uniqueByDefault(): boolean {
     return this.found!.options.defaults?.unique !== undefined;
   }
@@ -132,7 +139,7 @@ export class Dashboard implements OnModuleInit {
     return this.made!.reads.get('servers', () => this.inspector.servers());
   }
 
-  /** None where they cannot be read: what they work on is shown without them. */
+  /** No servers if they cannot be read: tasks are then shown without them. */
   knownServers(): Promise<RunningServer[]> {
     return this.servers().catch((error: unknown) => {
       if (error instanceof WrongKeyTypeError) return [];

@@ -1,21 +1,21 @@
 import { REDACTED } from '../redaction/rules.js';
 
-/** A failed task, as far as its errors are compared. */
+/** A failed task, as far as errors are compared. */
 export interface FailedTask {
   readonly id: string;
   readonly type: string;
   readonly state: 'retry' | 'archived';
-  /** What may be seen of its last error; not empty. */
+  /** The visible part of its last error; not empty. */
   readonly error: string;
   readonly failedAt: Date | undefined;
 }
 
-/** Failures of one type for one reason. */
+/** Failures of one type with one reason. */
 export interface FailureGroup {
   readonly type: string;
-  /** The newest of its errors. */
+  /** The newest error. */
   readonly error: string;
-  /** The longest text that all of its errors contain: what to search for. */
+  /** The longest text that all of its errors contain, to search for. */
   readonly match: string;
   readonly retry: number;
   readonly archived: number;
@@ -25,10 +25,12 @@ export interface FailureGroup {
   readonly taskId: string;
 }
 
-/** Longer ones are compared by their beginning. */
+/** Only the beginning of a longer error is compared. */
 const MAX_COMPARED_LENGTH = 300;
 
-/** What differs from one failure to the next although the reason is the same: ids, numbers, quoted texts, and what is hidden. */
+/**
+ * What varies between errors of the same reason: ids, numbers, quoted texts, and redacted parts.
+ */
 const VARYING = new RegExp(
   [
     REDACTED.replace(/[[\]]/g, String.raw`\$&`),
@@ -41,11 +43,11 @@ const VARYING = new RegExp(
   'gi',
 );
 
-/** The parts of an error that are the same in all errors for this reason. */
+/** The parts that all errors of this reason share. */
 const constantParts = (error: string): string[] =>
   error.slice(0, MAX_COMPARED_LENGTH).split('\n', 1)[0]!.split(VARYING);
 
-/** Puts failures together that have a type and a reason in common; the most frequent first. */
+/** Groups failures by type and reason, the most frequent first. */
 export function groupFailures(tasks: Iterable<FailedTask>): FailureGroup[] {
   const groups = new Map<string, FailureGroup>();
   for (const task of tasks) {

@@ -1,2 +1,2 @@
-/** That of package.json, which a bundled application does not have beside it. */
+/** The version in package.json, which a bundled application does not have. */
 export const packageVersion = '0.1.0';

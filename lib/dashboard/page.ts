@@ -7,7 +7,7 @@ import { type HttpRequest, pathOf } from './rest/http-request.js';
 import { type Outgoing, plain } from './rest/responder.js';
 import { type WebAsset, webAsset } from './web-assets.js';
 
-/** Nothing from another host, nothing inline, in no frame. */
+/** Nothing from another host, nothing inline, no embedding in frames. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -17,12 +17,12 @@ const POLICY = [
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
-  // No text becomes markup or a script: the page does neither, and makes no exception.
+  // Trusted Types: no text may become markup or script.
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
 ].join('; ');
 
-/** What browsers can do for a page, and need not for this one. */
+/** Browser features that the page does not use. */
 const UNUSED = ['camera', 'display-capture', 'fullscreen', 'geolocation', 'gyroscope', 'accelerometer', 'magnetometer']
   .concat(['hid', 'microphone', 'midi', 'payment', 'serial', 'usb', 'screen-wake-lock', 'xr-spatial-tracking'])
   .concat(['publickey-credentials-get', 'clipboard-read', 'encrypted-media', 'picture-in-picture', 'autoplay']);
@@ -30,19 +30,20 @@ const UNUSED = ['camera', 'display-capture', 'fullscreen', 'geolocation', 'gyros
 const PAGE_HEADERS = {
   'Cache-Control': 'no-cache',
   'Content-Security-Policy': POLICY,
-  // No window that opened this one, or that this one opens, gets hold of it.
+  // Isolates the page from windows that open it or that it opens.
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Permissions-Policy': UNUSED.map((name) => `${name}=()`).join(', '),
 };
 
-/** Named by the page, and not by its content. */
+/** The page refers to this file by name, without a hash of its content. */
 const LICENSES = 'licenses.txt';
 
 const ASSET = /\/assets\/([\w][\w.-]*)$/;
 
 /**
- * The page itself and its files. All its addresses are relative, so that it works below any prefix and behind any proxy. What guards throw is
- * left to the filters of the application, which may lead to its login.
+ * Serves the page and its files. All addresses are relative, so the page works below any prefix and
+ * behind any proxy. Errors of guards go to the application's filters, which may redirect to a
+ * login.
  */
 export async function servePage(dashboard: Dashboard, request: HttpRequest): Promise<Outgoing> {
   try {
@@ -73,7 +74,7 @@ const isRoot = ({ params }: HttpRequest): boolean => {
   return rest.length === 0;
 };
 
-/** Relative: a proxy may have taken away the front of the path. */
+/** Relative, because a proxy may have removed the front of the path. */
 function redirect(url: string, path: string): Outgoing {
   const name = path.slice(path.lastIndexOf('/') + 1);
   return { status: 307, headers: { Location: `./${name}/${url.slice(path.length)}` } };
@@ -88,7 +89,7 @@ function serveAsset(request: HttpRequest, name: string): Outgoing {
   return serve(request, compressed(asset), { 'Content-Encoding': 'gzip', ...fixed });
 }
 
-/** A third of the bytes, without asking the application for a middleware that compresses. */
+/** Compresses to a third of the bytes, without a middleware of the application. */
 const takesGzip = ({ headers }: HttpRequest): boolean =>
   /(?:^|,)\s*gzip\s*(?:;(?!\s*q=0(?:\.0*)?\s*(?:,|$))|,|$)/i.test(String(headers['accept-encoding'] ?? ''));
 

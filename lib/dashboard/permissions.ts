@@ -5,20 +5,26 @@ import { describe, nearest, rejectUnknownKeys, requireObject } from '../validati
 /** From the least to the most. */
 export const DASHBOARD_ROLES = ['view', 'act', 'destroy'] as const;
 
-/** `view`: look. `act`: also see the state of Redis, pause, run, archive, cancel, reschedule, edit, clone, enqueue. `destroy`: also delete. */
+/**
+ * `view`: read. `act`: also see the state of Redis, pause, run, archive, cancel, reschedule, edit,
+ * clone, enqueue. `destroy`: also delete.
+ */
 export type DashboardRole = (typeof DASHBOARD_ROLES)[number];
 
-/** A role, or `none`: for whoever has it, such a queue does not exist. */
+/** A role, or `none`, which hides the queue completely. */
 export type DashboardQueueRole = DashboardRole | 'none';
 
-/** What somebody may do, queue by queue. */
+/** Permissions by queue. */
 export interface DashboardQueueRoles {
   /**
-   * The role by the name of the queue. A name that ends with `*` stands for all queues whose names begin so. An exact name
-   * wins over a beginning, and a longer beginning over a shorter one.
+   * Roles by queue name. A name that ends with `*` stands for all queues with that prefix. An exact
+   * name wins over a prefix, and a longer prefix over a shorter one.
    */
   readonly queues: Readonly<Record<string, DashboardQueueRole>>;
-  /** The role in all other queues, and for what belongs to no queue, as the state of Redis. Default `none`. */
+  /**
+   * The role in all other queues, and for what belongs to no queue, such as the state of Redis.
+   * Default `none`.
+   */
   readonly default?: DashboardQueueRole;
 }
 
@@ -39,23 +45,25 @@ interface Prefix {
   readonly role: DashboardRole | undefined;
 }
 
-/** What the sender of a request may do. A role of `undefined`: nothing, not even see that the queue exists. */
+/**
+ * What the sender of a request may do. A role of `undefined` allows nothing and hides the queue.
+ */
 export class Permissions {
-  /** The same text for the same permissions, and no longer for many queues. */
+  /** The same text for equal permissions; short, however many queues they name. */
   readonly key: string;
 
   private constructor(
     private readonly byName: ReadonlyMap<string, DashboardRole | undefined>,
-    /** The longest first. */
+    /** The longest prefix first. */
     private readonly byPrefix: readonly Prefix[],
-    /** The role for what belongs to no queue, and in queues that are not named. */
+    /** The role in queues that are not named, and for what belongs to no queue. */
     readonly general: DashboardRole | undefined,
   ) {
     const named = [...byName, ...byPrefix.map(({ begins, role }) => [`${begins}*`, role] as const)];
     this.key = named.length === 0 ? String(general) : digest([named.sort(byText), general ?? null]);
   }
 
-  /** @param what the value's name, for messages @throws `Failure` naming what is wrong */
+  /** @param what the name of the value, for messages @throws `Failure` naming what is wrong */
   static of(permission: unknown, what: string, Failure: ErrorClass): Permissions {
     if (isRole(permission)) return new Permissions(new Map(), [], permission);
     const { queues, default: others = 'none' } = requireObject(permission, what, Failure) as DashboardQueueRoles;
@@ -86,17 +94,17 @@ export class Permissions {
     return mayDo(this.roleIn(queue), needed);
   }
 
-  /** The most that may be done in any queue; `undefined`: nothing at all. */
+  /** The highest role in any queue; `undefined`: no access. */
   get greatest(): DashboardRole | undefined {
     return this.roles.reduce((most, role) => (rankOf(role) > rankOf(most) ? role : most));
   }
 
-  /** Whether this may be done in every queue there can be. */
+  /** Whether the role is reached in every possible queue. */
   mayEverywhere(needed: DashboardRole): boolean {
     return this.roles.every((role) => mayDo(role, needed));
   }
 
-  /** What may be done by name, as it was given; without what must not be seen. */
+  /** The roles by name, as given, without hidden queues. */
   get byQueue(): Readonly<Record<string, DashboardRole>> {
     const all = [...this.byName, ...this.byPrefix.map(({ begins, role }) => [`${begins}*`, role] as const)];
     return Object.fromEntries(all.filter((entry): entry is [string, DashboardRole] => entry[1] !== undefined));

@@ -4,7 +4,10 @@ import { type QueueInfo, viewQueue } from '../inspector/views.js';
 import { mapConcurrent } from '../async.js';
 import type { ReplyCache } from './reply-cache.js';
 
-/** A queue that cannot be read: a key of it holds something else, or its node of a cluster is away. */
+/**
+ * A queue that cannot be read: one of its keys has the wrong type, or its node of a cluster is
+ * away.
+ */
 export interface UnreadableQueue {
   readonly queue: string;
   readonly error: Error;
@@ -12,12 +15,15 @@ export interface UnreadableQueue {
 
 export type QueueStatus = QueueInfo | UnreadableQueue;
 
-/** Redis has other things to do, too. */
+/** Leaves Redis room for other work. */
 const QUEUES_AT_ONCE = 8;
 
-/** How all queues stand: one bad queue is one bad row. */
+/** The state of all queues. A queue that cannot be read does not affect the others. */
 export class QueueOverview {
-  /** Queues whose node did not answer. They are asked again beside the others, which need not wait for it to be given up once more. */
+  /**
+   * Queues on a node that did not respond. They are read again in the background, so the others
+   * need not wait for a timeout.
+   */
   private readonly away = new Map<string, { readonly state: UnreadableQueue; asking: boolean }>();
 
   constructor(
@@ -32,14 +38,18 @@ export class QueueOverview {
       for (const queue of this.away.keys()) if (!names.includes(queue)) this.away.delete(queue);
       const states = await mapConcurrent(names.sort(), QUEUES_AT_ONCE, (queue) => this.read(queue));
       if (states.length > 0 && states.every(isAway)) {
-        this.away.clear(); // all of Redis is: who asks next is to see at once that it is back
+        this.away.clear(); // all of Redis is away: the next request must see at once when it is back
         throw states[0]!.error;
       }
       return states;
     });
   }
 
-  /** Out of what is known of all of them already, when that is fresh. @throws BrokerUnavailableError */
+  /**
+   * Takes the queue from the last read of all queues if that is fresh.
+   *
+   * @throws BrokerUnavailableError
+   */
   async one(queue: string): Promise<QueueStatus> {
     const states = await this.cache.fresh<QueueStatus[]>('queues');
     const known = states?.find((state) => state.queue === queue);

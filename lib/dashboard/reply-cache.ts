@@ -3,23 +3,24 @@ import type { Clock } from '../clock.js';
 interface Entry {
   readonly period: number;
   readonly reply: Promise<unknown>;
-  /** Whether it is still on its way. */
+  /** Whether the reply has not arrived yet. */
   pending: boolean;
   size: number;
 }
 
-/** @typeParam Kept what all replies are */
+/** @typeParam Kept the type of all replies */
 export interface CacheLimits<Kept> {
   readonly maxEntries: number;
-  /** Of all replies together, in what `sizeOf` counts. */
+  /** Limits the sum of `sizeOf` over all replies. */
   readonly maxSize: number;
   readonly sizeOf: (reply: Kept) => number;
 }
 
 /**
- * Replies that are used again. Time is divided into periods of `refresh`, and a reply lasts for the period it was asked for in: who asks
- * once in every period gets news each time, and ten who do cost as much as one. Whoever asks while the reply is on its way waits for it, however
- * long that takes: when Redis is slow, those who look must not make it slower.
+ * Reuses replies. Time is divided into periods of `refresh`, and a reply is valid in the period of
+ * its request: who polls once per period gets new data each time, and ten clients cost as much as
+ * one. Requests during a pending reply share it, however long it takes: clients must not slow down
+ * a slow Redis.
  */
 export class ReplyCache<Kept> {
   private readonly kept = new Map<string, Entry>();
@@ -32,7 +33,7 @@ export class ReplyCache<Kept> {
     private readonly limits: CacheLimits<Kept>,
   ) {}
 
-  /** @param keep `false`: the reply is for those only who ask while it is on its way */
+  /** @param keep `false`: the reply is only shared while it is pending */
   get<T extends Kept>(key: string, make: () => Promise<T>, keep = true): Promise<T> {
     const known = this.fresh<T>(key);
     if (known) return known;
@@ -44,19 +45,19 @@ export class ReplyCache<Kept> {
     this.trim(period);
     reply.then(
       (value) => this.settle(key, entry, keep ? this.limits.sizeOf(value) : undefined),
-      // A failure is nothing to keep.
+      // Failures are not kept.
       () => this.settle(key, entry, undefined),
     );
     return reply;
   }
 
-  /** The reply of this period, or the one on its way; `undefined` when nobody has asked. */
+  /** The reply of this period, or the pending one; `undefined` if there is none. */
   fresh<T extends Kept>(key: string): Promise<T> | undefined {
     const known = this.kept.get(key);
     return known && (known.pending || known.period === this.period()) ? (known.reply as Promise<T>) : undefined;
   }
 
-  /** Something was changed: whoever changed it is to see it. */
+  /** Forgets all replies, so that a change is visible at once. */
   clear(): void {
     this.kept.clear();
     this.size = 0;
@@ -66,7 +67,7 @@ export class ReplyCache<Kept> {
     return Math.floor(this.clock.now() / this.refresh);
   }
 
-  /** @param size `undefined`: not to be kept */
+  /** @param size `undefined`: do not keep the reply */
   private settle(key: string, entry: Entry, size: number | undefined): void {
     entry.pending = false;
     if (this.kept.get(key) !== entry) return;
@@ -81,7 +82,7 @@ export class ReplyCache<Kept> {
     this.kept.delete(key);
   }
 
-  /** The oldest first. What is on its way stays within the number of entries only. */
+  /** The oldest first. Pending replies count for `maxEntries` only. */
   private trim(period: number): void {
     const { maxEntries, maxSize } = this.limits;
     for (const [key, entry] of this.kept) {

@@ -27,9 +27,10 @@ const KEPT_MS = 15 * 60_000;
 const MAX_QUEUE_SAMPLES = 50_000;
 
 /**
- * The last minutes of all queues, for charts. A sample is taken when somebody asks and the last one is of an earlier period, so that it
- * costs nothing while nobody looks, and ten who look cost as much as one. Samples are numbered by their time: an application may
- * run several times behind one address, and whoever asks gets no gaps from that.
+ * Keeps samples of all queues for the last minutes, for charts. A sample is taken on request, at
+ * most one per interval: nothing is read while nobody looks, and ten clients cost as much as one.
+ * Samples are numbered by time, so that a client that reaches several processes behind one address
+ * gets no gaps.
  */
 export class Sampler {
   private samples: Sample[] = [];
@@ -42,7 +43,7 @@ export class Sampler {
     private readonly interval: number,
   ) {}
 
-  /** Those that came after `since` (milliseconds since the epoch), oldest first. */
+  /** Samples after `since` (milliseconds since the epoch), oldest first. */
   async after(since: number): Promise<readonly Sample[]> {
     const last = this.samples.at(-1)?.at ?? -Infinity;
     if (this.periodOf(this.clock.now()) > this.periodOf(last)) {

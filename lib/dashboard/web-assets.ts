@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 
 export interface WebAsset {
   readonly body: Buffer;
-  /** Its media type, with the character set where it is text. */
+  /** Media type, with the character set of text. */
   readonly type: string;
   /** A strong validator, in quotes. */
   readonly etag: string;
@@ -18,9 +18,9 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * A file of the console's page by its name: `index.html`, or `assets/…` as index.html has it. Undefined when there
- * is no such file. Here they are read from what `npm run build:web` made; in the package, scripts/embed/web.mjs puts a module
- * that contains them in place of this one, as a bundle knows no `import.meta.url`.
+ * A file of the page by name: `index.html`, or `assets/…`; undefined if there is none. This module
+ * reads what `npm run build:web` made. In the package, scripts/embed/web.mjs replaces it with a
+ * module that contains the files, because a bundle has no `import.meta.url`.
  */
 export function webAsset(name: string): WebAsset | undefined {
   const type = TYPES[/^(?:assets\/)?[\w-]+\.(\w+)$/.exec(name)?.[1] ?? ''];

@@ -340,12 +340,12 @@ describe('what is done in the console by clicking', () => {
     await tab.page.getByLabel('payload contains').fill('"index":44');
     await tab.press('Search');
     await tab.sees('1 task');
-    await tab.sees('which is all');
+    await tab.sees('all entries');
     // A list without end: every answer says that there is more.
     const answer = { tasks: [], damaged: [], scanned: 5000, next_cursor: 'more' };
     await tab.page.route('**/pending_tasks?*scan=*', (route) => route.fulfill({ json: answer }));
     await tab.press('Search again');
-    await tab.sees(/looked at [\d,]{6,}/);
+    await tab.sees(/scanned [\d,]{6,}/);
     await tab.press('Stop');
     const line = tab.page.locator('.search-state');
     await line.getByRole('button', { name: 'Continue' }).waitFor();
@@ -353,7 +353,7 @@ describe('what is done in the console by clicking', () => {
     await tab.page.unroute('**/pending_tasks?*scan=*');
     expect(await line.textContent()).toBe(stopped);
     await tab.press('Search again');
-    await tab.sees('which is all');
+    await tab.sees('all entries');
   });
 
   it('keeps what is selected while the list is read again', async () => {

@@ -48,7 +48,7 @@ describe('the history of queues', () => {
     ]);
     expect(await tab.barriers()).toEqual([]);
     expect(await tab.fits()).toBe(true);
-    await tab.sees('The 8 of 12 queues that have done most today.');
+    await tab.sees('The 8 of 12 queues with the most work today.');
     const first = charts(tab).first();
     // 8 lines, each with a gap where nothing was measured.
     expect(await first.locator('path.line').count()).toBe(16);

@@ -13,7 +13,7 @@ const PAGES: readonly [name: string, route: string, seen: string | RegExp][] = [
   ['archived', 'queues/go/archived', 'Cannot be read (1)'],
   ['completed', 'queues/go/completed', 'done:mail'],
   ['groups', 'queues/default/aggregating', 'user:1'],
-  ['search', 'queues/many/pending?type=ours', 'looked at'],
+  ['search', 'queues/many/pending?type=ours', 'scanned'],
   ['task', 'queues/go/tasks/retry-1', '9007199254740993'],
   ['evil task', `queues/${segment(EVIL)}/tasks/${segment(EVIL)}`, 'alert(1)'],
   ['servers', 'servers', 'hang:mail'],
@@ -125,7 +125,7 @@ describe('the pages of the console', () => {
     await keyboard.press('/');
     await keyboard.type('ours');
     await keyboard.press('Enter');
-    await visit.sees('which is all');
+    await visit.sees('all entries');
     expect(visit.page.url()).toContain('type=ours');
     await keyboard.press('Escape');
     await keyboard.press('j');
@@ -175,7 +175,7 @@ describe('the pages of the console', () => {
     await visit.open('');
     await visit.page.getByRole('link', { name: '45 pending' }).waitFor();
     await visit.page.route('**/api/live*', () => undefined);
-    await visit.sees('takes long to answer');
+    await visit.sees('slow to respond');
     expect(await visit.page.getByText('no response').isVisible()).toBe(true);
     await visit.page.unrouteAll();
     await visit.end();

@@ -1,28 +1,31 @@
 import { CONSOLE_ACTIONS, type ConsoleAction, type ConsoleActionName } from '../../events/console-action.js';
 import { TASK_STATES } from '../../wire/states.js';
 
-/** What an action concerns, as far as its request says so. */
+/** What an action concerns, as far as the request names it. */
 export type ActionTarget = Pick<
   ConsoleAction,
   'queue' | 'toQueue' | 'taskId' | 'group' | 'schedule' | 'scope' | 'state' | 'detail'
 >;
 
-/** What an action has done. */
+/** The result of an action. */
 export type Effects = Pick<ConsoleAction, 'count' | 'failed' | 'newTaskId'>;
 
-/** The part of a route that says what it does. */
+/** The part of a route that names its action. */
 interface RouteName {
   readonly method: string;
   /** Below the API: `queues/{queue}:pause`. */
   readonly path: string;
 }
 
-/** Names in refused requests may be as long as a path. */
+/** A refused request may hold names as long as a path. */
 const MAX_NAME_LENGTH = 500;
 
 const isAction = (name: string): name is ConsoleActionName => CONSOLE_ACTIONS.some((action) => action === name);
 
-/** @throws TypeError for a route that has none: every route that changes something must be in the trail */
+/**
+ * @throws TypeError for a route without an action: the trail must have every route that changes
+ * something
+ */
 export function actionOf({ method, path }: RouteName): ConsoleActionName {
   if (path === 'queues/{queue}' && method === 'DELETE') return 'delete_queue';
   if (path === 'scheduler_entries/{entry}:run') return 'run_schedule';
@@ -41,12 +44,13 @@ export function targetOf({ path }: RouteName, params: Readonly<Record<string, st
     group: shorten(params['group']),
     schedule: shorten(params['entry']),
     scope,
-    // Of one task it is where the page saw it; it may be in another by now.
+    // The state in the path of a single task is only where the page saw it; the task may have
+    // moved.
     state: scope && state,
   };
 }
 
-/** What the body and the query add; both are known to be valid. */
+/** Details from the body and the query, which are valid at this point. */
 export function detailsOf(action: ConsoleActionName, body: unknown, query: URLSearchParams): ActionTarget {
   const { queue, outcome } = (body ?? {}) as { queue?: string; outcome?: string };
   if (action === 'cancel') return { detail: outcome };
@@ -56,7 +60,7 @@ export function detailsOf(action: ConsoleActionName, body: unknown, query: URLSe
 
 const FAILED = ['error_ids', 'failed_ids'];
 
-/** Read from what a route replies: a task that was made, how many were moved, or the ids of a batch. */
+/** Reads the effects from the reply: a new task, a number of tasks, or the ids of a batch. */
 export function effectsOf(value: unknown): Effects {
   if (typeof value !== 'object' || value === null) return {};
   const reply = value as Readonly<Record<string, unknown>>;

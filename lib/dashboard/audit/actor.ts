@@ -1,23 +1,29 @@
 import type { DashboardRequest } from '../access.js';
 
-/** Who sends a request, for the audit trail. Its parameter can be given the platform's type, or `DashboardRequest & { user?: User }`. */
+/**
+ * Names the sender of a request for the audit trail. Its parameter may have the platform's type, or
+ * `DashboardRequest & { user?: User }`.
+ */
 export type DashboardActor =
-  // As a method, so that a function of a narrower request fits.
+  // A method, so that a function of a narrower request type is assignable.
   { name(request: DashboardRequest): string | undefined | Promise<string | undefined> }['name'];
 
-/** What names a user, the most telling first. */
+/** The fields that name a user, the best one first. */
 const NAMES = ['username', 'email', 'preferred_username', 'name', 'sub', 'id', 'userId'] as const;
 
 const MAX_ACTOR_LENGTH = 200;
 
 interface Sender {
   readonly user?: unknown;
-  /** Express' and Fastify's: the address of the peer, or, where the application trusts its proxy, the address that one names. */
+  /**
+   * The address of the peer, or, if the application trusts its proxy, the address that the proxy
+   * reports (Express and Fastify).
+   */
   readonly ip?: unknown;
   readonly socket?: { readonly remoteAddress?: unknown };
 }
 
-/** By `request.user`, else by the address. */
+/** The name of `request.user`, else the address. */
 export function nameOfSender({ user, ip, socket }: Sender): string {
   const name = nameOfUser(user);
   if (name !== undefined) return shorten(name);
@@ -37,9 +43,10 @@ function textOf(value: unknown): string | undefined {
 }
 
 /**
- * What the option says, or the default where it says nothing. It is never the reason why an action fails.
+ * The name that the option returns, else the default. An error of the option never fails the
+ * action.
  *
- * @param onFailure the option threw
+ * @param onFailure is called when the option throws
  */
 export async function actorOf(
   option: DashboardActor | undefined,

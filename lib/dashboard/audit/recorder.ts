@@ -7,11 +7,14 @@ import { toErrorReply } from '../rest/api-error.js';
 import { actorOf, type DashboardActor } from './actor.js';
 import type { ActionTarget, Effects } from './action-details.js';
 
-/** Refused attempts of one process that are recorded in a minute: whoever may do nothing must not push out what others did. */
+/**
+ * Limits the refused attempts that one process records per minute, so that they cannot push other
+ * entries out of the trail.
+ */
 const MAX_REFUSALS_PER_MINUTE = 60;
 const MINUTE_MS = 60_000;
 
-/** Statuses by which a route that has begun refuses what it is asked for, before it does any of it. */
+/** With these statuses a handler refuses a request before it changes anything. */
 const REFUSALS = [400, 403];
 
 export interface RecorderOptions {
@@ -22,20 +25,21 @@ export interface RecorderOptions {
 }
 
 /**
- * Records what is changed through the console. An entry is written before anything is done, and replaced by one with the result in one step:
- * an action whose process ends in between stays in the trail as `started`. A trail that cannot be written holds nothing up, since the console
- * is needed most when something is wrong: the log has the entry then, and the next one that is written says how many are missing.
+ * Records every change made through the console. An entry is written before the action, and
+ * replaced by one with the result. If the process ends in between, the entry stays as `started`. A
+ * trail that cannot be written does not stop the action, because the console is needed most when
+ * something is wrong. The log then has the entry, and the next entry says how many are missing.
  */
 export class Recorder {
   private readonly process = `${hostname()}:${process.pid}`;
-  /** Entries of this process that are not in the trail, and of which it does not say so yet. */
+  /** Entries of this process that are missing in the trail, and that no entry has reported yet. */
   private missing = 0;
   private minute = 0;
   private refusals = 0;
 
   constructor(private readonly options: RecorderOptions) {}
 
-  /** An action that somebody asks for; nothing is written yet. */
+  /** Starts a recording; writes nothing yet. */
   open(action: ConsoleActionName, target: ActionTarget, request: unknown): Recording {
     const { events, clock, actor } = this.options;
     const onFailure = (error: unknown): void =>
@@ -44,7 +48,7 @@ export class Recorder {
     return new Recording(this, draft, () => actorOf(actor, request, onFailure));
   }
 
-  /** Whether one more refused attempt is recorded. */
+  /** Counts a refused attempt; returns whether it is recorded. */
   countRefusal(): boolean {
     const minute = Math.floor(this.options.clock.now() / MINUTE_MS);
     if (minute !== this.minute) [this.minute, this.refusals] = [minute, 0];
@@ -53,14 +57,14 @@ export class Recorder {
     return this.refusals <= MAX_REFUSALS_PER_MINUTE;
   }
 
-  /** How many the next entry says are missing. */
+  /** The number of missing entries that the next entry reports. */
   takeMissing(): number | undefined {
     const missing = this.missing;
     this.missing = 0;
     return missing === 0 ? undefined : missing;
   }
 
-  /** Never rejects. Returns the id; `undefined` when it could not be written. */
+  /** Never rejects. Returns the id, or `undefined` if the entry could not be written. */
   async write(action: ConsoleAction, replaces?: string): Promise<string | undefined> {
     try {
       return await this.options.trail.write(action, replaces);
@@ -70,7 +74,7 @@ export class Recorder {
     }
   }
 
-  /** @param written whether the trail knows of it */
+  /** @param written whether the trail has an entry of it */
   emit(action: ConsoleAction, written: boolean): void {
     if (!written) this.missing += 1 + (action.missing ?? 0);
     this.options.events.emit('consoleAction', action);
@@ -79,7 +83,7 @@ export class Recorder {
 
 type Draft = Omit<ConsoleAction, 'actor' | 'outcome'>;
 
-/** One action on its way through the console. */
+/** The recording of one action. */
 export class Recording {
   private actor: Promise<string> | undefined;
   private begun = false;
@@ -91,17 +95,17 @@ export class Recording {
     private readonly ask: () => Promise<string>,
   ) {}
 
-  /** Whether something may have been done. */
+  /** Whether the action may have changed something. */
   get hasBegun(): boolean {
     return this.begun;
   }
 
-  /** More is known of it. */
+  /** Adds details. */
   add(target: ActionTarget): void {
     this.draft = { ...this.draft, ...target };
   }
 
-  /** Before anything is done. */
+  /** Writes the entry; called before the action. */
   async begin(): Promise<void> {
     this.begun = true;
     this.draft = { ...this.draft, missing: this.recorder.takeMissing() };
@@ -112,7 +116,7 @@ export class Recording {
     await this.end(await this.as('done', effects));
   }
 
-  /** It threw, before or after it had begun. */
+  /** Records an error, thrown before or after the action began. */
   async failed(error: unknown): Promise<void> {
     const { code, status } = toErrorReply(error);
     const refused = !this.begun || REFUSALS.includes(status) || code === 'ELSEWHERE';

@@ -3,27 +3,28 @@ import { InvalidOptionError } from '../../errors.js';
 import { requireFunction, requireNonBlank, requireObject } from '../../validation.js';
 import { parseExactly, plainJson, plainValue } from './plain-value.js';
 
-/** Whose bytes a decoder is given. */
+/** The task whose bytes are decoded. */
 export interface DecodedTask {
   readonly type: string;
   readonly queue: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Whether these are the bytes of the task's payload or of its result. */
+  /** Whether the bytes are the payload or the result. */
   readonly part: 'payload' | 'result';
 }
 
-/** Makes payloads and results readable that are no JSON: msgpack, protobuf … */
+/** Makes payloads and results readable that are not JSON: msgpack, protobuf … */
 export interface PayloadDecoder {
-  /** Named beside what it decoded. */
+  /** Shown beside the decoded value. */
   readonly name: string;
   /**
-   * The value behind the bytes; `undefined` (or an error): not one of mine, try the next. It is shown as JSON, with maps as objects,
-   * bytes as base64 and BigInts as text.
+   * The decoded value; `undefined` (or an error) if the decoder does not know the bytes: then the
+   * next one is tried. The value is shown as JSON, with maps as objects, bytes as base64 and
+   * BigInts as text.
    */
   decode(bytes: Buffer, task: DecodedTask): unknown;
 }
 
-/** A value, and who made it of the bytes. */
+/** A value and its decoder. */
 export interface Decoded {
   readonly decoder: PayloadDecoder;
   readonly value: unknown;
@@ -34,7 +35,7 @@ const jsonDecoder: PayloadDecoder = {
   decode: (bytes) => (isUtf8(bytes) ? parseExactly(bytes.toString()) : undefined),
 };
 
-/** Whether it is the JSON decoder every console has, and not one of the application. */
+/** Whether it is the built-in JSON decoder. */
 export const isOwnJson = (decoder: PayloadDecoder): boolean => decoder === jsonDecoder;
 
 /** @throws InvalidOptionError */
@@ -46,11 +47,11 @@ export function checkDecoders(decoders: unknown): readonly PayloadDecoder[] {
     requireNonBlank(name, `${what}.name`, InvalidOptionError);
     requireFunction(decode, `${what}.decode`, InvalidOptionError);
   }
-  // One that is called json stands in for ours.
+  // A decoder named `json` replaces the built-in one.
   return decoders.some(({ name }: PayloadDecoder) => name === 'json') ? decoders : [jsonDecoder, ...decoders];
 }
 
-/** What the first decoder that knows the bytes makes of them. */
+/** The value of the first decoder that knows the bytes. */
 export function decode(
   decoders: readonly PayloadDecoder[],
   bytes: Buffer | undefined,
@@ -69,6 +70,6 @@ function attempt(decoder: PayloadDecoder, bytes: Buffer, task: DecodedTask): unk
     const value = decoder.decode(bytes, task);
     return isOwnJson(decoder) ? plainJson(value) : plainValue(value);
   } catch {
-    return undefined; // not its bytes
+    return undefined; // not its format
   }
 }

@@ -2,14 +2,16 @@ import type { FieldPlace } from '../../redaction/field-paths.js';
 import { REDACTED } from '../../redaction/rules.js';
 import { mapList, mapObject, parseExactly, plainJson } from './plain-value.js';
 
-/** Texts that look like JSON and are none, in one value: to find out is slow, and somebody may send many. */
+/**
+ * Limits failed attempts to parse texts as JSON, because they are slow and a payload may hold many.
+ */
 const MAX_MISTAKEN_TEXTS = 100;
 
 /**
- * The value without what the paths lead to, also where a text in it is JSON once more. The value itself when that is all of it: then no name
- * of the paths is in it where they lead.
+ * The value without the parts that the paths hide, also within texts that are JSON themselves.
+ * Returns the same object if nothing is hidden.
  *
- * @param value plain data, as `plainValue` and `plainJson` make it
+ * @param value plain data, as `plainValue` and `plainJson` return it
  */
 export const mask = (value: unknown, place: FieldPlace): unknown => new Mask().of(value, place, 0);
 
@@ -25,7 +27,7 @@ class Mask {
     return mapList(value, (part, index) => this.of(part, place.member(index), depth + 1));
   }
 
-  /** JSON in a text is part of the value around it. What is none, or has nothing to hide, stays as it is. */
+  /** A text that is JSON is treated as a part of the value. Any other text stays as it is. */
   private ofText(text: string, place: FieldPlace, depth: number): string {
     if (!OPENING.has(firstOf(text))) return text;
     if (this.mistaken >= MAX_MISTAKEN_TEXTS) return REDACTED;
@@ -39,14 +41,14 @@ class Mask {
   }
 }
 
-/** Whether there are fields in a value, or in the JSON that it is a text of. */
+/** Whether a value has fields, directly or as JSON text. */
 export function hasFields(value: unknown): boolean {
   if (typeof value !== 'string') return typeof value === 'object' && value !== null;
   return OPENING.has(firstOf(value)) && hasFields(parseNested(value, 0));
 }
 
 const COLON = 0x3a;
-/** Of a string, a list and an object. */
+/** The first characters of a string, an array and an object. */
 const OPENING: ReadonlySet<number> = new Set([0x22, 0x5b, 0x7b]);
 
 function parseNested(text: string, depth: number): unknown {
@@ -57,7 +59,7 @@ function parseNested(text: string, depth: number): unknown {
   }
 }
 
-/** The first character from there on that is not JSON's white space. */
+/** The first character from `from` on that is not JSON white space. */
 function firstOf(text: string, from = 0): number {
   for (let index = from; index < text.length; index++) {
     const code = text.charCodeAt(index);
@@ -66,7 +68,10 @@ function firstOf(text: string, from = 0): number {
   return 0;
 }
 
-/** Whether all keys of a JSON text are in what was made of it: of a key that comes twice only the last is, and nothing is from far down. */
+/**
+ * Whether the value has all keys of the JSON text: repeated keys and values that are too deep are
+ * missing in it.
+ */
 export const showsAll = (text: string, value: unknown): boolean => keysInText(text) === keysInValue(value);
 
 function keysInValue(value: unknown): number {
@@ -76,7 +81,7 @@ function keysInValue(value: unknown): number {
   return parts.reduce<number>((sum, part) => sum + keysInValue(part), own);
 }
 
-/** A key is a string with a colon behind it. @param text valid JSON */
+/** Counts strings followed by a colon. @param text valid JSON */
 function keysInText(text: string): number {
   let keys = 0;
   for (let start = text.indexOf('"'); start >= 0;) {

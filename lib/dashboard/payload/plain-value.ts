@@ -1,9 +1,8 @@
-/** Deeper than this nothing is shown: a decoder may answer anything. */
+/** Deeper values are cut: a decoder may return anything. */
 const MAX_DEPTH = 100;
 
 /**
- * What a decoder answered as plain JSON data: big numbers as text with all their digits, bytes as `base64:…`, maps as objects. Keys
- * of any name stay keys.
+ * A decoded value as plain JSON data: big numbers as text, bytes as `base64:…`, maps as objects.
  */
 export function plainValue(value: unknown, depth = 0): unknown {
   if (depth > MAX_DEPTH && typeof value === 'object' && value !== null) return '…';
@@ -30,11 +29,14 @@ function plainObject(value: object, depth: number): unknown {
   if (Array.isArray(value) || value instanceof Set)
     return [...value].map((part) => plainValue(part, depth + 1) ?? null);
   const entries = value instanceof Map ? [...value.entries()] : Object.entries(value);
-  // fromEntries defines properties, so that `__proto__` is a name like any other.
+  // fromEntries defines properties, so `__proto__` is an ordinary name.
   return Object.fromEntries(entries.map(([key, part]) => [String(key), plainValue(part, depth + 1)]));
 }
 
-/** The same for what JSON.parse made: the value itself, unless it is too deep or has a number that JSON cannot write. */
+/**
+ * The same for parsed JSON: returns the value itself unless it is too deep or has a number that
+ * JSON cannot represent.
+ */
 export function plainJson(value: unknown, depth = 0): unknown {
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value);
   if (typeof value !== 'object' || value === null) return value;
@@ -43,7 +45,7 @@ export function plainJson(value: unknown, depth = 0): unknown {
   return Array.isArray(value) ? mapList(value, inner) : mapObject(value, inner);
 }
 
-/** The list with its members changed; the list itself where none is. Each is visited once, however deep the change is. */
+/** Maps the items of a list; returns the list itself if no item changes. Visits each item once. */
 export function mapList(list: readonly unknown[], change: (part: unknown, index: number) => unknown) {
   let copy: unknown[] | undefined;
   for (const [index, part] of list.entries()) {
@@ -63,17 +65,21 @@ export function mapObject(object: object, change: (part: unknown, key: string) =
   }
   if (changes.size === 0) return object;
   const entries = Object.entries(object).map(([key, part]) => [key, changes.has(key) ? changes.get(key) : part]);
-  // fromEntries defines properties, so that `__proto__` is a name like any other.
+  // fromEntries defines properties, so `__proto__` is an ordinary name.
   return Object.fromEntries(entries) as object;
 }
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const LONG = /\d{16}/;
 
-/** JSON in which whole numbers that JavaScript cannot hold (ids of 19 digits, say) come as text, digit by digit. @throws SyntaxError */
+/**
+ * Parses JSON, with integers beyond JavaScript's range (such as ids of 19 digits) as text.
+ *
+ * @throws SyntaxError
+ */
 export function parseExactly(text: string): unknown {
   if (!LONG.test(text)) return JSON.parse(text);
-  JSON.parse(text); // refused here, where what is wrong can still be found in it
+  JSON.parse(text); // parsed as it is first, so that the position in a syntax error is right
   return JSON.parse(text.replace(TOKEN, (token) => (isUnsafe(token) ? `"${token}"` : token)));
 }
 

@@ -6,7 +6,7 @@ import { type Decoded, decode, isOwnJson, type PayloadDecoder } from './decoders
 import { hasFields, mask, showsAll } from './mask.js';
 import { beginning, printable } from './text.js';
 
-/** A task, or what else has a type and a payload: a worker, a periodic entry. */
+/** Anything with a type and a payload: a task, a worker, a periodic entry. */
 export interface Subject {
   readonly type: string;
   readonly queue: string;
@@ -17,17 +17,17 @@ export interface Subject {
   readonly error?: string;
 }
 
-/** What may be seen of a payload or a result. */
+/** The visible part of a payload or result. */
 export interface VisibleBytes {
   readonly text: string;
   readonly decoded: { readonly decoder: string; readonly value: unknown } | undefined;
-  /** Whether the bytes themselves must not be shown, as something in them is hidden or could be. */
+  /** Whether the raw bytes must not be shown, because a part of them is hidden or may be. */
   readonly isHidden: boolean;
 }
 
-/** What of a task may be seen. Whatever is said of it is said of this alone. */
+/** The visible parts of a task. The console shows nothing else of it. */
 export interface Presented {
-  /** Whether something of it is hidden, or could be. */
+  /** Whether a part of it is hidden or may be. */
   readonly redacted: boolean;
   readonly payload: VisibleBytes;
   readonly result: VisibleBytes;
@@ -35,17 +35,17 @@ export interface Presented {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Larger ones are neither decoded nor sent as bytes. */
+/** Larger payloads are not decoded, and their bytes are not sent. */
 export const MAX_SHOWN_BYTES = 1_000_000;
-/** In lists, of which each reply has many, larger ones are judged by this much of their beginning, and not decoded. */
+/** In lists, larger payloads are not decoded, and only this much of them is read. */
 export const MAX_LISTED_BYTES = 16_384;
-/** A search, which looks at up to 10,000, decodes no larger ones. */
+/** A search scans up to 10,000 tasks, so it decodes only smaller payloads. */
 const MAX_SEARCHED_BYTES = 65_536;
 
-/** Bytes up to which something is decoded. */
+/** The largest payload that is decoded for each use. */
 const MAX_DECODED_BYTES = { task: MAX_SHOWN_BYTES, row: MAX_LISTED_BYTES, search: MAX_SEARCHED_BYTES } as const;
 
-/** Stands for what would have to be decoded to hide something in it, and is too large for that. */
+/** Replaces a payload that is too large to decode, where parts of it would have to be hidden. */
 export const TOO_LARGE = '[too large to be shown with parts of it hidden]';
 
 export interface PresenterOptions {
@@ -66,23 +66,29 @@ const NOTHING = { text: '', decoded: undefined };
 const hiddenAs = (text: string): VisibleBytes => ({ text, decoded: undefined, isHidden: true });
 
 /**
- * The one way by which payloads, results, errors and headers leave the server. What is hidden follows from rules, types and names,
- * never from the values that are hidden: these have no part in any answer.
+ * The only way for payloads, results, errors and headers to leave the server. Rules, types and
+ * names decide what is hidden, never the hidden values themselves.
  */
 export class Presenter {
   constructor(private readonly options: PresenterOptions) {}
 
-  /** All that may be seen of one task. */
+  /** The visible parts of one task. */
   present(subject: Subject): Presented {
     return this.view(subject, 'task');
   }
 
-  /** As a row of a list shows it: without decoded values, and at most the beginning of large payloads and results. */
+  /**
+   * The visible parts of a row in a list: no decoded values, and only the beginning of large
+   * payloads and results.
+   */
   presentRow(subject: Subject): Presented {
     return this.view(subject, 'row');
   }
 
-  /** Whether a text is in what may be seen of a payload. What is too large for a search counts as hidden where something in it could be. */
+  /**
+   * Whether the visible part of the payload contains the text. A payload too large for a search
+   * counts as hidden if a part of it may be.
+   */
   isInPayload(subject: Subject, text: string): boolean {
     const { payload } = subject;
     const hidden = this.hiddenOf(subject);
@@ -90,7 +96,7 @@ export class Presenter {
     return seen?.isHidden ? seen.text.includes(text) : payload.includes(text);
   }
 
-  /** Whether the bytes as they are must not leave the server. */
+  /** Whether the raw bytes must not leave the server. */
   hidesBytes(subject: Subject, part: Part): boolean {
     return this.presentPart(subject, part).isHidden;
   }
@@ -104,8 +110,8 @@ export class Presenter {
   }
 
   /**
-   * Whether somebody may learn that other tasks have the same payload. Headers can have another decoder read it, or none; so where
-   * the application has decoders, it must be JSON.
+   * Whether the sender may learn that another task has the same payload. With custom decoders only
+   * for JSON, because they may depend on headers.
    */
   mayBeCompared(subject: Subject): boolean {
     const hidden = this.hiddenOf(subject);
@@ -114,7 +120,7 @@ export class Presenter {
     return this.hasOnlyJson || subject.payload.length === 0 || this.isJson(subject);
   }
 
-  /** Whether a copy of the payload under another type, queue or headers would show no more of it. */
+  /** Whether a copy with another type, queue or headers hides at least as much of the payload. */
   hidesInCopy(subject: Subject, copy: Omit<Subject, 'payload'>): boolean {
     const [before, after] = [this.hiddenOf(subject), this.hiddenOf(copy)];
     if (!before?.fields) return true;
@@ -145,7 +151,7 @@ export class Presenter {
     return decoded !== undefined && isOwnJson(decoded.decoder);
   }
 
-  /** Decoders may go by type, queue and headers: one that knows no fields would show all of it. */
+  /** Decoders may depend on type, queue and headers. Without fields, nothing would be hidden. */
   private readsAlike(subject: Subject, copy: Subject, fields: FieldPaths): boolean {
     const [before, after] = [subject, copy].map((one) => {
       const decoded = this.decode(one.payload, { subject: one, part: 'payload', use: 'task' });
@@ -184,7 +190,10 @@ export class Presenter {
     return { text: printable(bytes), decoded: shown(this.decode(bytes, viewing)), isHidden: false };
   }
 
-  /** What cannot be decoded, or has no fields, is hidden altogether: nobody can tell what of it was meant. */
+  /**
+   * Hides a value completely if it cannot be decoded or has no fields, because the rules cannot be
+   * applied to parts of it.
+   */
   private viewStrictly(bytes: Buffer, fields: FieldPaths, viewing: Viewing): VisibleBytes {
     if (bytes.length > MAX_DECODED_BYTES[viewing.use]) return hiddenAs(TOO_LARGE);
     const decoded = this.decode(bytes, viewing);
@@ -192,7 +201,10 @@ export class Presenter {
     return showMasked({ ...decoded, value: mask(decoded.value, fields.start) });
   }
 
-  /** By default only what is called like a secret is hidden. The bytes are shown where no such name is in them. */
+  /**
+   * By default only fields with names of secrets are hidden. Shows the bytes if they contain no
+   * such name.
+   */
   private viewByName(bytes: Buffer, fields: FieldPaths, viewing: Viewing): VisibleBytes {
     const seen = viewing.use === 'row' ? beginning(bytes, MAX_LISTED_BYTES) : bytes;
     const text = isUtf8(seen) ? seen.toString() : seen.toString('latin1');
@@ -224,7 +236,7 @@ const showMasked = (decoded: Decoded): VisibleBytes => ({
   isHidden: true,
 });
 
-/** The headers themselves where none is hidden. */
+/** Returns the same object if no header is hidden. */
 function maskHeaders(headers: Readonly<Record<string, string>>, hidden: Hidden | undefined) {
   const names = Object.keys(headers);
   if (!hidden || !names.some((name) => hidden.hidesHeader(name))) return headers;

@@ -15,7 +15,7 @@ export async function activeIds({ broker }: Dashboard, queue: string): Promise<s
   return ids;
 }
 
-/** The ids that run in queues that `allows` refuses. */
+/** The ids that are active in queues that `allows` refuses. */
 export async function forbiddenIds(
   dashboard: Dashboard,
   allows: (queue: string) => Promise<boolean>,
@@ -28,7 +28,7 @@ export async function forbiddenIds(
   return new Set(ids.flat());
 }
 
-/** No server takes a task of a queue whose keys hold something else. */
+/** A queue whose keys have the wrong type has no active tasks. */
 function noneOfUnreadable(error: unknown): string[] {
   if (error instanceof WrongKeyTypeError) return [];
   throw error;

@@ -12,7 +12,7 @@ export function replyWithError(host: HttpAdapterHost, response: unknown, error: 
   return unexpected;
 }
 
-/** Words every error of the API as asynqmon does, in plain text; also those of the application's guards. */
+/** Turns every error of the API, including those of guards, into plain text, as asynqmon does. */
 @Catch()
 @Injectable()
 export class ApiErrorFilter implements ExceptionFilter {

@@ -24,7 +24,7 @@ const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   UPSTREAM: 502,
 };
 
-/** What the API refuses by itself. */
+/** An error of the API itself. */
 export class ApiError extends Error {
   constructor(
     readonly code: ApiErrorCode,
@@ -35,14 +35,14 @@ export class ApiError extends Error {
   }
 }
 
-/** The class of errors that checks of bodies are told to throw. */
+/** The error class of body checks. */
 export class BadRequest extends ApiError {
   constructor(message: string) {
     super('BAD_REQUEST', message);
   }
 }
 
-/** Statuses of the library's own errors; of every other 500. */
+/** HTTP statuses of the library's errors; 500 for any other. */
 const ASYNQ_STATUS: ReadonlyMap<string, number> = new Map([
   ['ASYNQ_INVALID_OPTION', 400],
   ['ASYNQ_INVALID_TASK', 400],
@@ -66,7 +66,7 @@ export interface ErrorReply {
   readonly unexpected: boolean;
 }
 
-/** What the sender of a request is told of an error. */
+/** The reply to a request that failed. */
 export function toErrorReply(error: unknown): ErrorReply {
   if (error instanceof ApiError) {
     return { status: STATUS[error.code], code: error.code, text: error.message, unexpected: false };

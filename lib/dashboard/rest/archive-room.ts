@@ -4,18 +4,20 @@ import { noArchiveRoom } from '../dashboard.messages.js';
 import { ApiError } from './api-error.js';
 
 /**
- * How many tasks of a queue the console lets a role without `destroy` bring into its archive. asynq keeps the newest 9,999 and deletes the
- * oldest beyond that, so whoever can fill the archive can delete what is in it. The other half is left for what fails by itself.
+ * How many archived tasks a queue may have before a role without `destroy` may not add more. asynq
+ * keeps the newest 9,999 and deletes the oldest beyond that, so whoever fills the archive deletes
+ * tasks. The other half is left for tasks that fail.
  */
 export const MAX_ARCHIVED_WITHOUT_DESTROY = 5_000;
 
-/** The limit for an archiving in this role, checked by the script that archives. */
+/** The limit of a role, which the script checks when it archives. */
 export const archiveLimitOf = (role: DashboardRole): { maxArchived?: number } =>
   mayDo(role, 'destroy') ? {} : { maxArchived: MAX_ARCHIVED_WITHOUT_DESTROY };
 
 /**
- * Before a task is created: it may fail into the archive, and so may all that wait beside it. The count is read apart from the
- * enqueuing; the half that is left over is more than requests on their way at the same time can add.
+ * Checks the queue before a task is created: it may end in the archive, and so may all tasks that
+ * wait. The count is not atomic with the enqueue, but concurrent requests cannot fill the other
+ * half.
  *
  * @throws ApiError when the role may not delete, and the queue has too many tasks
  */
@@ -25,12 +27,12 @@ export async function requireRoomForOneMore({ broker }: Dashboard, queue: string
   requireRoom(queue, role, archived + pending + active + scheduled + retry + aggregating);
 }
 
-/** Before the server that runs a task is asked to archive it. @throws ApiError */
+/** Checks the archive before a cancellation archives a task. @throws ApiError */
 export async function requireRoomInArchive({ broker }: Dashboard, queue: string, role: DashboardRole): Promise<void> {
   if (!mayDo(role, 'destroy')) requireRoom(queue, role, (await broker.inspection.describeQueue(queue)).archived);
 }
 
-/** The same as a question. */
+/** The same as a boolean. */
 export async function hasRoomInArchive(dashboard: Dashboard, queue: string, role: DashboardRole): Promise<boolean> {
   if (mayDo(role, 'destroy')) return true;
   return (await dashboard.broker.inspection.describeQueue(queue)).archived < MAX_ARCHIVED_WITHOUT_DESTROY;

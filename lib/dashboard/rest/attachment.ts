@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Outgoing } from './responder.js';
 
-/** Bytes that others wrote, to be kept as a file. */
+/** Bytes for a download. */
 export interface Attachment {
   readonly bytes: Buffer;
   /** The name of the file. */
@@ -10,7 +10,7 @@ export interface Attachment {
 
 const MAX_NAME_LENGTH = 100;
 
-/** A name that every system takes, of letters, digits and dashes, with an ending that fits the bytes. */
+/** A file name of letters, digits and dashes, with an extension that fits the bytes. */
 export function nameOf(what: string, bytes: Buffer): string {
   const name = what
     .replaceAll(/[^\w-]+/g, '_')
@@ -24,7 +24,7 @@ function endingOf(bytes: Buffer): string {
   return /^\s*[[{]/.test(bytes.subarray(0, 100).toString('latin1')) ? 'json' : 'txt';
 }
 
-/** Whatever the bytes are, a browser is to store them, not to show or to run them. */
+/** A browser must store the bytes, and neither show nor run them. */
 export const attachment = ({ bytes, name }: Attachment): Pick<Outgoing, 'headers' | 'body'> => ({
   headers: {
     'Content-Type': 'application/octet-stream',

@@ -1,7 +1,7 @@
 import { badBody, notJson, tooLargeForApplication } from '../dashboard.messages.js';
 import { ApiError } from './api-error.js';
 
-/** What body parsers and Fastify raise. */
+/** The errors of body parsers and of Fastify. */
 interface BodyError {
   readonly type?: string;
   readonly code?: string;
@@ -13,7 +13,7 @@ interface BodyError {
 type Next = (error?: unknown) => void;
 
 interface ExpressRequest {
-  /** Below where the application is mounted. */
+  /** Below the path where the application is mounted. */
   readonly path: string;
   readonly headers: { readonly 'content-type'?: string };
 }
@@ -32,14 +32,14 @@ interface FastifyApplication {
   addHook(name: 'onRoute', hook: (route: FastifyRoute) => void): void;
 }
 
-/** What body-parser raises, by its `type`; the error of another middleware is none of ours. */
+/** The `type` of body-parser's errors; other middleware's errors are not ours. */
 const EXPRESS_TYPE = /^(?:entity|encoding|charset|request|parameters|stream)\./;
 const FASTIFY_CODE = /^FST_ERR_CTP_/;
 
-/** Errors of bodies by the request they came with. */
+/** Body errors by request. */
 const refusals = new WeakMap<object, ApiError>();
 
-/** Why the application's body parser refused the body; `undefined` when it did not. */
+/** Why the body parser refused the body, or `undefined`. */
 export const refusalOf = (request: object): ApiError | undefined => refusals.get(request);
 
 function toApiError({ status, statusCode, message }: BodyError, type: string | undefined): ApiError {
@@ -50,10 +50,11 @@ function toApiError({ status, statusCode, message }: BodyError, type: string | u
 }
 
 /**
- * Express reads bodies before it looks for a route. For paths of the console the error is kept, and the request goes on to the console, whose guards
- * come first; for every other path the error goes its way.
+ * Express parses bodies before it matches routes. For paths of the console the error is kept and
+ * the request goes on, because the guards come first; for other paths the error is passed on.
  *
- * @param wildcard the name of the wildcard in the paths of the console, by which they are known whatever stands in front of them
+ * @param wildcard the name of the wildcard in the console's paths, which identifies them below any
+ * prefix
  */
 export function keepBodyErrorsOfExpress(application: ExpressApplication, wildcard: string): void {
   const isOurs = (path: string): boolean =>
@@ -68,7 +69,7 @@ export function keepBodyErrorsOfExpress(application: ExpressApplication, wildcar
   });
 }
 
-/** Fastify reads bodies once it has found the route, which then has an error handler of its own. */
+/** Fastify parses bodies after it has matched the route, so the route has an error handler. */
 export function keepBodyErrorsOfFastify(
   application: FastifyApplication,
   marker: string,

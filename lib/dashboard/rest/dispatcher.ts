@@ -27,17 +27,21 @@ import { type Match, Router } from './router.js';
 import { routes, schemas } from './table.js';
 
 const router = new Router([...routes, openApiRoute(routes, schemas)]);
-// A route that changes something and has no name in the trail fails here, not at its first request.
+// A route that changes something but has no action in the trail fails at start, not at its first
+// request.
 for (const route of routes) if (route.method !== 'GET') actionOf(route);
 
-/** @throws ApiError when its sender may not even look */
+/** @throws ApiError when the sender has no access */
 export async function requirePermissions({ settings }: Dashboard, request: HttpRequest): Promise<Permissions> {
   const permissions = await permissionsOf(settings.access, request);
   if (permissions === undefined) throw new ApiError('FORBIDDEN', forbidden('view', undefined));
   return permissions;
 }
 
-/** @returns the role in the queue of the path, or the greatest @throws QueueNotFoundError, ApiError */
+/**
+ * @returns the role in the queue of the path, or the highest role
+ * @throws QueueNotFoundError, ApiError
+ */
 function requireRole(permissions: Permissions, route: Route, { queue }: Match['params']): DashboardRole {
   const needed = roleFor(route);
   if (queue !== undefined) return requireRoleIn(permissions, queue, needed);
@@ -48,8 +52,8 @@ function requireRole(permissions: Permissions, route: Route, { queue }: Match['p
 }
 
 /**
- * @throws ApiError where nobody said who may come in, and it comes from another machine, or a page of another site may stand behind the name
- *   that was asked for
+ * @throws ApiError if the console is open to everyone, and the request comes from another machine
+ * or uses a host name that another site may own
  */
 export function requireOwnHost({ isOpen, settings }: Dashboard, request: HttpRequest): void {
   if (!isOpen) return;
@@ -60,7 +64,7 @@ export function requireOwnHost({ isOpen, settings }: Dashboard, request: HttpReq
   throw new ApiError('CROSS_ORIGIN', foreignHost(host));
 }
 
-/** @throws ApiError when a page of another site had it sent */
+/** @throws ApiError when a page of another site sent the request */
 export function requireOwnSite(dashboard: Dashboard, request: HttpRequest): void {
   requireOwnHost(dashboard, request);
   const { settings } = dashboard;
@@ -72,9 +76,9 @@ export function requireOwnSite(dashboard: Dashboard, request: HttpRequest): void
 }
 
 /**
- * One request to the API, after the guards: who is it, may he, what does he want, do it.
+ * Handles one request to the API, after the guards: permissions, route, role, body, action.
  *
- * @param method `undefined`: one that the API does not have
+ * @param method `undefined`: a method that the API does not have
  */
 export async function dispatch(
   dashboard: Dashboard,
@@ -88,12 +92,12 @@ export async function dispatch(
     await recording?.failed(error);
     throw error;
   } finally {
-    // Not for what was refused: it changes nothing, and must not make others' answers cost more.
+    // A refused request changes nothing, and must not empty the cache.
     if (recording?.hasBegun) dashboard.forget();
   }
 }
 
-/** What changes something is recorded, also when it is refused; where there is no such route, there is nothing to record. */
+/** Changes are recorded, including refused ones. A request without a route is not. */
 function record(dashboard: Dashboard, method: Method | undefined, request: HttpRequest): Recording | undefined {
   const path = segmentsOf(request);
   const match = method && path && router.match(method, path);
@@ -119,7 +123,11 @@ async function perform(
   return { status: statusOf(route), ...content };
 }
 
-/** A body may name another queue, in which something is done as well. @throws QueueNotFoundError, ApiError */
+/**
+ * A body may name a second queue, in which the request acts, too.
+ *
+ * @throws QueueNotFoundError, ApiError
+ */
 function requireRoleInTarget(permissions: Permissions, route: Route, body: unknown): void {
   const { queue } = (body ?? {}) as { queue?: unknown };
   if (typeof queue === 'string') requireRoleIn(permissions, queue, roleFor(route));
@@ -133,7 +141,7 @@ function find(method: Method | undefined, request: HttpRequest): Match {
   throw new ApiError('NOT_FOUND', `${where} this path; openapi.json lists what there is`);
 }
 
-/** Recorded first: what is done must not be missing in the trail, whatever becomes of this process. */
+/** Records the action first, so that the trail has it even if the process ends. */
 async function change(dashboard: Dashboard, route: Route, request: ApiRequest, recording: Recording): Promise<Content> {
   recording.add(detailsOf(actionOf(route), request.body, request.query));
   if (route.queueOf) {
@@ -148,8 +156,8 @@ async function change(dashboard: Dashboard, route: Route, request: ApiRequest, r
 }
 
 /**
- * The same question by somebody with the same permissions has the same answer until the next refresh. What is not kept, as a search, is at
- * least asked once only while it is on its way.
+ * Equal requests with equal permissions share a reply until the next refresh. A reply that is not
+ * cached is still shared while it is pending.
  */
 function read(dashboard: Dashboard, route: Route, request: ApiRequest): Promise<Content> {
   const key = JSON.stringify([

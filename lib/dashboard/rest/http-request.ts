@@ -1,26 +1,28 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The wildcard in the paths of the API on Express: no other route of an application has one of this name. */
+/**
+ * The name of the wildcard in the API's paths on Express. No other route of an application uses it.
+ */
 export const API_WILDCARD = 'asynqDashboardPath';
 
 interface Peer {
   readonly remoteAddress?: string;
 }
 
-/** What Express' and Fastify's requests have in common, and where they differ. */
+/** What the requests of Express and Fastify have in common, and where they differ. */
 export interface HttpRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
-  /** Fastify: as it was routed, after `rewriteUrl`. */
+  /** Fastify: as routed, after `rewriteUrl`. */
   readonly url: string;
-  /** As it was sent, whatever is mounted where. */
+  /** As sent by the client. */
   readonly originalUrl: string;
   readonly body?: unknown;
   /** Fastify: Node's own request. */
   readonly raw?: { readonly socket?: Peer };
   /** Express. */
   readonly socket?: Peer;
-  /** Express: the segments of the wildcard, decoded. */
+  /** Express: the decoded segments of the wildcard. */
   readonly params?: { readonly [API_WILDCARD]?: readonly string[]; readonly path?: readonly string[] };
   /** Fastify. */
   readonly routeOptions?: { readonly url?: string };
@@ -30,8 +32,8 @@ export interface HttpRequest {
 const AUTHORITY = /^https?:\/\/[^/?#]*/i;
 
 /**
- * The segments below the API, decoded, and percent signs in them not decoded twice; `undefined` when one cannot be decoded. A name
- * may hold a slash, which then is encoded; Fastify's own parameter no longer tells it from others.
+ * The decoded segments below the API; `undefined` if one cannot be decoded. A name may contain an
+ * encoded slash, which Fastify's own wildcard has already decoded, so the URL is read instead.
  */
 export function segmentsOf(request: HttpRequest): readonly string[] | undefined {
   const { routeOptions, params, url } = request;

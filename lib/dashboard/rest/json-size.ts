@@ -1,6 +1,6 @@
 /**
- * Whether a parsed JSON value is longer than so many bytes when it is written out without white space; it looks no further than that.
- * Not by writing it out: that fails for a value of many levels.
+ * Whether a parsed JSON value takes more than `maxBytes` without white space. Stops at the limit,
+ * and does not serialize, which would fail for deeply nested values.
  */
 export function sizeExceeds(value: unknown, maxBytes: number): boolean {
   const waiting: unknown[] = [value];

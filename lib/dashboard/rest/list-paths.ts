@@ -1,7 +1,7 @@
 import { TASK_STATES, type TaskState } from '../../wire/states.js';
 import type { ApiRequest } from './route.js';
 
-/** Where the tasks of a state are in paths: `archived_tasks`; of a group `groups/{group}/aggregating_tasks`. */
+/** The path of a list of tasks: `archived_tasks`, or `groups/{group}/aggregating_tasks`. */
 export const listPathOf = (state: TaskState): string =>
   state === 'aggregating' ? 'queues/{queue}/groups/{group}/aggregating_tasks' : `queues/{queue}/${state}_tasks`;
 

@@ -4,7 +4,7 @@ import type { Schema } from './schema.js';
 
 type Schemas = Readonly<Record<string, Schema>>;
 
-/** The route of the document about all routes. */
+/** The route of the OpenAPI document. */
 export function openApiRoute(routes: readonly Route[], schemas: Schemas): Route {
   const own: Route = {
     method: 'GET',

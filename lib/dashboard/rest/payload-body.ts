@@ -4,14 +4,14 @@ import { bytesCodec, jsonCodec } from '../../task/codec.js';
 import { BadRequest } from './api-error.js';
 import { anything, type Schema, text } from './schema.js';
 
-/** The three ways in which a body gives a payload. */
+/** A body has a payload in one of these three fields. */
 export const PAYLOAD_FIELDS: Readonly<Record<string, Schema>> = {
   payload: anything('JSON, encoded as the application encodes payloads; at most one of these three'),
   payload_text: text('UTF-8'),
   payload_base64: text('bytes'),
 };
 
-/** What an edit says it replaces, and the page of a task tells. */
+/** The hash that a task shows and an edit sends back. */
 export const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
 export interface PayloadBody {
@@ -22,7 +22,11 @@ export interface PayloadBody {
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
 
-/** What is to be stored, and by which codec; `undefined` when none is given. @throws BadRequest */
+/**
+ * The value to store and its codec; `undefined` if the body has no payload.
+ *
+ * @throws BadRequest
+ */
 export function readPayload(
   body: PayloadBody,
   codec: PayloadCodec = jsonCodec,
@@ -37,8 +41,9 @@ export function readPayload(
 }
 
 /**
- * The application's parser has made doubles of the numbers already: of an id of 19 digits the last are gone, and 1e400 would be stored as
- * null. What may have been so is refused. Not by recursion: bodies can be nested deeper than a stack goes.
+ * Refuses numbers that the application's parser may have rounded: the last digits of a long id are
+ * lost, and 1e400 would be stored as null. A loop, because bodies can be nested deeper than the
+ * stack allows.
  *
  * @throws BadRequest
  */
@@ -55,7 +60,11 @@ function refuseRounded(payload: unknown): void {
   }
 }
 
-/** The bytes to store; `undefined` for none. @throws BadRequest when the codec refuses the value */
+/**
+ * The bytes to store; `undefined` for none.
+ *
+ * @throws BadRequest when the codec refuses the value
+ */
 export function encodePayload({ value, codec }: { value: unknown; codec: PayloadCodec }): Uint8Array | undefined {
   try {
     return codec.encode(value);

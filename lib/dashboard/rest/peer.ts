@@ -5,10 +5,10 @@ const FORWARDED = new Set(['forwarded', 'via', 'x-real-ip', 'x-client-ip', 'true
 
 const LOOPBACK = /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/i;
 
-/** Where a request comes from that was not sent by this machine itself; `undefined` when it was. */
+/** Where a request comes from if not from this machine, else `undefined`. */
 export function foreignPeer({ headers, raw, socket }: HttpRequest): string | undefined {
   const address = (raw?.socket ?? socket)?.remoteAddress;
-  // A socket in the file system has no address; what listens there stands behind a proxy.
+  // A Unix domain socket has no address, and usually serves a proxy.
   if (address === undefined) return 'through a socket without an address';
   if (!LOOPBACK.test(address)) return `from ${address}`;
   const header = Object.keys(headers).find((name) => FORWARDED.has(name) || name.startsWith('x-forwarded-'));

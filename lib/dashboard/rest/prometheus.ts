@@ -1,6 +1,6 @@
 import { ApiError } from './api-error.js';
 
-/** Which queues, and when; seconds. */
+/** Queues and range of a query; times in seconds. */
 export interface Range {
   readonly start: number;
   readonly end: number;
@@ -11,7 +11,7 @@ export interface Range {
 
 type Query = (filter: string, step: number) => string;
 
-/** Five minutes, as asynqmon asks; with longer steps as long as those, so that nothing between two values is passed over. */
+/** Five minutes, as in asynqmon, or the step if that is longer, so that no sample is skipped. */
 const windowOf = (step: number): string => (step > 300 ? `${step}s` : '5m');
 
 const RATE =
@@ -30,7 +30,7 @@ const IN_STATE =
 const processed = RATE('asynq_tasks_processed_total');
 const failed = RATE('asynq_tasks_failed_total');
 
-/** asynqmon's names for what it asks. */
+/** asynqmon's names of its queries. */
 export const QUERIES: Readonly<Record<string, Query>> = {
   queue_size: NOW('asynq_queue_size'),
   queue_latency_seconds: NOW('asynq_queue_latency_seconds'),
@@ -43,7 +43,9 @@ export const QUERIES: Readonly<Record<string, Query>> = {
   archived_tasks_by_queue: IN_STATE('archived'),
 };
 
-/** The names as one regular expression inside one quoted text: nothing in a name ends either. */
+/**
+ * The names as one quoted regular expression. Names are escaped, so they cannot change the query.
+ */
 export function filterOf(queues: readonly string[] | undefined): string {
   if (queues === undefined) return 'queue="",queue!=""';
   if (queues.length === 0) return '';
@@ -64,7 +66,11 @@ export const stepOf = (duration: number): number =>
 
 const TIMEOUT_MS = 10_000;
 
-/** All queries at once; the values are what Prometheus answered. @throws ApiError when it does not, or not with JSON */
+/**
+ * Sends all queries at once and returns Prometheus' responses.
+ *
+ * @throws ApiError when it does not respond, or not with JSON
+ */
 export async function askPrometheus(address: string, range: Range): Promise<Record<string, unknown>> {
   const filter = filterOf(range.queues);
   const results = Object.entries(QUERIES).map(async ([name, query]) => [
@@ -85,7 +91,7 @@ async function ask(address: string, query: string, { start, end, step }: Range):
   try {
     const response = await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) });
     status = `${response.status} ${response.statusText}`.trim();
-    // What Prometheus refuses (400, 422, 503) it refuses in JSON, too: that is passed on.
+    // Prometheus' refusals (400, 422, 503) are JSON, too, and are passed on.
     return await response.json();
   } catch (error) {
     if (error instanceof Error && error.name === 'TimeoutError')
@@ -95,14 +101,14 @@ async function ask(address: string, query: string, { start, end, step }: Range):
   }
 }
 
-/** The code of the network's error (`ECONNREFUSED`), which fetch puts into the cause of its own. */
+/** The network error's code (`ECONNREFUSED`), which fetch has in `cause`. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'error';
   const { code, message } = (error.cause ?? {}) as { code?: unknown; message?: unknown };
   return String(code ?? message ?? error.name);
 }
 
-/** `fetch` takes no address with credentials in it. */
+/** `fetch` takes no credentials in an address. */
 function credentialsOf(url: URL): Record<string, string> {
   if (url.username === '') return {};
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;

@@ -4,7 +4,7 @@ import type { QueryParameter } from './route.js';
 const DEFAULT_PAGE_SIZE = 20;
 const MAX_PAGE_SIZE = 200;
 
-/** Unless it is the default. */
+/** `undefined` for the default value. */
 const unless = (value: number, otherwise: number): number | undefined => (value === otherwise ? undefined : value);
 
 const SIZE_PARAMETER: QueryParameter = {
@@ -28,7 +28,7 @@ const CURSOR_PARAMETER: QueryParameter = {
   description: 'the next_cursor of the page before; then `page` is passed over',
 };
 
-/** For lists that take a cursor as well, whose handlers pass over the page then. */
+/** For lists with a cursor, which makes them ignore the page. */
 export const CURSOR_PARAMETERS: readonly QueryParameter[] = [
   SIZE_PARAMETER,
   { ...PAGE_PARAMETER, canonical: (query) => (given(query, 'cursor') ? undefined : unless(pageOf(query), 1)) },
@@ -46,7 +46,7 @@ export const ORDER_PARAMETER: QueryParameter = {
   },
 };
 
-/** The order asked for; `undefined` when none is. @throws BadRequest */
+/** The requested order; `undefined` if none is given. @throws BadRequest */
 export function orderOf(query: URLSearchParams): { newestFirst?: boolean } {
   const order = query.get('order');
   if (order === null || order === '') return {};
@@ -54,7 +54,7 @@ export function orderOf(query: URLSearchParams): { newestFirst?: boolean } {
   throw new BadRequest(`order is ${JSON.stringify(order)}; it must be newest or oldest`);
 }
 
-/** A whole number of at least 1; what is none counts as not given, as in asynqmon. */
+/** An integer of at least 1. Anything else is ignored, as in asynqmon. */
 export function positive(query: URLSearchParams, name: string): number | undefined {
   const given = query.get(name);
   const value = given !== null && /^\d{1,15}$/.test(given) ? Number(given) : 0;
@@ -64,7 +64,7 @@ export function positive(query: URLSearchParams, name: string): number | undefin
 export const sizeOf = (query: URLSearchParams): number =>
   Math.min(positive(query, 'size') ?? DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE);
 
-/** Beyond this there is nothing, and products of sizes and pages stay exact. */
+/** Keeps the product of page and size exact. */
 const MAX_PAGE = 1_000_000_000;
 
 export const pageOf = (query: URLSearchParams): number => Math.min(positive(query, 'page') ?? 1, MAX_PAGE);
@@ -72,9 +72,7 @@ export const pageOf = (query: URLSearchParams): number => Math.min(positive(quer
 /** A text that is not empty. */
 export const given = (query: URLSearchParams, name: string): string | undefined => query.get(name) || undefined;
 
-/**
- * What was asked, in the one spelling of it: the parameters that the route declares in their order, and no others.
- */
+/** The query in canonical form: only declared parameters, in their order. */
 export function canonicalQuery(parameters: readonly QueryParameter[], sent: URLSearchParams): URLSearchParams {
   const known = new URLSearchParams();
   for (const { name } of parameters) known.set(name, sent.get(name) ?? '');

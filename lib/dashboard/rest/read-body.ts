@@ -8,11 +8,14 @@ import { sizeExceeds } from './json-size.js';
 import type { Route } from './route.js';
 import { checkValue } from './schema.js';
 
-/** As in asynqmon. Express itself takes 100 kB at first: `app.useBodyParser('json', { limit: '1mb' })`. */
+/**
+ * As in asynqmon. Express itself takes only 100 kB by default: `app.useBodyParser('json', { limit:
+ * '1mb' })`.
+ */
 const MAX_BODY_BYTES = 1_000_000;
 
 /**
- * The body, when the route has one and it fits. A form of another site can send no JSON, so nothing else is taken.
+ * The valid body, if the route has one. Only JSON, which a form of another site cannot send.
  *
  * @throws ApiError
  */
@@ -35,7 +38,7 @@ export async function readBody(route: Route, request: HttpRequest): Promise<unkn
 
 const lengthOf = ({ headers }: HttpRequest): number => Number(headers['content-length'] ?? 0);
 
-/** The length that is announced is not that of a body that comes in chunks, or compressed. */
+/** Content-Length says nothing about chunked or compressed bodies. */
 function requireSize(request: HttpRequest): void {
   const { headers, body } = request;
   const isExact = headers['content-length'] !== undefined && headers['content-encoding'] === undefined;
@@ -43,7 +46,7 @@ function requireSize(request: HttpRequest): void {
   if (isLarge) throw new ApiError('TOO_LARGE', tooLarge(MAX_BODY_BYTES));
 }
 
-/** HTTP/1.1 announces a body by one of two headers; HTTP/2 needs neither. */
+/** HTTP/1.1 announces a body with one of two headers; HTTP/2 needs neither. */
 async function isSent(request: HttpRequest): Promise<boolean> {
   const { headers, body } = request;
   if (lengthOf(request) > 0 || headers['transfer-encoding'] !== undefined) return true;
@@ -52,7 +55,7 @@ async function isSent(request: HttpRequest): Promise<boolean> {
   return body !== undefined || hasBytes(raw);
 }
 
-/** Whether a stream that nobody has read holds anything. */
+/** Whether an unread stream has data. */
 function hasBytes(stream: Readable): Promise<boolean> {
   if (stream.readableEnded || stream.destroyed) return Promise.resolve(false);
   return new Promise((resolve) => {

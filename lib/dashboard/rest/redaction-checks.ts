@@ -4,25 +4,25 @@ import type { Presenter, Subject } from '../payload/presenter.js';
 import { ApiError, BadRequest } from './api-error.js';
 
 /*
- * What is redacted is copied on the server, by whoever may not see it. Whether a copy is refused follows from names, types and
- * rules: never from what is hidden, which could be guessed then.
+ * Redacted tasks are copied on the server, also for senders who may not see them. Names, types and
+ * rules decide whether a copy is refused, never hidden values, which could be guessed.
  */
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What a copy of a task is to be. */
+/** What a copy of a task changes. */
 export interface TaskCopy {
   readonly type: string;
   readonly queue: string;
   readonly headers: Headers;
-  /** Names of headers that are the task's own. */
+  /** Names of headers taken from the task. */
   readonly ownHeaders: readonly string[];
-  /** Whether its payload is that of the task. */
+  /** Whether it keeps the payload of the task. */
   readonly samePayload: boolean;
 }
 
 /**
- * The headers of a copy; one given as it is shown, hidden, is the task's own.
+ * The headers of a copy. A header given in its redacted form is taken from the task.
  *
  * @throws BadRequest when the task has no such header
  */
@@ -45,8 +45,8 @@ export function headersOfCopy(
 }
 
 /**
- * A copy of another type, in another queue or with other headers may fall under other rules, or be read by another decoder: then it would
- * show what the task itself hides.
+ * Another type, queue or header may select other rules or another decoder. Then the copy could show
+ * what the task hides.
  *
  * @throws ApiError when the copy would show more
  */
@@ -62,9 +62,10 @@ export function requireSameRedaction(presenter: Presenter, task: TaskInfo, copy:
 }
 
 /**
- * A lock tells whether another task has the same payload: whoever may guess often enough would find out what is hidden.
+ * A unique lock shows whether another task has the same payload, so repeated guesses could find
+ * what is hidden.
  *
- * @param given the seconds asked for; `undefined` where the application asks for a lock by default
+ * @param given the requested seconds; `undefined` when the application asks for a lock by default
  * @throws ApiError
  */
 export function refuseUniqueLock(presenter: Presenter, task: Subject, given: number | undefined): void {

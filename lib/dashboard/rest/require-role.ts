@@ -4,7 +4,7 @@ import { type DashboardRole, mayDo, type Permissions } from '../permissions.js';
 import { ApiError } from './api-error.js';
 
 /**
- * What one may not see is as if it did not exist.
+ * A queue that the sender may not see is reported as missing.
  *
  * @throws QueueNotFoundError, ApiError
  */

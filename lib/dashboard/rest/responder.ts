@@ -9,7 +9,7 @@ export interface Outgoing {
 
 export type Content = Pick<Outgoing, 'headers' | 'body'>;
 
-/** On every reply of the console: never guessed at, never kept, never part of another page. */
+/** Headers of every reply. */
 const ALWAYS = {
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
@@ -18,8 +18,7 @@ const ALWAYS = {
 } as const;
 
 /**
- * The one place where replies are written: past the application's interceptors and filters, which still run but cannot change the shape of
- * what scripts and the page rely on.
+ * Writes every reply. Interceptors and filters of the application run, but cannot change a reply.
  */
 export function send({ httpAdapter }: HttpAdapterHost, response: unknown, { status, headers, body }: Outgoing): void {
   if (httpAdapter.isHeadersSent(response)) return;

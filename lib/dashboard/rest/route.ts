@@ -4,51 +4,59 @@ import type { Schema } from './schema.js';
 
 export type Method = 'GET' | 'POST' | 'DELETE';
 
-/** One request, after every check that concerns all requests. */
+/** A request after all general checks. */
 export interface ApiRequest {
   /** By the names in the route's path, decoded. */
   readonly params: Readonly<Record<string, string>>;
-  /** The parameters that the route declares, in its order, each in its one spelling. */
+  /** The declared parameters, in canonical form. */
   readonly query: URLSearchParams;
-  /** Fits the route's `body`; `undefined` when none was sent. */
+  /** Matches the route's `body`; `undefined` if none was sent. */
   readonly body: unknown;
-  /** In the queue that the path names; elsewhere the greatest the sender has. */
+  /** The role in the queue of the path; without a queue, the sender's highest role. */
   readonly role: DashboardRole;
   readonly permissions: Permissions;
   /** Below the API: `live?since=3`. */
   readonly url: string;
 }
 
-/** A query parameter. A handler sees those only that its route declares, so that others cannot make it another question. */
+/** A query parameter. Handlers only see declared parameters, so others cannot defeat the cache. */
 export interface QueryParameter {
   readonly name: string;
   readonly description: string;
   readonly integer?: boolean;
   /**
-   * The one spelling of all values that mean the same; `undefined` where it means what its absence means. Default: the first value that is
-   * given, unless it is empty.
+   * The canonical form of a value; `undefined` for the default. By default the first value, unless
+   * it is empty.
    *
-   * @param query the first values of the route's parameters, as they were sent
+   * @param query the first value of each declared parameter, as sent
    */
   readonly canonical?: (query: URLSearchParams) => string | number | undefined;
 }
 
-/** One line of the table that requests are routed by, and that the OpenAPI document is made from. */
+/** One route of the API, also a source of the OpenAPI document. */
 export interface Route {
   readonly method: Method;
-  /** Segments below the API; `{name}` is a parameter, and what follows its colon a verb: `queues/{queue}:pause`. */
+  /**
+   * Segments below the API: `{name}` is a parameter, and a colon begins a verb:
+   * `queues/{queue}:pause`.
+   */
   readonly path: string;
-  /** A few words, for the document. */
+  /** A few words, for the OpenAPI document. */
   readonly summary: string;
-  /** Default: `view` for GET, `destroy` for DELETE, else `act`. A handler can ask for more, where it depends on the body. */
+  /**
+   * Default: `view` for GET, `destroy` for DELETE, else `act`. A handler may require more,
+   * depending on the body.
+   */
   readonly role?: DashboardRole;
   /**
-   * Whose role counts, where the path names no queue. `general`: what is asked for belongs to no queue. `filtered`: it belongs to several;
-   * the handler leaves out those that the sender may not see, and checks the role in those it changes. Default `general`.
+   * Which role counts if the path names no queue. `general`: the reply belongs to no queue.
+   * `filtered`: it belongs to several; the handler leaves out queues that the sender may not see,
+   * and checks the role where it changes something. Default `general`.
    */
   readonly scope?: 'general' | 'filtered';
   /**
-   * The queue in which it changes something, where the path does not say so; asked for before anything is recorded or done.
+   * The queue that the request changes, if the path does not name it; called before the action is
+   * recorded.
    *
    * @throws ApiError when there is none, or the sender may not see it
    */
@@ -59,9 +67,9 @@ export interface Route {
   /** Default 200, or 204 without a `reply`. */
   readonly status?: 200 | 201;
   readonly reply?: Schema;
-  /** Whether a GET is answered with a file: the handler returns an Attachment. */
+  /** Whether the handler returns an Attachment. */
   readonly attachment?: boolean;
-  /** Whether the answer to a GET is used again for others, until the next refresh; or for which calls. Default true. */
+  /** Whether replies to a GET are reused until the next refresh. Default true. */
   readonly cached?: boolean | ((request: ApiRequest) => boolean);
   readonly handle: (dashboard: Dashboard, request: ApiRequest) => Promise<unknown> | unknown;
 }

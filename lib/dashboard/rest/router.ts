@@ -4,7 +4,7 @@ interface Segment {
   /** Undefined: a parameter. */
   readonly literal: string | undefined;
   readonly name: string;
-  /** What follows the last colon; undefined: the whole segment counts, colons and all. */
+  /** The text after the last colon; undefined: colons are part of the segment. */
   readonly verb: string | undefined;
 }
 
@@ -23,8 +23,9 @@ export function parsePattern(path: string): Segment[] {
 }
 
 /**
- * Finds the route of a path. Express and Fastify disagree on colons in paths, and both take them for parameters, while names of
- * queues and tasks may hold colons and slashes: so they hand over whole, decoded segments, and the verb is what follows the last colon.
+ * Matches paths to routes. Names of queues and tasks may contain colons and slashes, and Express
+ * and Fastify treat colons differently. So they pass whole, decoded segments, and the verb is the
+ * text after the last colon.
  */
 export class Router {
   private readonly patterns: readonly { readonly route: Route; readonly segments: readonly Segment[] }[];
@@ -33,7 +34,7 @@ export class Router {
     this.patterns = routes.map((route) => ({ route, segments: parsePattern(route.path) }));
   }
 
-  /** `undefined`: no route has this path with this method. */
+  /** `undefined`: no route has this path and method. */
   match(method: Method, path: readonly string[]): Match | undefined {
     for (const { route, segments } of this.patterns) {
       if (route.method !== method || segments.length !== path.length) continue;
@@ -43,14 +44,14 @@ export class Router {
     return undefined;
   }
 
-  /** Whether the path has a route with any method. */
+  /** Whether any method has a route with this path. */
   knows(path: readonly string[]): boolean {
     return this.patterns.some(({ segments }) => segments.length === path.length && readParams(segments, path));
   }
 }
 
 function readParams(segments: readonly Segment[], path: readonly string[]): Record<string, string> | undefined {
-  // Without a prototype: a parameter can be called anything.
+  // Without a prototype: a parameter may have any name.
   const params = Object.create(null) as Record<string, string>;
   for (const [index, segment] of segments.entries()) {
     const text = withoutVerb(path[index]!, segment.verb);

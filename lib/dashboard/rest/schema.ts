@@ -3,7 +3,10 @@ import { BadRequest } from './api-error.js';
 
 type TypeName = 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | 'null';
 
-/** The part of JSON Schema (2020-12) in which bodies and replies are described: checked here, published in the OpenAPI document. */
+/**
+ * The subset of JSON Schema (2020-12) that describes bodies and replies: checked here, and
+ * published in the OpenAPI document.
+ */
 export interface Schema {
   readonly type?: TypeName | readonly TypeName[];
   readonly description?: string;
@@ -38,7 +41,7 @@ export const oneOf = (values: readonly string[], description?: string): Schema =
   description,
 });
 
-/** An object with these properties and no others; all of them required but those named in `optional`. */
+/** An object with exactly these properties; required unless named in `optional`. */
 export const shape = (properties: Readonly<Record<string, Schema>>, optional: readonly string[] = []): Schema => ({
   type: 'object',
   properties,
@@ -46,7 +49,7 @@ export const shape = (properties: Readonly<Record<string, Schema>>, optional: re
   additionalProperties: false,
 });
 
-/** An object with any of these properties and no others: how bodies are described. */
+/** An object with any of these properties and no others: for bodies. */
 export const choice = (properties: Readonly<Record<string, Schema>>, required: readonly string[] = []): Schema => ({
   type: 'object',
   properties,
@@ -54,7 +57,7 @@ export const choice = (properties: Readonly<Record<string, Schema>>, required: r
   additionalProperties: false,
 });
 
-/** Halves of characters have no UTF-8: each would be stored as U+FFFD. */
+/** A lone surrogate has no UTF-8 form and would be stored as U+FFFD. */
 const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
 
 function typeOf(value: unknown): TypeName {
@@ -69,7 +72,10 @@ function fitsType(value: unknown, types: readonly TypeName[]): boolean {
   return types.includes(actual) || (actual === 'integer' && types.includes('number'));
 }
 
-/** @param name what the value is, for messages @throws BadRequest naming what does not fit */
+/**
+ * @param name the name of the value, for messages
+ * @throws BadRequest naming what does not fit
+ */
 export function checkValue(value: unknown, schema: Schema, name: string): void {
   const types = schema.type === undefined ? [] : ([schema.type].flat() as TypeName[]);
   if (types.length > 0 && !fitsType(value, types)) {

@@ -12,20 +12,20 @@ type Criteria = Partial<Record<(typeof CRITERIA)[number], string>>;
 
 const MOST_SCANNED = 10_000;
 const DEFAULT_SCAN = 1_000;
-/** Entries searched at before it is seen whether the reply has grown enough. */
+/** Entries scanned between two checks of the reply's size. */
 const STEP_ENTRIES = 500;
 const FIRST_STEP_ENTRIES = 50;
-/** Bytes of payloads searched into before other requests have their turn. */
+/** Bytes of payloads searched before other requests get their turn. */
 const STEP_BYTES = 64 * 1024;
-/** Tasks and characters after which a reply is sent, and its cursor goes on. */
+/** Limits of tasks and characters per reply. */
 const MAX_TASKS = 1_000;
 const MAX_REPLY_LENGTH = 2_000_000;
-/** Bytes of payloads after which a search by payload ends, and its cursor goes on: they are decoded to see what may be seen. */
+/** Bytes of payloads per request: a search decodes them to find their visible parts. */
 const MAX_SEARCHED_BYTES = 8 * 1024 * 1024;
 
 type ListedTask = ReturnType<typeof showListed>;
 
-/** What a search has found so far, as it is sent. */
+/** The reply to a search, as it grows. */
 interface SearchReply {
   readonly tasks: ListedTask[];
   readonly damaged: { readonly id: string; readonly error: string }[];
@@ -35,7 +35,7 @@ interface SearchReply {
 
 export const isSearch = (query: URLSearchParams): boolean => CRITERIA.some((name) => given(query, name) !== undefined);
 
-/** How many entries are searched at; `undefined`: as many as ever, or it is no search. */
+/** How many entries to scan; `undefined`: the default, or not a search. */
 export function scanOf(query: URLSearchParams): number | undefined {
   const scan = Math.min(positive(query, 'scan') ?? DEFAULT_SCAN, MOST_SCANNED);
   return isSearch(query) && scan !== DEFAULT_SCAN ? scan : undefined;
@@ -45,8 +45,9 @@ const criteriaOf = (query: URLSearchParams): Criteria =>
   Object.fromEntries(CRITERIA.flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : [])));
 
 /**
- * Looks at `scan` entries, or at fewer when the reply has grown enough: what is found is shown at once, so that no more is held
- * than is sent. Only what is shown counts, as the place where a search ends must not tell what it found besides.
+ * Scans `scan` entries, or fewer if the reply reaches its limits. Results are converted at once, so
+ * that no more is held than is sent. Only visible results count, so that the end of a page says
+ * nothing about hidden ones.
  */
 export async function search(
   dashboard: Dashboard,
@@ -82,7 +83,7 @@ export async function search(
   return reply;
 }
 
-/** Payloads are searched into without a pause: the first few say how large they are. */
+/** Payloads are searched without a pause. The first ones give an estimate of their size. */
 function stepOf({ payload }: Criteria, scanned: number, bytes: number): number {
   if (payload === undefined) return STEP_ENTRIES;
   if (scanned === 0) return FIRST_STEP_ENTRIES;
@@ -94,10 +95,10 @@ const lengthOf = (task: ListedTask): number => JSON.stringify(task).length;
 export const showDamaged = ({ id, error }: DamagedEntry) => ({ id, error: error.message });
 
 /**
- * Whether what is searched for can be seen. What is hidden is not searched at, so that neither what a search finds nor how long it takes says
- * anything of it. `undefined` where it is not about payloads and errors.
+ * A filter for the visible part of payloads and errors. Hidden parts are not read, so neither
+ * results nor timing reveal them. `undefined` if neither is searched.
  *
- * @param searched counts what was searched into
+ * @param searched counts the bytes searched
  */
 function visibleMatch(
   { presenter }: Dashboard,

@@ -5,17 +5,24 @@ import { ApiError } from './api-error.js';
 import { oneOf, type Schema } from './schema.js';
 import { TASK_STATES, type TaskState } from './list-paths.js';
 
-/** A body's field: the state a task was seen in, so that nothing is done to one that somebody or a server has moved meanwhile. */
+/**
+ * The field of a body that names the state in which the sender saw the task. The action is refused
+ * if the task has moved since.
+ */
 export const SEEN_STATE: Schema = oneOf(TASK_STATES, 'only while it is in this state');
 
-/** Reads the field of bodies that may be absent. @throws ApiError */
+/** Reads the field; the body may be absent. @throws ApiError */
 export function seenState(body: unknown): MovableState | undefined {
   const { state } = (body ?? {}) as { state?: TaskState };
   if (state === 'active') throw new ApiError('BAD_REQUEST', 'active tasks cannot be moved; cancel them');
   return state;
 }
 
-/** Where a task must be found to be moved. @param group of tasks seen in one; default: that of the task */
+/**
+ * Where the task must still be for the action.
+ *
+ * @param group the group it was seen in; default: the task's own
+ */
 export async function originOf(
   { inspector }: Dashboard,
   task: { readonly queue: string; readonly id: string },

@@ -18,7 +18,7 @@ import { listedTaskSchemas } from './shapes/listed-task.js';
 import { queueSchemas } from './shapes/queue.js';
 import { taskSchemas } from './shapes/task.js';
 
-/** Everything the API does. */
+/** All routes of the API. */
 export const routes: readonly Route[] = [
   ...configRoutes,
   ...queueRoutes,
@@ -37,7 +37,7 @@ export const routes: readonly Route[] = [
   ...metricsRoutes,
 ];
 
-/** What replies are made of, by name. */
+/** The schemas of replies, by name. */
 export const schemas = {
   ...queueSchemas,
   ...failureSchemas,

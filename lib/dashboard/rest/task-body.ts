@@ -4,7 +4,7 @@ import { BadRequest } from './api-error.js';
 import { PAYLOAD_FIELDS, type PayloadBody } from './payload-body.js';
 import { amount, count, mapOf, type Schema, text, time } from './schema.js';
 
-/** The options of a task, as bodies give them. */
+/** The options of a task in a body. */
 export const TASK_FIELDS: Readonly<Record<string, Schema>> = {
   ...PAYLOAD_FIELDS,
   type: text(),
@@ -34,7 +34,7 @@ export interface TaskBody extends PayloadBody {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** @throws BadRequest when a time is none; the client checks everything else */
+/** @throws BadRequest for an invalid time; the client checks the rest */
 export function readOptions(body: TaskBody): TaskOptions {
   return {
     taskId: body.task_id,
@@ -50,7 +50,7 @@ export function readOptions(body: TaskBody): TaskOptions {
   };
 }
 
-/** What the body says over what was. */
+/** The options of the body replace those of `base`. */
 export const overlay = (base: TaskOptions, options: TaskOptions): TaskOptions => ({
   ...base,
   ...Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)),
@@ -59,10 +59,10 @@ export const overlay = (base: TaskOptions, options: TaskOptions): TaskOptions =>
 const milliseconds = (seconds: number | undefined): number | undefined =>
   seconds === undefined ? undefined : seconds * 1000;
 
-/** With its zone: without one it would be that of the server, which nobody who asks knows. */
+/** With a time zone: clients do not know the server's. */
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt ](?!24)\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** JavaScript takes February 30 for March 1. */
+/** Whether the day exists: JavaScript takes February 30 for March 1. */
 function isDay(day: string): boolean {
   const midnight = new Date(day === '' ? NaN : `${day}T00:00:00Z`);
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);

@@ -83,8 +83,8 @@ describe('the form of a task', () => {
 
   it.each([
     [{ max_retry: 'many' }, 'max retry: “many” is not a number.'],
-    [{ headers: 'nothing' }, '“nothing” is no header'],
-    [{ when: { how: 'in' as const, amount: '', unit: '1', at: '' } }, 'is no length of time'],
+    [{ headers: 'nothing' }, '“nothing” is not a header'],
+    [{ when: { how: 'in' as const, amount: '', unit: '1', at: '' } }, 'is not a duration'],
     [{ when: { how: 'at' as const, amount: '', unit: '1', at: '' } }, 'Choose a date'],
   ])('refuses %j', (typed, message) => expect(() => toInput({ ...EMPTY_FORM, ...typed })).toThrow(message));
 
@@ -105,10 +105,10 @@ describe('the form of a task', () => {
   });
 
   it.each([
-    ['a: 1\na: 2', 'there twice'],
-    ['"a: 1', 'is no header'],
-    ['"a": 1', 'is no header'],
-    [': 1', 'is no header'],
+    ['a: 1\na: 2', 'is repeated'],
+    ['"a: 1', 'is not a header'],
+    ['"a": 1', 'is not a header'],
+    [': 1', 'is not a header'],
   ])('refuses headers such as %j', (text, message) => expect(() => parseHeaders(text)).toThrow(message));
 
   it('edits as text only what a text field leaves as it is, and nothing that was not loaded whole', () => {

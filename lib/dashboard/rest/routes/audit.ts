@@ -10,7 +10,6 @@ import type { ApiRequest, Route } from '../route.js';
 import { count, listOf, oneOf, orNull, ref, shape, text, time } from '../schema.js';
 import { goTime } from '../shapes/times.js';
 
-/** Entries read in one request. */
 const PAGE_SIZE = 500;
 
 const OPTIONAL = {
@@ -46,7 +45,7 @@ export const auditSchemas = {
 
 type Fits = (action: RecordedAction) => boolean;
 
-/** One more than are shown is looked for, so that the cursor says nothing of entries that are not shown. */
+/** Reads one entry more than shown, so that the cursor does not depend on hidden entries. */
 async function list(dashboard: Dashboard, { query, permissions }: ApiRequest) {
   const size = sizeOf(query);
   const fits = matcher(query);
@@ -76,7 +75,7 @@ async function collect(
   return found.slice(0, most);
 }
 
-/** What concerns no queue is for those who may see all of them. */
+/** An entry without a queue is visible to those who may see all queues. */
 function maySee(permissions: Permissions, { queue, toQueue }: RecordedAction): boolean {
   const queues = [queue, toQueue].filter((name) => name !== undefined);
   return queues.length === 0 ? permissions.mayEverywhere('view') : queues.every((name) => permissions.maySee(name));
@@ -107,7 +106,7 @@ function checkCursor(cursor: string | undefined): string | undefined {
   throw new BadRequest(`cursor is ${describe(cursor)}; give the next_cursor of the page before`);
 }
 
-/** How many are missing would tell of actions in other queues. */
+/** The number of missing entries may count other queues. */
 const showAction = (
   { at, toQueue, taskId, newTaskId, missing, ...rest }: RecordedAction,
   permissions: Permissions,

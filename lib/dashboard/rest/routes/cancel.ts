@@ -23,7 +23,7 @@ const CANCEL: Schema = choice(CANCEL_FIELDS);
 const BATCH: Schema = choice({ task_ids: { ...listOf(text()), maxItems: 100_000 }, ...CANCEL_FIELDS }, ['task_ids']);
 const CANCELS_AT_ONCE = 16;
 
-/** @throws ApiError when it would delete tasks, or push archived ones out, and the role does not go so far */
+/** @throws ApiError when the outcome needs a higher role: it deletes tasks, or fills the archive */
 async function readCancel(dashboard: Dashboard, { body, role, params }: ApiRequest): Promise<CancelBody> {
   const { reason, outcome } = (body ?? {}) as CancelBody;
   if (outcome === 'delete' && !mayDo(role, 'destroy')) throw new ApiError('FORBIDDEN', forbidden('destroy', role));
@@ -72,11 +72,11 @@ const cancelThese = (
 
 const neededFor = ({ outcome }: CancelBody) => (outcome === 'delete' ? 'destroy' : 'act');
 
-/** A cancellation names an id and no queue: it reaches the tasks of that id in every queue. */
+/** A cancellation has no queue: it reaches tasks with that id in every queue. */
 const seesEffects = ({ permissions }: ApiRequest, options: CancelBody): boolean =>
   permissions.mayEverywhere(options.outcome === 'archive' ? 'destroy' : neededFor(options));
 
-/** Whether the sender may cancel so in a queue. */
+/** Whether the sender may cancel this way in a queue. */
 const allowsIn =
   (dashboard: Dashboard, { permissions }: ApiRequest, options: CancelBody) =>
   async (queue: string) => {
@@ -85,7 +85,7 @@ const allowsIn =
     return options.outcome !== 'archive' || hasRoomInArchive(dashboard, queue, role);
   };
 
-/** Which of the ids are tasks of this queue, and run in no queue where the sender may not cancel them. */
+/** The ids that belong to this queue and are not active where the sender may not cancel. */
 async function cancellable(
   dashboard: Dashboard,
   request: ApiRequest,
@@ -101,7 +101,10 @@ async function cancellable(
   return (id) => own.has(id) && !elsewhere.has(id);
 }
 
-/** The ids first, then the cancellations: a task that is taken meanwhile was not meant. What it returns is for the trail only. */
+/**
+ * Reads the ids first, so that tasks claimed later are not cancelled. Only the trail uses the
+ * return value.
+ */
 async function cancelAll(dashboard: Dashboard, request: ApiRequest) {
   const options = await readCancel(dashboard, request);
   const queue = request.params.queue!;

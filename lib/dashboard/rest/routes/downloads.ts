@@ -6,7 +6,7 @@ import { type Attachment, nameOf } from '../attachment.js';
 import type { ApiRequest, Route } from '../route.js';
 import { findEntry, subjectOf } from './entries.js';
 
-/* What is too large to be shown, or is no text, byte by byte. */
+/* Downloads, for what is too large to show, or binary. */
 
 type Part = 'payload' | 'result';
 
@@ -36,7 +36,7 @@ async function ofEntry(dashboard: Dashboard, request: ApiRequest): Promise<Attac
 }
 
 const TASK = 'queues/{queue}/tasks/{id}';
-/** Nobody else asks for the same, and it can be large. */
+/** Rarely requested twice, and possibly large. */
 const download = { method: 'GET', attachment: true, cached: false } as const;
 
 export const downloadRoutes: readonly Route[] = [

@@ -20,7 +20,7 @@ interface NewTask {
   readonly options: TaskOptions;
 }
 
-/** Through the application's own client: its checks, its defaults, its limits of a batch. */
+/** Enqueues through the application's client, with its checks and defaults. */
 async function put(dashboard: Dashboard, role: DashboardRole, { type, payload, options }: NewTask): Promise<TaskInfo> {
   await requireRoomForOneMore(dashboard, options.queue!, role);
   return dashboard.client.enqueue({ type, options, codec: payload?.codec }, payload?.value);
@@ -37,7 +37,7 @@ async function enqueue(dashboard: Dashboard, { params, body, role, permissions }
   return showTask(dashboard, await put(dashboard, role, { type: given.type, payload, options }), permissions);
 }
 
-/** Whether the task would take a lock: asked for, or by default. */
+/** Whether the task takes a unique lock, as requested or by default. */
 const mayLock = ({ uniqueByDefault }: Dashboard, { unique_seconds }: TaskBody): boolean =>
   unique_seconds === undefined ? uniqueByDefault : unique_seconds !== 0;
 
@@ -49,7 +49,7 @@ async function find({ inspector }: Dashboard, { params }: ApiRequest): Promise<T
   throw new TaskNotFoundError(params.queue!, params.id!);
 }
 
-/** The bytes are copied here, so that also a payload can be cloned that its cloner may not see. */
+/** Copies the bytes on the server, so that a hidden payload can be cloned, too. */
 async function clone(dashboard: Dashboard, request: ApiRequest) {
   const { presenter, codec, now } = dashboard;
   const task = await find(dashboard, request);
@@ -67,14 +67,14 @@ async function clone(dashboard: Dashboard, request: ApiRequest) {
   return showTask(dashboard, made, request.permissions);
 }
 
-/** Without the id, the time to start at, a deadline that has passed, and the lock, which is the other task's. */
+/** Without id, start time, expired deadline and unique lock. */
 function optionsOf(task: TaskInfo, now: number): TaskOptions {
   const deadline = task.deadline && task.deadline.getTime() > now ? task.deadline : undefined;
   const { maxRetry, timeout, retention } = task;
   return { maxRetry, timeout, retention, deadline, ...(task.group !== '' && { group: task.group }) };
 }
 
-/** Nobody is to overwrite what he has not loaded whole. */
+/** Nobody may overwrite a payload that they have not loaded completely. */
 const REPLACES = text(
   'the SHA-256, in hexadecimal, of the payload it replaces: payload_sha256 of the task, or of the bytes downloaded',
 );

@@ -81,7 +81,7 @@ function showEntry({ presenter, settings }: Dashboard, entry: PeriodicEntry) {
   };
 }
 
-/** Headers are among the options; of one that cannot be read nobody knows which it is. */
+/** Headers are options, too. One that cannot be parsed is hidden completely. */
 function withoutSecret(option: string, isHidden: (header: string) => boolean): string {
   if (!/^\s*Header\b/i.test(option)) return option;
   const parsed = parseOption(option);
@@ -90,7 +90,11 @@ function withoutSecret(option: string, isHidden: (header: string) => boolean): s
   return isHidden(name) ? formatOption({ name: 'Header', value: [name, REDACTED] }) : option;
 }
 
-/** The entry that the path names. @throws ApiError when no scheduler that runs has it, or its queue is not to be seen */
+/**
+ * The entry in the path.
+ *
+ * @throws ApiError when no running scheduler has it, or its queue is hidden
+ */
 export async function findEntry(dashboard: Dashboard, request: ApiRequest): Promise<PeriodicEntry> {
   const id = request.params.entry!;
   const entry = (await visibleEntries(dashboard, request)).find((candidate) => candidate.id === id);
@@ -98,7 +102,7 @@ export async function findEntry(dashboard: Dashboard, request: ApiRequest): Prom
   throw new ApiError('NOT_FOUND', `no scheduler that runs has an entry "${id}"`);
 }
 
-/** One entry with its payload, as a task is shown. */
+/** One entry with its payload, in the form of a task. */
 async function show(dashboard: Dashboard, request: ApiRequest) {
   const entry = await findEntry(dashboard, request);
   const { taskPayload: payload } = entry;
@@ -114,7 +118,7 @@ async function show(dashboard: Dashboard, request: ApiRequest) {
   };
 }
 
-/** What the scheduler would enqueue, now. */
+/** Enqueues the task of the entry now. */
 async function run(dashboard: Dashboard, request: ApiRequest) {
   const { permissions } = request;
   const entry = await findEntry(dashboard, request);
@@ -127,7 +131,7 @@ async function run(dashboard: Dashboard, request: ApiRequest) {
   return showTask(dashboard, task, permissions);
 }
 
-/** asynq's readers drop it; its scheduler does not. */
+/** asynq's scheduler applies the group, but its option parser drops it. */
 function groupOf({ options }: PeriodicEntry): { group?: string } {
   const quoted = options.map((option) => /^Group\((.*)\)$/s.exec(option)?.[1]).findLast((text) => text !== undefined);
   const group = quoted === undefined ? undefined : goUnquote(quoted);
@@ -144,7 +148,7 @@ async function events(dashboard: Dashboard, request: ApiRequest) {
   return { events: found.map(({ taskId, enqueuedAt }) => ({ task_id: taskId, enqueued_at: goTime(enqueuedAt) })) };
 }
 
-/** Events do not say of which queue they are: of an entry that does not run, only who sees every queue sees them. */
+/** Events have no queue. Without a running entry, only those who may see all queues see them. */
 async function maySeeHistory({ inspector }: Dashboard, { params, permissions }: ApiRequest): Promise<boolean> {
   if (permissions.mayEverywhere('view')) return true;
   const entries = (await inspector.schedulerEntries()).filter(({ id }) => id === params.entry);

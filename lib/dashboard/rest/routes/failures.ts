@@ -6,7 +6,9 @@ import { count, listOf, orNull, ref, shape, text, time } from '../schema.js';
 import { toSubject } from '../shapes/listed-task.js';
 import { timeOrNull } from '../shapes/times.js';
 
-/** Tasks of each state that are looked at: what fails now is among them, and it costs the same however many there are. */
+/**
+ * How many tasks of each state are read: recent failures are among them, and the cost is bounded.
+ */
 const TASKS_PER_STATE = 200;
 const MAX_GROUPS = 50;
 
@@ -27,7 +29,7 @@ async function show(dashboard: Dashboard, { params }: ApiRequest) {
   const queue = params.queue!;
   await dashboard.requireQueue(queue);
   const state = await dashboard.overview.one(queue);
-  if ('error' in state) throw state.error; // what fails is not known: that is not nothing
+  if ('error' in state) throw state.error; // unknown is not the same as none
   const tasks = [...(await nextRetries(dashboard, queue)), ...(await newestArchived(dashboard, queue))];
   const failed = tasks.filter(({ lastErr }) => lastErr !== '').map((task) => toFailed(dashboard, task));
   return {

@@ -67,7 +67,7 @@ export const listRoutes: readonly Route[] = TASK_STATES.map((state) => ({
   summary: `Tasks that are ${state}, page by page`,
   query: [...CURSOR_PARAMETERS, ORDER_PARAMETER, ...SEARCH_PARAMETERS],
   reply: REPLY,
-  // What a search finds can be much, and nobody else asks the same.
+  // Search results can be large and are rarely requested twice.
   cached: (request) => !isSearch(request.query),
   handle: list(state),
 }));

@@ -36,7 +36,7 @@ async function live({ sampler, overview, settings, now }: Dashboard, { query, pe
   };
 }
 
-/** Most see all of them: then nothing is copied. */
+/** Without hidden queues nothing is copied. */
 function visibleOf<T>(queues: Readonly<Record<string, T>>, permissions: Permissions): Readonly<Record<string, T>> {
   if (permissions.mayEverywhere('view')) return queues;
   return Object.fromEntries(Object.entries(queues).filter(([queue]) => permissions.maySee(queue)));

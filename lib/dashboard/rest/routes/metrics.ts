@@ -6,7 +6,7 @@ import type { ApiRequest, Route } from '../route.js';
 import { anything, shape } from '../schema.js';
 
 const MAX_DURATION_SECONDS = 5 * 366 * 86_400;
-/** As many as Prometheus takes. */
+/** Prometheus' own limit. */
 const MAX_POINTS = 11_000;
 
 async function metrics(dashboard: Dashboard, { query, permissions }: ApiRequest) {
@@ -30,7 +30,10 @@ function readRange(query: URLSearchParams, now: number): Range {
 
 const durationOf = (query: URLSearchParams): number => seconds(query, 'duration', MAX_DURATION_SECONDS) ?? 3600;
 
-/** Seconds: the shortest step between two values, so that asking a moment later is no other question. */
+/**
+ * The shortest step between two values. Later times are rounded to it, so that requests can share a
+ * reply.
+ */
 const MIN_STEP_SECONDS = 10;
 
 function endOf(query: URLSearchParams): number | undefined {
@@ -38,10 +41,10 @@ function endOf(query: URLSearchParams): number | undefined {
   return end === undefined ? undefined : Math.max(1, end - (end % MIN_STEP_SECONDS));
 }
 
-/** Values of a line that a chart has room for are fewer than asynqmon asks for. */
+/** A chart needs fewer values than asynqmon requests. */
 const pointsOf = (query: URLSearchParams): number | undefined => seconds(query, 'points', MAX_POINTS, 'values');
 
-/** One name as it is, or names that are parted by commas. */
+/** One name as it is, or names separated by commas. */
 function queuesOf(query: URLSearchParams): string[] {
   const queue = query.get('queue');
   if (queue) return [queue];

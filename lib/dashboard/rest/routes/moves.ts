@@ -13,7 +13,7 @@ import { listPathOf, listScopeOf } from '../list-paths.js';
 
 interface Move {
   readonly name: MoveAction;
-  /** How asynqmon names the result, for all tasks of a state and for a batch. */
+  /** asynqmon's names of the results. */
   readonly moved: string;
   readonly ids: string;
   readonly failed: string;
@@ -34,7 +34,6 @@ interface Mover {
   readonly role: DashboardRole;
 }
 
-/** One task, by the inspector's method of that name. */
 function moveOne({ inspector }: Dashboard, { move, role }: Mover, queue: string, id: string, from: MoveOptions) {
   if (move === 'run') return inspector.runTask(queue, id, from);
   if (move === 'delete') return inspector.deleteTask(queue, id, from);

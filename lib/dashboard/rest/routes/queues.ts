@@ -11,7 +11,7 @@ const RECENT_DAYS = 10;
 const KEPT_DAYS = 90;
 const QUEUES_AT_ONCE = 8;
 
-/** How a queue stands, wherever a reply says it beside other things. */
+/** The state of a queue within another reply. */
 export const QUEUE_STATE: Schema = { anyOf: [ref('Queue'), ref('UnreadableQueue')] };
 
 const list = async ({ overview }: Dashboard, { permissions }: ApiRequest) => ({
@@ -41,9 +41,9 @@ async function stats(dashboard: Dashboard, { permissions }: ApiRequest) {
   return { stats: Object.fromEntries(names.map((name, index) => [name, days[index]!.map(showDay)])) };
 }
 
-/** One bad queue is one without a history. */
+/** A queue that cannot be read has no history. */
 function nothingOfUnreadable(error: unknown): DailyStats[] {
-  // One that is called nothing but spaces has somebody else put among the names.
+  // A blank name, written by another client, is refused by the inspector.
   const unreadable = [WrongKeyTypeError, QueueNotFoundError, InvalidOptionError];
   if (unreadable.some((kind) => error instanceof kind)) return [];
   throw error;
@@ -53,7 +53,7 @@ async function remove({ inspector }: Dashboard, { params, query }: ApiRequest): 
   await inspector.deleteQueue(params.queue!, { force: query.get('force') === 'true' });
 }
 
-/** asynq pauses what does not exist, too; here a name is most likely mistyped then. */
+/** asynq also pauses unknown queues; here the name is probably mistyped. */
 async function pause(dashboard: Dashboard, { params }: ApiRequest): Promise<void> {
   await dashboard.requireQueue(params.queue!);
   await dashboard.inspector.pauseQueue(params.queue!);

@@ -75,7 +75,7 @@ function sum(infos: readonly Info[], name: string): number | null {
   return values.length === 0 ? null : values.reduce((total, value) => total + value, 0);
 }
 
-/** Names and values; headings have no colon. */
+/** Names and values; section headings have no colon. */
 export const parseInfo = (text: string): Info =>
   Object.fromEntries(
     text.split(/\r?\n/).flatMap((line) => {
@@ -101,7 +101,7 @@ export const redisRoutes: readonly Route[] = [
     method: 'GET',
     path: 'redis_info',
     summary: 'How Redis is, and where a cluster keeps the queues',
-    // It names addresses, files and settings of Redis.
+    // The reply contains addresses, files and settings of Redis.
     role: 'act',
     reply: REPLY,
     handle: redisInfo,

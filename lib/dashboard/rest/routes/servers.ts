@@ -37,7 +37,7 @@ async function list(dashboard: Dashboard, { permissions }: ApiRequest) {
   };
 }
 
-/** Servers that take tasks of no queue one may see are left out, and of the others what they do for such queues. */
+/** Leaves out servers without visible queues, and hidden queues of the others. */
 function visibleOf(servers: readonly RunningServer[], permissions: Permissions): readonly RunningServer[] {
   if (permissions.mayEverywhere('view')) return servers;
   return servers.flatMap((server) => {

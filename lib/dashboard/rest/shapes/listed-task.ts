@@ -6,7 +6,7 @@ import { cut } from '../../payload/text.js';
 import { amount, count, flag, mapOf, orNull, type Schema, shape, text, time } from '../schema.js';
 import { goTime, timeOrNull } from './times.js';
 
-/** What only tasks of one state have. */
+/** Fields that exist in one state only. */
 const BY_STATE: Readonly<Record<string, Schema>> = {
   start_time: text('active: RFC 3339, or `-` while no server has said so'),
   deadline: text('active: the same'),
@@ -46,10 +46,10 @@ export const listedTaskSchemas = {
   DamagedEntry: shape({ id: text(), error: text() }),
 };
 
-/** Characters of an error in a list; some hold whole pages of HTML. */
+/** Characters of an error in a list; some errors are whole pages of HTML. */
 const MAX_LISTED_ERROR_LENGTH = 2_000;
 
-/** Who works on what, by queue and id. */
+/** Workers by the queue and id of their task. */
 export type Workers = ReadonlyMap<string, RunningTask>;
 
 export const workerKey = (queue: string, id: string): string => JSON.stringify([queue, id]);
@@ -109,7 +109,7 @@ function ofState(task: TaskInfo, workers: Workers, result: string, now: number) 
 
 const timeOrDash = (date: Date | undefined): string => (date ? goTime(date) : '-');
 
-/** Seconds a completed task is still kept. */
+/** Seconds until a completed task is deleted. */
 export const ttlOf = (task: TaskInfo, now: number): number =>
   task.completedAt ? Math.trunc((task.completedAt.getTime() + task.retention - now) / 1000) : 0;
 

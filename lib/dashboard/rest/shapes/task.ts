@@ -53,7 +53,7 @@ export const taskSchemas = {
   }),
 };
 
-/** @param servers where to look for who works on it */
+/** @param servers running servers, to find the task's worker */
 export function showTask(
   dashboard: Dashboard,
   task: TaskInfo,
@@ -133,7 +133,7 @@ function actionsFor(
 ): TaskAction[] {
   if (settings.readOnly) return [];
   return TASK_ACTIONS.filter((action) => {
-    // What cannot be seen whole cannot be edited.
+    // A payload that is not shown completely cannot be edited.
     if (action === 'edit' && (isHidden || payload.length > MAX_SHOWN_BYTES)) return false;
     return isAllowed(action, state) && mayDo(role, action === 'delete' ? 'destroy' : 'act');
   });
