@@ -13,7 +13,7 @@ import { EventListeners } from './events/event.listeners.js';
 import { HandlerExplorer } from './discovery/handler.explorer.js';
 import { HandlerMetadataAccessor } from './discovery/handler.metadata-accessor.js';
 
-/** What all connections of an application share. Imported by every AsynqModule; Nest makes it once. */
+/** What all connections of an application share. Every AsynqModule imports it; Nest creates it once. */
 @Module({
   imports: [DiscoveryModule],
   providers: [

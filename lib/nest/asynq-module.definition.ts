@@ -25,7 +25,7 @@ export const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
     .setExtras(NO_EXTRAS, withConnection)
     .build();
 
-/** Adds the providers of one connection to what Nest's builder made of the options. */
+/** Adds the providers of one connection to the module that Nest's builder made. */
 function withConnection(definition: DynamicModule, extras: AsynqModuleExtras): DynamicModule {
   const name = extras.name ?? DEFAULT_CONNECTION;
   return {

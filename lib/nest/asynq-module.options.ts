@@ -15,71 +15,71 @@ import { misplacedExtra } from './nest.messages.js';
 export interface AsynqModuleOptions {
   /**
    * Where Redis is: ioredis options, a URL, a cluster, a sentinel group, or an ioredis client; `'memory'` keeps everything in
-   * this process. Nothing connects before it is needed.
+   * this process. No connection is opened before it is needed.
    */
   connection: ConnectionInput | 'memory';
-  /** Options of the server that runs this application's handlers; `false`: this process only produces. Default `{}`. */
+  /** Options of the server that runs this application's handlers; `false`: this process only enqueues. Default `{}`. */
   server?: ServerOptions | false;
-  /** Whether the server starts with the application, when there are handlers; else call `AsynqServer.start()`. Default true. */
+  /** Whether the server starts with the application, if there are handlers; else call `AsynqServer.start()`. Default true. */
   autoStart?: boolean;
   /**
-   * Whether this process schedules periodic tasks (`@PeriodicTask`, `@PeriodicTaskSource`, `AsynqScheduler`). Also a process without
-   * server does: each planned time is enqueued once, however many do. Default true.
+   * Whether this process schedules periodic tasks (`@PeriodicTask`, `@PeriodicTaskSource`, `AsynqScheduler`), also without a server.
+   * Each planned time is enqueued once, however many processes schedule it. Default true.
    */
   scheduler?: boolean;
   /**
-   * What becomes of a task whose payload cannot be decoded or is refused by a pipe: `'archive'` at once, since the same bytes will
-   * fail again, or `'retry'` like any failure. Default `'archive'`.
+   * What happens to a task whose payload cannot be decoded or is refused by a pipe: `'archive'` at once, since the same bytes
+   * would fail again, or `'retry'` like any failure. Default `'archive'`.
    */
   invalidPayload?: InvalidPayloadPolicy;
-  /** How payloads become bytes and back, unless a definition says. Default JSON, and bytes as they are. */
+  /** How payloads are encoded and decoded, unless a definition has a codec. Default JSON, and bytes as they are. */
   codec?: PayloadCodec;
-  /** Options of every task enqueued here, under those of its definition and of the call. */
+  /** Default options of every task enqueued here; those of its definition and of the call take precedence. */
   defaults?: TaskOptions;
   /**
-   * Begin of every key in Redis, for several tenants on one. Default `asynq`. Go servers and tools see only the default: a
-   * task under another prefix is invisible to them.
+   * The prefix of every key in Redis, for several tenants on one Redis. Default `asynq`. Go servers and tools see only the
+   * default: a task under another prefix is invisible to them.
    */
   keyPrefix?: string;
   /**
-   * The most bytes of a payload or a result that this process stores: whatever enqueues, updates or returns more fails, or loses the
-   * result, and nothing is written. Default 5 MiB (5242880), at most 512 MiB. Redis holds up everybody for a large value, in every step
-   * of its task: raise it for few tasks only.
+   * The most bytes of a payload or a result that this process stores: enqueuing or updating with more fails, and a larger result is
+   * not stored. Default 5 MiB (5242880), at most 512 MiB. A large value blocks Redis for everybody, in every step of its task:
+   * raise this for few tasks only.
    */
   maxPayloadSize?: number;
   /**
-   * Whether tasks are traced with OpenTelemetry and carry the context of their trace: when `@opentelemetry/api` is installed, unless
-   * this is false; `true` has the boot fail where it is not. Without a registered SDK nothing is done either way.
+   * Whether tasks are traced with OpenTelemetry and carry the context of their trace. Default: if `@opentelemetry/api` is installed;
+   * with `true` the boot fails without it. Without a registered SDK nothing is traced.
    */
   tracing?: boolean;
   /**
-   * What nobody gets to see of tasks: the errors of such tasks have no text in logs and spans, and the console of this connection hides
-   * fields and headers. What is stored stays as it is. Default: nothing is hidden.
+   * Rules for what is hidden: the errors of such tasks have no text in logs and spans, and the console of this connection hides
+   * fields and headers. Stored data do not change. Default: nothing is hidden.
    */
   redact?: Redaction;
   /**
-   * Adds what happens to tasks here to a stream in Redis that every process can follow (`AsynqTaskEvents.fleet`), in batches, a few times a
-   * second. `true`: every attempt that is over, the newest 10,000. Default false.
+   * Writes the task events of this process to a stream in Redis that every process can read (`AsynqTaskEvents.fleet`), in batches, a
+   * few times a second. `true`: the newest 10,000 finished attempts. Default false.
    */
   eventStream?: boolean | EventStreamOptions;
 }
 
-/** What Nest must know before any factory runs. In `forRootAsync` these stand beside `useFactory`. */
+/** Options that Nest needs before any factory runs. In `forRootAsync` they stand beside `useFactory`. */
 export interface AsynqModuleExtras {
-  /** The name of this connection when an application has several. Default: it has none. */
+  /** The name of this connection if the application has several. Default: the unnamed connection. */
   name?: string;
-  /** Whether modules need not import this one to inject the client. Default false. Handlers are found in every module anyway. */
+  /** Whether other modules can inject the client without importing this one. Default false. Handlers are found in every module. */
   isGlobal?: boolean;
-  /** Further providers that the options factory can inject. */
+  /** More providers that the options factory can inject. */
   extraProviders?: Provider[];
 }
 
-/** What a class given to `useClass` or `useExisting` implements. */
+/** The interface of a class for `useClass` or `useExisting`. */
 export interface AsynqOptionsFactory {
   createAsynqOptions(): Promise<AsynqModuleOptions> | AsynqModuleOptions;
 }
 
-/** Module options after validation. The connection is judged when the broker is made, so not at all when it is overridden. */
+/** Validated options. The connection is validated when the broker is created, and so not at all if a test overrides the broker. */
 export interface ResolvedModuleOptions extends AsynqModuleOptions {
   readonly server: ServerOptions | false;
   readonly autoStart: boolean;
@@ -136,7 +136,7 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
   };
 }
 
-/** Braces would become the hash tag of a Redis Cluster, and tear a queue's keys apart. */
+/** Braces would become the hash tag of a Redis Cluster, and put the keys of a queue into different slots. */
 function checkKeyPrefix(prefix: unknown): string {
   const text = requireNonBlank(prefix, 'AsynqModule option keyPrefix', InvalidOptionError);
   if (/[{}]/.test(text)) throw wrongOption('keyPrefix', text, 'without braces, which are special in a Redis Cluster');

@@ -5,17 +5,17 @@ import type { Server } from '../server/server.js';
 import type { ServerStatus } from '../server/server-status.js';
 
 /**
- * The handle on the server of a connection: starts it by hand (`autoStart: false`) and changes it at run time. With
+ * The server of a connection, as applications see it: starts it (`autoStart: false`) and changes it at run time. With
  * `server: false` everything but `events` throws ServerStateError.
  */
 export class AsynqServer {
   /**
-   * @param server makes the server at the first call, when the handlers are known
-   * @param manual the broker is driven by hand
+   * @param server creates the server at the first call, when the handlers are known
+   * @param manual whether a test drives the broker
    */
   constructor(
     private readonly server: () => Server,
-    /** What happens to tasks and to the server, after it has happened. */
+    /** The events of tasks and of the server, emitted after they happened. */
     readonly events: AsynqEvents,
     private readonly manual: boolean,
   ) {}
@@ -24,13 +24,13 @@ export class AsynqServer {
     return this.server().status;
   }
 
-  /** Handlers that have not settled. */
+  /** How many handlers have not settled. */
   get active(): number {
     return this.server().active;
   }
 
   /**
-   * Needed only with `autoStart: false`. Does nothing on an InMemoryBroker, where tasks run when the test says so.
+   * Needed only with `autoStart: false`. Does nothing on an InMemoryBroker, where the test decides when tasks run.
    *
    * @throws ServerStateError when it runs, has ended, or has no handlers
    */
@@ -40,15 +40,15 @@ export class AsynqServer {
   }
 
   /**
-   * For rolling deployments: takes no tasks any more, for good, and answers when nothing runs here; `false` when `timeout` passed before.
-   * Nothing is interrupted, and the application goes on; its shutdown is quick after this. Idempotent.
+   * For rolling deployments: stops claiming tasks for good, and resolves when no task runs here; with `false` if `timeout` passes
+   * first. Nothing is interrupted, and the application goes on; its shutdown is quick afterwards. Idempotent.
    */
   async drain({ timeout }: { timeout?: Duration } = {}): Promise<boolean> {
     const milliseconds = timeout === undefined ? Infinity : parseDuration(timeout, 'timeout');
     return this.server().drain(milliseconds);
   }
 
-  /** Takes no new tasks until `resumeFetching`; what runs goes on. */
+  /** Claims no new tasks until `resumeFetching`; running ones go on. */
   pauseFetching(): void {
     this.server().pauseFetching();
   }
@@ -57,7 +57,7 @@ export class AsynqServer {
     this.server().resumeFetching();
   }
 
-  /** Serves one more queue, or changes the options of one; a number is a priority. @throws InvalidOptionError */
+  /** Serves another queue, or changes the options of one; a number is its priority. @throws InvalidOptionError */
   addQueue(name: string, options?: number | QueueOptions): void {
     this.server().addQueue(name, options);
   }

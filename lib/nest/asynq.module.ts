@@ -27,10 +27,10 @@ const ASYNC_KEYS = [...SOURCES, 'imports', 'inject', 'provideInjectionTokensFrom
 /**
  * One connection to a Redis with asynq tasks: its client, and the server that runs the application's `@TaskHandler` methods.
  *
- * The server starts in `onApplicationBootstrap`, after that of every other module, when there are handlers. It is shut down
- * in `onModuleDestroy`, before that of every other module: it stops fetching, lets running handlers end up to `shutdownTimeout`,
- * tells the rest to stop and puts their tasks back. Handlers and shutdown hooks can enqueue until the very end: client and
- * connections close in `onApplicationShutdown`, after that of every other module.
+ * If there are handlers, the server starts in `onApplicationBootstrap`, after that of every other module. It shuts down in
+ * `onModuleDestroy`, before that of every other module: it stops fetching, waits for running handlers up to `shutdownTimeout`,
+ * aborts the others and requeues their tasks. Handlers and shutdown hooks can enqueue until the end: client and connections
+ * close in `onApplicationShutdown`, after that of every other module.
  */
 @Module({ imports: [AsynqCoreModule] })
 export class AsynqModule extends ConfigurableModuleClass implements OnApplicationShutdown, OnModuleInit {
@@ -51,7 +51,7 @@ export class AsynqModule extends ConfigurableModuleClass implements OnApplicatio
     return super.forRoot(options);
   }
 
-  /** The options from a factory or a class; `name` and `isGlobal` beside it. @throws InvalidOptionError */
+  /** Takes the options from a factory or a class, with `name` and `isGlobal` beside it. @throws InvalidOptionError */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     requireOptions(options, 'forRootAsync');
     rejectUnknownKeys(options, ASYNC_KEYS, 'AsynqModule.forRootAsync option', InvalidOptionError);
@@ -59,7 +59,7 @@ export class AsynqModule extends ConfigurableModuleClass implements OnApplicatio
     return super.forRootAsync(options);
   }
 
-  /** Before the hooks of every other module, which may enqueue. */
+  /** Runs before the hooks of every other module, which may enqueue. */
   onModuleInit(): void {
     this.listeners.attach(this.connection);
   }

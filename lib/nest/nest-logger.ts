@@ -2,6 +2,6 @@ import { Logger } from '@nestjs/common';
 import type { AsynqLogger } from '../logger.js';
 import { DEFAULT_CONNECTION } from './nest.constants.js';
 
-/** Nest's logger with the context `Asynq`, and the name of the connection when it has one. */
+/** Nest's logger with the context `Asynq`, and the name of a named connection. */
 export const nestLogger = (connection: string): AsynqLogger =>
   new Logger(connection === DEFAULT_CONNECTION ? 'Asynq' : `Asynq(${connection})`);

@@ -6,15 +6,15 @@ export const TASK_EVENT_METADATA = 'nestjs-asynq:task-events';
 export const CONSOLE_ACTION_METADATA = 'nestjs-asynq:console-actions';
 export const TASK_PARAMS_METADATA = 'nestjs-asynq:task-params';
 
-/** The name of the connection that has no name. */
+/** The name of the unnamed connection. */
 export const DEFAULT_CONNECTION = 'default';
 
-/** Answer of `getType()` in guards, interceptors, filters and parameter decorators while a task runs. */
+/** What `getType()` returns in guards, interceptors, filters and parameter decorators while a task runs. */
 export const ASYNQ_CONTEXT_TYPE = 'asynq';
 
 /**
- * Nest's own metadata keys. They have been the same since Nest 6, but Nest 11 and 12 export them from different places,
- * and a static import of something only one of them has would fail on the other.
+ * Nest's own metadata keys. They are the same since Nest 6, but Nest 11 and 12 export them from different modules, and a static
+ * import from one of these would fail on the other.
  */
 export const NEST_METADATA = {
   guards: '__guards__',
@@ -25,12 +25,12 @@ export const NEST_METADATA = {
   routeArguments: '__routeArguments__',
   customRouteArgument: '__customRouteArgs__',
   parameterTypes: 'design:paramtypes',
-  /** Marks classes that Nest gives request-scoped global enhancers to, as it does to controllers. */
+  /** Marks classes to which Nest applies request-scoped global enhancers, as it does to controllers. */
   entryProvider: '__entryProvider__',
 } as const;
 
 /**
- * Kinds of parameters, by Nest's numbers (RouteParamtypes), so that pipes see a payload as they see an HTTP body: a
- * ValidationPipe validates `body`, and leaves alone what Nest's pipes call `custom` (every other number used here).
+ * Kinds of parameters with Nest's numbers (RouteParamtypes), so that pipes treat a payload like an HTTP body: a ValidationPipe
+ * validates `body` and ignores what pipes call `custom` (every other number used here).
  */
 export const PARAM_TYPE = { task: 0, payload: 3, bytes: 12 } as const;

@@ -10,16 +10,16 @@ export const missingConnection = (name: string): string =>
   `${connectionCall(name)}: the option connection is missing; give ${CONNECTION_FORMS}`;
 
 export const notForRoot = (module: string): string =>
-  `${module} is imported as it is, and has no options then; import ${module}.forRoot({ … })`;
+  `${module} is imported without options; import ${module}.forRoot({ … })`;
 
 export const noConnection = (module: string): string =>
-  `${module} has nothing to tell of: this application imports no AsynqModule.forRoot (or forRootAsync)`;
+  `${module} has no connection to report on: this application imports no AsynqModule.forRoot (or forRootAsync)`;
 
 export const optionsMissing = (method: string): string =>
-  `AsynqModule.${method} needs an object of options, at least the connection: ${CONNECTION_FORMS}`;
+  `AsynqModule.${method} needs an object with options, at least the connection: ${CONNECTION_FORMS}`;
 
 export const noOptionsSource =
-  'AsynqModule.forRootAsync needs one of useFactory, useClass or useExisting to get the options from';
+  'AsynqModule.forRootAsync needs one of useFactory, useClass or useExisting, which provides the options';
 
 export const misplacedExtra = (key: string): string =>
   `the module option "${key}" cannot come from a factory: Nest needs it before the factory runs; ` +
@@ -34,10 +34,10 @@ export const unknownConnection = (what: string, name: string, known: string, nea
   (near ? `did you mean "${near}"? (known: ${known})` : `known are ${known || 'none'}`);
 
 export const blankPattern = (what: string): string =>
-  `${what}: @TaskHandler needs a task type (or a prefix of types) with characters in it that are not white space`;
+  `${what}: @TaskHandler needs a task type (or a prefix of types) that is not blank`;
 
 export const notATask = (what: string, value: string): string =>
-  `${what}: @TaskHandler takes a task type or what defineTask answers, not ${value}`;
+  `${what}: @TaskHandler takes a task type or the result of defineTask, not ${value}`;
 
 export const notAMethod = (what: string, decorator: string): string =>
   `${what}: @${decorator} belongs on a method of a provider or controller, not on a class, a property or an accessor`;
@@ -56,8 +56,7 @@ export const twoHandlers = (pattern: string, connection: string, first: string, 
   (first === second ? 'the class is provided twice: export it from one module instead' : 'keep one of them');
 
 export const blankGroup = (what: string): string =>
-  `${what}: @TaskAggregator takes the beginning of group names with characters in it that are not white space, ` +
-  'or nothing for every group';
+  `${what}: @TaskAggregator takes a prefix of group names that is not blank, or nothing for every group`;
 
 export const twoAggregators = (pattern: string, connection: string, first: string, second: string): string =>
   `two aggregators for ${pattern === '' ? 'every group' : `the groups "${pattern}…"`} of the connection "${connection}": ` +
@@ -69,14 +68,14 @@ export const enhancedAggregator = (label: string, kind: string): string =>
   'put them on the handler of the aggregated task';
 
 export const enhancedListener = (decorator: string, label: string, kind: string): string =>
-  `${label}: ${kind} do not apply to an ${decorator} method, which is told of what has happened and handles nothing; remove them`;
+  `${label}: ${kind} do not apply to an ${decorator} method, which receives events and handles no task; remove them`;
 
 export const decoratedListener = (decorator: string, label: string): string =>
   `${label}: an ${decorator} method is called with the event; remove the decorators of its parameters`;
 
 export const scopedListener = (decorator: string, label: string): string =>
-  `${label}: ${decorator} belongs on a provider that is made once, and this one is made for each request (by its scope, or by ` +
-  'that of something it injects); put the method on a provider with the default scope';
+  `${label}: ${decorator} belongs on a provider with one instance, and this one has an instance per request (by its scope, or by ` +
+  'that of a provider it injects); move the method to a provider with the default scope';
 
 export const noEvents = (what: string): string => `${what} needs at least one event`;
 
@@ -87,19 +86,19 @@ export const decoratedParameters = (label: string): string =>
   `${label}: a @TaskAggregator method is called with (group, tasks); remove the decorators of its parameters`;
 
 export const noAggregatedTask = (label: string, group: string, value: string): string =>
-  `${label} answered ${value} for group "${group}"; it must answer the task to enqueue: ` +
+  `${label} returned ${value} for group "${group}"; it must return the task to enqueue: ` +
   '{ type, payload, options } or { task, payload, options }';
 
 export const unreachableEnhancer = (handler: string, kind: string, enhancer: string): string =>
-  `${handler}: Nest makes no ${kind} ${enhancer} for it, because its provider is a value or made by a factory; ` +
+  `${handler}: Nest creates no ${kind} ${enhancer} for it, because its provider is a value or a factory; ` +
   `give an instance (new ${enhancer}(...)), or provide the handler as a class`;
 
 export const unreachableScoped = (handler: string): string =>
-  `${handler}: the request-scoped guards, interceptors, pipes or filters of the application cannot be made for it, because its ` +
-  'provider is a value or made by a factory; provide the handler as a class';
+  `${handler}: the request-scoped guards, interceptors, pipes or filters of the application cannot be created for it, because its ` +
+  'provider is a value or a factory; provide the handler as a class';
 
 export const noServer = (name: string): string =>
   `the connection "${name}" has no server: its option server is false, so this process only produces tasks`;
 
 export const scopedSource = (what: string): string =>
-  `${what}: @PeriodicTaskSource belongs on a provider that is made once, and this one is made for each request; change its scope`;
+  `${what}: @PeriodicTaskSource belongs on a provider with one instance, and this one has an instance per request; change its scope`;

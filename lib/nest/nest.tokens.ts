@@ -9,7 +9,7 @@ import { AsynqHealth } from './health/asynq-health.js';
 import { AsynqHealthIndicator } from './health/asynq-health-indicator.js';
 import { DEFAULT_CONNECTION } from './nest.constants.js';
 
-/** The broker of the unnamed connection: override it with InMemoryBroker in tests, and no connection to Redis is made. */
+/** The broker of the unnamed connection. Override it with InMemoryBroker in tests: then no connection to Redis is opened. */
 export const ASYNQ_BROKER = 'ASYNQ_BROKER';
 
 const isDefault = (name: string | undefined): boolean => name === undefined || name === DEFAULT_CONNECTION;
@@ -22,7 +22,7 @@ export const getAsynqBrokerToken = (name?: string): string =>
 export const getAsynqClientToken = (name?: string): InjectionToken<AsynqClient> =>
   isDefault(name) ? AsynqClient : `ASYNQ_CLIENT:${name}`;
 
-/** The token of the handle on a connection's server; the class AsynqServer for the unnamed one. */
+/** The token of a connection's server; the class AsynqServer for the unnamed one. */
 export const getAsynqServerToken = (name?: string): InjectionToken<AsynqServer> =>
   isDefault(name) ? AsynqServer : `ASYNQ_SERVER:${name}`;
 

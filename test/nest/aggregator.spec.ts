@@ -132,8 +132,8 @@ describe('@TaskAggregator', () => {
   });
 
   it.each([
-    ['nothing', undefined, /Odd\.collect answered undefined for group "g"; it must answer the task to enqueue/],
-    ['a text', 'whole', /Odd\.collect answered "whole" for group "g"/],
+    ['nothing', undefined, /Odd\.collect returned undefined for group "g"; it must return the task to enqueue/],
+    ['a text', 'whole', /Odd\.collect returned "whole" for group "g"/],
     ['an unknown key', { type: 'x', option: {} }, /unknown key of an aggregated task "option"; did you mean "options"/],
     ['a wrong option', { type: 'x', options: { retry: 3 } }, /unknown task option "retry"/],
   ])('fails with a word on it when the method answers %s', async (_, answer, message) => {
@@ -274,7 +274,7 @@ describe('a wrong @TaskAggregator', () => {
       decorator(Target.prototype, 'collect', descriptor);
     };
     expect(() => apply(TaskAggregator(' '))).toThrow(
-      /Target\.collect: @TaskAggregator takes the beginning of group names/,
+      /Target\.collect: @TaskAggregator takes a prefix of group names/,
     );
     expect(() => apply(TaskAggregator({ conection: 'x' } as never))).toThrow(/did you mean "connection"/);
     expect(() => apply(TaskAggregator('g', { codec: {} as never }))).toThrow(/codec: encode must be a function/);

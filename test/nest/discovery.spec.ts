@@ -250,11 +250,11 @@ describe('wrong declarations are refused', () => {
       () => decorate(' \t')(prototype, 'method', method),
       /Target\.method: @TaskHandler needs a task type/,
     ],
-    ['no type', () => decorate(undefined)(prototype, 'method', method), /takes a task type or what defineTask answers/],
+    ['no type', () => decorate(undefined)(prototype, 'method', method), /takes a task type or the result of defineTask/],
     [
       'null',
       () => decorate(null)(prototype, 'method', method),
-      /takes a task type or what defineTask answers, not null/,
+      /takes a task type or the result of defineTask, not null/,
     ],
     ['a property', () => decorate('x')(prototype, 'property'), /Target\.property: @TaskHandler belongs on a method/],
     [

@@ -212,7 +212,7 @@ describe('wrong options fail at boot', () => {
 
   test('none at all, or a blank name', () => {
     const forRoot = AsynqModule.forRoot.bind(AsynqModule) as (options?: object) => unknown;
-    expect(() => forRoot()).toThrow(/AsynqModule\.forRoot needs an object of options, at least the connection/);
+    expect(() => forRoot()).toThrow(/AsynqModule\.forRoot needs an object with options, at least the connection/);
     expect(() => forRoot({ connection: 'memory', name: ' ' })).toThrow(InvalidOptionError);
   });
 

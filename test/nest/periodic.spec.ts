@@ -209,7 +209,7 @@ describe('@PeriodicTaskSource', () => {
         return [];
       }
     }
-    await expect(compile([Scoped]).then(() => module!.init())).rejects.toThrow(/made for each request/);
+    await expect(compile([Scoped]).then(() => module!.init())).rejects.toThrow(/an instance per request/);
     class Lost {
       @PeriodicTaskSource({ connection: 'biling' })
       all(): PeriodicTaskConfig[] {

@@ -465,7 +465,7 @@ describe('values and factories', () => {
   ])('a class of guard on a %s, which Nest would leave out, is refused', async (_, provider) => {
     const { app } = await testApp({ providers: [provider] });
     await expect(app.init()).rejects.toThrow(
-      'Guarded.run: Nest makes no guard Guard for it, because its provider is a value or made by a factory; ' +
+      'Guarded.run: Nest creates no guard Guard for it, because its provider is a value or a factory; ' +
         'give an instance (new Guard(...)), or provide the handler as a class',
     );
   });
@@ -481,7 +481,7 @@ describe('values and factories', () => {
         { provide: APP_GUARD, useClass: Guard, scope: Scope.REQUEST },
       ],
     });
-    await expect(app.init()).rejects.toThrow(/^Plain\.run: the request-scoped guards, .* cannot be made for it/);
+    await expect(app.init()).rejects.toThrow(/^Plain\.run: the request-scoped guards, .* cannot be created for it/);
   });
 
   test('instances work', async () => {

@@ -302,7 +302,7 @@ describe('a listener that goes wrong', () => {
       const app = await compile(Test.createTestingModule({ imports, providers: [provider] }));
       return (await rejection(app.init())).message;
     };
-    expect(await boot(Scoped)).toMatch(/Scoped\.on: @OnTaskEvent belongs on a provider that is made once/);
+    expect(await boot(Scoped)).toMatch(/Scoped\.on: @OnTaskEvent belongs on a provider with one instance/);
     expect(await boot(Guarded)).toMatch(/Guarded\.on: guards do not apply to an @OnTaskEvent method/);
     expect(await boot(Decorated)).toMatch(/Decorated\.on: .*remove the decorators of its parameters/);
     expect(await boot(Lost)).toMatch(/Lost\.on is for the connection "defalt".*did you mean "default"/);

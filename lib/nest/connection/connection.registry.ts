@@ -12,7 +12,7 @@ import type { AsynqTaskEvents } from '../events/asynq-task-events.js';
 import type { ResolvedModuleOptions } from '../asynq-module.options.js';
 import { connectionTwice, noConnection, unknownConnection } from '../nest.messages.js';
 
-/** Everything one `AsynqModule.forRoot` made. */
+/** Everything that one `AsynqModule.forRoot` creates. */
 export interface Connection {
   readonly name: string;
   readonly options: ResolvedModuleOptions;
@@ -24,7 +24,7 @@ export interface Connection {
   readonly tracing: Tracing | undefined;
   /** `undefined`: nothing is hidden. */
   readonly redactor: Redactor | undefined;
-  /** Tells the fleet what happens here, where the module says so. */
+  /** Writes task events to the stream of the fleet, if the module has the option `eventStream`. */
   readonly eventWriter: EventWriter | undefined;
 }
 
@@ -49,7 +49,7 @@ export class ConnectionRegistry {
   }
 
   /**
-   * @param what who asks, for the message
+   * @param what names the caller in the message
    * @throws InvalidOptionError naming the nearest known connection
    */
   get(name: string, what: string): Connection {
@@ -58,7 +58,7 @@ export class ConnectionRegistry {
     throw new InvalidOptionError(this.unknown(name, what));
   }
 
-  /** @throws InvalidHandlerError when a decorator names a connection there is none of */
+  /** @throws InvalidHandlerError when a decorator names an unknown connection */
   requireFor({
     label,
     metadata,
@@ -70,7 +70,7 @@ export class ConnectionRegistry {
     throw new InvalidHandlerError(this.unknown(metadata.connection, label));
   }
 
-  /** The text about a name that no connection has. */
+  /** The error text for an unknown connection. */
   private unknown(name: string, what: string): string {
     const known = [...this.connections.keys()];
     return unknownConnection(what, name, known.join(', '), nearest(name, known));

@@ -9,7 +9,7 @@ export const nameOf = (target: object, key: string | symbol | undefined): string
   return key === undefined ? owner : `${owner}.${String(key)}`;
 };
 
-/** @throws InvalidHandlerError unless the decorator stands on an instance method with a text name */
+/** @throws InvalidHandlerError unless the decorator is on an instance method with a string name */
 export function requireMethod(
   decorator: string,
   target: object,
@@ -23,19 +23,19 @@ export function requireMethod(
   return descriptor.value as object;
 }
 
-/** Adds what one decorator says to what others of its kind say of the method, in the order in which they are written. */
+/** Adds the metadata of one decorator to that of others of its kind, in the order of the source. */
 export function addMetadata<M>(key: string, method: object, metadata: M): void {
   const others = (Reflect.getOwnMetadata(key, method) ?? []) as M[];
   Reflect.defineMetadata(key, [metadata, ...others], method);
 }
 
 /**
- * The same for methods that handle tasks.
+ * {@link addMetadata} for methods that handle tasks.
  *
  * @param target the prototype that has the method
  */
 export function addMethodMetadata<M>(key: string, target: object, method: object, metadata: M): void {
   addMetadata(key, method, metadata);
-  // Request-scoped global guards and the like then apply to the handlers of this class as they do to controllers.
+  // With this mark request-scoped global enhancers apply to the handlers of this class, as they do to controllers.
   Reflect.defineMetadata(NEST_METADATA.entryProvider, true, target.constructor);
 }

@@ -4,12 +4,12 @@ import { InvalidHandlerError } from '../../errors.js';
 import { NEST_METADATA } from '../nest.constants.js';
 import { notAParameter } from '../nest.messages.js';
 
-/** A pipe, or a class of pipes that Nest makes one of. */
+/** A pipe, or the class of one. */
 export type PipeLike = PipeTransform | Type<PipeTransform>;
 
 /**
- * Stores a parameter where Nest keeps those of `createParamDecorator`, so that an application's own parameter decorators work
- * on handlers beside ours.
+ * Stores a parameter where `createParamDecorator` stores its own, so that an application's parameter decorators work on handlers
+ * beside ours.
  */
 export function handlerParameter(
   decorator: string,

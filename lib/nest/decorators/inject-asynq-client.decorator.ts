@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { getAsynqClientToken } from '../nest.tokens.js';
 
-/** Injects the AsynqClient of a named connection; without a name the same as injecting the class AsynqClient. */
+/** Injects the AsynqClient of a named connection; without a name, like injecting the class AsynqClient. */
 export const InjectAsynqClient = (name?: string): PropertyDecorator & ParameterDecorator =>
   Inject(getAsynqClientToken(name));

@@ -6,20 +6,20 @@ import { CONSOLE_ACTION_METADATA, DEFAULT_CONNECTION } from '../nest.constants.j
 import { addMetadata, nameOf, requireMethod } from './handler-method.js';
 
 export interface OnConsoleActionOptions extends ConsoleActionFilter {
-  /** The `name` of the AsynqModule whose console it is. Default: the unnamed one. */
+  /** The `name` of the AsynqModule of the console. Default: the unnamed one. */
   connection?: string;
 }
 
-/** What one `@OnConsoleAction` says. */
+/** The metadata of one `@OnConsoleAction`. */
 export interface ConsoleActionMetadata {
   readonly filter: ConsoleActionFilter;
   readonly connection: string;
 }
 
 /**
- * Calls a method of a provider or controller with a {@link ConsoleAction} after something was changed through the web console, or was refused or
- * failed, in the process that was asked. What the method throws, or rejects with, is logged and changes nothing. Promises are not waited
- * for, but at shutdown for up to 5 s. The provider must be made once: a request-scoped one is refused at boot.
+ * Calls a method of a provider or controller with a {@link ConsoleAction} after an action of the web console was done, was refused or
+ * failed, in the process that served the request. Errors of the method are logged and change nothing. Its promises are awaited only
+ * at shutdown, for up to 5 s. A request-scoped provider is refused at boot.
  *
  * @example
  * \@OnConsoleAction({ action: ['delete', 'delete_queue'] })

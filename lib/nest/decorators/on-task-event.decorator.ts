@@ -10,7 +10,7 @@ export interface OnTaskEventOptions extends TaskEventFilter {
   connection?: string;
 }
 
-/** What one `@OnTaskEvent` says. */
+/** The metadata of one `@OnTaskEvent`. */
 export interface TaskEventMetadata {
   readonly names: readonly TaskEventName[];
   readonly filter: TaskEventFilter;
@@ -20,15 +20,15 @@ export interface TaskEventMetadata {
 const KNOWN_OPTIONS: readonly (keyof OnTaskEventOptions)[] = ['connection', 'type', 'queue'];
 
 /**
- * Calls a method of a provider or controller with a {@link TaskEvent} after something has happened to a task and has been stored, in the
- * process where it happened. What the method throws, or rejects with, is logged and changes nothing. Promises are not waited for, but
- * at shutdown for up to 5 s. The provider must be made once: a request-scoped one is refused at boot.
+ * Calls a method of a provider or controller with a {@link TaskEvent} after a change of a task is stored, in the process that made
+ * it. Errors of the method are logged and change nothing. Its promises are awaited only at shutdown, for up to 5 s. A request-scoped
+ * provider is refused at boot.
  *
  * @example
  * \@OnTaskEvent('failed', { type: 'mail:' })
  * onFailed({ task, error, retryAt }: TaskEvent<'failed'>) { … }
  *
- * @param events one name, or several: the method is called once for each that fits
+ * @param events one name, or several: the method is called for each of these events
  * @throws InvalidHandlerError for an unknown event or option, or on anything but an instance method
  */
 export function OnTaskEvent(

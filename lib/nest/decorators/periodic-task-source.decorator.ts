@@ -6,22 +6,22 @@ import { DEFAULT_CONNECTION, PERIODIC_SOURCE_METADATA } from '../nest.constants.
 import { nameOf, requireMethod } from './handler-method.js';
 
 export interface PeriodicTaskSourceOptions {
-  /** How often the method is asked. Default `'3m'`, as in asynq. At least a second. */
+  /** Time between two calls of the method. Default `'3m'`, as in asynq. At least a second. */
   interval?: Duration;
   /** The `name` of the AsynqModule these tasks are for. Default: the unnamed one. */
   connection?: string;
 }
 
-/** What `@PeriodicTaskSource` says. */
+/** The metadata of `@PeriodicTaskSource`. */
 export interface PeriodicSourceMetadata {
   readonly interval: Duration | undefined;
   readonly connection: string;
 }
 
 /**
- * Makes a method of a provider the source of a set of periodic tasks that changes, such as one that is kept in a database. It answers the
- * whole set (`PeriodicTaskConfig[]`) every time it is asked; vanished entries are removed and new ones added. When it throws, the
- * old set stays. The provider must not be request-scoped.
+ * Makes a method of a provider the source of a changing set of periodic tasks, for example from a database. Every call returns the
+ * whole set (`PeriodicTaskConfig[]`): missing entries are removed and new ones added. If it throws, the old set stays. The
+ * provider must not be request-scoped.
  *
  * @throws InvalidHandlerError
  */

@@ -5,9 +5,9 @@ import { TASK_HANDLER_METADATA } from '../nest.constants.js';
 import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
 import { HANDLER_OPTION_NAMES, toMetadata, type TaskHandlerOptions } from './task-handler.decorator.js';
 
-/** Options of `@PeriodicTask`: of the plan, of the tasks it enqueues, and of their handler. */
+/** Options of `@PeriodicTask`: of the schedule, of the tasks it enqueues, and of their handler. */
 export interface PeriodicTaskHandlerOptions extends PeriodicTaskOptions, TaskHandlerOptions {
-  /** The type of the tasks. Default `<class>.<method>`: give one where names are changed or shortened by a build. */
+  /** The type of the tasks. Default `<class>.<method>`: set it if your build changes or shortens names. */
   type?: string;
   /** The payload of every task. Default: none. */
   payload?: unknown;
@@ -17,7 +17,7 @@ const OWN = ['type', 'payload'];
 
 /**
  * Makes a method of a provider a periodic task: its schedule and its handler in one. Any number of processes may have it; each
- * planned time is enqueued once, and run like any other task of `queue` (default `default`), by any server of the fleet.
+ * planned time is enqueued once, as an ordinary task of `queue` (default `default`) for any server of the fleet.
  *
  * @example
  * \@PeriodicTask('0 9 * * 1-5', { tz: 'Europe/Berlin', missed: 'one', overlap: 'skip', queue: 'reports' })
@@ -35,7 +35,7 @@ export function PeriodicTask(spec: string, options: PeriodicTaskHandlerOptions =
     rejectUnknownKeys(options, known, `@PeriodicTask option of ${what}:`, InvalidHandlerError);
     const { type = what, payload, ...rest } = options;
     requireNonBlank(type, `${what}: type`, InvalidHandlerError);
-    const { handling, periodic } = divide(rest);
+    const { handling, periodic } = splitOptions(rest);
     checkPlan(spec, periodic, `@PeriodicTask of ${what}`);
     const handler = toMetadata(type, handling, what);
     const metadata = { ...handler, periodic: { spec, payload, options: periodic } };
@@ -43,8 +43,11 @@ export function PeriodicTask(spec: string, options: PeriodicTaskHandlerOptions =
   };
 }
 
-/** The options of the handler, and those of the plan and its tasks. */
-function divide(options: PeriodicTaskHandlerOptions): { handling: TaskHandlerOptions; periodic: PeriodicTaskOptions } {
+/** Splits the options into those of the handler, and those of the schedule and its tasks. */
+function splitOptions(options: PeriodicTaskHandlerOptions): {
+  handling: TaskHandlerOptions;
+  periodic: PeriodicTaskOptions;
+} {
   const names: readonly string[] = HANDLER_OPTION_NAMES;
   const entries = Object.entries(options);
   return {

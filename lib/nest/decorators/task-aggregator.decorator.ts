@@ -13,7 +13,7 @@ export interface TaskAggregatorOptions {
   codec?: PayloadCodec;
 }
 
-/** What one `@TaskAggregator` says. */
+/** The metadata of one `@TaskAggregator`. */
 export interface TaskAggregatorMetadata {
   /** A prefix of group names; empty = every group. */
   readonly pattern: string;
@@ -24,15 +24,15 @@ export interface TaskAggregatorMetadata {
 const KNOWN_OPTIONS: readonly (keyof TaskAggregatorOptions)[] = ['connection', 'codec'];
 
 /**
- * Makes a method of a provider or controller the function that makes one task of the tasks of a group, when the group is due (see the
- * server options `groupGracePeriod`, `groupMaxDelay`, `groupMaxSize`). It is called with `(group, tasks)`, the tasks in the order in
- * which they joined (to the second) as {@link GroupedTask}, and answers the task to enqueue as an item of `enqueueMany` (see {@link AggregatedTask}),
- * or a promise of it. The task goes to the queue of the group, whatever its options say. When the method throws, the tasks go back
- * to their group after 2 minutes. A task whose payload cannot be decoded is archived.
+ * Makes a method of a provider or controller combine the tasks of a group into one task when the group is due (see the server options
+ * `groupGracePeriod`, `groupMaxDelay`, `groupMaxSize`). It is called with `(group, tasks)`, the tasks as {@link GroupedTask} in the
+ * order in which they joined (to the second), and returns the task to enqueue as an item of `enqueueMany` (see
+ * {@link AggregatedTask}), or a promise of it. That task always goes to the queue of the group. If the method throws, the tasks
+ * return to their group after 2 minutes. A task whose payload cannot be decoded is archived.
  *
- * Guards, interceptors, pipes and filters do not apply: it runs for a group, not for a task.
+ * Guards, interceptors, pipes and filters do not apply: the method runs for a group, not for a task.
  *
- * @param groups the beginning of group names; the longest that fits wins. Default: every group that no other one takes
+ * @param groups a prefix of group names; the longest match wins. Default: every group without another aggregator
  * @throws InvalidHandlerError for a blank prefix, an unknown option, or on anything but an instance method
  */
 export function TaskAggregator(groups?: string, options?: TaskAggregatorOptions): MethodDecorator;

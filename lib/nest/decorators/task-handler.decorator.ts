@@ -27,7 +27,7 @@ export interface TaskHandlerOptions extends TaskLimits {
   codec?: PayloadCodec;
 }
 
-/** What one `@TaskHandler` says. */
+/** The metadata of one `@TaskHandler`. */
 export interface TaskHandlerMetadata {
   readonly pattern: string;
   readonly connection: string;
@@ -35,7 +35,7 @@ export interface TaskHandlerMetadata {
   readonly isFailure?: IsFailure;
   readonly codec?: PayloadCodec;
   readonly limits?: TaskLimits;
-  /** Given by `@PeriodicTask`: when tasks for this handler are enqueued. */
+  /** Set by `@PeriodicTask`: when tasks for this handler are enqueued. */
   readonly periodic?: { readonly spec: string; readonly payload: unknown; readonly options: PeriodicTaskOptions };
 }
 
@@ -49,12 +49,12 @@ export const HANDLER_OPTION_NAMES = [
 
 /**
  * Makes a method of a provider or controller the handler of a task type, or of all types with a prefix: the exact type wins, then
- * the longest prefix, as in asynq's mux. A method may carry several. The value it returns is the task's result; any
- * error retries, `SkipRetry` archives, `RevokeTask` drops.
+ * the longest prefix, as in asynq's mux. A method may have several of these decorators. The value it returns is the task's result.
+ * After an error the task is retried; after `SkipRetry` it is archived, after `RevokeTask` deleted.
  *
  * Without parameter decorators it is called with `(payload, context)`; else see `@Payload()` and `@TaskCtx()`.
  *
- * @param task a task type, a prefix of types, or what `defineTask` answers
+ * @param task a task type, a prefix of types, or the result of `defineTask`
  * @throws InvalidHandlerError for a blank type, an unknown option, or on anything but an instance method
  */
 export function TaskHandler(task: string | TaskDefinition, options: TaskHandlerOptions = {}): MethodDecorator {
@@ -85,7 +85,7 @@ export function toMetadata(
   };
 }
 
-/** What the handler says of limits, and where it says nothing its definition. */
+/** The limits of the handler; without them those of its definition. */
 function merged(defined: TaskLimits | undefined, given: TaskLimits): TaskLimits {
   const limits = { ...defined };
   for (const name of TASK_LIMIT_NAMES) if (given[name] !== undefined) Object.assign(limits, { [name]: given[name] });

@@ -10,17 +10,17 @@ import { type Discovered, HandlerExplorer } from './handler.explorer.js';
 /** One `@TaskAggregator`. */
 export type DiscoveredAggregator = Discovered<TaskAggregatorMetadata>;
 
-/** Finds the aggregators of an application, where handlers are found. */
+/** Finds the aggregators of an application, in the same places as handlers. */
 @Injectable()
 export class AggregatorExplorer {
   constructor(private readonly methods: HandlerExplorer) {}
 
-  /** @throws InvalidHandlerError for two of one pattern and connection, and for enhancers that would not apply */
+  /** @throws InvalidHandlerError for two with one pattern and connection, and for enhancers that would not apply */
   explore(): DiscoveredAggregator[] {
     const aggregators = this.methods.search(metadataOf);
     for (const one of aggregators)
       rejectEnhancers(one, { enhanced: enhancedAggregator, decorated: decoratedParameters });
-    rejectTwins(aggregators);
+    rejectDuplicates(aggregators);
     return aggregators;
   }
 }
@@ -28,7 +28,7 @@ export class AggregatorExplorer {
 const metadataOf = (method: object): TaskAggregatorMetadata[] =>
   (Reflect.getOwnMetadata(TASK_AGGREGATOR_METADATA, method) ?? []) as TaskAggregatorMetadata[];
 
-function rejectTwins(aggregators: readonly DiscoveredAggregator[]): void {
+function rejectDuplicates(aggregators: readonly DiscoveredAggregator[]): void {
   const first = new Map<string, DiscoveredAggregator>();
   for (const aggregator of aggregators) {
     const { pattern, connection } = aggregator.metadata;

@@ -6,7 +6,7 @@ import type { TaskHandlerMetadata } from '../decorators/task-handler.decorator.j
 import { twoHandlers } from '../nest.messages.js';
 import { HandlerMetadataAccessor } from './handler.metadata-accessor.js';
 
-/** Nest's record of a provider or controller. */
+/** Nest's wrapper of a provider or controller. */
 export type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 export type HandlerMethod = (...args: unknown[]) => unknown;
@@ -15,7 +15,7 @@ export type HandlerMethod = (...args: unknown[]) => unknown;
 export interface Discovered<Metadata> {
   readonly metadata: Metadata;
   readonly wrapper: InstanceWrapper;
-  /** Whether the instance is made anew for each task: request scope, durable, transient. */
+  /** Whether each task gets its own instance: request scope, durable, transient. */
   readonly scoped: boolean;
   readonly instanceClass: Type;
   /** The prototype that declares the method: the class's own, or an ancestor's. */
@@ -33,8 +33,8 @@ export type DiscoveredHandler = Discovered<TaskHandlerMetadata>;
 export type DiscoveredSource = Discovered<PeriodicSourceMetadata>;
 
 /**
- * Finds the handlers of an application: in class, value and factory providers and in controllers, inherited methods
- * included. What a request-scoped factory answers is not known before a request and cannot be searched.
+ * Finds the decorated methods of an application: in class, value and factory providers and in controllers, inherited methods
+ * included. It cannot search what a request-scoped factory returns, which is unknown before a request.
  */
 @Injectable()
 export class HandlerExplorer {
@@ -43,10 +43,10 @@ export class HandlerExplorer {
     private readonly accessor: HandlerMetadataAccessor,
   ) {}
 
-  /** @throws InvalidHandlerError when two handlers claim one pattern of one connection */
+  /** @throws InvalidHandlerError when two handlers have one pattern and connection */
   explore(): DiscoveredHandler[] {
     const handlers = this.search((method) => this.accessor.handlersOf(method));
-    rejectTwins(handlers);
+    rejectDuplicates(handlers);
     return handlers;
   }
 
@@ -57,16 +57,16 @@ export class HandlerExplorer {
     });
   }
 
-  /** Every method of every provider and controller that carries such metadata. */
+  /** Every method of every provider and controller that has such metadata. */
   search<M>(metadataOf: (method: object) => readonly M[]): Discovered<M>[] {
-    // Those that Nest made from a class first: a factory may answer the same instance under another token.
+    // Classes come first: a factory may return the same instance under another token.
     const wrappers = [...this.discovery.getProviders(), ...this.discovery.getControllers()];
     wrappers.sort((a, b) => Number(a.isNotMetatype) - Number(b.isNotMetatype));
     const searched = new Set<object>();
     const found: Discovered<M>[] = [];
     for (const wrapper of wrappers) {
       const instance = instanceOf(wrapper);
-      if (!instance || searched.has(instance)) continue; // an alias, or one value provided under two tokens
+      if (!instance || searched.has(instance)) continue; // an alias, or a value with two tokens
       searched.add(instance);
       found.push(...this.methodsWith(wrapper, instance, metadataOf));
     }
@@ -88,7 +88,7 @@ export class HandlerExplorer {
   }
 }
 
-/** The instance, or for a scoped class the prototype-only stand-in that Nest keeps for it. */
+/** The instance; for a scoped class the object with its prototype that Nest keeps for it. */
 function instanceOf(wrapper: InstanceWrapper): object | undefined {
   if (wrapper.isAlias) return undefined;
   const instance: unknown = wrapper.instance;
@@ -98,7 +98,7 @@ function instanceOf(wrapper: InstanceWrapper): object | undefined {
 const classOf = (instance: object): Type =>
   (Object.getPrototypeOf(instance) as { constructor?: Type } | null)?.constructor ?? (Object as unknown as Type);
 
-/** The methods of an instance's prototypes, nearest first; reads descriptors only, so that no getter runs. */
+/** The methods of an instance's prototypes, nearest first. Reads only descriptors, so that no getter runs. */
 function methodsOf(instance: object): { owner: object; methodName: string; method: HandlerMethod }[] {
   const found = new Map<string, { owner: object; methodName: string; method: HandlerMethod }>();
   const overridden = new Set<string>();
@@ -113,7 +113,7 @@ function methodsOf(instance: object): { owner: object; methodName: string; metho
   return [...found.values()];
 }
 
-function rejectTwins(handlers: readonly DiscoveredHandler[]): void {
+function rejectDuplicates(handlers: readonly DiscoveredHandler[]): void {
   const first = new Map<string, DiscoveredHandler>();
   for (const handler of handlers) {
     const { pattern, connection } = handler.metadata;

@@ -6,12 +6,12 @@ import { PERIODIC_SOURCE_METADATA, TASK_HANDLER_METADATA } from '../nest.constan
 
 @Injectable()
 export class HandlerMetadataAccessor {
-  /** What the `@TaskHandler`s of a method say; empty when it has none. */
+  /** The metadata of each `@TaskHandler` of a method. */
   handlersOf(method: object): readonly TaskHandlerMetadata[] {
     return (Reflect.getOwnMetadata(TASK_HANDLER_METADATA, method) ?? []) as TaskHandlerMetadata[];
   }
 
-  /** What the `@PeriodicTaskSource` of a method says, if it has one. */
+  /** The metadata of a method's `@PeriodicTaskSource`. */
   sourceOf(method: object): PeriodicSourceMetadata | undefined {
     return Reflect.getOwnMetadata(PERIODIC_SOURCE_METADATA, method) as PeriodicSourceMetadata | undefined;
   }

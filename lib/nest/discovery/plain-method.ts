@@ -3,14 +3,14 @@ import { InvalidHandlerError } from '../../errors.js';
 import { NEST_METADATA } from '../nest.constants.js';
 import type { Discovered } from './handler.explorer.js';
 
-/** How it is said that something does not apply. */
+/** The error texts for decorators that do not apply. */
 interface Wording {
   readonly enhanced: (label: string, kind: string) => string;
   readonly decorated: (label: string) => string;
 }
 
 /**
- * For methods that are called without Nest's pipeline: a guard that is left out without a word is worse than none.
+ * For methods that are called without Nest's pipeline: silently ignoring a guard would be worse than having none.
  *
  * @throws InvalidHandlerError
  */

@@ -20,18 +20,18 @@ import { checkConsoleActionFilter } from './console-action.checks.js';
 import { checkEventFilter, checkEventNames } from './task-event.checks.js';
 
 export interface FleetOptions extends TaskEventFilter {
-  /** The `id` of an event: what came after it is told first, as far as it is still kept. `'0'`: all there is. Default: from now on. */
+  /** The `id` of an event: the stream starts after it, as far as it is still kept. `'0'`: from the oldest. Default: from now on. */
   from?: string;
-  /** Time between two looks, 50ms at least. Default 1 s. */
+  /** Time between two reads of the stream, at least 50ms. Default 1 s. */
   interval?: Duration;
 }
 
 /**
- * What happens to tasks in this process, as observables. An event comes after it has been stored, while somebody is subscribed; what came
- * before is not repeated. All complete when the application shuts down, once its servers have ended. Injectable; for a named
- * connection by `getAsynqTaskEventsToken`.
+ * The task events of this process as observables. An event is emitted after the change is stored, to current subscribers only. All
+ * observables complete when the application shuts down, after its servers have ended. Injectable; for a named connection by
+ * `getAsynqTaskEventsToken`.
  *
- * What a subscriber throws is reported by RxJS outside of the task, as an uncaught error; `@OnTaskEvent` methods are guarded.
+ * RxJS reports what a subscriber throws outside of the task, as an uncaught error; errors of `@OnTaskEvent` methods are caught.
  */
 export class AsynqTaskEvents {
   /** Every event of every task. */
@@ -51,7 +51,7 @@ export class AsynqTaskEvents {
    * events.observe('failed', { queue: 'mail' }).subscribe(({ task, error }) => …);
    *
    * @param names one event, or several
-   * @throws InvalidHandlerError for an event that there is not, or a blank type or queue
+   * @throws InvalidHandlerError for an unknown event, or a blank type or queue
    */
   observe<E extends TaskEventName>(names: E | readonly E[], filter: TaskEventFilter = {}): Observable<TaskEvent<E>> {
     const wanted = checkEventNames(names, 'AsynqTaskEvents.observe');
@@ -64,8 +64,8 @@ export class AsynqTaskEvents {
   }
 
   /**
-   * What happens to tasks in every process whose module has the option `eventStream`, by any of these names, as far as those processes
-   * tell it. This one needs not have the option. Redis is asked once per `interval`, for each subscriber; while it is away, the stream waits.
+   * The events with these names of every process whose module has the option `eventStream`, as far as the option includes them. This
+   * process does not need the option. Each subscriber reads Redis once per `interval`; while Redis is unavailable, the stream waits.
    *
    * @example
    * events.fleet('failed', { type: 'mail:' }).subscribe(({ process, task, error }) => …);
@@ -95,8 +95,8 @@ export class AsynqTaskEvents {
   }
 
   /**
-   * What is changed through the web console in this process, or is refused there or fails, as it ends. The trail of all processes is in the
-   * console: see the dashboard's option `actor`.
+   * The actions of the web console in this process when they end: done, refused or failed. The audit trail of all processes is in
+   * the console: see the dashboard's option `actor`.
    *
    * @example
    * events.consoleActions({ action: 'delete_queue' }).subscribe(({ actor, queue }) => …);
@@ -111,7 +111,7 @@ export class AsynqTaskEvents {
     ).pipe(takeUntil(this.ended));
   }
 
-  /** For the module. */
+  /** Called by the module. */
   complete(): void {
     this.ended.next();
   }

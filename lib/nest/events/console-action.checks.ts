@@ -2,7 +2,7 @@ import { InvalidHandlerError } from '../../errors.js';
 import { CONSOLE_ACTIONS, CONSOLE_OUTCOMES, type ConsoleActionFilter } from '../../events/console-action.js';
 import { describe, nearest, rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
 
-/** @param what who asks, for the message @throws InvalidHandlerError */
+/** @param what names the caller in the message @throws InvalidHandlerError */
 export function checkConsoleActionFilter(filter: ConsoleActionFilter, what: string): void {
   requireObject(filter, `${what}: the filter`, InvalidHandlerError);
   rejectUnknownKeys(filter, ['action', 'outcome', 'queue'], `key of the filter of ${what}:`, InvalidHandlerError);

@@ -4,13 +4,13 @@ import { rejectUnknownKeys, requireInteger, requireObject } from '../../validati
 import { checkEventNames } from './task-event.checks.js';
 
 export interface EventStreamOptions {
-  /** About how many events the stream keeps in Redis, from 100 to 1,000,000. Default 10,000: a few megabytes. */
+  /** How many events the stream keeps in Redis, approximately, from 100 to 1,000,000. Default 10,000: a few megabytes. */
   maxLength?: number;
-  /** What is told to the fleet. Default `['finished']`: every attempt that is over, whatever its outcome. */
+  /** The events to write. Default `['finished']`: every finished attempt with its outcome. */
   events?: readonly TaskEventName[];
 }
 
-/** `undefined`: nothing is streamed. @throws InvalidOptionError */
+/** Returns `undefined` if nothing is streamed. @throws InvalidOptionError */
 export function resolveEventStream(given: unknown): Required<EventStreamOptions> | undefined {
   if (given === undefined || given === false) return undefined;
   const what = 'AsynqModule option eventStream';

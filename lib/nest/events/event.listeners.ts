@@ -22,7 +22,7 @@ interface Listeners {
   readonly console: readonly Discovered<ConsoleActionMetadata>[];
 }
 
-/** Calls the `@OnTaskEvent` and `@OnConsoleAction` methods of an application, and knows which of them have not ended. */
+/** Calls the `@OnTaskEvent` and `@OnConsoleAction` methods of an application, and tracks those that still run. */
 @Injectable()
 export class EventListeners {
   private listeners: Listeners | undefined;
@@ -34,7 +34,7 @@ export class EventListeners {
     private readonly explorer: HandlerExplorer,
   ) {}
 
-  /** Has the listeners of a connection called from now on; once. @throws InvalidHandlerError when some declaration is wrong */
+  /** Calls the listeners of a connection from now on. Idempotent. @throws InvalidHandlerError for a wrong declaration */
   attach(connection: Connection): void {
     if (this.attached.has(connection)) return;
     this.listeners ??= this.explore();
@@ -54,7 +54,7 @@ export class EventListeners {
     }
   }
 
-  /** Resolves when no listener of the connection runs. Answers whether one did. */
+  /** Resolves when no listener of the connection runs, with whether one did. */
   async settle(connection: Connection): Promise<boolean> {
     const own = [...this.running].filter(([, of]) => of === connection).map(([promise]) => promise);
     if (own.length === 0) return false;
@@ -63,9 +63,9 @@ export class EventListeners {
     return true;
   }
 
-  /** The same, but not for ever. */
+  /** Waits for the listeners of the connection, for a limited time. */
   async close(connection: Connection): Promise<void> {
-    // Where a test moves the clock, nobody does so at shutdown.
+    // A test's clock does not move at shutdown.
     const clock = connection.broker.manual ? new SystemClock() : connection.broker.clock;
     if (await finishesWithin(this.settle(connection), LISTENER_TIMEOUT_MS, clock)) return;
     const listeners = [...this.running.values()].filter((of) => of === connection).length;
@@ -92,7 +92,7 @@ export class EventListeners {
     return found;
   }
 
-  /** Never throws: whatever a listener does, what it is told of is done with. */
+  /** Never throws: a listener must not affect the task. */
   private call<E extends object>(
     connection: Connection,
     { wrapper, methodName, label }: Discovered<unknown>,
@@ -102,7 +102,7 @@ export class EventListeners {
     const report = (error: unknown): void =>
       connection.events.emit('listenerFailed', { event: name, error, listener: label, ...taskOf(event) });
     try {
-      // The method as the instance has it now: a spy may have taken its place.
+      // Read from the instance at each call: a spy may have replaced the method.
       const returned = (wrapper.instance as Record<string, (event: E) => unknown>)[methodName]!(event);
       if (!isThenable(returned)) return;
       const run: Promise<void> = Promise.resolve(returned)

@@ -3,7 +3,7 @@ import { TASK_EVENT_NAMES, type TaskEventFilter, type TaskEventName } from '../.
 import { describe, nearest, requireNonBlank } from '../../validation.js';
 import { noEvents, unknownEvent } from '../nest.messages.js';
 
-/** @param what who asks, for the message. @throws `Failure` for none, and for a name that is no event's */
+/** @param what names the caller in the message @throws `Failure` for no name, and for an unknown one */
 export function checkEventNames<E extends TaskEventName>(
   given: E | readonly E[],
   what: string,
@@ -13,14 +13,14 @@ export function checkEventNames<E extends TaskEventName>(
   if (names.length === 0) throw new Failure(noEvents(what));
   for (const name of names as readonly unknown[]) {
     if ((TASK_EVENT_NAMES as readonly unknown[]).includes(name)) continue;
-    const near = typeof name === 'string' ? (nearest(name, TASK_EVENT_NAMES) ?? sibling(name)) : undefined;
+    const near = typeof name === 'string' ? (nearest(name, TASK_EVENT_NAMES) ?? sameStem(name)) : undefined;
     throw new Failure(unknownEvent(what, describe(name), near, TASK_EVENT_NAMES.join(', ')));
   }
   return [...new Set(names)];
 }
 
-/** Another form of the same word: `failure`, `retry`, `success`. */
-const sibling = (name: string): string | undefined =>
+/** The event with the same stem as another form of its word: `failure`, `retry`, `success`. */
+const sameStem = (name: string): string | undefined =>
   name.length < 4 ? undefined : TASK_EVENT_NAMES.find((known) => known.startsWith(name.slice(0, 4).toLowerCase()));
 
 /** @throws InvalidHandlerError */

@@ -7,33 +7,33 @@ import { unreachableEnhancer, unreachableScoped } from '../nest.messages.js';
 import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 import type { ParamPlan } from './param-plan.js';
 
-/** An instance, or a class that Nest makes one of. */
+/** An instance, or the class of one. */
 export type EnhancerRef = object | Type;
 
 const KINDS = ['guards', 'interceptors', 'pipes', 'filters'] as const;
 type Kind = (typeof KINDS)[number];
 
-/** What is bound to a method and its class, in the order Nest applies it. */
+/** The enhancers of a method and its class, in the order in which Nest applies them. */
 export function boundEnhancers({ owner, instanceClass, method }: DiscoveredHandler, kind: Kind): EnhancerRef[] {
   const onClass = (Reflect.getMetadata(NEST_METADATA[kind], instanceClass ?? owner.constructor) ?? []) as EnhancerRef[];
   const onMethod = (Reflect.getMetadata(NEST_METADATA[kind], method) ?? []) as EnhancerRef[];
   return [...onClass, ...onMethod];
 }
 
-/** Tells which handlers have guards, pipes, interceptors or filters; the others are called without Nest's pipeline. */
+/** Finds out which handlers have guards, pipes, interceptors or filters; the others are called without Nest's pipeline. */
 @Injectable()
 export class Enhancers {
   constructor(private readonly config: ApplicationConfig) {}
 
-  /** Whether anything wraps this handler, from the parameter to the application. */
+  /** Whether the handler has any enhancer, from its parameters to the application. */
   wrap(handler: DiscoveredHandler, plan: ParamPlan): boolean {
     if (plan.custom || plan.pipes.length > 0 || this.anyGlobal()) return true;
     return KINDS.some((kind) => boundEnhancers(handler, kind).length > 0);
   }
 
   /**
-   * Nest makes instances of bound classes only for providers it has the class of. For values and what factories answer it leaves
-   * them out without a word, which must not happen to a guard.
+   * Nest creates instances of enhancer classes only for class providers. For values and factories it silently leaves them out,
+   * which must not happen to a guard.
    */
   requireReachable(handler: DiscoveredHandler, plan: ParamPlan): void {
     const { wrapper, label } = handler;

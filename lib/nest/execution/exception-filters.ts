@@ -10,16 +10,16 @@ import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 import { boundEnhancers } from './enhancers.js';
 import type { TaskExecutionContext } from './task-execution-context.js';
 
-/** A filter, and how to come by its instance. */
+/** A filter, and how to get its instance. */
 interface Candidate {
   readonly catches: (error: unknown) => boolean;
   readonly instance: (contextId: ContextId) => Promise<ExceptionFilter> | ExceptionFilter;
 }
 
 /**
- * Runs the exception filter of a failed task, found as Nest finds it: method before class before application, the last declared
- * first, one at most. Nest's own runner is not used because it takes what an asynchronous filter answers for the handler's
- * result, which would turn a failure into a success.
+ * Runs the exception filter of a failed task, chosen like Nest's: method before class before application, the last declared first,
+ * at most one. Nest's own runner would take the return value of an asynchronous filter as the handler's result, and so turn a
+ * failure into a success.
  */
 export class ExceptionFilters {
   private readonly candidates: readonly Candidate[];
@@ -39,9 +39,9 @@ export class ExceptionFilters {
   }
 
   /**
-   * What the task fails with. A filter observes: its answer changes nothing. An error it throws counts when it decides about
-   * the task (SkipRetry, RevokeTask) or carries the original as its cause; any other is a filter that broke (an HTTP-only one,
-   * say) and is reported, while the task keeps its own error.
+   * Returns the error that the task fails with. What a filter returns changes nothing. An error it throws counts if it decides about
+   * the task (SkipRetry, RevokeTask) or has the original as its cause. Any other one is a bug of the filter (such as one for HTTP
+   * only) and is reported, while the task keeps its own error.
    */
   async apply(error: unknown, context: TaskExecutionContext, contextId: ContextId): Promise<unknown> {
     const filter = this.candidates.find((candidate) => candidate.catches(error));

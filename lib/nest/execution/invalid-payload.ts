@@ -2,14 +2,14 @@ import type { ExternalContextCreator } from '@nestjs/core';
 import { InvalidPayloadError, SkipRetry } from '../../errors.js';
 import { hasCode } from '../../server/attempt/error-text.js';
 
-/** What becomes of a task whose payload does not fit its handler. */
+/** What happens to a task with an invalid payload. */
 export type InvalidPayloadPolicy = 'archive' | 'retry';
 
-/** Errors that came out of a pipe. The handler may throw a BadRequestException too, and that is an ordinary failure. */
+/** The errors that pipes threw. A BadRequestException of the handler itself is an ordinary failure. */
 const fromPipes = new WeakSet<object>();
 
-/** Nest's context creator, noting which errors pipes throw. */
-export function notePipeFailures(creator: ExternalContextCreator): ExternalContextCreator {
+/** Nest's context creator; it records the errors that pipes throw. */
+export function recordPipeErrors(creator: ExternalContextCreator): ExternalContextCreator {
   const noting = Object.create(creator) as ExternalContextCreator;
   noting.getParamValue = async (value, metadata, pipes): Promise<unknown> => {
     try {
@@ -22,11 +22,11 @@ export function notePipeFailures(creator: ExternalContextCreator): ExternalConte
   return noting;
 }
 
-/** Undecodable bytes. */
+/** The error for a payload that cannot be decoded. */
 export const undecodable = (type: string, cause: unknown): InvalidPayloadError =>
   new InvalidPayloadError(`payload of task "${type}" cannot be decoded: ${messageOf(cause)}`, { cause });
 
-/** The error a task fails with: one about its payload archives it, unless the policy says to retry. */
+/** The error that the task fails with: for an invalid payload one that archives it, unless the policy is `retry`. */
 export function judgeFailure(error: unknown, type: string, policy: InvalidPayloadPolicy): unknown {
   const invalid = refusedByPipe(error)
     ? new InvalidPayloadError(`invalid payload of task "${type}": ${httpMessages(error)}`, { cause: error })
@@ -36,13 +36,13 @@ export function judgeFailure(error: unknown, type: string, policy: InvalidPayloa
   return new SkipRetry(messageOf(invalid), { cause: invalid });
 }
 
-/** By its shape, as Nest's own filters do it: the application's HttpException may be another copy's. */
+/** Checks the shape, like Nest's own filters: the application may have another copy of HttpException. */
 interface HttpLike {
   getStatus(): number;
   getResponse(): unknown;
 }
 
-/** A pipe that failed for another reason (a database that is away) has not judged the payload. */
+/** Whether the pipe refused the payload; it may also fail for another reason, such as its database. */
 function refusedByPipe(error: unknown): error is HttpLike {
   if (typeof error !== 'object' || error === null || !fromPipes.has(error)) return false;
   const { getStatus, getResponse } = error as Partial<HttpLike>;

@@ -1,18 +1,18 @@
 import type { ExternalContextCreator } from '@nestjs/core';
 import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 
-/** Nest's cache of what it read about a method's parameters. */
+/** Nest's cache of parameter metadata. */
 interface MetadataStorage {
   get(): unknown;
   set(instance: object, key: string, metadata: unknown): void;
 }
 
 /**
- * Nest's context creator, set right about two things it guesses:
+ * Nest's context creator, with two of its guesses corrected:
  *
- * - The module in which it looks for the classes of guards, interceptors and pipes. It searches among providers only, so that those
- *   of a controller would be left out without a word; in its first releases also those of a class behind another token.
- * - What it has read about parameters. Nest 11 keeps that by the name of the class, so that two classes of one name would share it.
+ * - The module that has the instances of guards, interceptors and pipes. Nest searches providers only, so those of a controller would
+ *   be silently left out; in early releases also those of a class behind another token.
+ * - The cached parameters. Nest 11 caches them by the name of the class, so two classes with one name would share them.
  */
 export function forHandler(creator: ExternalContextCreator, { wrapper }: DiscoveredHandler): ExternalContextCreator {
   const moduleKey = (): string => wrapper.host!.token;

@@ -5,28 +5,28 @@ import type { PipeLike } from '../decorators/handler-parameter.js';
 import { NEST_METADATA, PARAM_TYPE, TASK_PARAMS_METADATA } from '../nest.constants.js';
 import type { HandlerMethod } from '../discovery/handler.explorer.js';
 
-/** What Nest stores per parameter, under `type:index`. */
+/** Nest's metadata of a parameter, stored under `type:index`. */
 interface ParamMetadata {
   readonly index: number;
   readonly data?: unknown;
   readonly pipes?: readonly PipeLike[];
 }
 
-/** What a handler's arguments are, without and with Nest's pipeline. */
+/** How the arguments of a handler are made, with or without Nest's pipeline. */
 export interface ParamPlan {
-  /** Whether the payload is to be decoded: not for handlers that want its bytes, or only the context. */
+  /** Whether to decode the payload: not for handlers that take its bytes, or only the context. */
   readonly decodes: boolean;
-  /** The pipes bound to parameters. */
+  /** The pipes of parameters. */
   readonly pipes: readonly PipeLike[];
-  /** Whether parameters come from decorators of the application, which need an execution context. */
+  /** Whether there are parameter decorators of the application, which need an execution context. */
   readonly custom: boolean;
-  /** Calls the method without any pipeline. Looks it up on the instance each time: a spy may have taken its place. */
+  /** Calls the method without a pipeline. Reads it from the instance at each call: a spy may have replaced it. */
   readonly call: (instance: object, payload: unknown, task: TaskContext) => unknown;
 }
 
 type Extract = (payload: unknown, task: TaskContext) => unknown;
 
-/** Answers a parameter's value from the arguments `[payload, context]` of a running task. Shared: Nest 11 keeps the first one it sees. */
+/** Extracts the value of a parameter from the arguments `[payload, context]`. One object for all: Nest 11 keeps the first it sees. */
 export const taskParamsFactory: ParamsFactory = {
   exchangeKeyForValue(type, data, args) {
     const [payload, task] = args as [unknown, TaskContext];
@@ -43,8 +43,8 @@ function extractor(type: number, data: unknown): Extract {
 }
 
 /**
- * Reads the parameters of a method and stores them in the form Nest's pipeline reads, under a key of our own: without
- * decorators as `(payload, context)`, and with payloads typed as bytes marked as such.
+ * Reads the parameters of a method and stores them in the form of Nest's pipeline under a key of our own. Without decorators they
+ * are `(payload, context)`; payloads typed as bytes are marked as bytes.
  *
  * @param owner the prototype that declares the method
  */
@@ -71,15 +71,15 @@ const UNDECORATED: Readonly<Record<string, ParamMetadata>> = {
 const typeOf = (key: string): number => Number(key.split(':')[0]);
 
 function markBytes([key, param]: [string, ParamMetadata], types: readonly unknown[]): [string, ParamMetadata] {
-  const wanted = types[param.index];
-  if (typeOf(key) !== PARAM_TYPE.payload || param.data !== undefined || !isBytesType(wanted)) return [key, param];
+  const type = types[param.index];
+  if (typeOf(key) !== PARAM_TYPE.payload || param.data !== undefined || !isBytesType(type)) return [key, param];
   return [`${PARAM_TYPE.bytes}:${param.index}`, param];
 }
 
 const isBytesType = (type: unknown): boolean =>
   type === Uint8Array || (typeof type === 'function' && type.prototype instanceof Uint8Array);
 
-/** The usual numbers of parameters without an array in between: this is the hot path. */
+/** Calls with one or two parameters need no array: this is the hot path. */
 function caller(methodName: string, params: Readonly<Record<string, ParamMetadata>>): ParamPlan['call'] {
   const extracts: Extract[] = [];
   for (const [key, { index, data }] of Object.entries(params)) extracts[index] = extractor(typeOf(key), data);

@@ -13,10 +13,10 @@ export class ScopedInstances {
     this.durable = wrapper.isDependencyTreeDurable();
   }
 
-  /** The context of an attempt, by the application's ContextIdStrategy when it has one. */
+  /** The context of an attempt, from the application's ContextIdStrategy if it has one. */
   contextOf(task: TaskContext): ContextId {
     const contextId = ContextIdFactory.getByRequest(task as object as Record<string, unknown>);
-    // As Nest's router does: whoever asks for the context of this "request" later gets the same one.
+    // Like Nest's router: later requests for the context of this "request" get the same one.
     Object.defineProperty(task, REQUEST_CONTEXT_KEY, { value: contextId, configurable: true });
     this.moduleRef.registerRequestByContextId(this.durable ? contextId.payload : task, contextId);
     return contextId;
@@ -27,7 +27,7 @@ export class ScopedInstances {
   }
 }
 
-/** Nest keeps a request's context under a symbol it does not export; its public factory asks the request for it. */
+/** Nest keeps the context under a symbol that it does not export; its public factory reads that symbol of a request. */
 const REQUEST_CONTEXT_KEY: PropertyKey = (() => {
   let key: PropertyKey = '';
   const request = new Proxy({}, { get: (_, asked) => ((key = asked), { id: 0 }) });

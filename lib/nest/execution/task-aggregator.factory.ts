@@ -15,7 +15,7 @@ import { undecodable } from './invalid-payload.js';
 
 type Aggregate = (group: string, tasks: readonly GroupedTask[]) => unknown;
 
-/** Turns discovered methods into what the server calls. */
+/** Creates the aggregators of the server from discovered methods. */
 @Injectable()
 export class TaskAggregatorFactory {
   create(
@@ -48,7 +48,7 @@ function groupedTask({ id, type, payload, headers = {} }: TaskMessage, codec: Pa
   }
 }
 
-/** As the client does it, but into the queue of the group. */
+/** Builds the task like the client does, but for the queue of the group. */
 function prepare(preparer: Preparer, made: object, queue: string, now: number): EnqueueRequest {
   const { task, payload, options } = readItem(made, 'an aggregated task');
   return preparer.prepare(preparer.kindOf(task, { ...options, queue }), payload, now).request;
@@ -56,7 +56,7 @@ function prepare(preparer: Preparer, made: object, queue: string, now: number): 
 
 type Call = (queue: string, ...args: Parameters<Aggregate>) => unknown;
 
-/** The method as the instance has it now: a spy may have taken its place. */
+/** Calls the method of the instance, read at each call: a spy may have replaced it. */
 const methodOf = (instance: object, name: string): Aggregate => {
   const method = (instance as Record<string, Aggregate>)[name]!;
   return method.bind(instance);
@@ -66,7 +66,7 @@ function plain({ wrapper, methodName }: DiscoveredAggregator): Call {
   return (_, ...args) => methodOf(wrapper.instance as object, methodName)(...args);
 }
 
-/** An instance for each set; injecting REQUEST gives `{ queue, group, tasks }`. */
+/** One instance per aggregation set; injecting REQUEST gives `{ queue, group, tasks }`. */
 function scoped({ wrapper, methodName }: DiscoveredAggregator): Call {
   const moduleRef = wrapper.host!.getProviderByKey<ModuleRef>(ModuleRef).instance;
   return async (queue, group, tasks) => {

@@ -2,7 +2,7 @@ import type { ExecutionContext, Type } from '@nestjs/common';
 import type { TaskContext } from '../../task/context.js';
 import { ASYNQ_CONTEXT_TYPE } from '../nest.constants.js';
 
-/** What exception filters see of a task; guards and interceptors get Nest's own, which answers alike. */
+/** The ArgumentsHost of exception filters; guards and interceptors get Nest's own, which returns the same. */
 export class TaskExecutionContext implements ExecutionContext {
   constructor(
     private readonly args: readonly [payload: unknown, task: TaskContext],

@@ -11,13 +11,13 @@ import { ASYNQ_CONTEXT_TYPE, TASK_PARAMS_METADATA } from '../nest.constants.js';
 import type { DiscoveredHandler, HandlerMethod } from '../discovery/handler.explorer.js';
 import { Enhancers } from './enhancers.js';
 import { ExceptionFilters } from './exception-filters.js';
-import { judgeFailure, notePipeFailures, undecodable, type InvalidPayloadPolicy } from './invalid-payload.js';
+import { judgeFailure, recordPipeErrors, undecodable, type InvalidPayloadPolicy } from './invalid-payload.js';
 import { forHandler } from './nest-pipeline.js';
 import { planParams, taskParamsFactory, type ParamPlan } from './param-plan.js';
 import { ScopedInstances } from './scoped-instances.js';
 import { TaskExecutionContext } from './task-execution-context.js';
 
-/** What handlers of one connection have in common. */
+/** The settings of all handlers of one connection. */
 export interface HandlerSettings {
   readonly codec: PayloadCodec;
   readonly invalidPayload: InvalidPayloadPolicy;
@@ -27,7 +27,7 @@ export interface HandlerSettings {
 type Invoke = (payload: unknown, task: TaskContext) => unknown;
 type Handle = TaskHandlerEntry['handle'];
 
-/** Turns discovered methods into what the server calls: plainly when nothing wraps them, else through Nest's pipeline. */
+/** Creates the handlers of the server from discovered methods: called directly without enhancers, else through Nest's pipeline. */
 @Injectable()
 export class TaskHandlerFactory {
   private readonly creator: ExternalContextCreator;
@@ -37,7 +37,7 @@ export class TaskHandlerFactory {
     private readonly config: ApplicationConfig,
     private readonly enhancers: Enhancers,
   ) {
-    this.creator = notePipeFailures(creator);
+    this.creator = recordPipeErrors(creator);
   }
 
   create(handler: DiscoveredHandler, settings: HandlerSettings): TaskHandlerEntry {
@@ -48,13 +48,13 @@ export class TaskHandlerFactory {
     const wrapped = this.enhancers.wrap(handler, plan);
     const handle =
       wrapped || handler.scoped
-        ? this.piped(handler, plan, read, settings, wrapped)
+        ? this.throughPipeline(handler, plan, read, settings, wrapped)
         : direct(handler, plan, read, settings);
     return { pattern, retryDelay, isFailure, limits, handle };
   }
 
-  /** The way through guards, interceptors, pipes and filters, and the one of scoped handlers. */
-  private piped(
+  /** A handler with guards, interceptors, pipes or filters, or with an instance per task. */
+  private throughPipeline(
     handler: DiscoveredHandler,
     plan: ParamPlan,
     read: (task: TaskContext) => unknown,
@@ -77,7 +77,7 @@ export class TaskHandlerFactory {
     };
   }
 
-  /** What to call for a task, and in which of Nest's contexts. */
+  /** Returns what to call for a task, and its context id. */
   private invoker(
     handler: DiscoveredHandler,
     plan: ParamPlan,
@@ -120,7 +120,7 @@ function throughNest(
   );
 }
 
-/** Makes an invocation, and makes it anew when the method is no longer the same: a spy may come late, and go again. */
+/** Creates the invocation, and again when the method has changed: a spy may be set and restored at any time. */
 function followingMethod(instance: object, methodName: string, make: () => Invoke): Invoke {
   const methodOf = (): unknown => (instance as Record<string, unknown>)[methodName];
   let method = methodOf();
@@ -132,8 +132,8 @@ function followingMethod(instance: object, methodName: string, make: () => Invok
 }
 
 /**
- * The method as the instance has it now: aspects and spies replace it on the instance. What Nest reads from the method goes along
- * with it, so that no guard is lost.
+ * The current method of the instance: aspects and spies replace it. The metadata of the original are copied, so that no guard is
+ * lost.
  */
 function currentMethod(instance: object, { method, methodName }: DiscoveredHandler): HandlerMethod {
   const current = (instance as Record<string, HandlerMethod>)[methodName]!;
@@ -145,8 +145,8 @@ function currentMethod(instance: object, { method, methodName }: DiscoveredHandl
 }
 
 /**
- * The way without a pipeline: the payload is decoded, the method called, nothing else. It runs once per task at tens of thousands a
- * second, so it is written without `async`, whose promises and turns would cost more than all the rest.
+ * A handler without a pipeline: it decodes the payload and calls the method. It runs tens of thousands of times a second, so it is
+ * written without `async`, whose promises would cost more than all the rest.
  */
 function direct(
   handler: DiscoveredHandler,
@@ -161,9 +161,9 @@ function direct(
   const settle = (result: unknown): unknown => (isObservable(result) ? lastValueFrom(result).catch(fail) : result);
   return (task) => {
     try {
-      const answer = plan.call(instance, read(task), task);
-      // What is no real promise need not answer with one.
-      return isThenable(answer) ? Promise.resolve(answer).then(settle, fail) : settle(answer);
+      const returned = plan.call(instance, read(task), task);
+      // A thenable's `then` need not return a promise.
+      return isThenable(returned) ? Promise.resolve(returned).then(settle, fail) : settle(returned);
     } catch (error) {
       return fail(error);
     }

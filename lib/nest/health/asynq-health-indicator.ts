@@ -1,7 +1,7 @@
 import type { AsynqHealth, HealthReport } from './asynq-health.js';
 import { DEFAULT_PROBE_CACHE_MS, type LivenessOptions, type ReadinessOptions } from './health-options.js';
 
-/** What a health check of @nestjs/terminus takes from an indicator. */
+/** The result of an indicator for @nestjs/terminus. */
 export type AsynqHealthResult<Key extends string = string> = Record<
   Key,
   { readonly status: 'up' | 'down' } & Partial<HealthReport>
@@ -21,7 +21,7 @@ export class AsynqHealthIndicator {
     return indicate(key, this.health.live(options));
   }
 
-  /** See {@link AsynqHealth.ready}. Checks share what Redis said for a second, see `cacheFor`. */
+  /** See {@link AsynqHealth.ready}. Checks share the reply of Redis for a second, see `cacheFor`. */
   async isReady<Key extends string = 'asynq'>(key = 'asynq' as Key, options?: ReadinessOptions) {
     return indicate(key, await this.health.ready({ cacheFor: DEFAULT_PROBE_CACHE_MS, ...options }));
   }

@@ -16,25 +16,25 @@ import {
 } from './health-options.js';
 import { SharedReply } from './shared-reply.js';
 
-/** How a connection, and the server on it, stand. */
+/** The health of a connection and its server. */
 export interface HealthReport {
   readonly status: 'up' | 'down';
-  /** `none` where this process only produces, or has no handlers. */
+  /** `none` if this process only enqueues, or has no handlers. */
   readonly server: 'none' | ServerStats['status'];
-  /** Whether Redis answered; `undefined` when it was not asked. */
+  /** Whether Redis replied; `undefined` if it was not asked. */
   readonly redis?: 'up' | 'down';
-  /** What is wrong, a sentence each, with the names of queues; empty when all is well. */
+  /** One sentence per problem, with the names of queues; empty without problems. */
   readonly problems: readonly string[];
 }
 
-/** What is wrong: for those who run the application, and in words that everyone may read. */
+/** A problem: in detail for operators, and as a summary that everyone may read. */
 export interface Problem {
   readonly text: string;
-  /** Names no queue, no loop and no number. */
+  /** Contains no queue, no loop and no number. */
   readonly summary: string;
 }
 
-interface RedisSaid {
+interface RedisReply {
   readonly redis: 'up' | 'down';
   readonly problems: readonly Problem[];
 }
@@ -50,67 +50,67 @@ export interface AsynqHealthDeps {
     readonly manual?: boolean;
   };
   readonly inspector: Pick<AsynqInspector, 'getQueueInfo'>;
-  /** `undefined` where no server is, or will be. */
+  /** `undefined` if there is no server, and will be none. */
   readonly stats: () => ServerStats | undefined;
-  /** Whether the application starts the server by itself, so that one that is not started is not ready. */
+  /** Whether the application starts the server: then one that is not started is not ready. */
   readonly autoStart: boolean;
 }
 
 /**
- * Whether a process should be restarted (`live`), and whether it does its work (`ready`): for the probes of Kubernetes and the like. A
- * Redis that is away is no reason to restart anything, so that liveness does not ask it.
+ * Whether a process should be restarted (`live`), and whether it can work (`ready`), for probes such as those of Kubernetes. An
+ * unavailable Redis is no reason for a restart, so liveness does not ask it.
  */
 export class AsynqHealth {
-  /** By the options that were asked with. */
-  private readonly said = new Map<string, SharedReply<RedisSaid>>();
+  /** Replies of Redis by the options of the check. */
+  private readonly replies = new Map<string, SharedReply<RedisReply>>();
 
   constructor(private readonly deps: AsynqHealthDeps) {}
 
   /** Down when loops of the server have stopped: nothing but a restart helps. @throws InvalidOptionError */
   live(options?: LivenessOptions): HealthReport {
-    return worded(this.judgeLife(options));
+    return toReport(this.judgeLife(options));
   }
 
   /**
-   * Down when Redis does not answer, the server does not run (any more: it drains), its loops have stopped, or a queue is beyond its
-   * thresholds. Takes as long as `timeout` at most.
+   * Down when Redis does not reply, the server does not run or drains, its loops have stopped, or a queue exceeds its thresholds.
+   * Takes at most `timeout`.
    *
    * @throws InvalidOptionError
    */
   async ready(options?: ReadinessOptions): Promise<HealthReport> {
-    return worded(await this.judge(resolveReadiness(options)));
+    return toReport(await this.judge(resolveReadiness(options)));
   }
 
-  /** {@link live}, with the problems also in words that name nothing. */
+  /** {@link live} with the summary of each problem. */
   judgeLife(options?: LivenessOptions): Judgement {
     const limits = resolveLiveness(options);
     const stats = this.deps.stats();
     return judgement(stats, loopProblems(stats, limits));
   }
 
-  /** {@link ready}, with the problems also in words that name nothing. */
+  /** {@link ready} with the summary of each problem. */
   async judge(limits: ResolvedReadiness): Promise<Judgement> {
-    const said = await this.saidFor(limits).get();
+    const reply = await this.replyFor(limits).get();
     const stats = this.deps.stats();
-    const problems = [...this.serverProblems(stats), ...loopProblems(stats, limits), ...said.problems];
-    return { ...judgement(stats, problems), redis: said.redis };
+    const problems = [...this.serverProblems(stats), ...loopProblems(stats, limits), ...reply.problems];
+    return { ...judgement(stats, problems), redis: reply.redis };
   }
 
-  private saidFor(limits: ResolvedReadiness): SharedReply<RedisSaid> {
+  private replyFor(limits: ResolvedReadiness): SharedReply<RedisReply> {
     const { clock, manual = false } = this.deps.broker;
-    // Where a test moves the clock, an answer would never get old.
+    // With a test's clock a cached reply would never expire.
     if (limits.cacheFor === 0 || manual) return new SharedReply(clock, 0, () => this.askRedis(limits));
     const key = JSON.stringify({ ...limits, queues: [...limits.queues] });
-    const known = this.said.get(key);
+    const known = this.replies.get(key);
     if (known) return known;
-    if (this.said.size >= MAX_SHARED_REPLIES) this.said.clear(); // options are made anew for each call
-    const said = new SharedReply(clock, limits.cacheFor, () => this.askRedis(limits));
-    this.said.set(key, said);
-    return said;
+    if (this.replies.size >= MAX_SHARED_REPLIES) this.replies.clear(); // every check may have other options
+    const reply = new SharedReply(clock, limits.cacheFor, () => this.askRedis(limits));
+    this.replies.set(key, reply);
+    return reply;
   }
 
-  /** What Redis says of itself and of the queues with thresholds. Never rejects; takes as long as `timeout` at most. */
-  private async askRedis(limits: ResolvedReadiness): Promise<RedisSaid> {
+  /** Checks Redis and the queues with thresholds. Never rejects; takes at most `timeout`. */
+  private async askRedis(limits: ResolvedReadiness): Promise<RedisReply> {
     const queues = this.queueProblems(this.deps.stats(), limits);
     const problems = await this.within(
       limits.timeout,
@@ -142,7 +142,7 @@ export class AsynqHealth {
     const name = JSON.stringify(queue);
     if (info instanceof Error) return [{ text: `queue ${name} cannot be read`, summary: 'a queue cannot be read' }];
     const { paused, pending, latency } = info as QueueInfo;
-    if (paused) return []; // somebody wants it to wait
+    if (paused) return []; // it waits on purpose
     const texts = [];
     if (pending > maxPending) texts.push(`queue ${name} has ${pending} pending tasks, more than ${maxPending}`);
     if (pending > 0 && latency > maxAge) {
@@ -151,14 +151,14 @@ export class AsynqHealth {
     return texts.map((text) => ({ text, summary: 'a queue is beyond its thresholds' }));
   }
 
-  /** `undefined` when it takes longer, or fails. */
+  /** Resolves with `undefined` if the promise takes longer or rejects. */
   private within<T>(milliseconds: number, promise: Promise<T>): Promise<T | undefined> {
     const result = promise.catch(() => undefined);
     return withTimeout(result, milliseconds, this.deps.broker.clock);
   }
 }
 
-/** Different options whose answers are shared. */
+/** How many different options have cached replies. */
 const MAX_SHARED_REPLIES = 16;
 
 const NOT_RUNNING = {
@@ -181,7 +181,7 @@ const judgement = (stats: ServerStats | undefined, problems: readonly Problem[])
   problems,
 });
 
-const worded = ({ server, redis, problems }: Judgement): HealthReport => ({
+const toReport = ({ server, redis, problems }: Judgement): HealthReport => ({
   status: problems.length === 0 ? 'up' : 'down',
   server,
   ...(redis && { redis }),

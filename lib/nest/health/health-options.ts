@@ -2,34 +2,34 @@ import { parseDuration, type Duration } from '../../duration.js';
 import { InvalidOptionError } from '../../errors.js';
 import { describe, rejectUnknownKeys, requireInteger, requireObject } from '../../validation.js';
 
-/** When a queue is no longer well. One that is paused is, whatever waits in it. */
+/** The thresholds of a queue. They do not apply while it is paused. */
 export interface QueueThresholds {
-  /** Pending tasks, at most. Default: any number. */
+  /** The most pending tasks. Default: any number. */
   maxPending?: number;
-  /** How long the task that is next to run may have been pending. Default: any time. */
+  /** How long the next task to run may have been pending. Default: any time. */
   maxAge?: Duration;
 }
 
 export interface LivenessOptions {
-  /** How long the next pass of a loop may be due. Default 30 s. */
+  /** How late the next pass of a loop may be. Default 30 s. */
   maxLag?: Duration;
-  /** How long one pass of a loop may take. Default 15 min: a pass may work off what has gathered in an outage. */
+  /** How long one pass of a loop may take. Default 15 min: after an outage a pass may have much to do. */
   maxPass?: Duration;
 }
 
 export interface ReadinessOptions extends QueueThresholds, LivenessOptions {
-  /** Thresholds of single queues; `maxPending` and `maxAge` beside it are for all others that the server serves. */
+  /** Thresholds by queue; `maxPending` and `maxAge` beside it apply to all other queues of the server. */
   queues?: Readonly<Record<string, QueueThresholds>>;
-  /** How long Redis may take to answer. Default 2 s. */
+  /** How long Redis may take to reply. Default 2 s. */
   timeout?: Duration;
   /**
-   * How long checks with the same options share what Redis said, so that strangers who probe cannot make it work. How the server
-   * stands is seen anew each time. Default 1 s for the route and the indicator of Terminus, 0 for `AsynqHealth.ready`.
+   * How long checks with the same options share the reply of Redis, so that strangers cannot load it with probes. The server is checked
+   * every time. Default 1 s for the route and the indicator of Terminus, 0 for `AsynqHealth.ready`.
    */
   cacheFor?: Duration;
 }
 
-/** Milliseconds for which probes share what Redis said. */
+/** How long probes share the reply of Redis. */
 export const DEFAULT_PROBE_CACHE_MS = 1_000;
 
 export interface ResolvedThresholds {
@@ -43,7 +43,7 @@ export interface ResolvedLiveness {
 }
 
 export interface ResolvedReadiness extends ResolvedLiveness {
-  /** Of the served queues that are not in `queues`; `undefined`: they are not looked at. */
+  /** Thresholds of the served queues that are not in `queues`; `undefined`: these are not checked. */
   readonly others: ResolvedThresholds | undefined;
   readonly queues: ReadonlyMap<string, ResolvedThresholds>;
   readonly timeout: number;

@@ -4,7 +4,7 @@ import type { Connection } from '../connection/connection.registry.js';
 import { ServerOrchestrator } from '../lifecycle/server.orchestrator.js';
 import { AsynqHealth } from './asynq-health.js';
 
-/** Makes the health of a connection. */
+/** Creates the AsynqHealth of a connection. */
 @Injectable()
 export class HealthFactory {
   constructor(private readonly orchestrator: ServerOrchestrator) {}

@@ -1,11 +1,11 @@
 import type { Clock } from '../../clock.js';
 
-/** Asks once for all that ask at the same time or soon after. */
+/** One reply for all calls at the same time, and for a while after. */
 export class SharedReply<T> {
   private current: Promise<T> | undefined;
-  private goodUntil = 0;
+  private validUntil = 0;
 
-  /** @param cacheFor milliseconds for which an answer is good */
+  /** @param cacheFor milliseconds for which a reply is reused */
   constructor(
     private readonly clock: Pick<Clock, 'elapsed'>,
     private readonly cacheFor: number,
@@ -13,9 +13,9 @@ export class SharedReply<T> {
   ) {}
 
   get(): Promise<T> {
-    if (this.current && this.clock.elapsed() < this.goodUntil) return this.current;
-    this.goodUntil = Infinity; // all that ask while it is under way share it
-    this.current = this.ask().finally(() => (this.goodUntil = this.clock.elapsed() + this.cacheFor));
+    if (this.current && this.clock.elapsed() < this.validUntil) return this.current;
+    this.validUntil = Infinity; // calls during the request share it
+    this.current = this.ask().finally(() => (this.validUntil = this.clock.elapsed() + this.cacheFor));
     return this.current;
   }
 }

@@ -5,7 +5,7 @@ import { ConnectionRegistry, type Connection } from '../connection/connection.re
 import { scopedSource } from '../nest.messages.js';
 import { HandlerExplorer, type DiscoveredHandler } from '../discovery/handler.explorer.js';
 
-/** Gives the schedulers of an application what its decorators declare, starts and stops them. */
+/** Registers what decorators declare with the schedulers of an application, starts and stops them. */
 @Injectable()
 export class SchedulerOrchestrator {
   private readonly prepared = new Set<Connection>();
@@ -19,7 +19,7 @@ export class SchedulerOrchestrator {
   /**
    * Registers the `@PeriodicTask`s and `@PeriodicTaskSource`s of a connection, once.
    *
-   * @throws InvalidOptionError, InvalidTaskError, InvalidHandlerError when a declaration is wrong
+   * @throws InvalidOptionError, InvalidTaskError, InvalidHandlerError for a wrong declaration
    */
   prepare(connection: Connection, handlers: readonly DiscoveredHandler[]): void {
     if (this.prepared.has(connection)) return;
@@ -38,7 +38,7 @@ export class SchedulerOrchestrator {
     }
   }
 
-  /** Schedules in every process that has the module, also one without a server: fleet-wide each planned time comes once. */
+  /** Schedules in every process with the module, also without a server: in the fleet each planned time is enqueued once. */
   boot(connection: Connection, handlers: readonly DiscoveredHandler[]): void {
     const { scheduler, options } = connection;
     if (!options.scheduler) return;

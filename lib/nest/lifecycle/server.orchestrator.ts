@@ -14,8 +14,8 @@ import { EventListeners } from '../events/event.listeners.js';
 import { HandlerExplorer, type DiscoveredHandler } from '../discovery/handler.explorer.js';
 
 /**
- * Owns the servers of an application: one per connection, made when the handlers are known, started after everything else
- * has started and shut down before anything else is (see AsynqCoreModule for how that order comes about).
+ * Owns the servers of an application: one per connection, created when the handlers are known, started after everything else
+ * and shut down before everything else (AsynqCoreModule ensures that order).
  */
 @Injectable()
 export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestroy {
@@ -35,13 +35,13 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
     private readonly listeners: EventListeners,
   ) {}
 
-  /** What the application declares for a connection. @throws InvalidHandlerError when some declaration is wrong */
+  /** The handlers of a connection. @throws InvalidHandlerError for a wrong declaration */
   handlersOf({ name }: Connection): readonly DiscoveredHandler[] {
     this.handlers ??= this.requireConnections(this.explorer.explore());
     return this.handlers.filter(({ metadata }) => metadata.connection === name);
   }
 
-  /** The methods that aggregate its groups. @throws InvalidHandlerError when some declaration is wrong */
+  /** The aggregators of a connection. @throws InvalidHandlerError for a wrong declaration */
   aggregatorsOf({ name }: Connection): readonly DiscoveredAggregator[] {
     this.aggregators ??= this.requireConnections(this.aggregatorExplorer.explore());
     return this.aggregators.filter(({ metadata }) => metadata.connection === name);
@@ -52,16 +52,16 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
     let server = this.servers.get(connection);
     if (server) return server;
     this.servers.set(connection, (server = this.createServer(connection)));
-    if (this.shutDown) void server.shutdown(); // a boot that was overtaken by a shutdown starts nothing
+    if (this.shutDown) void server.shutdown(); // the application shuts down during its boot
     return server;
   }
 
-  /** Calls back when the application does not start because of its servers: Nest calls no shutdown hooks then. */
+  /** Calls back if the boot fails because of a server: Nest calls no shutdown hooks then. */
   whenBootFails(then: () => void): void {
     this.onFailedBoot.push(then);
   }
 
-  /** The scheduler with everything the application declares for it. */
+  /** The scheduler with all entries that the application declares. */
   schedulerOf(connection: Connection): AsynqScheduler {
     if (connection.options.scheduler) this.schedulers.prepare(connection, this.handlersOf(connection));
     return connection.scheduler;
@@ -72,7 +72,7 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
       for (const connection of this.registry.all()) await this.boot(connection);
       for (const connection of this.registry.all()) this.schedulers.boot(connection, this.handlersOf(connection));
     } catch (error) {
-      // Nest calls no shutdown hooks for an application that did not start.
+      // Nest calls no shutdown hooks if the boot fails.
       for (const then of this.onFailedBoot) then();
       await this.onModuleDestroy();
       await Promise.allSettled(this.registry.all().map(closeConnection));
@@ -96,7 +96,7 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
       if (handlers > 0) events.emit('handlersIdle', { handlers });
       return;
     }
-    const server = this.serverOf(connection); // judges its options, whether it is started or not
+    const server = this.serverOf(connection); // validates the options, also of a server that is not started
     if (!options.autoStart || broker.manual || server.status !== 'new') return;
     if (handlers === 0) {
       if (Object.keys(options.server).length > 0) events.emit('handlersMissing', { connection: connection.name });
@@ -122,7 +122,7 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
   }
 }
 
-/** The client first: what it has under way needs the broker. A mock in its place need not have a `close`. Idempotent. */
+/** Closes the client first: its pending calls need the broker. A mock of it need not have a `close`. Idempotent. */
 export async function closeConnection({ client, broker }: Connection): Promise<void> {
   try {
     await (client as Partial<AsynqClient>).close?.();

@@ -9,8 +9,8 @@ import { notForRoot } from '../nest.messages.js';
 import { OPERATIONS_OPTIONS } from './operations.tokens.js';
 
 /**
- * Routes for whoever deploys the application, about all its connections: `GET asynq/live` and `GET asynq/ready` for probes (200 or 503), and
- * `POST asynq/drain`, which answers when nothing runs any more.
+ * Routes for deployments, about all connections of the application: `GET asynq/live` and `GET asynq/ready` for probes (200 or 503), and
+ * `POST asynq/drain`, which replies when no task runs any more.
  */
 @Module({})
 export class AsynqOperationsModule implements OnApplicationBootstrap {
@@ -18,7 +18,7 @@ export class AsynqOperationsModule implements OnApplicationBootstrap {
     if (!operations) throw new InvalidOptionError(notForRoot('AsynqOperationsModule'));
   }
 
-  /** @throws InvalidOptionError without any connection: there would be nothing to tell of, and probes always up */
+  /** @throws InvalidOptionError without any connection: probes would always be up */
   onApplicationBootstrap(): void {
     this.operations!.requireConnections();
   }

@@ -8,16 +8,16 @@ interface HttpRequest {
   readonly socket: { readonly remoteAddress?: string };
 }
 
-/** Headers of a page in a browser on this machine, whatever site it is of. */
+/** Headers of requests by a page of any site, in a browser on this machine. */
 const BROWSER_HEADERS = ['origin', 'referer', 'sec-fetch-site'];
 
-/** Headers that proxies add. That there is none shows nothing; one shows that the option is wrong. */
+/** Headers that proxies add. One of them shows that the option is wrong; none proves nothing. */
 const PROXY_HEADERS = /^(?:forwarded|via|x-forwarded-.*|x-real-ip|x-envoy-.*)$/;
 
-/** Not all of 127.*: sidecars of service meshes (Istio's has 127.0.0.6) hand on from there what came from elsewhere. */
+/** Not all of 127.*: sidecars of service meshes forward remote requests from such addresses (Istio from 127.0.0.6). */
 const LOOPBACK: readonly (string | undefined)[] = ['127.0.0.1', '::ffff:127.0.0.1', '::1'];
 
-/** Lets nobody drain, programs of this machine, or everyone, as the options say. */
+/** Allows draining for nobody, for programs on this machine, or for everyone, by the option `drainAccess`. */
 @Injectable()
 export class DrainGuard implements CanActivate {
   constructor(@Inject(OPERATIONS_OPTIONS) private readonly options: ResolvedOperationsOptions) {}

@@ -11,27 +11,27 @@ import {
   type ResolvedReadiness,
 } from '../health/health-options.js';
 
-/** What `AsynqOperationsModule.forRoot` takes. All of it is optional. */
+/** The options of `AsynqOperationsModule.forRoot`. */
 export interface AsynqOperationsOptions {
-  /** Where the routes are: `<path>/live`, `<path>/ready` and `<path>/drain`. Default `asynq`. */
+  /** The path of the routes `<path>/live`, `<path>/ready` and `<path>/drain`. Default `asynq`. */
   path?: string;
   /**
-   * Who may drain. `'none'`: nobody. `'loopback'`: programs on this machine (or in this container); it states that no proxy on
-   * this machine forwards requests to this application, which nothing in a request can show. `'everyone'`: whom the guards or
-   * the network let in. Default `'none'`, and `'everyone'` with guards.
+   * Who may drain. `'none'`: nobody. `'loopback'`: programs on this machine (or in this container); use it only if no proxy on this
+   * machine forwards requests to this application, as a request cannot prove that. `'everyone'`: everybody whom guards or network
+   * admit. Default `'none'`, and `'everyone'` with guards.
    */
   drainAccess?: DrainAccess;
   /** Guards of `drain`: classes, or instances. Default none. */
   guards?: readonly (Type<CanActivate> | CanActivate)[];
   /** Modules the guards need. */
   imports?: ModuleMetadata['imports'];
-  /** How long `drain` waits before it answers that tasks still run; `?timeout=` of a request says otherwise. Default: as long as it takes. */
+  /** How long `drain` waits before it replies that tasks still run; `?timeout=` of a request overrides it. Default: without limit. */
   drainTimeout?: Duration;
-  /** When `live` is down. Default: a loop of a server is 30 s late, or has been at one pass for 15 minutes. */
+  /** When `live` is down. Default: a loop of a server is 30 s late, or its pass takes over 15 minutes. */
   live?: LivenessOptions;
-  /** When `ready` is down, besides: thresholds of queues, and how long Redis may take. Default: no thresholds, 2 s. */
+  /** When `ready` is also down: thresholds of queues, and how long Redis may take. Default: no thresholds, 2 s. */
   ready?: ReadinessOptions;
-  /** Whether `live` and `ready` name queues, loops and numbers in `problems`. Everyone can read them. Default false. */
+  /** Whether `problems` of `live` and `ready` name queues, loops and numbers; everyone can read them. Default false. */
   showDetails?: boolean;
 }
 
@@ -76,8 +76,8 @@ export function resolveOperationsOptions(options: AsynqOperationsOptions = {}): 
   if (typeof showDetails !== 'boolean') throw wrong('showDetails', 'true or false', showDetails);
   if (drainTimeout !== undefined) parseDuration(drainTimeout, 'AsynqOperationsModule option drainTimeout');
   resolveLiveness(live);
-  const resolved = { ready: resolveReadiness(ready, DEFAULT_PROBE_CACHE_MS), showDetails };
-  return { path, guards, imports, drainAccess, drainTimeout, live, ...resolved };
+  const resolvedReady = resolveReadiness(ready, DEFAULT_PROBE_CACHE_MS);
+  return { path, guards, imports, drainAccess, drainTimeout, live, ready: resolvedReady, showDetails };
 }
 
 const wrong = (option: string, expected: string, value: unknown): InvalidOptionError =>

@@ -7,13 +7,13 @@ import { ServerOrchestrator } from '../lifecycle/server.orchestrator.js';
 import type { ResolvedOperationsOptions } from './operations.options.js';
 import { OPERATIONS_OPTIONS } from './operations.tokens.js';
 
-/** What a probe is told. */
+/** The reply to a probe. */
 export interface OperationsReport {
   readonly status: 'up' | 'down';
   readonly problems: readonly string[];
 }
 
-/** The operations on all connections of the application at once: what goes down or drains is the process. */
+/** Operations on all connections of the application at once: a process is down or drains as a whole. */
 @Injectable()
 export class OperationsService {
   private readonly watched = new Map<Connection, AsynqHealth>();
@@ -38,7 +38,7 @@ export class OperationsService {
     return this.together(await Promise.all(this.all().map((health) => health.judge(this.options.ready))));
   }
 
-  /** Drains every server. @throws InvalidOptionError for a timeout that is none */
+  /** Drains every server. @throws InvalidOptionError for an invalid timeout */
   async drain(timeout: Duration | undefined = this.options.drainTimeout) {
     const milliseconds = timeout === undefined ? Infinity : parseDuration(timeout, 'timeout');
     const servers = this.connections
@@ -50,7 +50,7 @@ export class OperationsService {
     return { drained: drained.every(Boolean), active };
   }
 
-  /** The health of each connection, kept for what their checks share. */
+  /** The health of each connection, kept so that checks share replies. */
   private all(): AsynqHealth[] {
     return this.connections.all().map((connection) => {
       let health = this.watched.get(connection);
