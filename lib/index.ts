@@ -87,12 +87,15 @@ export { DEFAULT_REDACTION } from './redaction/default-rule.js';
 export type { RedactedParts, Redaction, RedactionFunction, RedactionRule } from './redaction/rules.js';
 
 // The server and its events
-export type { GroupedTask } from './server/groups/aggregators.js';
-export type { GroupOptions, GroupOverride } from './server/groups/group-options.js';
-export type { ServerOptions } from './server/options.js';
-export type { QueueOptions } from './server/fetching/queue-options.js';
+export type {
+  GroupOptions,
+  GroupOverride,
+  GroupedTask,
+  QueueOptions,
+  ServerOptions,
+  ServerStatus,
+} from './server/index.js';
 export type { Limits, TaskLimits } from './task/limits.js';
-export type { ServerStatus } from './server/server-status.js';
 export type {
   AsynqEventMap,
   AsynqEventName,

@@ -1,4 +1,4 @@
-import type { ServerStats } from '../server/server-stats.js';
+import type { ServerStats } from '../server/index.js';
 import type { MetricDefinition } from './definition.js';
 import type { Sample } from './sample.js';
 import type { Reading } from './queue-reader.js';

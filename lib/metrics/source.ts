@@ -1,6 +1,6 @@
 import { BrokerUnavailableError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
-import type { ServerStats } from '../server/server-stats.js';
+import type { ServerStats } from '../server/index.js';
 import type { Reading, QueueReader } from './queue-reader.js';
 import { Tally } from './tally.js';
 import type { TaskTally } from './task-tally.js';

@@ -2,7 +2,7 @@ import type { Provider } from '@nestjs/common';
 import type { ConnectionInput } from '../broker/redis/connection/connection-options.js';
 import { InvalidOptionError } from '../errors.js';
 import { checkRedaction, type Redaction } from '../redaction/rules.js';
-import type { ServerOptions } from '../server/options.js';
+import type { ServerOptions } from '../server/index.js';
 import type { PayloadCodec } from '../task/codec.js';
 import type { TaskOptions } from '../task/options.js';
 import { checkMaxPayloadSize } from '../task/payload-size.js';

@@ -1,8 +1,6 @@
 import type { AsynqEvents } from '../events/events.js';
 import { parseDuration, type Duration } from '../duration.js';
-import type { QueueOptions } from '../server/fetching/queue-options.js';
-import type { Server } from '../server/server.js';
-import type { ServerStatus } from '../server/server-status.js';
+import type { QueueOptions, Server, ServerStatus } from '../server/index.js';
 
 /**
  * The server of a connection, as applications see it: starts it (`autoStart: false`) and changes it at run time. With

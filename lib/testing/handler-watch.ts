@@ -3,8 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { clearTimeout, setTimeout } from 'node:timers';
 import { finishesWithin, type Timers } from '../async.js';
 import { TestingError } from '../errors.js';
-import type { ActiveTask } from '../server/attempt/active-task.js';
-import type { Server } from '../server/server.js';
+import type { ActiveTask, Server } from '../server/index.js';
 import { stillRunning } from './testing.messages.js';
 
 /** Milliseconds of real time between two looks at handlers that are known to wait. */

@@ -1,4 +1,4 @@
-import type { Server } from '../server/server.js';
+import type { Server } from '../server/index.js';
 import type { StoredTask } from '../broker/inspection.js';
 import type { InMemoryBroker } from './in-memory-broker.js';
 import type { LeftReason, LeftTasks } from './run-summary.js';

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { findImported, reaches } from './cycles.mjs';
-import { PACKAGES, ROOMS, roomOf } from './rooms.mjs';
+import { DOORS, PACKAGES, ROOMS, roomOf } from './rooms.mjs';
 
 const posix = (path) => path.split(sep).join('/');
 
@@ -32,8 +32,16 @@ function refuseFile(lib, file, room, source) {
   if (target.startsWith('..')) return `lib imports "${source}" from outside lib`;
   const other = roomOf(target);
   if (!other) return `"${target}" is in no room of scripts/lint/rooms.mjs; add the room there`;
-  if (other === room || ROOMS[room].includes(other)) return undefined;
+  if (other === room) return undefined;
+  if (ROOMS[room].includes(other)) return refuseWall(room, other, target);
   return `room "${room}" must not import room "${other}" (it may import: ${ROOMS[room].join(', ') || 'nothing'})`;
+}
+
+/** A room with a door is entered by it, except by the rooms inside. */
+function refuseWall(room, other, target) {
+  const door = DOORS[other];
+  if (!door || target === door || room.startsWith(`${other}/`)) return undefined;
+  return `room "${room}" must import "${door}", not "${target}"`;
 }
 
 function refusePackage(root, room, source) {

@@ -178,10 +178,12 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
     allowed: [
       '../broker/redis/redis-broker.js',
       '../broker/memory/memory-broker.js',
-      '../server/server.js',
+      '../server/index.js',
       '@nestjs/core',
     ],
     forbidden: [
+      '../server/server.js',
+      '../server/attempt/verdict.js',
       '../testing/tester.js',
       '@nestjs/testing',
       'class-validator',

@@ -4,7 +4,7 @@ import { ModuleRef, type ApplicationConfig, type ContextId } from '@nestjs/core'
 import { isObservable, lastValueFrom } from 'rxjs';
 import type { AsynqEvents } from '../../events/events.js';
 import type { TaskContext } from '../../task/context.js';
-import { hasCode } from '../../server/attempt/error-text.js';
+import { hasCode } from '../../error-code.js';
 import { NEST_METADATA } from '../nest.constants.js';
 import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 import { boundEnhancers } from './enhancers.js';

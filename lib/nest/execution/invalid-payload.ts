@@ -1,6 +1,6 @@
 import type { ExternalContextCreator } from '@nestjs/core';
 import { InvalidPayloadError, SkipRetry } from '../../errors.js';
-import { hasCode } from '../../server/attempt/error-text.js';
+import { hasCode } from '../../error-code.js';
 
 /** What happens to a task with an invalid payload. */
 export type InvalidPayloadPolicy = 'archive' | 'retry';

@@ -4,7 +4,7 @@ import type { Broker, EnqueueRequest } from '../../broker/broker.js';
 import { readItem } from '../../client/item.js';
 import { Preparer } from '../../enqueue/preparer.js';
 import { InvalidTaskError } from '../../errors.js';
-import type { GroupedTask, TaskAggregatorEntry } from '../../server/groups/aggregators.js';
+import type { GroupedTask, TaskAggregatorEntry } from '../../server/index.js';
 import { jsonCodec, type PayloadCodec } from '../../task/codec.js';
 import type { TaskMessage } from '../../wire/message.js';
 import { describe } from '../../validation.js';

@@ -4,7 +4,7 @@ import { ApplicationConfig, ContextIdFactory, ExternalContextCreator, type Conte
 import { isObservable, lastValueFrom } from 'rxjs';
 import { isThenable } from '../../async.js';
 import type { AsynqEvents } from '../../events/events.js';
-import type { TaskHandlerEntry } from '../../server/attempt/handler.js';
+import type { TaskHandlerEntry } from '../../server/index.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import type { TaskContext } from '../../task/context.js';
 import { ASYNQ_CONTEXT_TYPE, TASK_PARAMS_METADATA } from '../nest.constants.js';

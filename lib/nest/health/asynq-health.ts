@@ -2,7 +2,7 @@ import { withTimeout } from '../../async.js';
 import { QueueNotFoundError } from '../../errors.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
-import type { ServerStats } from '../../server/server-stats.js';
+import type { ServerStats } from '../../server/index.js';
 import type { Clock } from '../../clock.js';
 import type { MonitoringRole } from '../../broker/broker.js';
 import {

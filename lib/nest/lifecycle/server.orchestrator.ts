@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@
 import type { AsynqClient } from '../../client/client.js';
 import { ServerStateError } from '../../errors.js';
 import type { AsynqScheduler } from '../../scheduler/scheduler.js';
-import { Server } from '../../server/server.js';
+import { Server } from '../../server/index.js';
 import { jsonCodec } from '../../task/codec.js';
 import { ConnectionRegistry, type Connection } from '../connection/connection.registry.js';
 import { TaskAggregatorFactory } from '../execution/task-aggregator.factory.js';

@@ -1,10 +1,11 @@
 import { LEASE_SECONDS, type LeasedTask } from '../../broker/broker.js';
 import { ceilSeconds, floorSeconds, type Clock } from '../../clock.js';
+import { findCode, hasCode } from '../../error-code.js';
 import { LeaseExpiredError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
 import type { TaskMessage } from '../../wire/message.js';
 import { ActiveTask, type Verdict } from './active-task.js';
-import { errorText, findCode, hasCode } from './error-text.js';
+import { errorText } from './error-text.js';
 import type { Hooks } from './hooks.js';
 import type { Mux } from './mux.js';
 import type { Results } from './results.js';

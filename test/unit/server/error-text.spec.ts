@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RevokeTask, SkipRetry } from '../../../lib/errors.js';
-import { errorText, hasCode } from '../../../lib/server/attempt/error-text.js';
+import { hasCode } from '../../../lib/error-code.js';
+import { errorText } from '../../../lib/server/attempt/error-text.js';
 
 describe('errorText', () => {
   const hostile = {
