@@ -1,24 +1,24 @@
 import type { EventsRole, StreamedEntry } from '../broker/events.js';
 import { CONSOLE_ACTIONS, CONSOLE_OUTCOMES, type ConsoleAction } from '../events/console-action.js';
 
-/** An action with its place in the trail: later entries have greater ids. */
+/** An action with its position in the trail: later entries have greater ids. */
 export interface RecordedAction extends ConsoleAction {
   readonly id: string;
 }
 
-/** One look at the trail. */
+/** A page of the trail. */
 export interface TrailPage {
   readonly actions: readonly RecordedAction[];
-  /** Where to read on; `undefined` at the end. */
+  /** The id to read on from; `undefined` at the end. */
   readonly before: string | undefined;
 }
 
-/** What was changed through the console, in one bounded stream that all processes share. */
+/** The changes made in the console, in one bounded stream that all processes share. */
 export class AuditTrail {
-  /** @param most about how many entries are kept */
+  /** @param maxEntries about how many entries are kept */
   constructor(
     private readonly streams: Pick<EventsRole, 'appendEvents' | 'readEventsBack'>,
-    private readonly most: number,
+    private readonly maxEntries: number,
   ) {}
 
   /**
@@ -27,10 +27,10 @@ export class AuditTrail {
    */
   async write(action: ConsoleAction, replaces?: string): Promise<string> {
     const data = Buffer.from(JSON.stringify({ ...action, at: action.at.getTime() }));
-    return (await this.streams.appendEvents('audit', [data], { most: this.most, replaces }))!;
+    return (await this.streams.appendEvents('audit', [data], { most: this.maxEntries, replaces }))!;
   }
 
-  /** Newest first. @param before an id; `undefined`: from the newest on */
+  /** Returns the newest first. @param before an id; `undefined`: start at the newest */
   async read(before: string | undefined, limit: number): Promise<TrailPage> {
     const entries = await this.streams.readEventsBack('audit', before, limit);
     const actions = entries.map(decode).filter((action) => action !== undefined);
@@ -44,7 +44,7 @@ const TEXTS = [
 ];
 const NUMBERS = ['count', 'failed', 'missing'] as const;
 
-/** `undefined` for what is none: whoever may write to Redis may write to the stream, and other versions do. */
+/** `undefined` for other data: other versions may write to the stream. */
 function decode({ id, data }: StreamedEntry): RecordedAction | undefined {
   try {
     const { at, ...rest } = JSON.parse(data.toString()) as Omit<ConsoleAction, 'at'> & { at: number };
@@ -53,7 +53,8 @@ function decode({ id, data }: StreamedEntry): RecordedAction | undefined {
     if (!known || typeof rest.actor !== 'string' || typeof at !== 'number' || Number.isNaN(time.getTime())) return;
     const fits = (fields: readonly (keyof typeof rest)[], type: string): boolean =>
       fields.every((field) => rest[field] === undefined || typeof rest[field] === type);
-    // Who may see an entry follows from its queues: of one without a readable name nobody could say.
+    // Who may see an entry follows from its queues: of one without a readable name nobody could
+    // say.
     return fits(TEXTS, 'string') && fits(NUMBERS, 'number') ? { ...rest, id, at: time } : undefined;
   } catch {
     return undefined;

@@ -5,12 +5,12 @@ import type { AsynqEvents } from '../events/events.js';
 import { onTaskOccurrences, type TaskEventName } from '../events/task-events.js';
 import { encodeOccurrence } from './fleet-event.js';
 
-/** Milliseconds events are gathered: four small calls a second, however many tasks there are. */
-const EVERY = 250;
-/** Events that wait at most; of more the newest are lost, while Redis is away or slow. */
-const MOST_WAITING = 10_000;
-/** As many are added at once, not at the next of the four calls. */
-const MANY = 5_000;
+/** How often events are written: four small calls a second, however many tasks run. */
+const WRITE_INTERVAL_MS = 250;
+/** How many events wait while Redis is away or slow; newer ones are lost. */
+const MAX_WAITING = 10_000;
+/** This many events are written at once, before the interval ends. */
+const MAX_BATCH_SIZE = 5_000;
 /** How long a shutdown waits for the last events to be written. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
@@ -24,7 +24,10 @@ export interface EventWriterOptions {
   readonly process: string;
 }
 
-/** Adds what happens here to the stream of the fleet, batch by batch. No task waits for it, and what cannot be added is lost. */
+/**
+ * Writes this process's events to the stream of the fleet, in batches. No task waits for it, and
+ * what cannot be written is lost.
+ */
 export class EventWriter {
   private waiting: Buffer[] = [];
   private lost = 0;
@@ -35,13 +38,13 @@ export class EventWriter {
 
   constructor(private readonly options: EventWriterOptions) {
     this.end = onTaskOccurrences(options.events, options.names, (occurrence) => {
-      if (this.waiting.length >= MOST_WAITING) this.lost += 1;
+      if (this.waiting.length >= MAX_WAITING) this.lost += 1;
       else this.waiting.push(encodeOccurrence(occurrence, options.process));
       this.schedule();
     });
   }
 
-  /** Adds nothing more, and waits a moment for what is left. */
+  /** Accepts no more events, and waits a moment for those that are left. */
   async close(): Promise<void> {
     this.end();
     const last = Promise.resolve(this.writing).then(() => this.write());
@@ -50,10 +53,10 @@ export class EventWriter {
 
   private schedule(): void {
     if (this.writing) return;
-    if (this.waiting.length >= MANY) this.flush();
+    if (this.waiting.length >= MAX_BATCH_SIZE) this.flush();
     else if (!this.scheduled) {
       this.scheduled = true;
-      this.options.broker.clock.after(EVERY, () => {
+      this.options.broker.clock.after(WRITE_INTERVAL_MS, () => {
         this.scheduled = false;
         if (!this.writing) this.flush();
       });
@@ -74,7 +77,7 @@ export class EventWriter {
     if (batch.length === 0) return;
     try {
       await this.options.broker.events.appendEvents('events', batch, { most: this.options.maxLength });
-      if (!this.failing && this.lost > 0) this.tellSlow();
+      if (!this.failing && this.lost > 0) this.reportSlow();
       this.failing = false;
       this.lost = 0;
     } catch (error) {
@@ -84,8 +87,8 @@ export class EventWriter {
     }
   }
 
-  /** It works, but more came than could wait for it. */
-  private tellSlow(): void {
+  /** Redis works, but too slowly for the events that come. */
+  private reportSlow(): void {
     const error = new BrokerUnavailableError('appendEvents: Redis takes fewer events than there are');
     this.options.events.emit('eventStreamFailed', { error, lost: this.lost });
   }

@@ -10,7 +10,7 @@ import {
 } from '../events/task-events.js';
 import type { TaskState } from '../wire/states.js';
 
-/** What is left of an error on its way through Redis. */
+/** An error as it is stored in Redis. */
 export interface FleetError {
   readonly name: string;
   /** At most 1,000 characters. */
@@ -19,13 +19,13 @@ export interface FleetError {
   readonly code?: string;
 }
 
-/** What happened to a task somewhere in the fleet. Payloads and results are not among it. */
+/** An event of a task somewhere in the fleet. It has neither payload nor result. */
 export interface FleetTaskEvent<E extends TaskEventName = TaskEventName> {
   readonly event: E;
-  /** Its place in the stream: where to go on reading after a restart. */
+  /** Its id in the stream: where to go on reading after a restart. */
   readonly id: string;
   readonly at: Date;
-  /** `host:pid` of the process that told it. */
+  /** `host:pid` of the process it happened in. */
   readonly process: string;
   readonly task: TaskRef;
   readonly retried?: number;
@@ -45,10 +45,10 @@ export interface FleetTaskEvent<E extends TaskEventName = TaskEventName> {
   readonly size?: number;
 }
 
-/** One thing that happened, by all its names. */
+/** One occurrence, with all its names. */
 export type FleetOccurrence = Omit<FleetTaskEvent, 'event'> & { readonly names: readonly TaskEventName[] };
 
-const LONGEST_MESSAGE = 1_000;
+const MAX_MESSAGE_LENGTH = 1_000;
 
 type Details = Partial<EndedAttempt & TaskEventMap['aggregated'] & TaskEventMap['enqueued']>;
 
@@ -61,7 +61,7 @@ export function encodeOccurrence({ names, task, details }: TaskOccurrence, proce
   );
 }
 
-/** `undefined` for what is none: the stream may be written by other versions. */
+/** `undefined` for other data: other versions may write to the stream. */
 export function decodeOccurrence({ id, data }: StreamedEntry): FleetOccurrence | undefined {
   try {
     const { retryAt, ...rest } = JSON.parse(data.toString()) as Omit<FleetOccurrence, 'retryAt'> & { retryAt?: number };
@@ -76,7 +76,7 @@ export function decodeOccurrence({ id, data }: StreamedEntry): FleetOccurrence |
 function describeError(error: unknown): FleetError {
   try {
     const { name, message, code } = error instanceof Error ? (error as Error & { code?: unknown }) : asError(error);
-    const text = String(message).slice(0, LONGEST_MESSAGE);
+    const text = String(message).slice(0, MAX_MESSAGE_LENGTH);
     return { name: String(name), message: text, ...(typeof code === 'string' ? { code } : {}) };
   } catch {
     return { name: 'Error', message: 'an error that cannot be shown' };

@@ -3,13 +3,14 @@ import { InvalidOptionError } from '../errors.js';
 import { describe, isBlank } from '../validation.js';
 import { Semaphore } from './semaphore.js';
 
-/** Semaphores of the whole fleet, Go servers with asynq's x/rate included. Works in a process without a server. */
+/** Semaphores of the whole fleet, including Go servers with asynq's x/rate. Works without a server in the process. */
 export class AsynqSemaphores {
   constructor(private readonly broker: Pick<Broker, 'limiting' | 'clock'>) {}
 
   /**
-   * @param scope names the semaphore: the same in every process, Go's included
-   * @param max tokens, at least 1: give the same everywhere, each caller counts against its own
+   * @param scope the name of the semaphore: the same in every process, Go's included
+   * @param max tokens, at least 1: use the same number everywhere, as each caller counts against
+   * its own
    * @throws InvalidOptionError
    */
   get(scope: string, max: number): Semaphore {

@@ -23,11 +23,12 @@ import { noHandlers, noInMemoryBroker, noModule, notRunnable } from './testing.m
 import { TestRun } from './test-run.js';
 
 export interface RunOptions {
-  /** The most attempts; more is taken for an endless loop. Default 10,000. */
+  /** The most attempts of a run; more count as an endless loop. Default 10,000. */
   limit?: number;
   /**
-   * Real time that a handler which asked for its `signal` may work before it is taken to wait for the signal, so that the clock
-   * moves on to its time-out. Give more where such handlers do something real that is slow. Default 100 ms.
+   * How long, in real time, a handler that uses its `signal` may work before it counts as waiting
+   * for the signal, and the clock moves to its time-out. Increase it for handlers that do slow real
+   * work. Default 100 ms.
    */
   patience?: Duration;
 }
@@ -35,7 +36,7 @@ export interface RunOptions {
 /** Options of a task that runs at once. */
 export type WorkOptions = Omit<TaskOptions, 'processAt' | 'processIn' | 'group'>;
 
-/** One attempt of one task: what the handler returned or threw, and what became of the task. */
+/** One attempt of a task: what the handler returned or threw, and the outcome. */
 export interface WorkOutcome<R = unknown> extends TaskOutcome {
   readonly result?: R;
 }
@@ -47,8 +48,9 @@ const DEFAULT_LIMIT = 10_000;
 const DEFAULT_PATIENCE_MS = 100;
 
 /**
- * Looks at the tasks of an application under test and runs them, through its guards, pipes, interceptors and filters as in
- * production, on an {@link InMemoryBroker}. Time passes only when the test says so.
+ * Shows the tasks of an application under test and runs them as in production, through guards,
+ * pipes, interceptors and filters, on an {@link InMemoryBroker}. Time passes only when the test
+ * says so.
  *
  * @example
  * const tasks = AsynqTester.from(moduleRef);
@@ -66,10 +68,10 @@ export class AsynqTester {
   }
 
   /**
-   * Works as soon as the module is compiled; `init()` is not needed (but then Nest's hooks have not run).
+   * Works as soon as the module is compiled; `init()` is not needed (but without it no hooks of Nest run).
    *
    * @param app a TestingModule, or an application made of one
-   * @param connection the `name` of the AsynqModule, when it has one
+   * @param connection the `name` of the AsynqModule, if it has one
    * @throws TestingError when the connection is not on an InMemoryBroker
    */
   static from(app: INestApplicationContext, connection = DEFAULT_CONNECTION): AsynqTester {
@@ -78,17 +80,20 @@ export class AsynqTester {
     return new AsynqTester(made, made.broker, find(app, ServerOrchestrator), find(app, EventListeners));
   }
 
-  /** The time the application lives by. */
+  /** The clock of the application. */
   get clock(): ManualClock {
     return this.broker.clock;
   }
 
-  /** Tasks that have yet to run: pending, scheduled, to be retried, or gathering in a group; in the order they were enqueued. */
+  /**
+   * Tasks that have not run yet: pending, scheduled, to be retried, or in a group; in the order of
+   * enqueueing.
+   */
   enqueued<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[] {
     return this.all(task, filter).filter(({ state }) => WAITING.includes(state));
   }
 
-  /** Tasks that were given up. */
+  /** Tasks that are archived. */
   archived<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[] {
     return this.all(task, filter).filter(({ state }) => state === 'archived');
   }
@@ -98,7 +103,7 @@ export class AsynqTester {
     return this.all(task, filter).filter(({ state }) => state === 'completed');
   }
 
-  /** Every task there is, whatever its state. */
+  /** All tasks, in any state. */
   all<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[] {
     const type = typeof task === 'string' ? task : task?.type;
     const codec = (typeof task === 'object' ? task.codec : undefined) ?? this.connection.options.codec ?? jsonCodec;
@@ -109,25 +114,26 @@ export class AsynqTester {
       .filter((described) => matchesFilter(described, filter));
   }
 
-  /** Forgets all tasks, locks and counters. */
+  /** Deletes all tasks, locks and counters. */
   clear(): void {
     this.broker.clear();
   }
 
   /**
-   * Runs tasks until none can run now, those that running tasks enqueue included, and aggregates groups that are due. Time stands
-   * still: what is due later, retries and groups too, stays. What could run and does not is in the summary's `left`.
+   * Runs tasks until none can run now, including those that running tasks enqueue, and aggregates groups
+   * that are due. Time stands still: what is due later stays, retries and groups too. Tasks that could run
+   * but do not are in `left` of the summary.
    *
-   * @throws TestingError when there is no handler at all, or no end, or a handler waits for a time-out that does not come
+   * @throws TestingError when there is no handler, no end, or a handler waits for a time-out that does not come
    */
   async drain(options: RunOptions = {}): Promise<RunSummary> {
     return this.collect(options, (run) => run.toTheEnd());
   }
 
   /**
-   * Lets time pass and runs what can run meanwhile, each task at its own time: pending ones at once, delayed ones and retries when
-   * they are due. Periodic tasks are enqueued, and groups aggregated, when they are due. A handler that waits for its time-out
-   * gets it. Retained tasks whose time is over are gone afterwards.
+   * Lets time pass and runs each task when it is due: pending ones at once, delayed ones and retries at
+   * their times. Periodic tasks are enqueued and groups aggregated when they are due. A handler that waits
+   * for its time-out reaches it. Retained tasks are deleted when their retention ends.
    *
    * @param time how long, as in `'10m'`
    * @throws TestingError as `drain` does
@@ -148,7 +154,7 @@ export class AsynqTester {
     });
   }
 
-  /** Enqueues one task and runs it, once and before all others, through the whole pipeline. */
+  /** Enqueues a task and runs it once, before all others, as in production. */
   work<P, R>(task: TaskDefinition<P, R>, ...rest: PayloadArguments<P, WorkOptions>): Promise<WorkOutcome<R>>;
   work<R = unknown>(type: string, payload?: unknown, options?: WorkOptions): Promise<WorkOutcome<R>>;
   async work(task: TaskName, payload?: unknown, options: WorkOptions = {}): Promise<WorkOutcome> {
@@ -162,7 +168,7 @@ export class AsynqTester {
     return outcome;
   }
 
-  /** What was retained up to then is gone, and its id free again. */
+  /** Deletes retained tasks up to then, so that their ids are free again. */
   private async moveTo(time: number): Promise<void> {
     this.clock.moveTo(time);
     for (const queue of await this.broker.inspection.queues())
@@ -187,7 +193,7 @@ export class AsynqTester {
     return run.summary;
   }
 
-  /** When the next delayed task, retry, group, periodic task or time-out is due, later than now, in milliseconds. */
+  /** When the next delayed task, retry, group, periodic task or time-out after now is due, in milliseconds. */
   private async nextDue(run: TestRun): Promise<number | undefined> {
     const now = this.clock.now();
     const times = this.broker.tasks().map(({ nextProcessAt = 0 }) => nextProcessAt * 1000);

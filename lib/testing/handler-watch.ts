@@ -1,4 +1,4 @@
-// The real ones, also where a test fakes the globals.
+// The real timers, even when a test fakes the globals.
 import { performance } from 'node:perf_hooks';
 import { clearTimeout, setTimeout } from 'node:timers';
 import { finishesWithin, type Timers } from '../async.js';
@@ -6,15 +6,18 @@ import { TestingError } from '../errors.js';
 import type { ActiveTask, Server } from '../server/index.js';
 import { stillRunning } from './testing.messages.js';
 
-/** Milliseconds of real time between two looks at handlers that are known to wait. */
-const LOOK_INTERVAL_MS = 1;
-/** Milliseconds of real time after which a wait that nothing can end becomes an error: before the test's own time-out. */
+/** How often, in real time, handlers that are known to wait are checked. */
+const CHECK_INTERVAL_MS = 1;
+/**
+ * After this much real time a wait that nothing can end is an error: before the test's own
+ * time-out.
+ */
 const HOPELESS_AFTER_MS = 3_000;
 
 /**
- * Finds out when handlers wait for the clock. A handler may work on something real, which takes real time, or wait for its
- * signal, which comes when the clock has moved to its deadline. Nobody can see which: one that asked for its signal, and
- * has not settled after some real time, is taken to wait.
+ * Detects handlers that wait for the clock. A handler may do real work, which takes real time, or
+ * wait for its signal, which comes when the clock reaches its deadline. These look the same: a
+ * handler that uses its signal and has not settled after some real time counts as waiting.
  */
 export class HandlerWatch {
   private readonly parked = new WeakSet<ActiveTask>();
@@ -25,7 +28,11 @@ export class HandlerWatch {
     private readonly patience: number,
   ) {}
 
-  /** Resolves when no handler runs, or every handler that does waits for its signal. @throws TestingError */
+  /**
+   * Resolves when no handler runs, or every handler that does waits for its signal.
+   *
+   * @throws TestingError
+   */
   async settle(): Promise<void> {
     const quiet = this.server.whenQuiet();
     for (let stillSince = performance.now(), before = -1; ;) {
@@ -33,13 +40,17 @@ export class HandlerWatch {
       if (running.length !== before) stillSince = performance.now(); // something happened
       before = running.length;
       if (running.length > 0 && this.server.isSettled && this.allWait(running, stillSince)) return;
-      if (await finishesWithin(quiet, this.areParked(running) ? LOOK_INTERVAL_MS : this.patience / 10, REAL_TIME))
+      if (await finishesWithin(quiet, this.areParked(running) ? CHECK_INTERVAL_MS : this.patience / 10, REAL_TIME))
         return;
       this.refuseStopped(stillSince);
     }
   }
 
-  /** Waits for what nothing but the clock can end, though nobody moves it. @throws TestingError */
+  /**
+   * Waits for the work, and fails when only the clock, which nobody moves, can end it.
+   *
+   * @throws TestingError
+   */
   async outlast<T>(work: Promise<T>): Promise<T> {
     const longest = Math.max(HOPELESS_AFTER_MS, this.patience);
     for (let stillSince = performance.now(), before = -1; ;) {
@@ -68,7 +79,7 @@ export class HandlerWatch {
     return running.length > 0 && running.every((task) => waits(task) && this.parked.has(task));
   }
 
-  /** A handler that was told to stop and does not: no clock ends that. */
+  /** Fails for a handler that ignores its aborted signal: no clock ends it. */
   private refuseStopped(stillSince: number): void {
     if (performance.now() - stillSince < Math.max(HOPELESS_AFTER_MS, this.patience)) return;
     const stopped = this.server.running.filter(({ aborted }) => aborted);
@@ -78,7 +89,7 @@ export class HandlerWatch {
 
 const waits = ({ signalTaken, aborted }: ActiveTask): boolean => signalTaken && !aborted;
 
-/** Real time; its timers keep the process of a test alive. */
+/** Real time; unlike those of SystemClock, its timers keep the process alive. */
 const REAL_TIME: Timers = {
   after: (delay, callback) => {
     const timer = setTimeout(callback, delay);

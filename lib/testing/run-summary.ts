@@ -1,6 +1,9 @@
 import type { AsynqEventMap, TaskOutcome, TaskOutcomeKind } from '../events/events.js';
 
-/** A group that was made into one task, or could not be (`error`; its tasks go back to it two minutes later). */
+/**
+ * A group that was aggregated, or failed to be (`error`; its tasks go back to it two minutes
+ * later).
+ */
 export type Aggregation =
   | (AsynqEventMap['groupAggregated'] & { readonly error?: undefined })
   | (AsynqEventMap['aggregationFailed'] & { readonly task?: undefined });
@@ -8,23 +11,23 @@ export type Aggregation =
 /** Why tasks that could run did not. */
 export type LeftReason = 'notServed' | 'paused' | 'noAggregator' | 'limited';
 
-/** Tasks of one type that could run and were left behind. */
+/** Tasks of one type that could run and did not. */
 export interface LeftTasks {
   readonly queue: string;
   readonly type: string;
   readonly count: number;
   readonly reason: LeftReason;
-  /** The same in words, with the remedy. */
+  /** The reason as text, with the remedy. */
   readonly why: string;
 }
 
-/** What a run came to: the number of attempts by outcome, and each of them. */
+/** The result of a run: the number of attempts by outcome, and each attempt. */
 export class RunSummary implements Readonly<Record<TaskOutcomeKind, number>> {
   /** Succeeded, retained or not. */
   done = 0;
   /** Those of `done` that are retained. */
   completed = 0;
-  /** Failed and will be tried again. */
+  /** Failed, and will be retried. */
   retry = 0;
   archived = 0;
   revoked = 0;
@@ -32,15 +35,16 @@ export class RunSummary implements Readonly<Record<TaskOutcomeKind, number>> {
   postponed = 0;
   requeued = 0;
   lost = 0;
-  /** Every attempt, in the order in which they ended. Not part of comparisons such as `toEqual`. */
+  /** Every attempt, in the order of their ends. Not part of comparisons such as `toEqual`. */
   declare readonly outcomes: readonly TaskOutcome[];
 
-  /** Every group that was due, in the order in which they were done. Not part of comparisons either. */
+  /** Every group that was due, in the order of aggregation. Not part of comparisons either. */
   declare readonly aggregations: readonly Aggregation[];
 
   /**
-   * Tasks that could run when the run ended, and did not: of queues that this application does not serve or that are paused, and
-   * of groups that it does not aggregate. Not part of comparisons either.
+   * Tasks that could run at the end of the run and did not: in queues that this application does
+   * not serve or that are paused, and in groups that it does not aggregate. Not part of comparisons
+   * either.
    *
    * @example
    * expect((await tasks.drain()).left).toEqual([]);

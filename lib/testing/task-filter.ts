@@ -1,26 +1,29 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { TaskInfo } from '../task/info.js';
 
-/** A task as tests look at it: its payload decoded, or as bytes when it cannot be decoded. */
+/** A task as tests see it: its payload decoded, or bytes when it cannot be decoded. */
 export interface TestTask<P = unknown> extends Omit<TaskInfo, 'payload' | 'toJSON'> {
   readonly payload: P;
-  /** As it is stored. */
+  /** The payload as it is stored. */
   readonly rawPayload: Buffer;
 }
 
-/** Some of a task's fields, and of a payload's; what is left out may be anything. */
+/** Some fields of a task and of its payload; the others may be anything. */
 export type TaskFields<P = unknown> = { readonly [K in keyof TestTask<P>]?: Part<TestTask<P>[K]> };
 
 type Part<T> = T extends Date | Uint8Array ? T : T extends object ? { readonly [K in keyof T]?: Part<T[K]> } : T;
 
-/** Which tasks a test means. */
+/** The tasks a test is about. */
 export type TaskFilter<P = unknown> = TaskFields<P> | ((task: TestTask<P>) => boolean);
 
-/** Whether the task is one the filter means; without a filter every task is. */
+/** Returns whether the task fits the filter; without a filter every task does. */
 export const matchesFilter = <P>(task: TestTask<P>, filter: TaskFilter<P> | undefined): boolean =>
   typeof filter === 'function' ? filter(task) : filter === undefined || contains(task, filter);
 
-/** Whether everything that `expected` names is in `actual`, at every depth. Arrays, dates and bytes are compared whole. */
+/**
+ * Returns whether everything in `expected` is in `actual`, at every depth. Arrays, dates and bytes
+ * compare as a whole.
+ */
 function contains(actual: unknown, expected: unknown): boolean {
   if (!isRecord(expected) || !isRecord(actual)) return isDeepStrictEqual(actual, expected);
   return Object.entries(expected).every(([key, value]) => contains(actual[key], value));

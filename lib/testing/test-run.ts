@@ -6,7 +6,7 @@ import { HandlerWatch } from './handler-watch.js';
 import { RunSummary } from './run-summary.js';
 import { runsOn } from './testing.messages.js';
 
-/** One `drain` or `advance`: runs passes of a server that was not started, and collects what they come to. */
+/** One `drain` or `advance`: runs passes of a server that is not started, and collects the results. */
 export class TestRun {
   readonly summary = new RunSummary();
   private readonly watch: HandlerWatch;
@@ -28,13 +28,13 @@ export class TestRun {
     ];
   }
 
-  /** Runs what can run now, until nothing is left or every handler that runs waits for its time-out. @throws TestingError */
+  /** Runs what can run now, until nothing is left or every running handler waits for its time-out. @throws TestingError */
   async now(): Promise<void> {
     for (let before = -1; ;) {
       before = this.summary.total;
       await this.server.takeOnce();
       await this.watch.settle();
-      // What listeners of events enqueue belongs to the run.
+      // What listeners enqueue belongs to the run.
       const listened = await this.listeners.settle(this.connection);
       const { total, outcomes } = this.summary;
       if (total > this.limit) throw new TestingError(runsOn(this.limit, outcomes.at(-1)!.task.type));
@@ -42,7 +42,11 @@ export class TestRun {
     }
   }
 
-  /** The same, and every handler ends. @throws TestingError when one waits for a time-out that does not come */
+  /**
+   * The same, and waits for every handler.
+   *
+   * @throws TestingError when one waits for a time-out that does not come
+   */
   async toTheEnd(): Promise<void> {
     for (let before = -1; before !== this.summary.total;) {
       await this.now();
@@ -51,12 +55,12 @@ export class TestRun {
     }
   }
 
-  /** Earliest time-out that a handler waits for, in milliseconds since the epoch. */
+  /** The earliest time-out that a handler waits for, in milliseconds since the epoch. */
   nextDeadline(): number | undefined {
     return this.watch.nextDeadline();
   }
 
-  /** Collects nothing any more. */
+  /** Stops collecting. */
   end(): void {
     for (const end of this.ends) end();
   }

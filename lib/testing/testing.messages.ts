@@ -20,7 +20,7 @@ export const noHandlers = (connection: string): string =>
 
 export const runsOn = (limit: number, last: string): string =>
   `more than ${limit} attempts and still tasks to run (the last: "${last}"): does a task enqueue itself without a delay? ` +
-  'Give { limit } when that many are right';
+  'Set { limit } if that many are right';
 
 export const notRunnable = (type: string, state: string): string =>
   `work: the task "${type}" became "${state}" and not pending, so it cannot be run alone; leave out its group`;
@@ -29,8 +29,10 @@ const REMEDY = '`advance` by more than their time-outs, or give { patience } whe
 
 export const stillRunning = (tasks: readonly (TaskRef & { deadline: Date; aborted: unknown })[]): string => {
   const list = tasks.slice(0, 5).map(({ type, id, deadline, aborted }) => {
-    const stands = aborted ? 'was told to stop' : `waits for its signal, which comes at ${deadline.toISOString()}`;
-    return `"${type}" (id ${id}) ${stands}`;
+    const state = aborted
+      ? 'ignores its aborted signal'
+      : `waits for its signal, which comes at ${deadline.toISOString()}`;
+    return `"${type}" (id ${id}) ${state}`;
   });
   const more = tasks.length > 5 ? ` and ${tasks.length - 5} more` : '';
   return `handlers do not end, and the clock does not move for them: ${list.join('; ')}${more}. ${REMEDY}`;
@@ -40,6 +42,6 @@ export const whyLeft = (reason: LeftReason, queue: string, group: string | undef
   ({
     notServed: `the server does not serve the queue "${queue}": add it to the option server.queues`,
     paused: `the queue "${queue}" is paused: resume it`,
-    noAggregator: `no @TaskAggregator makes a task of the group "${group}"`,
+    noAggregator: `no @TaskAggregator aggregates the group "${group}"`,
     limited: `a limit of the queue "${queue}" holds them back: advance the clock`,
   })[reason];

@@ -240,7 +240,7 @@ describe('drain', () => {
     await client.enqueue('forever');
     await expect(tasks.drain({ limit: 50 })).rejects.toThrow(
       'more than 50 attempts and still tasks to run (the last: "forever"): does a task enqueue itself without a delay? ' +
-        'Give { limit } when that many are right',
+        'Set { limit } if that many are right',
     );
   });
 
@@ -293,7 +293,7 @@ describe('drain', () => {
         type: 'waits',
         count: 1,
         reason: 'noAggregator',
-        why: 'no @TaskAggregator makes a task of the group "mails"',
+        why: 'no @TaskAggregator aggregates the group "mails"',
       },
     ]);
     expect((await tasks.advance('5m')).left[0]).toEqual({ ...unserved, count: 2 });
@@ -312,7 +312,7 @@ describe('drain', () => {
 
   test('says which handler does not stop when it was told to', async () => {
     await client.enqueue('ignores-its-signal', undefined, { timeout: '30s', taskId: 'deaf' });
-    await expect(tasks.advance('1m')).rejects.toThrow('"ignores-its-signal" (id deaf) was told to stop');
+    await expect(tasks.advance('1m')).rejects.toThrow('"ignores-its-signal" (id deaf) ignores its aborted signal');
   });
 });
 
