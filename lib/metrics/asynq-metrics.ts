@@ -2,7 +2,7 @@ import type { QueueInfo } from '../inspector/views.js';
 import type { MetricDefinition } from './definition.js';
 import type { Sample } from './sample.js';
 
-/** The states asynq's exporter knows of; tasks that wait in groups are not among them. */
+/** The states of asynq's exporter; tasks in groups are not among them. */
 const STATES = ['active', 'pending', 'scheduled', 'retry', 'archived', 'completed'] as const;
 
 const ofQueue = (
@@ -11,7 +11,11 @@ const ofQueue = (
   type: 'counter' | 'gauge',
   valueOf: (info: QueueInfo) => number,
 ): MetricDefinition => ({
-  ...{ name, help, type, labels: ['queue'], merge: 'max' },
+  name,
+  help,
+  type,
+  labels: ['queue'],
+  merge: 'max',
   read: async (source) =>
     (await source.read()).queues.map((info) => ({ labels: { queue: info.queue }, value: valueOf(info) })),
 });
@@ -19,7 +23,10 @@ const ofQueue = (
 const tasksByState = ({ queue, ...numbers }: QueueInfo): Sample[] =>
   STATES.map((state) => ({ labels: { queue, state }, value: numbers[state] }));
 
-/** What asynq's exporter (x/metrics, tools/metrics_exporter, asynqmon) exports, by its names, types and labels (wire-protocol 8.3). */
+/**
+ * The metrics of asynq's exporter (x/metrics, tools/metrics_exporter, asynqmon), with its names,
+ * types and labels (wire-protocol 8.3).
+ */
 export const ASYNQ_METRICS: readonly MetricDefinition[] = [
   {
     name: 'asynq_tasks_enqueued_total',

@@ -1,11 +1,14 @@
 import type { Sample } from './sample.js';
 
-/** Upper bounds in seconds: from a handler that only looks something up to one that runs for an hour. */
+/** Upper bounds in seconds: from a handler that reads one value to one that runs for an hour. */
 export const DEFAULT_BUCKETS: readonly number[] = [
   0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600,
 ];
 
-/** A histogram of seconds. An observation by one of prom-client takes microseconds, as much as a good part of a small task. */
+/**
+ * A histogram of seconds. One of prom-client takes microseconds per observation, much of the time
+ * of a small task.
+ */
 export class Buckets {
   private readonly counts: Float64Array;
   private sum = 0;

@@ -3,11 +3,12 @@ import type { Sample } from './sample.js';
 import type { MetricsSource } from './source.js';
 
 /**
- * A metric as prom-client's registry wants one, that keeps nothing: what it says is read from its sources when it is asked. So sources
- * come and go (a second connection, a module that is made again) without anything being registered twice.
+ * A metric in the form that prom-client's registry takes. It stores nothing, but reads its sources
+ * at each scrape: so sources come and go (a second connection, a module created again) without a
+ * second registration.
  */
 export class LiveMetric {
-  /** A registry of the OpenMetrics kind takes `_total` off the name of a counter before it asks. */
+  /** A registry in OpenMetrics format removes `_total` from the name of a counter. */
   name: string;
   readonly help: string;
   readonly type: MetricDefinition['type'];
@@ -27,12 +28,12 @@ export class LiveMetric {
     return this.readers.size > 0;
   }
 
-  /** Whether what happens on the same connection is counted by it already. */
+  /** Returns whether a source of the same connection is read already. */
   reads(source: MetricsSource): boolean {
-    return [...this.readers.keys()].some((other) => other.hearsAs(source));
+    return [...this.readers.keys()].some((other) => other.countsSameEvents(source));
   }
 
-  /** @returns a function that takes the source away again */
+  /** @returns a function that removes the source */
   add({ read }: MetricDefinition, source: MetricsSource): () => void {
     const { connection } = source;
     const reader = async (): Promise<Sample[]> => {
@@ -51,7 +52,7 @@ export class LiveMetric {
     return { name, help, type, aggregator, values };
   }
 
-  /** Nothing is kept; `registry.resetMetrics()` calls it. */
+  /** Called by `registry.resetMetrics()`: there is nothing to reset. */
   reset(): void {}
 
   private merge(samples: readonly Sample[]): Sample[] {

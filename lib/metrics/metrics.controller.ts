@@ -2,13 +2,15 @@ import { Controller, Get, Inject, Res, UseGuards, VERSION_NEUTRAL, type CanActiv
 import type { ResolvedMetricsOptions } from './metrics.options.js';
 import { RESOLVED_METRICS_OPTIONS } from './metrics.tokens.js';
 
-/** What the responses of Express and Fastify have in common. */
+/** What responses of Express and Fastify have in common. */
 interface HttpResponse {
   header(name: string, value: string): unknown;
   send(body: string): unknown;
 }
 
-/** The controller for one path; it answers by itself, so that interceptors that wrap responses leave it alone. */
+/**
+ * The controller for one path. It sends the response itself, so that interceptors cannot wrap it.
+ */
 export function metricsController(path: string, guards: readonly (Type<CanActivate> | CanActivate)[]): Type {
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(...guards)

@@ -27,8 +27,8 @@ import { Tally } from './tally.js';
 import { TaskTally } from './task-tally.js';
 
 /**
- * Metrics for Prometheus, in a registry of prom-client: those of asynq's exporter by their names, and ours. Everything is read when it
- * is scraped. Needs prom-client.
+ * Metrics for Prometheus, in a registry of prom-client: those of asynq's exporter under its names,
+ * and ours. Everything is read at each scrape. Needs prom-client.
  *
  * @example
  * imports: [AsynqModule.forRoot({ … }), AsynqMetricsModule.forRoot({ path: 'metrics' })]
@@ -49,19 +49,30 @@ export class AsynqMetricsModule
     if (!options) throw new InvalidOptionError(notForRoot('AsynqMetricsModule'));
   }
 
-  /** @throws InvalidOptionError at once for an unknown option, a wrong path or guard; at boot for the others */
+  /**
+   * @throws InvalidOptionError at once for an unknown option, an invalid path or guard; at boot for
+   * the others
+   */
   static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
     checkGiven(options);
     return super.forRoot(options);
   }
 
-  /** The options from a factory or a class; `path`, `guards` and `imports` beside it. @throws InvalidOptionError */
+  /**
+   * The options from a factory or a class; `path`, `guards` and `imports` beside it.
+   *
+   * @throws InvalidOptionError
+   */
   static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
     checkGivenAsync(options);
     return super.forRootAsync(options);
   }
 
-  /** Before the servers start. @throws InvalidOptionError for an unknown connection, or names the registry has from elsewhere */
+  /**
+   * Runs before the servers start.
+   *
+   * @throws InvalidOptionError for an unknown connection, or names that the registry has already
+   */
   onApplicationBootstrap(): void {
     const definitions = this.definitions();
     this.orchestrator.whenBootFails(() => this.onApplicationShutdown());
@@ -72,7 +83,7 @@ export class AsynqMetricsModule
     }
   }
 
-  /** After the servers have drained, which is to be seen. */
+  /** Runs after the servers have drained, so that this can be observed. */
   onApplicationShutdown(): void {
     for (const end of this.ends.splice(0)) end();
   }
@@ -96,7 +107,11 @@ export class AsynqMetricsModule
     const server = options.server === false ? undefined : () => this.orchestrator.serverOf(connection);
     const scrapeErrors = new Tally();
     const reader = new QueueReader({
-      ...{ inspector: new AsynqInspector(broker), clock: broker.clock, concurrency, cacheFor, timeout },
+      inspector: new AsynqInspector(broker),
+      clock: broker.clock,
+      concurrency,
+      cacheFor,
+      timeout,
       queues: queues || undefined,
       maxQueues,
       served: () => (server ? (statsOf(server)?.inFlight.keys() ?? []) : []),
@@ -105,7 +120,8 @@ export class AsynqMetricsModule
     const patternOf = (type: string): string | undefined => server?.().patternOf(type);
     return new MetricsSource({
       connection: name === DEFAULT_CONNECTION ? undefined : name,
-      ...{ events, scrapeErrors },
+      events,
+      scrapeErrors,
       tasks: new TaskTally({ durationBuckets, waitBuckets, patternOf }),
       reader: queues === false ? undefined : reader,
       stats: () => {
@@ -116,7 +132,10 @@ export class AsynqMetricsModule
   }
 }
 
-/** None where the server cannot be made: its application has not started, and must not fail the scrapes of the next one. */
+/**
+ * `undefined` when the server cannot be created: the application has not started, and scrapes of
+ * the next one must not fail.
+ */
 function statsOf(server: () => Server): ServerStats | undefined {
   try {
     return server().stats();

@@ -13,43 +13,54 @@ import {
 import { DEFAULT_BUCKETS } from './buckets.js';
 import type { MetricsRegistry } from './registration.js';
 
-/** What `forRoot` takes besides AsynqMetricsExtras, and what a factory answers. */
+/** What `forRoot` takes besides AsynqMetricsExtras, and a factory returns. */
 export interface AsynqMetricsOptions {
-  /** Where the metrics go. Default: prom-client's global `register`, which @willsoto/nestjs-prometheus exports, too. */
+  /**
+   * The registry of the metrics. Default: prom-client's global `register`, which
+   * @willsoto/nestjs-prometheus exports, too.
+   */
   registry?: MetricsRegistry;
-  /** Begin of the names that are ours; those of asynq stay. Default `nestjs_asynq_`. */
+  /** The prefix of our names; asynq's have none. Default `nestjs_asynq_`. */
   prefix?: string;
-  /** Names of connections, `default` for the one without. Default: all of the application. */
+  /** Names of connections, `default` for the unnamed one. Default: all of the application. */
   connections?: readonly string[];
   /**
-   * The queues that are read from Redis at each scrape: some by name, or `false` for none, when another process does (they are the same
-   * from all). Default: all there are.
+   * The queues that are read from Redis at each scrape: some by name, or `false` for none, when
+   * another process reads them (they are the same for all). Default: all.
    */
   queues?: readonly string[] | false;
   /**
-   * How many queues are exported where `queues` does not name them: a scrape of 50,000 would be of 48 MB. First those that servers
-   * serve, then those with waiting tasks, then others by name; `queues_left_out` says how many are missing. Default 1,000.
+   * How many queues are exported without `queues`: a scrape of 50,000 takes 48 MB. First those with
+   * servers, then those with waiting tasks, then others by name; `queues_left_out` is how many are
+   * missing. Default 1,000.
    */
   maxQueues?: number;
-  /** Whether asynq's own seven names are exported, for the boards there are. Default true. */
+  /** Whether asynq's seven names are exported, for existing boards. Default true. */
   asynqNames?: boolean;
-  /** Upper bounds of the buckets of `task_duration_seconds`, in seconds, ascending. Default: 17 from 1 ms to an hour. */
+  /**
+   * Upper bounds of the buckets of `task_duration_seconds`, in seconds, ascending. Default: 17 from
+   * 1 ms to an hour.
+   */
   durationBuckets?: readonly number[];
   /** Those of `task_wait_seconds`. Default: the same 17. */
   waitBuckets?: readonly number[];
-  /** Queues read at once. Default 8. */
+  /** How many queues are read at a time. Default 8. */
   concurrency?: number;
-  /** How long scrapes share what was read. Default 1 s. */
+  /** How long scrapes share a reading. Default 1 s. */
   cacheFor?: Duration;
-  /** After how long a scrape goes on without the queues that have not answered. Default 3 s. */
+  /** After how long a scrape goes on without the queues that are not read by then. Default 3 s. */
   timeout?: Duration;
 }
 
-/** What Nest must know before any factory runs. In `forRootAsync` these stand beside `useFactory`. */
+/**
+ * Options that Nest needs before any factory runs. In `forRootAsync` these are beside `useFactory`.
+ */
 export interface AsynqMetricsExtras {
-  /** Where the registry is to be had over HTTP, such as `metrics`. Default: nowhere, for applications that have that already. */
+  /**
+   * The HTTP path of the metrics, such as `metrics`. Default: none, for applications that have one.
+   */
   path?: string;
-  /** Guards of that path: classes, or instances. Default none: it is open, as Prometheus expects. */
+  /** Guards of that path: classes or instances. Default: none, as Prometheus expects. */
   guards?: readonly (Type<CanActivate> | CanActivate)[];
   /** Modules that export what the guards, or `inject`, need. */
   imports?: ModuleMetadata['imports'];
@@ -88,14 +99,14 @@ const SOURCES = ['useFactory', 'useClass', 'useExisting'];
 
 const DEFAULT_PREFIX = 'nestjs_asynq_';
 
-/** The options as they are given to `forRoot`. @throws InvalidOptionError */
+/** Checks the options of `forRoot`. @throws InvalidOptionError */
 export function checkGiven(options: AsynqMetricsOptions & AsynqMetricsExtras): void {
   requireObject(options, 'AsynqMetricsModule options', InvalidOptionError);
   rejectUnknownKeys(options, [...EXTRAS, ...KNOWN], 'AsynqMetricsModule option', InvalidOptionError);
   checkExtras(options);
 }
 
-/** Those given to `forRootAsync`. @throws InvalidOptionError */
+/** Checks the options of `forRootAsync`. @throws InvalidOptionError */
 export function checkGivenAsync(options: AsynqMetricsExtras): void {
   requireObject(options, 'AsynqMetricsModule.forRootAsync options', InvalidOptionError);
   const known = [...EXTRAS, ...SOURCES, 'inject', 'provideInjectionTokensFrom'];
@@ -113,7 +124,7 @@ function checkExtras({ path, guards = [] }: AsynqMetricsExtras): void {
   requireGuards(guards, 'AsynqMetricsModule option guards', InvalidOptionError);
   if (path !== undefined || guards.length === 0) return;
   throw new InvalidOptionError(
-    'AsynqMetricsModule option guards is for the route at `path`, and there is no path; give one, such as "metrics"',
+    'AsynqMetricsModule option guards is for the route at `path`, which is not set; set it, such as "metrics"',
   );
 }
 
@@ -121,7 +132,11 @@ const misplacedExtra = (key: string): string =>
   `AsynqMetricsModule option ${key} cannot come from a factory: Nest needs it before the factory runs; ` +
   'put it beside useFactory (or useClass, useExisting) in AsynqMetricsModule.forRootAsync';
 
-/** @throws InvalidOptionError naming the option, its value and the remedy */
+/**
+ * Checks and completes the options.
+ *
+ * @throws InvalidOptionError with the option, its value and the remedy
+ */
 export function resolveMetricsOptions(options: AsynqMetricsOptions = {}): ResolvedMetricsOptions {
   requireObject(options, 'AsynqMetricsModule options', InvalidOptionError);
   const misplaced = EXTRAS.find((key) => key in options);
@@ -132,10 +147,13 @@ export function resolveMetricsOptions(options: AsynqMetricsOptions = {}): Resolv
   if (queues !== undefined && queues !== false) checkNames(queues, 'queues');
   if (typeof asynqNames !== 'boolean') throw wrong('asynqNames', asynqNames, 'true or false');
   if (typeof prefix !== 'string' || !/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(prefix) || prefix === 'asynq_') {
-    throw wrong('prefix', prefix, 'a begin of metric names, such as "nestjs_asynq_", and not asynq\'s own');
+    throw wrong('prefix', prefix, 'a prefix of metric names, such as "nestjs_asynq_", and not asynq\'s own');
   }
   return {
-    ...{ connections, queues, asynqNames, prefix },
+    connections,
+    queues,
+    asynqNames,
+    prefix,
     registry: checkRegistry(options.registry ?? register),
     durationBuckets: checkBuckets(options.durationBuckets ?? DEFAULT_BUCKETS, 'durationBuckets'),
     waitBuckets: checkBuckets(options.waitBuckets ?? DEFAULT_BUCKETS, 'waitBuckets'),

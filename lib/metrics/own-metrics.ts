@@ -9,9 +9,9 @@ type Describe = (name: string, help: string, labels: readonly string[]) => Omit<
 
 const NONE: readonly Sample[] = [];
 
-/** What this process does: counted here, so that a sum over processes is right. */
+/** What this process does: a sum over processes is right. */
 export function processMetrics(prefix: string): MetricDefinition[] {
-  const metric: Describe = (name, help, labels) => ({ ...{ name: prefix + name, help, labels }, ...COUNTER });
+  const metric: Describe = (name, help, labels) => ({ name: prefix + name, help, labels, ...COUNTER });
   const counted = (name: string, help: string, labels: readonly string[], of: (source: MetricsSource) => Tally) => ({
     ...metric(name, help, labels),
     read: (source: MetricsSource) => of(source).samples(),
@@ -30,30 +30,30 @@ export function processMetrics(prefix: string): MetricDefinition[] {
       read: ({ tasks }) => tasks.waits(prefix + wait),
     },
     {
-      ...metric('task_attempts_total', 'Attempts, by what became of the task.', ['queue', 'type', 'outcome']),
+      ...metric('task_attempts_total', 'Attempts, by the outcome of the task.', ['queue', 'type', 'outcome']),
       read: ({ tasks }) => tasks.attempts(),
     },
     {
-      ...metric('stuck_handlers_total', 'Handlers that went on long after they were told to stop.', ['queue', 'type']),
+      ...metric('stuck_handlers_total', 'Handlers that still ran long after they were aborted.', ['queue', 'type']),
       read: ({ tasks }) => tasks.stuck(),
     },
-    counted('damaged_tasks_total', 'Tasks archived because their message cannot be read.', ['queue'], (s) => s.damaged),
     counted(
-      'recovered_tasks_total',
-      'Tasks taken over from servers that went away.',
-      ['queue', 'outcome'],
-      (s) => s.recovered,
+      'damaged_tasks_total',
+      'Tasks archived because their message cannot be decoded.',
+      ['queue'],
+      (s) => s.damaged,
     ),
-    counted('aggregations_total', 'Groups made into one task, or not.', ['queue', 'outcome'], (s) => s.aggregations),
-    counted('aggregated_tasks_total', 'Tasks of groups that became one task.', ['queue'], (s) => s.aggregatedTasks),
+    counted('recovered_tasks_total', 'Tasks recovered from lost servers.', ['queue', 'outcome'], (s) => s.recovered),
+    counted('aggregations_total', 'Aggregations of groups, by outcome.', ['queue', 'outcome'], (s) => s.aggregations),
+    counted('aggregated_tasks_total', 'Tasks of groups that were aggregated.', ['queue'], (s) => s.aggregatedTasks),
     counted(
       'periodic_firings_total',
-      'Planned times of periodic tasks dealt with here.',
+      'Planned times of periodic tasks dealt with by this process.',
       ['queue', 'outcome'],
       (s) => s.firings,
     ),
     counted('loop_failures_total', 'Failed passes of the loops of the server.', ['loop'], (s) => s.loopFailures),
-    counted('redis_errors_total', 'Times Redis did not answer, by what asked.', ['source'], (s) => s.redisErrors),
+    counted('redis_errors_total', 'Calls to Redis that failed, by their source.', ['source'], (s) => s.redisErrors),
     ...serverMetrics(metric),
   ];
 }
@@ -78,12 +78,12 @@ function serverMetrics(metric: Describe): MetricDefinition[] {
     number('slots', 'Handlers that may run at the same time.', ({ concurrency }) => concurrency),
     number('slots_free', 'Handlers that could be started now.', ({ free }) => free),
     {
-      ...metric('tasks_in_flight', 'Tasks taken and not yet settled.', ['queue']),
+      ...metric('tasks_in_flight', 'Tasks claimed and not yet settled.', ['queue']),
       ...GAUGE,
       read: ofServer(({ inFlight }) => [...inFlight].map(([queue, value]) => ({ labels: { queue }, value }))),
     },
     {
-      ...metric('loop_lag_seconds', 'Seconds by which a loop of the server is behind its time.', ['loop']),
+      ...metric('loop_lag_seconds', 'Seconds by which a loop of the server is late.', ['loop']),
       ...GAUGE,
       merge: 'max',
       read: ofServer(({ loops }) =>
@@ -91,7 +91,7 @@ function serverMetrics(metric: Describe): MetricDefinition[] {
       ),
     },
     {
-      ...metric('wakeups_total', 'Looks at an idle queue, by what led to them: a notice of Redis, or a poll.', [
+      ...metric('wakeups_total', 'Checks of an idle queue, by their reason: a wake-up of Redis, or a poll.', [
         'reason',
       ]),
       read: ofServer(({ wakeups: { notices, polls } }) => [
@@ -102,14 +102,20 @@ function serverMetrics(metric: Describe): MetricDefinition[] {
   ];
 }
 
-/** What Redis says of the queues: the same from every process, so that a maximum over processes is right. */
+/**
+ * What Redis has of the queues: the same in every process, so a maximum over processes is right.
+ */
 export function queueMetrics(prefix: string): MetricDefinition[] {
   const gauge = (
     name: string,
     help: string,
     valueOf: (info: Reading['queues'][number], servers: Reading['servers']) => number | undefined,
   ): MetricDefinition => ({
-    ...{ name: prefix + name, help, type: 'gauge', labels: ['queue'], merge: 'max' },
+    name: prefix + name,
+    help,
+    type: 'gauge',
+    labels: ['queue'],
+    merge: 'max',
     read: async (source) => {
       const { queues, servers } = await source.read();
       return queues.flatMap((info): Sample[] => {
@@ -122,26 +128,30 @@ export function queueMetrics(prefix: string): MetricDefinition[] {
     gauge('queue_pending_tasks', 'Tasks that could run now.', ({ pending }) => pending),
     gauge(
       'queue_oldest_pending_seconds',
-      'Seconds the task that is next to run has been pending; of the next 20 the one that was longest.',
+      'Seconds the task that is next to run has been pending; of the next 20 the longest.',
       ({ latency }) => latency / 1000,
     ),
     gauge('queue_aggregating_tasks', 'Tasks that wait in groups.', ({ aggregating }) => aggregating),
     gauge('queue_groups', 'Groups with waiting tasks.', ({ groups }) => groups),
     gauge(
       'queue_servers',
-      'Servers, of whatever kind, that take tasks of the queue.',
+      'Servers of any kind that serve the queue.',
       ({ queue }, servers) => servers && (servers.get(queue) ?? 0),
     ),
     {
       name: `${prefix}queues_left_out`,
       help: 'Queues that exist and are not exported, because there are more than maxQueues.',
-      ...{ type: 'gauge', labels: [], merge: 'max' },
+      type: 'gauge',
+      labels: [],
+      merge: 'max',
       read: async (source) => [{ labels: {}, value: (await source.read()).leftOut }],
     },
     {
       name: `${prefix}scrape_errors_total`,
       help: 'Queues left out of a scrape because they could not be read; an empty queue is the list of queues or of servers.',
-      ...{ type: 'counter', labels: ['queue'], merge: 'sum' },
+      type: 'counter',
+      labels: ['queue'],
+      merge: 'sum',
       read: async (source) => {
         await source.read();
         return source.scrapeErrors.samples();

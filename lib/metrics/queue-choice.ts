@@ -1,23 +1,24 @@
 import type { QueueInfo } from '../inspector/views.js';
 
-/** Queues that nobody serves which one reading tries, to find those with a backlog. */
-const TRIED_AT_ONCE = 100;
+/** How many queues without a server one reading tries, to find those with a backlog. */
+const TRIED_PER_READING = 100;
 
-/** What one reading reads. */
+/** The queues of one reading. */
 export interface Choice {
   readonly exported: readonly string[];
-  /** Read and not exported: those with waiting tasks are exported from the next reading on. */
+  /** Read but not exported: those with waiting tasks are exported from the next reading on. */
   readonly tried: readonly string[];
   /** Queues that exist and are not exported. */
   readonly leftOut: number;
 }
 
 /**
- * Which of too many queues are exported: first those that servers serve, then those with waiting tasks, then others by name. Where
- * there are more than `maxQueues`, each reading tries some of the others in turn, so that a backlog nobody works on is found.
+ * Chooses which of too many queues are exported: those with servers, then those with waiting tasks,
+ * then others by name. When there are more than `maxQueues`, each reading tries some of the others
+ * in turn, to find a backlog that no server works on.
  */
 export class QueueChoice {
-  /** Queues that nobody serves, with the number of tasks that waited when they were last read. */
+  /** The queues without a server, with the number of tasks that waited when they were last read. */
   private readonly waiting = new Map<string, number>();
   private triedUpTo = '';
 
@@ -34,7 +35,7 @@ export class QueueChoice {
     return { exported, tried: this.nextOf(others), leftOut: others.length };
   }
 
-  /** Remembers what waits where nobody serves. */
+  /** Remembers the tasks that wait in queues without a server. */
   learn(infos: readonly QueueInfo[], served: ReadonlySet<string>): void {
     for (const { queue, size, active, archived, completed } of infos) {
       const waiting = size - active - archived - completed;
@@ -44,15 +45,15 @@ export class QueueChoice {
     this.forgetLeast();
   }
 
-  /** The next ones by name, from the first again after the last. */
+  /** The next ones by name; after the last, the first again. */
   private nextOf(others: readonly string[]): string[] {
     const from = others.findIndex((name) => name > this.triedUpTo);
-    const next = others.slice(Math.max(0, from), Math.max(0, from) + TRIED_AT_ONCE);
+    const next = others.slice(Math.max(0, from), Math.max(0, from) + TRIED_PER_READING);
     this.triedUpTo = next.at(-1) ?? '';
     return next;
   }
 
-  /** No more are remembered than can be exported. */
+  /** Remembers no more queues than can be exported. */
   private forgetLeast(): void {
     if (this.waiting.size <= this.maxQueues) return;
     const least = [...this.waiting].sort(([, a], [, b]) => b - a).slice(this.maxQueues);

@@ -8,32 +8,40 @@ import { QueueChoice } from './queue-choice.js';
 export interface QueueReaderOptions {
   readonly inspector: Pick<AsynqInspector, 'queues' | 'getQueueInfo' | 'servers'>;
   readonly clock: Clock;
-  /** The queues to read; default all there are, up to `maxQueues`. */
+  /** The queues to read; default: all, up to `maxQueues`. */
   readonly queues?: readonly string[];
-  /** How many of all queues are read and exported. */
+  /** How many queues are read and exported at most. */
   readonly maxQueues: number;
-  /** The queues that a server of this process serves. */
+  /** The queues of the server of this process. */
   readonly served: () => Iterable<string>;
-  /** Queues read at once. */
+  /** How many queues are read at a time. */
   readonly concurrency: number;
   /** Milliseconds for which scrapes share a reading. */
   readonly cacheFor: number;
-  /** Milliseconds after which a scrape goes on without what has not answered, however many queues that are. */
+  /** Milliseconds after which a scrape goes on without the queues that are not read by then. */
   readonly timeout: number;
-  /** What could not be read: a queue, or (empty) the list of queues or of servers. */
+  /**
+   * Called for a queue that could not be read, or with an empty name for the list of queues or of
+   * servers.
+   */
   readonly onError: (queue: string) => void;
 }
 
-/** What Redis says of the queues, as far as it answered. */
+/** The queues, as far as they could be read. */
 export interface Reading {
   readonly queues: readonly QueueInfo[];
-  /** How many running servers, of whatever kind, take tasks of a queue; `undefined` when that could not be read. */
+  /**
+   * How many running servers of any kind serve each queue; `undefined` when that could not be read.
+   */
   readonly servers: ReadonlyMap<string, number> | undefined;
-  /** Queues that exist and are left out, because there are more than `maxQueues`. */
+  /** How many queues are left out, because there are more than `maxQueues`. */
   readonly leftOut: number;
 }
 
-/** Reads the queues for a scrape: some at a time, each for itself, and once for scrapes that come together. */
+/**
+ * Reads the queues for a scrape: some at a time, each independently, and once for concurrent
+ * scrapes.
+ */
 export class QueueReader {
   private current: Promise<Reading> | undefined;
   private readUntil = 0;
@@ -47,7 +55,7 @@ export class QueueReader {
   read(): Promise<Reading> {
     const { clock, cacheFor } = this.options;
     if (this.current && clock.now() < this.readUntil) return this.current;
-    this.readUntil = Infinity; // all that ask while it is read share it
+    this.readUntil = Infinity; // scrapes during the reading share it
     const reading = this.readAll().finally(() => (this.readUntil = clock.now() + cacheFor));
     this.current = reading;
     return reading;
@@ -56,7 +64,7 @@ export class QueueReader {
   private async readAll(): Promise<Reading> {
     const { queues: wanted, inspector, clock, timeout } = this.options;
     const until = clock.now() + timeout;
-    // Which queues are read may depend on them: they must not use up the time.
+    // The choice of queues may depend on the servers: reading these must not use up the time.
     const servers = this.attempt('', wanted ? until : clock.now() + timeout / 2, () => inspector.servers());
     if (wanted) {
       const queues = await this.readQueues([...wanted].sort(), until);
@@ -72,7 +80,7 @@ export class QueueReader {
     const served = new Set([...(servers?.keys() ?? []), ...this.options.served()]);
     const { exported, tried, leftOut } = this.choice.choose(names, served);
     const queues = await this.readQueues(exported, until);
-    // What is only tried is not missed when it fails, and must not add to the labels of the errors.
+    // Queues that are only tried may fail, and must not add labels to the errors.
     this.choice.learn([...queues, ...(await this.readQueues(tried, until, () => undefined))], served);
     return { queues, servers, leftOut };
   }
@@ -88,7 +96,10 @@ export class QueueReader {
     return infos.filter((info) => info !== undefined);
   }
 
-  /** `undefined`, and reported, when it fails or takes too long; not reported when there is no such queue (yet). */
+  /**
+   * `undefined`, and reported, when it fails or takes too long; a queue that does not exist is not
+   * reported.
+   */
   private async attempt<T>(
     queue: string,
     until: number,

@@ -7,17 +7,21 @@ import type { MetricsSource } from './source.js';
 /** A registry of prom-client, of either format. */
 export type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
 
-/** Where a registry keeps our metrics: found again also by another copy of this code, as hot reloading makes them. */
+/**
+ * Where a registry stores our metrics: another copy of this code, as hot reloading creates, finds
+ * them too.
+ */
 const METRICS = Symbol.for('nestjs-asynq.metrics');
 
 type Marked = MetricsRegistry & { [METRICS]?: Map<string, LiveMetric> };
 
 /**
- * Has the registry export what the definitions read from a source. Metrics that are there already get one more source.
+ * Has the registry export what the definitions read from a source. A metric that exists gets one
+ * more source.
  *
- * @returns a function that takes the source away, and with the last one the metrics
- * @throws InvalidOptionError when the registry has a metric of such a name that is not ours, or one that reads this connection already;
- *   nothing is registered then
+ * @returns a function that removes the source, and with the last one the metrics
+ * @throws InvalidOptionError when the registry has another metric of such a name, or one that reads
+ * this connection already; nothing is registered then
  */
 export function register(
   registry: MetricsRegistry,

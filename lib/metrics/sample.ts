@@ -1,8 +1,8 @@
-/** One line of an exposition. */
+/** One line of a scrape. */
 export interface Sample {
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;
-  /** When it is not that of the metric: the parts of a histogram. */
+  /** The name, if it is not that of the metric: the parts of a histogram. */
   readonly metricName?: string;
 }
 

@@ -6,20 +6,23 @@ import { Tally } from './tally.js';
 import type { TaskTally } from './task-tally.js';
 
 export interface MetricsSourceDeps {
-  /** Of a named connection; the unnamed one has no label. */
+  /** The name of the connection; the unnamed one has no label. */
   readonly connection: string | undefined;
   readonly events: AsynqEvents;
   readonly tasks: TaskTally;
   /** `undefined`: queues are not read. */
   readonly reader: QueueReader | undefined;
   readonly scrapeErrors: Tally;
-  /** `undefined` where no server is. */
+  /** `undefined` without a server. */
   readonly stats: () => ServerStats | undefined;
 }
 
-const NOTHING: Reading = { queues: [], servers: undefined, leftOut: 0 };
+const EMPTY_READING: Reading = { queues: [], servers: undefined, leftOut: 0 };
 
-/** Everything metrics are read from, for one connection: it listens to the events, and asks the server and Redis when scraped. */
+/**
+ * The source of all metrics of a connection: it counts events, and reads the server and Redis when
+ * scraped.
+ */
 export class MetricsSource {
   readonly loopFailures = new Tally();
   readonly redisErrors = new Tally();
@@ -36,8 +39,8 @@ export class MetricsSource {
     return this.deps.connection;
   }
 
-  /** Whether both count the same events. */
-  hearsAs(other: MetricsSource): boolean {
+  /** Returns whether both count the same events. */
+  countsSameEvents(other: MetricsSource): boolean {
     return this.deps.events === other.deps.events;
   }
 
@@ -54,7 +57,7 @@ export class MetricsSource {
   }
 
   async read(): Promise<Reading> {
-    return this.deps.reader ? this.deps.reader.read() : NOTHING;
+    return this.deps.reader ? this.deps.reader.read() : EMPTY_READING;
   }
 
   start(): void {

@@ -1,6 +1,6 @@
 import type { Sample } from './sample.js';
 
-/** Counts by labels, for what happens now and then. */
+/** Counters by labels, for events that are not frequent. */
 export class Tally {
   private readonly counts = new Map<string, { readonly labels: Readonly<Record<string, string>>; value: number }>();
 

@@ -2,7 +2,7 @@ import type { TaskOutcome, TaskOutcomeKind, TaskRef } from '../events/events.js'
 import { Buckets } from './buckets.js';
 import type { Sample } from './sample.js';
 
-/** What attempts are counted as. */
+/** The outcomes of attempts in the metrics. */
 export const OUTCOMES = ['succeeded', 'retried', 'archived', 'revoked', 'postponed', 'requeued', 'lost'] as const;
 
 const COUNTED_AS: Readonly<Record<TaskOutcomeKind, number>> = {
@@ -15,10 +15,16 @@ const COUNTED_AS: Readonly<Record<TaskOutcomeKind, number>> = {
   requeued: 5,
   lost: 6,
 };
-/** From here on what the handler did says nothing about how long such tasks take: it was interrupted, or never called. */
+/**
+ * From this outcome on the duration says nothing about such tasks: the handler was interrupted, or
+ * never called.
+ */
 const INTERRUPTED = 5;
 
-/** The label of types no handler is for: what others enqueue must not make new series without end. */
+/**
+ * The label of types without a handler: others may enqueue any type, and each would be a new
+ * series.
+ */
 const UNKNOWN_TYPE = 'unknown';
 
 export interface TaskTallyOptions {
@@ -37,7 +43,10 @@ interface Series {
   stuck: number;
 }
 
-/** Counts attempts by queue and handler. It stands on the hot path: a few look-ups per task, and nothing is allocated. */
+/**
+ * Counts attempts by queue and handler. It is on the hot path: a few look-ups per task, and no
+ * allocation.
+ */
 export class TaskTally {
   private readonly queues = new Map<string, Map<string, Series>>();
 
@@ -55,7 +64,10 @@ export class TaskTally {
     this.seriesOf(queue, type).stuck += 1;
   }
 
-  /** With zeroes: `increase` of Prometheus does not see what begins with 1, and so not the first lost lease of a process. */
+  /**
+   * Includes zeroes: Prometheus's `increase` ignores a series that begins with 1, such as the first
+   * lost lease of a process.
+   */
   *attempts(): Iterable<Sample> {
     for (const { labels, outcomes } of this.all()) {
       for (const [index, outcome] of OUTCOMES.entries())
@@ -63,7 +75,7 @@ export class TaskTally {
     }
   }
 
-  /** With zeroes, too. */
+  /** Includes zeroes, too. */
   *stuck(): Iterable<Sample> {
     for (const { labels, stuck: value } of this.all()) yield { labels, value };
   }

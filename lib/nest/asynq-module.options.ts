@@ -130,7 +130,11 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
   resolveEventStream(options.eventStream);
   if (!POLICIES.includes(invalidPayload)) throw wrongOption('invalidPayload', invalidPayload, '"archive" or "retry"');
   return {
-    ...{ ...options, server, autoStart, scheduler, invalidPayload },
+    ...options,
+    server,
+    autoStart,
+    scheduler,
+    invalidPayload,
     keyPrefix: checkKeyPrefix(keyPrefix),
     maxPayloadSize: checkMaxPayloadSize(options.maxPayloadSize, 'AsynqModule option maxPayloadSize'),
   };

@@ -75,9 +75,13 @@ export class TaskInfo {
     const payload = bytesToJson(this.payload);
     const result = bytesToJson(this.result);
     return {
-      ...{ id, queue, type, state },
+      id,
+      queue,
+      type,
+      state,
       ...(payload && { payload: payload.value, payloadEncoding: payload.encoding }),
-      ...{ maxRetry, retried },
+      maxRetry,
+      retried,
       ...(this.lastErr && { lastErr: this.lastErr }),
       ...(this.lastFailedAt && { lastFailedAt: this.lastFailedAt.toJSON() }),
       timeout,
@@ -85,7 +89,8 @@ export class TaskInfo {
       ...(this.group && { group: this.group }),
       ...(this.nextProcessAt && { nextProcessAt: this.nextProcessAt.toJSON() }),
       ...(this.pendingSince && { pendingSince: this.pendingSince.toJSON() }),
-      ...{ isOrphaned, retention },
+      isOrphaned,
+      retention,
       ...(this.completedAt && { completedAt: this.completedAt.toJSON() }),
       ...(result && { result: result.value, resultEncoding: result.encoding }),
     };

@@ -9,8 +9,12 @@ import { useInterop } from './fixture.js';
 
 /** As Go tells it; it does not tell of options it drops. */
 const asGo = ({ id, spec, taskType, taskPayload, nextEnqueueAt, prevEnqueueAt }: PeriodicEntry) => ({
-  ...{ id, spec, type: taskType, payload: taskPayload.length === 0 ? null : taskPayload.toString('base64') },
-  ...{ next: nextEnqueueAt?.getTime() ?? null, prev: prevEnqueueAt?.getTime() ?? null },
+  id,
+  spec,
+  type: taskType,
+  payload: taskPayload.length === 0 ? null : taskPayload.toString('base64'),
+  next: nextEnqueueAt?.getTime() ?? null,
+  prev: prevEnqueueAt?.getTime() ?? null,
 });
 
 const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1 : 1);
@@ -36,8 +40,15 @@ describeWithGo("Go's scheduler, seen by us", () => {
   it('has entries with times and options, as Go reads them', async () => {
     const deadline = Date.UTC(2050, 0, 2, 3, 4, 5);
     const all = {
-      ...{ type: 'report', payload: Buffer.from([0, 255]), queue: 'low ü"', maxRetry: 3, timeout: 90_000, deadline },
-      ...{ unique: 3_600_000, processIn: 5_000, retention: 86_400_000 },
+      type: 'report',
+      payload: Buffer.from([0, 255]),
+      queue: 'low ü"',
+      maxRetry: 3,
+      timeout: 90_000,
+      deadline,
+      unique: 3_600_000,
+      processIn: 5_000,
+      retention: 86_400_000,
     };
     const [full] = await start('America/New_York', [
       { spec: 'CRON_TZ=Europe/Berlin 30 9 * * 1-5', task: all },
@@ -56,14 +67,21 @@ describeWithGo("Go's scheduler, seen by us", () => {
     const { options, taskOptions } = ours.find(({ id }) => id === full)!;
     expect(options).toEqual(theirs.find(({ id }) => id === full)!.options);
     expect(taskOptions).toEqual({
-      ...{ queue: 'low ü"', maxRetry: 3, timeout: 90_000, deadline: new Date(deadline) },
-      ...{ unique: 3_600_000, processIn: 5_000, retention: 86_400_000 },
+      queue: 'low ü"',
+      maxRetry: 3,
+      timeout: 90_000,
+      deadline: new Date(deadline),
+      unique: 3_600_000,
+      processIn: 5_000,
+      retention: 86_400_000,
     });
     const odd = ours.find(({ taskType }) => taskType === 'odd')!;
     expect(odd.options).toEqual(expect.arrayContaining(['Queue("a)b")', 'TaskID("fixed")', 'Group("g")']));
     expect(odd.taskOptions).toEqual({ processAt: new Date(deadline) });
     expect(ours.find(({ taskType }) => taskType === 'never')).toMatchObject({
-      ...{ nextEnqueueAt: undefined, prevEnqueueAt: undefined, taskOptions: {} },
+      nextEnqueueAt: undefined,
+      prevEnqueueAt: undefined,
+      taskOptions: {},
     });
     expect(ours.map(({ replicas }) => replicas)).toEqual([1, 1, 1]);
   });

@@ -309,7 +309,7 @@ describe('options', () => {
     [{ timeout: 0 }, 'timeout'],
     [{ paths: 'metrics' }, 'did you mean "path"'],
     [{ path: 'metrics', guards: class Nothing {} }, 'must be an array of guards'],
-    [{ guards: [{ canActivate: () => true }] }, 'there is no path'],
+    [{ guards: [{ canActivate: () => true }] }, 'which is not set'],
   ])('%o is refused at boot', async (options, text) => {
     const failed = await rejection((async () => start({ imports: [memory(), AsynqMetricsModule.forRoot(options)] }))());
     expect(failed).toBeInstanceOf(InvalidOptionError);

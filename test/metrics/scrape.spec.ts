@@ -189,7 +189,8 @@ describe('with more queues than are exported', () => {
   const numbers = { active: 0, archived: 5, completed: 0 };
   const setUp = (waiting: Readonly<Record<string, number>>, options = {}) => {
     const rig = reader(async (queue) => ({ ...info(queue), ...numbers, size: 5 + (waiting[queue] ?? 0) }), {
-      ...{ maxQueues: 10, served: () => ['q0500'] },
+      maxQueues: 10,
+      served: () => ['q0500'],
       ...options,
     });
     rig.inspector.queues = async () => names;

@@ -21,7 +21,10 @@ describe('toTaskInfo', () => {
     });
     const standing = {
       ...({ state: 'completed' } as const),
-      ...{ nextProcessAt: 5, pendingSince: 7, result: Buffer.from('r'), isOrphaned: true },
+      nextProcessAt: 5,
+      pendingSince: 7,
+      result: Buffer.from('r'),
+      isOrphaned: true,
     };
     expect(toTaskInfo(stored, standing)).toEqual({
       id: 'id1',
@@ -64,7 +67,8 @@ describe('toTaskInfo', () => {
       JSON.parse(
         JSON.stringify(
           toTaskInfo(message({ id: 'id1', type: 't', payload: Buffer.from(payload), headers: { token: 'secret' } }), {
-            ...{ state: 'pending', nextProcessAt: 5 },
+            state: 'pending',
+            nextProcessAt: 5,
             ...more,
           }),
         ),
@@ -72,10 +76,20 @@ describe('toTaskInfo', () => {
 
     it('has the payload as the value it is, times as text, and nothing where there is nothing', () => {
       expect(json('{"userId":42}', { result: Buffer.from('"sent"') })).toEqual({
-        ...{ id: 'id1', queue: 'default', type: 't', state: 'pending' },
-        ...{ payload: { userId: 42 }, payloadEncoding: 'json', maxRetry: 25, retried: 0, timeout: 1_800_000 },
-        ...{ nextProcessAt: '1970-01-01T00:00:00.005Z', isOrphaned: false, retention: 0 },
-        ...{ result: 'sent', resultEncoding: 'json' },
+        id: 'id1',
+        queue: 'default',
+        type: 't',
+        state: 'pending',
+        payload: { userId: 42 },
+        payloadEncoding: 'json',
+        maxRetry: 25,
+        retried: 0,
+        timeout: 1_800_000,
+        nextProcessAt: '1970-01-01T00:00:00.005Z',
+        isOrphaned: false,
+        retention: 0,
+        result: 'sent',
+        resultEncoding: 'json',
       });
       expect(json('')).not.toHaveProperty('payload');
     });
