@@ -17,6 +17,7 @@ import type { TaskState } from '../wire/states.js';
 import { HandlerWatch } from './handler-watch.js';
 import { InMemoryBroker } from './in-memory-broker.js';
 import { leftTasks } from './left-tasks.js';
+import { runUnnested } from './nested-run.js';
 import type { RunSummary } from './run-summary.js';
 import { matchesFilter, type TaskFilter, type TestTask } from './task-filter.js';
 import { noHandlers, noInMemoryBroker, noModule, notRunnable } from './testing.messages.js';
@@ -124,10 +125,11 @@ export class AsynqTester {
    * that are due. Time stands still: what is due later stays, retries and groups too. Tasks that could run
    * but do not are in `left` of the summary.
    *
-   * @throws TestingError when there is no handler, no end, or a handler waits for a time-out that does not come
+   * @throws TestingError when there is no handler, no end, a handler waits for a time-out that does not come,
+   *   or a handler calls it
    */
   async drain(options: RunOptions = {}): Promise<RunSummary> {
-    return this.collect(options, (run) => run.toTheEnd());
+    return this.collect('drain', options, (run) => run.toTheEnd());
   }
 
   /**
@@ -141,7 +143,7 @@ export class AsynqTester {
   async advance(time: Duration, options: RunOptions = {}): Promise<RunSummary> {
     const end = this.clock.now() + Math.max(0, parseDuration(time, 'advance', TestingError));
     const scheduler = this.orchestrator.schedulerOf(this.connection);
-    return this.collect(options, async (run) => {
+    return this.collect('advance', options, async (run) => {
       await scheduler.runDue();
       await run.now();
       for (let due = await this.nextDue(run); due !== undefined && due <= end; due = await this.nextDue(run)) {
@@ -158,6 +160,10 @@ export class AsynqTester {
   work<P, R>(task: TaskDefinition<P, R>, ...rest: PayloadArguments<P, WorkOptions>): Promise<WorkOutcome<R>>;
   work<R = unknown>(type: string, payload?: unknown, options?: WorkOptions): Promise<WorkOutcome<R>>;
   async work(task: TaskName, payload?: unknown, options: WorkOptions = {}): Promise<WorkOutcome> {
+    return runUnnested(this.broker, 'work', () => this.workAlone(task, payload, options));
+  }
+
+  private async workAlone(task: TaskName, payload: unknown, options: WorkOptions): Promise<WorkOutcome> {
     const server = this.server();
     const now = { ...options, processAt: new Date(this.clock.now()) }; // a definition may delay its tasks
     const info = await this.connection.client.enqueue(task as string, payload, now);
@@ -183,12 +189,16 @@ export class AsynqTester {
     return this.orchestrator.serverOf(this.connection);
   }
 
-  private async collect(options: RunOptions, work: (run: TestRun) => Promise<void>): Promise<RunSummary> {
+  private async collect(
+    method: string,
+    options: RunOptions,
+    work: (run: TestRun) => Promise<void>,
+  ): Promise<RunSummary> {
     const { connection, listeners } = this;
     const { limit = DEFAULT_LIMIT, patience = DEFAULT_PATIENCE_MS } = options;
     const server = this.server();
     const run = new TestRun(connection, server, listeners, limit, parseDuration(patience, 'patience', TestingError));
-    await work(run).finally(() => run.end());
+    await runUnnested(this.broker, method, () => work(run)).finally(() => run.end());
     run.summary.leave(leftTasks(this.broker, server));
     return run.summary;
   }

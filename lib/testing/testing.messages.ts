@@ -25,6 +25,10 @@ export const runsOn = (limit: number, last: string): string =>
 export const notRunnable = (type: string, state: string): string =>
   `work: the task "${type}" became "${state}" and not pending, so it cannot be run alone; leave out its group`;
 
+export const nestedRun = (method: string): string =>
+  `${method}: called by a handler, an aggregator or a listener, while the tester waits for that one to end; ` +
+  'call it in the test, and let handlers enqueue their tasks: the same run runs them, too';
+
 const REMEDY = '`advance` by more than their time-outs, or give { patience } when they work on something real';
 
 export const stillRunning = (tasks: readonly (TaskRef & { deadline: Date; aborted: unknown })[]): string => {

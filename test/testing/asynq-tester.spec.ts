@@ -316,6 +316,42 @@ describe('drain', () => {
   });
 });
 
+describe('a run inside a run', () => {
+  test.each([
+    ['drain', () => tasks.drain()],
+    ['advance', () => tasks.advance('1m')],
+    ['work', () => tasks.work('later', 1)],
+  ])('%s refuses to run for a handler, which would wait for itself', async (method, run) => {
+    vi.spyOn(mailer, 'send').mockImplementation(run as never);
+    const error = { code: 'ASYNQ_TESTING', message: expect.stringMatching(`^${method}: called by a handler`) };
+    expect(await tasks.work(WelcomeEmail, { userId: 1 })).toMatchObject({ outcome: 'retry', error });
+    await client.enqueue(WelcomeEmail, { userId: 2 });
+    expect((await tasks.drain()).errors).toEqual([expect.objectContaining(error)]);
+    expect((await tasks.advance('90s')).errors).toEqual([expect.objectContaining(error), expect.anything()]);
+  });
+
+  test('runs at the same time are allowed, and so is one that a handler leaves for later', async () => {
+    let later: Promise<unknown> | undefined;
+    let end = (): void => undefined;
+    const over = new Promise<void>((resolve) => (end = resolve));
+    vi.spyOn(mailer, 'send').mockImplementation(() => {
+      later = over.then(() => tasks.drain());
+      return '';
+    });
+    await client.enqueue(WelcomeEmail, { userId: 1 });
+    await client.enqueue('waits');
+    await Promise.all([tasks.drain(), tasks.drain()]);
+    end();
+    expect(await later).toMatchObject({ total: 0 });
+  });
+
+  test('a handler may run the tasks of another application', async () => {
+    const other = AsynqTester.from(await compiled());
+    vi.spyOn(mailer, 'send').mockImplementation((async () => (await other.work('waits')).result) as never);
+    expect(await tasks.work(WelcomeEmail, { userId: 1 })).toMatchObject({ outcome: 'done', result: 'waited' });
+  });
+});
+
 describe('advance', () => {
   test('fails three times, waits, succeeds: in milliseconds', async () => {
     const started = performance.now();
