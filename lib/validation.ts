@@ -75,6 +75,24 @@ export function requireObject(value: unknown, name: string, Failure: ErrorClass)
   throw new Failure(`${name} must be an object, not ${describe(value)}`);
 }
 
+/**
+ * For objects whose keys are data: what a Map, a Date or another instance holds is not in its own
+ * keys.
+ *
+ * @throws `Failure` unless the value is an object as `{}`, `JSON.parse` or `Object.create(null)` make it
+ */
+export function requirePlainObject(value: unknown, name: string, Failure: ErrorClass): object {
+  const object = requireObject(value, name, Failure);
+  const prototype = Object.getPrototypeOf(object) as object | null;
+  // The prototype of plain objects inherits from nothing, also in the realms that Jest makes.
+  if (prototype === null || Object.getPrototypeOf(prototype) === null) return object;
+  throw new Failure(`${name} must be a plain object, not an instance of ${classOf(prototype)}`);
+}
+
+function classOf({ constructor }: object): string {
+  return typeof constructor === 'function' && constructor.name !== '' ? constructor.name : 'a class';
+}
+
 /** @throws `Failure` unless the value is a whole number from `least` on (up to `most`) */
 export function requireInteger(
   value: unknown,

@@ -2,7 +2,14 @@ import { types } from 'node:util';
 import { ceilSeconds, floorSeconds } from '../clock.js';
 import { parseDuration } from '../duration.js';
 import { InvalidTaskError } from '../errors.js';
-import { describe, isBlank, refuseBraces, rejectUnknownKeys, requireObject } from '../validation.js';
+import {
+  describe,
+  isBlank,
+  refuseBraces,
+  rejectUnknownKeys,
+  requireObject,
+  requirePlainObject,
+} from '../validation.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
 
 /** Options after all checks, in the units they are stored in. */
@@ -163,7 +170,7 @@ function deadline(value: unknown): number {
 }
 
 function mergeHeaders(base: TaskSettings['headers'], value: unknown): TaskSettings['headers'] {
-  const headers = requireObject(value, 'headers', InvalidTaskError);
+  const headers = requirePlainObject(value, 'headers', InvalidTaskError);
   for (const [key, text] of Object.entries(headers)) {
     if (typeof text !== 'string') {
       throw new InvalidTaskError(`header "${key}" must be a string, not ${describe(text)}; encode it, or leave it out`);

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { createHash } from 'node:crypto';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -182,6 +183,25 @@ describe('headers', () => {
       ['__proto__', 'odd'],
       ['', ''],
     ]);
+  });
+
+  it.each([
+    ['Map', new Map([['a', '1']])],
+    ['Headers', new Headers({ a: '1' })],
+    ['Date', new Date(0)],
+    ['Promise', Promise.resolve({ a: '1' })],
+    ['Object', Object.create({ a: '1' })],
+    ['a class', new (class {})()],
+  ])('of an instance of %s, whose contents would be lost, are refused', (name, headers) => {
+    const refusal = new InvalidTaskError(`headers must be a plain object, not an instance of ${name}`);
+    expect(() => messageOf({ headers: headers as never })).toThrow(refusal);
+    expect(() => defineTask('t', { headers: headers as never })).toThrow(refusal);
+  });
+
+  it('may come from another realm, or have no prototype', () => {
+    const foreign = runInNewContext("({ a: '1' })") as Record<string, string>;
+    expect(messageOf({ headers: foreign }).headers).toEqual({ a: '1' });
+    expect(messageOf({ headers: Object.assign(Object.create(null), { a: '1' }) }).headers).toEqual({ a: '1' });
   });
 });
 
