@@ -38,7 +38,21 @@ async function toApiError(response: Response): Promise<ApiError> {
   return new ApiError(message, response.status, response.headers.get('x-asynq-error') ?? '');
 }
 
+/** Browsers take a segment that is a dot or two for a step in the path, also where it is encoded. */
+function refuseSteps(url: string): void {
+  const step = url
+    .replace(/\?.*/s, '')
+    .split('/')
+    .find((part) => part === '.' || part === '..');
+  if (step === undefined) return;
+  const message =
+    `Browsers cannot ask for a task, queue or group named “${step}”: in an address this means another place. ` +
+    'Select tasks in a list, or use the command line.';
+  throw new ApiError(message, 400, 'UNADDRESSABLE');
+}
+
 async function send(method: string, url: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+  refuseSteps(url);
   const init: RequestInit = { method, signal, cache: 'no-store', credentials: 'same-origin' };
   if (method !== 'GET') {
     // With one of these headers the browser asks the server first (CORS preflight), so a page of
