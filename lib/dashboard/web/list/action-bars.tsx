@@ -8,6 +8,7 @@ import { visible } from '../text/visible.js';
 import { Button } from '../ui/button.js';
 import { FormDialog } from '../ui/dialog.js';
 import { notify } from '../ui/notices.js';
+import { type Batch, sendBatch } from './batches.js';
 import type { Selection } from './selection.js';
 import { allResult, batchResult, LABELS, REQUIRED_ROLES, bulkActionsFor, WARNINGS } from './bulk-actions.js';
 
@@ -15,24 +16,6 @@ interface ActionsProps {
   scope: ListScope;
   selection: Selection;
   onDone: () => void;
-}
-
-/** The server takes bodies of up to a megabyte. */
-const MAX_IDS_PER_REQUEST = 500;
-
-/** The replies to several batches, joined: ids by `archived_ids`, `error_ids` … */
-export type Batch = Record<string, string[]>;
-
-export async function sendBatch(
-  scope: ListScope,
-  action: BulkAction,
-  ids: readonly string[],
-  total: Batch,
-): Promise<void> {
-  for (let from = 0; from < ids.length; from += MAX_IDS_PER_REQUEST) {
-    const reply = await api.batch(scope, action, ids.slice(from, from + MAX_IDS_PER_REQUEST));
-    for (const [name, some] of Object.entries(reply)) (total[name] ??= []).push(...(some ?? []));
-  }
 }
 
 async function batch(scope: ListScope, action: BulkAction, ids: readonly string[]): Promise<void> {
