@@ -3,12 +3,12 @@ import type { GroupSize, RedisInfo } from '../broker/inspection.js';
 import type { Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
 import type { TaskInfo } from '../task/info.js';
-import { requireInteger, requireNonBlank } from '../validation.js';
-import { utcDay } from '../wire/keys.js';
+import { requireNonBlank } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
 import { type BulkArchiveOptions, type BulkOptions, type BulkResult, type MovableState, moveAll } from './bulk.js';
 import { type CancelOptions, toCancellation } from './cancel-options.js';
 import { type DeleteQueueOptions, deleteQueue } from './delete-queue.js';
+import { readHistory } from './history.js';
 import { requireQueue, requireQueueName, requireQueueNameOrQueue, requireUsableName } from './known-queue.js';
 import { type ListOptions, type PageOptions, toListRequest, toRange } from './list-options.js';
 import { type SearchOptions, type SearchResult, search, toSearch } from './search.js';
@@ -20,15 +20,10 @@ import {
   type QueueInfo,
   type RunningServer,
   type TaskList,
-  viewDay,
   viewQueue,
   viewServer,
   viewTask,
 } from './views.js';
-
-const DAY_MS = 86_400_000;
-/** Daily counters are kept for 90 days, which can span 91 dates. */
-const MAX_HISTORY_DAYS = 91;
 
 /** What an inspector needs of a broker. */
 export type InspectorBroker = Pick<
@@ -77,11 +72,7 @@ export class AsynqInspector {
 
   /** The figures of today and the days before, newest first. @param days 1 to 91: older ones are not kept */
   async history(queue: string, days: number): Promise<DailyStats[]> {
-    requireInteger(days, 'days', InvalidOptionError, { least: 1, most: MAX_HISTORY_DAYS });
-    await requireQueue(this.broker.inspection, queue);
-    const now = this.broker.clock.now();
-    const names = Array.from({ length: days }, (_, back) => utcDay(now - back * DAY_MS));
-    return (await this.broker.inspection.countsOfDays(queue, names)).map((day) => viewDay(queue, day));
+    return readHistory(this.broker, queue, days);
   }
 
   /**

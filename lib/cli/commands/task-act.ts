@@ -39,6 +39,22 @@ const ACTIONS = [
 ] as const;
 
 export function addTaskActions(group: Command, invocation: Invocation): void {
+  addCancel(group, invocation);
+  for (const { act, done, ...spec } of ACTIONS) {
+    addCommand<OneTask>(group, invocation, {
+      ...spec,
+      options: [queueOption(), idOption()],
+      examples: [`task ${spec.usage} -q default -i f1720682-f5a6-4db1-8953-4f48ae541d0f`],
+      run: async (context) => {
+        await act(await context.inspector(), context.options);
+        context.print(plain(`Task "${context.options.id}" of queue "${context.options.queue}" is ${done}`));
+      },
+    });
+  }
+  addChanges(group, invocation);
+}
+
+function addCancel(group: Command, invocation: Invocation): void {
   addCommand<CancelOptions>(group, invocation, {
     usage: 'cancel <id...>',
     summary: 'cancel tasks that are running',
@@ -54,17 +70,9 @@ export function addTaskActions(group: Command, invocation: Invocation): void {
     ],
     run: cancelTasks,
   });
-  for (const { act, done, ...spec } of ACTIONS) {
-    addCommand<OneTask>(group, invocation, {
-      ...spec,
-      options: [queueOption(), idOption()],
-      examples: [`task ${spec.usage} -q default -i f1720682-f5a6-4db1-8953-4f48ae541d0f`],
-      run: async (context) => {
-        await act(await context.inspector(), context.options);
-        context.print(plain(`Task "${context.options.id}" of queue "${context.options.queue}" is ${done}`));
-      },
-    });
-  }
+}
+
+function addChanges(group: Command, invocation: Invocation): void {
   addCommand<OneTask & { readonly payload: string }>(group, invocation, {
     usage: 'update-payload',
     summary: 'replace the payload of a scheduled, pending, retry or archived task',

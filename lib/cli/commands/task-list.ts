@@ -26,6 +26,17 @@ interface ListFlags extends Pick<SearchOptions, (typeof CRITERIA)[number] | 'gro
 const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
 
 export function addTaskReading(group: Command, invocation: Invocation): void {
+  addList(group, invocation);
+  addCommand<{ queue: string; id: string; json?: boolean }>(group, invocation, {
+    usage: 'inspect',
+    summary: 'show everything about a task',
+    options: [queueOption(), idOption(), jsonOption()],
+    examples: ['task inspect -q default -i f1720682-f5a6-4db1-8953-4f48ae541d0f'],
+    run: inspectTask,
+  });
+}
+
+function addList(group: Command, invocation: Invocation): void {
   addCommand<ListFlags>(group, invocation, {
     usage: 'list',
     aliases: ['ls'],
@@ -55,13 +66,6 @@ export function addTaskReading(group: Command, invocation: Invocation): void {
       'task list -q default -s archived --type email: --error ECONNREFUSED',
     ],
     run: listTasks,
-  });
-  addCommand<{ queue: string; id: string; json?: boolean }>(group, invocation, {
-    usage: 'inspect',
-    summary: 'show everything about a task',
-    options: [queueOption(), idOption(), jsonOption()],
-    examples: ['task inspect -q default -i f1720682-f5a6-4db1-8953-4f48ae541d0f'],
-    run: inspectTask,
   });
 }
 

@@ -19,7 +19,13 @@ export interface QueueRow {
 
 /** On a narrow screen the states that need attention stay longest. */
 const STATE_RANKS: Readonly<Record<TaskState, number>> = {
-  ...{ pending: 3, active: 4, retry: 5, archived: 6, scheduled: 10, completed: 13, aggregating: 14 },
+  pending: 3,
+  active: 4,
+  retry: 5,
+  archived: 6,
+  scheduled: 10,
+  completed: 13,
+  aggregating: 14,
 };
 
 const number = (
@@ -28,20 +34,25 @@ const number = (
   value: (info: QueueInfo) => number,
   style?: Style,
 ): GridColumn<QueueRow> => ({
-  ...{ title, rank, right: true },
+  title,
+  rank,
+  right: true,
   cell: ({ info }) => (info ? formatCount(value(info)) : '…'),
   style: ({ info }) => (info ? styleOfCount(value(info), style) : 'dim'),
 });
 
 const text = (title: string, rank: number, value: (info: QueueInfo) => string): GridColumn<QueueRow> => ({
-  ...{ title, rank, right: true },
+  title,
+  rank,
+  right: true,
   cell: ({ info }) => (info ? value(info) : '…'),
 });
 
 export const QUEUE_COLUMNS: readonly GridColumn<QueueRow>[] = [
   { title: 'QUEUE', rank: 0, least: 12, cell: ({ name }) => name },
   {
-    ...{ title: 'STATUS', rank: 1 },
+    title: 'STATUS',
+    rank: 1,
     cell: ({ info }) => (info?.paused ? 'paused' : info ? 'running' : '…'),
     style: ({ info }) => (info?.paused ? 'warning' : 'dim'),
   },
@@ -70,12 +81,15 @@ const BAR_WIDTH = 24;
 export const STATE_COLUMNS: readonly GridColumn<StateRow>[] = [
   { title: 'STATE', rank: 0, cell: ({ state }) => state },
   {
-    ...{ title: 'TASKS', rank: 1, right: true },
+    title: 'TASKS',
+    rank: 1,
+    right: true,
     cell: ({ count }) => (count === undefined ? '…' : formatCount(count)),
     style: ({ state, count }) => styleOfCount(count ?? 0, STATE_STYLES[state]),
   },
   {
-    ...{ title: '', rank: 3 },
+    title: '',
+    rank: 3,
     cell: ({ share }) => '█'.repeat(share > 0 ? Math.max(1, Math.round(share * BAR_WIDTH)) : 0).padEnd(BAR_WIDTH),
     style: ({ state }) => STATE_STYLES[state] ?? 'dim',
   },
@@ -87,52 +101,47 @@ export const GROUP_COLUMNS: readonly GridColumn<GroupSize>[] = [
   { title: 'TASKS', rank: 1, right: true, cell: ({ size }) => formatCount(size) },
 ];
 
+const column = (
+  title: string,
+  rank: number,
+  value: (task: TaskDetails) => string,
+  more: Partial<GridColumn<Row>> = {},
+): GridColumn<Row> => ({ title, rank, cell: ({ task }) => (task ? value(task) : ''), ...more });
+
+const ID: GridColumn<Row> = { title: 'ID', rank: 0, least: 20, cell: (row) => row.id };
+
+const TYPE: GridColumn<Row> = {
+  title: 'TYPE',
+  rank: 1,
+  least: 10,
+  cell: ({ task, damage }) => task?.type ?? `damaged: ${damage}`,
+  style: ({ task }) => (task ? undefined : 'bad'),
+};
+
+const PAYLOAD = column('PAYLOAD', 7, (task) => excerpt(task.payload), { least: 16 });
+const RESULT = column('RESULT', 3, ({ result }) => excerpt(result), { least: 16 });
+const ERROR = column('LAST ERROR', 3, ({ lastErr }) => lastErr.slice(0, 300), { least: 16, style: () => 'bad' });
+const LEASE = column('LEASE', 2, ({ isOrphaned }) => (isOrphaned ? 'orphaned' : 'held'), {
+  style: ({ task }) => (task?.isOrphaned ? 'bad' : 'dim'),
+});
+
+const retries = (rank: number): GridColumn<Row> =>
+  column('RETRIED', rank, ({ retried, maxRetry }) => `${retried}/${maxRetry}`, { right: true });
+
 /** Columns of tasks, by what matters in their state. */
 export function taskColumns(state: TaskState, now: number): readonly GridColumn<Row>[] {
-  const column = (
-    title: string,
-    rank: number,
-    value: (task: TaskDetails) => string,
-    more: Partial<GridColumn<Row>> = {},
-  ): GridColumn<Row> => ({ title, rank, cell: ({ task }) => (task ? value(task) : ''), ...more });
-  const payload = column('PAYLOAD', 7, (task) => excerpt(task.payload), { least: 16 });
-  const error = column('LAST ERROR', 3, ({ lastErr }) => lastErr.slice(0, 300), { least: 16, style: () => 'bad' });
-  const further: Readonly<Record<TaskState, readonly GridColumn<Row>[]>> = {
-    pending: [column('PENDING', 2, ({ pendingSince }) => formatDistance(pendingSince, now)), payload],
-    active: [
-      column('LEASE', 2, ({ isOrphaned }) => (isOrphaned ? 'orphaned' : 'held'), {
-        style: ({ task }) => (task?.isOrphaned ? 'bad' : 'dim'),
-      }),
-      payload,
-    ],
-    scheduled: [column('PROCESS', 2, ({ nextProcessAt }) => formatDistance(nextProcessAt, now)), payload],
-    retry: [
-      column('NEXT TRY', 2, ({ nextProcessAt }) => formatDistance(nextProcessAt, now)),
-      column('RETRIED', 5, ({ retried, maxRetry }) => `${retried}/${maxRetry}`, { right: true }),
-      error,
-      payload,
-    ],
-    archived: [
-      column('LAST FAILED', 5, ({ lastFailedAt }) => formatDistance(lastFailedAt, now)),
-      column('RETRIED', 6, ({ retried, maxRetry }) => `${retried}/${maxRetry}`, { right: true }),
-      error,
-      payload,
-    ],
-    completed: [
-      column('COMPLETED', 2, ({ completedAt }) => formatDistance(completedAt, now)),
-      column('EXPIRES', 5, (task) => formatDistance(expiryOf(task), now)),
-      column('RESULT', 3, ({ result }) => excerpt(result), { least: 16 }),
-      payload,
-    ],
-    aggregating: [payload],
+  const time = (title: string, rank: number, timeOf: (task: TaskDetails) => Date | undefined): GridColumn<Row> =>
+    column(title, rank, (task) => formatDistance(timeOf(task), now));
+  const columns: Readonly<Record<TaskState, readonly GridColumn<Row>[]>> = {
+    pending: [time('PENDING', 2, ({ pendingSince }) => pendingSince)],
+    active: [LEASE],
+    scheduled: [time('PROCESS', 2, ({ nextProcessAt }) => nextProcessAt)],
+    retry: [time('NEXT TRY', 2, ({ nextProcessAt }) => nextProcessAt), retries(5), ERROR],
+    archived: [time('LAST FAILED', 5, ({ lastFailedAt }) => lastFailedAt), retries(6), ERROR],
+    completed: [time('COMPLETED', 2, ({ completedAt }) => completedAt), time('EXPIRES', 5, expiryOf), RESULT],
+    aggregating: [],
   };
-  const id: GridColumn<Row> = { title: 'ID', rank: 0, least: 20, cell: (row) => row.id };
-  const type: GridColumn<Row> = {
-    ...{ title: 'TYPE', rank: 1, least: 10 },
-    cell: ({ task, damage }) => task?.type ?? `damaged: ${damage}`,
-    style: ({ task }) => (task ? undefined : 'bad'),
-  };
-  return [id, type, ...further[state]];
+  return [ID, TYPE, ...columns[state], PAYLOAD];
 }
 
 /** When a completed task is removed; `undefined` for other tasks. */

@@ -124,11 +124,21 @@ export interface Model {
 
 export function createModel(start: Pick<Model, 'now' | 'columns' | 'rows' | 'where'>): Model {
   const queues: QueuesView = {
-    ...{ kind: 'queues', list: AT_START, filter: '', names: [], infos: new Map(), readAt: undefined },
+    kind: 'queues',
+    list: AT_START,
+    filter: '',
+    names: [],
+    infos: new Map(),
+    readAt: undefined,
   };
   return {
     ...start,
-    ...{ views: [queues], help: false, prompt: undefined, status: undefined, failure: undefined, busy: false },
+    views: [queues],
+    help: false,
+    prompt: undefined,
+    status: undefined,
+    failure: undefined,
+    busy: false,
     actedOn: new Set(),
   };
 }

@@ -45,7 +45,12 @@ const BEYOND_ANY_LIST = 1e9;
 
 function stepOf(direction: Move, screen: number): number {
   const steps: Readonly<Record<Move, number>> = {
-    ...{ up: -1, down: 1, screenUp: -screen, screenDown: screen, first: -BEYOND_ANY_LIST, last: BEYOND_ANY_LIST },
+    up: -1,
+    down: 1,
+    screenUp: -screen,
+    screenDown: screen,
+    first: -BEYOND_ANY_LIST,
+    last: BEYOND_ANY_LIST,
   };
   return steps[direction];
 }
@@ -85,7 +90,11 @@ function toLastPage(view: TasksView, count: number): TasksView | undefined {
 
 const onPage = (view: TasksView, trail: readonly Page[], list: List): TasksView => ({
   ...view,
-  ...{ trail, list, rows: [], cursor: undefined, readAt: undefined },
+  trail,
+  list,
+  rows: [],
+  cursor: undefined,
+  readAt: undefined,
 });
 
 /** Opens the selected row in a new view. */
@@ -118,10 +127,19 @@ function viewFrom(view: Exclude<View, TaskView>, id: string): View | string | un
 }
 
 function tasksOf(queue: string, info: QueueInfo | undefined, place: Place): TasksView {
-  const empty = { rows: [], cursor: undefined, scanned: 0, readAt: undefined };
   return {
-    ...{ kind: 'tasks', queue, info, place, list: AT_START, marked: new Set(), trail: [{ first: 0 }], filter: '' },
-    ...empty,
+    kind: 'tasks',
+    queue,
+    info,
+    place,
+    list: AT_START,
+    marked: new Set(),
+    trail: [{ first: 0 }],
+    filter: '',
+    rows: [],
+    cursor: undefined,
+    scanned: 0,
+    readAt: undefined,
   };
 }
 

@@ -40,8 +40,12 @@ import { ServerOrchestrator } from '../lifecycle/server.orchestrator.js';
 
 /** The providers of one connection; the broker and the client can be overridden by their tokens. */
 export function connectionProviders(name: string): Provider[] {
+  return [...brokerProviders(name), connectionProvider(name), ...providersOfConnection(name)];
+}
+
+/** The options, the broker, and what needs nothing else. */
+function brokerProviders(name: string): Provider[] {
   const broker = getAsynqBrokerToken(name);
-  const client = getAsynqClientToken(name);
   return [
     { provide: RESOLVED_MODULE_OPTIONS, useFactory: resolveModuleOptions, inject: [RAW_MODULE_OPTIONS] },
     {
@@ -51,7 +55,7 @@ export function connectionProviders(name: string): Provider[] {
     },
     { provide: HOOKS, useFactory: makeHooks, inject: [RESOLVED_MODULE_OPTIONS] },
     {
-      provide: client,
+      provide: getAsynqClientToken(name),
       useFactory: (made: Broker, { codec, defaults }: ResolvedModuleOptions, hooks: Hooks) =>
         new AsynqClient(made, { codec, defaults }, hooks),
       inject: [broker, RESOLVED_MODULE_OPTIONS, HOOKS],
@@ -66,12 +70,21 @@ export function connectionProviders(name: string): Provider[] {
       useFactory: (made: Broker) => new AsynqSemaphores(made),
       inject: [broker],
     },
-    {
-      provide: CONNECTION,
-      useFactory: (registry: ConnectionRegistry, ...made: [ResolvedModuleOptions, Broker, AsynqClient, Hooks]) =>
-        register(registry, name, ...made),
-      inject: [ConnectionRegistry, RESOLVED_MODULE_OPTIONS, broker, client, HOOKS],
-    },
+  ];
+}
+
+function connectionProvider(name: string): Provider {
+  return {
+    provide: CONNECTION,
+    useFactory: (registry: ConnectionRegistry, ...made: [ResolvedModuleOptions, Broker, AsynqClient, Hooks]) =>
+      register(registry, name, ...made),
+    inject: [ConnectionRegistry, RESOLVED_MODULE_OPTIONS, getAsynqBrokerToken(name), getAsynqClientToken(name), HOOKS],
+  };
+}
+
+/** What applications inject besides client and broker. */
+function providersOfConnection(name: string): Provider[] {
+  return [
     {
       provide: getAsynqTaskEventsToken(name),
       useFactory: ({ taskEvents }: Connection) => taskEvents,
