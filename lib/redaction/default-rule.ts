@@ -1,6 +1,6 @@
 import type { RedactionRule } from './rules.js';
 
-const NAMES = [
+const SECRET_NAMES = [
   'authorization',
   'proxyAuthorization',
   'password',
@@ -19,13 +19,13 @@ const NAMES = [
 ];
 
 /**
- * What the console hides without being told: fields and headers that are usually called like a secret, in every task, at any depth and in any
- * spelling (`access_token`, `Access-Token`). It is a guess by name: errors stay visible, and so does what no decoder can read, unless
- * one of the names occurs in it.
+ * What the console hides by default: fields and headers with common names of secrets, in every
+ * task, at any depth and in any spelling (`access_token`, `Access-Token`). This is a guess by name:
+ * errors stay visible, and so does what no decoder can read, unless it contains one of the names.
  */
 export const DEFAULT_REDACTION: RedactionRule = {
   type: '',
-  fields: NAMES.map((name) => `**.${name}`),
-  headers: NAMES,
+  fields: SECRET_NAMES.map((name) => `**.${name}`),
+  headers: SECRET_NAMES,
   errors: 'show',
 };

@@ -1,32 +1,33 @@
 import { anyOfNames, foldName } from './names.js';
 
-/** Ends each path in the list of segments. */
+/** The end of each path in the list of segments. */
 const END = Symbol('end of a path');
 type Segment = string | typeof END;
 
-/** Rules are few, but the keys of a payload are anybody's: beyond this, places are worked out anew each time. */
-const MAX_KNOWN_PLACES = 1_000;
+/** Bounds the cache of positions: the rules are few, but the keys of payloads may be any. */
+const MAX_CACHED_POSITIONS = 1_000;
 
-/** How far the paths have been followed into a value: the segments that may come next, each once. */
-export interface FieldPlace {
-  /** Whether a path ends here: what stands here is hidden. */
+/** A position in a value: the segments of paths that may come next. */
+export interface FieldPosition {
+  /** Whether a path ends here: then the value here is hidden. */
   readonly isHidden: boolean;
-  /** Below this key; `undefined` when no path leads on. */
-  at(key: string): FieldPlace | undefined;
-  /** A member of a list: a path that has no `*` for the list means each of them. */
-  member(index: number): FieldPlace | undefined;
+  /** The position below this key; `undefined` when no path continues. */
+  at(key: string): FieldPosition | undefined;
+  /** A member of a list; a path without `*` for the list applies to each member. */
+  member(index: number): FieldPosition | undefined;
 }
 
 /**
- * Paths of fields, followed all at once. A place is a set of segments, so that a step costs no more than the paths are long, whatever
- * the value looks like; places are remembered, so that most steps are one look-up.
+ * Follows all paths of fields at once. A position is a set of segments, so that a step costs no
+ * more than the paths are long, whatever the value is; positions are cached, so that most steps are
+ * one look-up.
  */
 export class FieldPaths {
   private readonly segments: readonly Segment[];
-  /** All names in the paths; every other key is followed like any unknown one. */
+  /** All names in the paths; all other keys are equal. */
   private readonly names: ReadonlySet<string>;
-  private readonly known = new Map<string, Place>();
-  readonly start: FieldPlace;
+  private readonly cache = new Map<string, Position>();
+  readonly start: FieldPosition;
   private lastNames: RegExp | undefined;
 
   constructor(readonly paths: readonly string[]) {
@@ -36,16 +37,19 @@ export class FieldPaths {
     const starts = this.segments.flatMap((_, index) =>
       index === 0 || this.segments[index - 1] === END ? [index] : [],
     );
-    this.start = this.place(new Set(starts))!;
+    this.start = this.positionAt(new Set(starts))!;
   }
 
-  /** Whether everything these paths hide of a value is also hidden by those; `false` where it is not plain to see. */
+  /** Whether the others hide everything that these paths hide; `false` if that is not obvious. */
   isWithin(others: FieldPaths): boolean {
     const folded = new Set(others.paths.map(foldPath));
     return this.paths.every((path) => folded.has(foldPath(path)));
   }
 
-  /** Whether the last name of a path occurs in a text: where it does not, nothing is hidden in JSON of that text. */
+  /**
+   * Whether the last name of a path occurs in a text; if not, nothing in JSON of that text is
+   * hidden.
+   */
   mayBeIn(text: string): boolean {
     this.lastNames ??= this.makeLastNames();
     return this.lastNames.test(text);
@@ -56,13 +60,13 @@ export class FieldPaths {
     return last.some((name) => name === '*' || name === '**' || /^\d+$/.test(name)) ? /(?:)/ : anyOfNames(last);
   }
 
-  step(from: readonly number[], key: string, stay: boolean): Place | undefined {
+  step(from: readonly number[], key: string, stay: boolean): Position | undefined {
     const next = new Set<number>(stay ? from : []);
     for (const index of from) this.follow(index, key, next);
-    return this.place(next);
+    return this.positionAt(next);
   }
 
-  /** A key in the one spelling that is looked up; keys that no path names are one and the same. */
+  /** A key in its folded spelling; empty for keys that no path names. */
   nameOf(key: string): string {
     const name = foldName(key);
     return this.names.has(name) ? name : '';
@@ -79,26 +83,26 @@ export class FieldPaths {
     } else if (segment === '*' || segment === key) next.add(index + 1);
   }
 
-  private place(indices: ReadonlySet<number>): Place | undefined {
+  private positionAt(indices: ReadonlySet<number>): Position | undefined {
     if (indices.size === 0) return undefined;
     const sorted = [...indices].sort((a, b) => a - b);
     const id = sorted.join();
-    const found = this.known.get(id);
+    const found = this.cache.get(id);
     if (found) return found;
     const isHidden = sorted.some((index) => this.segments[index] === END);
-    const made = new Place(this, sorted, isHidden);
-    if (!this.knowsEnough) this.known.set(id, made);
+    const made = new Position(this, sorted, isHidden);
+    if (!this.isCacheFull) this.cache.set(id, made);
     return made;
   }
 
-  get knowsEnough(): boolean {
-    return this.known.size >= MAX_KNOWN_PLACES;
+  get isCacheFull(): boolean {
+    return this.cache.size >= MAX_CACHED_POSITIONS;
   }
 }
 
-class Place implements FieldPlace {
-  private readonly keys = new Map<string, Place | undefined>();
-  private readonly members = new Map<string, Place | undefined>();
+class Position implements FieldPosition {
+  private readonly keys = new Map<string, Position | undefined>();
+  private readonly members = new Map<string, Position | undefined>();
 
   constructor(
     private readonly paths: FieldPaths,
@@ -106,19 +110,19 @@ class Place implements FieldPlace {
     readonly isHidden: boolean,
   ) {}
 
-  at(key: string): FieldPlace | undefined {
+  at(key: string): FieldPosition | undefined {
     return this.step(this.keys, key, false);
   }
 
-  member(index: number): FieldPlace | undefined {
+  member(index: number): FieldPosition | undefined {
     return this.step(this.members, String(index), true);
   }
 
-  private step(known: Map<string, Place | undefined>, key: string, stay: boolean): Place | undefined {
+  private step(cache: Map<string, Position | undefined>, key: string, stay: boolean): Position | undefined {
     const name = this.paths.nameOf(key);
-    if (known.has(name)) return known.get(name);
+    if (cache.has(name)) return cache.get(name);
     const next = this.paths.step(this.indices, name, stay);
-    if (!this.paths.knowsEnough) known.set(name, next);
+    if (!this.paths.isCacheFull) cache.set(name, next);
     return next;
   }
 }

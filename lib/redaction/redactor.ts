@@ -1,25 +1,28 @@
 import { FieldPaths } from './field-paths.js';
 import { foldName } from './names.js';
-import { askFunction, type RedactedParts, type Redaction, type RedactionRule } from './rules.js';
+import { callFunction, type RedactedParts, type Redaction, type RedactionRule } from './rules.js';
 
 interface TaskName {
   readonly type: string;
   readonly queue: string;
 }
 
-/** What is hidden of one kind of tasks. It follows from their type and queue alone, never from what is in them. */
+/** What is hidden of tasks of one type and queue. It never depends on their content. */
 export class Hidden {
   /** `undefined`: no field. */
   readonly fields: FieldPaths | 'all' | undefined;
-  /** Whether a rule of the user hides fields; then what no decoder can read is hidden, too, as nobody can tell where in it they are. */
+  /**
+   * Whether a rule of the user hides fields; then undecodable payloads are hidden, too, as nobody
+   * knows where these fields are.
+   */
   readonly isStrict: boolean;
   private readonly headers: ReadonlySet<string> | 'all';
   /** Whether the text of errors is hidden. */
   readonly errors: boolean;
-  /** Whether a rule of the user speaks of these tasks. */
-  readonly isStated: boolean;
+  /** Whether a rule of the user applies to these tasks. */
+  readonly hasRule: boolean;
 
-  /** @param guess hides by name what no rule speaks of */
+  /** @param guess hides common names of secrets, besides the rules */
   constructor(rules: readonly RedactedParts[], guess: RedactedParts | undefined) {
     const all = guess ? [...rules, guess] : rules;
     const paths = all.flatMap(({ fields = [] }) => fields);
@@ -27,7 +30,7 @@ export class Hidden {
     this.isStrict = rules.some((rule) => hidesAll(rule) || rule.fields !== undefined);
     const names = all.flatMap(({ headers = [] }) => headers);
     this.headers = rules.some(hidesAll) || names.includes('*') ? 'all' : new Set(names.map(foldName));
-    this.isStated = rules.length > 0;
+    this.hasRule = rules.length > 0;
     this.errors = all.some(({ errors = 'hide' }) => errors === 'hide');
   }
 
@@ -35,7 +38,7 @@ export class Hidden {
     return this.headers === 'all' || this.headers.has(foldName(name));
   }
 
-  /** Whether it hides each field that those do; `false` where it is not plain to see. */
+  /** Whether this hides every field that the other hides; `false` if that is not obvious. */
   coversFieldsOf({ fields, isStrict }: Hidden): boolean {
     if (this.fields === 'all' || fields === undefined) return true;
     if (fields === 'all' || this.fields === undefined || (isStrict && !this.isStrict)) return false;
@@ -45,18 +48,20 @@ export class Hidden {
 
 const hidesAll = ({ fields, headers }: RedactedParts): boolean => fields === undefined && headers === undefined;
 
-/** Answers of functions are few; texts with something in them that varies must not fill the memory. */
-const MAX_KNOWN = 200;
+/** Bounds the cache: functions usually return few different results. */
+const MAX_CACHED = 200;
 
-/** All that has been said about what is to be hidden: of a connection, of a console, by default. */
+/**
+ * Combines all rules about what is hidden: those of a connection, of a console, and the default.
+ */
 export class Redactor {
   private readonly rules: readonly RedactionRule[];
   private readonly functions: readonly Extract<Redaction, Function>[];
-  private readonly known = new Map<string, Hidden>();
+  private readonly cache = new Map<string, Hidden>();
 
   /**
-   * @param sources as {@link checkRedaction} returned them; what one of them hides is hidden
-   * @param guess hides by name what no rule speaks of
+   * @param sources as {@link checkRedaction} returns them; what any of them hides is hidden
+   * @param guess hides common names of secrets, besides the rules
    */
   constructor(
     sources: readonly Redaction[],
@@ -71,11 +76,11 @@ export class Redactor {
     const parts = this.partsOf(task);
     if (parts.length === 0 && !this.guess) return undefined;
     const key = JSON.stringify(parts);
-    const found = this.known.get(key);
+    const found = this.cache.get(key);
     if (found) return found;
-    if (this.known.size >= MAX_KNOWN) this.known.clear();
+    if (this.cache.size >= MAX_CACHED) this.cache.clear();
     const made = new Hidden(parts, this.guess);
-    this.known.set(key, made);
+    this.cache.set(key, made);
     return made;
   }
 
@@ -86,9 +91,9 @@ export class Redactor {
 
   private partsOf(task: TaskName): RedactedParts[] {
     const parts: RedactedParts[] = this.rules.filter(({ type }) => task.type.startsWith(type));
-    for (const ask of this.functions) {
-      const said = askFunction(ask, task);
-      if (said) parts.push(said);
+    for (const redact of this.functions) {
+      const found = callFunction(redact, task);
+      if (found) parts.push(found);
     }
     return parts;
   }

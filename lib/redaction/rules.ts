@@ -1,33 +1,41 @@
 import { InvalidOptionError } from '../errors.js';
 import { describe, isBlank, rejectUnknownKeys, requireObject } from '../validation.js';
 
-/** Stands in place of what is hidden. */
+/** Replaces what is hidden. */
 export const REDACTED = '[redacted]';
 
-/** What is hidden of a task. Without `fields` and without `headers` it is everything: payload, result and all headers. */
+/**
+ * What is hidden of a task. Without `fields` and `headers` everything is: payload, result and all
+ * headers.
+ */
 export interface RedactedParts {
   /**
-   * Fields of payload and result: `password`, `card.number`, `items.*.secret` (any key or index), `**.token` (at any depth). Upper and
-   * lower case, `_` and `-` make no difference, and lists need no `*`. Default: none when there are `headers`, else all.
+   * Fields of payload and result: `password`, `card.number`, `items.*.secret` (any key or index),
+   * `**.token` (at any depth). Case, `_` and `-` make no difference, and lists need no `*`.
+   * Default: none if there are `headers`, else all.
    */
   readonly fields?: readonly string[];
-  /** Names of headers, read like those of fields; `*` is every header. Default: none when there are `fields`, else all. */
+  /**
+   * Names of headers, compared like those of fields; `*` is every header. Default: none if there
+   * are `fields`, else all.
+   */
   readonly headers?: readonly string[];
   /**
-   * Whether the text of errors is hidden, too, whole and whatever it says: handlers like to repeat what they worked on. Default
-   * `hide`. With `show` it is left as it was written.
+   * Whether the whole text of errors is hidden, too: handlers often quote what they work on.
+   * Default `hide`. With `show` it stays as it is.
    */
   readonly errors?: 'hide' | 'show';
 }
 
 export interface RedactionRule extends RedactedParts {
-  /** How the task's type begins: `user:` means `user:created`, too. Empty: every type. */
+  /** A prefix of the type: `user:` applies to `user:created`, too. Empty: every type. */
   readonly type: string;
 }
 
 /**
- * Returns what of a task is hidden: `true` for everything, paths of fields, or {@link RedactedParts}; `false` or `undefined` for nothing.
- * When it throws or returns anything else, everything is hidden.
+ * Returns what is hidden of a task: `true` for everything, paths of fields, or
+ * {@link RedactedParts}; `false` or `undefined` for nothing. When it throws or returns anything
+ * else, everything is hidden.
  */
 export type RedactionFunction = (task: {
   readonly type: string;
@@ -61,7 +69,7 @@ function checkRule(given: unknown, what: string): void {
   const rule = requireObject(given, what, InvalidOptionError) as Partial<RedactionRule>;
   rejectUnknownKeys(rule, ['type', ...PARTS], `key of ${what}`, InvalidOptionError);
   if (typeof rule.type !== 'string') {
-    throw new InvalidOptionError(`${what}.type must be how a task type begins, not ${describe(rule.type)}`);
+    throw new InvalidOptionError(`${what}.type must be the beginning of a task type, not ${describe(rule.type)}`);
   }
   checkParts(rule, what);
 }
@@ -82,23 +90,23 @@ function checkNames(names: unknown, what: string, fits: (name: string) => boolea
 
 const EVERYTHING: RedactedParts = {};
 
-/** What the function says of a task; all that is no plain statement hides everything. */
-export function askFunction(
+/** What the function hides of a task; any result that is not valid hides everything. */
+export function callFunction(
   redaction: RedactionFunction,
   { type, queue }: { readonly type: string; readonly queue: string },
 ): RedactedParts | undefined {
   try {
-    return readStatement(redaction({ type, queue }));
+    return readResult(redaction({ type, queue }));
   } catch {
     return EVERYTHING;
   }
 }
 
-/** @throws when it is none */
-function readStatement(returned: unknown): RedactedParts | undefined {
+/** @throws when the result is not valid */
+function readResult(returned: unknown): RedactedParts | undefined {
   if (returned === false || returned === undefined || returned === null) return undefined;
   if (returned === true) return EVERYTHING;
-  // It cannot be waited for, and its rejection would end the process.
+  // Nothing awaits it, and its rejection would end the process.
   if (returned instanceof Promise) returned.catch(() => {});
   if (Array.isArray(returned) && returned.length === 0) return undefined;
   const parts = Array.isArray(returned) ? { fields: returned as string[] } : (returned as RedactedParts);

@@ -2,41 +2,48 @@ import type { TaskOutcomeKind } from '../events/events.js';
 import type { TaskContext } from '../task/context.js';
 import type { TaskMessage } from '../wire/message.js';
 
-/** What is traced of one attempt. */
+/** An attempt as traces show it. */
 export interface TracedTask extends TaskContext {
-  /** When it was taken from its queue, in milliseconds since the epoch. */
+  /** When it was claimed, in milliseconds since the epoch. */
   readonly startedAt: number;
 }
 
 /**
- * How traces are made of what client, scheduler and server do. They know nothing of whoever makes them, and where nobody does, they pay
- * for the question only. No method throws; what answers `undefined` is not traced.
+ * Creates the spans of client, scheduler and server. These do not know who implements it; without
+ * an implementation they pay for one check only. No method throws; `undefined` means that there is
+ * no span.
  */
 export interface Tracing {
-  /** A task is about to be stored, by what is going on. */
+  /** A task is about to be stored, within the active context. */
   startEnqueue(message: TaskMessage): EnqueueSpan | undefined;
-  /** A task is about to be stored because it is time for it: whatever is going on, or was when the timer was set, has no part in it. */
+  /**
+   * A task is about to be stored at its planned time; the active context, or that of the timer, is
+   * not its parent.
+   */
   startScheduledEnqueue(message: TaskMessage): EnqueueSpan | undefined;
-  /** Tasks are about to be stored together; `queue` is given when it is the same for all. */
+  /** Several tasks are about to be stored; `queue` is set if it is the same for all. */
   startEnqueueMany(count: number, queue: string | undefined): EnqueueSpan | undefined;
   /** A handler is about to be called. */
   startProcess(task: TracedTask): ProcessSpan | undefined;
-  /** The tasks of a group are about to be made into one. */
+  /** The tasks of a group are about to be aggregated. */
   startAggregate(queue: string, group: string, members: readonly TaskMessage[]): ProcessSpan | undefined;
 }
 
-/** The storing of a task, or of several. What stores nothing, for somebody else did, is never ended, and so leaves no trace. */
+/**
+ * The span of storing one or more tasks. If another process stored the task, it is never ended, and
+ * so not exported.
+ */
 export interface EnqueueSpan {
-  /** The message with what carries the trace on; headers it has win. */
+  /** Returns the message with the headers that carry the trace; headers it already has are kept. */
   inject(message: TaskMessage): TaskMessage;
-  /** @param failed of several tasks, how many were not stored; `error` is of the first of them */
+  /** @param failed how many of several tasks were not stored; `error` is of the first of them */
   end(error?: unknown, failed?: number): void;
 }
 
-/** The work on a task. */
+/** The span of the work on a task. */
 export interface ProcessSpan {
-  /** Runs the work so that what it does, and awaits, belongs to the trace. */
+  /** Runs the work in the context of the span, with everything it awaits. */
   run<T>(work: () => T): T;
-  /** The first call counts. */
+  /** Ends the span. Only the first call counts. */
   end(outcome: TaskOutcomeKind, error?: unknown): void;
 }

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { FieldPaths, type FieldPlace } from '../../lib/redaction/field-paths.js';
+import { FieldPaths, type FieldPosition } from '../../lib/redaction/field-paths.js';
 
 /** Whether the value at the end of these steps is hidden; a number is a member of a list. */
 function isHidden(paths: readonly string[], ...steps: (string | number)[]): boolean {
-  let place: FieldPlace | undefined = new FieldPaths(paths).start;
+  let position: FieldPosition | undefined = new FieldPaths(paths).start;
   for (const step of steps) {
-    place = typeof step === 'number' ? place?.member(step) : place?.at(step);
-    if (place?.isHidden) return true;
+    position = typeof step === 'number' ? position?.member(step) : position?.at(step);
+    if (position?.isHidden) return true;
   }
   return false;
 }
@@ -66,22 +66,22 @@ test.each<[paths: string, hidden: (string | number)[][], seen: (string | number)
 
 test('costs no more the deeper lists are nested, whatever the paths', () => {
   const paths = new FieldPaths(['**.a.**.b.**.c.**.d', '**.token', '**.**.x', '*.**.*.y']);
-  let place: FieldPlace | undefined = paths.start;
-  for (let depth = 0; depth < 100_000; depth++) place = place?.member(depth % 7);
-  expect(place?.at('token')?.isHidden).toBe(true);
+  let position: FieldPosition | undefined = paths.start;
+  for (let depth = 0; depth < 100_000; depth++) position = position?.member(depth % 7);
+  expect(position?.at('token')?.isHidden).toBe(true);
 });
 
 test('keeps a bounded number of places, and follows the paths beyond it', () => {
   const paths = new FieldPaths([`**.a${'.*'.repeat(20)}.b`]);
-  let place: FieldPlace | undefined = paths.start;
+  let position: FieldPosition | undefined = paths.start;
   let seed = 1;
   for (let step = 0; step < 50_000; step++) {
     seed = (seed * 48_271) % 2_147_483_647;
-    place = place!.at(seed % 2 === 0 ? 'a' : 'c') ?? paths.start;
+    position = position!.at(seed % 2 === 0 ? 'a' : 'c') ?? paths.start;
   }
-  expect(paths.knowsEnough).toBe(true);
-  for (const step of ['a', ...'x'.repeat(20), 'b']) place = place!.at(step);
-  expect(place!.isHidden).toBe(true);
+  expect(paths.isCacheFull).toBe(true);
+  for (const step of ['a', ...'x'.repeat(20), 'b']) position = position!.at(step);
+  expect(position!.isHidden).toBe(true);
 });
 
 test('says whether the last name of a path may be in a text, in any spelling', () => {

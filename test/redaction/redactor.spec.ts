@@ -62,7 +62,7 @@ describe('a redactor', () => {
   test.each<[unknown, RegExp]>([
     [{}, /option redact must be an array of rules, or a function, not an object/],
     [async () => true, /option redact must be a function that returns at once, not an async function/],
-    [[{}], /option redact\[0\]\.type must be how a task type begins, not undefined/],
+    [[{}], /option redact\[0\]\.type must be the beginning of a task type, not undefined/],
     [[{ type: '', field: [] }], /unknown key of option redact\[0\] "field"; did you mean "fields"/],
     [[{ type: '', fields: ['a..b'] }], /option redact\[0\]\.fields must be an array of names/],
     [[{ type: '', headers: [''] }], /option redact\[0\]\.headers must be an array of names/],

@@ -1,4 +1,4 @@
-import type { FieldPlace } from '../../redaction/field-paths.js';
+import type { FieldPosition } from '../../redaction/field-paths.js';
 import { REDACTED } from '../../redaction/rules.js';
 import { mapList, mapObject, parseExactly, plainJson } from './plain-value.js';
 
@@ -13,12 +13,12 @@ const MAX_MISTAKEN_TEXTS = 100;
  *
  * @param value plain data, as `plainValue` and `plainJson` return it
  */
-export const mask = (value: unknown, place: FieldPlace): unknown => new Mask().of(value, place, 0);
+export const mask = (value: unknown, place: FieldPosition): unknown => new Mask().of(value, place, 0);
 
 class Mask {
   private mistaken = 0;
 
-  of(value: unknown, place: FieldPlace | undefined, depth: number): unknown {
+  of(value: unknown, place: FieldPosition | undefined, depth: number): unknown {
     if (place === undefined) return value;
     if (place.isHidden) return REDACTED;
     if (typeof value === 'string') return this.ofText(value, place, depth);
@@ -28,7 +28,7 @@ class Mask {
   }
 
   /** A text that is JSON is treated as a part of the value. Any other text stays as it is. */
-  private ofText(text: string, place: FieldPlace, depth: number): string {
+  private ofText(text: string, place: FieldPosition, depth: number): string {
     if (!OPENING.has(firstOf(text))) return text;
     if (this.mistaken >= MAX_MISTAKEN_TEXTS) return REDACTED;
     const parsed = parseNested(text, depth);

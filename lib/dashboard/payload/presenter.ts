@@ -170,7 +170,7 @@ export class Presenter {
       payload,
       result,
       headers: seen,
-      redacted: hidden?.isStated === true || payload.isHidden || result.isHidden || seen !== headers,
+      redacted: hidden?.hasRule === true || payload.isHidden || result.isHidden || seen !== headers,
       error: error !== '' && hidden?.errors ? REDACTED : error,
     };
   }

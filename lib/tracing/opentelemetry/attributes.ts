@@ -1,7 +1,10 @@
 import type { Attributes, AttributeValue } from '@opentelemetry/api';
 import type { TaskMessage } from '../../wire/message.js';
 
-/** Names of OpenTelemetry's semantic conventions for messaging; they are not stable, hence not taken from its package. */
+/**
+ * Names of OpenTelemetry's semantic conventions for messaging; they are not stable, so its package
+ * is not used.
+ */
 export const MESSAGING = {
   system: 'messaging.system',
   operationName: 'messaging.operation.name',
@@ -13,7 +16,7 @@ export const MESSAGING = {
   errorType: 'error.type',
 } as const;
 
-/** What the conventions have no name for. */
+/** Our names, where the conventions have none. */
 export const ASYNQ = {
   type: 'asynq.task.type',
   group: 'asynq.task.group',
@@ -25,7 +28,7 @@ export const ASYNQ = {
   batchFailed: 'asynq.batch.failed_count',
 } as const;
 
-/** `send` and `process` are operation types of the conventions; waiting is none. */
+/** The conventions have the operation types `send` and `process`, and none for waiting. */
 export const operation = (name: 'send' | 'process', queue: string | undefined): Attributes => ({
   [MESSAGING.system]: 'asynq',
   [MESSAGING.operationName]: name,
@@ -33,14 +36,14 @@ export const operation = (name: 'send' | 'process', queue: string | undefined): 
   ...(queue === undefined ? {} : { [MESSAGING.destination]: queue }),
 });
 
-/** What is known of a task from its message. */
+/** The attributes of a task from its message. */
 export const taskAttributes = ({ id, type, payload }: Pick<TaskMessage, 'id' | 'type' | 'payload'>): Attributes => ({
   [MESSAGING.messageId]: id,
   [MESSAGING.bodySize]: payload.length,
   [ASYNQ.type]: type,
 });
 
-/** What an error is counted by: its stable code, else its name. */
+/** The type of an error: its stable code, else its name. */
 export function errorType(error: unknown): AttributeValue {
   if (!(error instanceof Error)) return '_OTHER';
   const { code } = error as { code?: unknown };

@@ -4,11 +4,11 @@ import type { Tracing } from '../tracing.js';
 import { OpenTelemetryTracing } from './opentelemetry-tracing.js';
 
 /**
- * Traces by the OpenTelemetry API, where the application has it.
+ * Loads tracing by the OpenTelemetry API, if the application has it.
  *
- * @param required whether it is an error when it has not
- * @param onActive called once, when an SDK (or only a propagator) is found to be registered
- * @param redactor what it hides of errors is in no span
+ * @param required whether its absence is an error
+ * @param onActive called once, when an SDK (or only a propagator) is registered
+ * @param redactor hides errors in spans
  * @throws InvalidOptionError
  */
 export async function loadOpenTelemetry(

@@ -10,17 +10,18 @@ const SCOPE = 'nestjs-asynq';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What a span of kind consumer is about. */
+/** The content of a span of kind consumer. */
 interface Work {
   readonly attributes: Attributes;
   readonly links?: Link[];
-  /** The tasks that are worked on. */
+  /** The tasks of the work. */
   readonly of: readonly { readonly type: string; readonly queue: string }[];
 }
 
 /**
- * Spans by OpenTelemetry's conventions for messaging, and the context of the trace in the headers of tasks, in the form of whatever
- * propagator the application has (W3C's unless it says otherwise). While no SDK is registered, each call asks for that and no more.
+ * Creates spans by OpenTelemetry's conventions for messaging, and carries the context of the trace
+ * in the headers of tasks, in the format of the application's propagator (W3C's by default). While
+ * no SDK is registered, each call only checks for one.
  */
 export class OpenTelemetryTracing implements Tracing {
   private readonly nobody: TracerProvider;
@@ -64,7 +65,7 @@ export class OpenTelemetryTracing implements Tracing {
     }, undefined);
   }
 
-  /** Whether anybody would see a span or read a header. Once so, it stays so. */
+  /** Whether an SDK or a propagator is registered. Once it is, this stays true. */
   private isActive(): boolean {
     if (this.active) return true;
     const { trace, propagation, ProxyTracerProvider } = this.api;
@@ -110,7 +111,7 @@ export class OpenTelemetryTracing implements Tracing {
     );
   }
 
-  /** The wait comes before the work and beside it; where no sender has a trace, the work's is all there is to belong to. */
+  /** Records the wait as a sibling before the work, or as its child if the sender has no trace. */
   private recordWait({ queue, id, type, waited, startedAt }: TracedTask, sender: Context, work: Span): void {
     const { trace } = this.api;
     if (waited === undefined) return;
@@ -143,13 +144,13 @@ export class OpenTelemetryTracing implements Tracing {
     return new TracedProcessSpan(api, span, api.trace.setSpan(parent, span), this.hidesErrorsOf(of));
   }
 
-  /** Asked when there is an error. */
+  /** Called when there is an error. */
   private hidesErrorsOf(tasks: Work['of']): (() => boolean) | undefined {
     const { redactor } = this;
     return redactor && (() => tasks.some((task) => redactor.hidesErrors(task)));
   }
 
-  /** Headers may be anybody's: what cannot be read is no context. */
+  /** Headers may contain anything: those that cannot be read are no context. */
   private extract(headers: Headers): Context {
     const { propagation, ROOT_CONTEXT } = this.api;
     return guarded(() => propagation.extract(ROOT_CONTEXT, headers), ROOT_CONTEXT);

@@ -5,13 +5,13 @@ import type { TaskMessage } from '../../wire/message.js';
 import type { ProcessSpan, EnqueueSpan } from '../tracing.js';
 import { ASYNQ, errorType, MESSAGING } from './attributes.js';
 
-/** The constants and functions of the API; its types are all that is imported. */
+/** The API as a module; only its types are imported. */
 export type OpenTelemetryApi = typeof import('@opentelemetry/api');
 
-/** Outcomes that are failures; a task that is revoked, postponed or put back is none. */
+/** The outcomes that are failures: a task that is revoked, postponed or requeued has not failed. */
 const FAILURES: readonly TaskOutcomeKind[] = ['retry', 'archived', 'lost'];
 
-/** A tracer, a processor or a propagator of the application that throws must not decide over a task. */
+/** An error of the application's tracer, processor or propagator must not affect a task. */
 export function guarded<T>(call: () => T, fallback: T): T {
   try {
     return call();
@@ -20,7 +20,7 @@ export function guarded<T>(call: () => T, fallback: T): T {
   }
 }
 
-/** A span of kind producer, and the headers that carry its context on. */
+/** A span of kind producer, with the headers that carry its context. */
 export class TracedEnqueueSpan implements EnqueueSpan {
   constructor(
     private readonly api: OpenTelemetryApi,
@@ -31,7 +31,7 @@ export class TracedEnqueueSpan implements EnqueueSpan {
   inject(message: TaskMessage): TaskMessage {
     const carrier = { ...this.carrier };
     const own = message.headers;
-    // A tracestate is nothing without the traceparent it came with.
+    // A tracestate is only valid with its own traceparent.
     if (own && Object.hasOwn(own, 'traceparent')) delete carrier.tracestate;
     if (Object.keys(carrier).length === 0) return message;
     return { ...message, headers: { ...carrier, ...own } };
@@ -46,7 +46,7 @@ export class TracedEnqueueSpan implements EnqueueSpan {
   }
 }
 
-/** A span of kind consumer, and the context in which the work runs. */
+/** A span of kind consumer, with the context in which the work runs. */
 export class TracedProcessSpan implements ProcessSpan {
   private ended = false;
 
