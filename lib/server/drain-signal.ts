@@ -2,10 +2,7 @@ import { constants } from 'node:os';
 import { InvalidOptionError } from '../errors.js';
 import { describe, nearest } from '../validation.js';
 
-/**
- * These end the process, or cannot be heard. Those but two Nest's `enableShutdownHooks()` takes for
- * the end as well, unless it is told which.
- */
+/** Signals that end the process (also through Nest's `enableShutdownHooks()`) or cannot be caught. */
 const RESERVED: readonly string[] = [
   ...['SIGKILL', 'SIGSTOP', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'],
   ...['SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGIOT', 'SIGBUS', 'SIGFPE', 'SIGSEGV'],
@@ -27,26 +24,26 @@ export function checkDrainSignal(signal: unknown): NodeJS.Signals | undefined {
   return signal as NodeJS.Signals;
 }
 
-/** Whom each signal drains. */
-const heardBy = new Map<NodeJS.Signals, Set<() => void>>();
+/** What each signal calls. */
+const listeners = new Map<NodeJS.Signals, Set<() => void>>();
 
 /**
- * Once it is listened to, a signal is so until the process ends, whoever is left to hear it: else
- * SIGTSTP, coming while the last hooks of a shutdown run, would stop the process, which then does
- * not even end by SIGTERM.
+ * Calls `listener` on a signal. The process itself keeps listening when the last one has gone: a
+ * SIGTSTP during the last hooks of a shutdown would stop the process, and then not even SIGTERM
+ * ends it.
  *
- * @returns a function that ends it
+ * @returns a function that removes the listener
  */
-export function onSignal(signal: NodeJS.Signals | undefined, heard: () => void): () => void {
+export function onSignal(signal: NodeJS.Signals | undefined, listener: () => void): () => void {
   if (signal === undefined) return () => undefined;
-  const all = heardBy.get(signal) ?? listenTo(signal);
-  all.add(heard);
-  return () => void all.delete(heard);
+  const all = listeners.get(signal) ?? listenTo(signal);
+  all.add(listener);
+  return () => void all.delete(listener);
 }
 
 function listenTo(signal: NodeJS.Signals): Set<() => void> {
   const all = new Set<() => void>();
-  heardBy.set(signal, all);
-  process.on(signal, () => all.forEach((heard) => heard()));
+  listeners.set(signal, all);
+  process.on(signal, () => all.forEach((listener) => listener()));
   return all;
 }

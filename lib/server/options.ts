@@ -31,15 +31,15 @@ export interface ServerOptions extends GroupOptions {
    */
   taskCheckInterval?: Duration;
   /**
-   * Longest time between two looks for due scheduled and retried tasks. A timer wakes it when due.
-   * Default 5 s.
+   * Longest time until due scheduled and retried tasks are searched for. A timer does that when the
+   * next one is due; this is the safety net. Default 5 s.
    */
   delayedTaskCheckInterval?: Duration;
-  /** How long running tasks may go on at shutdown before they are told to stop. Default 8 s. */
+  /** How long running tasks may go on at shutdown before they are asked to stop. Default 8 s. */
   shutdownTimeout?: Duration;
   /**
-   * A signal that drains this server: it takes nothing any more, and what runs goes on (asynq's
-   * TSTP). The process stays until it is told to end. Default: none. @example 'SIGTSTP'
+   * A signal that drains this server: it claims nothing any more, and what runs goes on (asynq's
+   * TSTP). The process stays until another signal ends it. Default: none. @example 'SIGTSTP'
    */
   drainSignal?: NodeJS.Signals;
   /** Milliseconds until the next attempt. Default: asynq's `n⁴ + 15 + rand(30)·(n+1)` seconds. */
@@ -51,7 +51,7 @@ export interface ServerOptions extends GroupOptions {
    * throw.
    */
   onError?: (error: unknown, task: TaskContext) => void;
-  /** Told regularly whether Redis answers (asynq's HealthCheckFunc). */
+  /** Called regularly with the result of a ping to Redis (asynq's HealthCheckFunc). */
   healthCheck?: HealthCheckHook;
   /** Default 15 s. */
   healthCheckInterval?: Duration;
@@ -60,8 +60,8 @@ export interface ServerOptions extends GroupOptions {
   /** Tasks deleted in one step of a clean-up. Default 100, at most 1,000. */
   janitorBatchSize?: number;
   /**
-   * Other grace periods, delays and sizes for some queues and groups; later ones win, option by
-   * option.
+   * Other grace periods, delays and sizes for some queues and groups. Of two that set the same
+   * option, the later one wins.
    */
   groupOverrides?: readonly GroupOverride[];
 }
@@ -115,7 +115,7 @@ const KNOWN: readonly (keyof ServerOptions)[] = [
   'groupOverrides',
 ];
 
-const LARGEST_CONCURRENCY = 100_000;
+const MAX_CONCURRENCY = 100_000;
 
 /**
  * Applies the defaults.
@@ -147,7 +147,7 @@ export function resolveServerOptions(options: ServerOptions = {}): ResolvedServe
 const checkCount = (value: unknown, name: string, most: number): number =>
   requireInteger(value, name, InvalidOptionError, { least: 1, most });
 
-export const checkConcurrency = (value: unknown): number => checkCount(value, 'concurrency', LARGEST_CONCURRENCY);
+export const checkConcurrency = (value: unknown): number => checkCount(value, 'concurrency', MAX_CONCURRENCY);
 
 /** One queue, as it is added to a running server. @throws InvalidOptionError */
 export function checkQueue(queue: string, given: unknown): ResolvedQueueOptions {

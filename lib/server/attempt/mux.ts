@@ -2,10 +2,8 @@ import { InvalidHandlerError } from '../../errors.js';
 import { isBlank } from '../../validation.js';
 import type { TaskHandlerEntry } from './handler.js';
 
-/**
- * Types are the application's and few; prefixes like `img:` with ids behind could make them many.
- */
-const LOOKUP_CACHE_SIZE = 1_000;
+/** Types are few, unless an application puts ids into them. */
+const MAX_CACHED_LOOKUPS = 1_000;
 
 /**
  * Finds the handler of a task type: an exact pattern first, else the longest pattern that is a
@@ -41,7 +39,7 @@ export class Mux {
     const exact = this.exact.get(type);
     if (exact || this.lookups.has(type)) return exact ?? this.lookups.get(type);
     const entry = this.byLength.find(({ pattern }) => type.startsWith(pattern));
-    if (this.lookups.size >= LOOKUP_CACHE_SIZE) this.lookups.clear();
+    if (this.lookups.size >= MAX_CACHED_LOOKUPS) this.lookups.clear();
     this.lookups.set(type, entry);
     return entry;
   }

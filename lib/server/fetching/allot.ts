@@ -1,4 +1,4 @@
-/** What the allotment needs to know of a queue. */
+/** A queue among which slots are divided. */
 export interface Share {
   readonly priority: number;
   /** Tasks believed to wait; `Infinity` when there may be some. */
@@ -6,13 +6,13 @@ export interface Share {
 }
 
 /**
- * Divides free slots among queues so that batches give the long-run shares of asynq's one-by-one
- * polling.
+ * Divides free slots among queues, so that batches give the shares that asynq's polling of single
+ * tasks gives in the long run.
  *
- * asynq shuffles the weighted list of queues for each task and takes from the first that has one:
- * each non-empty queue is first with probability weight ÷ sum of the non-empty weights. So each
- * slot here is one such draw. Strict: the highest priority first, until its backlog is covered;
- * equals are drawn evenly.
+ * For each task asynq shuffles the weighted list of queues and takes from the first that has one.
+ * A queue with tasks is first with the probability of its weight, divided by the sum of the weights
+ * of all queues with tasks. Each slot here is one such draw. Strict: the highest priority first,
+ * until its backlog is covered; queues of equal priority are drawn evenly.
  *
  * @returns slots per share, in order
  */

@@ -4,12 +4,12 @@ import { resolveLimits, type Limits } from '../../task/limits.js';
 import { rejectUnknownKeys, requireInteger, requireObject } from '../../validation.js';
 
 /**
- * One queue of a server. `globalConcurrency` counts what is active in Redis: what runs on Go
- * servers, too, though they do not keep to it, and what a server that died had, until it is
- * recovered. For `rateLimit` Go servers neither count nor keep to it.
+ * One queue of a server. `globalConcurrency` counts the active tasks in Redis: also those on Go
+ * servers, which do not apply the limit themselves, and those of a dead server until they are
+ * recovered. Go servers neither apply `rateLimit` nor count for it.
  */
 export interface QueueOptions extends Limits {
-  /** Its share, as in asynq. Default 1. */
+  /** Its share of the slots, as in asynq. Default 1. */
   priority?: number;
 }
 
@@ -21,7 +21,8 @@ export interface ResolvedQueueOptions {
 }
 
 const KNOWN: readonly (keyof QueueOptions)[] = ['priority', 'concurrency', 'globalConcurrency', 'rateLimit'];
-const LARGEST_PRIORITY = 2 ** 31 - 1;
+const MAX_PRIORITY = 2 ** 31 - 1;
+
 /** @param given a priority, or options. @throws InvalidOptionError */
 export function resolveQueue(queue: string, given: unknown): ResolvedQueueOptions {
   if (typeof given === 'number') {
@@ -40,4 +41,4 @@ export function resolveQueue(queue: string, given: unknown): ResolvedQueueOption
 }
 
 export const checkPriority = (queue: string, value: unknown): number =>
-  requireInteger(value, `priority of queue "${queue}"`, InvalidOptionError, { least: 1, most: LARGEST_PRIORITY });
+  requireInteger(value, `priority of queue "${queue}"`, InvalidOptionError, { least: 1, most: MAX_PRIORITY });

@@ -10,14 +10,13 @@ import type { GroupedTask, TaskAggregatorEntry } from './aggregators.js';
 import type { GroupServices } from './group-services.js';
 
 /**
- * Makes one task of one claimed set. When the function fails, the new task is refused or the set's
- * time passes, nothing is written: the set goes back to its group at its deadline, by whoever
- * reclaims.
+ * Makes one task of one aggregation set. When the function fails, the new task is refused or the
+ * set's deadline passes, nothing is written: some server puts the set back into its group.
  */
 export class Aggregation {
   constructor(private readonly services: GroupServices) {}
 
-  /** Never rejects: it says what happened by an event. */
+  /** Never rejects; an event reports the outcome. */
   async run(set: ClaimedSet): Promise<void> {
     const { queue, group } = set;
     let tasks: readonly TaskMessage[] = [];
@@ -61,7 +60,7 @@ export class Aggregation {
     }
   }
 
-  /** Has the function make the task, and creates it in place of the set. */
+  /** Calls the function, and creates the task it returns in place of the set. */
   private async make(set: AggregationSet, aggregate: () => Promise<EnqueueRequest>): Promise<TaskRef> {
     const { events, tracing, clock } = this.services;
     const request = await this.withinDeadline(set, aggregate);
@@ -86,7 +85,7 @@ export class Aggregation {
     return status === 'finished' ? 'enqueued' : status;
   }
 
-  /** What cannot be read is archived, so that it holds up nothing. */
+  /** Archives what cannot be decoded, so that it does not hold up the others. */
   private async decode(set: AggregationSet, entry: TaskAggregatorEntry): Promise<GroupedTask[]> {
     const { broker, events } = this.services;
     const damaged: (DamagedMember & { readonly type?: string })[] = [...set.damaged];
@@ -109,7 +108,7 @@ export class Aggregation {
     return tasks;
   }
 
-  /** After the deadline the result could not be stored: nobody waits for it then. */
+  /** After the deadline the set is no longer ours, and the task could not be stored. */
   private async withinDeadline<T>({ deadline }: ClaimedSet, work: () => Promise<T>): Promise<T> {
     const { clock } = this.services;
     const left = deadline * 1000 - clock.now();

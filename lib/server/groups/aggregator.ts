@@ -51,9 +51,9 @@ export class Aggregator {
    * Starts what is due and does not wait for it. A queue that fails does not hold up the others.
    */
   async runOnce(): Promise<number> {
-    const { answers, again } = await this.passes.run(this.options.queues.names());
-    const times = Array.from(answers.values(), (time) => time ?? Infinity);
-    return Math.min(this.interval, again, Math.max(1, Math.min(...times)));
+    const { results, retryIn } = await this.passes.run(this.options.queues.names());
+    const times = Array.from(results.values(), (time) => time ?? Infinity);
+    return Math.min(this.interval, retryIn, Math.max(1, Math.min(...times)));
   }
 
   /** Makes tasks of all that is due now, and waits for them; for a server that was not started. */

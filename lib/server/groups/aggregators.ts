@@ -2,7 +2,7 @@ import type { EnqueueRequest } from '../../broker/broker.js';
 import { InvalidHandlerError } from '../../errors.js';
 import type { TaskMessage } from '../../wire/message.js';
 
-/** A task of a group, as the function that aggregates it sees it. */
+/** A task of a group, as the aggregator sees it. */
 export interface GroupedTask<P = unknown> {
   readonly id: string;
   readonly type: string;
@@ -11,17 +11,17 @@ export interface GroupedTask<P = unknown> {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** One aggregating function as the server sees it. */
+/** A function that makes one task of the tasks of a group. */
 export interface TaskAggregatorEntry {
-  /** A prefix of group names; empty = every group. The longest that fits wins. */
+  /** A prefix of group names; empty: every group. The longest that fits wins. */
   readonly pattern: string;
-  /** What the function is given of a message. What it throws has that task archived. */
+  /** Decodes a task. One for which it throws is archived. */
   readonly read: (message: TaskMessage) => GroupedTask;
-  /** The task to create, of the queue named. */
+  /** Returns the task to create. */
   readonly aggregate: (queue: string, group: string, tasks: readonly GroupedTask[]) => Promise<EnqueueRequest>;
 }
 
-/** Finds the aggregating function of a group. */
+/** Finds the aggregator of a group. */
 export class Aggregators {
   private readonly byLength: readonly TaskAggregatorEntry[];
 
@@ -39,7 +39,7 @@ export class Aggregators {
     return this.byLength.length;
   }
 
-  /** Whether no group is left without one. */
+  /** Whether every group has one. */
   get coverAll(): boolean {
     return this.byLength.at(-1)?.pattern === '';
   }

@@ -9,25 +9,25 @@ import { describe, rejectUnknownKeys, requireInteger, requireNonBlank, requireOb
  * whole seconds, rounded up.
  */
 export interface GroupOptions {
-  /** How long nobody must have joined a group. Default 1 minute, at least 1 second. */
+  /** A group is due when no task has joined it for this time. Default 1 minute, at least 1 second. */
   groupGracePeriod?: Duration;
   /**
-   * How long the first task of a group waits at most, however many join. Default 0: no limit; else
-   * at least 1 second.
+   * A group is due when its first task has waited this long, even while others join. Default 0: no
+   * limit; else at least 1 second.
    */
   groupMaxDelay?: Duration;
   /**
-   * Tasks that make a group due at once, and the most of one aggregate. Default 0: no limit, but
-   * never more than 5,000.
+   * A group of this many tasks is due at once, and no run of an aggregator gets more. Default 0: no
+   * limit, but never more than 5,000.
    */
   groupMaxSize?: number;
 }
 
 /** Other values for some groups. */
 export interface GroupOverride extends GroupOptions {
-  /** Of this queue. Default: of every queue. */
+  /** The queue it applies to. Default: every queue. */
   queue?: string;
-  /** Whose name begins with this. Default: all. */
+  /** A prefix of the groups it applies to. Default: every group. */
   group?: string;
 }
 
@@ -79,7 +79,7 @@ function readRule(given: unknown, index: number): Rule {
   return { queue, group: group ?? '', policy: readPolicy(override, `${where}.`) };
 }
 
-/** What is given, in the units of the broker. */
+/** The given options, in the units of the broker. */
 function readPolicy(options: GroupOptions, where: string): Partial<GroupPolicy> {
   const { groupGracePeriod, groupMaxDelay, groupMaxSize } = options;
   const policy: { -readonly [K in keyof GroupPolicy]?: number } = {};

@@ -36,11 +36,11 @@ export class Forwarder {
 
   async runOnce(): Promise<number> {
     this.lastRun = this.options.clock.now();
-    const { answers, again } = await this.passes.run(this.options.queues.names());
+    const { results, retryIn } = await this.passes.run(this.options.queues.names());
     let next: number | undefined;
-    for (const { nextDue } of answers.values()) next = earlier(next, nextDue);
-    next = earlier(next, await this.arm([...answers.keys()]));
-    return Math.min(again, this.delayUntil(next));
+    for (const { nextDue } of results.values()) next = earlier(next, nextDue);
+    next = earlier(next, await this.arm([...results.keys()]));
+    return Math.min(retryIn, this.delayUntil(next));
   }
 
   /** Milliseconds that a pass must wait when a notice asks for it. */

@@ -2,7 +2,7 @@ import type { Broker } from '../../broker/broker.js';
 import { watchRejection } from '../../async.js';
 import type { AsynqEvents } from '../../events/events.js';
 
-/** Told at each check: `undefined` when Redis answered, else why not (asynq's HealthCheckFunc). */
+/** Called after each ping: `undefined` when Redis replied, else the error (asynq's HealthCheckFunc). */
 export type HealthCheckHook = (error: Error | undefined) => void;
 
 export interface HealthCheckOptions {
@@ -13,7 +13,7 @@ export interface HealthCheckOptions {
   readonly interval: number;
 }
 
-/** Pings Redis and tells the user's hook. */
+/** Pings Redis and calls the user's hook. */
 export class HealthCheck {
   constructor(private readonly options: HealthCheckOptions) {}
 

@@ -4,11 +4,8 @@ import type { AsynqEvents } from '../../events/events.js';
 import { settleAll } from '../../async.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
 
-/**
- * Milliseconds between two searches for groups that are not listed: each looks at every key of the
- * Redis.
- */
-const REPAIR_EVERY = 600_000;
+/** Between two searches for groups that are not listed: each scans every key of the Redis. */
+const GROUP_REPAIR_INTERVAL_MS = 600_000;
 
 export interface JanitorOptions {
   readonly broker: Pick<Broker, 'maintenance' | 'groups'>;
@@ -19,13 +16,13 @@ export interface JanitorOptions {
   readonly interval: number;
   /** Tasks deleted in one step. */
   readonly batchSize: number;
-  /** Whether groups are aggregated here; else unlisted ones hurt nobody. */
+  /** Only a server that aggregates groups repairs them. */
   readonly repairGroups: boolean;
 }
 
 /**
- * Deletes completed tasks whose retention is over, and archived ones that are too old or too many,
- * in small steps; lists stranded groups.
+ * Deletes completed tasks whose retention is over, and archived tasks that are too old or too many,
+ * in small steps. Lists groups that no aggregator would find.
  */
 export class Janitor {
   private readonly repairedAt = new Map<string, number>();
@@ -46,7 +43,7 @@ export class Janitor {
 
   private async repairGroups(queue: string): Promise<void> {
     const { broker, clock, events, repairGroups } = this.options;
-    const due = (this.repairedAt.get(queue) ?? -Infinity) + REPAIR_EVERY;
+    const due = (this.repairedAt.get(queue) ?? -Infinity) + GROUP_REPAIR_INTERVAL_MS;
     if (!repairGroups || clock.now() < due) return;
     this.repairedAt.set(queue, clock.now());
     const { listed, removed } = await broker.groups.repairGroups(queue);

@@ -5,14 +5,14 @@ import { QUEUE_REPLY_TIMEOUT_MS } from '../fetching/queue-state.js';
 
 export interface Passes<T> {
   /** By queue. */
-  readonly answers: ReadonlyMap<string, T>;
+  readonly results: ReadonlyMap<string, T>;
   /** Milliseconds until a queue that failed or hangs is due again; `Infinity` when all is well. */
-  readonly again: number;
+  readonly retryIn: number;
 }
 
 /**
- * One piece of work of a loop for each queue, so that a queue that fails or hangs holds up no
- * other: it is left out until it has answered, or until its own back-off is over.
+ * Runs the work of a loop for each queue. A queue that fails or hangs does not hold up the others:
+ * it is left out until it replies, or until its own back-off is over.
  */
 export class QueuePasses<T> {
   private readonly underWay = new Set<string>();
@@ -25,15 +25,15 @@ export class QueuePasses<T> {
     private readonly onError: (error: unknown) => void,
   ) {}
 
-  /** @throws what the first queue threw, when all failed: the loop backs off then */
+  /** @throws the first error when all queues failed: then the loop backs off */
   async run(queues: readonly string[]): Promise<Passes<T>> {
     for (const queue of this.failed.keys()) if (!queues.includes(queue)) this.failed.delete(queue);
     const now = this.clock.elapsed();
     const due = queues.filter((queue) => !this.underWay.has(queue) && (this.failed.get(queue)?.dueAt ?? 0) <= now);
-    const answers = new Map<string, T>();
+    const results = new Map<string, T>();
     const errors: unknown[] = [];
     const open = { waited: true };
-    const passes = Promise.all(due.map((queue) => this.pass(queue, answers, errors, open)));
+    const passes = Promise.all(due.map((queue) => this.pass(queue, results, errors, open)));
     await withTimeout(passes, QUEUE_REPLY_TIMEOUT_MS, this.clock);
     open.waited = false;
     if (errors.length > 0 && errors.length === queues.length) {
@@ -41,18 +41,18 @@ export class QueuePasses<T> {
       throw errors[0];
     }
     errors.forEach(this.onError);
-    return { answers, again: this.again() };
+    return { results, retryIn: this.retryIn() };
   }
 
   private async pass(
     queue: string,
-    answers: Map<string, T>,
+    results: Map<string, T>,
     errors: unknown[],
     open: { readonly waited: boolean },
   ): Promise<void> {
     this.underWay.add(queue);
     try {
-      answers.set(queue, await this.work(queue));
+      results.set(queue, await this.work(queue));
       this.failed.delete(queue);
     } catch (error) {
       const failures = (this.failed.get(queue)?.failures ?? 0) + 1;
@@ -64,12 +64,12 @@ export class QueuePasses<T> {
     }
   }
 
-  /** A queue that is being asked is looked at again later, whatever it failed at before. */
-  private again(): number {
-    let again = this.underWay.size > 0 ? QUEUE_REPLY_TIMEOUT_MS : Infinity;
+  /** A queue whose work is under way is checked again later, whatever its failures before. */
+  private retryIn(): number {
+    let delay = this.underWay.size > 0 ? QUEUE_REPLY_TIMEOUT_MS : Infinity;
     for (const [queue, { dueAt }] of this.failed) {
-      if (!this.underWay.has(queue)) again = Math.min(again, Math.max(1, dueAt - this.clock.elapsed()));
+      if (!this.underWay.has(queue)) delay = Math.min(delay, Math.max(1, dueAt - this.clock.elapsed()));
     }
-    return again;
+    return delay;
   }
 }

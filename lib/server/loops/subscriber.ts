@@ -1,6 +1,6 @@
 import type { CancellationRole } from '../../broker/cancellation.js';
 
-/** Listens for cancellations. */
+/** Subscribes to the messages of cancellations. */
 export class Subscriber {
   private unsubscribe: (() => Promise<void>) | undefined;
   private closed = false;
@@ -10,10 +10,10 @@ export class Subscriber {
     private readonly onCancel: (id: string) => void,
   ) {}
 
-  /** Subscribes; the loop tries again when that fails, and is done when it has worked. */
+  /** Subscribes. The loop tries again after a failure, and ends after a success. */
   async runOnce(): Promise<number> {
     this.unsubscribe ??= await this.broker.subscribeCancellations(this.onCancel);
-    if (this.closed) await this.close(); // while it was subscribing
+    if (this.closed) await this.close(); // closed while it subscribed
     return Infinity;
   }
 
