@@ -1,4 +1,4 @@
--- Takes tokens of a semaphore, one per task, or moves the deadline of the one a task has: LimitingBroker.acquireTokens.
+-- Takes tokens of a semaphore, one per task, or moves the deadline of the one a task has: LimitingRole.acquireTokens.
 -- In asynq a holder that asks again while all are taken is refused; then a reply that was lost would cost a token.
 --
 -- KEYS

@@ -1,4 +1,4 @@
--- Appends to a stream of events: EventStreamBroker.appendEvents.
+-- Appends to a stream of events: EventsRole.appendEvents.
 --
 -- KEYS
 --   1 eventStream

@@ -1,4 +1,4 @@
--- Takes sets of tasks out of groups that are due: AggregationBroker.claimDueSets, some groups.
+-- Takes sets of tasks out of groups that are due: GroupsRole.claimDueSets, some groups.
 --
 -- KEYS
 --   1 aggregationSets

@@ -1,4 +1,4 @@
--- Deletes completed tasks whose retention is over: MaintenanceBroker.deleteExpiredCompleted, one step.
+-- Deletes completed tasks whose retention is over: MaintenanceRole.deleteExpiredCompleted, one step.
 -- Their locks are not touched: completion has released them.
 --
 -- KEYS

@@ -1,4 +1,4 @@
--- Creates tasks in order, all of one queue: ProducerBroker.enqueue.
+-- Creates tasks in order, all of one queue: ProducerRole.enqueue.
 -- The state of a task follows from its route; tasks of one call see those before them.
 --
 -- KEYS

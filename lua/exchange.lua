@@ -1,4 +1,4 @@
--- Settles finished tasks, then takes pending ones unless the queue is paused: ConsumerBroker.exchange.
+-- Settles finished tasks, then takes pending ones unless the queue is paused: ConsumerRole.exchange.
 -- A settlement counts only while the caller's lease is in force; else nothing is written for it and it is reported lost.
 --
 -- KEYS

@@ -1,4 +1,4 @@
--- Extends the leases that are still the caller's: ConsumerBroker.extendLeases.
+-- Extends the leases that are still the caller's: ConsumerRole.extendLeases.
 --
 -- KEYS
 --   1 lease

@@ -1,4 +1,4 @@
--- Tells what is recorded of tasks that are to be cancelled: CancellationBroker.findCancellations.
+-- Tells what is recorded of tasks that are to be cancelled: CancellationRole.findCancellations.
 --
 -- KEYS
 --   1 cancellations

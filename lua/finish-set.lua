@@ -1,4 +1,4 @@
--- Creates the task made of a set and deletes the set with its tasks: AggregationBroker.finishSet.
+-- Creates the task made of a set and deletes the set with its tasks: GroupsRole.finishSet.
 -- Nothing is written unless the set is the caller's and the task can be created.
 --
 -- KEYS

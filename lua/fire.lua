@@ -1,4 +1,4 @@
--- Deals with one planned time of a periodic entry, once whoever calls: SchedulingBroker.fire.
+-- Deals with one planned time of a periodic entry, once whoever calls: SchedulingRole.fire.
 --
 -- KEYS
 --   1 schedule

@@ -1,4 +1,4 @@
--- Moves due tasks to the end of their queue, or into their group: MaintenanceBroker.forward, one step.
+-- Moves due tasks to the end of their queue, or into their group: MaintenanceRole.forward, one step.
 --
 -- KEYS
 --   1 scheduled
@@ -24,9 +24,9 @@ call('LLEN', KEYS[3])
 call('SCARD', KEYS[4])
 call('ZCARD', KEYS[5])
 
--- Reads before anything is written. An id without a message is a ghost: it leaves the set, with its stub of a hash.
+-- Reads before anything is written. An id without a message is dangling: it leaves the set, with its stub of a hash.
 local due = { {}, {} }
-local keys, groups, ghosts, left = {}, {}, {}, tonumber(ARGV[5])
+local keys, groups, dangling, left = {}, {}, {}, tonumber(ARGV[5])
 for source = 1, 2 do
   local ids = call('ZRANGE', KEYS[source], '-inf', ARGV[3], 'BYSCORE', 'LIMIT', 0, left)
   due[source] = ids
@@ -42,7 +42,7 @@ for source = 1, 2 do
         groups[ids[i]] = group
       end
     elseif found == 0 then
-      ghosts[#ghosts + 1] = key
+      dangling[#dangling + 1] = key
     end
   end
 end
@@ -66,7 +66,7 @@ for source = 1, 2 do
   end
 end
 spread('LPUSH', KEYS[3], pending)
-spread('DEL', nil, ghosts)
+spread('DEL', nil, dangling)
 
 local next_due = ''
 for source = 1, 2 do

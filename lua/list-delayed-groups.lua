@@ -1,4 +1,4 @@
--- Lists groups that delayed tasks have joined: AggregationBroker.listDelayedGroups, one step.
+-- Lists groups that delayed tasks have joined: GroupsRole.listDelayedGroups, one step.
 --
 -- KEYS
 --   1 scheduled

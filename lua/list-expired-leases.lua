@@ -1,4 +1,4 @@
--- Lists tasks whose lease has ended, oldest first: MaintenanceBroker.listExpiredLeases.
+-- Lists tasks whose lease has ended, oldest first: MaintenanceRole.listExpiredLeases.
 -- Ids that cannot be recovered leave the lease and the active list: those without a message (with their stub of a hash), and
 -- those whose task has gone on to another state, which have no business there.
 --
@@ -18,7 +18,7 @@ local call, try = redis.call, redis.pcall
 
 call('LLEN', KEYS[2])
 local entries = call('ZRANGE', KEYS[1], '-inf', ARGV[2], 'BYSCORE', 'LIMIT', 0, ARGV[3], 'WITHSCORES')
-local tasks, ghosts, stubs = {}, {}, {}
+local tasks, dangling, stubs = {}, {}, {}
 for i = 1, #entries, 2 do
   local id = entries[i]
   local key = ARGV[1] .. id
@@ -28,14 +28,14 @@ for i = 1, #entries, 2 do
     local n = #tasks
     tasks[n + 1], tasks[n + 2], tasks[n + 3] = id, entries[i + 1], message
   else
-    ghosts[#ghosts + 1] = id
+    dangling[#dangling + 1] = id
     if not fields.err and not message then stubs[#stubs + 1] = key end
   end
 end
 
-spread('ZREM', KEYS[1], ghosts)
-for i = 1, #ghosts do
-  call('LREM', KEYS[2], 0, ghosts[i])
+spread('ZREM', KEYS[1], dangling)
+for i = 1, #dangling do
+  call('LREM', KEYS[2], 0, dangling[i])
 end
 spread('DEL', nil, stubs)
-return { #ghosts, cmsgpack.pack(tasks) }
+return { #dangling, cmsgpack.pack(tasks) }

@@ -1,4 +1,4 @@
--- Notes in which queues servers have acted on cancellations: CancellationBroker.noteCancelled.
+-- Notes in which queues servers have acted on cancellations: CancellationRole.noteCancelled.
 --
 -- KEYS
 --   1 cancellations

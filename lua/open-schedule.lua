@@ -1,4 +1,4 @@
--- Reads how far a periodic entry has got, and begins it where that is unknown: SchedulingBroker.openSchedule.
+-- Reads how far a periodic entry has got, and begins it where that is unknown: SchedulingRole.openSchedule.
 --
 -- KEYS
 --   1 schedule

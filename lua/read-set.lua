@@ -1,4 +1,4 @@
--- Reads the tasks of a claimed set, in the order in which they joined: AggregationBroker.readSet, one stretch.
+-- Reads the tasks of a claimed set, in the order in which they joined: GroupsRole.readSet, one stretch.
 --
 -- KEYS
 --   1 aggregationSet

@@ -1,4 +1,4 @@
--- Puts tasks of a set whose deadline has passed back into their group: AggregationBroker.reclaimStaleSets, one step.
+-- Puts tasks of a set whose deadline has passed back into their group: GroupsRole.reclaimStaleSets, one step.
 -- A set that is larger than the limit is taken back in several; from the first on it is no longer its claimant's.
 --
 -- KEYS

@@ -1,4 +1,4 @@
--- Records that a task is to be cancelled, and forgets what is too old: CancellationBroker.recordCancellation.
+-- Records that a task is to be cancelled, and forgets what is too old: CancellationRole.recordCancellation.
 --
 -- KEYS
 --   1 cancellations

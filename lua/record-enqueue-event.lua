@@ -1,4 +1,4 @@
--- Adds to the history of a periodic entry: SchedulingBroker.recordEnqueueEvent.
+-- Adds to the history of a periodic entry: SchedulingRole.recordEnqueueEvent.
 --
 -- KEYS
 --   1 schedulerHistory

@@ -1,4 +1,4 @@
--- Leases the active ids that have no lease, so that recovery sees them: MaintenanceBroker.repairActive, one stretch of the
+-- Leases the active ids that have no lease, so that recovery sees them: MaintenanceRole.repairActive, one stretch of the
 -- list. Whoever takes a task writes both at once, so an id without a lease has been forgotten.
 --
 -- KEYS

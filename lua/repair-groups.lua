@@ -1,4 +1,4 @@
--- Makes the names of groups agree with the tasks that wait in them: AggregationBroker.repairGroups, some groups.
+-- Makes the names of groups agree with the tasks that wait in them: GroupsRole.repairGroups, some groups.
 --
 -- KEYS
 --   1 aggregationSets

@@ -1,4 +1,4 @@
--- Deletes archived tasks that are too old or too many, oldest first, with the locks they hold: MaintenanceBroker.trimArchived,
+-- Deletes archived tasks that are too old or too many, oldest first, with the locks they hold: MaintenanceRole.trimArchived,
 -- one step, and what follows each archiving.
 --
 -- KEYS

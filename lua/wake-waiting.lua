@@ -1,4 +1,4 @@
--- Puts tasks that wait in a line for a limit to the front of their queue, the longest waiting one first: LimitingBroker.wakeWaiting.
+-- Puts tasks that wait in a line for a limit to the front of their queue, the longest waiting one first: LimitingRole.wakeWaiting.
 -- A task that has left the retry set since, or stands there for another time, no longer waits: its place is cleared away.
 --
 -- KEYS

@@ -1,4 +1,4 @@
--- Stores the result of a task that is active and leased by the caller: ConsumerBroker.writeResult.
+-- Stores the result of a task that is active and leased by the caller: ConsumerRole.writeResult.
 --
 -- KEYS
 --   1 lease

@@ -1,4 +1,4 @@
--- Publishes the entries of a scheduler: SchedulingBroker.writeSchedulerEntries.
+-- Publishes the entries of a scheduler: SchedulingRole.writeSchedulerEntries.
 --
 -- KEYS
 --   1 schedulerEntries

@@ -1,4 +1,4 @@
--- Publishes a server and its running tasks: MonitoringBroker.writeServerState.
+-- Publishes a server and its running tasks: MonitoringRole.writeServerState.
 --
 -- KEYS
 --   1 server

@@ -41,11 +41,11 @@ export interface Lease {
 }
 
 /** Margin for skewed clocks, in seconds. */
-const SAFETY_SECONDS = 10;
+const CLOCK_SKEW_SECONDS = 10;
 
 /** Whether another server may take the task any moment. @param now milliseconds since the epoch */
 export const isForfeit = ({ expiresAt }: Lease, now: number): boolean =>
-  floorSeconds(now) > expiresAt + RECOVERY_GRACE_SECONDS - SAFETY_SECONDS;
+  floorSeconds(now) > expiresAt + RECOVERY_GRACE_SECONDS - CLOCK_SKEW_SECONDS;
 
 export interface LeasedTask {
   readonly lease: Lease;
@@ -148,7 +148,7 @@ export interface ExpiredLeases {
   readonly tasks: LeasedTask[];
   readonly damaged: DamagedTask[];
   /** Ids that had no message; they have been removed. */
-  readonly ghosts: number;
+  readonly dangling: number;
 }
 
 export interface MaintenanceRole {

@@ -7,7 +7,7 @@
 /** Seconds a cancellation stays recorded: far longer than a server can be away and still hold the task. */
 export const CANCELLATION_SECONDS = 600;
 /** How many are recorded at most; of more, the oldest are forgotten. */
-export const MOST_CANCELLATIONS = 10_000;
+export const MAX_CANCELLATIONS = 10_000;
 
 /** What becomes of the task: an ordinary failure, as in asynq; given up; or deleted with the lock it holds. */
 export const CANCEL_OUTCOMES = ['retry', 'archive', 'delete'] as const;

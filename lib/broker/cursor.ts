@@ -15,7 +15,7 @@ export interface SortedPosition {
 }
 
 /** After the first of these ids that is still there; the latest come first. */
-export interface LinePosition {
+export interface ListPosition {
   /** How far from the front the last one was. */
   readonly seen: number;
   readonly anchors: readonly Buffer[];
@@ -29,7 +29,7 @@ const OLD_ANCHORS = 4;
  * The ids to hold on to after a page: its last few, then the last of each page before, for the case that a whole page has
  * been dealt with (deleted, say) while it was looked at.
  */
-export function nextAnchors(page: readonly Buffer[], before: LinePosition | undefined): Buffer[] {
+export function nextAnchors(page: readonly Buffer[], before: ListPosition | undefined): Buffer[] {
   const old = before?.anchors ?? [];
   const lastOfPages = old.length > OWN_ANCHORS ? [old[0]!, ...old.slice(OWN_ANCHORS)] : old.slice(0, 1);
   return [...page.slice(-OWN_ANCHORS).toReversed(), ...lastOfPages.slice(0, OLD_ANCHORS)];
@@ -44,7 +44,7 @@ const BACKWARD = 'r';
 export const encodeSorted = ({ score, id, reverse }: SortedPosition): string =>
   pack([reverse ? BACKWARD : FORWARD, score, id.toString('base64')]);
 
-export const encodeLine = ({ seen, anchors }: LinePosition): string =>
+export const encodeList = ({ seen, anchors }: ListPosition): string =>
   pack(['l', seen, ...anchors.map((id) => id.toString('base64'))]);
 
 /** @throws InvalidOptionError */
@@ -72,7 +72,7 @@ export function requireForward(state: string, reverse: boolean | undefined): voi
 }
 
 /** @throws InvalidOptionError */
-export function decodeLine(cursor: string | undefined): LinePosition | undefined {
+export function decodeList(cursor: string | undefined): ListPosition | undefined {
   if (cursor === undefined) return undefined;
   const [kind, seen, ...anchors] = unpack(cursor);
   const usable = kind === 'l' && Number.isSafeInteger(seen) && (seen as number) >= 0;

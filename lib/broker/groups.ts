@@ -13,7 +13,7 @@ export const AGGREGATION_SECONDS = 120;
  * The most tasks of one set, also where no size is given. A set is deleted in one script, with its tasks and in the step that
  * creates the aggregated one: 5,000 hold Redis for some 5 ms. A larger group becomes several sets.
  */
-export const LARGEST_SET = 5_000;
+export const MAX_SET_SIZE = 5_000;
 
 /** When a group is due, as asynq has it. */
 export interface GroupPolicy {
@@ -21,7 +21,7 @@ export interface GroupPolicy {
   readonly gracePeriod: number;
   /** Seconds since the first task joined; 0 = no limit. */
   readonly maxDelay: number;
-  /** Tasks that make the group due at once, and the most of one set; 0 = LARGEST_SET, and no size makes it due. */
+  /** Tasks that make the group due at once, and the most of one set; 0 = MAX_SET_SIZE, and no size makes it due. */
   readonly maxSize: number;
 }
 
@@ -67,7 +67,7 @@ export interface GroupsRole {
   /** The tasks of a claimed set. Ids without a message are left out. */
   readSet(set: ClaimedSet): Promise<AggregationSet>;
   /** Archives members of a claimed set as they are, so that the others can be aggregated; answers how many. */
-  setAside(set: ClaimedSet, ids: readonly string[]): Promise<number>;
+  archiveDamaged(set: ClaimedSet, ids: readonly string[]): Promise<number>;
   /**
    * In one atomic step, if the set is still ours: creates the task (in whatever state the request leads to) and deletes the set
    * with all its tasks, releasing the unique locks they hold. Without a request it only deletes.

@@ -22,14 +22,14 @@ export interface StoredTask {
 }
 
 /** Where tasks wait: the tasks of one state, or of one group. */
-export interface Place {
+export interface TaskLocation {
   readonly state: TaskState;
   /** Given exactly when the state is `aggregating`. */
   readonly group?: string;
 }
 
-export interface ListRequest extends Place {
-  /** How many entries at most, 1 to {@link MAX_PAGE}; fewer come when they are large. */
+export interface ListRequest extends TaskLocation {
+  /** How many entries at most, 1 to {@link MAX_PAGE_SIZE}; fewer come when they are large. */
   readonly size: number;
   /** The `cursor` of the page before; without it the list begins at its front. */
   readonly cursor?: string;
@@ -42,7 +42,7 @@ export interface ListRequest extends Place {
   readonly reverse?: boolean;
 }
 
-export const MAX_PAGE = 1_000;
+export const MAX_PAGE_SIZE = 1_000;
 
 export interface ListedTask extends StoredTask {
   /** Active, and nobody holds its lease (any more). */
@@ -102,7 +102,7 @@ export interface QueueNumbers {
 }
 
 /** Groups up to this number are counted one by one. */
-export const COUNTED_GROUPS = 1_000;
+export const MAX_COUNTED_GROUPS = 1_000;
 
 export interface DayCount {
   /** `YYYY-MM-DD`, UTC. */
@@ -136,7 +136,7 @@ export interface RedisInfo {
 }
 
 /** Where a cluster keeps a queue. */
-export interface ClusterPlace {
+export interface ClusterLocation {
   readonly slot: number;
   /** `host:port`, the master first. */
   readonly nodes: readonly string[];
@@ -203,7 +203,7 @@ export interface AdministrationRole {
     queue: string,
     action: MoveAction,
     ids: readonly string[],
-    from?: Place,
+    from?: TaskLocation,
     maxArchived?: number,
   ): Promise<MoveStatus[]>;
   /**
@@ -212,7 +212,7 @@ export interface AdministrationRole {
    *
    * @param at Unix seconds; a time that has passed is due at once
    */
-  rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: Place): Promise<MoveStatus[]>;
+  rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: TaskLocation): Promise<MoveStatus[]>;
   /**
    * Gives a task another payload while it is scheduled, pending, in retry or archived. A lock it holds stays that of the old one.
    *

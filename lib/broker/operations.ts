@@ -1,7 +1,7 @@
-import type { ClusterPlace, RedisInfo } from './inspection.js';
+import type { ClusterLocation, RedisInfo } from './inspection.js';
 
 /** What matters to asynq of a Redis server. */
-export interface StoreFacts {
+export interface StoreInfo {
   /** `host:port` */
   readonly address: string;
   /** As in `7.2.4`; `undefined` when it does not say. */
@@ -18,9 +18,9 @@ export interface StoreFacts {
 /** The place where tasks are kept. */
 export interface OperationsRole {
   /** The servers that hold tasks; none where there is no Redis, or where INFO is forbidden. */
-  storeFacts(): Promise<StoreFacts[]>;
+  storeInfo(): Promise<StoreInfo[]>;
   /** `undefined` where there is no Redis. */
   redisInfo(): Promise<RedisInfo | undefined>;
   /** `undefined` where there is no cluster. */
-  clusterPlace(queue: string): Promise<ClusterPlace | undefined>;
+  clusterLocation(queue: string): Promise<ClusterLocation | undefined>;
 }

@@ -11,7 +11,7 @@ import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 /** Seconds the history of an entry is kept after its last event. */
 export const HISTORY_SECONDS = 90 * 86_400;
 /** Events kept per entry, as in asynq. */
-export const MOST_EVENTS = 1000;
+export const MAX_ENQUEUE_EVENTS = 1000;
 
 /** How far the processes that have an entry have got with it. Times are Unix seconds. */
 export interface ScheduleProgress {
@@ -74,7 +74,7 @@ export interface SchedulingRole {
   writeSchedulerEntries(schedulerId: string, entries: readonly SchedulerEntry[], ttl: number): Promise<void>;
   clearSchedulerEntries(schedulerId: string): Promise<void>;
   /**
-   * Adds to the history of an entry, of which the newest {@link MOST_EVENTS} are kept for
+   * Adds to the history of an entry, of which the newest {@link MAX_ENQUEUE_EVENTS} are kept for
    * {@link HISTORY_SECONDS}.
    */
   recordEnqueueEvent(entryId: string, event: SchedulerEnqueueEvent): Promise<void>;

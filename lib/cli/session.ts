@@ -1,5 +1,5 @@
 import type { ConnectionInput } from '../broker/redis/connection/connection-options.js';
-import type { ConnectionRole, RedisConnections } from '../broker/redis/connection/connections.js';
+import type { ConnectionPurpose, RedisConnections } from '../broker/redis/connection/connections.js';
 import type { RedisBroker } from '../broker/redis/redis-broker.js';
 import type { AsynqClient } from '../client/client.js';
 import type { Clock } from '../clock.js';
@@ -61,7 +61,7 @@ export class Session {
   }
 
   /** A server waits for Redis; a command fails at once, as somebody waits for it. */
-  private async connect(role: ConnectionRole): Promise<void> {
+  private async connect(role: ConnectionPurpose): Promise<void> {
     let forget: (() => void) | undefined;
     const lost = new Promise<never>((_, reject) => {
       forget = this.connections.onStateChange((which, state, cause) => {

@@ -1,5 +1,5 @@
 import type { Broker } from '../broker/broker.js';
-import { type ListingRole, MAX_PAGE, type Place, type MoveAction } from '../broker/inspection.js';
+import { type ListingRole, MAX_PAGE_SIZE, type TaskLocation, type MoveAction } from '../broker/inspection.js';
 import { ArchiveFullError, InvalidOptionError } from '../errors.js';
 import { isAllowed } from '../task/actions.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
@@ -37,7 +37,7 @@ export interface BulkResult {
 export interface BulkArchiveOptions extends BulkOptions, ArchiveLimit {}
 
 interface Bulk extends Omit<BulkArchiveOptions, 'group'> {
-  readonly place: Place;
+  readonly place: TaskLocation;
 }
 
 /** Tasks moved at a time: a script run of two or three milliseconds. */
@@ -98,13 +98,13 @@ export async function moveAll(
 async function readIds(
   listing: ListingRole,
   queue: string,
-  place: Place,
+  place: TaskLocation,
   signal: AbortSignal | undefined,
 ): Promise<string[][]> {
   const pages: string[][] = [];
   for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
     signal?.throwIfAborted();
-    const page = await listing.listIds(queue, { ...place, size: MAX_PAGE, cursor });
+    const page = await listing.listIds(queue, { ...place, size: MAX_PAGE_SIZE, cursor });
     pages.push(page.ids);
     cursor = page.cursor;
   }

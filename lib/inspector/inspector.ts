@@ -224,13 +224,13 @@ export class AsynqInspector {
   /** The slot of the queue in a Redis Cluster; `undefined` without one. */
   async clusterKeySlot(queue: string): Promise<number | undefined> {
     await requireQueueNameOrQueue(this.broker.inspection, queue);
-    return (await this.broker.operations.clusterPlace(queue))?.slot;
+    return (await this.broker.operations.clusterLocation(queue))?.slot;
   }
 
   /** The cluster nodes of the queue as `host:port`, the master first; `undefined` without a cluster. */
   async clusterNodes(queue: string): Promise<readonly string[] | undefined> {
     await requireQueueNameOrQueue(this.broker.inspection, queue);
-    return (await this.broker.operations.clusterPlace(queue))?.nodes;
+    return (await this.broker.operations.clusterLocation(queue))?.nodes;
   }
 
   /** Stops all servers from taking tasks of the queue, which need not exist yet. Returns whether this call changed anything. */

@@ -1,4 +1,4 @@
-import { type ListRequest, MAX_PAGE, type Place } from '../broker/inspection.js';
+import { type ListRequest, MAX_PAGE_SIZE, type TaskLocation } from '../broker/inspection.js';
 import { requireForward } from '../broker/cursor.js';
 import { InvalidOptionError } from '../errors.js';
 import {
@@ -35,7 +35,7 @@ export function toListRequest(state: TaskState, options: ListOptions = {}): List
   requireObject(options, 'the options of a list', InvalidOptionError);
   rejectUnknownKeys(options, ['size', 'cursor', 'page', 'group', 'newestFirst'], 'list option', InvalidOptionError);
   const { size = DEFAULT_PAGE_SIZE, cursor, page, group, newestFirst } = options;
-  requireInteger(size, 'size', InvalidOptionError, { least: 1, most: MAX_PAGE });
+  requireInteger(size, 'size', InvalidOptionError, { least: 1, most: MAX_PAGE_SIZE });
   const place = { ...toPlace(state, group), ...toDirection(state, newestFirst) };
   if (cursor !== undefined && page !== undefined) {
     throw new InvalidOptionError('give a cursor or a page, not both: they contradict each other');
@@ -65,12 +65,12 @@ export function toRange(options: PageOptions = {}): { offset: number; size: numb
   requireObject(options, 'the options of a list', InvalidOptionError);
   rejectUnknownKeys(options, ['size', 'page'], 'list option', InvalidOptionError);
   const { size = DEFAULT_PAGE_SIZE, page = 1 } = options;
-  requireInteger(size, 'size', InvalidOptionError, { least: 1, most: MAX_PAGE });
+  requireInteger(size, 'size', InvalidOptionError, { least: 1, most: MAX_PAGE_SIZE });
   return { size, offset: size * (requirePositiveInteger(page, 'page', InvalidOptionError) - 1) };
 }
 
 /** @throws InvalidOptionError */
-export function toPlace(state: TaskState, group: string | undefined): Place {
+export function toPlace(state: TaskState, group: string | undefined): TaskLocation {
   requireState(state);
   if (state === 'aggregating') {
     if (group === undefined) throw new InvalidOptionError(groupMissing);

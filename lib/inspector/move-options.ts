@@ -1,4 +1,4 @@
-import type { Place } from '../broker/inspection.js';
+import type { TaskLocation } from '../broker/inspection.js';
 import { InvalidOptionError } from '../errors.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { ArchiveLimit } from './archive-limit.js';
@@ -16,7 +16,7 @@ export interface MoveOptions {
 export interface ArchiveOptions extends MoveOptions, ArchiveLimit {}
 
 /** @param method for messages @throws InvalidOptionError */
-export function toOrigin(method: string, options: MoveOptions, more: readonly string[] = []): Place | undefined {
+export function toOrigin(method: string, options: MoveOptions, more: readonly string[] = []): TaskLocation | undefined {
   requireObject(options, `the options of ${method}`, InvalidOptionError);
   rejectUnknownKeys(options, ['state', 'group', ...more], `option of ${method}`, InvalidOptionError);
   const { state, group } = options;

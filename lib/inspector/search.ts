@@ -1,4 +1,4 @@
-import type { DamagedEntry, ListedTask, ListingRole, ListRequest, Place } from '../broker/inspection.js';
+import type { DamagedEntry, ListedTask, ListingRole, ListRequest, TaskLocation } from '../broker/inspection.js';
 import { InvalidOptionError } from '../errors.js';
 import type { TaskInfo } from '../task/info.js';
 import { rejectUnknownKeys, requireFunction, requireInteger, requireNonBlank, requireObject } from '../validation.js';
@@ -51,7 +51,7 @@ const SCAN_BATCH_SIZE = 500;
 const MAX_CALL_BYTES = 16 * 1024 * 1024;
 
 interface Search {
-  readonly place: Place & Pick<ListRequest, 'reverse'>;
+  readonly place: TaskLocation & Pick<ListRequest, 'reverse'>;
   readonly scan: number;
   readonly cursor: string | undefined;
   readonly matches: (task: ListedTask) => boolean;

@@ -1,7 +1,7 @@
 import { ceilSeconds } from '../clock.js';
 import { type Duration, parseDuration } from '../duration.js';
 import type { Broker } from '../broker/broker.js';
-import type { MoveStatus, Place, MoveAction } from '../broker/inspection.js';
+import type { MoveStatus, TaskLocation, MoveAction } from '../broker/inspection.js';
 import {
   ArchiveFullError,
   type AsynqError,
@@ -37,7 +37,7 @@ export async function moveTask(
   if (status !== 'moved') throw refusal(action, status ?? 'missing', queue, id, from);
 }
 
-const describePlace = ({ state, group }: Place): string =>
+const describePlace = ({ state, group }: TaskLocation): string =>
   group === undefined ? `state ${state}` : `group "${group}"`;
 
 /** Changes the time at which a task runs. @throws TaskNotFoundError; TaskStateError */
@@ -126,7 +126,7 @@ function refusal(
   status: MoveStatus,
   queue: string,
   id: string,
-  from: Place | undefined,
+  from: TaskLocation | undefined,
 ): AsynqError {
   switch (status) {
     case 'active':

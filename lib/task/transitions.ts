@@ -19,7 +19,7 @@ export type TaskOperation =
   | 'deleteExpiredCompleted'
   | 'trimArchived'
   | 'finishSet'
-  | 'setAside'
+  | 'archiveDamaged'
   | 'runTask'
   | 'archiveTask'
   | 'deleteTask'
@@ -65,7 +65,12 @@ export const TRANSITIONS: readonly Transition[] = [
     to: undefined,
     note: 'part of the aggregated task now; lock released',
   },
-  { from: 'aggregating', operation: 'setAside', to: 'archived', note: 'cannot be read; the others are aggregated' },
+  {
+    from: 'aggregating',
+    operation: 'archiveDamaged',
+    to: 'archived',
+    note: 'cannot be read; the others are aggregated',
+  },
   ...byHand('runTask', STATES_BY_ACTION.run, 'pending', 'last in line'),
   ...byHand('archiveTask', STATES_BY_ACTION.archive, 'archived', 'lock kept'),
   ...byHand('deleteTask', STATES_BY_ACTION.delete, undefined, 'lock released'),

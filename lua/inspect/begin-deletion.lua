@@ -1,4 +1,4 @@
--- Looks whether a queue may be deleted, and pauses it so that no server takes a task while it is: InspectorBroker.deleteQueue.
+-- Looks whether a queue may be deleted, and pauses it so that no server takes a task while it is: AdministrationRole.deleteQueue.
 --
 -- KEYS
 --   1 active

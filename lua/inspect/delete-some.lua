@@ -1,4 +1,4 @@
--- Deletes some tasks of a queue, with the locks they hold: InspectorBroker.deleteQueue, one step.
+-- Deletes some tasks of a queue, with the locks they hold: AdministrationRole.deleteQueue, one step.
 --
 -- KEYS
 --   1 pending

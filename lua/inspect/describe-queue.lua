@@ -1,4 +1,4 @@
--- Counts the tasks of a queue by state and estimates what they weigh: InspectorBroker.describeQueue.
+-- Counts the tasks of a queue by state and estimates what they weigh: InspectionRole.describeQueue.
 --
 -- KEYS
 --   1 pending

@@ -1,4 +1,4 @@
--- Reads a task: InspectorBroker.getTask.
+-- Reads a task: InspectionRole.getTask.
 --
 -- KEYS
 --   1 task

@@ -1,4 +1,4 @@
--- Counts the tasks of some groups: InspectorBroker.groups, one step.
+-- Counts the tasks of some groups: InspectionRole.groups, one step.
 --
 -- KEYS
 --   1 groups

@@ -1,4 +1,4 @@
--- Lists tasks of a sorted set, lowest score first or highest: InspectorBroker.listTasks.
+-- Lists tasks of a sorted set, lowest score first or highest: ListingRole.listTasks.
 --
 -- KEYS
 --   1 sorted

@@ -1,4 +1,4 @@
--- Runs, archives, deletes or reschedules tasks, wherever they wait: InspectorBroker.moveTasks and rescheduleTasks, one step.
+-- Runs, archives, deletes or reschedules tasks, wherever they wait: AdministrationRole.moveTasks and rescheduleTasks, one step.
 -- Each task is checked before it is touched; what does not fit is left alone and does not stop the others.
 --
 -- KEYS

@@ -1,4 +1,4 @@
--- Deletes keys that a queue without tasks has left, unless somebody has enqueued to it again: InspectorBroker.deleteQueue, the end.
+-- Deletes keys that a queue without tasks has left, unless somebody has enqueued to it again: AdministrationRole.deleteQueue, the end.
 --
 -- KEYS
 --   1 pending

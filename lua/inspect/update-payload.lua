@@ -1,4 +1,4 @@
--- Replaces the message of a waiting task, unless it has changed since it was read: InspectorBroker.updatePayload.
+-- Replaces the message of a waiting task, unless it has changed since it was read: AdministrationRole.updatePayload.
 --
 -- KEYS
 --   1 task

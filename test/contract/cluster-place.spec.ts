@@ -59,7 +59,7 @@ it('tells what Redis says of itself, master by master', async () => {
 it('tells version, eviction policy and time of every master', async () => {
   const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
   onTestFinished(() => broker.close());
-  const facts = await broker.operations.storeFacts();
+  const facts = await broker.operations.storeInfo();
   expect(facts.map(({ address }) => address)).toEqual(
     cluster.nodes.map(({ host, port }) => `${host}:${port}`).toSorted(),
   );

@@ -52,7 +52,7 @@ describe('a message that is none', () => {
     const expired = await driver.broker.maintenance.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10);
     expect(expired.tasks.map(({ lease }) => lease.id)).toEqual(['b']);
     expect(expired.damaged.map(({ lease, raw }) => [lease.id, raw])).toEqual([['a', Buffer.from([0xff])]]);
-    expect(expired.ghosts).toBe(0);
+    expect(expired.dangling).toBe(0);
     const [bad] = expired.damaged;
     if (!bad) throw new Error('nothing damaged was listed');
     expect(await driver.settle({ kind: 'archive', lease: bad.lease, message: undefined })).toEqual(['settled']);
@@ -105,7 +105,7 @@ describe('an id without a task', () => {
     for (const id of ids(30)) await driver.redis.zadd(driver.keys.lease, driver.now, id);
     await driver.redis.hset(driver.keys.task('ghost7'), 'state', 'active');
     const expired = await driver.broker.maintenance.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10);
-    expect(expired.ghosts).toBe(30);
+    expect(expired.dangling).toBe(30);
     expect(expired.tasks.map(({ lease }) => lease)).toEqual([{ ...task.lease }]);
     const { lease, active, tasks } = await driver.queue();
     expect([lease.length, active, Object.keys(tasks)]).toEqual([1, ['real'], ['real']]);

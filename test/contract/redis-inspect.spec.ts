@@ -126,7 +126,7 @@ describe('a list', () => {
 });
 
 describe('the numbers of a queue', () => {
-  it('put up with ghosts, counters that are none and times that are none', async () => {
+  it('put up with dangling ids, counters that are none and times that are none', async () => {
     const driver = current();
     const { redis, keys } = driver;
     for (const state of LISTED) await strand(driver, state, `ghost-${state}`);

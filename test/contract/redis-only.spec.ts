@@ -264,9 +264,9 @@ describe('what Redis is', () => {
       await redis.acl('SETUSER', 'default', '+config', '+info');
       await redis.config('SET', 'maxmemory-policy', 'noeviction');
     });
-    expect(await broker.operations.storeFacts()).toMatchObject([{ evictionPolicy: 'volatile-lru' }]);
+    expect(await broker.operations.storeInfo()).toMatchObject([{ evictionPolicy: 'volatile-lru' }]);
     await redis.acl('SETUSER', 'default', '-info');
-    expect(await broker.operations.storeFacts()).toEqual([]);
+    expect(await broker.operations.storeInfo()).toEqual([]);
   });
 
   it.each([-3600, 0, 3600])('is told with its time, which ours is ahead of by %s s', async (seconds) => {
@@ -274,7 +274,7 @@ describe('what Redis is', () => {
     const clock = new ManualClock(Date.now() + seconds * 1000);
     const broker = new RedisBroker(new RedisConnections({ host: host!, port: port! }), { clock });
     onTestFinished(() => broker.close());
-    const [facts] = await broker.operations.storeFacts();
+    const [facts] = await broker.operations.storeInfo();
     expect(facts!.ahead! / 1000 - seconds).toBeLessThanOrEqual(0); // the manual clock stands still meanwhile
     expect(facts!.ahead! / 1000 - seconds).toBeGreaterThan(-5);
   });

@@ -194,7 +194,7 @@ export class Player {
       const set = await broker.groups.readSet(claimed);
       const { group, tasks } = set;
       const ids = tasks.slice(0, 1).map(({ id }) => id);
-      const aside = step.end === 'aside' ? await broker.groups.setAside(set, ids) : 0;
+      const aside = step.end === 'aside' ? await broker.groups.archiveDamaged(set, ids) : 0;
       const made = step.end === 'delete' ? undefined : this.enqueueRequest(step.queue, step.made);
       const status = step.end === 'leave' ? undefined : await broker.groups.finishSet(set, made);
       answers.push({ group, tasks, aside, status });

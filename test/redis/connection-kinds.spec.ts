@@ -5,7 +5,7 @@ import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis5';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { wasSent } from '../../lib/broker/redis/connection/broker-error.js';
-import type { ConnectionRole } from '../../lib/broker/redis/connection/connections.js';
+import type { ConnectionPurpose } from '../../lib/broker/redis/connection/connections.js';
 import { slotOf } from '../../lib/broker/redis/connection/slot.js';
 import { freePort } from '../support/redis-process.js';
 import { type RedisCluster, startCluster, startSentinel } from '../support/redis.js';
@@ -186,7 +186,7 @@ describe('Cluster', () => {
 
   it('lets an enqueue wait until the cluster serves again, and rejects a fetch', async () => {
     const connections = connectionsTo({ cluster: cluster.nodes });
-    const incr = (role: ConnectionRole) => connections.run(role, 'INCR', (client) => client.incr(keyOn(0)));
+    const incr = (role: ConnectionPurpose) => connections.run(role, 'INCR', (client) => client.incr(keyOn(0)));
     expect([await incr('produce'), await incr('consume')]).toEqual([1, 2]);
     await cluster.killNode(2);
     await vi.waitFor(async () => expect(await nodeAt(0).cluster('INFO')).toContain('cluster_state:fail'), 10_000);

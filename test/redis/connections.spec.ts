@@ -3,14 +3,14 @@ import { inspect } from 'node:util';
 import { describe, expect, it, vi } from 'vitest';
 import { wasSent } from '../../lib/broker/redis/connection/broker-error.js';
 import { reconnectDelay } from '../../lib/broker/redis/connection/client-settings.js';
-import type { ConnectionRole } from '../../lib/broker/redis/connection/connections.js';
+import type { ConnectionPurpose } from '../../lib/broker/redis/connection/connections.js';
 import { ManualClock } from '../../lib/clock.js';
 import { BrokerUnavailableError, ClosedError, WrongKeyTypeError } from '../../lib/errors.js';
 import { freePort } from '../support/redis-process.js';
 import { startProxy } from './proxy.js';
 import { clientsOf, connectionsTo, failure, namesOf, observe, ownServer, signal, expectNoHandles } from './support.js';
 
-const ROLES: ConnectionRole[] = ['produce', 'consume', 'monitor'];
+const ROLES: ConnectionPurpose[] = ['produce', 'consume', 'monitor'];
 
 describe('RedisConnections', () => {
   it('connects each role at its first use, by its name, and not before', async () => {

@@ -50,15 +50,15 @@ describe('listExpiredLeases', () => {
     await fixture.take(2);
     await redis.hset(keys.task('gone-on'), 'state', 'retry');
     await redis.hset(keys.task('stub'), 'state', 'active');
-    const ghosts = [...numbered('ghost', 25), 'stub', 'gone-on'];
-    for (const id of ghosts) {
+    const dangling = [...numbered('dangling', 25), 'stub', 'gone-on'];
+    for (const id of dangling) {
       await redis.zadd(keys.lease, now - 100, id);
       await redis.lrem(keys.active, 0, id);
       await redis.rpush(keys.active, id);
     }
     const expired = await broker.maintenance.listExpiredLeases('default', now + 30, 10);
     expect(expired.tasks.map(({ lease }) => lease)).toEqual([{ queue: 'default', id: 'a', expiresAt: now + 30 }]);
-    expect(expired.ghosts).toBe(ghosts.length);
+    expect(expired.dangling).toBe(dangling.length);
     expect(await redis.lrange(keys.active, 0, -1)).toEqual(['a']);
     expect(await redis.zrange(keys.lease, '0', '-1')).toEqual(['a']);
     expect(await redis.exists(keys.task('stub'))).toBe(0);
@@ -80,10 +80,10 @@ describe('listExpiredLeases', () => {
     await broker.producer.enqueue('default', [request({ id: 'good' }), request({ id: 'bad' })]);
     await fixture.take(2);
     await redis.hset(keys.task('bad'), 'msg', Buffer.from('ffff', 'hex'));
-    const { tasks, damaged, ghosts } = await broker.maintenance.listExpiredLeases('default', now + 30, 10);
+    const { tasks, damaged, dangling } = await broker.maintenance.listExpiredLeases('default', now + 30, 10);
     expect(tasks.map(({ lease }) => lease.id)).toEqual(['good']);
     expect(damaged).toMatchObject([{ lease: { id: 'bad', expiresAt: now + 30 }, raw: Buffer.from('ffff', 'hex') }]);
-    expect(ghosts).toBe(0);
+    expect(dangling).toBe(0);
   });
 });
 

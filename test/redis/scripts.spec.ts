@@ -80,7 +80,7 @@ const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   trimArchived: () => fixture.broker.maintenance.trimArchived('default', 10),
   claimDueSets: () => fixture.broker.groups.claimDueSets('default', () => AT_ONCE, 10),
   readSet: () => fixture.broker.groups.readSet(claimedSet()),
-  setAside: () => fixture.broker.groups.setAside(claimedSet(), ['g']),
+  archiveDamaged: () => fixture.broker.groups.archiveDamaged(claimedSet(), ['g']),
   finishSet: () => fixture.broker.groups.finishSet({ ...claimedSet(), tasks: [], damaged: [] }, request()),
   reclaimStaleSets: () => fixture.broker.groups.reclaimStaleSets('default'),
   repairGroups: () => fixture.broker.groups.repairGroups('default'),
@@ -110,7 +110,7 @@ const CALLS: Record<ScriptName, () => Promise<unknown>> = {
   beginDeletion: () => fixture.broker.administration.deleteQueue('default', { force: true }),
   deleteSome: () => fixture.broker.administration.deleteQueue('default', { force: true }),
   sweepQueue: () => fixture.broker.administration.deleteQueue('default', { force: true }),
-  listLine: () => fixture.broker.listing.listTasks('default', { state: 'active', size: 10 }),
+  listUnsorted: () => fixture.broker.listing.listTasks('default', { state: 'active', size: 10 }),
 };
 
 const cancellation = (): Cancellation => ({ id: 'a', at: fixture.clock.now(), outcome: 'retry' });
@@ -196,7 +196,7 @@ function expectedKey(name: KeyName): string {
       return keyspace.semaphore('scope');
     case 'workers':
       return keyspace.serverWorkers(SERVER.host, SERVER.pid, SERVER.serverId);
-    case 'line':
+    case 'list':
       return keys.active;
     case 'sorted':
       return keys.scheduled;
@@ -231,7 +231,7 @@ describe('lua/', () => {
 
   it.each(NAMES)('%s: header and registry name the same KEYS and ARGV', (name) => {
     const header = headerOf(name);
-    expect(header).toMatch(/^-- .+: \w+Broker\.\w+/);
+    expect(header).toMatch(/^-- .+: \w+Role\.\w+/);
     expect(header).toMatch(/^-- Returns\n--   \S/m);
     expect(section(header, 'KEYS').names).toEqual(SCRIPTS[name].keys);
     expect(section(header, 'ARGV').names).toEqual(SCRIPTS[name].argv);

@@ -6,10 +6,10 @@ import type {
   DeletionStatus,
   MoveAction,
   MoveStatus,
-  Place,
+  TaskLocation,
   UpdateStatus,
 } from '../inspection.js';
-import { placeOf } from './listing.js';
+import { sortedSetOf } from './listing.js';
 import type { MemoryState } from './memory-state.js';
 import { trimArchived } from './maintenance.js';
 import { type QueueStore, type TaskRecord, readMessage, storedMessage, wellFormed } from './queue-store.js';
@@ -21,13 +21,13 @@ export class MemoryAdministration implements AdministrationRole {
     queue: string,
     action: MoveAction,
     ids: readonly string[],
-    from?: Place,
+    from?: TaskLocation,
     maxArchived?: number,
   ): Promise<MoveStatus[]> {
     return this.state.change(queue, (store, now) => moveTasks(store, { action, maxArchived }, ids, from, now));
   }
 
-  async rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: Place): Promise<MoveStatus[]> {
+  async rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: TaskLocation): Promise<MoveStatus[]> {
     return this.state.change(queue, (store, now) => moveTasks(store, { action: 'schedule', at }, ids, from, now));
   }
 
@@ -72,7 +72,7 @@ function moveTasks(
   store: QueueStore,
   step: Step,
   ids: readonly string[],
-  from: Place | undefined,
+  from: TaskLocation | undefined,
   now: number,
 ): MoveStatus[] {
   const statuses = ids.map((id) => moveOne(store, step, wellFormed(id), from, now));
@@ -80,14 +80,14 @@ function moveTasks(
   return statuses;
 }
 
-function moveOne(store: QueueStore, step: Step, id: string, from: Place | undefined, now: number): MoveStatus {
+function moveOne(store: QueueStore, step: Step, id: string, from: TaskLocation | undefined, now: number): MoveStatus {
   const record = store.tasks.get(id);
   if (!record) return 'missing';
   const { state } = record;
   if (state === 'active') return 'active';
   if (from && state !== from.state) return 'elsewhere';
   const group = wellFormed(from?.group ?? record.group ?? '');
-  const isThere = state === 'pending' || placeOf(store, { state, group }).score(id) !== undefined;
+  const isThere = state === 'pending' || sortedSetOf(store, { state, group }).score(id) !== undefined;
   if (!isThere) return group === record.group ? 'claimed' : 'elsewhere';
   const { action } = step;
   if ((action === 'run' && state === 'pending') || (action === 'archive' && state === 'archived')) return 'same';
@@ -99,12 +99,12 @@ function moveOne(store: QueueStore, step: Step, id: string, from: Place | undefi
   return 'moved';
 }
 
-function leave(store: QueueStore, { state, group = '' }: Place, id: string): void {
+function leave(store: QueueStore, { state, group = '' }: TaskLocation, id: string): void {
   if (state === 'pending') {
     store.pending.remove(id);
     return;
   }
-  const set = placeOf(store, { state, group });
+  const set = sortedSetOf(store, { state, group });
   set.delete(id);
   if (state === 'aggregating' && set.size === 0) store.groups.delete(group);
 }

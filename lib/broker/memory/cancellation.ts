@@ -3,7 +3,7 @@ import {
   CANCELLATION_SECONDS,
   type Cancellation,
   type CancellationRole,
-  MOST_CANCELLATIONS,
+  MAX_CANCELLATIONS,
   type RecordedCancellation,
 } from '../cancellation.js';
 import type { MemoryState } from './memory-state.js';
@@ -23,7 +23,7 @@ export class MemoryCancellation implements CancellationRole {
     this.records.delete(id);
     this.records.set(id, { ...cancellation, id, reason, acted: [] });
     for (const [known, { at }] of this.records) {
-      if (!isOver(at, now) && this.records.size <= MOST_CANCELLATIONS) break;
+      if (!isOver(at, now) && this.records.size <= MAX_CANCELLATIONS) break;
       this.records.delete(known);
     }
   }

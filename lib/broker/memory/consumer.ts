@@ -30,13 +30,13 @@ export class MemoryConsumer implements ConsumerRole {
 }
 
 /** Milliseconds after which a queue with too many running tasks is asked again. */
-const LOOK_AGAIN = 100;
+const LIMIT_RETRY_MS = 100;
 /** Seconds until a task that waits runs even if nobody wakes it: this, and one for so many that wait, and this at most. */
-const WAIT_LEAST = 60;
-const WAITING_PER_SECOND = 10;
-const WAIT_MOST = 3_600;
+const MIN_WAIT_SECONDS = 60;
+const TASKS_PER_EXTRA_SECOND = 10;
+const MAX_WAIT_SECONDS = 3_600;
 /** How many tasks that were woken before, and still stand at the front, are kept in their order with those that are woken now. */
-const MOST_AHEAD = 256;
+const MAX_WOKEN_AHEAD = 256;
 
 /** Settles in order, then takes. Messages are encoded, and so checked, before anything is written. */
 function exchange(store: QueueStore, queue: string, request: ExchangeRequest, now: number): ExchangeReply {
@@ -70,7 +70,7 @@ function limitTake(
   let limitedFor = 0;
   if (!limits || wanted <= 0) return { wanted, limitedFor };
   const free = limits.active > 0 ? Math.max(0, limits.active - store.lease.size) : Infinity;
-  if (free < wanted) [wanted, limitedFor] = [free, LOOK_AGAIN];
+  if (free < wanted) [wanted, limitedFor] = [free, LIMIT_RETRY_MS];
   if (limits.rate === 0) return { wanted, limitedFor };
   const starts = store.starts(limits.window);
   const startable = Math.max(0, limits.rate - starts.count(now));
@@ -112,7 +112,7 @@ function settle(store: QueueStore, item: Settlement, id: string, record: TaskRec
 
 function wait(store: QueueStore, name: string, id: string, record: TaskRecord, now: number): void {
   const line = store.line(name);
-  const seconds = Math.min(WAIT_LEAST + Math.floor(line.size / WAITING_PER_SECOND), WAIT_MOST);
+  const seconds = Math.min(MIN_WAIT_SECONDS + Math.floor(line.size / TASKS_PER_EXTRA_SECOND), MAX_WAIT_SECONDS);
   const till = floorSeconds(now) + seconds;
   record.state = 'retry';
   // Its place: microseconds, but in any case behind those that are there.
@@ -155,7 +155,7 @@ export function wakeWaiting(store: QueueStore, name: string, count: number, now:
 function wokenBefore(store: QueueStore): string[] {
   const ids: string[] = [];
   for (const id of store.pending) {
-    if (ids.length === MOST_AHEAD || !store.tasks.get(id)?.waits) break;
+    if (ids.length === MAX_WOKEN_AHEAD || !store.tasks.get(id)?.waits) break;
     ids.push(id);
   }
   return ids;

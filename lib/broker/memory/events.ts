@@ -38,7 +38,7 @@ export class MemoryEvents implements EventsRole {
 }
 
 /** As Redis does it, which drops whole blocks: trimming each time would copy the line each time. */
-const SLACK = 100;
+const TRIM_SLACK = 100;
 
 interface Entry {
   readonly time: number;
@@ -61,7 +61,7 @@ class MemoryEventStream {
     let number = last?.time === time ? last.number : -1;
     for (const data of entries) this.entries.push({ time, number: ++number, data: Buffer.from(data) });
     if (replaces !== undefined) this.entries = this.entries.filter((entry) => idOf(entry) !== replaces);
-    if (this.entries.length > most + SLACK) this.entries = this.entries.slice(-most);
+    if (this.entries.length > most + TRIM_SLACK) this.entries = this.entries.slice(-most);
     this.endsAt = now + STREAM_SECONDS[this.name] * 1000;
     return `${time}-${number}`;
   }

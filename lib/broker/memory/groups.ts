@@ -9,7 +9,7 @@ import {
   type FinishStatus,
   type GroupPolicy,
   type GroupsRole,
-  LARGEST_SET,
+  MAX_SET_SIZE,
 } from '../groups.js';
 import type { EnqueueRequest } from '../enqueue-request.js';
 import type { MemoryState } from './memory-state.js';
@@ -36,8 +36,8 @@ export class MemoryGroups implements GroupsRole {
     return this.state.change(set.queue, (store) => readSet(store, set));
   }
 
-  async setAside(set: ClaimedSet, ids: readonly string[]): Promise<number> {
-    return this.state.change(set.queue, (store, now) => setAside(store, set, ids, now));
+  async archiveDamaged(set: ClaimedSet, ids: readonly string[]): Promise<number> {
+    return this.state.change(set.queue, (store, now) => archiveDamaged(store, set, ids, now));
   }
 
   async finishSet(set: AggregationSet, request: EnqueueRequest | undefined): Promise<FinishStatus> {
@@ -102,7 +102,7 @@ function dueAt(members: SortedSet, { gracePeriod, maxDelay, maxSize }: GroupPoli
 
 function takeFirst(store: QueueStore, group: string, members: SortedSet, { maxSize }: GroupPolicy): SortedSet {
   const claimed = new SortedSet();
-  for (const { id, score } of members.upTo(Infinity, Math.min(maxSize || LARGEST_SET, LARGEST_SET))) {
+  for (const { id, score } of members.upTo(Infinity, Math.min(maxSize || MAX_SET_SIZE, MAX_SET_SIZE))) {
     members.delete(id);
     claimed.set(id, score);
   }
@@ -122,7 +122,7 @@ function readSet(store: QueueStore, set: ClaimedSet): AggregationSet {
   return { ...set, tasks, damaged: [] };
 }
 
-function setAside(store: QueueStore, set: ClaimedSet, ids: readonly string[], now: number): number {
+function archiveDamaged(store: QueueStore, set: ClaimedSet, ids: readonly string[], now: number): number {
   const { members } = own(store, set) ?? {};
   const moved = ids.map(wellFormed).filter((id) => members?.delete(id));
   for (const id of moved) {

@@ -4,18 +4,18 @@ import type { MemoryState } from './memory-state.js';
 import { type QueueStore, wellFormed } from './queue-store.js';
 
 /** Tasks looked at, as in Redis: for what they weigh, and for the one that has waited longest. */
-const SAMPLE = 20;
+const SAMPLE_SIZE = 20;
 
 export class MemoryInspection implements InspectionRole {
   constructor(private readonly state: MemoryState) {}
 
   async queues(): Promise<string[]> {
     this.state.assertOpen();
-    return [...this.state.stores].flatMap(([queue, store]) => (store.announced ? [queue] : []));
+    return [...this.state.stores].flatMap(([queue, store]) => (store.listed ? [queue] : []));
   }
 
   async hasQueue(queue: string): Promise<boolean> {
-    return this.state.change(queue, (store) => store.announced);
+    return this.state.change(queue, (store) => store.listed);
   }
 
   async groups(queue: string): Promise<GroupSize[]> {
@@ -68,7 +68,7 @@ function longestWait(store: QueueStore, now: number): number {
   let longest = 0;
   let seen = 0;
   for (const id of store.pending) {
-    if (++seen > SAMPLE) break;
+    if (++seen > SAMPLE_SIZE) break;
     longest = Math.max(longest, now - (store.tasks.get(id)?.pendingSince ?? now));
   }
   return longest;
@@ -78,10 +78,10 @@ function weigh(store: QueueStore): number {
   let bytes = 0;
   let seen = 0;
   for (const [id, { msg, result }] of store.tasks) {
-    if (++seen > SAMPLE) break;
+    if (++seen > SAMPLE_SIZE) break;
     bytes += id.length + msg.length + (result?.length ?? 0);
   }
-  return seen === 0 ? 0 : Math.floor((bytes / Math.min(seen, SAMPLE)) * store.tasks.size);
+  return seen === 0 ? 0 : Math.floor((bytes / Math.min(seen, SAMPLE_SIZE)) * store.tasks.size);
 }
 
 function countsOfDays(store: QueueStore, days: readonly string[], now: number): DayCount[] {

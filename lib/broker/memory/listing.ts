@@ -1,14 +1,14 @@
 import { floorSeconds } from '../../clock.js';
 import {
-  decodeLine,
+  decodeList,
   decodeSorted,
   directionOf,
-  encodeLine,
+  encodeList,
   encodeSorted,
   nextAnchors,
   requireForward,
 } from '../cursor.js';
-import type { IdPage, ListedTask, ListingRole, ListRequest, Place, TaskPage } from '../inspection.js';
+import type { IdPage, ListedTask, ListingRole, ListRequest, TaskLocation, TaskPage } from '../inspection.js';
 import type { MemoryState } from './memory-state.js';
 import { type QueueStore, wellFormed } from './queue-store.js';
 import { SortedSet } from './sorted-set.js';
@@ -39,12 +39,12 @@ function listTasks(store: QueueStore, request: ListRequest, now: number): TaskPa
 
 function listIds(store: QueueStore, request: ListRequest): IdPage {
   return request.state === 'pending' || request.state === 'active'
-    ? listLine(store, request)
-    : listSorted(placeOf(store, request), request);
+    ? listUnsorted(store, request)
+    : listSorted(sortedSetOf(store, request), request);
 }
 
 /** The sorted set of a place; an empty one for a group that is not there. */
-export function placeOf(store: QueueStore, { state, group = '' }: Place): SortedSet {
+export function sortedSetOf(store: QueueStore, { state, group = '' }: TaskLocation): SortedSet {
   if (state === 'aggregating') return store.groups.get(wellFormed(group)) ?? new SortedSet();
   return store[state as 'scheduled' | 'retry' | 'archived' | 'completed'];
 }
@@ -61,22 +61,22 @@ function listSorted(set: SortedSet, { cursor, offset = 0, size, reverse: wanted 
   return { ids: page.slice(0, size).map(({ id }) => id), cursor: next || undefined };
 }
 
-function listLine(store: QueueStore, { state, cursor, offset = 0, size, reverse }: ListRequest): IdPage {
+function listUnsorted(store: QueueStore, { state, cursor, offset = 0, size, reverse }: ListRequest): IdPage {
   requireForward(state, reverse);
-  const position = decodeLine(cursor);
+  const position = decodeList(cursor);
   const anchors = position?.anchors.map(String) ?? [];
-  const line = state === 'pending' ? store.pending : activeInOrder(store);
+  const list = state === 'pending' ? store.pending : activeInOrder(store);
   const has = (id: string): boolean =>
     state === 'pending' ? store.pending.has(id) : store.lease.score(id) !== undefined;
   const anchor = anchors.find(has);
-  const from = anchor === undefined ? line : behind(store, state, line, anchor);
+  const from = anchor === undefined ? list : behind(store, state, list, anchor);
   const page = slice(from, position ? 0 : offset, size + 1);
   const ids = page.slice(0, size);
   if (page.length <= size) return { ids, cursor: undefined };
   const seen = (position?.seen ?? offset) + size;
   return {
     ids,
-    cursor: encodeLine({
+    cursor: encodeList({
       seen,
       anchors: nextAnchors(
         ids.map((id) => Buffer.from(id)),
@@ -86,9 +86,9 @@ function listLine(store: QueueStore, { state, cursor, offset = 0, size, reverse 
   };
 }
 
-function behind(store: QueueStore, state: string, line: Iterable<string>, anchor: string): Iterable<string> {
+function behind(store: QueueStore, state: string, list: Iterable<string>, anchor: string): Iterable<string> {
   if (state === 'pending') return store.pending.behind(anchor);
-  const ids = [...line];
+  const ids = [...list];
   return ids.slice(ids.indexOf(anchor) + 1);
 }
 

@@ -55,7 +55,7 @@ function listExpiredLeases(store: QueueStore, queue: string, cutoff: number, lim
     const record = store.tasks.get(id);
     return record ? [{ lease: { queue, id, expiresAt: score }, message: readMessage(record) }] : [];
   });
-  return { tasks, damaged: [], ghosts: 0 };
+  return { tasks, damaged: [], dangling: 0 };
 }
 
 function deleteExpiredCompleted(store: QueueStore, limit: number, now: number): number {

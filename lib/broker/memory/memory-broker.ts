@@ -122,7 +122,7 @@ export class MemoryBroker implements Broker {
   /** All that can be observed of all queues that hold, or ever held, anything. Still works after `close`. */
   snapshot(): Snapshot {
     const known = [...this.state.stores].filter(
-      ([, store]) => store.announced || store.pausedAt !== undefined || store.schedules.size > 0,
+      ([, store]) => store.listed || store.pausedAt !== undefined || store.schedules.size > 0,
     );
     return Object.fromEntries(known.map(([queue, store]) => [queue, describeQueue(store, this.clock.now())]));
   }

@@ -5,7 +5,7 @@ import type { MemoryState } from './memory-state.js';
 export class MemoryOperations implements OperationsRole {
   constructor(private readonly state: MemoryState) {}
 
-  async storeFacts(): Promise<never[]> {
+  async storeInfo(): Promise<never[]> {
     this.state.assertOpen();
     return [];
   }
@@ -14,7 +14,7 @@ export class MemoryOperations implements OperationsRole {
     this.state.assertOpen();
   }
 
-  async clusterPlace(): Promise<undefined> {
+  async clusterLocation(): Promise<undefined> {
     this.state.assertOpen();
   }
 }

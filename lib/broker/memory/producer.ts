@@ -14,7 +14,7 @@ export class MemoryProducer implements ProducerRole {
 /** Enqueues in order. Everything is encoded, and so checked, before the first task is created. */
 export function enqueueAll(store: QueueStore, requests: readonly EnqueueRequest[], now: number): EnqueueStatus[] {
   const messages = requests.map(({ message }) => storedMessage(message));
-  if (requests.length > 0) store.announced = true;
+  if (requests.length > 0) store.listed = true;
   return requests.map((request, index) => enqueueOne(store, request, messages[index] ?? Buffer.alloc(0), now));
 }
 

@@ -52,7 +52,7 @@ export interface StoredSchedule {
 export class QueueStore {
   readonly tasks = new Map<string, TaskRecord>();
   readonly pending = new LinkedQueue();
-  /** The active tasks and the ends of their leases: without ghosts the two sets of Redis are one. */
+  /** The active tasks and the ends of their leases: without dangling ids the two sets of Redis are one. */
   readonly lease = new SortedSet();
   readonly scheduled = new SortedSet();
   readonly retry = new SortedSet();
@@ -69,7 +69,7 @@ export class QueueStore {
   readonly processed = new Counter();
   readonly failed = new Counter();
   /** Whether something was ever enqueued: only then the queue is listed. */
-  announced = false;
+  listed = false;
   private turns = 0;
   private readonly startsByWindow = new Map<number, Starts>();
   private pauseTime: number | undefined;

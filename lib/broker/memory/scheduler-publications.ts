@@ -1,5 +1,5 @@
 import type { SchedulerEnqueueEvent, SchedulerEntry } from '../../wire/message.js';
-import { HISTORY_SECONDS, MOST_EVENTS } from '../scheduling.js';
+import { HISTORY_SECONDS, MAX_ENQUEUE_EVENTS } from '../scheduling.js';
 
 interface Published {
   readonly entries: readonly SchedulerEntry[];
@@ -33,7 +33,7 @@ export class SchedulerPublications {
   }
 
   record(entryId: string, event: SchedulerEnqueueEvent, now: number): void {
-    const events = [...this.events(entryId, now).slice(-(MOST_EVENTS - 1)), { ...event }];
+    const events = [...this.events(entryId, now).slice(-(MAX_ENQUEUE_EVENTS - 1)), { ...event }];
     for (const [id, { expiresAt }] of this.histories) if (expiresAt <= now) this.histories.delete(id);
     this.histories.set(entryId, { events, expiresAt: now + HISTORY_SECONDS * 1000 });
   }

@@ -62,7 +62,7 @@ function openSchedule(store: QueueStore, entry: string, spec: string, keepFor: n
 
 function fire(store: QueueStore, firing: Firing, now: number): FiringReply {
   const { entry, scheduledFor, attempt, request, skipUnfinished, keepFor } = firing;
-  store.announced = true;
+  store.listed = true;
   const known = find(store, entry, now);
   if (known.handledUntil >= scheduledFor) {
     return { status: known.attempt === attempt ? known.status! : 'past', handledUntil: known.handledUntil };

@@ -9,7 +9,7 @@ import type {
   DeletionStatus,
   MoveAction,
   MoveStatus,
-  Place,
+  TaskLocation,
   UpdateStatus,
 } from '../inspection.js';
 import type { RedisConnections } from './connection/connections.js';
@@ -20,9 +20,9 @@ import { queueKeys } from './scripts/queue-keys.js';
 import type { Scripts } from './scripts/scripts.js';
 
 /** Tasks moved by one script: two or three milliseconds. */
-const MOVED_AT_ONCE = 200;
+const MOVE_BATCH_SIZE = 200;
 /** How often an update is tried again when somebody else has changed the message in between. */
-const ATTEMPTS = 5;
+const MAX_UPDATE_ATTEMPTS = 5;
 
 /** What move-tasks.lua calls its statuses. */
 const STATUS: Readonly<Record<string, MoveStatus>> = {
@@ -64,20 +64,20 @@ export class RedisAdministration implements AdministrationRole {
     queue: string,
     action: MoveAction,
     ids: readonly string[],
-    from?: Place,
+    from?: TaskLocation,
     maxArchived?: number,
   ): Promise<MoveStatus[]> {
     return this.move(queue, { action, maxArchived }, ids, from);
   }
 
-  rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: Place): Promise<MoveStatus[]> {
+  rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: TaskLocation): Promise<MoveStatus[]> {
     return this.move(queue, { action: 'schedule', at }, ids, from);
   }
 
   async updatePayload(queue: string, id: string, payload: Buffer, replaces?: Buffer): Promise<UpdateStatus> {
     const keys = this.keyspace.queue(queue);
     const task = keys.task(id);
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; attempt < MAX_UPDATE_ATTEMPTS; attempt++) {
       const [old, state] = (await this.scripts.run(
         'monitor',
         'getTask',
@@ -114,14 +114,14 @@ export class RedisAdministration implements AdministrationRole {
     return status;
   }
 
-  private async move(queue: string, step: Step, ids: readonly string[], from?: Place): Promise<MoveStatus[]> {
+  private async move(queue: string, step: Step, ids: readonly string[], from?: TaskLocation): Promise<MoveStatus[]> {
     const { action, at = '', maxArchived } = step;
     const keys = this.keyspace.queue(queue);
     const place = [from?.state ?? '', from?.group ?? ''];
     const how = [String(at), String(maxArchived ?? '')];
     const statuses: MoveStatus[] = [];
-    for (let first = 0; first < ids.length; first += MOVED_AT_ONCE) {
-      const some = ids.slice(first, first + MOVED_AT_ONCE);
+    for (let first = 0; first < ids.length; first += MOVE_BATCH_SIZE) {
+      const some = ids.slice(first, first + MOVE_BATCH_SIZE);
       const now = this.clock.now();
       const when = [String(floorSeconds(now)), nanoseconds(now)];
       const argv = [keys.taskPrefix, keys.groupPrefix, action, ...when, ...place, ...how, ...some];
@@ -134,7 +134,7 @@ export class RedisAdministration implements AdministrationRole {
 
   /** What was just archived is the newest of all, and stays. */
   private async trim(keys: QueueKeys): Promise<void> {
-    const argv = [keys.taskPrefix, ...archiveLimits(this.clock.now()), String(2 * MOVED_AT_ONCE)];
+    const argv = [keys.taskPrefix, ...archiveLimits(this.clock.now()), String(2 * MOVE_BATCH_SIZE)];
     await this.scripts.run('monitor', 'trimArchived', queueKeys('trimArchived', keys), argv);
   }
 }

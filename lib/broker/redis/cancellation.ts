@@ -6,7 +6,7 @@ import {
   CANCEL_OUTCOMES,
   type Cancellation,
   type CancellationRole,
-  MOST_CANCELLATIONS,
+  MAX_CANCELLATIONS,
   type RecordedCancellation,
 } from '../cancellation.js';
 import type { RedisConnections } from './connection/connections.js';
@@ -30,7 +30,7 @@ export class RedisCancellation implements CancellationRole {
     const { id, at, outcome, reason } = cancellation;
     // Half a surrogate pair would be an escape that Lua's JSON cannot read.
     const details = { id: wellFormed(id), at, outcome, reason: reason === undefined ? undefined : wellFormed(reason) };
-    const limits = [this.oldest(), String(MOST_CANCELLATIONS), String(CANCELLATION_SECONDS)];
+    const limits = [this.oldest(), String(MAX_CANCELLATIONS), String(CANCELLATION_SECONDS)];
     const argv = [id, String(at), JSON.stringify(details), ...limits];
     await this.scripts.run('monitor', 'recordCancellation', this.keys, argv);
   }

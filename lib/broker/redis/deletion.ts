@@ -8,7 +8,7 @@ import { SCRIPTS } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
 
 /** Tasks deleted by one script. */
-const DELETED_AT_ONCE = 200;
+const DELETE_BATCH_SIZE = 200;
 
 const REFUSED: Readonly<Record<number, DeletionStatus>> = { [-1]: 'active', [-2]: 'notEmpty' };
 
@@ -54,7 +54,7 @@ export class QueueDeletion {
     onProgress: DeletionOptions['onProgress'],
     signal: DeletionOptions['signal'],
   ): Promise<void> {
-    const argv = [keys.taskPrefix, keys.groupPrefix, String(DELETED_AT_ONCE)];
+    const argv = [keys.taskPrefix, keys.groupPrefix, String(DELETE_BATCH_SIZE)];
     for (let deleted = 0; ;) {
       const some = (await this.scripts.run('monitor', 'deleteSome', queueKeys('deleteSome', keys), argv)) as number;
       if (some < 0) return;

@@ -5,7 +5,7 @@ import type { RedisConnections } from './connection/connections.js';
 import type { Scripts } from './scripts/scripts.js';
 
 /** Entries that one run of the script appends: bounds the time it holds Redis. */
-const BATCH = 500;
+const APPEND_BATCH_SIZE = 500;
 
 type RawEntry = readonly [id: Buffer, fields: Buffer[]];
 
@@ -24,10 +24,10 @@ export class RedisEvents implements EventsRole {
     { most, replaces = '' }: AppendOptions,
   ): Promise<string | undefined> {
     let last: unknown;
-    for (let first = 0; first < entries.length; first += BATCH) {
+    for (let first = 0; first < entries.length; first += APPEND_BATCH_SIZE) {
       const now = String(Math.floor(this.clock.now()));
       const argv = [now, String(most), String(STREAM_SECONDS[stream]), replaces];
-      const some = entries.slice(first, first + BATCH);
+      const some = entries.slice(first, first + APPEND_BATCH_SIZE);
       last = await this.scripts.run('monitor', 'appendEvents', [this.keyOf(stream)], [...argv, ...some]);
     }
     return last === undefined ? undefined : String(last);

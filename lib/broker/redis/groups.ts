@@ -10,7 +10,7 @@ import {
   type ClaimReply,
   type FinishStatus,
   type GroupPolicy,
-  LARGEST_SET,
+  MAX_SET_SIZE,
 } from '../groups.js';
 import type { EnqueueRequest } from '../enqueue-request.js';
 import { nanoseconds, readScore, requireSeconds } from './scripts/arguments.js';
@@ -26,7 +26,7 @@ import { SCRIPTS, type ScriptName } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
 
 /** Groups asked about, tasks read and tasks moved back by one script. */
-const GROUPS_AT_ONCE = 100;
+const GROUP_SCAN_COUNT = 100;
 const READ_AT_ONCE = 500;
 const RECLAIMED_AT_ONCE = 500;
 /** Pages of group names looked through for some that nobody aggregates. */
@@ -65,7 +65,7 @@ export class RedisGroups implements GroupsRole {
     for await (const names of this.groupNames(queue)) {
       let checks = names.flatMap((group) => checkOf(group, policyOf(group)));
       while (checks.length > 0 && (limit === 0 || sets.length < limit)) {
-        const reply = await this.claim(queue, checks.slice(0, GROUPS_AT_ONCE), limit - sets.length, now);
+        const reply = await this.claim(queue, checks.slice(0, GROUP_SCAN_COUNT), limit - sets.length, now);
         sets.push(...reply.sets);
         if (reply.nextDue !== undefined) wait(reply.nextDue);
         checks = checks.slice(reply.seen);
@@ -90,11 +90,11 @@ export class RedisGroups implements GroupsRole {
     return { ...set, tasks, damaged: read.damaged.map(({ lease, error }) => ({ id: lease.id, error })) };
   }
 
-  async setAside(set: ClaimedSet, ids: readonly string[]): Promise<number> {
+  async archiveDamaged(set: ClaimedSet, ids: readonly string[]): Promise<number> {
     if (ids.length === 0) return 0;
     const keys = this.keyspace.queue(set.queue);
     const argv = [keys.taskPrefix, String(set.deadline), String(floorSeconds(this.clock.now())), ...ids];
-    return (await this.run('setAside', setKeys('setAside', keys, set), argv)) as number;
+    return (await this.run('archiveDamaged', setKeys('archiveDamaged', keys, set), argv)) as number;
   }
 
   async finishSet(set: AggregationSet, request: EnqueueRequest | undefined): Promise<FinishStatus> {
@@ -139,9 +139,9 @@ export class RedisGroups implements GroupsRole {
     const keys = this.keyspace.queue(queue);
     const total = { listed: 0, removed: 0 };
     const repair = async (names: readonly string[]): Promise<void> => {
-      for (let from = 0; from < names.length; from += GROUPS_AT_ONCE) {
+      for (let from = 0; from < names.length; from += GROUP_SCAN_COUNT) {
         const own = queueKeys('repairGroups', keys);
-        const groups = names.slice(from, from + GROUPS_AT_ONCE);
+        const groups = names.slice(from, from + GROUP_SCAN_COUNT);
         const reply = await this.scripts.run('monitor', 'repairGroups', [...own, ...groups], [keys.groupPrefix]);
         const [listed, removed] = reply as [number, number];
         total.listed += listed;
@@ -172,9 +172,9 @@ export class RedisGroups implements GroupsRole {
     for await (const names of this.groupNames(queue)) {
       for (const name of names) {
         const cutoff = cutoffOf(name);
-        if (cutoff !== undefined && some.size < GROUPS_AT_ONCE) some.set(name, cutoff);
+        if (cutoff !== undefined && some.size < GROUP_SCAN_COUNT) some.set(name, cutoff);
       }
-      if (some.size === GROUPS_AT_ONCE || ++pages === PAGES_WATCHED) break;
+      if (some.size === GROUP_SCAN_COUNT || ++pages === PAGES_WATCHED) break;
     }
     const overdue = [...some].map(async ([name, cutoff]) => {
       const last = await this.connections.run('monitor', 'ZREVRANGE', (client) =>
@@ -201,7 +201,7 @@ export class RedisGroups implements GroupsRole {
       requireSeconds(maxSize, `maxSize of group "${group}"`),
     ]);
     const names = [...queueKeys('claimDueSets', keys), ...checks.map(({ group }) => keys.group(group)), ...claimable];
-    const bounds = [now, deadline, limit, LARGEST_SET, checks.length].map(String);
+    const bounds = [now, deadline, limit, MAX_SET_SIZE, checks.length].map(String);
     const reply = await this.run('claimDueSets', names, [...bounds, ...policies]);
     const [seen, next, claimed] = reply as [number, Buffer, number[]];
     const sets = claimed.map((index) => {
@@ -218,7 +218,7 @@ export class RedisGroups implements GroupsRole {
     do {
       const at = cursor;
       const scan = this.connections
-        .run('consume', 'SSCAN', (client) => client.sscan(groups, at, 'COUNT', GROUPS_AT_ONCE))
+        .run('consume', 'SSCAN', (client) => client.sscan(groups, at, 'COUNT', GROUP_SCAN_COUNT))
         .catch((error: unknown) => {
           throw isWrongType(error) ? notASet(groups, error) : error;
         });
@@ -246,6 +246,6 @@ const notASet = (key: string, cause: unknown): WrongKeyTypeError =>
   );
 
 /** The first KEYS of a script that is about one set. */
-function setKeys(name: 'setAside' | 'finishSet', keys: QueueKeys, set: ClaimedSet): string[] {
+function setKeys(name: 'archiveDamaged' | 'finishSet', keys: QueueKeys, set: ClaimedSet): string[] {
   return SCRIPTS[name].keys.map((key) => (key === 'aggregationSet' ? set.key : keys[key]));
 }

@@ -3,7 +3,7 @@ import { decodeTaskMessage } from '../../wire/codec.js';
 import { type Keyspace, utcDay } from '../../wire/keys.js';
 import { TASK_STATES } from '../../wire/states.js';
 import {
-  COUNTED_GROUPS,
+  MAX_COUNTED_GROUPS,
   type DayCount,
   type GroupSize,
   type InspectionRole,
@@ -18,9 +18,9 @@ import type { Scripts } from './scripts/scripts.js';
 type Reply = readonly [message: Buffer, state: Buffer, result: Buffer, score: Buffer, hasResult: number, since: Buffer];
 
 /** Tasks of each state that are weighed. */
-const SAMPLE = 20;
+const SAMPLE_SIZE = 20;
 /** Groups that one step looks at, more or less. */
-const GROUPS_AT_ONCE = 200;
+const GROUP_SCAN_COUNT = 200;
 
 /** Reads queues and single tasks, over the connection `monitor`. */
 export class RedisInspection implements InspectionRole {
@@ -45,7 +45,7 @@ export class RedisInspection implements InspectionRole {
     const keys = this.keyspace.queue(queue);
     const sizes = new Map<string, number>();
     for (let cursor = '0'; ;) {
-      const argv = [keys.groupPrefix, cursor, String(GROUPS_AT_ONCE)];
+      const argv = [keys.groupPrefix, cursor, String(GROUP_SCAN_COUNT)];
       const reply = await this.scripts.run('monitor', 'groups', queueKeys('groups', keys), argv);
       const [next, found] = reply as [Buffer, (Buffer | number)[]];
       for (let i = 0; i < found.length; i += 2) sizes.set(String(found[i]), found[i + 1] as number);
@@ -68,7 +68,7 @@ export class RedisInspection implements InspectionRole {
         ...[pending, active, scheduled, retry, archived, completed, groups, paused],
         ...[keys.processedOn(day), keys.failedOn(day), processed, failed],
       ],
-      [keys.taskPrefix, keys.groupPrefix, String(SAMPLE), String(COUNTED_GROUPS)],
+      [keys.taskPrefix, keys.groupPrefix, String(SAMPLE_SIZE), String(MAX_COUNTED_GROUPS)],
     )) as readonly (number | Buffer)[];
     const at = (index: number): number => toCount(String(reply[index]));
     const since = readNanoseconds(String(reply[14]));

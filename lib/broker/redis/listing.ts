@@ -3,22 +3,30 @@ import { UndecodableMessageError } from '../../errors.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
 import type { Keyspace, QueueKeys } from '../../wire/keys.js';
 import {
-  decodeLine,
+  decodeList,
   decodeSorted,
   directionOf,
-  encodeLine,
+  encodeList,
   encodeSorted,
   nextAnchors,
   requireForward,
 } from '../cursor.js';
-import type { DamagedEntry, IdPage, ListedTask, ListingRole, ListRequest, Place, TaskPage } from '../inspection.js';
+import type {
+  DamagedEntry,
+  IdPage,
+  ListedTask,
+  ListingRole,
+  ListRequest,
+  TaskLocation,
+  TaskPage,
+} from '../inspection.js';
 import { readNanoseconds, readScore } from './scripts/arguments.js';
 import { PackedReader } from './scripts/packed-reader.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
 
 /** What one page may weigh: a page of large payloads is cut short rather than hold Redis, or fill the memory. */
-const PAGE_BYTES = 4 * 1024 * 1024;
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 interface Entry {
   readonly id: Buffer;
@@ -42,7 +50,7 @@ export class RedisListing implements ListingRole {
   ) {}
 
   async listTasks(queue: string, request: ListRequest): Promise<TaskPage> {
-    const { entries, cursor } = await this.list(queue, request, PAGE_BYTES);
+    const { entries, cursor } = await this.list(queue, request, MAX_PAGE_BYTES);
     const tasks: ListedTask[] = [];
     const damaged: DamagedEntry[] = [];
     for (const entry of entries) {
@@ -64,17 +72,17 @@ export class RedisListing implements ListingRole {
   private list(queue: string, request: ListRequest, bytes: number): Promise<RawPage> {
     const keys = this.keyspace.queue(queue);
     const argv = [keys.taskPrefix, String(request.size), String(bytes)];
-    return isLine(request) ? this.listLine(keys, request, argv) : this.listSorted(keys, request, argv);
+    return isUnsorted(request) ? this.listUnsorted(keys, request, argv) : this.listSorted(keys, request, argv);
   }
 
-  private async listLine(keys: QueueKeys, request: ListRequest, argv: Argument[]): Promise<RawPage> {
+  private async listUnsorted(keys: QueueKeys, request: ListRequest, argv: Argument[]): Promise<RawPage> {
     const { state, cursor, offset = 0 } = request;
     requireForward(state, request.reverse);
-    const position = decodeLine(cursor);
-    const line = state === 'pending' ? keys.pending : keys.active;
+    const position = decodeList(cursor);
+    const list = state === 'pending' ? keys.pending : keys.active;
     const cutoff = state === 'pending' ? '' : String(floorSeconds(this.clock.now()));
     const further = [cutoff, String(position?.seen ?? offset), ...(position?.anchors ?? [])];
-    const reply = await this.scripts.run('monitor', 'listLine', [line, keys.lease], [...argv, ...further]);
+    const reply = await this.scripts.run('monitor', 'listUnsorted', [list, keys.lease], [...argv, ...further]);
     const [more, seen, packed] = reply as [number, number, Buffer];
     const entries = readEntries(packed, argv[2] === '0' ? ['id'] : ['id', 'mark', 'message', 'result']);
     const anchors = (): Buffer[] =>
@@ -82,7 +90,7 @@ export class RedisListing implements ListingRole {
         entries.map(({ id }) => id),
         position,
       );
-    return { entries, cursor: more === 1 ? encodeLine({ seen, anchors: anchors() }) : undefined };
+    return { entries, cursor: more === 1 ? encodeList({ seen, anchors: anchors() }) : undefined };
   }
 
   private async listSorted(keys: QueueKeys, request: ListRequest, argv: Argument[]): Promise<RawPage> {
@@ -98,10 +106,10 @@ export class RedisListing implements ListingRole {
   }
 }
 
-const isLine = ({ state }: Place): boolean => state === 'pending' || state === 'active';
+const isUnsorted = ({ state }: TaskLocation): boolean => state === 'pending' || state === 'active';
 
 /** The sorted set of a place. */
-export function sortedKey(keys: QueueKeys, { state, group }: Place): string {
+export function sortedKey(keys: QueueKeys, { state, group }: TaskLocation): string {
   if (state === 'aggregating') return keys.group(group ?? '');
   return keys[state as 'scheduled' | 'retry' | 'archived' | 'completed'];
 }
@@ -118,7 +126,7 @@ function readEntries(packed: Buffer, fields: readonly (keyof Entry)[]): Entry[] 
   return entries;
 }
 
-function read(id: string, { mark, message: bytes, result }: Entry, { state }: Place): ListedTask {
+function read(id: string, { mark, message: bytes, result }: Entry, { state }: TaskLocation): ListedTask {
   if (bytes.length === 0) throw new UndecodableMessageError(`task "${id}" is listed as ${state} but has no message`);
   const message = decodeTaskMessage(bytes);
   if (message.id !== id) {

@@ -41,13 +41,13 @@ export class RedisMaintenance implements MaintenanceRole {
   async listExpiredLeases(queue: string, cutoff: number, limit: number): Promise<ExpiredLeases> {
     const keys = this.keyspace.queue(queue);
     const argv = [keys.taskPrefix, requireSeconds(cutoff, 'cutoff'), String(limit)];
-    for (let ghosts = 0; ;) {
+    for (let dangling = 0; ;) {
       const reply = await this.run('listExpiredLeases', queueKeys('listExpiredLeases', keys), argv);
       const [removed, packed] = reply as [number, Buffer];
-      ghosts += removed;
+      dangling += removed;
       const { tasks, damaged } = readExpired(queue, packed);
-      // A page full of ghosts is gone now, and must not hide the tasks behind it.
-      if (removed === 0 || tasks.length + damaged.length > 0) return { tasks, damaged, ghosts };
+      // A page of dangling ids is gone now. It must not hide the tasks behind it.
+      if (removed === 0 || tasks.length + damaged.length > 0) return { tasks, damaged, dangling };
     }
   }
 

@@ -1,11 +1,11 @@
 import type { Clock } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
-import type { ClusterPlace, RedisInfo } from '../inspection.js';
-import type { OperationsRole, StoreFacts } from '../operations.js';
+import type { ClusterLocation, RedisInfo } from '../inspection.js';
+import type { OperationsRole, StoreInfo } from '../operations.js';
 import type { RedisConnections } from './connection/connections.js';
 import { slotOf } from './connection/slot.js';
 import { readRedisInfo } from './redis-info.js';
-import { readStoreFacts } from './store-facts.js';
+import { readStoreInfo } from './store-info.js';
 
 /** What Redis says of itself, over the connection `monitor`. */
 export class RedisOperations implements OperationsRole {
@@ -15,15 +15,15 @@ export class RedisOperations implements OperationsRole {
     private readonly clock: Clock,
   ) {}
 
-  storeFacts(): Promise<StoreFacts[]> {
-    return readStoreFacts(this.connections, this.clock);
+  storeInfo(): Promise<StoreInfo[]> {
+    return readStoreInfo(this.connections, this.clock);
   }
 
   redisInfo(): Promise<RedisInfo> {
     return readRedisInfo(this.connections);
   }
 
-  async clusterPlace(queue: string): Promise<ClusterPlace | undefined> {
+  async clusterLocation(queue: string): Promise<ClusterLocation | undefined> {
     if (!this.connections.isCluster) return undefined;
     const slot = slotOf(this.keyspace.queue(queue).pending);
     const ranges = await this.connections.run('monitor', 'CLUSTER SLOTS', (client) => client.cluster('SLOTS'));

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker.js';
-import { Announcer } from './queue-registrar.js';
+import { QueueRegistrar } from './queue-registrar.js';
 import { nanoseconds } from './scripts/arguments.js';
 import { wasSent } from './connection/broker-error.js';
 import { reconnectDelay } from './connection/client-settings.js';
@@ -24,7 +24,7 @@ const STATUS: Readonly<Record<number, EnqueueStatus>> = { 1: 'duplicate', 2: 'co
 
 /** Enqueues over the connection `produce`. */
 export class RedisProducer implements ProducerRole {
-  private readonly announcer: Announcer;
+  private readonly registrar: QueueRegistrar;
 
   constructor(
     connections: RedisConnections,
@@ -33,14 +33,14 @@ export class RedisProducer implements ProducerRole {
     private readonly clock: Clock,
   ) {
     const list = (queue: string) => connections.run('produce', 'SADD', (client) => client.sadd(keyspace.queues, queue));
-    this.announcer = new Announcer(clock, (queue) => persist(() => list(queue)));
+    this.registrar = new QueueRegistrar(clock, (queue) => persist(() => list(queue)));
   }
 
   async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
     if (requests.length === 0) return [];
     const encoded = encodeRequests(this.keyspace.queue(queue), requests);
-    const announced = this.announce(queue);
-    if (announced) await announced;
+    const registered = this.register(queue);
+    if (registered) await registered;
     const refused = await this.create(encoded, requests);
     const statuses = new Array<EnqueueStatus>(requests.length).fill('enqueued');
     for (let i = 0; i < refused.length; i += 2) statuses[refused[i]! - 1] = STATUS[refused[i + 1]!]!;
@@ -48,13 +48,13 @@ export class RedisProducer implements ProducerRole {
   }
 
   /** Lists the queue when that is due. A promise is to be awaited before anything is enqueued. */
-  announce(queue: string): Promise<void> | undefined {
-    return this.announcer.announce(queue);
+  register(queue: string): Promise<void> | undefined {
+    return this.registrar.register(queue);
   }
 
   /** The queue was deleted: who enqueues to it next lists it anew. */
   forget(queue: string): void {
-    this.announcer.forget(queue);
+    this.registrar.forget(queue);
   }
 
   private create(

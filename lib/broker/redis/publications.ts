@@ -11,7 +11,7 @@ import type { PublicationsRole, PublishedServer } from '../inspection.js';
 import type { RedisConnections } from './connection/connections.js';
 
 /** Seconds after which an entry of an index is cleared away that nobody has renewed. Go's readers do it at once. */
-const FORGOTTEN_AFTER = 3_600;
+const STALE_INDEX_SECONDS = 3_600;
 
 /**
  * Reads what servers and schedulers publish. Everything in the index is asked for, and what has not expired is living: Redis'
@@ -53,7 +53,7 @@ export class RedisPublications implements PublicationsRole {
   }
 
   private async index(key: string): Promise<string[]> {
-    const gone = floorSeconds(this.clock.now()) - FORGOTTEN_AFTER;
+    const gone = floorSeconds(this.clock.now()) - STALE_INDEX_SECONDS;
     await this.connections.run('monitor', 'ZREMRANGEBYSCORE', (client) => client.zremrangebyscore(key, '-inf', gone));
     return this.connections.run('monitor', 'ZRANGE', (client) => client.zrange(key, '0', '-1'));
   }

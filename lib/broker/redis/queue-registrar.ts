@@ -1,17 +1,17 @@
 import type { Clock } from '../../clock.js';
 
 /** How long a queue counts as listed, in milliseconds. Redis may lose the list (a flush, a failover), and others may edit it. */
-const LISTED_FOR = 60_000;
+const REGISTRATION_TTL_MS = 60_000;
 
-interface Announcement {
+interface Registration {
   /** Milliseconds since the epoch of the last success. */
   at: number | undefined;
   underWay: Promise<void> | undefined;
 }
 
 /** Keeps queues listed in asynq's set of queues, which is in another slot than the queues and so written separately. */
-export class Announcer {
-  private readonly queues = new Map<string, Announcement>();
+export class QueueRegistrar {
+  private readonly queues = new Map<string, Registration>();
 
   constructor(
     private readonly clock: Clock,
@@ -22,7 +22,7 @@ export class Announcer {
    * Lists the queue when that is due. Answers a promise as long as this process has never listed the queue: it is to be
    * awaited before anything is enqueued, so that a failure leaves no tasks nobody can see. Later on nobody has to wait.
    */
-  announce(queue: string): Promise<void> | undefined {
+  register(queue: string): Promise<void> | undefined {
     let known = this.queues.get(queue);
     if (!known) this.queues.set(queue, (known = { at: undefined, underWay: undefined }));
     if (!known.underWay && !this.isListed(known)) known.underWay = this.send(queue, known);
@@ -31,24 +31,24 @@ export class Announcer {
     return undefined;
   }
 
-  /** The queue was taken off the list: the next announcement is made at once. */
+  /** The queue was taken off the list: the next registration is made at once. */
   forget(queue: string): void {
     this.queues.delete(queue);
   }
 
-  private isListed({ at }: Announcement): boolean {
+  private isListed({ at }: Registration): boolean {
     if (at === undefined) return false;
     const age = this.clock.now() - at;
-    return age >= 0 && age < LISTED_FOR;
+    return age >= 0 && age < REGISTRATION_TTL_MS;
   }
 
-  private async send(queue: string, announcement: Announcement): Promise<void> {
+  private async send(queue: string, registration: Registration): Promise<void> {
     const at = this.clock.now();
     try {
       await this.list(queue);
-      announcement.at = at;
+      registration.at = at;
     } finally {
-      announcement.underWay = undefined;
+      registration.underWay = undefined;
     }
   }
 }

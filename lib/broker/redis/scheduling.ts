@@ -7,7 +7,7 @@ import {
   type FiringReply,
   type FiringStatus,
   HISTORY_SECONDS,
-  MOST_EVENTS,
+  MAX_ENQUEUE_EVENTS,
   type ScheduleProgress,
   type SchedulingRole,
 } from '../scheduling.js';
@@ -42,7 +42,7 @@ export class RedisScheduling implements SchedulingRole {
 
   async fire(queue: string, firing: Firing): Promise<FiringReply> {
     const { keys, argv } = this.firingArguments(queue, firing);
-    await this.producer.announce(queue);
+    await this.producer.register(queue);
     const reply = await persist(() => this.scripts.run('produce', 'fire', keys, argv));
     const [status, handledUntil] = reply as [number, Buffer];
     return { status: STATUS[status]!, handledUntil: Number(handledUntil.toString()) };
@@ -69,7 +69,7 @@ export class RedisScheduling implements SchedulingRole {
 
   async recordEnqueueEvent(entryId: string, event: SchedulerEnqueueEvent): Promise<void> {
     const time = String(floorSeconds(event.enqueueTime));
-    const argv = [time, encodeSchedulerEnqueueEvent(event), String(MOST_EVENTS), String(HISTORY_SECONDS)];
+    const argv = [time, encodeSchedulerEnqueueEvent(event), String(MAX_ENQUEUE_EVENTS), String(HISTORY_SECONDS)];
     await this.scripts.run('monitor', 'recordEnqueueEvent', [this.keyspace.schedulerHistory(entryId)], argv);
   }
 

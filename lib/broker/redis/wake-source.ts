@@ -10,7 +10,7 @@ import { NodeNotices, type NoticeKind } from './node-notices.js';
 import { type Command, TrackingConnection } from './connection/tracking-connection.js';
 
 /** How long CLIENT TRACKING is not tried again after Redis has refused it, in milliseconds. */
-const REFUSAL_HOLDS = 60_000;
+const REFUSAL_HOLD_MS = 60_000;
 
 /** The name of the only node there is outside a cluster. */
 const SERVER = '';
@@ -143,7 +143,7 @@ export class RedisWakeSource implements WakeSource {
   }
 
   private fail(error: unknown): never {
-    if (error instanceof WakeUpRefusedError) this.refusal = { error, until: this.clock.now() + REFUSAL_HOLDS };
+    if (error instanceof WakeUpRefusedError) this.refusal = { error, until: this.clock.now() + REFUSAL_HOLD_MS };
     else if (this.connections.isCluster) this.learnNodes(); // perhaps a node has gone that our table still names
     throw toBrokerError(error, 'CLIENT TRACKING');
   }

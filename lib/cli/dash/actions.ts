@@ -1,4 +1,4 @@
-import type { Place } from '../../broker/inspection.js';
+import type { TaskLocation } from '../../broker/inspection.js';
 import { isAllowed, type TaskAction } from '../../task/actions.js';
 import type { TaskState } from '../../wire/states.js';
 import { countTasks } from '../words.js';
@@ -9,7 +9,7 @@ export type DashAction = Extract<TaskAction, 'run' | 'archive' | 'delete' | 'can
 export interface TaskActionRequest {
   readonly action: DashAction;
   readonly queue: string;
-  readonly place: Place;
+  readonly place: TaskLocation;
   readonly ids: readonly string[];
 }
 

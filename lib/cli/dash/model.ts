@@ -1,4 +1,4 @@
-import type { GroupSize, Place } from '../../broker/inspection.js';
+import type { GroupSize, TaskLocation } from '../../broker/inspection.js';
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
 import type { TaskDetails } from '../../task/info.js';
 import { TASK_STATES, type TaskState } from '../../wire/states.js';
@@ -64,7 +64,7 @@ export interface Row {
 
 export interface TasksView extends InQueue {
   readonly kind: 'tasks';
-  readonly place: Place;
+  readonly place: TaskLocation;
   readonly list: List;
   readonly marked: ReadonlySet<string>;
   /** The pages on the path to this one, which is the last. */

@@ -1,4 +1,4 @@
-import type { Place } from '../../broker/inspection.js';
+import type { TaskLocation } from '../../broker/inspection.js';
 import type { QueueInfo } from '../../inspector/views.js';
 import type { TaskState } from '../../wire/states.js';
 import { parseFilter } from './filter.js';
@@ -126,7 +126,7 @@ function viewFrom(view: Exclude<View, TaskView>, id: string): View | string | un
   }
 }
 
-function tasksOf(queue: string, info: QueueInfo | undefined, place: Place): TasksView {
+function tasksOf(queue: string, info: QueueInfo | undefined, place: TaskLocation): TasksView {
   return {
     kind: 'tasks',
     queue,

@@ -1,4 +1,4 @@
-import type { GroupSize, Place } from '../../broker/inspection.js';
+import type { GroupSize, TaskLocation } from '../../broker/inspection.js';
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
 import type { TaskDetails } from '../../task/info.js';
 import { type Criteria, parseFilter } from './filter.js';
@@ -12,7 +12,7 @@ export type QueryTarget =
   | {
       readonly kind: 'tasks';
       readonly queue: string;
-      readonly place: Place;
+      readonly place: TaskLocation;
       readonly page: Page;
       readonly criteria: Criteria | undefined;
     }

@@ -65,9 +65,9 @@ export const sizeOf = (query: URLSearchParams): number =>
   Math.min(positive(query, 'size') ?? DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE);
 
 /** Keeps the product of page and size exact. */
-const MAX_PAGE = 1_000_000_000;
+const MAX_PAGE_NUMBER = 1_000_000_000;
 
-export const pageOf = (query: URLSearchParams): number => Math.min(positive(query, 'page') ?? 1, MAX_PAGE);
+export const pageOf = (query: URLSearchParams): number => Math.min(positive(query, 'page') ?? 1, MAX_PAGE_NUMBER);
 
 /** A text that is not empty. */
 export const given = (query: URLSearchParams, name: string): string | undefined => query.get(name) || undefined;

@@ -1,4 +1,4 @@
-import { type GroupPolicy, LARGEST_SET } from '../../broker/groups.js';
+import { type GroupPolicy, MAX_SET_SIZE } from '../../broker/groups.js';
 import { ceilSeconds } from '../../clock.js';
 import { type Duration, parseDuration } from '../../duration.js';
 import { InvalidOptionError } from '../../errors.js';
@@ -86,7 +86,7 @@ function readPolicy(options: GroupOptions, where: string): Partial<GroupPolicy> 
   if (groupGracePeriod !== undefined) policy.gracePeriod = seconds(groupGracePeriod, `${where}groupGracePeriod`, false);
   if (groupMaxDelay !== undefined) policy.maxDelay = seconds(groupMaxDelay, `${where}groupMaxDelay`, true);
   if (groupMaxSize !== undefined) {
-    const bounds = { least: 0, most: LARGEST_SET };
+    const bounds = { least: 0, most: MAX_SET_SIZE };
     policy.maxSize = requireInteger(groupMaxSize, `${where}groupMaxSize`, InvalidOptionError, bounds);
   }
   return policy;

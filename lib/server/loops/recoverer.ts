@@ -50,7 +50,7 @@ export class Recoverer {
     const cutoff = floorSeconds(clock.now()) - RECOVERY_GRACE_SECONDS;
     for (;;) {
       const expired = await broker.maintenance.listExpiredLeases(queue, cutoff, BATCH_SIZE);
-      if (expired.ghosts > 0) events.emit('queueRepaired', { queue, ghosts: expired.ghosts, leases: 0 });
+      if (expired.dangling > 0) events.emit('queueRepaired', { queue, ghosts: expired.dangling, leases: 0 });
       const settle = this.notHeld(queue, [
         ...expired.tasks.map((task) => verdicts.leaseExpired(task).settlement),
         ...expired.damaged.map(({ lease }): Settlement => ({ kind: 'archive', lease, message: undefined })),
@@ -59,7 +59,7 @@ export class Recoverer {
       const { settled } = await broker.consumer.exchange(queue, { settle, take: 0 });
       const done = settle.filter((_, index) => settled[index] === 'settled');
       this.report(queue, done, expired);
-      if (done.length === 0 || settle.length + expired.ghosts < BATCH_SIZE) break;
+      if (done.length === 0 || settle.length + expired.dangling < BATCH_SIZE) break;
     }
     const tasks = await broker.groups.reclaimStaleSets(queue);
     if (tasks > 0) events.emit('groupsReclaimed', { queue, tasks });

@@ -7,7 +7,7 @@ const MAX_CLOCK_SKEW_MS = 10_000;
 const MIN_VERSION = [6, 2] as const;
 
 export interface StoreCheckOptions {
-  readonly broker: { readonly operations: Pick<OperationsRole, 'storeFacts'> };
+  readonly broker: { readonly operations: Pick<OperationsRole, 'storeInfo'> };
   readonly events: AsynqEvents;
 }
 
@@ -17,7 +17,7 @@ export class StoreCheck {
 
   async runOnce(): Promise<number> {
     const { broker, events } = this.options;
-    const facts = await broker.operations.storeFacts();
+    const facts = await broker.operations.storeInfo();
     const evicting = facts.find(({ evictionPolicy = 'noeviction' }) => evictionPolicy !== 'noeviction');
     if (evicting) events.emit('storeEvicts', { address: evicting.address, policy: evicting.evictionPolicy! });
     const old = facts.find(({ version }) => version !== undefined && isOld(version));

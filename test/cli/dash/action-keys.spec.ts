@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { MAX_PAGE } from '../../../lib/broker/inspection.js';
+import { MAX_PAGE_SIZE } from '../../../lib/broker/inspection.js';
 import { type Reply, queryOf } from '../../../lib/cli/dash/query.js';
 import { DashRig } from '../../support/dash.js';
 import { arrangeEveryState } from '../../support/every-state.js';
@@ -15,7 +15,7 @@ describe('actions in the dashboard', () => {
   const stateOf = async (id: string): Promise<TaskState | undefined> =>
     (await dash.inspector.getTaskInfo('default', id))?.state;
   const idsIn = async (state: TaskState): Promise<string[]> =>
-    (await dash.broker.listing.listIds('default', { state, size: MAX_PAGE })).ids;
+    (await dash.broker.listing.listIds('default', { state, size: MAX_PAGE_SIZE })).ids;
 
   /** Opens the tasks of a state of the queue `default`, which is the only one. */
   const open = async (state: string): Promise<void> => {

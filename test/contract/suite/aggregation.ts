@@ -4,7 +4,7 @@ import {
   type AggregationSet,
   type ClaimReply,
   type GroupPolicy,
-  LARGEST_SET,
+  MAX_SET_SIZE,
 } from '../../../lib/broker/groups.js';
 import type { EnqueueRequest } from '../../../lib/broker/broker.js';
 import { Keyspace } from '../../../lib/wire/keys.js';
@@ -91,10 +91,10 @@ export function exerciseAggregation(current: () => Driver): void {
 
     it('bounds a set where no size is given', async () => {
       const driver = current();
-      const batch = Array.from({ length: LARGEST_SET + 1 }, () => request({ groupKey: 'g' }));
+      const batch = Array.from({ length: MAX_SET_SIZE + 1 }, () => request({ groupKey: 'g' }));
       await driver.enqueue(batch);
       const first = await claim(driver);
-      expect((await driver.broker.groups.readSet(first.sets[0]!)).tasks).toHaveLength(LARGEST_SET);
+      expect((await driver.broker.groups.readSet(first.sets[0]!)).tasks).toHaveLength(MAX_SET_SIZE);
       expect(first.nextDue).toBe(driver.now);
       expect((await claimOne(driver)).tasks).toHaveLength(1);
     });
@@ -267,7 +267,7 @@ export function exerciseAggregation(current: () => Driver): void {
     it('deletes a full set in one step', async () => {
       const driver = current();
       await driver.enqueue(
-        Array.from({ length: LARGEST_SET }, (_, n) =>
+        Array.from({ length: MAX_SET_SIZE }, (_, n) =>
           request({ groupKey: 'g', uniqueKey: lockKey(driver, `${n}`) }, { uniqueTtl: 60 }),
         ),
       );
@@ -277,12 +277,12 @@ export function exerciseAggregation(current: () => Driver): void {
     });
   });
 
-  describe('setAside', () => {
+  describe('archiveDamaged', () => {
     it('archives members as they are, and leaves the others', async () => {
       const driver = current();
       await join(driver, 'g', 'a', 'b', 'c');
       const { sets } = await claim(driver);
-      expect(await driver.broker.groups.setAside(sets[0]!, ['b', 'stranger'])).toBe(1);
+      expect(await driver.broker.groups.archiveDamaged(sets[0]!, ['b', 'stranger'])).toBe(1);
       expect(idsOf(await driver.broker.groups.readSet(sets[0]!))).toEqual(['a', 'c']);
       await expectQueue(driver, { archived: [['b', driver.now]] });
       expect(await driver.stateOf('b')).toBe('archived');
@@ -292,7 +292,7 @@ export function exerciseAggregation(current: () => Driver): void {
       const driver = current();
       await join(driver, 'g', 'a');
       const { sets } = await claim(driver);
-      await driver.broker.groups.setAside(sets[0]!, ['a']);
+      await driver.broker.groups.archiveDamaged(sets[0]!, ['a']);
       const empty = await driver.broker.groups.readSet(sets[0]!);
       expect(empty.tasks).toEqual([]);
       expect(await driver.broker.groups.finishSet(empty, request())).toBe('lost');
@@ -307,7 +307,7 @@ export function exerciseAggregation(current: () => Driver): void {
       driver.clock.advance(AGGREGATION_SECONDS * 1000);
       await driver.broker.groups.reclaimStaleSets('default');
       await expectUntouched(driver, async () => {
-        expect(await driver.broker.groups.setAside(set, ['a'])).toBe(0);
+        expect(await driver.broker.groups.archiveDamaged(set, ['a'])).toBe(0);
       });
     });
   });
@@ -336,11 +336,11 @@ export function exerciseAggregation(current: () => Driver): void {
 
     it('puts a full set back', async () => {
       const driver = current();
-      await driver.enqueue(Array.from({ length: LARGEST_SET }, () => request({ groupKey: 'g' })));
+      await driver.enqueue(Array.from({ length: MAX_SET_SIZE }, () => request({ groupKey: 'g' })));
       const { sets } = await claim(driver);
       driver.clock.advance(AGGREGATION_SECONDS * 1000);
-      expect(await driver.broker.groups.reclaimStaleSets('default')).toBe(LARGEST_SET);
-      expect((await driver.queue()).groups['g']).toHaveLength(LARGEST_SET);
+      expect(await driver.broker.groups.reclaimStaleSets('default')).toBe(MAX_SET_SIZE);
+      expect((await driver.queue()).groups['g']).toHaveLength(MAX_SET_SIZE);
       expect((await driver.broker.groups.readSet(sets[0]!)).tasks).toEqual([]);
     });
   });

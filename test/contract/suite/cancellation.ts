@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { CANCELLATION_SECONDS, type Cancellation, MOST_CANCELLATIONS } from '../../../lib/broker/cancellation.js';
+import { CANCELLATION_SECONDS, type Cancellation, MAX_CANCELLATIONS } from '../../../lib/broker/cancellation.js';
 import { type Driver, expectUntouched } from '../driver.js';
 
 export function exerciseCancellation(current: () => Driver): void {
@@ -104,7 +104,7 @@ export function exerciseCancellation(current: () => Driver): void {
 
     it('gives way to later ones when there are too many', async () => {
       const { broker, clock } = current();
-      const ids = Array.from({ length: MOST_CANCELLATIONS + 5 }, (_, index) => `c${index}`);
+      const ids = Array.from({ length: MAX_CANCELLATIONS + 5 }, (_, index) => `c${index}`);
       for (let first = 0; first < ids.length; first += 1000) {
         const some = ids.slice(first, first + 1000);
         await Promise.all(

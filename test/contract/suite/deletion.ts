@@ -31,7 +31,7 @@ export function exerciseDeletion(current: () => Driver): void {
       await driver.add({ id: 'a', groupKey: 'g' });
       const policy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
       const { sets } = await driver.broker.groups.claimDueSets('default', () => policy, 1);
-      await driver.broker.groups.setAside(sets[0]!, ['a']);
+      await driver.broker.groups.archiveDamaged(sets[0]!, ['a']);
       await driver.broker.administration.moveTasks('default', 'delete', ['a']);
       expect((await driver.queue()).tasks).toEqual({});
       await expectUntouched(driver, async () =>

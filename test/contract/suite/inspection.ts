@@ -99,7 +99,7 @@ export function exerciseInspection(current: () => Driver): void {
         broker.administration.deleteQueue('default', { force: true }),
         broker.publications.servers(),
         broker.operations.redisInfo(),
-        broker.operations.storeFacts(),
+        broker.operations.storeInfo(),
         broker.publications.schedulerEntries(),
         broker.publications.enqueueEvents('e', 0, 1),
         broker.inspection.getTask('default', 'a'),

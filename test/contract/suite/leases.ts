@@ -112,7 +112,7 @@ export function exerciseLeases(current: () => Driver): void {
       await expectUntouched(driver, async () => {
         const some = await driver.broker.maintenance.listExpiredLeases('default', last - 1, 10);
         expect(some.tasks.map(({ lease }) => lease.id)).toEqual(['a', 'b', 'c']);
-        expect(some).toMatchObject({ damaged: [], ghosts: 0 });
+        expect(some).toMatchObject({ damaged: [], dangling: 0 });
         const two = await driver.broker.maintenance.listExpiredLeases('default', last, 2);
         expect(two.tasks.map(({ lease }) => lease.id)).toEqual(['a', 'b']);
         expect((await driver.broker.maintenance.listExpiredLeases('default', last - 3, 10)).tasks).toEqual([]);

@@ -1,17 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import type { Place } from '../../../lib/broker/inspection.js';
+import type { TaskLocation } from '../../../lib/broker/inspection.js';
 import { InvalidOptionError } from '../../../lib/errors.js';
 import { AsynqInspector } from '../../../lib/inspector/inspector.js';
 import { TASK_STATES } from '../../../lib/wire/states.js';
 import { request } from '../../support/messages.js';
 import { type Driver, archival, completion, done } from '../driver.js';
 
-const placeOf = (state: Place['state']): Place => (state === 'aggregating' ? { state, group: 'g' } : { state });
+const sortedSetOf = (state: TaskLocation['state']): TaskLocation =>
+  state === 'aggregating' ? { state, group: 'g' } : { state };
 
 /** The ids of a page, and its cursor. */
 async function page(
   driver: Driver,
-  place: Place,
+  place: TaskLocation,
   size: number,
   cursor?: string,
 ): Promise<[string[], string | undefined]> {
@@ -20,7 +21,12 @@ async function page(
   return [tasks.map(({ message }) => message.id), next];
 }
 
-async function all(driver: Driver, place: Place, size: number, between?: () => Promise<unknown>): Promise<string[]> {
+async function all(
+  driver: Driver,
+  place: TaskLocation,
+  size: number,
+  between?: () => Promise<unknown>,
+): Promise<string[]> {
   const ids: string[] = [];
   let cursor: string | undefined;
   do {
@@ -59,7 +65,7 @@ export function exerciseListing(current: () => Driver): void {
         const id = await driver.arrange(state);
         const due = state === 'scheduled' || state === 'retry' ? driver.now + 60 : undefined;
         const { tasks, damaged, cursor } = await driver.broker.listing.listTasks('default', {
-          ...placeOf(state),
+          ...sortedSetOf(state),
           size: 5,
         });
         expect(tasks).toMatchObject([
@@ -67,7 +73,7 @@ export function exerciseListing(current: () => Driver): void {
         ]);
         expect([damaged, cursor]).toEqual([[], undefined]);
         for (const other of TASK_STATES.filter((one) => one !== state)) {
-          expect(await page(driver, placeOf(other), 5)).toEqual([[], undefined]);
+          expect(await page(driver, sortedSetOf(other), 5)).toEqual([[], undefined]);
         }
       });
     }
@@ -144,7 +150,7 @@ export function exerciseListing(current: () => Driver): void {
       const driver = current();
       await addAll(driver);
       await addAll(driver, ['p', 'q', 'r'], driver.now + 60);
-      const skipped = async (state: Place['state'], offset: number): Promise<(string | undefined)[]> => {
+      const skipped = async (state: TaskLocation['state'], offset: number): Promise<(string | undefined)[]> => {
         const { tasks } = await driver.broker.listing.listTasks('default', { state, size: 2, offset });
         return tasks.map(({ message }) => message.id);
       };
@@ -238,7 +244,13 @@ export function exerciseListing(current: () => Driver): void {
   });
 
   describe('from the other end', () => {
-    const backwards = async (driver: Driver, state: Place['state'], size: number, cursor?: string, offset?: number) => {
+    const backwards = async (
+      driver: Driver,
+      state: TaskLocation['state'],
+      size: number,
+      cursor?: string,
+      offset?: number,
+    ) => {
       const request = { state, size, cursor, offset, reverse: true };
       const { tasks, cursor: next } = await driver.broker.listing.listTasks('default', request);
       return [tasks.map(({ message }) => message.id), next] as const;

@@ -31,7 +31,7 @@ export function exerciseMonitoring(current: () => Driver): void {
     it('is told of without writing anything, and is fit for them', async () => {
       const driver = current();
       await expectUntouched(driver, async () => {
-        for (const facts of await driver.broker.operations.storeFacts()) {
+        for (const facts of await driver.broker.operations.storeInfo()) {
           expect(facts).toEqual({
             address: expect.stringMatching(/:\d+$/),
             version: expect.stringMatching(/^\d+\.\d+/),

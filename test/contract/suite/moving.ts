@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { MoveStatus, Place, MoveAction } from '../../../lib/broker/inspection.js';
+import type { MoveStatus, TaskLocation, MoveAction } from '../../../lib/broker/inspection.js';
 import { TASK_STATES, type TaskState } from '../../../lib/wire/states.js';
 import { message, request } from '../../support/messages.js';
 import { type Driver, archival, expectQueue, expectUntouched } from '../driver.js';
@@ -23,7 +23,7 @@ const claim = (driver: Driver) =>
   driver.broker.groups.claimDueSets('default', () => ({ gracePeriod: 0, maxDelay: 0, maxSize: 0 }), 1);
 
 export function exerciseMoving(current: () => Driver): void {
-  const move = (action: MoveAction, ids: string[], from?: Place): Promise<MoveStatus[]> =>
+  const move = (action: MoveAction, ids: string[], from?: TaskLocation): Promise<MoveStatus[]> =>
     current().broker.administration.moveTasks('default', action, ids, from);
 
   describe('moveTasks', () => {
@@ -154,7 +154,7 @@ export function exerciseMoving(current: () => Driver): void {
   });
 
   describe('rescheduleTasks', () => {
-    const reschedule = (ids: string[], at: number, from?: Place): Promise<MoveStatus[]> =>
+    const reschedule = (ids: string[], at: number, from?: TaskLocation): Promise<MoveStatus[]> =>
       current().broker.administration.rescheduleTasks('default', ids, at, from);
 
     for (const state of TASK_STATES.filter((one) => one !== 'active')) {

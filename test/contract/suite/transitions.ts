@@ -51,7 +51,7 @@ const OPERATIONS: Record<TaskOperation, Operate> = {
   archiveTask: ({ broker }, id) => broker.administration.moveTasks('default', 'archive', [id]),
   deleteTask: ({ broker }, id) => broker.administration.moveTasks('default', 'delete', [id]),
   rescheduleTask: ({ broker, now }, id) => broker.administration.rescheduleTasks('default', [id], now + 9),
-  setAside: async (driver, id) => driver.broker.groups.setAside(await claimed(driver), [id]),
+  archiveDamaged: async (driver, id) => driver.broker.groups.archiveDamaged(await claimed(driver), [id]),
 };
 
 const title = ({ from, operation, to, note }: Transition): string =>

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { StoreFacts } from '../../../lib/broker/operations.js';
+import type { StoreInfo } from '../../../lib/broker/operations.js';
 import { InvalidOptionError } from '../../../lib/errors.js';
 import { AsynqEvents } from '../../../lib/events/events.js';
 import { StoreCheck } from '../../../lib/server/loops/store-check.js';
@@ -113,7 +113,7 @@ describe('drain', () => {
 });
 
 describe('the look at Redis at the start', () => {
-  const node = (partial: Partial<StoreFacts>): StoreFacts => ({
+  const node = (partial: Partial<StoreInfo>): StoreInfo => ({
     address: 'a:1',
     version: '7.2.4',
     evictionPolicy: 'noeviction',
@@ -121,7 +121,7 @@ describe('the look at Redis at the start', () => {
     ...partial,
   });
 
-  it.each<[string, StoreFacts[], unknown[]]>([
+  it.each<[string, StoreInfo[], unknown[]]>([
     ['no Redis', [], []],
     ['one that is well', [node({}), node({ version: '6.2.0' })], []],
     ['one that tells nothing', [node({ version: undefined, evictionPolicy: undefined, ahead: undefined })], []],
@@ -148,7 +148,7 @@ describe('the look at Redis at the start', () => {
     events.on('storeEvicts', (event) => heard.push(event));
     events.on('storeOutdated', (event) => heard.push(event));
     events.on('storeClockDiffers', (event) => heard.push(event));
-    const check = new StoreCheck({ broker: { operations: { storeFacts: async () => facts } }, events });
+    const check = new StoreCheck({ broker: { operations: { storeInfo: async () => facts } }, events });
     expect(await check.runOnce()).toBe(Infinity);
     expect(heard).toEqual(told);
   });

@@ -10,7 +10,7 @@ const FAULTS = [TypeError, RangeError, ReferenceError, SyntaxError];
 const UNSENT = /^(Stream isn't writeable|Cluster isn't ready|Cluster is ended|Too many Cluster redirections)/;
 
 /** Replies of a server that cannot serve just now, given in place of doing anything. Redis 6 wraps them when a script meets one. */
-const PASSING = /(^|-)(LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|MOVED|ASK) /;
+const TRANSIENT = /(^|-)(LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|MOVED|ASK) /;
 
 /** Marks a call as never sent: {@link wasSent} will say so. */
 export function markUnsent<T extends Error>(error: T): T {
@@ -75,8 +75,8 @@ export function wasSent(error: unknown): boolean {
 }
 
 /** Whether the call was certainly not carried out, for a reason that may be gone in a moment (a failover, a restart). */
-export const isPassing = (error: unknown): boolean =>
-  error instanceof Error && (isReply(error) ? PASSING.test(error.message) : UNSENT.test(error.message));
+export const isTransient = (error: unknown): boolean =>
+  error instanceof Error && (isReply(error) ? TRANSIENT.test(error.message) : UNSENT.test(error.message));
 
 const isUnsent = (error: Error): boolean => neverSent.has(error) || isReply(error) || UNSENT.test(error.message);
 

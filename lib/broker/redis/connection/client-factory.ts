@@ -1,5 +1,5 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
-import { clusterSettings, lastingSettings, passingSettings, sentinelSettings } from './client-settings.js';
+import { clusterSettings, persistentSettings, ephemeralSettings, sentinelSettings } from './client-settings.js';
 import type { ConnectionPlan, ExistingClient } from './connection-options.js';
 
 export type RedisClient = Redis | Cluster;
@@ -19,14 +19,14 @@ export class ClientFactory {
 
   /** A client that renews its connection for ever. */
   lasting(name: string): RedisClient {
-    const client = this.makeLasting(name);
+    const client = this.makePersistent(name);
     if (client.isCluster) keepAskingQuiet(client);
     return client;
   }
 
   /** A client of one connection that is not renewed: of the one server, or of this node of the cluster. */
   passing(name: string, node?: Redis): Redis {
-    return node ? this.duplicateNode(node, name) : this.makePassing(name);
+    return node ? this.duplicateNode(node, name) : this.makeEphemeral(name);
   }
 
   /** The name of the master where sentinels are asked for it. */
@@ -47,15 +47,15 @@ export class ClientFactory {
     return plan.kind === 'client' ? plan.client.options : {};
   }
 
-  private makeLasting(name: string): RedisClient {
+  private makePersistent(name: string): RedisClient {
     const { plan } = this;
     switch (plan.kind) {
       case 'options':
-        return new Redis(lastingSettings(plan.options, name));
+        return new Redis(persistentSettings(plan.options, name));
       case 'cluster':
         return new Cluster([...plan.nodes], clusterSettings(plan.options, name));
       case 'client':
-        return duplicate(plan.client, lastingSettings(plan.client.options, name));
+        return duplicate(plan.client, persistentSettings(plan.client.options, name));
       case 'clusterClient':
         return (plan.client as unknown as Duplicable<Cluster>).duplicate(
           [],
@@ -64,10 +64,10 @@ export class ClientFactory {
     }
   }
 
-  private makePassing(name: string): Redis {
+  private makeEphemeral(name: string): Redis {
     const { plan } = this;
-    if (plan.kind === 'client') return duplicate(plan.client, passingSettings(plan.client.options, name));
-    if (plan.kind === 'options') return new Redis(passingSettings(plan.options, name));
+    if (plan.kind === 'client') return duplicate(plan.client, ephemeralSettings(plan.client.options, name));
+    if (plan.kind === 'options') return new Redis(ephemeralSettings(plan.options, name));
     throw new TypeError(`a passing connection to ${this.target} needs a node`);
   }
 
@@ -75,7 +75,7 @@ export class ClientFactory {
     const { plan } = this;
     const options: ClusterOptions = 'client' in plan ? plan.client.options : plan.options;
     const { connectionName }: RedisOptions = options.redisOptions ?? {};
-    return node.duplicate(passingSettings({ ...node.options, connectionName }, name));
+    return node.duplicate(ephemeralSettings({ ...node.options, connectionName }, name));
   }
 }
 

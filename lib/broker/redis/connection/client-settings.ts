@@ -21,7 +21,7 @@ const DEFAULTS = {
 
 /**
  * How every connection behaves. Nothing is ever sent twice, and nothing waits in a queue of the driver: waiting for Redis
- * is done by RoleConnection, which knows how long and for what, and can tell that nothing was sent.
+ * is done by PersistentConnection, which knows how long and for what, and can tell that nothing was sent.
  */
 const FIXED = {
   lazyConnect: true,
@@ -50,7 +50,7 @@ const FIXED = {
 } satisfies RedisOptions;
 
 /** Settings of a lasting connection to one server (or to the master the sentinels name). */
-export function lastingSettings(given: RedisOptions, name: string): RedisOptions {
+export function persistentSettings(given: RedisOptions, name: string): RedisOptions {
   return {
     ...withDefaults(given),
     ...FIXED,
@@ -62,7 +62,7 @@ export function lastingSettings(given: RedisOptions, name: string): RedisOptions
 }
 
 /** Settings of a connection that is tried once and not renewed: whoever uses it starts another. */
-export function passingSettings(given: RedisOptions, name: string): RedisOptions {
+export function ephemeralSettings(given: RedisOptions, name: string): RedisOptions {
   return {
     ...withDefaults(given),
     ...FIXED,
@@ -101,7 +101,7 @@ export function clusterSettings(given: ClusterOptions, name: string): ClusterOpt
   return {
     ...given,
     lazyConnect: true,
-    /** Only a command that was redirected meets this queue (RoleConnection holds back all others until all is ready). */
+    /** Only a command that was redirected meets this queue (PersistentConnection holds back all others until all is ready). */
     enableOfflineQueue: true,
     enableReadyCheck: true,
     clusterRetryStrategy: (attempt) => reconnectDelay(attempt),

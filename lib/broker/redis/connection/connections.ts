@@ -1,33 +1,33 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type Clock, SystemClock } from '../../../clock.js';
 import { BrokerUnavailableError, ClosedError } from '../../../errors.js';
-import { isPassing, toBrokerError } from './broker-error.js';
+import { isTransient, toBrokerError } from './broker-error.js';
 import { ClientFactory, type RedisClient } from './client-factory.js';
 import { reconnectDelay } from './client-settings.js';
 import { type ConnectionInput, planConnection } from './connection-options.js';
 import { FailoverWatch, isConnectedTo, type MasterAddress } from './failover-watch.js';
-import { PassingConnection } from './ephemeral-connection.js';
-import { RoleConnection, disconnect } from './role-connection.js';
+import { EphemeralConnection } from './ephemeral-connection.js';
+import { PersistentConnection, disconnect } from './persistent-connection.js';
 
 /**
  * `consume` takes, settles and extends leases; `produce` enqueues; `monitor` is everything else. A connection of its own
  * each, so that a bulk of one kind does not delay the others.
  */
-export type ConnectionRole = 'produce' | 'consume' | 'monitor';
+export type ConnectionPurpose = 'produce' | 'consume' | 'monitor';
 
 /**
  * How a role waits for Redis: for the first connection up to `patience` ms; for a lost one, and for a server that refuses
  * everything just now (LOADING, CLUSTERDOWN …), as long again, or not at all. A server that cannot fetch has to know at
  * once, an enqueue had better wait for the end of a short failover.
  */
-const WAITING: Readonly<Record<ConnectionRole, { patience: number; failFast: boolean }>> = {
+const WAITING: Readonly<Record<ConnectionPurpose, { patience: number; failFast: boolean }>> = {
   produce: { patience: 5_000, failFast: false },
   consume: { patience: 5_000, failFast: true },
   monitor: { patience: 5_000, failFast: false },
 };
 
 /** `lost` is told once per outage, also when the first attempt to connect failed; `ready` at every (re)connection. */
-export type StateListener = (role: ConnectionRole, state: 'ready' | 'lost', error?: Error) => void;
+export type StateListener = (role: ConnectionPurpose, state: 'ready' | 'lost', error?: Error) => void;
 
 /**
  * Every connection of one broker to Redis. Nothing is connected before its first use. Nothing is ever sent twice: a call that
@@ -36,7 +36,7 @@ export type StateListener = (role: ConnectionRole, state: 'ready' | 'lost', erro
 export class RedisConnections {
   readonly isCluster: boolean;
   private readonly factory: ClientFactory;
-  private readonly roles = new Map<ConnectionRole, RoleConnection>();
+  private readonly roles = new Map<ConnectionPurpose, PersistentConnection>();
   private readonly passing = new Set<Redis>();
   private readonly listeners = new Set<StateListener>();
   private failovers: FailoverWatch | undefined;
@@ -60,12 +60,12 @@ export class RedisConnections {
   }
 
   /** The driver's client of this role, not (yet) connected: for {@link run}, or after {@link ready}. */
-  command(role: ConnectionRole): RedisClient {
+  command(role: ConnectionPurpose): RedisClient {
     return this.role(role).client;
   }
 
   /** The client when it is connected. @throws BrokerUnavailableError, ClosedError: nothing was sent */
-  async ready(role: ConnectionRole): Promise<RedisClient> {
+  async ready(role: ConnectionPurpose): Promise<RedisClient> {
     await this.role(role).whenReady();
     return this.role(role).client;
   }
@@ -77,7 +77,7 @@ export class RedisConnections {
    * @param send called again when Redis refused to do anything for now, by a role that waits
    * @throws BrokerUnavailableError; ask `wasSent(error)` whether it may have happened
    */
-  async run<T>(role: ConnectionRole, what: string, send: (client: RedisClient) => Promise<T>): Promise<T> {
+  async run<T>(role: ConnectionPurpose, what: string, send: (client: RedisClient) => Promise<T>): Promise<T> {
     const connection = this.role(role);
     let end: number | undefined;
     for (let attempt = 1; ; attempt++) {
@@ -87,7 +87,7 @@ export class RedisConnections {
       } catch (error) {
         const { patience, failFast } = WAITING[role];
         end ??= this.clock.now() + patience;
-        if (failFast || !isPassing(error) || this.clock.now() >= end) throw toBrokerError(error, what);
+        if (failFast || !isTransient(error) || this.clock.now() >= end) throw toBrokerError(error, what);
       }
       await new Promise<void>((resolve) => this.clock.after(reconnectDelay(attempt, 500), resolve));
     }
@@ -106,14 +106,14 @@ export class RedisConnections {
    * @param onGone called once when it is lost later on, not when it is closed
    * @throws BrokerUnavailableError, ClosedError
    */
-  async open(name: string, onGone: (error: Error) => void, node?: string): Promise<PassingConnection> {
+  async open(name: string, onGone: (error: Error) => void, node?: string): Promise<EphemeralConnection> {
     const template = this.isCluster ? await this.findNode(node) : undefined;
     if (this.closing) throw new ClosedError('the connections to Redis are closed');
     this.watchFailovers();
     const client = this.factory.passing(name, template);
     this.passing.add(client);
     client.once('end', () => this.passing.delete(client));
-    return PassingConnection.open(client, this.clock, (error) => {
+    return EphemeralConnection.open(client, this.clock, (error) => {
       if (!this.closing) onGone(error);
     });
   }
@@ -151,12 +151,12 @@ export class RedisConnections {
     }
   }
 
-  private role(role: ConnectionRole): RoleConnection {
+  private role(role: ConnectionPurpose): PersistentConnection {
     const known = this.roles.get(role);
     if (known) return known;
     if (this.closing) throw new ClosedError('the connections to Redis are closed');
     this.watchFailovers();
-    const connection = new RoleConnection({
+    const connection = new PersistentConnection({
       create: () => this.factory.lasting(role),
       target: this.factory.target,
       clock: this.clock,

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Clock, ClockTimer } from '../../../clock.js';
 import { toBrokerError, withoutArguments } from './broker-error.js';
-import { disconnect, forgetSocketTimeout } from './role-connection.js';
+import { disconnect, forgetSocketTimeout } from './persistent-connection.js';
 
 /** Milliseconds between two PINGs: a subscriber has nothing to say, so nothing else shows that its peer is gone. */
 const PING_EVERY = 10_000;
@@ -10,7 +10,7 @@ const PING_EVERY = 10_000;
  * A connection for what belongs to one socket: a subscription, the keys Redis tracks for it. It is not renewed, for with
  * the socket all of that is gone; whoever holds it is told once and opens another.
  */
-export class PassingConnection {
+export class EphemeralConnection {
   private state: 'opening' | 'open' | 'gone' = 'opening';
   private lastError: Error | undefined;
   private ping: ClockTimer | undefined;
@@ -29,8 +29,8 @@ export class PassingConnection {
    * @param onGone called once when the open connection is lost; not when it was never opened, nor after {@link close}
    * @throws BrokerUnavailableError
    */
-  static async open(client: Redis, clock: Clock, onGone: (error: Error) => void): Promise<PassingConnection> {
-    const connection = new PassingConnection(client, clock, onGone);
+  static async open(client: Redis, clock: Clock, onGone: (error: Error) => void): Promise<EphemeralConnection> {
+    const connection = new EphemeralConnection(client, clock, onGone);
     try {
       await client.connect();
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../../clock.js';
-import { disconnect } from './role-connection.js';
+import { disconnect } from './persistent-connection.js';
 
 /** What sentinels publish: `<name> <old host> <old port> <new host> <new port>`. */
 const CHANNEL = '+switch-master';

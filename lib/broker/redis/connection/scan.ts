@@ -5,7 +5,7 @@ import { masterOf } from './cluster-nodes.js';
 import type { RedisConnections } from './connections.js';
 
 /** Keys Redis looks at in one step: less than a millisecond of its time. */
-const LOOKED_AT = 1000;
+const SCAN_COUNT = 1000;
 
 /**
  * Of keys that begin like those of a queue, those that are its own: `mail}:eu`, which asynq accepts as a name, has keys that begin like
@@ -34,7 +34,7 @@ export async function* scanKeys(connections: RedisConnections, prefix: string): 
     const at = cursor;
     const [next, keys] = await connections.run('monitor', 'SCAN', (client) => {
       const node = client.isCluster ? nodeOf(client as Cluster, prefix) : (client as Redis);
-      return node.scan(at, 'MATCH', pattern, 'COUNT', LOOKED_AT);
+      return node.scan(at, 'MATCH', pattern, 'COUNT', SCAN_COUNT);
     });
     cursor = next;
     yield keys;

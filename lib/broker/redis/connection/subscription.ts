@@ -3,7 +3,7 @@ import { ClosedError } from '../../../errors.js';
 import { toBrokerError } from './broker-error.js';
 import { reconnectDelay } from './client-settings.js';
 import type { RedisConnections } from './connections.js';
-import type { PassingConnection } from './ephemeral-connection.js';
+import type { EphemeralConnection } from './ephemeral-connection.js';
 
 /**
  * Subscribes to a pub/sub channel on a connection of its own and stays subscribed: a lost connection is replaced, after
@@ -25,7 +25,7 @@ export async function subscribe(
 }
 
 class Subscription {
-  private connection: PassingConnection | undefined;
+  private connection: EphemeralConnection | undefined;
   private retry: ClockTimer | undefined;
   private attempts = 0;
   private stopped = false;

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { WakeUpRefusedError } from '../../../errors.js';
 import { isReply, toBrokerError } from './broker-error.js';
-import type { PassingConnection } from './ephemeral-connection.js';
+import type { EphemeralConnection } from './ephemeral-connection.js';
 
 /** Where Redis publishes the names of changed keys to a RESP2 connection. */
 const INVALIDATIONS = '__redis__:invalidate';
@@ -23,8 +23,8 @@ export class TrackingConnection {
   private ended = false;
 
   private constructor(
-    private readonly reader: PassingConnection,
-    private readonly notices: PassingConnection,
+    private readonly reader: EphemeralConnection,
+    private readonly notices: EphemeralConnection,
   ) {}
 
   /**
@@ -32,7 +32,7 @@ export class TrackingConnection {
    * @throws BrokerUnavailableError, WakeUpRefusedError
    */
   static async open(
-    connect: (name: string, onGone: (error: Error) => void) => Promise<PassingConnection>,
+    connect: (name: string, onGone: (error: Error) => void) => Promise<EphemeralConnection>,
     hooks: TrackingHooks,
   ): Promise<TrackingConnection> {
     let tracking: TrackingConnection | undefined;

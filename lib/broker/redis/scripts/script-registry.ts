@@ -23,7 +23,7 @@ export const KEY_TYPES = {
   starts: 'hash',
   waiting: 'zset',
   /** `pending` or `active` */
-  line: 'list',
+  list: 'list',
   /** One of the sorted sets of tasks. */
   sorted: 'zset',
   schedule: 'hash',
@@ -87,7 +87,10 @@ export const SCRIPTS = {
     argv: ['now', 'setDeadline', 'limit', 'mostTasks', 'policies'],
   },
   readSet: { keys: ['aggregationSet'], argv: ['taskPrefix', 'from', 'length'] },
-  setAside: { keys: ['aggregationSets', 'aggregationSet', 'archived'], argv: ['taskPrefix', 'setDeadline', 'now'] },
+  archiveDamaged: {
+    keys: ['aggregationSets', 'aggregationSet', 'archived'],
+    argv: ['taskPrefix', 'setDeadline', 'now'],
+  },
   finishSet: {
     keys: ['aggregationSets', 'aggregationSet', 'pending', 'scheduled', 'groups'],
     argv: ['taskPrefix', 'setDeadline', 'now', 'nowNanos', 'locks', 'resent', 'route'],
@@ -126,9 +129,9 @@ export const SCRIPTS = {
     keys: ['sorted'],
     argv: ['taskPrefix', 'size', 'bytes', 'offset', 'score', 'after', 'reverse'],
   },
-  listLine: {
-    file: 'inspect/list-line',
-    keys: ['line', 'lease'],
+  listUnsorted: {
+    file: 'inspect/list-unsorted',
+    keys: ['list', 'lease'],
     argv: ['taskPrefix', 'size', 'bytes', 'cutoff', 'seen'],
   },
   openSchedule: { keys: ['schedule'], argv: ['now', 'spec', 'keepFor'] },

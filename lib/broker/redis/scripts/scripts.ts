@@ -1,7 +1,7 @@
 import { WrongKeyTypeError } from '../../../errors.js';
 import { isReply } from '../connection/broker-error.js';
 import type { RedisClient } from '../connection/client-factory.js';
-import type { ConnectionRole, RedisConnections } from '../connection/connections.js';
+import type { ConnectionPurpose, RedisConnections } from '../connection/connections.js';
 import { type Argument, sendScript } from './script-command.js';
 import { KEY_TYPES, SCRIPTS, type ScriptName } from './script-registry.js';
 import { scriptSource } from './script-source.js';
@@ -17,7 +17,7 @@ export class Scripts {
    * @returns the reply, with buffers for text
    * @throws BrokerUnavailableError: ask `wasSent(error)` whether it may have happened; WrongKeyTypeError: nothing was written
    */
-  run(role: ConnectionRole, name: ScriptName, keys: readonly string[], argv: readonly Argument[]): Promise<unknown> {
+  run(role: ConnectionPurpose, name: ScriptName, keys: readonly string[], argv: readonly Argument[]): Promise<unknown> {
     return this.connections.run(role, name, (client) => evaluate(client, name, keys, argv));
   }
 }

@@ -37,7 +37,7 @@ const QUEUES_AT_ONCE = 8;
 async function locate({ broker }: Dashboard, { permissions }: ApiRequest) {
   const queues = (await broker.inspection.queues()).filter((queue) => permissions.maySee(queue)).sort();
   return mapConcurrent(queues, QUEUES_AT_ONCE, async (queue) => {
-    const place = await broker.operations.clusterPlace(queue);
+    const place = await broker.operations.clusterLocation(queue);
     return { queue, keyslot: place?.slot ?? 0, nodes: place?.nodes ?? [] };
   });
 }

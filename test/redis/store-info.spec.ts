@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../lib/clock.js';
 import { toBrokerError } from '../../lib/broker/redis/connection/broker-error.js';
 import type { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
-import { readStoreFacts } from '../../lib/broker/redis/store-facts.js';
+import { readStoreInfo } from '../../lib/broker/redis/store-info.js';
 
 const connections = (run: () => Promise<string>) =>
   ({ target: 'a:1', isCluster: false, run, ready: async () => undefined }) as unknown as RedisConnections;
@@ -20,13 +20,13 @@ describe('what Redis tells of itself', () => {
     "ERR unsupported command 'info'", // what proxies say
     'invalid request',
   ])('is nothing when it answers %j', async (message) => {
-    expect(await readStoreFacts(answering(message), new ManualClock())).toEqual([]);
+    expect(await readStoreInfo(answering(message), new ManualClock())).toEqual([]);
   });
 
   it.each(['LOADING Redis is loading the dataset in memory', 'NOAUTH Authentication required.', 'BUSY Redis is busy'])(
     'is asked again after %j',
     async (message) => {
-      await expect(readStoreFacts(answering(message), new ManualClock())).rejects.toThrow(message);
+      await expect(readStoreInfo(answering(message), new ManualClock())).rejects.toThrow(message);
     },
   );
 
@@ -43,6 +43,6 @@ describe('what Redis tells of itself', () => {
       clock.advance(20);
       return `redis_version:7.0.0\r\n${info}`;
     };
-    expect(await readStoreFacts(connections(run), clock)).toMatchObject([{ version: '7.0.0', ahead }]);
+    expect(await readStoreInfo(connections(run), clock)).toMatchObject([{ version: '7.0.0', ahead }]);
   });
 });

@@ -1,7 +1,7 @@
--- Lists tasks of `pending` or `active`, from the end that is next to run or was taken first: InspectorBroker.listTasks.
+-- Lists tasks of `pending` or `active`, from the end that is next to run or was taken first: ListingRole.listTasks.
 --
 -- KEYS
---   1 line
+--   1 list
 --   2 lease
 -- ARGV
 --   1 taskPrefix
@@ -19,21 +19,21 @@
 -- How far around its old place an anchor is looked for first, and how much further back it may have come.
 local NEAR, FURTHER = 100, 1000
 
-local call, line, budget, seen = redis.call, KEYS[1], tonumber(ARGV[3]), tonumber(ARGV[5])
-local length = call('LLEN', line)
+local call, list, budget, seen = redis.call, KEYS[1], tonumber(ARGV[3]), tonumber(ARGV[5])
+local length = call('LLEN', list)
 
 -- Tasks leave at the front, so that places shrink; now and then one comes back there.
 local function find()
   local from = math.min(length, seen + NEAR)
   local places = {}
-  for index, id in ipairs(call('LRANGE', line, -from, -math.max(1, seen - NEAR))) do
+  for index, id in ipairs(call('LRANGE', list, -from, -math.max(1, seen - NEAR))) do
     places[id] = from - index + 1
   end
   for i = 6, #ARGV do
     if places[ARGV[i]] then return places[ARGV[i]] end
   end
   for i = 6, #ARGV do
-    local index = call('LPOS', line, ARGV[i], 'RANK', -1, 'MAXLEN', seen + FURTHER)
+    local index = call('LPOS', list, ARGV[i], 'RANK', -1, 'MAXLEN', seen + FURTHER)
     if index then return length - index end
   end
   return 0
@@ -42,7 +42,7 @@ end
 local skip = seen
 if #ARGV > 5 then skip = length > 0 and find() or 0 end
 local ids = {}
-if skip < length then ids = call('LRANGE', line, -(skip + tonumber(ARGV[2])), -(skip + 1)) end
+if skip < length then ids = call('LRANGE', list, -(skip + tonumber(ARGV[2])), -(skip + 1)) end
 
 local listed, count = {}, 0
 for i = #ids, 1, -1 do

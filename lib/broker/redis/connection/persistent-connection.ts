@@ -7,8 +7,8 @@ import type { RedisClient } from './client-factory.js';
 import { reconnectDelay } from './client-settings.js';
 
 /** How long a close waits for the commands under way, and then for the sockets, in milliseconds. */
-const QUIT_TIMEOUT = 3_000;
-const DISCONNECT_TIMEOUT = 1_000;
+const QUIT_TIMEOUT_MS = 3_000;
+const DISCONNECT_TIMEOUT_MS = 1_000;
 
 interface Waiter {
   resolve(): void;
@@ -16,7 +16,7 @@ interface Waiter {
   timer: ClockTimer;
 }
 
-export interface RoleConnectionOptions {
+export interface PersistentConnectionOptions {
   /** Makes the client; it must not connect before it is told to. */
   readonly create: () => RedisClient;
   readonly target: string;
@@ -32,7 +32,7 @@ export interface RoleConnectionOptions {
  * One lasting connection, and the gate before it: a command goes to the driver only while the connection is ready, so what
  * the gate rejects was certainly never sent, and the driver has nothing to keep and send later.
  */
-export class RoleConnection {
+export class PersistentConnection {
   private made: RedisClient | undefined;
   private state: 'unused' | 'connecting' | 'ready' | 'lost' | 'closed' = 'unused';
   private lastError: Error | undefined;
@@ -41,7 +41,7 @@ export class RoleConnection {
   private revivals = 0;
   private readonly waiters = new Set<Waiter>();
 
-  constructor(private readonly options: RoleConnectionOptions) {}
+  constructor(private readonly options: PersistentConnectionOptions) {}
 
   /** The driver's client. Use it when `isReady` says so, or after {@link whenReady}. */
   get client(): RedisClient {
@@ -149,7 +149,7 @@ export class RoleConnection {
     const client = this.made;
     const { clock } = this.options;
     const quit = wasReady ? client.quit().catch(() => undefined) : undefined; // answered after all that was sent before
-    if (quit) await withTimeout(quit, QUIT_TIMEOUT, clock);
+    if (quit) await withTimeout(quit, QUIT_TIMEOUT_MS, clock);
     await disconnect(client, clock);
   }
 }
@@ -163,7 +163,7 @@ export async function disconnect(client: RedisClient, clock: Clock): Promise<voi
   const ended = new Promise<void>((resolve) => client.once('end', resolve));
   client.disconnect();
   forgetSocketTimeout(client);
-  if (!stopsSilently) await withTimeout(ended, DISCONNECT_TIMEOUT, clock);
+  if (!stopsSilently) await withTimeout(ended, DISCONNECT_TIMEOUT_MS, clock);
 }
 
 /** A cluster client says only that all its nodes failed; the reason is in the last one's error. */

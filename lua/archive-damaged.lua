@@ -1,4 +1,4 @@
--- Archives members of a claimed set as they are: AggregationBroker.setAside.
+-- Archives members of a claimed set as they are: GroupsRole.archiveDamaged.
 --
 -- KEYS
 --   1 aggregationSets

@@ -1,11 +1,11 @@
 import type { Clock } from '../../clock.js';
-import type { StoreFacts } from '../operations.js';
-import { isPassing, isReply } from './connection/broker-error.js';
+import type { StoreInfo } from '../operations.js';
+import { isTransient, isReply } from './connection/broker-error.js';
 import type { RedisConnections } from './connection/connections.js';
 import { readRedisInfo } from './redis-info.js';
 
 /** Reads INFO, not CONFIG: hosted services forbid that one. */
-export async function readStoreFacts(connections: RedisConnections, clock: Clock): Promise<StoreFacts[]> {
+export async function readStoreInfo(connections: RedisConnections, clock: Clock): Promise<StoreInfo[]> {
   try {
     await connections.ready('monitor'); // the less time the answer takes, the more it tells of the clocks
     const asked = clock.now();
@@ -36,6 +36,6 @@ function aheadOf(microseconds: string | undefined, asked: number, answered: numb
 /** No permission, a renamed command, a proxy that has none: asked again, it would say the same. */
 const isRefused = (error: unknown): boolean => {
   const cause = error instanceof Error ? error.cause : undefined;
-  if (!(cause instanceof Error) || !isReply(cause) || isPassing(cause)) return false;
+  if (!(cause instanceof Error) || !isReply(cause) || isTransient(cause)) return false;
   return !/^(BUSY|NOAUTH|WRONGPASS) /.test(cause.message);
 };
