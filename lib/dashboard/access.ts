@@ -72,7 +72,7 @@ export async function permissionsOf(
   const given: unknown = typeof access === 'function' ? await access(request as never) : (access ?? 'destroy');
   if (given === undefined || given === null || given === false) return undefined;
   if (!isRole(given) && typeof given !== 'object') {
-    throw new TypeError(`the dashboard's option access returned ${describe(given)}, which is no role`);
+    throw new TypeError(`the dashboard's option access returned ${describe(given)}, which is not a role`);
   }
   const permissions = Permissions.of(given, "what the dashboard's option access returned", TypeError);
   return permissions.greatest === undefined ? undefined : permissions;

@@ -138,7 +138,7 @@ function find(method: Method | undefined, request: HttpRequest): Match {
   const match = method && path && router.match(method, path);
   if (match) return match;
   const where = path && router.knows(path) ? `${request.method} is not for` : 'there is nothing at';
-  throw new ApiError('NOT_FOUND', `${where} this path; openapi.json lists what there is`);
+  throw new ApiError('NOT_FOUND', `${where} this path; openapi.json lists all paths`);
 }
 
 /** Records the action first, so that the trail has it even if the process ends. */

@@ -55,7 +55,7 @@ function refuseRounded(payload: unknown): void {
     if (typeof value !== 'number') continue;
     if (Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))) continue;
     throw new BadRequest(
-      'the payload has a number beyond 2^53, of which digits would be lost on the way; send the JSON as payload_text instead',
+      'the payload has a number beyond 2^53, which would lose digits; send the JSON as payload_text instead',
     );
   }
 }

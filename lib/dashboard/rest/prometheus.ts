@@ -95,9 +95,9 @@ async function ask(address: string, query: string, { start, end, step }: Range):
     return await response.json();
   } catch (error) {
     if (error instanceof Error && error.name === 'TimeoutError')
-      throw upstream(`did not answer within ${TIMEOUT_MS / 1000} s`);
-    if (status !== '') throw upstream(`answered ${status}, and no JSON`);
-    throw upstream(`did not answer (${reasonOf(error)})`);
+      throw upstream(`did not respond within ${TIMEOUT_MS / 1000} s`);
+    if (status !== '') throw upstream(`responded with ${status} and no JSON`);
+    throw upstream(`did not respond (${reasonOf(error)})`);
   }
 }
 

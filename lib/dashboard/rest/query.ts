@@ -25,7 +25,7 @@ export const PAGE_PARAMETERS: readonly QueryParameter[] = [SIZE_PARAMETER, PAGE_
 
 const CURSOR_PARAMETER: QueryParameter = {
   name: 'cursor',
-  description: 'the next_cursor of the page before; then `page` is passed over',
+  description: 'the next_cursor of the previous page; then `page` is ignored',
 };
 
 /** For lists with a cursor, which makes them ignore the page. */
@@ -39,7 +39,7 @@ export const ORDER_PARAMETER: QueryParameter = {
   name: 'order',
   description:
     '`newest` or `oldest`: by time, which for completed tasks is when they are deleted. Not for pending and active ones. ' +
-    'Default `oldest`, as in asynqmon; with a cursor the order of the page before',
+    'Default `oldest`, as in asynqmon; with a cursor the order of the previous page',
   canonical: (query) => {
     const order = given(query, 'order');
     return order === 'oldest' && !given(query, 'cursor') ? undefined : order;

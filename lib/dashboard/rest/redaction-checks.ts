@@ -35,7 +35,9 @@ export function headersOfCopy(
   const own = Object.keys(given).filter((name) => given[name] === REDACTED && presenter.hidesHeader(task, name));
   const missing = own.find((name) => !Object.hasOwn(task.headers, name));
   if (missing !== undefined) {
-    throw new BadRequest(`the header "${missing}" is given as ${REDACTED}, and the task has none; give it a value`);
+    throw new BadRequest(
+      `the header "${missing}" is given as ${REDACTED}, but the task has no such header; give it a value`,
+    );
   }
   const headers = Object.entries(given).map(([name, value]) => [
     name,
@@ -57,7 +59,7 @@ export function requireSameRedaction(presenter: Presenter, task: TaskInfo, copy:
   if (!showsHeader && (!copy.samePayload || presenter.hidesInCopy(task, copy))) return;
   throw new ApiError(
     'FORBIDDEN',
-    `task "${task.id}" is redacted, and a copy with this type, queue and headers would show what is hidden of it; leave them as they are`,
+    `task "${task.id}" is redacted, and a copy with this type, queue and headers would show its hidden parts; leave them unchanged`,
   );
 }
 
@@ -74,6 +76,6 @@ export function refuseUniqueLock(presenter: Presenter, task: Subject, given: num
     given === undefined ? "AsynqModule's option defaults asks for it; enqueue it by the application" : 'leave it out';
   throw new ApiError(
     'FORBIDDEN',
-    `payloads such as this one of "${task.type}" are redacted, and unique_seconds would tell whether another task has the same; ${remedy}`,
+    `payloads of "${task.type}" are redacted, and unique_seconds would reveal whether another task has the same one; ${remedy}`,
   );
 }

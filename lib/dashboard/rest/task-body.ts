@@ -13,7 +13,7 @@ export const TASK_FIELDS: Readonly<Record<string, Schema>> = {
   timeout_seconds: amount('of one attempt; 0, as if not given: 30 minutes, unless there is a deadline'),
   deadline: time(),
   unique_seconds: amount('how long another of this type and payload is refused'),
-  process_at: time('not before; excludes the next'),
+  process_at: time('not before this time; excludes process_in_seconds'),
   process_in_seconds: amount(),
   retention_seconds: amount('how long it is kept after success'),
   group: text(),

@@ -89,7 +89,7 @@ describe('what asynqmon cannot do', () => {
       [{ type: 'x', headers: { a: 1 } }, 'headers.a must be of type string'],
       [{ type: 'x', headers: { a: 'half \ud800' } }, 'headers.a has half of a surrogate pair'],
       [{ type: 'x', payload_text: '\udc00' }, 'payload_text has half of a surrogate pair'],
-      [{ type: 'x', payload: { ids: [2 ** 53] } }, 'digits would be lost'],
+      [{ type: 'x', payload: { ids: [2 ** 53] } }, 'would lose digits'],
       [{ type: 'x', payload: -(2 ** 64) }, 'send the JSON as payload_text'],
       [{ type: 'x', retention: 5 }, 'unknown field of the body "retention"'],
     ])('refuses %j', async (body, text) => {

@@ -12,7 +12,6 @@ import {
 import type { AsynqDashboardOptions, DashboardPermission, DashboardRequest } from 'nestjs-asynq/dashboard';
 import type { InMemoryBroker } from 'nestjs-asynq/testing';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { MemoryBroker } from '../../../lib/broker/memory/memory-broker.js';
 import { BrokerUnavailableError } from '../../../lib/errors.js';
 import { actionOf } from '../../../lib/dashboard/audit/action-details.js';
 import { nameOfSender } from '../../../lib/dashboard/audit/actor.js';
@@ -281,9 +280,10 @@ describe('the audit trail', () => {
     it('keeps the entry of the beginning where the result cannot be written', async () => {
       const web = await start();
       await arrange(web.broker as InMemoryBroker);
-      const append = vi.spyOn(web.broker.events, 'appendEvents');
-      const real = append.getMockImplementation() ?? MemoryBroker.prototype.events.appendEvents;
-      append.mockImplementationOnce((...given) => real.apply(web.broker, given));
+      const { events } = web.broker;
+      const real = events.appendEvents.bind(events);
+      const append = vi.spyOn(events, 'appendEvents');
+      append.mockImplementationOnce(real);
       append.mockRejectedValueOnce(new BrokerUnavailableError('away'));
       await web.api('POST', 'queues/default:pause');
       append.mockRestore();

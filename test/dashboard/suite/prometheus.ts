@@ -70,8 +70,8 @@ describe('the history from Prometheus', () => {
     const none = await startConsole({ access: 'view' });
     onTestFinished(async () => void (await Promise.all([html.close(), away.close(), none.close()])));
     for (const [web, why] of [
-      [html, 'answered 200 OK, and no JSON'],
-      [away, 'did not answer (bad port)'],
+      [html, 'responded with 200 OK and no JSON'],
+      [away, 'did not respond (bad port)'],
     ] as const) {
       const { status, text } = await web.api('GET', 'metrics');
       expect([status, text]).toEqual([502, expect.stringMatching(/^Prometheus at http:\S+ (answered|did not)/)]);

@@ -21,11 +21,11 @@ const OPTIONAL = {
   state: oneOf(TASK_STATES),
   group: text(),
   schedule: text('the id of the entry'),
-  detail: text('of cancel what becomes of the task; of delete_queue `force`'),
-  count: count('of several tasks: to how many it was done'),
-  failed: count('and to how many not'),
+  detail: text('of cancel the outcome; of delete_queue `force`'),
+  count: count('of several tasks: how many succeeded'),
+  failed: count('of several tasks: how many failed'),
   code: text('why it failed or was refused, as in X-Asynq-Error'),
-  missing: count('so many before it, of the same process, are not in the trail'),
+  missing: count('entries of the same process, before this one, that are not in the trail'),
 };
 
 export const auditSchemas = {
@@ -103,7 +103,7 @@ function oneFrom(known: readonly string[], name: string | undefined, parameter: 
 /** @throws BadRequest */
 function checkCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined || /^\d{1,15}-\d{1,15}$/.test(cursor)) return cursor;
-  throw new BadRequest(`cursor is ${describe(cursor)}; give the next_cursor of the page before`);
+  throw new BadRequest(`cursor is ${describe(cursor)}; give the next_cursor of the previous page`);
 }
 
 /** The number of missing entries may count other queues. */
@@ -123,11 +123,11 @@ export const auditRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: 'audit',
-    summary: 'What was changed through the console, and by whom; newest first',
+    summary: 'Changes made through the console, newest first',
     scope: 'filtered',
     query: [
       ...PAGE_PARAMETERS.filter(({ name }) => name === 'size'),
-      { name: 'cursor', description: 'the next_cursor of the page before' },
+      { name: 'cursor', description: 'the next_cursor of the previous page' },
       { name: 'queue', description: 'the name of a queue' },
       { name: 'actor', description: 'the whole name' },
       { name: 'action', description: `one of ${CONSOLE_ACTIONS.join(', ')}` },

@@ -122,7 +122,7 @@ export const cancelRoutes: readonly Route[] = [
   {
     method: 'POST',
     path: `${TASKS}:cancel_all`,
-    summary: 'Cancel all that are active',
+    summary: 'Cancel all active tasks',
     ...optional,
     handle: cancelAll,
   },

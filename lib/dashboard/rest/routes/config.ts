@@ -36,7 +36,7 @@ export const configRoutes: readonly Route[] = [
       ),
       queue_roles: mapOf(oneOf(DASHBOARD_ROLES, 'by name; `mail*`: of all queues whose names begin so')),
       read_only: flag(),
-      refresh_ms: amount('how often to ask for news'),
+      refresh_ms: amount('how often to poll'),
       decoders: listOf(text()),
       prometheus: flag('whether there is a /metrics'),
     }),

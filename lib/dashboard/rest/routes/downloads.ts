@@ -13,7 +13,7 @@ type Part = 'payload' | 'result';
 /** @throws ApiError */
 function refuseHidden({ presenter }: Dashboard, task: Subject, part: Part): void {
   if (!presenter.hidesBytes(task, part)) return;
-  throw new ApiError('FORBIDDEN', `the ${part} of "${task.type}" is redacted; what may be seen of it is not in a file`);
+  throw new ApiError('FORBIDDEN', `the ${part} of "${task.type}" is redacted, so it cannot be downloaded`);
 }
 
 const ofTask =

@@ -85,10 +85,7 @@ async function editPayload(dashboard: Dashboard, request: ApiRequest): Promise<v
   const payload = readPayload(given, dashboard.codec);
   if (!payload) throw new ApiError('BAD_REQUEST', `give one of ${Object.keys(PAYLOAD_FIELDS).join(', ')}`);
   if (dashboard.presenter.hidesBytes(task, 'payload')) {
-    throw new ApiError(
-      'FORBIDDEN',
-      `the payload of "${task.type}" is redacted, and what cannot be seen cannot be edited`,
-    );
+    throw new ApiError('FORBIDDEN', `the payload of "${task.type}" is redacted, so it cannot be edited`);
   }
   if (replaces.toLowerCase() !== sha256(task.payload)) {
     throw new TaskStateError(`the payload of task "${task.id}" is not the one to be replaced; load it again`);

@@ -23,7 +23,7 @@ const ENTRY: Readonly<Record<string, Schema>> = {
   queue: text(),
   payload_cut: flag('whether the text was cut'),
   payload_size: count('bytes'),
-  redacted: flag('whether something of payload or headers is hidden, or could be'),
+  redacted: flag('whether a part of payload or headers is hidden or may be'),
   options: listOf(text('as asynq spells it: `MaxRetry(5)`')),
   next_enqueue_at: time(),
   prev_enqueue_at: orNull(time('null: not yet')),
@@ -34,9 +34,9 @@ export const entrySchemas = {
   EntryWithPayload: shape({
     ...ENTRY,
     task_payload: text('whole, unless it is too large'),
-    payload_base64: orNull(text('null when something of the payload is hidden, or could be, and when it is too large')),
+    payload_base64: orNull(text('null when a part of the payload is hidden or may be, and when it is too large')),
     payload_decoded: DECODED,
-    payload_redacted: flag('whether something of the payload is hidden, or could be'),
+    payload_redacted: flag('whether a part of the payload is hidden or may be'),
     payload_too_large: flag('it has more than 1,000,000 bytes: its text is cut, and nothing else of it is shown'),
   }),
   EnqueueEvent: shape({ task_id: text(), enqueued_at: time() }),
@@ -99,7 +99,7 @@ export async function findEntry(dashboard: Dashboard, request: ApiRequest): Prom
   const id = request.params.entry!;
   const entry = (await visibleEntries(dashboard, request)).find((candidate) => candidate.id === id);
   if (entry) return entry;
-  throw new ApiError('NOT_FOUND', `no scheduler that runs has an entry "${id}"`);
+  throw new ApiError('NOT_FOUND', `no running scheduler has an entry "${id}"`);
 }
 
 /** One entry with its payload, in the form of a task. */
@@ -167,7 +167,7 @@ export const entryRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: 'scheduler_entries',
-    summary: 'Periodic tasks of all schedulers that run',
+    summary: 'Periodic tasks of all running schedulers',
     scope: 'filtered',
     reply: shape({ entries: listOf(ref('Entry')) }),
     handle: list,
@@ -176,7 +176,7 @@ export const entryRoutes: readonly Route[] = [
     method: 'GET',
     path: 'scheduler_entries/{entry}/enqueue_events',
     query: PAGE_PARAMETERS,
-    summary: 'What became of a periodic task, newest first',
+    summary: 'The enqueues of a periodic task, newest first',
     scope: 'filtered',
     reply: shape({ events: listOf(ref('EnqueueEvent')) }),
     handle: events,

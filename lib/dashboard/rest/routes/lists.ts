@@ -11,14 +11,14 @@ import { listPathOf, listScopeOf, TASK_STATES, type TaskState } from '../list-pa
 import { QUEUE_STATE } from './queues.js';
 
 const SEARCH_PARAMETERS: readonly QueryParameter[] = [
-  { name: 'type', description: 'how the type begins; this and the next three make it a search' },
-  { name: 'id', description: 'how the id begins' },
-  { name: 'payload', description: 'text in the payload; of redacted tasks, in what is shown of it' },
-  { name: 'error', description: 'text in the last error; of redacted tasks, in what is shown of it' },
+  { name: 'type', description: 'the beginning of the type; this and the next three make it a search' },
+  { name: 'id', description: 'the beginning of the id' },
+  { name: 'payload', description: 'text in the payload; of redacted tasks, in its visible part' },
+  { name: 'error', description: 'text in the last error; of redacted tasks, in its visible part' },
   {
     name: 'scan',
     description:
-      'entries a search looks at per request, 1 to 10,000; default 1,000. Fewer when it has found 1,000, or 2 MB',
+      'entries a search scans per request, 1 to 10,000; default 1,000. Fewer when it has found 1,000, or 2 MB',
     integer: true,
     canonical: scanOf,
   },
@@ -30,7 +30,7 @@ const REPLY: Schema = shape(
     damaged: listOf(ref('DamagedEntry')),
     next_cursor: orNull(text('null at the end')),
     stats: QUEUE_STATE,
-    scanned: count('entries a search has looked at'),
+    scanned: count('entries a search has scanned'),
     groups: listOf(ref('Group')),
   },
   ['scanned', 'groups'],
@@ -64,7 +64,7 @@ const showPage = async (dashboard: Dashboard, { tasks, damaged, cursor }: TaskLi
 export const listRoutes: readonly Route[] = TASK_STATES.map((state) => ({
   method: 'GET',
   path: listPathOf(state),
-  summary: `Tasks that are ${state}, page by page`,
+  summary: `The ${state} tasks, page by page`,
   query: [...CURSOR_PARAMETERS, ORDER_PARAMETER, ...SEARCH_PARAMETERS],
   reply: REPLY,
   // Search results can be large and are rarely requested twice.

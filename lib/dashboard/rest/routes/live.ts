@@ -46,13 +46,13 @@ export const liveRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: 'live',
-    summary: 'How all queues stand, and samples of the last 15 minutes',
+    summary: 'The state of all queues, and samples of the last 15 minutes',
     cached: false,
     scope: 'filtered',
     query: [
       {
         name: 'since',
-        description: 'the `sequence` of the reply before: only what came after it',
+        description: 'the `sequence` of the previous reply: returns only later samples',
         integer: true,
         canonical: (query) => positive(query, 'since'),
       },

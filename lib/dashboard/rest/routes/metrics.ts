@@ -11,8 +11,8 @@ const MAX_POINTS = 11_000;
 
 async function metrics(dashboard: Dashboard, { query, permissions }: ApiRequest) {
   const { prometheus } = dashboard.settings;
-  const remedy = "give its address as the dashboard's option prometheus";
-  if (prometheus === undefined) throw new ApiError('NOT_FOUND', `there is no Prometheus to ask; ${remedy}`);
+  const remedy = "set the dashboard's option prometheus to its address";
+  if (prometheus === undefined) throw new ApiError('NOT_FOUND', `this console has no Prometheus; ${remedy}`);
   const range = readRange(query, floorSeconds(dashboard.now));
   if (permissions.mayEverywhere('view')) return askPrometheus(prometheus, range);
   const known = range.queues?.length ? range.queues : await dashboard.broker.inspection.queues();
@@ -75,7 +75,7 @@ export const metricsRoutes: readonly Route[] = [
       },
       {
         name: 'queues',
-        description: 'names, parted by commas; default all',
+        description: 'names separated by commas; default all',
         canonical: (query) => (query.get('queue') ? undefined : queuesOf(query).join(',') || undefined),
       },
       { name: 'queue', description: 'one name, whatever is in it; in place of queues' },

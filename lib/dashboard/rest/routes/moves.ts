@@ -95,12 +95,12 @@ function routesOf(move: Move, state: MovableState): Route[] {
     move.name === 'delete' ? ['DELETE', `${tasks}/{id}`, 'DELETE'] : ['POST', `${tasks}/{id}:${move.name}`, 'POST'];
   const role = move.name === 'delete' ? 'destroy' : 'act';
   return [
-    { method, path: one, role, summary: `${move.name} one task, in whatever state`, handle: single(move.name) },
+    { method, path: one, role, summary: `${move.name} one task, in any state`, handle: single(move.name) },
     {
       method: allOf,
       path: `${tasks}:${move.name}_all`,
       role,
-      summary: `${move.name} all that are ${state}`,
+      summary: `${move.name} all ${state} tasks`,
       reply: shape({ [move.moved]: count() }),
       handle: all(move, state),
     },

@@ -73,7 +73,7 @@ export const queueRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: 'queues',
-    summary: 'How all queues stand',
+    summary: 'The state of all queues',
     scope: 'filtered',
     reply: shape({ queues: listOf(QUEUE_STATE) }),
     handle: list,
@@ -81,7 +81,7 @@ export const queueRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: 'queues/{queue}',
-    summary: `How a queue stands, and its last ${RECENT_DAYS} days`,
+    summary: `The state of a queue, and its last ${RECENT_DAYS} days`,
     reply: shape({ current: QUEUE_STATE, history: listOf(ref('Daily')) }),
     handle: show,
   },
@@ -92,8 +92,8 @@ export const queueRoutes: readonly Route[] = [
     query: [{ name: 'force', description: '`true`: with the tasks in it; never with active ones' }],
     handle: remove,
   },
-  { method: 'POST', path: 'queues/{queue}:pause', summary: 'Let no server take its tasks', handle: pause },
-  { method: 'POST', path: 'queues/{queue}:resume', summary: 'Let servers take its tasks again', handle: resume },
+  { method: 'POST', path: 'queues/{queue}:pause', summary: 'Pause a queue: no server claims its tasks', handle: pause },
+  { method: 'POST', path: 'queues/{queue}:resume', summary: 'Resume a queue', handle: resume },
   {
     method: 'GET',
     path: 'queues/{queue}/groups',

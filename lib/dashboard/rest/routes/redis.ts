@@ -100,7 +100,7 @@ export const redisRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: 'redis_info',
-    summary: 'How Redis is, and where a cluster keeps the queues',
+    summary: 'The state of Redis, and where a cluster keeps the queues',
     // The reply contains addresses, files and settings of Redis.
     role: 'act',
     reply: REPLY,

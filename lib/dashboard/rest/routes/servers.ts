@@ -80,7 +80,7 @@ export const serverRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: 'servers',
-    summary: 'Servers that run, and what each of their workers does',
+    summary: 'Running servers and their workers',
     scope: 'filtered',
     reply: shape({ servers: listOf(ref('Server')) }),
     handle: list,

@@ -15,7 +15,7 @@ export const taskRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: 'queues/{queue}/tasks/{id}',
-    summary: 'A task with all that is known of it',
+    summary: 'A task with all its details',
     reply: ref('Task'),
     handle: show,
   },

@@ -8,10 +8,10 @@ import { goTime, timeOrNull } from './times.js';
 
 /** Fields that exist in one state only. */
 const BY_STATE: Readonly<Record<string, Schema>> = {
-  start_time: text('active: RFC 3339, or `-` while no server has said so'),
+  start_time: text('active: RFC 3339, or `-` while it is not known'),
   deadline: text('active: the same'),
-  is_orphaned: flag('active: no server holds it'),
-  pending_since: orNull(time('pending: when it last became so; null where that is not known')),
+  is_orphaned: flag('active: no server holds its lease'),
+  pending_since: orNull(time('pending: when it last became pending; null if that is not known')),
   next_process_at: time('scheduled, retry'),
   completed_at: time('completed'),
   result: text('completed'),
@@ -25,12 +25,10 @@ export const listedTaskSchemas = {
       type: text(),
       queue: text(),
       state: text(),
-      payload: text(
-        'the text it is, cut, or `non-printable bytes`; more than 16,384 bytes are judged by their beginning',
-      ),
+      payload: text('its text, cut, or `non-printable bytes`; only the first 16,384 bytes are read'),
       payload_size: count('bytes'),
       payload_cut: flag('whether the text was cut'),
-      redacted: flag('whether something of the task is hidden, or could be'),
+      redacted: flag('whether a part of the task is hidden or may be'),
       max_retry: count(),
       retried: count(),
       error_message: text('its first 2,000 characters'),

@@ -61,7 +61,7 @@ describe('access, attacked', () => {
       ] as const;
       for (const [path, body] of create) {
         const { status, text } = await as('act', 'POST', path, body);
-        expect([status, text], path).toEqual([403, expect.stringContaining('could push archived tasks out')]);
+        expect([status, text], path).toEqual([403, expect.stringContaining('could make the archive delete tasks')]);
       }
       expect(await as('act', 'POST', 'queues/full/pending_tasks:archive_all')).toMatchObject({
         status: 409,

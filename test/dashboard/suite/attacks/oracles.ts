@@ -57,7 +57,7 @@ describe('what is redacted, attacked', () => {
   ])('cannot be had by a clone %s', async (_, id, changes) => {
     const answer = await clone(id, { ...changes, task_id: 'copy' });
     expect([answer.status, SECRET.exec(answer.text)]).toEqual([403, null]);
-    expect(answer.text).toContain('would show what is hidden of it');
+    expect(answer.text).toContain('would show its hidden parts');
     expect(await web.broker.inspection.getTask('default', 'copy')).toBeUndefined();
   });
 
@@ -75,7 +75,7 @@ describe('what is redacted, attacked', () => {
       await web.api('POST', 'queues/default/tasks', guess),
       await clone('pin', { payload: guess.payload, unique_seconds: 60 }),
     ]) {
-      expect([answer.status, answer.text]).toEqual([403, expect.stringContaining('unique_seconds would tell')]);
+      expect([answer.status, answer.text]).toEqual([403, expect.stringContaining('unique_seconds would reveal')]);
     }
     expect(await web.api('POST', 'queues/default/tasks', { ...guess, unique_seconds: undefined })).toMatchObject({
       status: 201,
