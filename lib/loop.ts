@@ -139,15 +139,16 @@ export class Loop {
 
   private schedule(delay: number): void {
     this.due = this.now() + delay;
-    this.sleep(delay);
+    this.sleep(delay, delay);
   }
 
-  private sleep(delay: number): void {
+  /** @param delay what the pass before asked for: more than that is left when the time was set back */
+  private sleep(left: number, delay: number): void {
     this.timer?.cancel();
     const { clock, byTimeOfDay } = this.options;
-    this.timer = clock.after(byTimeOfDay ? Math.min(delay, MAX_SLEEP_MS) : delay, () => {
-      const left = byTimeOfDay ? this.due - clock.now() : 0;
-      if (left > 0) this.sleep(left);
+    this.timer = clock.after(byTimeOfDay ? Math.min(left, MAX_SLEEP_MS) : left, () => {
+      const rest = byTimeOfDay ? this.due - clock.now() : 0;
+      if (rest > 0 && rest <= delay) this.sleep(rest, delay);
       else this.current = this.pass();
     });
   }

@@ -156,6 +156,32 @@ describe('Loop', () => {
     expect(clock.nextDue()).toBeUndefined();
   });
 
+  it('by time of day runs a pass when the time is set back, which decides anew', async () => {
+    const clock = new ManualClock(0);
+    let set = 0;
+    const seen = {
+      now: () => clock.now() + set,
+      elapsed: () => clock.elapsed(),
+      after: (delay: number, run: () => void) => clock.after(delay, run),
+    };
+    const at: number[] = [];
+    const runOnce = async () => (at.push(clock.now()), 10_000);
+    const loop = new Loop({ name: 'x', clock: seen, byTimeOfDay: true, onError: () => {}, runOnce });
+    loop.start();
+    clock.advance(0);
+    await settle();
+    set = -3_600_000;
+    clock.advance(10_000);
+    await settle();
+    set -= 1_000; // less than the delay: it is only later
+    clock.advance(10_000);
+    await settle();
+    clock.advance(1_000);
+    await settle();
+    expect(at).toEqual([0, 10_000, 21_000]);
+    await loop.stop();
+  });
+
   it('by time of day follows the time that is set', async () => {
     const clock = new ManualClock(0);
     let ahead = 0;
