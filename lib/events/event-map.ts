@@ -169,6 +169,17 @@ export interface AsynqEventMap {
   /** The task of a planned time was refused: it is a duplicate, or its id is taken. */
   periodicTaskFailed: { readonly entry: PeriodicRef; readonly error: Error };
   /**
+   * The planned times of an entry count as dealt with up to `entry.planned`, which is `ahead`
+   * milliseconds ahead of this machine's clock: no process enqueues the entry before. Some clock is
+   * wrong. Emitted once until that is over, by each process.
+   */
+  periodicTaskAhead: {
+    readonly entry: PeriodicRef;
+    readonly ahead: number;
+    /** The key in Redis that says so. Once the clocks agree, it may be deleted: the entry goes on then. */
+    readonly key: string;
+  };
+  /**
    * A source of periodic tasks failed, or one of its specs is invalid; the entries stay as they
    * are.
    */

@@ -28,6 +28,12 @@ export const PERIODIC: Wording = {
       : logger.log(`${periodic(entry)} was skipped at ${entry.planned.toISOString()}: its last task is unfinished`),
   periodicTaskFailed: ({ entry, error }, logger) =>
     logger.warn(`${periodic(entry)} enqueued nothing at ${entry.planned.toISOString()}: ${errorText(error)}`),
+  periodicTaskAhead: ({ entry, ahead, key }, logger) =>
+    logger.warn(
+      `${periodic(entry)} counts as enqueued until ${entry.planned.toISOString()}, ${Math.round(ahead / 60_000)} min from now, and no ` +
+        'process enqueues it before: the clock of a machine was ahead, or the clock of this one is behind. ' +
+        `Set the clocks right; then delete the key ${key} to have it enqueued from then on`,
+    ),
   periodicSourceFailed: ({ source, error }, logger) =>
     logger.error(`${source} returned no valid periodic tasks, the old ones stay: ${errorText(error)}`, stackOf(error)),
 };

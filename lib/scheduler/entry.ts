@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Broker, EnqueueStatus } from '../broker/broker.js';
 import { resultOf } from '../enqueue/enqueue-result.js';
 import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
@@ -7,6 +7,7 @@ import { ceilSeconds, floorSeconds } from '../clock.js';
 import type { Schedule } from '../cron/schedule.js';
 import type { AsynqEvents, PeriodicRef } from '../events/events.js';
 import { Loop, type NextDelay } from '../loop.js';
+import { Keyspace } from '../wire/keys.js';
 import type { SchedulerEntry } from '../wire/message.js';
 import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { dueTimes } from './due.js';
@@ -17,6 +18,13 @@ import type { Plan } from './options.js';
  * long.
  */
 const REMEMBERED_SECONDS = 90 * 86_400;
+
+/**
+ * Progress that lies further in the future comes from a process whose clock is ahead; clocks that
+ * agree differ by less. While it does, it is read again at this interval, as somebody may have
+ * deleted it.
+ */
+const MAX_AHEAD_MS = 60_000;
 
 /** What every entry of a scheduler needs. */
 export interface EntryContext {
@@ -40,22 +48,6 @@ export interface EntryDefinition {
   readonly optionTexts: readonly string[];
 }
 
-/**
- * Equal for the same entry in every process, and formatted like asynq's ids. JSON keeps the parts
- * apart.
- */
-export function deriveId(
-  spec: string,
-  tz: string,
-  type: string,
-  payload: Buffer,
-  optionTexts: readonly string[],
-): string {
-  const parts = [spec, tz, type, payload.toString('base64'), [...optionTexts].sort()];
-  const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex');
-  return [hash.slice(0, 8), hash.slice(8, 12), hash.slice(12, 16), hash.slice(16, 20), hash.slice(20, 32)].join('-');
-}
-
 /** One periodic task: fires its planned times, unless another process has. */
 export class Entry {
   readonly loop: Loop;
@@ -65,6 +57,7 @@ export class Entry {
    */
   private handledUntil: number | undefined;
   private lastFiredAt: number | undefined;
+  private reportedAhead = false;
   private removed = false;
 
   constructor(
@@ -126,12 +119,29 @@ export class Entry {
   }
 
   private async runOnce(): Promise<NextDelay> {
-    if (this.handledUntil === undefined) await this.open();
+    if (this.handledUntil === undefined || this.ahead > MAX_AHEAD_MS) await this.open();
     for (let due = await this.due(); due.length > 0 && !this.removed; due = await this.due()) {
       for (const time of due) if (!this.removed && !(await this.fire(time))) break;
     }
+    this.reportAhead();
     this.context.onChange();
-    return (this.next ?? Infinity) - this.now();
+    const delay = (this.next ?? Infinity) - this.now();
+    return this.reportedAhead ? Math.min(delay, MAX_AHEAD_MS) : delay;
+  }
+
+  /** How far the progress of the entry lies in the future, in milliseconds. */
+  private get ahead(): number {
+    return (this.handledUntil ?? -Infinity) - this.now();
+  }
+
+  /** Nobody fires the entry until then: of two clocks that differ nobody knows which one is right. */
+  private reportAhead(): void {
+    const { ahead, reportedAhead } = this;
+    this.reportedAhead = ahead > MAX_AHEAD_MS;
+    if (!this.reportedAhead || reportedAhead) return;
+    const { broker, events } = this.context;
+    const key = new Keyspace(broker.keyPrefix).queue(this.queue).schedule(this.definition.id);
+    events.emit('periodicTaskAhead', { entry: this.ref(this.handledUntil!), ahead, key });
   }
 
   /** Reads how far all processes together have got. */
@@ -139,8 +149,9 @@ export class Entry {
     const { id, spec, plan } = this.definition;
     const keepFor = this.keepFor(this.now());
     const found = await this.context.broker.scheduling.openSchedule(this.queue, id, `${plan.tz} ${spec}`, keepFor);
-    this.handledUntil = Math.max(found.handledUntil * 1000, this.handledUntil ?? -Infinity);
-    if (found.lastFiredAt !== undefined) this.lastFiredAt = found.lastFiredAt * 1000;
+    const known = Math.min(this.handledUntil ?? -Infinity, this.now());
+    this.handledUntil = Math.max(found.handledUntil * 1000, known);
+    this.lastFiredAt = found.lastFiredAt === undefined ? undefined : found.lastFiredAt * 1000;
   }
 
   /**

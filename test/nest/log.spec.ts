@@ -206,6 +206,20 @@ describe('the log', () => {
     expect(lines.at(-1)).toEqual(['error', expect.stringContaining('hunter2'), error.stack]);
   });
 
+  test('of a periodic task that a wrong clock holds up: until when, and what to do', () => {
+    const { events, lines } = recorded();
+    const entry = { ...task, spec: '@hourly', planned: new Date('2024-03-01T01:10:00Z') };
+    events.emit('periodicTaskAhead', { entry, ahead: 3_590_000, key: 'asynq:{low}:periodic:e' });
+    expect(lines).toEqual([
+      [
+        'warn',
+        `Periodic task ${task.type} (@hourly) counts as enqueued until 2024-03-01T01:10:00.000Z, 60 min from now, and no process ` +
+          'enqueues it before: the clock of a machine was ahead, or the clock of this one is behind. Set the clocks right; ' +
+          'then delete the key asynq:{low}:periodic:e to have it enqueued from then on',
+      ],
+    ]);
+  });
+
   test('of what went wrong around tasks', () => {
     const { events, lines } = recorded();
     events.emit('handlerStuck', { task, reason: boom, seconds: 10 });

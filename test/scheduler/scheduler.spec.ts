@@ -25,18 +25,19 @@ const EVENTS = [
   'periodicTaskEnqueued',
   'periodicTaskSkipped',
   'periodicTaskFailed',
+  'periodicTaskAhead',
   'periodicSourceFailed',
   'loopFailed',
 ];
 
-/** A further process with the same broker, on a clock that differs by `skew` milliseconds. */
-function scheduler(skew = 0): AsynqScheduler {
+/** A further process with the same broker, on a clock that differs by `skew` milliseconds; an object may be changed. */
+function scheduler(skew: number | { ms: number } = 0): AsynqScheduler {
   const events = new AsynqEvents();
   for (const event of EVENTS as (keyof AsynqEventMap)[]) {
     events.on(event, (payload) => void told.push({ event, payload }));
   }
   const skewed = {
-    now: () => clock.now() + skew,
+    now: () => clock.now() + (typeof skew === 'number' ? skew : skew.ms),
     after: (delay: number, callback: () => void) => clock.after(delay, callback),
   };
   const seen = new Proxy(broker, {
@@ -267,6 +268,79 @@ describe('planned times that were missed', () => {
     await pass(1);
     expect(performance.now() - started).toBeLessThan(5_000);
     expect(payloads()).toHaveLength(2);
+  });
+});
+
+describe('a clock that is an hour ahead', () => {
+  const HOUR = 60 * MINUTE;
+  const start = (skew: number | { ms: number }, spec = '*/10 * * * *') => {
+    const one = scheduler(skew);
+    one.register(spec, 'a', undefined, { id: 'e' });
+    one.start();
+    return one;
+  };
+  const ahead = () => told.filter(({ event }) => event === 'periodicTaskAhead').map(({ payload }) => payload);
+
+  it('is reported once by each process that finds an entry enqueued until then', async () => {
+    start(0);
+    await pass(5 * MINUTE);
+    const wrong = start(HOUR);
+    await pass(6 * MINUTE); // 01:10 by the wrong clock
+    await wrong.stop();
+    await pass(30 * MINUTE);
+    const entry = {
+      id: 'e',
+      spec: '*/10 * * * *',
+      type: 'a',
+      queue: 'default',
+      planned: new Date(START + 70 * MINUTE),
+    };
+    expect(ahead()).toEqual([{ entry, ahead: 50 * MINUTE, key: 'asynq:{default}:periodic:e' }]); // at 00:20
+    const before = payloads().length;
+    start(0);
+    await pass(1);
+    expect(ahead()).toHaveLength(2);
+    await pass(HOUR);
+    expect(payloads()).toHaveLength(before + 3); // 01:20, 01:30, 01:40: from then on as before
+    expect(ahead()).toHaveLength(2);
+  });
+
+  it('is reported by the process that had it, once it is set right', async () => {
+    const skew = { ms: HOUR };
+    start(skew, '@every 1s');
+    await pass(5_000);
+    const before = payloads().length;
+    skew.ms = 0;
+    await pass(5_000);
+    expect(ahead()).toEqual([expect.objectContaining({ ahead: expect.toSatisfy((ms) => ms > 59 * MINUTE) })]);
+    expect(payloads()).toHaveLength(before);
+  });
+
+  it('is no trouble any more when its key is deleted: each planned time is enqueued once again', async () => {
+    const skew = { ms: HOUR };
+    start(0);
+    start(skew);
+    await pass(10 * MINUTE); // 00:10 and 01:10
+    skew.ms = 0;
+    await pass(2 * MINUTE);
+    expect(ahead()).toHaveLength(2);
+    broker.clear();
+    await pass(30 * MINUTE);
+    expect(payloads()).toHaveLength(3);
+    expect(
+      planned()
+        .slice(-3)
+        .map((time) => time.slice(11, 16)),
+    ).toEqual(['00:20', '00:30', '00:40']);
+    expect(ahead()).toHaveLength(2);
+  });
+
+  it('is not reported when clocks differ by seconds', async () => {
+    start(0);
+    start(50_000);
+    await pass(HOUR);
+    expect(ahead()).toEqual([]);
+    expect(payloads()).toHaveLength(6);
   });
 });
 
