@@ -3,7 +3,7 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SystemClock } from '../clock.js';
 import { runCommandLine, EXIT_STATUS } from './run.js';
-import type { Terminal } from './terminal.js';
+import type { Terminal } from './output/terminal.js';
 
 /* The command `nestjs-asynq`: gives one run this process as its terminal. */
 

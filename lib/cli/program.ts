@@ -11,7 +11,7 @@ import { addTaskBulk } from './commands/task-all.js';
 import { addTaskEnqueue } from './commands/task-enqueue.js';
 import { addTaskReading } from './commands/task-list.js';
 import { addVersion } from './commands/version.js';
-import { addGroup, createRoot, type Invocation } from './tree.js';
+import { addGroup, createRoot, type Invocation } from './tree/tree.js';
 
 /** The whole tree of commands: asynq's, in its words, and what we have beside it. */
 export function buildProgram(invocation: Invocation): Command {

@@ -1,8 +1,8 @@
 import { type Command, CommanderError, type Option } from 'commander';
-import { explain, isInterruption, isWrongUse } from './failures.js';
+import { explain, isInterruption, isWrongUse } from './output/failures.js';
 import { buildProgram } from './program.js';
-import { SETTINGS } from './settings.js';
-import type { Terminal } from './terminal.js';
+import { SETTINGS } from './connection/settings.js';
+import type { Terminal } from './output/terminal.js';
 
 /** The exit status of a run. */
 export const EXIT_STATUS = {

@@ -90,7 +90,13 @@ export const ROOMS = {
   dashboard: [...core, 'events', 'redaction', 'broker', 'client', 'inspector', 'event-streams', 'nest'],
   ...WEB,
   metrics: ['leaf', 'events', 'inspector', 'server', 'nest'],
-  cli: [...core, 'broker', 'broker/redis', 'broker/redis/connection', 'inspector', 'client', 'words'],
+  // What is printed, then the connection, then what every command shares, then the commands; the root puts them together.
+  'cli/output': [...core, 'inspector'],
+  'cli/connection': ['leaf', 'broker/redis', 'broker/redis/connection', 'inspector', 'client'],
+  'cli/tree': [...core, 'inspector', 'client', 'cli/output', 'cli/connection'],
+  'cli/dash': [...core, 'broker', 'inspector', 'words', 'cli/output'],
+  'cli/commands': [...core, 'broker', 'inspector', 'words', 'cli/output', 'cli/tree', 'cli/dash'],
+  cli: ['leaf', 'cli/output', 'cli/connection', 'cli/tree', 'cli/commands'],
   index: [...entry, 'broker/redis', 'broker/redis/connection', 'broker/memory', 'nest'],
 };
 
@@ -111,12 +117,12 @@ export const PACKAGES = [
   },
   {
     match: /^ioredis(\/|$)/,
-    rooms: ['broker/redis', 'broker/redis/connection', 'broker/redis/scripts', 'nest', 'cli'],
+    rooms: ['broker/redis', 'broker/redis/connection', 'broker/redis/scripts', 'nest', 'cli/connection'],
     why: 'only the Redis broker talks to Redis',
   },
   {
     match: /^(commander|yaml|cli-progress|string-width)(\/|$)/,
-    rooms: ['cli'],
+    rooms: ['cli', 'cli/output', 'cli/connection', 'cli/tree', 'cli/commands'],
     why: 'only the command line needs it, and an application should not load it',
   },
   {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { parseInfo } from '../../lib/cli/commands/stats.js';
-import { bytesAsJson, toJson } from '../../lib/cli/json.js';
-import { type Column, renderFields, renderTable } from '../../lib/cli/table.js';
-import { cut, describeBytes, plain, widthOf } from '../../lib/cli/text.js';
-import { duration, time } from '../../lib/cli/values.js';
-import { formatDistance, formatMoment, formatTime } from '../../lib/cli/when.js';
+import { bytesAsJson, toJson } from '../../lib/cli/output/json.js';
+import { type Column, renderFields, renderTable } from '../../lib/cli/output/table.js';
+import { cut, describeBytes, plain, widthOf } from '../../lib/cli/output/text.js';
+import { duration, time } from '../../lib/cli/tree/values.js';
+import { formatDistance, formatMoment, formatTime } from '../../lib/cli/output/when.js';
 
 const ESC = '\u001b';
 

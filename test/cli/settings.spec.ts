@@ -2,9 +2,9 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readConfigFile } from '../../lib/cli/config-file.js';
-import { toConnection } from '../../lib/cli/connection.js';
-import { resolveSettings, SETTING_NAMES, type Sources } from '../../lib/cli/settings.js';
+import { readConfigFile } from '../../lib/cli/connection/config-file.js';
+import { toConnection } from '../../lib/cli/connection/connection.js';
+import { resolveSettings, SETTING_NAMES, type Sources } from '../../lib/cli/connection/settings.js';
 import { CommandLineError } from '../../lib/errors.js';
 
 const plan = (sources: Partial<Sources>) => toConnection(resolveSettings({ flags: {}, env: {}, ...sources }));

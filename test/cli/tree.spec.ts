@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { buildProgram } from '../../lib/cli/program.js';
-import type { Terminal } from '../../lib/cli/terminal.js';
+import type { Terminal } from '../../lib/cli/output/terminal.js';
 import { SystemClock } from '../../lib/clock.js';
 import { runHere } from '../support/command-line.js';
 

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { runCommandLine } from '../../lib/cli/run.js';
-import type { Terminal } from '../../lib/cli/terminal.js';
+import type { Terminal } from '../../lib/cli/output/terminal.js';
 import { type Clock, SystemClock } from '../../lib/clock.js';
 
 export interface Ran {

@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import type { Terminal } from '../../lib/cli/terminal.js';
+import type { Terminal } from '../../lib/cli/output/terminal.js';
 import type { Clock } from '../../lib/clock.js';
 
 /** A terminal that notes what is written to it, and whose keys are bytes. */

@@ -198,21 +198,34 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
     allowed: ['../broker/memory/memory-broker.js', '../nest/module.js', '@nestjs/common'],
     forbidden: ['../broker/redis/redis-broker.js', '@nestjs/testing', 'ioredis'],
   },
-  'lib/cli/session.ts': {
-    allowed: [
-      '../broker/redis/redis-broker.js',
-      '../client/client.js',
-      '../inspector/inspector.js',
-      'commander',
-      'yaml',
-    ],
+  'lib/cli/output/table.ts': {
+    allowed: ['../../printable.js', '../../inspector/views.js', 'string-width'],
+    forbidden: ['../connection/session.js', '../tree/tree.js', '../../broker/redis/redis-broker.js', 'ioredis'],
+  },
+  'lib/cli/connection/session.ts': {
+    allowed: ['../../broker/redis/redis-broker.js', '../../client/client.js', '../../inspector/inspector.js', 'yaml'],
+    forbidden: ['../../broker/memory/memory-broker.js', '../output/table.js', '../tree/tree.js', '@nestjs/common'],
+  },
+  'lib/cli/tree/tree.ts': {
+    allowed: ['../output/terminal.js', '../connection/settings.js', 'commander'],
+    forbidden: ['../commands/queue.js', '../dash/dashboard.js', '../program.js', 'ioredis'],
+  },
+  'lib/cli/dash/dashboard.ts': {
+    allowed: ['../output/terminal.js', '../../inspector/inspector.js'],
+    forbidden: ['../connection/session.js', '../tree/tree.js', '../commands/queue.js', 'commander', 'ioredis'],
+  },
+  'lib/cli/commands/queue.ts': {
+    allowed: ['../tree/tree.js', '../dash/dashboard.js', '../../inspector/inspector.js', 'commander'],
     forbidden: [
-      '../broker/memory/memory-broker.js',
-      '../server/server.js',
-      '../nest/module.js',
-      '@nestjs/common',
-      'rxjs',
+      '../connection/session.js',
+      '../program.js',
+      '../../client/client.js',
+      '../../broker/redis/consumer.js',
     ],
+  },
+  'lib/cli/program.ts': {
+    allowed: ['./commands/queue.js', './tree/tree.js', 'commander'],
+    forbidden: ['../server/server.js', '../nest/module.js', '../inspector/inspector.js', '@nestjs/common', 'rxjs'],
   },
   'lib/index.ts': { allowed: ['./nest/module.js', './errors.js'], forbidden: ['./testing/tester.js', './cli/run.js'] },
   'sample/01/main.ts': {

@@ -1,10 +1,10 @@
 import { Argument, type Command } from 'commander';
 import { withTimeout } from '../../async.js';
-import { CommandContext } from '../command-context.js';
-import { complete, type Names } from '../complete.js';
-import { COMPLETION_SCRIPTS, type Shell } from '../completion-scripts.js';
-import type { Terminal } from '../terminal.js';
-import { addCommand, type Invocation } from '../tree.js';
+import { CommandContext } from '../tree/command-context.js';
+import { complete, type Names } from '../tree/complete.js';
+import { COMPLETION_SCRIPTS, type Shell } from '../tree/completion-scripts.js';
+import type { Terminal } from '../output/terminal.js';
+import { addCommand, type Invocation } from '../tree/tree.js';
 
 /** How long completion waits for Redis. */
 const REPLY_TIMEOUT_MS = 1_000;

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import type { EnqueueEvent, PeriodicEntry } from '../../inspector/periodic-entries.js';
-import type { CommandContext } from '../command-context.js';
-import { bytesAsJson } from '../json.js';
-import { describeBytes } from '../text.js';
-import { addCommand, addGroup, type Invocation } from '../tree.js';
-import { jsonOption, pageOptions } from '../values.js';
-import { formatMoment } from '../when.js';
+import type { CommandContext } from '../tree/command-context.js';
+import { bytesAsJson } from '../output/json.js';
+import { describeBytes } from '../output/text.js';
+import { addCommand, addGroup, type Invocation } from '../tree/tree.js';
+import { jsonOption, pageOptions } from '../tree/values.js';
+import { formatMoment } from '../output/when.js';
 
 interface HistoryFlags {
   readonly page?: number;

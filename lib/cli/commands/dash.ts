@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { CommandContext } from '../command-context.js';
-import { addCommand, type Invocation } from '../tree.js';
-import { duration } from '../values.js';
+import type { CommandContext } from '../tree/command-context.js';
+import { addCommand, type Invocation } from '../tree/tree.js';
+import { duration } from '../tree/values.js';
 
 interface DashFlags {
   /** Milliseconds. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { CommandContext } from '../command-context.js';
-import { addCommand, addGroup, type Invocation } from '../tree.js';
-import { jsonOption, queueOption } from '../values.js';
+import type { CommandContext } from '../tree/command-context.js';
+import { addCommand, addGroup, type Invocation } from '../tree/tree.js';
+import { jsonOption, queueOption } from '../tree/values.js';
 
 interface GroupFlags {
   readonly queue: string;

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { RunningServer } from '../../inspector/views.js';
-import type { CommandContext } from '../command-context.js';
-import { bytesAsJson } from '../json.js';
-import { addCommand, addGroup, type Invocation } from '../tree.js';
-import { jsonOption } from '../values.js';
-import { formatDistance } from '../when.js';
+import type { CommandContext } from '../tree/command-context.js';
+import { bytesAsJson } from '../output/json.js';
+import { addCommand, addGroup, type Invocation } from '../tree/tree.js';
+import { jsonOption } from '../tree/values.js';
+import { formatDistance } from '../output/when.js';
 
 export function addServerCommands(root: Command, invocation: Invocation): void {
   const group = addGroup(root, 'server', 'show servers');

@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import { QueueNotFoundError } from '../../errors.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
-import type { CommandContext } from '../command-context.js';
-import { addCommand, type Invocation } from '../tree.js';
-import { jsonOption } from '../values.js';
+import type { CommandContext } from '../tree/command-context.js';
+import { addCommand, type Invocation } from '../tree/tree.js';
+import { jsonOption } from '../tree/values.js';
 import { DAY_COLUMNS, STATE_COLUMNS } from './queue.js';
 
 interface StatsFlags {

@@ -3,10 +3,10 @@ import { CANCEL_OUTCOMES } from '../../broker/cancellation.js';
 import { InvalidOptionError } from '../../errors.js';
 import type { CancelOptions } from '../../inspector/cancel-options.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
-import type { CommandContext } from '../command-context.js';
-import { plain } from '../text.js';
-import { addCommand, type Invocation } from '../tree.js';
-import { idOption, type ProcessFlags, processOptions, queueOption } from '../values.js';
+import type { CommandContext } from '../tree/command-context.js';
+import { plain } from '../output/text.js';
+import { addCommand, type Invocation } from '../tree/tree.js';
+import { idOption, type ProcessFlags, processOptions, queueOption } from '../tree/values.js';
 
 interface OneTask {
   readonly queue: string;

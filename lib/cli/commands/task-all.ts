@@ -3,13 +3,13 @@ import type { MovableState } from '../../inspector/bulk.js';
 import type { MoveAction } from '../../broker/inspection.js';
 import { STATES_BY_ACTION } from '../../task/actions.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
-import type { CommandContext } from '../command-context.js';
-import { confirm } from '../confirm.js';
-import { requireGroup } from '../known-names.js';
-import { withProgress } from '../progress.js';
-import { addCommand, type Invocation } from '../tree.js';
-import { groupOption, queueOption, stateOption, yesOption } from '../values.js';
-import { countTasks } from '../words.js';
+import type { CommandContext } from '../tree/command-context.js';
+import { confirm } from '../tree/confirm.js';
+import { requireGroup } from '../tree/known-names.js';
+import { withProgress } from '../output/progress.js';
+import { addCommand, type Invocation } from '../tree/tree.js';
+import { groupOption, queueOption, stateOption, yesOption } from '../tree/values.js';
+import { countTasks } from '../output/words.js';
 
 interface AllFlags {
   readonly queue: string;

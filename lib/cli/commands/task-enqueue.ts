@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
 import type { TaskOptions } from '../../task/options.js';
-import type { CommandContext } from '../command-context.js';
-import { taskAsJson } from '../json.js';
-import { plain } from '../text.js';
-import { addCommand, type Invocation } from '../tree.js';
-import { count, duration, jsonOption, type ProcessFlags, processOptions, time } from '../values.js';
+import type { CommandContext } from '../tree/command-context.js';
+import { taskAsJson } from '../output/json.js';
+import { plain } from '../output/text.js';
+import { addCommand, type Invocation } from '../tree/tree.js';
+import { count, duration, jsonOption, type ProcessFlags, processOptions, time } from '../tree/values.js';
 
 interface EnqueueFlags extends ProcessFlags {
   readonly type_name: string;

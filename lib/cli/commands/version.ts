@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import { addCommand, PROGRAM, type Invocation } from '../tree.js';
-import { jsonOption } from '../values.js';
+import { PROGRAM } from '../output/words.js';
+import { addCommand, type Invocation } from '../tree/tree.js';
+import { jsonOption } from '../tree/values.js';
 
 export function addVersion(root: Command, invocation: Invocation): void {
   addCommand<{ readonly json?: boolean }>(root, invocation, {

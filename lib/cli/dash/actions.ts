@@ -1,7 +1,7 @@
 import type { TaskLocation } from '../../broker/inspection.js';
 import { isAllowed, type TaskAction } from '../../task/actions.js';
 import type { TaskState } from '../../wire/states.js';
-import { countTasks } from '../words.js';
+import { countTasks } from '../output/words.js';
 
 export type DashAction = Extract<TaskAction, 'run' | 'archive' | 'delete' | 'cancel'>;
 

@@ -2,8 +2,8 @@ import { QueueNotFoundError, TaskStateError } from '../../errors.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { QueueInfo } from '../../inspector/views.js';
 import type { TaskDetails } from '../../task/info.js';
-import { explain, isAboutOne } from '../failures.js';
-import { directionOf } from '../order.js';
+import { explain, isAboutOne } from '../output/failures.js';
+import { directionOf } from '../output/order.js';
 import {
   type ActionRequest,
   type ActionResult,

@@ -1,5 +1,5 @@
-import { cut, plain, widthOf } from '../text.js';
-import { PROGRAM } from '../tree.js';
+import { cut, plain, widthOf } from '../output/text.js';
+import { PROGRAM } from '../output/words.js';
 import { ACTION_KEYS } from './action-keys.js';
 import { refusalOf } from './actions.js';
 import { formatCount, formatSpan } from './format.js';

@@ -3,7 +3,7 @@ import { toDate } from '../../clock.js';
 import type { QueueInfo } from '../../inspector/views.js';
 import type { TaskDetails } from '../../task/info.js';
 import type { TaskState } from '../../wire/states.js';
-import { errorRate } from '../words.js';
+import { errorRate } from '../output/words.js';
 import { formatBytes } from '../../words/bytes.js';
 import { excerpt, formatCount, formatDistance, formatSpan } from './format.js';
 import type { GridColumn } from './grid.js';

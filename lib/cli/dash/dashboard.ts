@@ -1,6 +1,6 @@
 import type { Clock, ClockTimer } from '../../clock.js';
-import { explain } from '../failures.js';
-import type { Terminal } from '../terminal.js';
+import { explain } from '../output/failures.js';
+import type { Terminal } from '../output/terminal.js';
 import type { ActionRequest } from './actions.js';
 import { createModel, type Model, viewOf } from './model.js';
 import { isRefreshed, keyOf, type Query, queryOf } from './query.js';

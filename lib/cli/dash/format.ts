@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { plain } from '../text.js';
+import { plain } from '../output/text.js';
 
 /** `1,234,567` */
 export const formatCount = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ',');

@@ -1,4 +1,4 @@
-import { cut, padEnd, padStart, plain, widthOf } from '../text.js';
+import { cut, padEnd, padStart, plain, widthOf } from '../output/text.js';
 import type { Line, Segment, Style } from './styled-line.js';
 
 export interface GridColumn<Row> {

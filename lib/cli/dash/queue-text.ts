@@ -1,5 +1,5 @@
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
-import { errorRate } from '../words.js';
+import { errorRate } from '../output/words.js';
 import { formatBytes } from '../../words/bytes.js';
 import type { StateRow } from './columns.js';
 import { formatCount, formatSpan } from './format.js';

@@ -1,7 +1,7 @@
 import { emitKeypressEvents, type Interface } from 'node:readline';
 import { CommandLineError } from '../../errors.js';
-import { hasColors, isScreen, type Terminal } from '../terminal.js';
-import { widthOf } from '../text.js';
+import { hasColors, isScreen, type Terminal } from '../output/terminal.js';
+import { widthOf } from '../output/text.js';
 
 const ESC = '\u001b[';
 /** The alternate screen, no cursor, no line wrapping, bracketed paste. */

@@ -1,4 +1,4 @@
-import { cut, padEnd, widthOf } from '../text.js';
+import { cut, padEnd, widthOf } from '../output/text.js';
 
 /** What a piece of text means; each style has its color. */
 export type Style = 'title' | 'head' | 'good' | 'bad' | 'warning' | 'dim' | 'key' | 'strong';

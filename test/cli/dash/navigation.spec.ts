@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { queryOf } from '../../../lib/cli/dash/query.js';
-import { widthOf } from '../../../lib/cli/text.js';
+import { widthOf } from '../../../lib/cli/output/text.js';
 import { DashRig } from '../../support/dash.js';
 import { request } from '../../support/messages.js';
 

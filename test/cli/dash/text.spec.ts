@@ -6,7 +6,7 @@ import { type GridColumn, layOut } from '../../../lib/cli/dash/grid.js';
 import { prettyJson } from '../../../lib/cli/dash/pretty-json.js';
 import { paint } from '../../../lib/cli/dash/styled-line.js';
 import { wrap } from '../../../lib/cli/dash/task-text.js';
-import { plain, widthOf } from '../../../lib/cli/text.js';
+import { plain, widthOf } from '../../../lib/cli/output/text.js';
 
 describe('prettyJson', () => {
   it('changes only white space in any JSON', () => {

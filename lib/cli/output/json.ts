@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { TaskInfo } from '../task/info.js';
+import type { TaskInfo } from '../../task/info.js';
 
 /** Characters that JSON does not escape but a terminal may obey: DEL, C1 controls, bidirectional and invisible ones. */
 const UNSAFE_CHARACTERS = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;

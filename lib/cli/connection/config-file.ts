@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CommandLineError } from '../errors.js';
-import { describe, nearest } from '../validation.js';
+import { CommandLineError } from '../../errors.js';
+import { describe, nearest } from '../../validation.js';
 import { SETTING_NAMES } from './settings.js';
 
 export interface ConfigFile {

@@ -1,8 +1,8 @@
-import { CommandLineError, QueueNotFoundError } from '../errors.js';
-import type { AsynqInspector } from '../inspector/inspector.js';
-import { nearest } from '../validation.js';
-import type { TaskState } from '../wire/states.js';
-import { countTasks } from './words.js';
+import { CommandLineError, QueueNotFoundError } from '../../errors.js';
+import type { AsynqInspector } from '../../inspector/inspector.js';
+import { nearest } from '../../validation.js';
+import type { TaskState } from '../../wire/states.js';
+import { countTasks } from '../output/words.js';
 
 /* Errors about names that Redis does not know, with the names it knows. */
 

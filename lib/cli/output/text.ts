@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import stringWidth from 'string-width';
-import { printable } from '../printable.js';
+import { printable } from '../../printable.js';
 
 /*
  * Others wrote the text that comes from Redis: it must neither break a table nor send an escape sequence to the terminal.

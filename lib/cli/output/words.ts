@@ -1,3 +1,6 @@
+/** The name of the command. */
+export const PROGRAM = 'nestjs-asynq';
+
 /** `1 task`, `2 tasks` */
 export const countTasks = (count: number): string => (count === 1 ? '1 task' : `${count} tasks`);
 

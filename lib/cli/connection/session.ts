@@ -1,10 +1,10 @@
-import type { ConnectionInput } from '../broker/redis/connection/connection-options.js';
-import type { ConnectionPurpose, RedisConnections } from '../broker/redis/connection/connections.js';
-import type { RedisBroker } from '../broker/redis/redis-broker.js';
-import type { AsynqClient } from '../client/client.js';
-import type { Clock } from '../clock.js';
-import { BrokerUnavailableError } from '../errors.js';
-import type { AsynqInspector } from '../inspector/inspector.js';
+import type { ConnectionInput } from '../../broker/redis/connection/connection-options.js';
+import type { ConnectionPurpose, RedisConnections } from '../../broker/redis/connection/connections.js';
+import type { RedisBroker } from '../../broker/redis/redis-broker.js';
+import type { AsynqClient } from '../../client/client.js';
+import type { Clock } from '../../clock.js';
+import { BrokerUnavailableError } from '../../errors.js';
+import type { AsynqInspector } from '../../inspector/inspector.js';
 
 export interface SessionOptions {
   readonly connection: ConnectionInput;
@@ -22,8 +22,8 @@ export class Session {
   /** Opens no connection yet. @throws InvalidOptionError */
   static async open({ connection, keyPrefix, clock }: SessionOptions): Promise<Session> {
     const [{ RedisConnections }, { RedisBroker }] = await Promise.all([
-      import('../broker/redis/connection/connections.js'),
-      import('../broker/redis/redis-broker.js'),
+      import('../../broker/redis/connection/connections.js'),
+      import('../../broker/redis/redis-broker.js'),
     ]);
     const connections = new RedisConnections(connection);
     return new Session(connections, new RedisBroker(connections, { clock, keyPrefix }));
@@ -40,13 +40,13 @@ export class Session {
 
   /** @throws BrokerUnavailableError as soon as the first attempt to connect fails */
   async inspector(): Promise<AsynqInspector> {
-    const [{ AsynqInspector }] = await Promise.all([import('../inspector/inspector.js'), this.connect('monitor')]);
+    const [{ AsynqInspector }] = await Promise.all([import('../../inspector/inspector.js'), this.connect('monitor')]);
     return new AsynqInspector(this.broker);
   }
 
   /** @throws BrokerUnavailableError */
   async client(): Promise<AsynqClient> {
-    const [{ AsynqClient }] = await Promise.all([import('../client/client.js'), this.connect('produce')]);
+    const [{ AsynqClient }] = await Promise.all([import('../../client/client.js'), this.connect('produce')]);
     return new AsynqClient(this.broker);
   }
 

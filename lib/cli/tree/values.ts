@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { millisecondsOf, parseGoDuration } from '../wire/go-duration.js';
-import { TASK_STATES, type TaskState } from '../wire/states.js';
+import { millisecondsOf, parseGoDuration } from '../../wire/go-duration.js';
+import { TASK_STATES, type TaskState } from '../../wire/states.js';
 
 /* Options of several commands, and how their values are read. An invalid value ends the command with status 2. */
 

@@ -1,4 +1,4 @@
-import { PROGRAM } from './tree.js';
+import { PROGRAM } from '../output/words.js';
 
 /*
  * The scripts that `completion` prints. They pass the line on to `__complete`, which prints a line for each candidate: the

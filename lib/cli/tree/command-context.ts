@@ -1,15 +1,15 @@
 import { homedir } from 'node:os';
-import { CommandLineError } from '../errors.js';
-import type { AsynqInspector } from '../inspector/inspector.js';
-import type { AsynqClient } from '../client/client.js';
-import { explain, isAboutOne } from './failures.js';
-import { toJson } from './json.js';
+import { CommandLineError } from '../../errors.js';
+import type { AsynqInspector } from '../../inspector/inspector.js';
+import type { AsynqClient } from '../../client/client.js';
+import { explain, isAboutOne } from '../output/failures.js';
+import { toJson } from '../output/json.js';
 import { withSuggestion } from './known-names.js';
-import type { Session } from './session.js';
-import { refuseBraces } from '../validation.js';
-import { type Column, type Screen, renderFields, renderTable } from './table.js';
-import { columnsOf, hasColors, type Output, type Terminal } from './terminal.js';
-import { plain } from './text.js';
+import type { Session } from '../connection/session.js';
+import { refuseBraces } from '../../validation.js';
+import { type Column, type Screen, renderFields, renderTable } from '../output/table.js';
+import { columnsOf, hasColors, type Output, type Terminal } from '../output/terminal.js';
+import { plain } from '../output/text.js';
 
 /** Global options as given, anywhere on the line. */
 export type GlobalFlags = Readonly<Record<string, unknown>>;
@@ -95,10 +95,10 @@ export class CommandContext<Options = object> {
 
   private async open(): Promise<Session> {
     const [{ readConfigFile }, { resolveSettings }, { toConnection }, { Session }] = await Promise.all([
-      import('./config-file.js'),
-      import('./settings.js'),
-      import('./connection.js'),
-      import('./session.js'),
+      import('../connection/config-file.js'),
+      import('../connection/settings.js'),
+      import('../connection/connection.js'),
+      import('../connection/session.js'),
     ]);
     const { env, clock } = this.terminal;
     const file = await readConfigFile(this.flags['config'] as string | undefined, env['HOME'] ?? homedir());

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline';
-import { CommandLineError } from '../errors.js';
+import { CommandLineError } from '../../errors.js';
 import type { CommandContext } from './command-context.js';
-import type { Terminal } from './terminal.js';
-import { plain } from './text.js';
+import type { Terminal } from '../output/terminal.js';
+import { plain } from '../output/text.js';
 
 /**
  * Asks at the terminal whether to do it.

@@ -1,4 +1,4 @@
-import type { TaskState } from '../wire/states.js';
+import type { TaskState } from '../../wire/states.js';
 
 export const ORDERS = ['newest', 'oldest'] as const;
 export type Order = (typeof ORDERS)[number];

@@ -1,5 +1,5 @@
 import type { SingleBar as SingleBarType } from 'cli-progress';
-import type { BulkOptions } from '../inspector/bulk.js';
+import type { BulkOptions } from '../../inspector/bulk.js';
 import { columnsOf, isScreen, type Terminal } from './terminal.js';
 import { cut, plain } from './text.js';
 

@@ -1,5 +1,5 @@
-import { AsynqError } from '../errors.js';
-import { printable, printableStack } from '../printable.js';
+import { AsynqError } from '../../errors.js';
+import { printable, printableStack } from '../../printable.js';
 
 /** Errors in the command line or a setting: nothing was done. */
 const USAGE_ERROR_CODES = ['ASYNQ_COMMAND_LINE', 'ASYNQ_INVALID_OPTION', 'ASYNQ_INVALID_TASK'];

@@ -1,5 +1,5 @@
-import { CommandLineError } from '../errors.js';
-import { describe } from '../validation.js';
+import { CommandLineError } from '../../errors.js';
+import { describe } from '../../validation.js';
 
 /** The type of a setting's value, in every source. */
 type Kind = 'text' | 'number' | 'switch' | 'list';

@@ -1,7 +1,7 @@
 import type { RedisOptions } from 'ioredis';
-import type { ConnectionInput } from '../broker/redis/connection/connection-options.js';
-import { parseHost, parseRedisUrl } from '../broker/redis/connection/redis-url.js';
-import { CommandLineError } from '../errors.js';
+import type { ConnectionInput } from '../../broker/redis/connection/connection-options.js';
+import { parseHost, parseRedisUrl } from '../../broker/redis/connection/redis-url.js';
+import { CommandLineError } from '../../errors.js';
 import type { Setting, Settings } from './settings.js';
 
 const DEFAULT_ADDRESS = '127.0.0.1:6379';

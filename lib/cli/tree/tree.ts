@@ -1,9 +1,10 @@
 import { type Argument, Command, Help, Option } from 'commander';
 import { CommandContext, type GlobalFlags } from './command-context.js';
 import { withSuggestion } from './known-names.js';
-import { SETTINGS } from './settings.js';
-import { columnsOf, hasColors, type Terminal } from './terminal.js';
-import { plain } from './text.js';
+import { SETTINGS } from '../connection/settings.js';
+import { columnsOf, hasColors, type Terminal } from '../output/terminal.js';
+import { plain } from '../output/text.js';
+import { PROGRAM } from '../output/words.js';
 
 /** A command, without its parent. */
 export interface CommandSpec<Options> {
@@ -28,8 +29,6 @@ export interface Invocation {
   /** Some part was not done. */
   failed: boolean;
 }
-
-export const PROGRAM = 'nestjs-asynq';
 
 /** Global options besides the {@link SETTINGS}. */
 const CONFIG = ['--config <file>', 'config file, YAML or JSON (default: $HOME/.asynq.yaml, .yml or .json)'] as const;
