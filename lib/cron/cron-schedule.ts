@@ -2,7 +2,7 @@ import type { Field } from './field.js';
 import type { Schedule } from './schedule.js';
 import type { LocalTime, Zone } from './zone.js';
 
-/** The fields of a spec. It fires in the first second of every minute they all allow. */
+/** The fields of a spec. It fires in the first second of each minute that all of them allow. */
 export interface CronFields {
   readonly minute: Field;
   readonly hour: Field;
@@ -11,19 +11,20 @@ export interface CronFields {
   readonly dayOfWeek: Field;
 }
 
-const MINUTE = 60;
-const HOUR = 3600;
+const MINUTE_SECONDS = 60;
+const HOUR_SECONDS = 3600;
 
-/** How far robfig/cron looks ahead. */
-const YEARS = 5;
+/** How many years robfig/cron looks ahead. */
+const MAX_YEARS_AHEAD = 5;
 
 /**
- * Five fields on the clocks of a zone.
+ * Five fields in a time zone.
  *
- * The search goes from the coarse to the fine, in the steps of robfig/cron: months and days by the calendar, hours and minutes by
- * the time that passes, from the top again when a step reaches the next year, month, day or hour. Where clocks are changed the
- * outcome depends on exactly these steps (an hour that comes twice fires twice, one that is left out does not fire), and Go's
- * schedulers fire beside ours: so the steps are kept, oddities included.
+ * The search goes from the largest unit to the smallest, in the steps of robfig/cron: months and
+ * days by the calendar, hours and minutes by elapsed time, and from the top again when a step
+ * reaches the next year, month, day or hour. At a change of clocks the result depends on exactly
+ * these steps (an hour that occurs twice fires twice, one that is skipped does not fire). Go's
+ * schedulers run beside ours, so the steps are the same, with their oddities.
  */
 export class CronSchedule implements Schedule {
   private readonly possible: boolean;
@@ -43,11 +44,11 @@ export class CronSchedule implements Schedule {
   }
 }
 
-/** One search: the time it stands at, and whether it has left the second it began with. */
+/** One search: its current time, and whether it has left the second it began in. */
 class Search {
   private readonly lastYear: number;
   private moved = false;
-  /** What the clocks show at `time`. */
+  /** The date and time in the zone at `time`. */
   private local: LocalTime;
 
   constructor(
@@ -56,7 +57,7 @@ class Search {
     private time: number,
   ) {
     this.local = zone.localTime(time);
-    this.lastYear = this.local.year + YEARS;
+    this.lastYear = this.local.year + MAX_YEARS_AHEAD;
   }
 
   /** Unix seconds. */
@@ -74,13 +75,16 @@ class Search {
     this.local = this.zone.localTime(time);
   }
 
-  /** The first step goes to the beginning of the unit it counts in. */
+  /** The first step goes to the beginning of its unit. */
   private begin(at: () => number): void {
     if (!this.moved) this.goTo(at());
     this.moved = true;
   }
 
-  /** Each of these answers whether it stayed within the larger unit; otherwise that one has to be looked at again. */
+  /**
+   * Each of these returns whether it stayed within the larger unit; otherwise that one is checked
+   * again.
+   */
   private findMonth(): boolean {
     while (!this.fields.month.allows[this.local.month]) {
       const { year, month } = this.local;
@@ -105,8 +109,9 @@ class Search {
   }
 
   /**
-   * A zone that moves across the date line leaves out a day (Pacific/Apia 2011-12-30). Go's calendar leads back from it to where
-   * the step began, and robfig/cron then never returns. Here the search goes on with the next day that the zone has.
+   * A zone that moves across the date line skips a day (Pacific/Apia 2011-12-30). Go's calendar
+   * then goes back to where the step began, and robfig/cron never returns. Here the search goes on
+   * with the next day that exists in the zone.
    *
    * @param before where the step began
    * @returns whether that day is in another month
@@ -124,17 +129,17 @@ class Search {
     return Boolean(dayOfMonth.star || dayOfWeek.star ? byMonth && byWeek : byMonth || byWeek);
   }
 
-  /** Where there is no midnight the calendar leads to an hour beside it. */
+  /** On a day without midnight the calendar leads to an hour beside it. */
   private backToMidnight(): void {
     const { hour } = this.local;
-    if (hour !== 0) this.goTo(this.time + (hour > 12 ? 24 - hour : -hour) * HOUR);
+    if (hour !== 0) this.goTo(this.time + (hour > 12 ? 24 - hour : -hour) * HOUR_SECONDS);
   }
 
   private findHour(): boolean {
     while (!this.fields.hour.allows[this.local.hour]) {
       const { year, month, day, hour } = this.local;
       this.begin(() => this.zone.at(year, month, day, hour));
-      this.goTo(this.time + HOUR);
+      this.goTo(this.time + HOUR_SECONDS);
       if (this.local.hour === 0) return false;
     }
     return true;
@@ -142,14 +147,16 @@ class Search {
 
   private findMinute(): boolean {
     while (!this.fields.minute.allows[this.local.minute]) {
-      this.begin(() => Math.floor(this.time / MINUTE) * MINUTE);
-      this.goTo(this.time + MINUTE);
+      this.begin(() => Math.floor(this.time / MINUTE_SECONDS) * MINUTE_SECONDS);
+      this.goTo(this.time + MINUTE_SECONDS);
       if (this.local.minute === 0) return false;
     }
     return true;
   }
 
-  /** Fewer than 60 steps: only offsets of the time before standard time have seconds, and there the minute may jump. */
+  /**
+   * Fewer than 60 steps: only offsets before standard time have seconds, where the minute may jump.
+   */
   private findSecond(): boolean {
     while (this.local.second !== 0) {
       this.moved = true;

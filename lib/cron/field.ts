@@ -5,11 +5,14 @@ import { goQuote } from '../wire/go-quote.js';
 export interface Field {
   /** By value. */
   readonly allows: readonly boolean[];
-  /** Whether a part of it was `*` or `?` with no step above 1: it decides how the two fields of days go together. */
+  /**
+   * Whether a part is `*` or `?` without a step above 1: this decides how the two fields of days
+   * combine.
+   */
   readonly star: boolean;
 }
 
-/** What a field may hold. */
+/** The bounds of a field. */
 export interface FieldBounds {
   readonly least: number;
   readonly most: number;
@@ -28,7 +31,12 @@ export const BOUNDS = {
   dayOfWeek: { least: 0, most: 6, names: DAYS },
 } as const satisfies Record<string, FieldBounds>;
 
-/** A comma-separated list of ranges. Empty parts say nothing, so that a field of commas allows nothing. @throws InvalidScheduleError */
+/**
+ * Reads a comma-separated list of ranges. Empty parts are ignored, so a field of commas allows
+ * nothing.
+ *
+ * @throws InvalidScheduleError
+ */
 export function parseField(text: string, bounds: FieldBounds): Field {
   const allows = new Array<boolean>(bounds.most + 1).fill(false);
   let star = false;
@@ -48,7 +56,10 @@ interface Range {
   readonly star: boolean;
 }
 
-/** `*`, `?`, `n`, `n-m`, each with an optional `/step`; `n/step` goes on to the largest value. */
+/**
+ * Reads `*`, `?`, `n` or `n-m`, each with an optional `/step`; `n/step` goes up to the largest
+ * value.
+ */
 function parseRange(text: string, bounds: FieldBounds): Range {
   const [span, ...steps] = text.split('/') as [string, ...string[]];
   const [low, ...highs] = span.split('-') as [string, ...string[]];
@@ -77,13 +88,16 @@ function parseValue(text: string, { names, least }: FieldBounds): bigint {
   return named < 0 ? parseNumber(text) : BigInt(named + least);
 }
 
-const LARGEST = 2n ** 63n - 1n;
+const MAX_INT64 = 2n ** 63n - 1n;
 
-/** As Go's Atoi reads it: a sign is allowed, spaces and underscores are not. Of any size, since messages repeat it. */
+/**
+ * Reads a number like Go's Atoi: a sign is allowed, spaces and underscores are not. Any size, as
+ * messages repeat it.
+ */
 function parseNumber(text: string): bigint {
   if (!/^[+-]?\d+$/.test(text)) throw notAnInteger(text, 'invalid syntax');
   const value = text.startsWith('+') ? BigInt(text.slice(1)) : BigInt(text);
-  if (value > LARGEST || value < -LARGEST - 1n) throw notAnInteger(text, 'value out of range');
+  if (value > MAX_INT64 || value < -MAX_INT64 - 1n) throw notAnInteger(text, 'value out of range');
   if (value < 0n) throw new InvalidScheduleError(`negative number (${value}) not allowed: ${text}`);
   return value;
 }

@@ -6,11 +6,11 @@ import type { Schedule } from './schedule.js';
 import { findZone, type Zone } from './zone.js';
 
 export interface ParseOptions {
-  /** IANA name of the zone a spec without `TZ=` is meant in. Default `UTC`. */
+  /** IANA name of the zone of a spec without `TZ=`. Default `UTC`. */
   readonly location?: string;
 }
 
-/** Fixed schedules by name, as the specs they stand for. */
+/** Named schedules, with their specs. */
 const DESCRIPTORS: Readonly<Record<string, string>> = {
   '@yearly': '0 0 1 1 *',
   '@annually': '0 0 1 1 *',
@@ -23,7 +23,7 @@ const DESCRIPTORS: Readonly<Record<string, string>> = {
 
 const EVERY = '@every ';
 
-/** How the message about a zone begins that does not exist. */
+/** The beginning of the message about an unknown zone. */
 export const BAD_ZONE = 'provided bad location';
 
 /** Go's white space, which differs from `\s` in U+0085 and U+FEFF. */
@@ -32,8 +32,8 @@ const SPACES = new RegExp(SPACE);
 const OUTER_SPACES = new RegExp(`^${SPACE}|${SPACE}$`, 'g');
 
 /**
- * Reads a spec as the standard parser of robfig/cron v3 does: five fields, or a descriptor (`@daily`, `@every 90s`), with an
- * optional `TZ=<zone> ` or `CRON_TZ=<zone> ` before it.
+ * Reads a spec like the standard parser of robfig/cron v3: five fields, or a descriptor (`@daily`,
+ * `@every 90s`), with an optional `TZ=<zone> ` or `CRON_TZ=<zone> ` before it.
  *
  * @throws InvalidScheduleError with the text of robfig/cron
  */
@@ -47,7 +47,7 @@ export function parseSpec(spec: string, { location = 'UTC' }: ParseOptions = {})
   throw new InvalidScheduleError(`unrecognized descriptor: ${rest}`);
 }
 
-/** @throws InvalidScheduleError when there is no zone of this name */
+/** @throws InvalidScheduleError when no zone has this name */
 export function requireZone(name: string): Zone {
   if (name === '') return requireZone('UTC');
   const zone = findZone(name);
@@ -57,7 +57,7 @@ export function requireZone(name: string): Zone {
   throw new InvalidScheduleError(`${BAD_ZONE} ${name}: ${reason}`);
 }
 
-/** `TZ=Local` is the zone of the scheduler, as no prefix is. */
+/** `TZ=Local` is the zone of the scheduler, as without a prefix. */
 function splitZone(spec: string, location: string): { zone: Zone; rest: string } {
   if (!/^(?:CRON_)?TZ=/.test(spec)) return { zone: requireZone(location), rest: spec };
   const end = spec.indexOf(' ');

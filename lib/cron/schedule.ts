@@ -1,8 +1,8 @@
-/** When something is to happen again and again. */
+/** The times of something that repeats. */
 export interface Schedule {
   /**
-   * The first moment later than `after`, both in milliseconds since the epoch; a whole second. `undefined`: never again, or not
-   * within the five years that robfig/cron looks ahead.
+   * The first time after `after`, both in milliseconds since the epoch; a whole second.
+   * `undefined`: never again, or not within the five years that robfig/cron looks ahead.
    */
   next(after: number): number | undefined;
 }

@@ -1,4 +1,4 @@
-/** A date and time on the clocks of a zone. Months and days count from 1, days of the week from Sunday = 0. */
+/** A date and time in a zone. Months and days count from 1, days of the week from Sunday = 0. */
 export interface LocalTime {
   readonly year: number;
   readonly month: number;
@@ -9,12 +9,15 @@ export interface LocalTime {
   readonly second: number;
 }
 
-const DAY = 86_400;
+const DAY_SECONDS = 86_400;
 
-/** Days whose offsets are kept: five years and a bit, which is how far a search looks. */
-const MOST_DAYS = 2_500;
+/** How many days' offsets are cached: a little more than five years, the longest search. */
+const MAX_CACHED_DAYS = 2_500;
 
-/** How the clocks of one place stand against UTC, in the database that Node brings along. All times are Unix seconds. */
+/**
+ * The offset of a zone from UTC over time, from Node's time zone database. All times are Unix
+ * seconds.
+ */
 export class Zone {
   private readonly format: Intl.DateTimeFormat;
   private readonly offsets = new Map<number, number>();
@@ -48,8 +51,9 @@ export class Zone {
   }
 
   /**
-   * The moment the clocks show this; months and days beyond their range carry over. Of a time that comes twice, or not at all, it
-   * is the one Go's time.Date picks: the offset is looked up as if the text were UTC, and again with what that gives.
+   * The time at which the zone has this date and time; months and days beyond their range carry
+   * over. For a date and time that occurs twice, or never, it is that of Go's time.Date: the offset
+   * is looked up as if it were UTC, and again at the result.
    */
   at(year: number, month: number, day: number, hour = 0, minute = 0, second = 0): number {
     const asUtc = Date.UTC(year, month - 1, day, hour, minute, second) / 1000;
@@ -57,9 +61,12 @@ export class Zone {
     return guess === 0 ? asUtc : asUtc - this.offsetAt(asUtc - guess);
   }
 
-  /** Seconds east of UTC. Within a day that begins and ends with different offsets there is one change, found by halving. */
+  /**
+   * Seconds east of UTC. A day that begins and ends with different offsets has one change, found by
+   * bisection.
+   */
   private offsetAt(seconds: number): number {
-    const day = Math.floor(seconds / DAY);
+    const day = Math.floor(seconds / DAY_SECONDS);
     const before = this.offsetOfDay(day);
     const after = this.offsetOfDay(day + 1);
     if (before === after) return before;
@@ -69,8 +76,8 @@ export class Zone {
   private offsetOfDay(day: number): number {
     let offset = this.offsets.get(day);
     if (offset === undefined) {
-      if (this.offsets.size >= MOST_DAYS) this.offsets.clear();
-      this.offsets.set(day, (offset = this.ask(day * DAY)));
+      if (this.offsets.size >= MAX_CACHED_DAYS) this.offsets.clear();
+      this.offsets.set(day, (offset = this.ask(day * DAY_SECONDS)));
     }
     return offset;
   }
@@ -78,13 +85,13 @@ export class Zone {
   private changeOf(day: number, after: number): number {
     let change = this.changes.get(day);
     if (change !== undefined) return change;
-    let [low, high] = [day * DAY, (day + 1) * DAY];
+    let [low, high] = [day * DAY_SECONDS, (day + 1) * DAY_SECONDS];
     while (high - low > 1) {
       const middle = Math.floor((low + high) / 2);
       if (this.ask(middle) === after) high = middle;
       else low = middle;
     }
-    if (this.changes.size >= MOST_DAYS) this.changes.clear();
+    if (this.changes.size >= MAX_CACHED_DAYS) this.changes.clear();
     this.changes.set(day, (change = high));
     return change;
   }
@@ -98,7 +105,9 @@ export class Zone {
   }
 }
 
-/** Names without a slash in the IANA database; Intl knows further ones (`PST`, `AET`) that Go does not. */
+/**
+ * Names without a slash in the IANA database; Intl knows others (`PST`, `AET`) that Go does not.
+ */
 const SINGLE =
   'CET CST6CDT Cuba EET EST EST5EDT Egypt Eire GB GB-Eire GMT GMT+0 GMT-0 GMT0 Greenwich HST Hongkong Iceland Iran Israel ' +
   'Jamaica Japan Kwajalein Libya MET MST MST7MDT NZ NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK Singapore Turkey ' +
@@ -109,7 +118,7 @@ const IN_AREA =
 
 const known = new Map<string, Zone>();
 
-/** The zone of an IANA name; in the letter case of the database, as in Go, where it is the name of a file. */
+/** The zone of an IANA name. As in Go, where it is a file name, the letter case matters. */
 export function findZone(name: string): Zone | undefined {
   let zone = known.get(name);
   if (zone || !(SINGLE_NAMES.has(name) || IN_AREA.test(name))) return zone;

@@ -6,9 +6,10 @@ export const TASK_ACTIONS = ['run', 'archive', 'delete', 'cancel', 'reschedule',
 export type TaskAction = (typeof TASK_ACTIONS)[number];
 
 /**
- * The states in which a task allows each action. A task in a group that is being aggregated allows none but `clone`; only the
- * broker knows that. The inspector, the REST API, the console, the command line and its dashboard all take this table;
- * the contract tests compare every broker with it.
+ * The states in which a task allows each action. A task in a group that is being aggregated allows
+ * none but `clone`; only the broker knows that. The inspector, the REST API, the console, the
+ * command line and its dashboard all take this table; the contract tests compare every broker with
+ * it.
  */
 export const STATES_BY_ACTION = {
   run: ['scheduled', 'retry', 'archived', 'completed', 'aggregating'],

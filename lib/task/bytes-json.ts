@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 
-/** What stands for bytes in JSON: the JSON value they are, the text they are, or base64. */
+/** How bytes are shown in JSON: as the JSON value or the text they are, or in base64. */
 export type BytesEncoding = 'json' | 'utf8' | 'base64';
 
 /**
- * Bytes as a client can read them; `undefined` when there are none. JSON with a number that JavaScript cannot hold stays text:
- * a value that is another one would be worse than none.
+ * Bytes in a form that a client can read; `undefined` without bytes. JSON with a number that
+ * JavaScript cannot represent stays text, as a changed value would be worse.
  */
 export function bytesToJson(bytes: Buffer | undefined): { value: unknown; encoding: BytesEncoding } | undefined {
   if (!bytes?.length) return undefined;
@@ -20,17 +20,17 @@ export function bytesToJson(bytes: Buffer | undefined): { value: unknown; encodi
   return { value: text, encoding: 'utf8' };
 }
 
-/** The fields of something that has a `taskPayload`, the payload as a client can read it; without it when there is none. */
+/** Replaces `taskPayload` by a payload that a client can read, if there is one. */
 export function payloadToJson({ taskPayload, ...rest }: { readonly taskPayload: Buffer }): object {
   const payload = bytesToJson(taskPayload);
   return { ...rest, ...(payload && { taskPayload: payload.value, taskPayloadEncoding: payload.encoding }) };
 }
 
 const STRINGS = /"(?:[^"\\]|\\.)*"/g;
-/** Numbers short of this are exact. */
+/** Shorter numbers are exact. */
 const LONG_NUMBER = /-?\d[\d.]{15,}|[\d.]+[eE][+-]?\d+/g;
 
-/** Whether every whole number is one that JavaScript holds exactly, and none is too large. */
+/** Whether JavaScript represents every whole number exactly, and no number is too large. */
 function keepsNumbers(json: string): boolean {
   if (json.search(LONG_NUMBER) < 0) return true;
   const numbers = json.replace(STRINGS, '""').match(LONG_NUMBER) ?? [];

@@ -1,17 +1,25 @@
 import { types } from 'node:util';
 
-/** How payloads become bytes and back. The default is {@link jsonCodec}; a client and a task definition can name another. */
+/**
+ * Encodes and decodes payloads. The default is {@link jsonCodec}; a client and a task definition
+ * can set another.
+ */
 export interface PayloadCodec {
   /**
-   * The bytes to store. `undefined` is asynq's nil payload, which only the lock of a unique task tells from an empty one.
-   * The bytes must not change afterwards. What it throws becomes the cause of an InvalidTaskError.
+   * The bytes to store. `undefined` is asynq's nil payload, which differs from an empty one only in
+   * the lock of a unique task. The bytes must not change afterwards. What it throws is the cause of
+   * an InvalidTaskError.
    */
   encode(value: unknown): Uint8Array | undefined;
-  /** The value a handler gets. `bytes` is empty for a nil payload. What it throws archives the task. */
+  /**
+   * The value a handler gets. `bytes` is empty for a nil payload. What it throws archives the task.
+   */
   decode(bytes: Buffer): unknown;
 }
 
-/** JSON, but bytes pass as they are. An empty payload decodes to `undefined`; `null` travels as JSON `null`. */
+/**
+ * JSON; bytes stay as they are. An empty payload decodes to `undefined`, and `null` is JSON `null`.
+ */
 export const jsonCodec = {
   encode(value: unknown): Buffer | undefined {
     if (value === undefined) return undefined;
@@ -22,7 +30,10 @@ export const jsonCodec = {
   },
 } satisfies PayloadCodec;
 
-/** Bytes only, both ways: for images, protobuf and the like. Anything but bytes (and `undefined`) is refused. */
+/**
+ * Only bytes, in both directions: for images, protobuf and the like. Other values (but `undefined`)
+ * are refused.
+ */
 export const bytesCodec = {
   encode(value: unknown): Buffer | undefined {
     if (value === undefined) return undefined;
@@ -35,10 +46,15 @@ export const bytesCodec = {
   },
 } satisfies PayloadCodec;
 
-/** Node quotes some of the text: `Unexpected token 'x', ..."some of it"... is not valid JSON`. */
+/** Node quotes a part of the text: `Unexpected token 'x', ..."a part"... is not valid JSON`. */
 const EXCERPT = /, (\.{3})?"[^]*$/;
 
-/** The error is stored and logged: it says what is wrong, but quotes nothing, as that may be a secret. @throws SyntaxError */
+/**
+ * Parses JSON. The error is stored and logged, so it quotes nothing of the text, which may be
+ * secret.
+ *
+ * @throws SyntaxError
+ */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -48,7 +64,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** A copy, so that a buffer its owner uses again is stored as it was at the call. `undefined` when the value is not bytes. */
+/** A copy, as the owner of a buffer may reuse it. `undefined` if the value is not bytes. */
 function copyOfBytes(value: unknown): Buffer | undefined {
   if (ArrayBuffer.isView(value))
     return Buffer.copyBytesFrom(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
@@ -68,7 +84,7 @@ function stringify(value: unknown): string {
   throw new TypeError(`${what} has no JSON form; give plain data, or undefined for no payload`);
 }
 
-/** Where the BigInt or the circle is that JSON.stringify stumbled on; looked for only after it has. */
+/** Finds the BigInt or the circle that made JSON.stringify fail. */
 function explainFailure(root: unknown): string | undefined {
   const ancestors: object[] = [];
   const search = (value: unknown, path: string): string | undefined => {

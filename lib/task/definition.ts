@@ -6,24 +6,33 @@ import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
 import { pickLimits, TASK_LIMIT_NAMES, type TaskLimits } from './limits.js';
 import { applyOptions, DEFAULT_SETTINGS, name } from './settings.js';
 
-/** What a definition can say besides the defaults of its tasks; it holds where the tasks are handled. */
+/**
+ * Options of a definition besides the defaults of its tasks; they apply where the tasks are
+ * handled.
+ */
 export interface TaskHandling extends TaskLimits {
   /** Milliseconds until the next attempt. Default: the server's, which is asynq's formula. */
   retryDelay?: RetryDelay;
-  /** Whether an error counts as a failure. Default: the server's, which is "yes". */
+  /** Whether an error counts as a failure. Default: the server's, which is always. */
   isFailure?: IsFailure;
-  /** How the payload becomes bytes and back, on both sides. Default: the client's and the server's, which is JSON. */
+  /**
+   * Encodes and decodes the payload, on both sides. Default: the client's and the server's, which
+   * is JSON.
+   */
   codec?: PayloadCodec;
 }
 
-/** A type of task with the types of its payload `P` and result `R`: made once by {@link defineTask}, used on both sides. */
+/**
+ * A task type with the types of its payload `P` and result `R`: created once by {@link defineTask},
+ * used on both sides.
+ */
 export interface TaskDefinition<P = unknown, R = unknown> extends Readonly<Omit<TaskHandling, keyof TaskLimits>> {
   readonly type: string;
-  /** Defaults of its tasks. */
+  /** The default options of its tasks. */
   readonly options: Readonly<TaskOptions>;
   /** Limits of its tasks, where they are handled. */
   readonly limits?: Readonly<TaskLimits>;
-  /** Never there: it only carries the types. */
+  /** Never set: it only carries the types. */
   readonly __types?: { readonly payload: P; readonly result: R };
 }
 
@@ -41,15 +50,16 @@ const HANDLING_NAMES = [
 const KNOWN = [...TASK_OPTION_NAMES, ...HANDLING_NAMES];
 
 /**
- * Defines a type of task once, for those who enqueue it and those who handle it.
+ * Defines a task type once, for enqueueing and for handling its tasks.
  *
  * @example
  * export const WelcomeEmail = defineTask<WelcomeDto>('email:welcome', { queue: 'critical', timeout: '30s' });
  * await asynq.enqueue(WelcomeEmail, { userId: 42 });
  *
  * @param type the type name, not blank
- * @param options defaults of its tasks (see TaskOptions), and how they are handled (see TaskHandling)
- * @throws InvalidTaskError when the type or an option is wrong
+ * @param options defaults of its tasks (see TaskOptions), and how they are handled (see
+ * TaskHandling)
+ * @throws InvalidTaskError when the type or an option is invalid
  */
 export function defineTask<P = unknown, R = unknown>(
   type: string,

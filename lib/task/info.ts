@@ -4,44 +4,50 @@ import type { TaskState } from '../wire/states.js';
 import { type BytesEncoding, bytesToJson } from './bytes-json.js';
 
 /**
- * A task as it stands in Redis (asynq's TaskInfo). Durations in milliseconds. A snapshot: it does not follow the task.
- * A class, so that all share one `toJSON`: a task of an enqueue costs no closure. (`declare`: no field is written twice.)
+ * A task as it is in Redis (asynq's TaskInfo). Durations in milliseconds. A snapshot: it does not
+ * change with the task.
+ *
+ * A class, so that all share one `toJSON` and an enqueue creates no closure. (`declare`: no field
+ * is written twice.)
  */
 export class TaskInfo {
   declare readonly id: string;
   declare readonly queue: string;
   declare readonly type: string;
-  /** As it is stored; empty when there is none. */
+  /** As it is stored; empty if there is none. */
   declare readonly payload: Buffer;
   declare readonly headers: Readonly<Record<string, string>>;
   declare readonly state: TaskState;
   declare readonly maxRetry: number;
   /**
-   * Retries used so far, of `maxRetry`: failed attempts after which the task was to be tried again. The attempt that archives it is not
-   * among them, so that after the last of them this is `maxRetry`, and the attempts were one more.
+   * Retries used so far, of `maxRetry`: failed attempts that were retried. The attempt that
+   * archives a task does not count, so after the last attempt this is `maxRetry`.
    */
   declare readonly retried: number;
-  /** Text of the last failure; empty when there was none. */
+  /** Text of the last failure; empty if there was none. */
   declare readonly lastErr: string;
   declare readonly lastFailedAt: Date | undefined;
-  /** Milliseconds one attempt may take; 0 = until the deadline, or 30 minutes where there is none. */
+  /** Milliseconds one attempt may take; 0: until the deadline, or 30 minutes without one. */
   declare readonly timeout: number;
   declare readonly deadline: Date | undefined;
-  /** Empty when the task is in none. */
+  /** Empty if the task is in no group. */
   declare readonly group: string;
-  /** When the task is due: the time asked for when it is delayed, now when it is pending; else `undefined`. */
+  /**
+   * When the task is due: its time when it is delayed, now when it is pending; else `undefined`.
+   */
   declare readonly nextProcessAt: Date | undefined;
   /**
-   * Since when a pending task waits for a server to take it; `undefined` in every other state, and where that is not known: a Go
-   * server that shuts down puts its tasks back without it. Only an inspector can tell: what `enqueue` resolves to has none.
+   * Since when a task is pending; `undefined` in every other state, and if unknown: a Go server
+   * that shuts down requeues its tasks without it. Only an inspector sets it; the info of `enqueue`
+   * has none.
    */
   declare readonly pendingSince: Date | undefined;
-  /** Active, but leased by no server: its server died. Only a listing of active tasks can tell. */
+  /** Active without a lease: its server died. Only a listing of active tasks sets it. */
   declare readonly isOrphaned: boolean;
   /** Milliseconds the task is kept after success. */
   declare readonly retention: number;
   declare readonly completedAt: Date | undefined;
-  /** What the handler returned or wrote; `undefined` when there is nothing. */
+  /** What the handler returned or wrote; `undefined` if nothing. */
   declare readonly result: Buffer | undefined;
 
   constructor(message: TaskMessage, standing: TaskStanding) {
@@ -67,8 +73,9 @@ export class TaskInfo {
   }
 
   /**
-   * What `JSON.stringify` and the replies of controllers show: payload and result as JSON if that is what they are, times in
-   * ISO 8601, and nothing where there is nothing. Without the headers, which may carry credentials from enqueuer to handler.
+   * The form for `JSON.stringify` and replies of controllers: payload and result as JSON if they
+   * are JSON, times in ISO 8601, and no empty fields. Without the headers, which may carry
+   * credentials.
    */
   toJSON(): TaskInfoJson {
     const { id, queue, type, state, maxRetry, retried, timeout, retention, isOrphaned } = this;
@@ -97,10 +104,13 @@ export class TaskInfo {
   }
 }
 
-/** What is known of a task, without the class. */
+/** The fields of a task, without the class. */
 export type TaskDetails = Omit<TaskInfo, 'toJSON'>;
 
-/** A {@link TaskInfo} as JSON. Times in ISO 8601, durations in milliseconds; what there is not is left out. */
+/**
+ * A {@link TaskInfo} as JSON. Times in ISO 8601, durations in milliseconds; fields without a value
+ * are left out.
+ */
 export interface TaskInfoJson {
   readonly id: string;
   readonly queue: string;
@@ -126,7 +136,7 @@ export interface TaskInfoJson {
   readonly resultEncoding?: BytesEncoding;
 }
 
-/** What is known of a task besides its message. */
+/** The fields of a task that are not in its message. */
 export interface TaskStanding {
   readonly state: TaskState;
   /** Milliseconds since the epoch. */
@@ -139,8 +149,8 @@ export interface TaskStanding {
 
 const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({});
 
-/** What users see of a stored task. */
+/** Returns a stored task as users see it. */
 export const toTaskInfo = (message: TaskMessage, standing: TaskStanding): TaskInfo => new TaskInfo(message, standing);
 
-/** An int64 of seconds; 0 is no time. */
+/** Converts an int64 of seconds; 0 is no time. */
 const secondsToDate = (seconds: number): Date | undefined => (seconds === 0 ? undefined : toDate(seconds * 1000));

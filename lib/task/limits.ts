@@ -2,17 +2,23 @@ import { parseDuration, type Duration } from '../duration.js';
 import type { ErrorClass } from '../errors.js';
 import { describe, rejectUnknownKeys, requireInteger, requireNonBlank, requireObject } from '../validation.js';
 
-/** How many may run, and start. */
+/** How many tasks may run, and start. */
 export interface Limits {
-  /** Tasks that run at a time in this process. Default: as many as the server runs. */
+  /** How many tasks run at a time in this process. Default: as many as the server runs. */
   concurrency?: number;
-  /** Tasks that run at a time in the whole fleet. Slots of a server that died come back. Default: no limit. */
+  /**
+   * How many tasks run at a time in the whole fleet. Slots of a dead server become free. Default:
+   * no limit.
+   */
   globalConcurrency?: number;
-  /** Tasks that start per time in the whole fleet: never more than `max` in any stretch of `per` (1 ms to a day). Default: no limit. */
+  /**
+   * How many tasks start per time in the whole fleet: at most `max` in any period of `per` (1 ms to
+   * a day). Default: no limit.
+   */
   rateLimit?: { readonly max: number; readonly per: Duration };
 }
 
-/** With every default applied. */
+/** The limits with all defaults. */
 export interface ResolvedLimits {
   /** `Infinity` is no limit. */
   readonly concurrency: number;
@@ -27,18 +33,19 @@ export interface ResolvedLimits {
 /** Limits of the tasks of one handler. */
 export interface TaskLimits extends Limits {
   /**
-   * What `globalConcurrency` and `rateLimit` count together, in the fleet: a semaphore of asynq's x/rate by this name, which Go workers
-   * and AsynqSemaphores share. Handlers with the same scope share all their limits. Default: the type, or prefix, of the handler.
+   * The scope in which `globalConcurrency` and `rateLimit` count in the fleet: a semaphore of
+   * asynq's x/rate of this name, which Go workers and AsynqSemaphores share. Handlers of one scope
+   * share all their limits. Default: the type, or prefix, of the handler.
    */
   limitScope?: string;
 }
 
 const COUNT = { least: 1, most: 1_000_000_000 };
-const LONGEST_WINDOW = 86_400_000;
+const MAX_WINDOW_MS = 86_400_000;
 const LIMIT_NAMES = ['concurrency', 'globalConcurrency', 'rateLimit'] as const satisfies readonly (keyof Limits)[];
 export const TASK_LIMIT_NAMES = [...LIMIT_NAMES, 'limitScope'] as const satisfies readonly (keyof TaskLimits)[];
 
-/** @param what whose limits they are, for messages */
+/** @param what the owner of the limits, for messages */
 export function resolveLimits(limits: Limits, what: string, Failure: ErrorClass): ResolvedLimits {
   const { concurrency, globalConcurrency, rateLimit } = limits;
   const count = (value: unknown, name: string): number => requireInteger(value, `${name} of ${what}`, Failure, COUNT);
@@ -51,7 +58,7 @@ export function resolveLimits(limits: Limits, what: string, Failure: ErrorClass)
   };
 }
 
-/** The limits among the options of a definition or a handler, `undefined` when it has none. */
+/** The limits among the options of a definition or a handler, `undefined` if it has none. */
 export function pickLimits(options: TaskLimits, what: string, Failure: ErrorClass): TaskLimits | undefined {
   const { concurrency, globalConcurrency, rateLimit, limitScope } = options;
   resolveLimits(options, what, Failure);
@@ -69,7 +76,7 @@ function checkRate(given: unknown, what: string, Failure: ErrorClass): { max: nu
   rejectUnknownKeys(rate, ['max', 'per'], `option of ${name}`, Failure);
   const { max, per } = rate as { max?: unknown; per?: unknown };
   const window = parseDuration(per, `per of ${name}`, Failure);
-  if (window < 1 || window > LONGEST_WINDOW) {
+  if (window < 1 || window > MAX_WINDOW_MS) {
     throw new Failure(`per of ${name} must be from 1 millisecond to 24 hours, not ${describe(per)}`);
   }
   return { max: requireInteger(max, `max of ${name}`, Failure, COUNT), per: Math.ceil(window) };

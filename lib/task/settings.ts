@@ -12,17 +12,17 @@ import {
 } from '../validation.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
 
-/** Options after all checks, in the units they are stored in. */
+/** Options after all checks, in the units of the store. */
 export interface TaskSettings {
   readonly queue: string;
   readonly maxRetry: number;
-  /** Seconds; 0 = not given: asynq's 30 minutes, unless there is a deadline. */
+  /** Seconds; 0 = not set: asynq's 30 minutes, unless there is a deadline. */
   readonly timeout: number;
-  /** Unix seconds; 0 = not given. */
+  /** Unix seconds; 0 = not set. */
   readonly deadline: number;
   /** Milliseconds; 0 = not unique. */
   readonly unique: number;
-  /** Milliseconds since the epoch. At most one of `processAt` and `processIn` is given. */
+  /** Milliseconds since the epoch. At most one of `processAt` and `processIn` is set. */
   readonly processAt: number | undefined;
   /** Milliseconds from the call on. */
   readonly processIn: number | undefined;
@@ -34,7 +34,10 @@ export interface TaskSettings {
   readonly headers: Readonly<Record<string, string>> | undefined;
 }
 
-/** asynq's defaults. The timeout of 30 minutes is none of them: it applies only when no deadline is given either. */
+/**
+ * asynq's defaults. The timeout of 30 minutes is not among them: it applies only without a
+ * deadline.
+ */
 export const DEFAULT_SETTINGS: TaskSettings = Object.freeze({
   queue: 'default',
   maxRetry: 25,
@@ -51,7 +54,7 @@ export const DEFAULT_SETTINGS: TaskSettings = Object.freeze({
 
 type Draft = { -readonly [K in keyof TaskSettings]: TaskSettings[K] };
 
-/** One way from an option to the settings, per option. */
+/** How each option changes the settings. */
 const APPLY = new Map<string, (draft: Draft, value: never) => void>(
   Object.entries({
     queue: (draft, value: unknown) => {
@@ -93,9 +96,9 @@ const APPLY = new Map<string, (draft: Draft, value: never) => void>(
 );
 
 /**
- * The settings of `base` with options laid over them.
+ * Returns the settings of `base`, overridden by the options.
  *
- * @throws InvalidTaskError naming the first option that is wrong, in asynq's words where asynq refuses it too
+ * @throws InvalidTaskError for the first invalid option, with asynq's text if asynq refuses it too
  */
 export function applyOptions(base: TaskSettings, options: TaskOptions): TaskSettings {
   requireObject(options, 'task options', InvalidTaskError);
@@ -117,19 +120,19 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 const keyName = (value: unknown, option: string, blank: string): string =>
   refuseBraces(name(value, option, blank), option, InvalidTaskError);
 
-/** Text, not blank (`blank` is asynq's wording), and with a UTF-8 form. */
+/** Checks that a value is text, not blank (`blank` is asynq's message), and valid Unicode. */
 export function name(value: unknown, option: string, blank: string): string {
   if (typeof value !== 'string') throw new InvalidTaskError(`${option} must be a string, not ${describe(value)}`);
   if (isBlank(value)) throw new InvalidTaskError(blank);
   if (LONE_SURROGATE.test(value)) {
     throw new InvalidTaskError(
-      `${option} ${describe(value)} holds half a character (a lone surrogate); give valid Unicode`,
+      `${option} ${describe(value)} contains half a character (a lone surrogate); use valid Unicode`,
     );
   }
   return value;
 }
 
-/** asynq stores an int32 and takes a negative number for 0. */
+/** asynq stores an int32 and reads a negative number as 0. */
 function retries(value: unknown): number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value > 2 ** 31 - 1) {
     throw new InvalidTaskError(`maxRetry must be a whole number from 0 to 2147483647, not ${describe(value)}`);
@@ -137,10 +140,10 @@ function retries(value: unknown): number {
   return Math.max(0, value);
 }
 
-/** What to give in place of a negative length of time. */
+/** What to set instead of a negative length of time. */
 const ZERO = {
-  timeout: 'leave it out, or give 0, for 30 minutes, or no timeout where there is a deadline',
-  retention: 'give 0 for none',
+  timeout: 'leave it out, or set 0, for 30 minutes, or no timeout if there is a deadline',
+  retention: 'set 0 for none',
 } as const;
 
 function nonNegative(value: unknown, option: keyof typeof ZERO): number {
@@ -162,7 +165,7 @@ function time(value: unknown, option: string): number {
   return value.getTime();
 }
 
-/** 0 means "none" on the wire, so that the first second of 1970 and what lies before cannot be a deadline. */
+/** 0 means "none" on the wire, so times up to the first second of 1970 cannot be a deadline. */
 function deadline(value: unknown): number {
   const seconds = floorSeconds(time(value, 'deadline'));
   if (seconds > 0) return seconds;

@@ -2,8 +2,8 @@ import type { TaskState } from '../wire/states.js';
 import { STATES_BY_ACTION } from './actions.js';
 
 /**
- * What can happen to a task: the three routes of an enqueue, being taken by a consumer, the five settlements, and what
- * maintenance and inspectors do. Named as in the broker contract.
+ * What can happen to a task: the three ways to enqueue it, its claim, the five settlements, and
+ * what maintenance and inspectors do. Named as in the broker contract.
  */
 export type TaskOperation =
   | 'enqueue'
@@ -26,17 +26,19 @@ export type TaskOperation =
   | 'rescheduleTask';
 
 export interface Transition {
-  /** `undefined`: there is no task of this id yet. */
+  /** `undefined`: no task has this id yet. */
   readonly from: TaskState | undefined;
   readonly operation: TaskOperation;
   /** `undefined`: the task is deleted. */
   readonly to: TaskState | undefined;
-  /** When this row holds, and where in its new state the task arrives. */
+  /** When this row applies, and the position in the new state. */
   readonly note: string;
 }
 
 /**
- * Every change of state a client, a server or an inspector can bring about (wire-protocol section D). Claiming a set of a group's tasks, and taking it back, changes no state. What is not in here changes no state. The contract tests walk through every row.
+ * Every change of state that a client, a server or an inspector can make (wire-protocol section D).
+ * Claiming the tasks of a group, and giving them back, changes no state. Nothing else changes a
+ * state. The contract tests try every row.
  */
 export const TRANSITIONS: readonly Transition[] = [
   { from: undefined, operation: 'enqueue', to: 'pending', note: 'no time and no group; last in line' },
@@ -83,7 +85,10 @@ export const TRANSITIONS: readonly Transition[] = [
   ...byHand('rescheduleTask', ['retry'], 'retry', 'at the time given; its lock lasts as much longer'),
 ];
 
-/** What an inspector does, which leads to one state from wherever it starts; not while a group's tasks are claimed. */
+/**
+ * The rows of an inspector's operation, which leads to one state from each of several; not while a
+ * group's tasks are claimed.
+ */
 function byHand(
   operation: TaskOperation,
   states: readonly TaskState[],

@@ -231,7 +231,7 @@ describe('refused before anything is written', () => {
     ['unknown, undefined', { colour: undefined }, 'unknown task option "colour"; known are queue, maxRetry,'],
     ['inherited by objects', { toString: 1 }, 'unknown task option "toString"'],
     ['queue', { queue: 5 }, 'queue must be a string, not 5'],
-    ['queue, half a character', { queue: 'a\ud800' }, 'queue "a\\ud800" holds half a character'],
+    ['queue, half a character', { queue: 'a\ud800' }, 'queue "a\\ud800" contains half a character'],
     ['taskId', { taskId: null }, 'taskId must be a string, not null'],
     ['maxRetry NaN', { maxRetry: Number.NaN }, 'maxRetry must be a whole number from 0 to 2147483647, not NaN'],
     ['maxRetry fraction', { maxRetry: 1.5 }, 'maxRetry must be a whole number from 0 to 2147483647, not 1.5'],
@@ -240,7 +240,7 @@ describe('refused before anything is written', () => {
     [
       'timeout negative',
       { timeout: '-1s' },
-      'timeout must not be negative, as "-1s" is; leave it out, or give 0, for 30',
+      'timeout must not be negative, as "-1s" is; leave it out, or set 0, for 30',
     ],
     ['timeout NaN', { timeout: Number.NaN }, 'timeout: NaN is not a duration'],
     ['timeout Infinity', { timeout: Infinity }, 'timeout: Infinity is not a duration'],
@@ -264,7 +264,7 @@ describe('refused before anything is written', () => {
   it.each<[unknown, string]>([
     ['', 'task typename cannot be empty'],
     ['\u2003', 'task typename cannot be empty'],
-    ['a\udc00', 'holds half a character'],
+    ['a\udc00', 'contains half a character'],
     [undefined, 'a task must be a type name or a task definition, not undefined'],
     [null, 'a task must be a type name or a task definition, not null'],
     [() => 1, 'not a function'],
