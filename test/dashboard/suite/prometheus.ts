@@ -74,7 +74,7 @@ describe('the history from Prometheus', () => {
       [away, 'did not respond (bad port)'],
     ] as const) {
       const { status, text } = await web.api('GET', 'metrics');
-      expect([status, text]).toEqual([502, expect.stringMatching(/^Prometheus at http:\S+ (answered|did not)/)]);
+      expect([status, text]).toEqual([502, expect.stringMatching(/^Prometheus at http:\S+ (responded|did not)/)]);
       expect(text).toContain(why);
     }
     expect(await none.api('GET', 'metrics')).toMatchObject({
