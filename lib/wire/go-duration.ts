@@ -1,8 +1,8 @@
 import { InvalidOptionError } from '../errors.js';
 
 /*
- * Durations as Go writes and reads them (wire-protocol A.5). Go counts nanoseconds in an int64, so these are bigints; what
- * applications may write in options is lib/duration.ts.
+ * Durations as Go writes and reads them (wire-protocol A.5). Go counts nanoseconds in an int64, so
+ * these are bigints. Durations in options of applications are in lib/duration.ts.
  */
 
 const MILLISECOND = 1_000_000;
@@ -22,13 +22,13 @@ const UNITS: Readonly<Record<string, number>> = {
 const LIMIT = 2n ** 63n;
 const LONGEST_INTEGER = String(LIMIT).length;
 
-/** @param milliseconds may have a fraction; finer than a nanosecond is rounded away */
+/** @param milliseconds may have a fraction; it is rounded to nanoseconds */
 export function nanosecondsOf(milliseconds: number): bigint {
   const whole = Math.trunc(milliseconds);
   return BigInt(whole) * BigInt(MILLISECOND) + BigInt(Math.round((milliseconds - whole) * MILLISECOND));
 }
 
-/** With a fraction when there is one. */
+/** With a fraction if there is one. */
 export function millisecondsOf(nanoseconds: bigint): number {
   const unit = BigInt(MILLISECOND);
   return Number(nanoseconds / unit) + Number(nanoseconds % unit) / MILLISECOND;
@@ -60,11 +60,11 @@ function formatShort(nanoseconds: number): string {
   return `${nanoseconds / MILLISECOND}ms`;
 }
 
-/** Cuts any text without remainder; whether the parts make sense is seen later. */
+/** Splits any text completely; whether the parts are valid is checked later. */
 const PART = /(\d*)(\.\d*)?([^.\d]*)/g;
 
 /**
- * Nanoseconds of a text such as `1h30m`, `-1.5s`, `300ms`, `0`.
+ * Reads the nanoseconds of a text such as `1h30m`, `-1.5s`, `300ms`, `0`.
  *
  * @throws InvalidOptionError with Go's text
  */
@@ -95,7 +95,7 @@ function parsePart(text: string, whole: string, fraction: string, unit: string):
   return BigInt(digits) * BigInt(scale) + BigInt(fractionOf(scale, fraction));
 }
 
-/** In floating point and from as many digits as Go takes, so that the last nanosecond agrees. */
+/** In floating point and with as many digits as Go uses, so that the last nanosecond is equal. */
 function fractionOf(scale: number, fraction: string): number {
   const significant = fraction.replace(/^0+/, '');
   const fitting = BigInt(significant.slice(0, LONGEST_INTEGER)) <= LIMIT ? LONGEST_INTEGER : LONGEST_INTEGER - 1;
@@ -106,7 +106,7 @@ function fractionOf(scale: number, fraction: string): number {
 
 const invalid = (text: string): InvalidOptionError => new InvalidOptionError(`time: invalid duration ${quote(text)}`);
 
-/** How Go's package time quotes: bytes that are not plain ASCII as hexadecimal. */
+/** Quotes like Go's package time: bytes that are not plain ASCII as hexadecimal. */
 function quote(text: string): string {
   let quoted = '"';
   for (const byte of Buffer.from(text)) {

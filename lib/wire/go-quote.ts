@@ -1,9 +1,12 @@
 import { escapeCharacter } from '../printable.js';
 
-/** Go's `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols, and of the spaces only U+0020. */
+/**
+ * Go's `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols, and U+0020 as the only
+ * space.
+ */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
-/** What Go escapes though it can be printed. */
+/** Printable characters that Go escapes. */
 const QUOTES: ReadonlyMap<string, string> = new Map([
   ['"', '\\"'],
   ['\\', '\\\\'],
@@ -13,7 +16,7 @@ const UNESCAPES: ReadonlyMap<string, string> = new Map(
   ['"', '\\', '\x07', '\b', '\f', '\n', '\r', '\t', '\v'].map((char) => [quoteChar(char), char]),
 );
 
-/** Text in Go's `%q` form. A lone surrogate becomes U+FFFD, as it does everywhere on the wire. */
+/** Text in Go's `%q` form. A lone surrogate becomes U+FFFD, as everywhere on the wire. */
 export function goQuote(text: string): string {
   let quoted = '"';
   for (const char of text) quoted += quoteChar(char);
@@ -28,8 +31,8 @@ const QUOTED = /^"(?:[^"\\\n]|\\(?:[abfnrtv\\"]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|
 const PIECE = /[^\\]+|\\(?:x(?<byte>..)|u(?<short>.{4})|U(?<long>.{8})|(?<octal>[0-7]{3})|.)/g;
 
 /**
- * The text that a Go string literal in double quotes stands for, or `undefined` when it is none. Bytes that do not make
- * up UTF-8 become U+FFFD.
+ * Reads a Go string literal in double quotes; `undefined` if it is not one. Bytes that are not
+ * UTF-8 become U+FFFD.
  */
 export function goUnquote(literal: string): string | undefined {
   if (!QUOTED.test(literal)) return undefined;

@@ -1,19 +1,22 @@
 import { InvalidOptionError } from '../errors.js';
 
-/* Go's UnixDate layout, `Mon Jan _2 15:04:05 MST 2006`: whole seconds and the abbreviation of a zone. */
+/*
+ * Go's UnixDate layout, `Mon Jan _2 15:04:05 MST 2006`: whole seconds and the abbreviation of a
+ * zone.
+ */
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /**
- * For example `Tue Jan  2 03:04:05 UTC 2024`.
+ * For example `Tue Jan 2 03:04:05 UTC 2024`.
  *
- * @param timeZone an IANA name; the abbreviation is then the one Node knows. Readers understand an abbreviation only in
- *   its own zone and take it for UTC elsewhere, so everything we publish is in UTC, the default
+ * @param timeZone an IANA name; the abbreviation is Node's. Readers understand an abbreviation only
+ * in its own zone and read it as UTC elsewhere, so everything we publish is in UTC, the default
  * @throws InvalidOptionError when the date is invalid
  */
 export function formatUnixDate(date: Date, timeZone = 'UTC'): string {
-  if (Number.isNaN(date.getTime())) throw new InvalidOptionError('invalid date: give a Date that holds a time');
+  if (Number.isNaN(date.getTime())) throw new InvalidOptionError('invalid date: use a Date with a valid time');
   if (timeZone !== 'UTC') return formatInZone(date, timeZone);
   const [weekday, month] = [DAYS[date.getUTCDay()], MONTHS[date.getUTCMonth()]];
   const clock = date.toISOString().slice(-13, -5);
@@ -45,13 +48,13 @@ const ZONE = 'ChST|MeST|(?:GMT)?[+-](?:[01]?\\d|2[0-3])|WITA|[A-Z]{3,4}T|[A-Z]{3
 const CLOCK = '(\\d{1,2}):(\\d{2}):(\\d{2})(?:[.,]\\d+)?';
 const UNIX_DATE = new RegExp(`^([A-Za-z]{3}) +([A-Za-z]{3}) +(\\d{1,2}) +${CLOCK} +(?:${ZONE}) +(\\d{4})$`);
 
-/** Go does not mind the case of names. */
+/** Go ignores the case of names. */
 const indexOf = (names: readonly string[], name: string): number =>
   names.findIndex((known) => known.toLowerCase() === name.toLowerCase());
 
 /**
- * Reads a UnixDate as a Go reader whose own zone is UTC does: every zone, even `GMT+2`, counts as UTC. A fraction of a second is
- * dropped. `undefined` when the text is no such date.
+ * Reads a UnixDate like a Go reader in UTC: every zone, even `GMT+2`, counts as UTC. A fraction of
+ * a second is dropped. `undefined` if the text is not such a date.
  */
 export function parseUnixDate(text: string): Date | undefined {
   const match = UNIX_DATE.exec(text);
@@ -61,7 +64,7 @@ export function parseUnixDate(text: string): Date | undefined {
   const [day, hour, minute, second] = [Number(dayOfMonth), Number(hours), Number(minutes), Number(seconds)];
   if (indexOf(DAYS, weekday!) < 0 || month < 0 || hour > 23 || minute > 59 || second > 59) return undefined;
   const date = new Date(0);
-  // Not through the constructor, which takes the years 0 to 99 for 1900 to 1999.
+  // Not by the constructor, which reads the years 0 to 99 as 1900 to 1999.
   date.setUTCFullYear(Number(year), month, day);
   if (date.getUTCDate() !== day) return undefined;
   date.setUTCHours(hour, minute, second);

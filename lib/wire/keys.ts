@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto';
 
-/** asynq's own key prefix. Any other is a namespace of ours that Go does not see. */
+/** asynq's key prefix. Any other is a namespace of ours that Go does not see. */
 export const DEFAULT_KEY_PREFIX = 'asynq';
 
-/** The kinds of keys that end in a name somebody chose. */
+/** The kinds of keys that end in a name from outside. */
 const NAMED_KEY = /^(?:t|g|unique|waiting|periodic):/;
 
 /**
- * Names of the keys of one queue (wire-protocol section 1.2). All share the hash tag `{queue}`.
+ * The keys of one queue (wire-protocol section 1.2). All share the hash tag `{queue}`.
  *
- * Names of queues, tasks and groups have no braces here, as these would be read as the end of the tag: the keys of a queue `mail}:eu`
- * begin like those of `mail`, and a task `x}:pending` has the key of another queue's list. asynq accepts them, so they may be there.
+ * Names of queues, tasks and groups have no braces here, as a brace would end the tag: the keys of
+ * a queue `mail}:eu` begin like those of `mail`, and a task `x}:pending` has the key of another
+ * queue's list. asynq accepts such names, so they may exist.
  */
 export class QueueKeys {
   /** `asynq:{queue}:` */
@@ -30,7 +31,7 @@ export class QueueKeys {
   readonly processed: string;
   readonly failed: string;
   readonly schedulePrefix: string;
-  /** Ours, unknown to Go: when tasks that are scheduled will join which groups. */
+  /** Ours, unknown to Go: when scheduled tasks will join which groups. */
   readonly delayedGroups: string;
 
   constructor(prefix: string, queue: string) {
@@ -54,10 +55,10 @@ export class QueueKeys {
   }
 
   /**
-   * Whether a key belongs to this queue, beyond its beginning. Every key of a queue whose keys begin alike has a brace after that, and
-   * none of ours does, save in a name.
+   * Whether a key that begins like those of this queue belongs to it. The keys of other such queues
+   * have a brace after that, and ours have one only in a name.
    *
-   * @param others all queues: they settle to whom a key with a brace in a name belongs
+   * @param others all queues: they decide who owns a key with a brace in a name
    */
   owns(key: string, others: readonly QueueKeys[]): boolean {
     if (!key.startsWith(this.base)) return false;
@@ -80,12 +81,16 @@ export class QueueKeys {
     return `${this.group(group)}:${setId}`;
   }
 
-  /** Ours, unknown to Go: how many tasks were started lately, for a limit per window. @param window milliseconds */
+  /**
+   * Ours, unknown to Go: how many tasks started recently, for a limit per window.
+   *
+   * @param window milliseconds
+   */
   rate(window: number): string {
     return `${this.base}rate:${window}`;
   }
 
-  /** Ours, unknown to Go: the tasks that wait for a limit, by when they began to. */
+  /** Ours, unknown to Go: the tasks that wait for a limit, by the start of their wait. */
   waiting(line: string): string {
     return `${this.base}waiting:${line}`;
   }
@@ -98,32 +103,35 @@ export class QueueKeys {
     return `${this.failed}:${day}`;
   }
 
-  /** How far a periodic entry has got: a key of our own, which asynq does not know. */
+  /** Ours, unknown to Go: the progress of a periodic entry. */
   schedule(entry: string): string {
     return this.schedulePrefix + entry;
   }
 
-  /** The lock of a unique task. `undefined` is Go's nil payload, which differs from an empty one here and nowhere else. */
+  /**
+   * The lock of a unique task. `undefined` is Go's nil payload, which differs from an empty one
+   * only here.
+   */
   unique(type: string, payload: Uint8Array | undefined): string {
     const hash = payload === undefined ? '' : createHash('md5').update(payload).digest('hex');
     return `${this.base}unique:${type}:${hash}`;
   }
 }
 
-/** Names of the global keys and the pub/sub channel (section 1.1). */
+/** The global keys and the pub/sub channel (section 1.1). */
 export class Keyspace {
   readonly queues: string;
   readonly servers: string;
   readonly workers: string;
   readonly schedulers: string;
   readonly cancel: string;
-  /** Ours, unknown to Go: the ids of tasks that are to be cancelled, by when that was asked for. */
+  /** Ours, unknown to Go: the ids of tasks to be cancelled, by the time of the request. */
   readonly cancellations: string;
-  /** What is to become of them, by id; in the same slot of a cluster. */
+  /** The requested outcome of each, by id; in the same slot of a cluster. */
   readonly cancellationDetails: string;
-  /** Ours, unknown to Go: what has happened to tasks lately. */
+  /** Ours, unknown to Go: the recent events of tasks. */
   readonly eventStream: string;
-  /** Ours, unknown to Go: what was changed through the console. */
+  /** Ours, unknown to Go: the changes made in the console. */
   readonly auditStream: string;
   private readonly schedulerHistoryPrefix: string;
   private readonly byQueue = new Map<string, QueueKeys>();
@@ -141,12 +149,19 @@ export class Keyspace {
     this.schedulerHistoryPrefix = `${prefix}:scheduler_history:`;
   }
 
-  /** The holders of a semaphore of asynq's x/rate. No hash tag: in a cluster each is where its name puts it. */
+  /**
+   * The holders of a semaphore of asynq's x/rate. It has no hash tag: in a cluster its name decides
+   * the slot.
+   */
   semaphore(scope: string): string {
     return `${this.prefix}:sema:${scope}`;
   }
 
-  /** Ours, unknown to Go: how many tasks were started lately, in all queues, for a limit per window. @param window milliseconds */
+  /**
+   * Ours, unknown to Go: how many tasks started recently, in all queues, for a limit per window.
+   *
+   * @param window milliseconds
+   */
   starts(scope: string, window: number): string {
     return `${this.prefix}:starts:${window}:${scope}`;
   }

@@ -1,10 +1,11 @@
 /**
- * The task message as it is stored in the hash field `msg` (asynq.TaskMessage, wire-protocol section 2.1).
- * Times and durations are whole seconds; 0 means "none". Bytes are bytes: nothing here interprets the payload.
+ * The task message in the hash field `msg` (asynq.TaskMessage, wire-protocol section 2.1). Times
+ * and durations are whole seconds; 0 means "none". The payload is bytes, which nothing here
+ * interprets.
  */
 export interface TaskMessage {
   readonly type: string;
-  /** Empty when there is no payload: nil and empty are the same on the wire. */
+  /** Empty if there is no payload: nil and empty are equal on the wire. */
   readonly payload: Buffer;
   readonly id: string;
   readonly queue: string;
@@ -14,7 +15,7 @@ export interface TaskMessage {
   readonly errorMsg: string;
   readonly timeout: number;
   readonly deadline: number;
-  /** Full name of the lock key, empty when the task is not unique. */
+  /** Full name of the lock key, empty if the task is not unique. */
   readonly uniqueKey: string;
   readonly lastFailedAt: number;
   readonly retention: number;
@@ -22,13 +23,14 @@ export interface TaskMessage {
   readonly groupKey: string;
   readonly headers: Readonly<Record<string, string>> | undefined;
   /**
-   * Raw protobuf fields a newer asynq wrote and this version does not know, and values a JavaScript number cannot hold.
-   * Kept so that a rewrite of the message (retry, archive, complete) loses nothing.
+   * Raw protobuf fields that a newer asynq wrote, and values that a JavaScript number cannot
+   * represent. They are kept, so that rewriting the message (retry, archive, complete) loses
+   * nothing.
    */
   readonly unknownFields?: Buffer;
 }
 
-/** What a server says of itself. `new` exists in Go but is never published. */
+/** The status of a server. `new` exists in Go but is never published. */
 export type ServerStatus = 'active' | 'stopped' | 'closed';
 
 /** `asynq.ServerInfo` (section 2.2). `startTime` in milliseconds. */
@@ -39,7 +41,9 @@ export interface ServerInfo {
   readonly concurrency: number;
   readonly queues: Readonly<Record<string, number>>;
   readonly strictPriority: boolean;
-  /** As published by servers: see {@link ServerStatus}; what another version may write is kept as it is. */
+  /**
+   * As servers publish it: see {@link ServerStatus}; values of other versions are kept as they are.
+   */
   readonly status: ServerStatus | (string & {});
   readonly startTime: number;
   readonly activeWorkerCount: number;
@@ -58,7 +62,9 @@ export interface WorkerInfo {
   readonly deadline: number;
 }
 
-/** `asynq.SchedulerEntry`. Times in milliseconds, `undefined` = never (Go's zero time on the wire). */
+/**
+ * `asynq.SchedulerEntry`. Times in milliseconds, `undefined` = never (Go's zero time on the wire).
+ */
 export interface SchedulerEntry {
   readonly id: string;
   readonly spec: string;

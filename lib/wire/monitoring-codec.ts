@@ -4,8 +4,9 @@ import { bytesBound, NESTED_BOUND, NUMBER_BOUND, ProtoWriter, textBound } from '
 import { readOptionalTimestamp, readTimestamp, TIMESTAMP_BOUND, writeTimestamp } from './timestamp.js';
 
 /*
- * What servers and schedulers publish about themselves (wire-protocol section 2.2). Tags are field number × 8 + wire type.
- * None of these is ever rewritten, so unknown fields are stepped over. A timestamp that is absent means the epoch, as in Go.
+ * What servers and schedulers publish about themselves (wire-protocol section 2.2). Tags are field
+ * number × 8 + wire type. These messages are never rewritten, so unknown fields are skipped. A
+ * missing timestamp means the epoch, as in Go.
  */
 
 type Draft<T> = { -readonly [K in keyof T]: T[K] extends readonly string[] ? string[] : T[K] };

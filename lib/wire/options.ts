@@ -3,8 +3,8 @@ import { goQuote, goUnquote } from './go-quote.js';
 import { formatUnixDate, parseUnixDate } from './go-time.js';
 
 /**
- * One option of an enqueue, as scheduler entries publish it (wire-protocol section 3.1). Durations are milliseconds, with a
- * fraction when they have one.
+ * One option of an enqueue, as scheduler entries publish it (wire-protocol section 3.1). Durations
+ * are milliseconds and may have a fraction.
  */
 export type EnqueueOption =
   | { readonly name: 'MaxRetry'; readonly value: number }
@@ -14,8 +14,8 @@ export type EnqueueOption =
   | { readonly name: 'Header'; readonly value: readonly [key: string, value: string] };
 
 /**
- * The text of an option, as Go's `String()` writes it; times are in UTC. Go's readers drop `TaskID`, `Group` and options
- * whose text holds a `)`.
+ * The text of an option, as Go's `String()` writes it; times are in UTC. Go's readers drop
+ * `TaskID`, `Group` and options whose text contains a `)`.
  *
  * @throws InvalidOptionError when a date is invalid
  */
@@ -54,8 +54,9 @@ function goJson(value: readonly string[]): string {
 }
 
 /**
- * Reads an option as Go does (section 7.6): the argument is what stands between the first `(` and the first `)`. What Go drops
- * is `undefined`: `TaskID`, `Group`, unknown names, arguments that do not parse; also a text without `(`, on which Go panics.
+ * Reads an option like Go (section 7.6): the argument is between the first `(` and the first `)`.
+ * `undefined` for what Go drops: `TaskID`, `Group`, unknown names, invalid arguments; also for a
+ * text without `(`, on which Go panics.
  */
 export function parseOption(text: string): EnqueueOption | undefined {
   const open = text.indexOf('(');
@@ -103,7 +104,9 @@ function parseMilliseconds(argument: string): number | undefined {
   }
 }
 
-/** Go reads into an array of two strings: what is missing or null stays empty, what is too much is dropped. */
+/**
+ * Go reads into an array of two strings: missing or null ones stay empty, further ones are dropped.
+ */
 function parsePair(argument: string): readonly [string, string] | undefined {
   const parsed = parseJson(argument);
   if (!Array.isArray(parsed)) return undefined;

@@ -1,6 +1,6 @@
 import { UndecodableMessageError } from '../errors.js';
 
-/** The part of a tag that says how the value is laid out; 6 and 7 do not exist. */
+/** The wire type in a tag; 6 and 7 do not exist. */
 const VARINT = 0;
 const FIXED64 = 1;
 const LENGTH_DELIMITED = 2;
@@ -8,20 +8,24 @@ const GROUP_START = 3;
 const GROUP_END = 4;
 const FIXED32 = 5;
 
-const HIGHEST_FIELD_NUMBER = 2 ** 29 - 1;
+const MAX_FIELD_NUMBER = 2 ** 29 - 1;
 const TWO_TO_32 = 2 ** 32;
 
-/** Shared by everything that is empty: a payload that is not there costs no allocation. */
+/** Shared by all empty payloads, which so need no allocation. */
 export const NO_BYTES: Buffer = Buffer.alloc(0);
 
 /**
- * Names that come again and again (task types, queues, header keys) by a cheap hash of their bytes. Comparing bytes
- * with a string at hand is several times cheaper than having Node build a new one. Bounded: a newcomer evicts.
+ * A cache of recurring names (task types, queues, header keys), by a cheap hash of their bytes.
+ * Comparing bytes with a known string is several times cheaper than creating a new one. Bounded: a
+ * new name evicts an old one.
  */
 const RECURRING: string[] = Array.from({ length: 256 }, () => '');
-const LONGEST_RECURRING = 48;
+const MAX_CACHED_LENGTH = 48;
 
-/** The bytes are exactly the characters of `text`. Never true of bytes above 0x7f, as no kept text holds their like. */
+/**
+ * Whether the bytes are exactly the characters of `text`. Never true of bytes above 0x7f, as no
+ * cached text has such characters.
+ */
 function spells(bytes: Buffer, start: number, text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     if (text.charCodeAt(i) !== bytes[start + i]) return false;
@@ -30,19 +34,20 @@ function spells(bytes: Buffer, start: number, text: string): boolean {
 }
 
 /**
- * Reads the protobuf wire format, forward only, never past `end`, whatever lengths the bytes claim. Structure is checked as
- * Go does it; text is read leniently (invalid UTF-8 becomes U+FFFD), as a task with bad text must still be movable.
+ * Reads the protobuf wire format, forward only and never past `end`, whatever lengths the bytes
+ * claim. The structure is checked as in Go; text is read leniently (invalid UTF-8 becomes U+FFFD),
+ * as a task with invalid text must still be movable.
  *
- * Own code rather than a library's: it is the hot path of every task; bench/codec measures it beside the libraries.
+ * Our own code, as it is on the hot path of every task; bench/codec compares it with libraries.
  */
 export class ProtoReader {
   private position = 0;
   private end: number;
-  /** Halves of the last varint, both as int32. */
+  /** The halves of the last varint, both as int32. */
   private low = 0;
   private high = 0;
 
-  /** @param message name of the message, for errors */
+  /** @param message the name of the message, for errors */
   constructor(
     private readonly bytes: Buffer,
     private readonly message: string,
@@ -54,17 +59,17 @@ export class ProtoReader {
     return this.position;
   }
 
-  /** Whether the message, or the nested one that was entered, goes on. */
+  /** Whether the message, or the nested one, has more fields. */
   more(): boolean {
     return this.position < this.end;
   }
 
-  /** Field number × 8 + wire type; the number is valid, the type need not be. */
+  /** Field number × 8 + wire type; the number is valid, the type may not be. */
   tag(): number {
     const start = this.position;
     this.varint();
     const tag = this.low >>> 0;
-    if (this.high !== 0 || tag < 8 || tag >>> 3 > HIGHEST_FIELD_NUMBER) this.fail('has an invalid field number', start);
+    if (this.high !== 0 || tag < 8 || tag >>> 3 > MAX_FIELD_NUMBER) this.fail('has an invalid field number', start);
     return tag;
   }
 
@@ -78,7 +83,7 @@ export class ProtoReader {
     return (this.low | this.high) !== 0;
   }
 
-  /** The nearest double: exact when it is a safe integer. */
+  /** The nearest double: exact if it is a safe integer. */
   int64(): number {
     this.varint();
     return this.high * TWO_TO_32 + (this.low >>> 0);
@@ -99,32 +104,39 @@ export class ProtoReader {
     return start === end ? '' : this.bytes.toString('utf8', start, end);
   }
 
-  /** The same, for text that many messages have in common. */
+  /** The same, for text that many messages share. */
   recurringString(): string {
     const end = this.lengthDelimited();
     const start = this.position;
     this.position = end;
     const length = end - start;
     if (length === 0) return '';
-    if (length > LONGEST_RECURRING) return this.bytes.toString('utf8', start, end);
+    if (length > MAX_CACHED_LENGTH) return this.bytes.toString('utf8', start, end);
     const slot =
       (length * 31 + this.bytes[start]! * 7 + this.bytes[end - 1]! * 17 + this.bytes[start + (length >> 1)]!) & 255;
     const known = RECURRING[slot]!;
     if (known.length === length && spells(this.bytes, start, known)) return known;
     const text = this.bytes.toString('utf8', start, end);
-    // One character per byte: ASCII, or U+FFFD, which equals no byte. An \u00e9 would be found for the byte 0xe9, which is no text.
+    // One character per byte: ASCII, or U+FFFD, which equals no byte. An \u00e9 would match the
+    // invalid byte 0xe9.
     if (text.length === length) RECURRING[slot] = text;
     return text;
   }
 
-  /** Whether this text, which was read last, stands there byte for byte: `false` when U+FFFD took the place of bytes that are no UTF-8. */
+  /**
+   * Whether the text read last equals its bytes: `false` when U+FFFD replaced bytes that are not
+   * UTF-8.
+   */
   isExact(text: string): boolean {
     if (!text.includes('\ufffd')) return true;
     const bytes = Buffer.from(text);
     return this.bytes.subarray(Math.max(0, this.position - bytes.length), this.position).equals(bytes);
   }
 
-  /** Narrows the reader to the nested message that comes next; hand the result to {@link leave} when it has been read. */
+  /**
+   * Narrows the reader to the nested message that follows; pass the result to {@link leave}
+   * afterwards.
+   */
   enter(): number {
     const outer = this.end;
     this.end = this.lengthDelimited();
@@ -135,13 +147,13 @@ export class ProtoReader {
     this.end = outer;
   }
 
-  /** Steps over the value of a field that is not known. */
+  /** Skips the value of an unknown field. */
   skip(tag: number): void {
     if ((tag & 7) === GROUP_START) this.skipGroup(tag >>> 3);
     else this.skipValue(tag);
   }
 
-  /** The bytes from an earlier {@link offset} to here; a view. */
+  /** The bytes from an earlier {@link offset} up to here; a view. */
   since(offset: number): Buffer {
     return this.bytes.subarray(offset, this.position);
   }
@@ -162,7 +174,7 @@ export class ProtoReader {
     }
   }
 
-  /** Groups are history, but legal; they nest, and a list in place of recursion cannot overflow. */
+  /** Groups are obsolete but legal; they nest, and a list instead of recursion cannot overflow. */
   private skipGroup(field: number): void {
     const open = [field];
     while (open.length > 0) {
@@ -178,7 +190,7 @@ export class ProtoReader {
     this.position += count;
   }
 
-  /** Reads a length and answers where the value ends. */
+  /** Reads a length and returns where the value ends. */
   private lengthDelimited(): number {
     const start = this.position;
     this.varint();
@@ -218,7 +230,7 @@ export class ProtoReader {
 
   private fail(reason: string, offset: number): never {
     const { length } = this.bytes;
-    // Without the bytes: a payload may be among them, and nobody can tell of which task.
+    // Without the bytes: they may contain a payload of an unknown task.
     throw new UndecodableMessageError(
       `not a protobuf ${this.message}: it ${reason} (byte ${offset} of ${length}); ` +
         'see what else writes to this key',

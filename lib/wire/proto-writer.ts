@@ -1,29 +1,31 @@
-/** Messages are written one behind the other into a shared piece of memory, and are views of it. */
-const SLAB_SIZE = 64 * 1024;
-/** A message that may get longer than this has memory of its own. */
-const LARGEST_IN_SLAB = 8 * 1024;
-/** Up to here a loop over the characters beats a call into Node. */
-const SHORT_TEXT = 24;
-/** Up to here the UTF-8 is sure to have a length of one byte, and need not be measured first. */
-const LONGEST_WITH_SHORT_PREFIX = 42;
+/** Messages are written one after the other into shared memory, and are views of it. */
+const SLAB_BYTES = 64 * 1024;
+/** A message that may be longer than this gets memory of its own. */
+const MAX_BYTES_IN_SLAB = 8 * 1024;
+/** Up to this length a loop over the characters is faster than a call into Node. */
+const MAX_LOOPED_LENGTH = 24;
+/** Up to this length the length of the UTF-8 fits into one byte, and need not be measured first. */
+const MAX_LENGTH_WITH_SHORT_PREFIX = 42;
 
 const TWO_TO_32 = 2 ** 32;
 const LARGEST_INT32 = 2 ** 31 - 1;
 const SMALLEST_INT32 = -(2 ** 31);
 
-let slab = Buffer.allocUnsafeSlow(SLAB_SIZE);
+let slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
 let slabUsed = 0;
 
-/** The most bytes a text field can take: UTF-8 needs at most three per UTF-16 unit, then tag and length. */
+/**
+ * The most bytes of a text field: UTF-8 needs at most three per UTF-16 unit, then tag and length.
+ */
 export const textBound = (text: string): number => text.length * 3 + 6;
-/** The most bytes a field of bytes can take. */
+/** The most bytes of a field of bytes. */
 export const bytesBound = (bytes: Uint8Array): number => bytes.length + 6;
-/** The most bytes a number field can take. */
+/** The most bytes of a number field. */
 export const NUMBER_BOUND = 11;
-/** The most bytes tag and length of a nested message can take. */
+/** The most bytes of tag and length of a nested message. */
 export const NESTED_BOUND = 6;
 
-/** What a JavaScript number can hold exactly. */
+/** What a JavaScript number represents exactly. */
 export const clampInteger = (value: number): number =>
   Math.min(Math.max(value, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
 
@@ -32,9 +34,10 @@ const fitInt32 = (value: number): number => Math.min(Math.max(value, SMALLEST_IN
 const varintSize = (value: number): number => (value < 128 ? 1 : 1 + varintSize(value >>> 7));
 
 /**
- * Writes the protobuf wire format as Go does: zero values are left out, fields come in the order of the calls. Tags are field
- * number × 8 + wire type and below 128, as all of asynq's are. A number that its field cannot hold is cut to what it can
- * (fraction dropped, clamped, NaN is 0); a lone surrogate is written as U+FFFD, because Go rejects the message otherwise.
+ * Writes the protobuf wire format like Go: zero values are left out, fields are in the order of the
+ * calls. Tags are field number × 8 + wire type and below 128, as all of asynq's are. A number that
+ * its field cannot represent is converted (fraction dropped, clamped, NaN is 0); a lone surrogate
+ * becomes U+FFFD, because Go would reject the message.
  */
 export class ProtoWriter {
   private readonly buffer: Buffer;
@@ -42,15 +45,18 @@ export class ProtoWriter {
   private readonly limit: number;
   private position: number;
 
-  /** @param bound the most bytes that will be written; claimed now, what was not used is given back at {@link finish} */
+  /**
+   * @param bound the most bytes to be written; reserved now, and the rest is freed by
+   * {@link finish}
+   */
   constructor(bound: number) {
-    const shared = bound <= LARGEST_IN_SLAB;
+    const shared = bound <= MAX_BYTES_IN_SLAB;
     if (!shared) {
       this.buffer = Buffer.allocUnsafeSlow(bound);
-    } else if (slabUsed + bound <= SLAB_SIZE) {
+    } else if (slabUsed + bound <= SLAB_BYTES) {
       this.buffer = slab;
     } else {
-      this.buffer = slab = Buffer.allocUnsafeSlow(SLAB_SIZE);
+      this.buffer = slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
       slabUsed = 0;
     }
     this.start = this.position = shared ? slabUsed : 0;
@@ -59,7 +65,7 @@ export class ProtoWriter {
   }
 
   finish(): Buffer {
-    if (this.position > this.limit) throw new RangeError('protobuf message is longer than was reckoned');
+    if (this.position > this.limit) throw new RangeError('protobuf message is longer than its bound');
     if (this.buffer === slab && slabUsed === this.limit) slabUsed = this.position;
     return this.buffer.subarray(this.start, this.position);
   }
@@ -68,12 +74,12 @@ export class ProtoWriter {
     if (text !== '') this.entryString(tag, text);
   }
 
-  /** Written even when empty, as both parts of a map entry are. */
+  /** Written even if empty, as both parts of a map entry are. */
   entryString(tag: number, text: string): void {
     const { buffer } = this;
     const { length } = text;
     buffer[this.position++] = tag;
-    if (length > SHORT_TEXT) return this.longText(text);
+    if (length > MAX_LOOPED_LENGTH) return this.longText(text);
     let end = this.position + 1;
     for (let i = 0; i < length; i++) {
       const unit = text.charCodeAt(i);
@@ -91,7 +97,7 @@ export class ProtoWriter {
     this.raw(bytes);
   }
 
-  /** Bytes that are fields already. */
+  /** Bytes that are complete fields. */
   raw(bytes: Uint8Array): void {
     this.buffer.set(bytes, this.position);
     this.position += bytes.length;
@@ -102,7 +108,7 @@ export class ProtoWriter {
     if (fitting !== 0) this.entryInt32(tag, fitting);
   }
 
-  /** Written even when zero, as both parts of a map entry are. */
+  /** Written even if zero, as both parts of a map entry are. */
   entryInt32(tag: number, value: number): void {
     const fitting = fitInt32(value);
     this.buffer[this.position++] = tag;
@@ -125,7 +131,7 @@ export class ProtoWriter {
     this.buffer[this.position++] = 1;
   }
 
-  /** Begins a nested message; hand the result to {@link close} when its fields are written. */
+  /** Begins a nested message; pass the result to {@link close} after its fields. */
   open(tag: number): number {
     this.buffer[this.position++] = tag;
     return this.position++;
@@ -134,7 +140,7 @@ export class ProtoWriter {
   close(mark: number): void {
     const start = mark + 1;
     const length = this.position - start;
-    // One byte was kept free for the length; a longer length pushes the content back.
+    // One byte is reserved for the length; a longer length moves the content.
     const extra = varintSize(length) - 1;
     if (extra > 0) this.buffer.copyWithin(start + extra, start, this.position);
     this.position = mark;
@@ -143,7 +149,7 @@ export class ProtoWriter {
   }
 
   private longText(text: string): void {
-    if (text.length <= LONGEST_WITH_SHORT_PREFIX) {
+    if (text.length <= MAX_LENGTH_WITH_SHORT_PREFIX) {
       const written = this.buffer.write(text, this.position + 1);
       this.buffer[this.position] = written;
       this.position += 1 + written;

@@ -21,7 +21,7 @@ const HEADERS = 122;
 const HEADER_KEY = 10;
 const HEADER_VALUE = 18;
 
-/** The fields that Go holds in an int64. */
+/** The fields that are an int64 in Go. */
 const SECONDS_FIELDS = new Map<number, 'timeout' | 'deadline' | 'lastFailedAt' | 'retention' | 'completedAt'>([
   [TIMEOUT, 'timeout'],
   [DEADLINE, 'deadline'],
@@ -29,7 +29,7 @@ const SECONDS_FIELDS = new Map<number, 'timeout' | 'deadline' | 'lastFailedAt' |
   [RETENTION, 'retention'],
   [COMPLETED_AT, 'completedAt'],
 ]);
-/** The fields of text, which others may have written in another encoding. */
+/** The text fields, which others may have written in another encoding. */
 const TEXT_FIELDS = new Map<number, 'type' | 'id' | 'queue' | 'errorMsg' | 'uniqueKey' | 'groupKey'>([
   [TYPE, 'type'],
   [ID, 'id'],
@@ -46,8 +46,9 @@ type Header = readonly [key: string, value: string];
 const NO_HEADERS: readonly Header[] = [];
 
 /**
- * The bytes of the hash field `msg`. Fields in ascending order, zero values absent, then the unknown fields that the message
- * was read with. The result is a view of memory shared with other messages: never write to it.
+ * The bytes of the hash field `msg`. Fields are in ascending order, zero values are left out, and
+ * the unknown fields of the message follow. The result is a view of memory shared with other
+ * messages: never write to it.
  */
 export function encodeTaskMessage(message: TaskMessage): Buffer {
   if (!message.unknownFields) return encodeFields(message, NO_BYTES);
@@ -79,10 +80,11 @@ function encodeFields(message: TaskMessage, kept: Buffer): Buffer {
 }
 
 /**
- * Reads the hash field `msg`. Text is read leniently (invalid UTF-8 becomes U+FFFD, but for headers), a number beyond ±(2^53 − 1)
- * reads as that bound; the exact bytes of both stay in `unknownFields`. `payload` is a view of `bytes`, not a copy: it keeps them alive.
+ * Reads the hash field `msg`. Text is read leniently (invalid UTF-8 becomes U+FFFD, but not in
+ * headers), and a number beyond ±(2^53 − 1) as that bound; the exact bytes of both stay in
+ * `unknownFields`. `payload` is a view of `bytes`, not a copy: it keeps them in memory.
  *
- * @throws UndecodableMessageError when the bytes are not a protobuf message, or not all of one
+ * @throws UndecodableMessageError when the bytes are not a complete protobuf message
  */
 export function decodeTaskMessage(bytes: Buffer): TaskMessage {
   const reader = new ProtoReader(bytes, 'asynq.TaskMessage');
@@ -93,7 +95,7 @@ export function decodeTaskMessage(bytes: Buffer): TaskMessage {
     if (!readField(reader, draft)) (kept ??= []).push(reader.since(start));
   }
   if (kept) {
-    const raw = takeKept(draft, { ...draft }, Buffer.concat(kept)); // without what a later value of the same field has overruled
+    const raw = takeKept(draft, { ...draft }, Buffer.concat(kept)); // without values that a later value of the same field replaces
     if (raw.length > 0) draft.unknownFields = raw;
   }
   return draft;
@@ -118,7 +120,10 @@ const emptyMessage = (): Draft => ({
   unknownFields: undefined,
 });
 
-/** Reads one field and answers whether the draft holds all of it. One flat switch, as every field of every task comes by. */
+/**
+ * Reads one field and returns whether the draft represents it exactly. One flat switch, as it is
+ * the hot path of every task.
+ */
 function readField(reader: ProtoReader, draft: Draft): boolean {
   const tag = reader.tag();
   switch (tag) {
@@ -162,10 +167,10 @@ function readField(reader: ProtoReader, draft: Draft): boolean {
   }
 }
 
-/** The bounds themselves may stand for anything beyond them. */
+/** The bounds may stand for any number beyond them. */
 const isExact = (value: number): boolean => value < Number.MAX_SAFE_INTEGER && value > Number.MIN_SAFE_INTEGER;
 
-/** Either part may be missing; what a newer asynq adds to an entry is lost, as it is in Go. */
+/** Either part may be missing; what a newer asynq adds to an entry is lost, as in Go. */
 function readHeader(reader: ProtoReader, into: Readonly<Record<string, string>>): void {
   const outer = reader.enter();
   let key = '';
@@ -188,8 +193,9 @@ function writeHeader(writer: ProtoWriter, [key, value]: Header): void {
 }
 
 /**
- * The raw fields to write back. One that holds what a JavaScript number or text could not hold stands in for the field, which is
- * then cleared in `rest`; when the field has been given another value since, it is the raw one that goes.
+ * The raw fields to write back. One whose value a JavaScript number or text cannot represent
+ * replaces the field, which is then cleared in `rest`; if the field has a new value since, the raw
+ * one is dropped.
  */
 function takeKept(message: TaskMessage, rest: Draft, unknownFields: Buffer): Buffer {
   const reader = new ProtoReader(unknownFields, 'asynq.TaskMessage (unknownFields)');

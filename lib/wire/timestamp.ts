@@ -1,14 +1,14 @@
 import type { ProtoReader } from './proto-reader.js';
 import { NESTED_BOUND, NUMBER_BOUND, type ProtoWriter } from './proto-writer.js';
 
-/** Go's zero time, 0001-01-01T00:00:00Z: what Go writes for "never" (wire-protocol section 2.3). In seconds. */
+/** Go's zero time, 0001-01-01T00:00:00Z: what Go writes for "never" (wire-protocol section 2.3). */
 export const NEVER_SECONDS = -62_135_596_800;
 
-/** The most bytes a timestamp field can take. */
+/** The most bytes of a timestamp field. */
 export const TIMESTAMP_BOUND = NESTED_BOUND + 2 * NUMBER_BOUND;
 
-/** What a Date can hold, in milliseconds. A timestamp beyond reads as the bound. */
-const FURTHEST = 8.64e15;
+/** The range of a Date. A timestamp beyond it is read as its bound. */
+const MAX_DATE_MS = 8.64e15;
 
 const SECONDS = 8;
 const NANOS = 16;
@@ -27,7 +27,10 @@ export function writeTimestamp(writer: ProtoWriter, tag: number, milliseconds: n
   writer.close(mark);
 }
 
-/** Milliseconds since the epoch; what is finer is dropped. A timestamp that is absent is never read: it means the epoch, 0. */
+/**
+ * Milliseconds since the epoch; finer parts are dropped. A missing timestamp, which means 0, never
+ * gets here.
+ */
 export function readTimestamp(reader: ProtoReader): number {
   const outer = reader.enter();
   let seconds = 0;
@@ -39,7 +42,7 @@ export function readTimestamp(reader: ProtoReader): number {
     else reader.skip(tag);
   }
   reader.leave(outer);
-  return Math.min(Math.max(seconds * 1000 + Math.floor(nanos / 1e6), -FURTHEST), FURTHEST);
+  return Math.min(Math.max(seconds * 1000 + Math.floor(nanos / 1e6), -MAX_DATE_MS), MAX_DATE_MS);
 }
 
 /** The same; `undefined` is never. */
