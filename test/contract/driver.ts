@@ -34,6 +34,9 @@ export interface World {
 
 export type MakeWorld = (clock: ManualClock) => Promise<World>;
 
+/** A whole second at noon: a test moves the clock by itself, and does not cross midnight unless it says so. */
+export const START = Date.UTC(2030, 5, 15, 12, 0, 0);
+
 /** Drives one broker through a test. Everything concerns the queue `default` unless another one is named. */
 export class Driver {
   constructor(
@@ -110,6 +113,12 @@ export class Driver {
     if (state === 'archived') expect(await this.settle(archival(task))).toEqual(['settled']);
     return task.lease.id;
   }
+}
+
+/** The `it` of a suite: each test receives a driver. */
+export interface DriverTest {
+  (name: string, test: (context: { driver: Driver }) => Promise<void>): void;
+  for<T>(cases: readonly T[]): (name: string, test: (one: T, context: { driver: Driver }) => Promise<void>) => void;
 }
 
 type Kind<K extends Settlement['kind']> = Extract<Settlement, { kind: K }>;

@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, describe } from 'vitest';
+import { test as base, describe } from 'vitest';
 import { ManualClock } from '../../lib/clock.js';
-import { Driver, type MakeWorld } from './driver.js';
+import { Driver, type DriverTest, type MakeWorld, START } from './driver.js';
 import { exerciseActions } from './suite/actions.js';
 import { exerciseAggregation } from './suite/aggregation.js';
 import { exerciseArchive } from './suite/archive.js';
@@ -27,44 +27,42 @@ import { exerciseTransitions } from './suite/transitions.js';
 import { exerciseUnique } from './suite/unique.js';
 import { exerciseWake } from './suite/wake.js';
 
-/** Whole seconds, so that a test says with its own words where a fraction of a second matters. */
-const startOfSecond = (): number => Math.floor(Date.now() / 1000) * 1000;
+/** A test with a driver: each test gets a new broker. */
+export const driverTest = (makeWorld: MakeWorld): DriverTest =>
+  base.extend('driver', async ({}, { onCleanup }) => {
+    const clock = new ManualClock(START);
+    const driver = new Driver(await makeWorld(clock), clock);
+    onCleanup(() => driver.world.cleanup());
+    return driver;
+  });
 
 /** The contract of `lib/broker/broker.ts`: one suite, which every broker must pass. */
-export function exerciseBroker(name: string, makeWorld: MakeWorld): void {
+export function exerciseBroker(name: string, it: DriverTest): void {
   describe(name, () => {
-    let driver: Driver;
-    beforeEach(async () => {
-      const clock = new ManualClock(startOfSecond());
-      driver = new Driver(await makeWorld(clock), clock);
-    });
-    afterEach(() => driver.world.cleanup());
-
-    const current = (): Driver => driver;
-    exerciseEnqueue(current);
-    exerciseUnique(current);
-    exerciseTake(current);
-    exerciseSettlements(current);
-    exerciseCounters(current);
-    exerciseLeases(current);
-    exerciseMaintenance(current);
-    exerciseAggregation(current);
-    exerciseArchive(current);
-    exerciseTransitions(current);
-    exerciseBytes(current);
-    exerciseInspection(current);
-    exerciseListing(current);
-    exerciseNumbers(current);
-    exerciseActions(current);
-    exerciseMoving(current);
-    exerciseDelayedGroups(current);
-    exerciseDeletion(current);
-    exercisePublished(current);
-    exerciseMonitoring(current);
-    exerciseCancellation(current);
-    exerciseLimiting(current);
-    exerciseScheduling(current);
-    exerciseEventStream(current);
-    exerciseWake(current);
+    exerciseEnqueue(it);
+    exerciseUnique(it);
+    exerciseTake(it);
+    exerciseSettlements(it);
+    exerciseCounters(it);
+    exerciseLeases(it);
+    exerciseMaintenance(it);
+    exerciseAggregation(it);
+    exerciseArchive(it);
+    exerciseTransitions(it);
+    exerciseBytes(it);
+    exerciseInspection(it);
+    exerciseListing(it);
+    exerciseNumbers(it);
+    exerciseActions(it);
+    exerciseMoving(it);
+    exerciseDelayedGroups(it);
+    exerciseDeletion(it);
+    exercisePublished(it);
+    exerciseMonitoring(it);
+    exerciseCancellation(it);
+    exerciseLimiting(it);
+    exerciseScheduling(it);
+    exerciseEventStream(it);
+    exerciseWake(it);
   });
 }

@@ -1,4 +1,6 @@
-import { exerciseBroker } from './exercise-broker.js';
+import { driverTest, exerciseBroker } from './exercise-broker.js';
 import { memoryWorld } from './memory-world.js';
 
-exerciseBroker('the memory broker', async (clock) => memoryWorld(clock));
+const it = driverTest(async (clock) => memoryWorld(clock));
+
+exerciseBroker('the memory broker', it);

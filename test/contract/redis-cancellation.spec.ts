@@ -1,38 +1,37 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { CANCELLATION_SECONDS } from '../../lib/broker/cancellation.js';
 import { Keyspace } from '../../lib/wire/keys.js';
-import { useRedis } from './redis-fixture.js';
+import { it, type RedisDriver } from './redis-fixture.js';
 
 const { cancellations, cancellationDetails } = new Keyspace();
 
 describe('recorded cancellations in Redis', () => {
-  const current = useRedis();
-  const record = (id: string) =>
-    current().broker.cancellation.recordCancellation({
+  const record = (driver: RedisDriver, id: string) =>
+    driver.broker.cancellation.recordCancellation({
       id,
-      at: current().clock.now(),
+      at: driver.clock.now(),
       outcome: 'archive',
       reason: 'r',
     });
 
-  it('go away: old ones with the next, all of them by themselves', async () => {
-    const { redis, clock } = current();
-    await record('old');
+  it('go away: old ones with the next, all of them by themselves', async ({ driver }) => {
+    const { redis, clock } = driver;
+    await record(driver, 'old');
     for (const key of [cancellations, cancellationDetails]) {
       expect(await redis.ttl(key)).toBeGreaterThan(CANCELLATION_SECONDS - 30);
     }
     clock.advance(CANCELLATION_SECONDS * 1000 + 1);
-    await record('new');
+    await record(driver, 'new');
     expect(await redis.zrange(cancellations, '0', '-1')).toEqual(['new']);
     expect(await redis.hkeys(cancellationDetails)).toEqual(['new']);
   });
 
-  it.each([['no JSON'], ['null'], ['7'], ['{"id":"a"}'], ['{"id":"a","at":1,"outcome":"explode"}']])(
+  it.for(['no JSON', 'null', '7', '{"id":"a"}', '{"id":"a","at":1,"outcome":"explode"}'])(
     'are passed over when they are damaged: %s',
-    async (details) => {
-      const { broker, redis, clock } = current();
-      await record('a');
-      await record('b');
+    async (details, { driver }) => {
+      const { broker, redis, clock } = driver;
+      await record(driver, 'a');
+      await record(driver, 'b');
       await redis.hset(cancellationDetails, 'a', details);
       expect(await broker.cancellation.findCancellations(['a', 'b'])).toMatchObject([{ id: 'b' }]);
       await broker.cancellation.noteCancelled([
@@ -45,8 +44,8 @@ describe('recorded cancellations in Redis', () => {
     },
   );
 
-  it('cost one small question while there are none', async () => {
-    const { broker, redis } = current();
+  it('cost one small question while there are none', async ({ driver }) => {
+    const { broker, redis } = driver;
     await broker.monitoring.ping();
     await redis.config('RESETSTAT');
     expect(

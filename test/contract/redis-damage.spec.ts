@@ -1,12 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { LEASE_SECONDS } from '../../lib/broker/broker.js';
 import { UndecodableMessageError, WrongKeyTypeError } from '../../lib/errors.js';
 import { encodeTaskMessage } from '../../lib/wire/codec.js';
 import { message, request } from '../support/messages.js';
 import { completion, done, expectUntouched, requeueing, retrial, expectQueue } from './driver.js';
-import { type RedisDriver, useRedis } from './redis-fixture.js';
-
-const current = useRedis();
+import { it, type RedisDriver } from './redis-fixture.js';
 
 const ids = (count: number, prefix = 'ghost'): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`);
@@ -25,27 +23,28 @@ describe('a message that is none', () => {
     await driver.redis.hset(driver.keys.task(id), 'msg', raw);
   };
 
-  it.each(BAD_MESSAGES)('is leased, set apart from the others and archived as it is: %s', async (_, raw) => {
-    const driver = current();
-    await damage(driver, 'a', raw);
-    await driver.add({ id: 'b' });
-    const reply = await driver.exchange([], 5);
-    expect(reply.tasks.map(({ lease }) => lease.id)).toEqual(['b']);
-    expect(reply.damaged).toHaveLength(1);
-    const [bad] = reply.damaged;
-    if (!bad) throw new Error('nothing damaged was handed out');
-    expect(bad.raw.equals(raw)).toBe(true);
-    expect(bad.error).toBeInstanceOf(UndecodableMessageError);
-    expect(bad.lease).toMatchObject({ queue: 'default', id: 'a', expiresAt: driver.now + LEASE_SECONDS });
-    expect(await driver.settle({ kind: 'archive', lease: bad.lease, message: undefined })).toEqual(['settled']);
-    const { msg, state } = await driver.redis.hgetallBuffer(driver.keys.task('a'));
-    expect(msg?.equals(raw)).toBe(true);
-    expect(state?.toString()).toBe('archived');
-    expect(await driver.redis.zrange(driver.keys.archived, '0', '-1')).toEqual(['a']);
-  });
+  it.for(BAD_MESSAGES)(
+    'is leased, set apart from the others and archived as it is: %s',
+    async ([_, raw], { driver }) => {
+      await damage(driver, 'a', raw);
+      await driver.add({ id: 'b' });
+      const reply = await driver.exchange([], 5);
+      expect(reply.tasks.map(({ lease }) => lease.id)).toEqual(['b']);
+      expect(reply.damaged).toHaveLength(1);
+      const [bad] = reply.damaged;
+      if (!bad) throw new Error('nothing damaged was handed out');
+      expect(bad.raw.equals(raw)).toBe(true);
+      expect(bad.error).toBeInstanceOf(UndecodableMessageError);
+      expect(bad.lease).toMatchObject({ queue: 'default', id: 'a', expiresAt: driver.now + LEASE_SECONDS });
+      expect(await driver.settle({ kind: 'archive', lease: bad.lease, message: undefined })).toEqual(['settled']);
+      const { msg, state } = await driver.redis.hgetallBuffer(driver.keys.task('a'));
+      expect(msg?.equals(raw)).toBe(true);
+      expect(state?.toString()).toBe('archived');
+      expect(await driver.redis.zrange(driver.keys.archived, '0', '-1')).toEqual(['a']);
+    },
+  );
 
-  it('does not hide the others from recovery', async () => {
-    const driver = current();
+  it('does not hide the others from recovery', async ({ driver }) => {
     await driver.enqueue(['a', 'b'].map((id) => request({ id })));
     await driver.take(2);
     await driver.redis.hset(driver.keys.task('a'), 'msg', Buffer.from([0xff]));
@@ -58,16 +57,14 @@ describe('a message that is none', () => {
     expect(await driver.settle({ kind: 'archive', lease: bad.lease, message: undefined })).toEqual(['settled']);
   });
 
-  it('is said to be none by getTask', async () => {
-    const driver = current();
+  it('is said to be none by getTask', async ({ driver }) => {
     await damage(driver, 'a', Buffer.from([0xff]));
     await expect(driver.broker.inspection.getTask('default', 'a')).rejects.toBeInstanceOf(UndecodableMessageError);
   });
 });
 
 describe('an id without a task', () => {
-  it('in pending is cleared away and does not fill the batch', async () => {
-    const driver = current();
+  it('in pending is cleared away and does not fill the batch', async ({ driver }) => {
     await driver.redis.lpush(driver.keys.pending, ...ids(5));
     await driver.enqueue(['a', 'b', 'c'].map((id) => request({ id })));
     const reply = await driver.exchange([], 2);
@@ -76,8 +73,7 @@ describe('an id without a task', () => {
     await expectQueue(driver, { pending: ['c'], active: ['a', 'b'] });
   });
 
-  it('in pending, with a stub of a hash, leaves neither, and the id is free again', async () => {
-    const driver = current();
+  it('in pending, with a stub of a hash, leaves neither, and the id is free again', async ({ driver }) => {
     await driver.redis.lpush(driver.keys.pending, 'a');
     await driver.redis.hset(driver.keys.task('a'), { state: 'active', result: 'late' });
     expect(await driver.exchange([], 1)).toMatchObject({ tasks: [], backlog: 0 });
@@ -85,8 +81,7 @@ describe('an id without a task', () => {
     expect(await driver.enqueue([request({ id: 'a' })])).toEqual(['enqueued']);
   });
 
-  it('in pending, thousands of times, delays the tasks behind by a few calls only', async () => {
-    const driver = current();
+  it('in pending, thousands of times, delays the tasks behind by a few calls only', async ({ driver }) => {
     await driver.redis.lpush(driver.keys.pending, ...ids(4000));
     await driver.add({ id: 'real' });
     let calls = 0;
@@ -98,8 +93,7 @@ describe('an id without a task', () => {
     expect(calls).toBeLessThanOrEqual(5);
   });
 
-  it('in active and lease is removed by recovery, counted, and hides nothing', async () => {
-    const driver = current();
+  it('in active and lease is removed by recovery, counted, and hides nothing', async ({ driver }) => {
     const task = await driver.lend({ id: 'real' });
     await driver.redis.lpush(driver.keys.active, ...ids(30));
     for (const id of ids(30)) await driver.redis.zadd(driver.keys.lease, driver.now, id);
@@ -111,8 +105,7 @@ describe('an id without a task', () => {
     expect([lease.length, active, Object.keys(tasks)]).toEqual([1, ['real'], ['real']]);
   });
 
-  it('in scheduled and retry is dropped when it is due', async () => {
-    const driver = current();
+  it('in scheduled and retry is dropped when it is due', async ({ driver }) => {
     await driver.redis.zadd(driver.keys.scheduled, driver.now, 'ghost0');
     await driver.redis.zadd(driver.keys.retry, driver.now, 'ghost1');
     await driver.add({ id: 'real' }, { processAt: driver.now });
@@ -120,8 +113,7 @@ describe('an id without a task', () => {
     await expectQueue(driver, { pending: ['real'], scheduled: [], retry: [] });
   });
 
-  it('in completed and archived goes with the others', async () => {
-    const driver = current();
+  it('in completed and archived goes with the others', async ({ driver }) => {
     await driver.add();
     await driver.redis.zadd(driver.keys.completed, 1, 'ghost0');
     await driver.redis.zadd(driver.keys.archived, 1, 'ghost1');
@@ -130,8 +122,9 @@ describe('an id without a task', () => {
     await expectQueue(driver, { completed: [], archived: [] });
   });
 
-  it('is lost to whoever would settle it with anything that keeps it, and nothing comes to life', async () => {
-    const driver = current();
+  it('is lost to whoever would settle it with anything that keeps it, and nothing comes to life', async ({
+    driver,
+  }) => {
     const task = await driver.lend();
     await driver.redis.del(driver.keys.task(task.lease.id));
     const before = await driver.contents();
@@ -141,8 +134,7 @@ describe('an id without a task', () => {
     expect(await driver.contents()).toEqual(before);
   });
 
-  it('that was done all the same leaves no trace in active and lease', async () => {
-    const driver = current();
+  it('that was done all the same leaves no trace in active and lease', async ({ driver }) => {
     const task = await driver.lend();
     await driver.redis.del(driver.keys.task(task.lease.id));
     await driver.settle(done(task));
@@ -152,8 +144,7 @@ describe('an id without a task', () => {
 });
 
 describe('an active task without a lease', () => {
-  it('is given one, once, and is recovered like any other', async () => {
-    const driver = current();
+  it('is given one, once, and is recovered like any other', async ({ driver }) => {
     const [task, other] = [await driver.lend(), await driver.lend()];
     driver.clock.advance(3000);
     await driver.redis.zrem(driver.keys.lease, task.lease.id);
@@ -171,8 +162,7 @@ describe('an active task without a lease', () => {
     expect(await driver.settle(retrial(found, driver.now))).toEqual(['settled']);
   });
 
-  it('is found among thousands', async () => {
-    const driver = current();
+  it('is found among thousands', async ({ driver }) => {
     await driver.enqueue(Array.from({ length: 2500 }, () => request()));
     const tasks = await driver.take(2500);
     const forgotten = tasks.filter((_, index) => index % 2 === 0).map(({ lease }) => lease.id);
@@ -181,8 +171,7 @@ describe('an active task without a lease', () => {
     expect((await driver.queue()).lease).toHaveLength(2500);
   });
 
-  it('is lost to its old holder, who must not settle it unfenced', async () => {
-    const driver = current();
+  it('is lost to its old holder, who must not settle it unfenced', async ({ driver }) => {
     const task = await driver.lend();
     await driver.redis.zrem(driver.keys.lease, task.lease.id);
     await expectUntouched(driver, async () => {
@@ -193,8 +182,7 @@ describe('an active task without a lease', () => {
 });
 
 describe('a key of the wrong type', () => {
-  it('where a task should be conflicts on enqueue, is passed over on take and is not deleted', async () => {
-    const driver = current();
+  it('where a task should be conflicts on enqueue, is passed over on take and is not deleted', async ({ driver }) => {
     await driver.redis.set(driver.keys.task('a'), 'x');
     expect(await driver.enqueue([request({ id: 'a' })])).toEqual(['conflict']);
     await driver.redis.lpush(driver.keys.pending, 'a');
@@ -203,8 +191,7 @@ describe('a key of the wrong type', () => {
     expect(await driver.redis.get(driver.keys.task('a'))).toBe('x');
   });
 
-  it('where a group should be fails the whole batch before anything is written', async () => {
-    const driver = current();
+  it('where a group should be fails the whole batch before anything is written', async ({ driver }) => {
     await driver.add({}, { processAt: driver.now });
     const [id] = Object.keys((await driver.queue()).tasks);
     await driver.world.nameGroup('default', id ?? '', 'g');
@@ -216,8 +203,7 @@ describe('a key of the wrong type', () => {
     expect(await driver.contents()).toEqual(before);
   });
 
-  it('where a set should be fails a settlement of any kind together with the batch', async () => {
-    const driver = current();
+  it('where a set should be fails a settlement of any kind together with the batch', async ({ driver }) => {
     const tasks = [await driver.lend(), await driver.lend()] as const;
     await driver.add();
     for (const key of [driver.keys.retry, driver.keys.processed]) {
@@ -235,8 +221,7 @@ describe('a key of the wrong type', () => {
 });
 
 describe('what others keep with a task', () => {
-  it('stays in its hash through every state until it is deleted', async () => {
-    const driver = current();
+  it('stays in its hash through every state until it is deleted', async ({ driver }) => {
     const id = await driver.add({ retention: 60 }, { processAt: driver.now });
     const key = driver.keys.task(id);
     await driver.redis.hset(key, 'ours:note', 'kept');

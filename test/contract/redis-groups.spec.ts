@@ -1,11 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { AGGREGATION_SECONDS, type ClaimedSet } from '../../lib/broker/groups.js';
 import { WrongKeyTypeError } from '../../lib/errors.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { request } from '../support/messages.js';
-import { type RedisDriver, useRedis } from './redis-fixture.js';
-
-const current = useRedis();
+import { it, type RedisDriver } from './redis-fixture.js';
 
 const AT_ONCE = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
 
@@ -18,8 +16,7 @@ async function join(driver: RedisDriver, group: string, ...ids: string[]): Promi
 }
 
 describe('a set is kept as asynq keeps it', () => {
-  it('under the name of its group and a UUID, listed with its deadline', async () => {
-    const driver = current();
+  it('under the name of its group and a UUID, listed with its deadline', async ({ driver }) => {
     await join(driver, 'a:b', '1');
     const [set] = await claim(driver);
     expect(set!.key).toMatch(/^asynq:\{default\}:g:a:b:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
@@ -30,8 +27,9 @@ describe('a set is kept as asynq keeps it', () => {
 });
 
 describe('damage in a claimed set', () => {
-  it('is left out where the message is missing, reported where it is none, and archived as it is', async () => {
-    const driver = current();
+  it('is left out where the message is missing, reported where it is none, and archived as it is', async ({
+    driver,
+  }) => {
     await join(driver, 'g', 'broken', 'foreign', 'fine', 'missing', 'stub');
     await driver.redis.hset(driver.keys.task('broken'), 'msg', Buffer.from([0xff, 0xff]));
     await driver.redis.hset(driver.keys.task('foreign'), 'msg', '');
@@ -49,8 +47,7 @@ describe('damage in a claimed set', () => {
     expect(left.filter((key) => /:(fine|missing|stub)$/.test(key))).toEqual([]);
   });
 
-  it('does not go back to the group', async () => {
-    const driver = current();
+  it('does not go back to the group', async ({ driver }) => {
     await join(driver, 'g', 'fine', 'missing', 'stub');
     await driver.redis.del(driver.keys.task('missing'));
     await driver.redis.hdel(driver.keys.task('stub'), 'msg');
@@ -61,8 +58,7 @@ describe('damage in a claimed set', () => {
     expect(await driver.redis.exists(driver.keys.task('stub'))).toBe(0);
   });
 
-  it('does not touch a lock that a message names in another queue', async () => {
-    const driver = current();
+  it('does not touch a lock that a message names in another queue', async ({ driver }) => {
     const foreign = new Keyspace().queue('other').unique('t', undefined);
     await driver.redis.set(foreign, 'a');
     await join(driver, 'g');
@@ -76,8 +72,7 @@ describe('damage in a claimed set', () => {
 });
 
 describe('the list of sets', () => {
-  it('loses what cannot be a set of the queue, and the rest is reclaimed', async () => {
-    const driver = current();
+  it('loses what cannot be a set of the queue, and the rest is reclaimed', async ({ driver }) => {
     await join(driver, 'g', 'a');
     await claim(driver);
     const { aggregationSets, groupPrefix, pending } = driver.keys;
@@ -97,8 +92,7 @@ describe('the list of sets', () => {
     expect(await driver.redis.get(`${groupPrefix}text:1`)).toBe('x');
   });
 
-  it('keeps a set whose group is another kind of key, and passes on to the next', async () => {
-    const driver = current();
+  it('keeps a set whose group is another kind of key, and passes on to the next', async ({ driver }) => {
     await join(driver, 'a', '1');
     await join(driver, 'b', '2');
     await claim(driver);
@@ -114,8 +108,7 @@ describe('the list of sets', () => {
 });
 
 describe('groups that Go has left unlisted, or listed empty', () => {
-  it('are repaired, claimed sets left alone', async () => {
-    const driver = current();
+  it('are repaired, claimed sets left alone', async ({ driver }) => {
     await join(driver, 'g:1 [x]*', 'a');
     await join(driver, 'claimed', 'b');
     await driver.broker.groups.claimDueSets('default', (group) => (group === 'claimed' ? AT_ONCE : undefined), 1);
@@ -126,8 +119,7 @@ describe('groups that Go has left unlisted, or listed empty', () => {
     expect(await driver.redis.smembers(driver.keys.groups)).toEqual(['g:1 [x]*']);
   });
 
-  it('are found in a queue whose name has the signs of a pattern, and only there', async () => {
-    const driver = current();
+  it('are found in a queue whose name has the signs of a pattern, and only there', async ({ driver }) => {
     for (const queue of ['a*b?[c]\\', 'aXbYc', 'axbyc\\']) {
       await driver.add({ queue, groupKey: 'g' });
       await driver.redis.del(new Keyspace().queue(queue).groups);
@@ -136,23 +128,20 @@ describe('groups that Go has left unlisted, or listed empty', () => {
     expect(await driver.redis.exists(new Keyspace().queue('aXbYc').groups)).toBe(0);
   });
 
-  it('are found among thousands of keys', async () => {
-    const driver = current();
+  it('are found among thousands of keys', async ({ driver }) => {
     await driver.enqueue(Array.from({ length: 3000 }, (_, n) => request({ groupKey: `g${n}` })));
     await driver.redis.del(driver.keys.groups);
     expect(await driver.broker.groups.repairGroups('default')).toEqual({ listed: 3000, removed: 0 });
     expect(await driver.redis.scard(driver.keys.groups)).toBe(3000);
   });
 
-  it('are unlisted when they are looked at and found empty', async () => {
-    const driver = current();
+  it('are unlisted when they are looked at and found empty', async ({ driver }) => {
     await driver.redis.sadd(driver.keys.groups, 'empty');
     expect(await claim(driver)).toEqual([]);
     expect(await driver.redis.exists(driver.keys.groups)).toBe(0);
   });
 
-  it('do not hold up others where the key of a group is another kind', async () => {
-    const driver = current();
+  it('do not hold up others where the key of a group is another kind', async ({ driver }) => {
     await join(driver, 'fine', 'a');
     await driver.redis.sadd(driver.keys.groups, 'text');
     await driver.redis.set(driver.keys.group('text'), 'x');
@@ -170,8 +159,7 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     await redis.hset(keys.task(id), 'state', 'aggregating');
   }
 
-  it('is found by the next pass of any server of ours', async () => {
-    const driver = current();
+  it('is found by the next pass of any server of ours', async ({ driver }) => {
     for (const [id, groupKey, seconds] of [
       ['a', 'g:1', 5],
       ['b', 'later', 6],
@@ -187,8 +175,7 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     expect((await claim(driver)).map(({ group }) => group)).toEqual(['g:1']);
   });
 
-  it('is found among thousands, and nothing is kept in mind for longer', async () => {
-    const driver = current();
+  it('is found among thousands, and nothing is kept in mind for longer', async ({ driver }) => {
     const batch = Array.from({ length: 1500 }, (_, n) =>
       request({ id: `t${n}`, groupKey: `g${n}` }, { processAt: driver.now + 5 }),
     );
@@ -200,8 +187,7 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     expect(await driver.redis.exists(driver.keys.delayedGroups)).toBe(0);
   });
 
-  it('is found by who only enqueues, while other tasks are due that nobody has moved', async () => {
-    const driver = current();
+  it('is found by who only enqueues, while other tasks are due that nobody has moved', async ({ driver }) => {
     for (const [id, groupKey, seconds] of [
       ['a', 'g:1', 5],
       ['b', 'next', 6],
@@ -220,8 +206,9 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     expect(await driver.broker.groups.listDelayedGroups('empty')).toBeUndefined();
   });
 
-  it('lists no group that is empty, or has become another kind of key, or was never noted as we do', async () => {
-    const driver = current();
+  it('lists no group that is empty, or has become another kind of key, or was never noted as we do', async ({
+    driver,
+  }) => {
     for (const groupKey of ['gone', 'text']) await driver.add({ id: groupKey, groupKey }, { processAt: driver.now });
     await driver.broker.administration.moveTasks('default', 'run', ['gone', 'text']);
     await driver.redis.set(driver.keys.group('text'), 'x');
@@ -230,8 +217,7 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     expect(await driver.redis.exists(driver.keys.groups, driver.keys.delayedGroups)).toBe(0);
   });
 
-  it('is kept in mind for a day after its time, for when only Go servers are left', async () => {
-    const driver = current();
+  it('is kept in mind for a day after its time, for when only Go servers are left', async ({ driver }) => {
     await driver.add({ groupKey: 'g' }, { processAt: driver.now + 1000 });
     await driver.add({ groupKey: 'g' }, { processAt: driver.now - 1000 });
     const ttl = await driver.redis.ttl(driver.keys.delayedGroups);
@@ -239,8 +225,7 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     expect(ttl).toBeLessThanOrEqual(86_400 + 1000);
   });
 
-  it('is not noted in a key of another kind: the whole batch is refused', async () => {
-    const driver = current();
+  it('is not noted in a key of another kind: the whole batch is refused', async ({ driver }) => {
     await driver.redis.set(driver.keys.delayedGroups, 'x');
     const batch = [request(), request({ groupKey: 'g' }, { processAt: driver.now + 1 })];
     await expect(driver.enqueue(batch)).rejects.toBeInstanceOf(WrongKeyTypeError);

@@ -1,12 +1,10 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { Scripts } from '../../lib/broker/redis/scripts/scripts.js';
 import type { TaskState } from '../../lib/wire/states.js';
 import { UndecodableMessageError, WrongKeyTypeError } from '../../lib/errors.js';
 import { encodeTaskMessage } from '../../lib/wire/codec.js';
 import { message, request } from '../support/messages.js';
-import { type RedisDriver, useRedis } from './redis-fixture.js';
-
-const current = useRedis();
+import { it, type RedisDriver } from './redis-fixture.js';
 
 const LISTED = ['pending', 'active', 'scheduled', 'retry', 'archived', 'completed'] as const;
 
@@ -19,8 +17,7 @@ async function strand(driver: RedisDriver, state: TaskState, id: string): Promis
 }
 
 describe('a list', () => {
-  it.each(LISTED)('of %s tasks sets damaged entries apart and shows the others', async (state) => {
-    const driver = current();
+  it.for(LISTED)('of %s tasks sets damaged entries apart and shows the others', async (state, { driver }) => {
     const good = await driver.arrange(state);
     const bad: [string, Buffer | undefined | 'list'][] = [
       ['ghost', undefined],
@@ -40,8 +37,7 @@ describe('a list', () => {
     for (const { error } of page.damaged) expect(error).toBeInstanceOf(UndecodableMessageError);
   });
 
-  it('shows an active task without a lease as orphaned', async () => {
-    const driver = current();
+  it('shows an active task without a lease as orphaned', async ({ driver }) => {
     const { lease } = await driver.lend();
     await driver.redis.zrem(driver.keys.lease, lease.id);
     expect((await driver.broker.listing.listTasks('default', { state: 'active', size: 1 })).tasks).toMatchObject([
@@ -49,8 +45,7 @@ describe('a list', () => {
     ]);
   });
 
-  it('is cut short when its tasks are large, and goes on behind', async () => {
-    const driver = current();
+  it('is cut short when its tasks are large, and goes on behind', async ({ driver }) => {
     const ids = ['a', 'b', 'c', 'd', 'e'];
     const payload = Buffer.alloc(1_500_000, 1);
     for (const state of ['pending', 'scheduled'] as const) {
@@ -66,8 +61,7 @@ describe('a list', () => {
     }
   });
 
-  it('gives a task that alone is larger than a page', async () => {
-    const driver = current();
+  it('gives a task that alone is larger than a page', async ({ driver }) => {
     await driver.add({ id: 'a', payload: Buffer.alloc(5_000_000) });
     await driver.add({ id: 'b' });
     const page = await driver.broker.listing.listTasks('default', { state: 'pending', size: 2 });
@@ -77,8 +71,7 @@ describe('a list', () => {
     ).toHaveLength(1);
   });
 
-  it('finds its place among thousands of one score, and with fractions and endless scores', async () => {
-    const driver = current();
+  it('finds its place among thousands of one score, and with fractions and endless scores', async ({ driver }) => {
     const { redis, keys, broker } = driver;
     const same = Array.from({ length: 3000 }, (_, index) => `s${String(index).padStart(4, '0')}`);
     await redis.zadd(keys.retry, ...same.flatMap((id) => [driver.now, id]));
@@ -93,8 +86,7 @@ describe('a list', () => {
     expect(seen).toEqual(['first', 'half', ...same, 'far', 'last']);
   });
 
-  it('goes on behind an id that is no text', async () => {
-    const driver = current();
+  it('goes on behind an id that is no text', async ({ driver }) => {
     const { redis, keys, broker } = driver;
     const ids = [Buffer.from([0xff]), Buffer.from([0xfe])];
     await redis.zadd(keys.archived, 1, ids[0]!, 1, ids[1]!);
@@ -106,8 +98,7 @@ describe('a list', () => {
     }
   });
 
-  it('deep in a long line goes on although hundreds were taken from before it', async () => {
-    const driver = current();
+  it('deep in a long line goes on although hundreds were taken from before it', async ({ driver }) => {
     const { redis, keys, broker } = driver;
     const ids = Array.from({ length: 3000 }, (_, index) => `i${index}`);
     await redis.lpush(keys.pending, ...ids);
@@ -117,8 +108,7 @@ describe('a list', () => {
     expect(second.ids).toEqual(ids.slice(1000, 2000));
   });
 
-  it('of a key of another type is refused by name', async () => {
-    const driver = current();
+  it('of a key of another type is refused by name', async ({ driver }) => {
     await driver.redis.set(driver.keys.group('g'), 'x');
     const listing = driver.broker.listing.listTasks('default', { state: 'aggregating', group: 'g', size: 1 });
     await expect(listing).rejects.toThrow(WrongKeyTypeError);
@@ -126,8 +116,7 @@ describe('a list', () => {
 });
 
 describe('the numbers of a queue', () => {
-  it('put up with dangling ids, counters that are none and times that are none', async () => {
-    const driver = current();
+  it('put up with dangling ids, counters that are none and times that are none', async ({ driver }) => {
     const { redis, keys } = driver;
     for (const state of LISTED) await strand(driver, state, `ghost-${state}`);
     await redis.sadd(keys.groups, 'g', 'empty', 'wrong');
@@ -146,8 +135,7 @@ describe('the numbers of a queue', () => {
     ]);
   });
 
-  it('estimate the memory of many from some, missing ones not counted', async () => {
-    const driver = current();
+  it('estimate the memory of many from some, missing ones not counted', async ({ driver }) => {
     const requests = Array.from({ length: 50 }, () => request({ payload: Buffer.alloc(1000) }));
     await driver.enqueue(requests);
     await driver.redis.del(driver.keys.task(requests[0]!.message.id));
@@ -157,8 +145,7 @@ describe('the numbers of a queue', () => {
     expect(memoryUsage).toBe(50 * one + line);
   });
 
-  it('are cheap: the same few commands whatever the size', async () => {
-    const driver = current();
+  it('are cheap: the same few commands whatever the size', async ({ driver }) => {
     await driver.enqueue(Array.from({ length: 2_000 }, () => request()));
     const calls = async (): Promise<number> => {
       await driver.redis.config('RESETSTAT');
@@ -174,8 +161,7 @@ describe('the numbers of a queue', () => {
 });
 
 describe('the list of servers', () => {
-  it('leaves out what cannot be read and forgets what nobody has renewed for long', async () => {
-    const driver = current();
+  it('leaves out what cannot be read and forgets what nobody has renewed for long', async ({ driver }) => {
     const { redis } = driver;
     const name = (id: string): string => `asynq:servers:{h:1:${id}}`;
     await redis.zadd('asynq:servers', driver.now - 3_600, name('old'), driver.now - 5, name('gone'));
@@ -188,10 +174,9 @@ describe('the list of servers', () => {
 });
 
 describe('deleting damaged entries', () => {
-  it.each(['pending', 'scheduled', 'retry', 'archived', 'completed'] as const)(
+  it.for(['pending', 'scheduled', 'retry', 'archived', 'completed'] as const)(
     'works in %s, alone and with all',
-    async (state) => {
-      const driver = current();
+    async (state, { driver }) => {
       const { broker, redis, keys } = driver;
       const bad = ['ghost', 'other', 'list', 'noise'];
       for (const id of bad) await strand(driver, state, id);
@@ -212,8 +197,7 @@ describe('deleting damaged entries', () => {
     },
   );
 
-  it('does not search a long line for the ids of tasks that have run', async () => {
-    const driver = current();
+  it('does not search a long line for the ids of tasks that have run', async ({ driver }) => {
     const { redis, keys } = driver;
     await redis.lpush(keys.pending, ...Array.from({ length: 5_000 }, (_, index) => `i${index}`));
     const gone = Array.from({ length: 200 }, (_, index) => `gone${index}`);
@@ -222,8 +206,7 @@ describe('deleting damaged entries', () => {
     expect(await redis.llen(keys.pending)).toBe(5_000);
   });
 
-  it('leaves an id alone that is leased', async () => {
-    const driver = current();
+  it('leaves an id alone that is leased', async ({ driver }) => {
     const { lease } = await driver.lend();
     await driver.redis.hdel(driver.keys.task(lease.id), 'msg', 'state');
     expect(await driver.broker.administration.moveTasks('default', 'delete', [lease.id])).toEqual(['active']);
@@ -231,11 +214,10 @@ describe('deleting damaged entries', () => {
 });
 
 describe('one task of a long line', () => {
-  it.each([
+  it.for([
     ['the front', 'old', 'the back'],
     ['the back', 'new', 'the front'],
-  ])('is looked for from %s when it stands there', async (_, id, kept) => {
-    const driver = current();
+  ] as const)('is looked for from %s when it stands there', async ([_, id, kept], { driver }) => {
     const { redis, keys, broker } = driver;
     await driver.add({ id: 'old' });
     for (let second = 0; second < 3; second++) {
@@ -253,8 +235,7 @@ describe('one task of a long line', () => {
     expect(await redis.lpos(keys.pending, id, 'RANK', kept === 'the back' ? 2 : -2)).toBeNull();
   });
 
-  it('is looked for from the front when it was put back there', async () => {
-    const driver = current();
+  it('is looked for from the front when it was put back there', async ({ driver }) => {
     const { redis, keys, broker } = driver;
     await driver.add({ id: 'again' });
     const { lease } = await driver.takeOne();
@@ -268,8 +249,7 @@ describe('one task of a long line', () => {
 });
 
 describe('updating a payload', () => {
-  it('reads again when somebody else was faster', async () => {
-    const driver = current();
+  it('reads again when somebody else was faster', async ({ driver }) => {
     const { redis, keys, broker } = driver;
     const id = await driver.arrange('scheduled');
     const run = Scripts.prototype.run;
@@ -289,8 +269,7 @@ describe('updating a payload', () => {
 });
 
 describe('deleting a queue', () => {
-  it('takes everything that begins like its keys, and nothing else', async () => {
-    const driver = current();
+  it('takes everything that begins like its keys, and nothing else', async ({ driver }) => {
     const { redis, keys, broker } = driver;
     const odd = 'a*[b]?\\\\c';
     for (const queue of ['default', 'default2', odd, 'axb']) await driver.add({ queue });
@@ -304,8 +283,7 @@ describe('deleting a queue', () => {
     expect((await broker.inspection.describeQueue('default2')).pending).toBe(1);
   });
 
-  it('leaves alone what was enqueued meanwhile, and lets it run', async () => {
-    const driver = current();
+  it('leaves alone what was enqueued meanwhile, and lets it run', async ({ driver }) => {
     await driver.enqueue(Array.from({ length: 10 }, () => request()));
     const run = Scripts.prototype.run;
     const spy = vi.spyOn(Scripts.prototype, 'run').mockImplementation(async function (this: Scripts, ...args) {
@@ -318,8 +296,7 @@ describe('deleting a queue', () => {
     expect((await driver.take(9)).map(({ lease }) => lease.id)).toEqual(['late']);
   });
 
-  it('unpauses it again when it is called off', async () => {
-    const driver = current();
+  it('unpauses it again when it is called off', async ({ driver }) => {
     await driver.enqueue(Array.from({ length: 500 }, () => request()));
     const controller = new AbortController();
     const options = { force: true, signal: controller.signal, onProgress: () => controller.abort(new Error('enough')) };

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, onTestFinished, vi } from 'vitest';
 import { decodeServerInfo, decodeWorkerInfo } from '../../lib/wire/codec.js';
 import { ManualClock } from '../../lib/clock.js';
 import { DEFAULT_KEY_PREFIX, Keyspace, utcDay } from '../../lib/wire/keys.js';
@@ -8,9 +8,8 @@ import { message, request } from '../support/messages.js';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { archival, done, retrial, expectQueue } from './driver.js';
-import { type RedisDriver, useRedis } from './redis-fixture.js';
+import { it, type RedisDriver } from './redis-fixture.js';
 
-const current = useRedis();
 const keyspace = new Keyspace();
 
 const lendMany = async (driver: RedisDriver, count: number) => {
@@ -19,8 +18,7 @@ const lendMany = async (driver: RedisDriver, count: number) => {
 };
 
 describe('the layout', () => {
-  it('is asynq’s: every key, type and field of a task in each state', async () => {
-    const driver = current();
+  it('is asynq’s: every key, type and field of a task in each state', async ({ driver }) => {
     const lock = driver.keys.unique('t', Buffer.from('x'));
     await driver.add({ id: 'a', uniqueKey: lock }, { uniqueTtl: 60 });
     await driver.add({ id: 's' }, { processAt: driver.now + 5 });
@@ -45,23 +43,20 @@ describe('the layout', () => {
     expect(await fields('g')).toEqual(['group', 'msg', 'state']);
   });
 
-  it('keeps the newest task at the head of pending and of active', async () => {
-    const driver = current();
+  it('keeps the newest task at the head of pending and of active', async ({ driver }) => {
     await driver.enqueue(['a', 'b', 'c'].map((id) => request({ id })));
     expect(await driver.redis.lrange(driver.keys.pending, 0, -1)).toEqual(['c', 'b', 'a']);
     await driver.take(2);
     expect(await driver.redis.lrange(driver.keys.active, 0, -1)).toEqual(['b', 'a']);
   });
 
-  it('writes pending_since in nanoseconds, whole and in full', async () => {
-    const driver = current();
+  it('writes pending_since in nanoseconds, whole and in full', async ({ driver }) => {
     driver.clock.advance(7);
     const id = await driver.add();
     expect(await driver.redis.hget(driver.keys.task(id), 'pending_since')).toBe(`${driver.clock.now()}000000`);
   });
 
-  it('gives a lifetime to locks and daily counters only', async () => {
-    const driver = current();
+  it('gives a lifetime to locks and daily counters only', async ({ driver }) => {
     await driver.lend({ uniqueKey: driver.keys.unique('t', undefined) }, { uniqueTtl: 60 });
     await driver.settle(archival(await driver.lend()));
     const lasting = [];
@@ -71,8 +66,7 @@ describe('the layout', () => {
     expect(lasting.sort()).toEqual([...daily, driver.keys.unique('t', undefined)].sort());
   });
 
-  it('lists a queue again in time when Redis has lost its list', async () => {
-    const driver = current();
+  it('lists a queue again in time when Redis has lost its list', async ({ driver }) => {
     await driver.add();
     await driver.redis.del(keyspace.queues);
     driver.clock.advance(60_000);
@@ -82,8 +76,7 @@ describe('the layout', () => {
 });
 
 describe('the counters', () => {
-  it('expire 90 days after their first increment, which later ones do not change', async () => {
-    const driver = current();
+  it('expire 90 days after their first increment, which later ones do not change', async ({ driver }) => {
     const noon = Math.ceil(driver.clock.now() / 86_400_000) * 86_400_000 + 43_200_000;
     driver.clock.moveTo(noon);
     await driver.settle(done(await driver.lend()));
@@ -95,8 +88,9 @@ describe('the counters', () => {
     expect(await expiry(driver.keys.failedOn(utcDay(noon)))).toBe(noon / 1000 + 5 + days);
   });
 
-  it('begin again at 1 where Go does: when the total has reached the greatest int64, as a double', async () => {
-    const driver = current();
+  it('begin again at 1 where Go does: when the total has reached the greatest int64, as a double', async ({
+    driver,
+  }) => {
     for (const total of ['9223372036854775807', '9223372036854775296']) {
       await driver.redis.set(driver.keys.processed, total);
       await driver.redis.set(driver.keys.failed, '7');
@@ -108,8 +102,7 @@ describe('the counters', () => {
     }
   });
 
-  it('count on just below that, and past it in the middle of a batch', async () => {
-    const driver = current();
+  it('count on just below that, and past it in the middle of a batch', async ({ driver }) => {
     await driver.redis.set(driver.keys.processed, '9223372036854775294');
     await driver.settle(done(await driver.lend()));
     expect(await driver.redis.get(driver.keys.processed)).toBe('9223372036854775295');
@@ -147,8 +140,7 @@ describe('what servers publish', () => {
   const serverKey = keyspace.server('h', 42, 's');
   const workersKey = keyspace.serverWorkers('h', 42, 's');
 
-  it('is where asynq’s tools look for it, for as long as was said', async () => {
-    const driver = current();
+  it('is where asynq’s tools look for it, for as long as was said', async ({ driver }) => {
     driver.clock.advance(999);
     await driver.broker.monitoring.writeServerState(info, [worker('a'), worker('b')], 10);
     expect(await driver.redis.zrange(keyspace.servers, '0', '-1', 'WITHSCORES')).toEqual([
@@ -167,8 +159,7 @@ describe('what servers publish', () => {
     for (const key of [serverKey, workersKey]) expect([9, 10]).toContain(await driver.redis.ttl(key));
   });
 
-  it('forgets the tasks that have ended since', async () => {
-    const driver = current();
+  it('forgets the tasks that have ended since', async ({ driver }) => {
     await driver.broker.monitoring.writeServerState(info, [worker('a'), worker('b')], 10);
     await driver.broker.monitoring.writeServerState(info, [worker('b')], 10);
     expect(await driver.redis.hkeys(workersKey)).toEqual(['b']);
@@ -176,8 +167,7 @@ describe('what servers publish', () => {
     expect(await driver.redis.exists(workersKey)).toBe(0);
   });
 
-  it('is gone when it was cleared, and only of that server', async () => {
-    const driver = current();
+  it('is gone when it was cleared, and only of that server', async ({ driver }) => {
     await driver.broker.monitoring.writeServerState(info, [worker('a')], 10);
     await driver.broker.monitoring.writeServerState({ ...info, serverId: 'other' }, [], 10);
     await driver.broker.monitoring.clearServerState(info);
@@ -195,8 +185,7 @@ describe('a key prefix', () => {
     return new RedisBroker(new RedisConnections({ host, port }), { clock: driver.clock, keyPrefix: PREFIX });
   };
 
-  it('keeps tenants apart in everything: tasks, locks, queues, pauses, counters, cancellations', async () => {
-    const driver = current();
+  it('keeps tenants apart in everything: tasks, locks, queues, pauses, counters, cancellations', async ({ driver }) => {
     const tenant = openTenant(driver);
     const heard: string[] = [];
     const ends = [
@@ -225,8 +214,7 @@ describe('a key prefix', () => {
     await tenant.close();
   });
 
-  it('is the beginning of every key that is written', async () => {
-    const driver = current();
+  it('is the beginning of every key that is written', async ({ driver }) => {
     const tenant = openTenant(driver);
     await tenant.producer.enqueue('q', [request(), request({}, { processAt: driver.now }), request({ groupKey: 'g' })]);
     await tenant.maintenance.forward('q');
@@ -256,8 +244,8 @@ describe('a key prefix', () => {
 });
 
 describe('what Redis is', () => {
-  it('is told by INFO, also where CONFIG is forbidden; nothing is where that is forbidden, too', async () => {
-    const { broker, redis } = current();
+  it('is told by INFO, also where CONFIG is forbidden; nothing is where that is forbidden, too', async ({ driver }) => {
+    const { broker, redis } = driver;
     await redis.config('SET', 'maxmemory-policy', 'volatile-lru');
     await redis.acl('SETUSER', 'default', '-config');
     onTestFinished(async () => {
@@ -269,8 +257,8 @@ describe('what Redis is', () => {
     expect(await broker.operations.storeInfo()).toEqual([]);
   });
 
-  it.each([-3600, 0, 3600])('is told with its time, which ours is ahead of by %s s', async (seconds) => {
-    const { host, port } = current().redis.options;
+  it.for([-3600, 0, 3600])('is told with its time, which ours is ahead of by %s s', async (seconds, { driver }) => {
+    const { host, port } = driver.redis.options;
     const clock = new ManualClock(Date.now() + seconds * 1000);
     const broker = new RedisBroker(new RedisConnections({ host: host!, port: port! }), { clock });
     onTestFinished(() => broker.close());

@@ -1,13 +1,11 @@
 import type { RedisOptions } from 'ioredis';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import type { TaskState } from '../../lib/wire/states.js';
 import { request } from '../support/messages.js';
 import { runHere } from '../support/command-line.js';
 import { requeueing } from './driver.js';
-import { type RedisDriver, useRedis } from './redis-fixture.js';
-
-const current = useRedis();
+import { it, type RedisDriver } from './redis-fixture.js';
 
 /** What Redis takes for a score, and no server writes. */
 const SCORES = ['-inf', '-1e300', '-1.5', '1e18', '1e300', 'inf'] as const;
@@ -28,8 +26,7 @@ async function damage(driver: RedisDriver, state: (typeof SORTED)[number]): Prom
 const groupOf = (state: TaskState) => (state === 'aggregating' ? { group: 'g' } : {});
 
 describe.each(SORTED)('a score beyond all times among tasks that are %s', (state) => {
-  it('leaves every list whole, page by page, with times that can be told', async () => {
-    const driver = current();
+  it('leaves every list whole, page by page, with times that can be told', async ({ driver }) => {
     const inspector = new AsynqInspector(driver.broker);
     const { good, bad } = await damage(driver, state);
     const seen: string[] = [];
@@ -50,8 +47,7 @@ describe.each(SORTED)('a score beyond all times among tasks that are %s', (state
     expect((await inspector.getQueueInfo('default'))[state]).toBe(7);
   });
 
-  it('does not stop the command', async () => {
-    const driver = current();
+  it('does not stop the command', async ({ driver }) => {
     const { good, bad } = await damage(driver, state);
     const { host, port } = driver.redis.options as RedisOptions;
     const group = state === 'aggregating' ? ['--group', 'g'] : [];
@@ -63,8 +59,7 @@ describe.each(SORTED)('a score beyond all times among tasks that are %s', (state
     }
   });
 
-  it('does not stop what is done to the tasks', async () => {
-    const driver = current();
+  it('does not stop what is done to the tasks', async ({ driver }) => {
     const { good, bad } = await damage(driver, state);
     const ids = [good, ...bad];
     const all = ids.map(() => 'moved');
@@ -77,8 +72,7 @@ describe.each(SORTED)('a score beyond all times among tasks that are %s', (state
 });
 
 describe('a score beyond all times', () => {
-  it('does not hold up the forwarder, and is due when it lies in the past', async () => {
-    const driver = current();
+  it('does not hold up the forwarder, and is due when it lies in the past', async ({ driver }) => {
     for (const state of ['scheduled', 'retry'] as const) {
       await damage(driver, state);
       const { moved, nextDue } = await driver.broker.maintenance.forward('default');
@@ -87,8 +81,7 @@ describe('a score beyond all times', () => {
     }
   });
 
-  it('does not stretch a lock without end when its task is put off', async () => {
-    const driver = current();
+  it('does not stretch a lock without end when its task is put off', async ({ driver }) => {
     const lock = driver.keys.unique('t', undefined);
     const id = await driver.add({ uniqueKey: lock }, { uniqueTtl: 60, processAt: driver.now + 60 });
     for (const score of SCORES) {
@@ -98,8 +91,7 @@ describe('a score beyond all times', () => {
     expect(await driver.redis.ttl(lock)).toBeGreaterThan(0);
   });
 
-  it('of a lease that has ended does not keep the tasks of a dead server from being taken over', async () => {
-    const driver = current();
+  it('of a lease that has ended does not keep the tasks of a dead server from being taken over', async ({ driver }) => {
     const ids: string[] = [];
     for (const score of ['-inf', '-1e300', '-1.5', '5']) {
       const { lease } = await driver.lend();
@@ -111,8 +103,7 @@ describe('a score beyond all times', () => {
     expect(await driver.settle(...tasks.map(requeueing))).toEqual(ids.map(() => 'settled'));
   });
 
-  it('in a group does not keep its other tasks from being aggregated', async () => {
-    const driver = current();
+  it('in a group does not keep its other tasks from being aggregated', async ({ driver }) => {
     const { good, bad } = await damage(driver, 'aggregating');
     const policy = { gracePeriod: 60, maxDelay: 0, maxSize: 0 };
     const first = await driver.broker.groups.claimDueSets('default', () => policy, 10);
@@ -123,8 +114,7 @@ describe('a score beyond all times', () => {
     expect(read.tasks.map(({ id }) => id).sort()).toEqual([good, ...bad].sort());
   });
 
-  it('among the notes of groups that are joined later does not stop a task from joining', async () => {
-    const driver = current();
+  it('among the notes of groups that are joined later does not stop a task from joining', async ({ driver }) => {
     for (const score of SCORES) {
       await driver.redis.zadd(driver.keys.delayedGroups, score, `1:${score}`);
       await driver.enqueue([request({ groupKey: 'later' }, { processAt: driver.now + 60 })]);

@@ -1,7 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { isAllowed, TASK_ACTIONS, type TaskAction } from '../../../lib/task/actions.js';
 import { TASK_STATES } from '../../../lib/wire/states.js';
-import { type Driver, expectUntouched } from '../driver.js';
+import { type Driver, type DriverTest, expectUntouched } from '../driver.js';
 
 type Act = (driver: Driver, id: string) => Promise<unknown>;
 
@@ -18,10 +18,9 @@ const PAIRS = TASK_STATES.flatMap((state) =>
   TASK_ACTIONS.filter((action) => ACTIONS[action]).map((action) => [state, action] as const),
 );
 
-export function exerciseActions(current: () => Driver): void {
+export function exerciseActions(it: DriverTest): void {
   describe('the table of states and actions', () => {
-    it.each(PAIRS)('%s: %s', async (state, action) => {
-      const driver = current();
+    it.for(PAIRS)('%s: %s', async ([state, action], { driver }) => {
       const id = await driver.arrange(state);
       const act = () => ACTIONS[action]!(driver, id);
       if (isAllowed(action, state)) return expect(await act()).toBe(action === 'edit' ? 'updated' : 'moved');

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import {
   AGGREGATION_SECONDS,
   type AggregationSet,
@@ -9,7 +9,7 @@ import {
 import type { EnqueueRequest } from '../../../lib/broker/broker.js';
 import { Keyspace } from '../../../lib/wire/keys.js';
 import { request } from '../../support/messages.js';
-import { type Driver, expectQueue, expectUntouched } from '../driver.js';
+import { type Driver, type DriverTest, expectQueue, expectUntouched } from '../driver.js';
 
 const AT_ONCE: GroupPolicy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
 
@@ -32,10 +32,9 @@ const idsOf = ({ tasks }: AggregationSet): string[] => tasks.map(({ id }) => id)
 const lockKey = (driver: Driver, name: string): string =>
   new Keyspace(driver.broker.keyPrefix).queue('default').unique('t', Buffer.from(name));
 
-export function exerciseAggregation(current: () => Driver): void {
+export function exerciseAggregation(it: DriverTest): void {
   describe('claimDueSets', () => {
-    it('takes a group when nobody has joined it for the grace period, and not a second before', async () => {
-      const driver = current();
+    it('takes a group when nobody has joined it for the grace period, and not a second before', async ({ driver }) => {
       await join(driver, 'g', 'a');
       driver.clock.advance(5000);
       await join(driver, 'g', 'b');
@@ -56,8 +55,7 @@ export function exerciseAggregation(current: () => Driver): void {
       expect(await driver.stateOf('a')).toBe('aggregating');
     });
 
-    it('takes a group when its first task has waited for the greatest delay, however many join', async () => {
-      const driver = current();
+    it('takes a group when its first task has waited for the greatest delay, however many join', async ({ driver }) => {
       for (let second = 0; second < 5; second++) {
         await join(driver, 'g', `n${second}`);
         driver.clock.advance(1000);
@@ -68,8 +66,9 @@ export function exerciseAggregation(current: () => Driver): void {
       expect(idsOf(await claimOne(driver, policy))).toEqual(['n0', 'n1', 'n2', 'n3', 'n4']);
     });
 
-    it('takes a group at once when it has reached its greatest size, the oldest first, and leaves the rest', async () => {
-      const driver = current();
+    it('takes a group at once when it has reached its greatest size, the oldest first, and leaves the rest', async ({
+      driver,
+    }) => {
       await join(driver, 'g', 'a', 'b');
       driver.clock.advance(1000);
       await join(driver, 'g', 'c', 'd', 'e');
@@ -82,15 +81,13 @@ export function exerciseAggregation(current: () => Driver): void {
       await expectQueue(driver, { groups: { g: [['e', driver.now]] }, groupNames: ['g'] });
     });
 
-    it('does not take more than the greatest size when the group is due by its time', async () => {
-      const driver = current();
+    it('does not take more than the greatest size when the group is due by its time', async ({ driver }) => {
       await join(driver, 'g', 'a', 'b', 'c');
       const { sets } = await claim(driver, { maxSize: 2 });
       expect(idsOf(await driver.broker.groups.readSet(sets[0]!))).toEqual(['a', 'b']);
     });
 
-    it('bounds a set where no size is given', async () => {
-      const driver = current();
+    it('bounds a set where no size is given', async ({ driver }) => {
       const batch = Array.from({ length: MAX_SET_SIZE + 1 }, () => request({ groupKey: 'g' }));
       await driver.enqueue(batch);
       const first = await claim(driver);
@@ -99,8 +96,7 @@ export function exerciseAggregation(current: () => Driver): void {
       expect((await claimOne(driver)).tasks).toHaveLength(1);
     });
 
-    it('asks for the policy of each group, and leaves alone what has none', async () => {
-      const driver = current();
+    it('asks for the policy of each group, and leaves alone what has none', async ({ driver }) => {
       for (const group of ['mine:1', 'mine:2', 'other']) await join(driver, group, `of ${group}`);
       const policies: Record<string, GroupPolicy> = { 'mine:1': AT_ONCE, 'mine:2': { ...AT_ONCE, gracePeriod: 7 } };
       const { sets, nextDue } = await driver.broker.groups.claimDueSets('default', (group) => policies[group], 10);
@@ -109,8 +105,7 @@ export function exerciseAggregation(current: () => Driver): void {
       expect((await driver.queue()).groupNames).toEqual(['mine:2', 'other']);
     });
 
-    it('claims no more sets than it is asked for, and says that there is more', async () => {
-      const driver = current();
+    it('claims no more sets than it is asked for, and says that there is more', async ({ driver }) => {
       for (let n = 0; n < 5; n++) await join(driver, `g${n}`, `t${n}`);
       const groups = new Set<string>();
       for (const expected of [2, 2, 1]) {
@@ -122,8 +117,7 @@ export function exerciseAggregation(current: () => Driver): void {
       expect(groups.size).toBe(5);
     });
 
-    it('only says when the next is due where it is asked for none', async () => {
-      const driver = current();
+    it('only says when the next is due where it is asked for none', async ({ driver }) => {
       await join(driver, 'g', 'a');
       await expectUntouched(driver, async () => {
         expect(await claim(driver, { gracePeriod: 5 }, 0)).toEqual({ sets: [], nextDue: driver.now + 5 });
@@ -131,8 +125,7 @@ export function exerciseAggregation(current: () => Driver): void {
       });
     });
 
-    it('claims 250 groups, each once', async () => {
-      const driver = current();
+    it('claims 250 groups, each once', async ({ driver }) => {
       const batch = Array.from({ length: 250 }, (_, n) => request({ groupKey: `group ${n}` }));
       await driver.enqueue(batch);
       const { sets, nextDue } = await claim(driver, {}, 1000);
@@ -141,14 +134,13 @@ export function exerciseAggregation(current: () => Driver): void {
       expect(nextDue).toBeUndefined();
     });
 
-    it('has nothing to do in an empty queue', async () => {
-      expect(await claim(current())).toEqual({ sets: [], nextDue: undefined });
+    it('has nothing to do in an empty queue', async ({ driver }) => {
+      expect(await claim(driver)).toEqual({ sets: [], nextDue: undefined });
     });
   });
 
   describe('readSet', () => {
-    it('answers whole messages in the order in which they joined', async () => {
-      const driver = current();
+    it('answers whole messages in the order in which they joined', async ({ driver }) => {
       const batch = Array.from({ length: 1200 }, (_, n) =>
         request({ id: `n${String(n).padStart(4, '0')}`, groupKey: 'g', payload: Buffer.from([n % 256, 0, 255]) }),
       );
@@ -158,8 +150,7 @@ export function exerciseAggregation(current: () => Driver): void {
       expect(set.tasks).toEqual(batch.map(({ message }) => message));
     });
 
-    it('answers nothing for a set that is gone', async () => {
-      const driver = current();
+    it('answers nothing for a set that is gone', async ({ driver }) => {
       await join(driver, 'g', 'a');
       const set = await claimOne(driver);
       await driver.broker.groups.finishSet(set, undefined);
@@ -175,8 +166,7 @@ export function exerciseAggregation(current: () => Driver): void {
       expect((await driver.queue()).sets).toEqual([]);
     };
 
-    it('creates a pending task, and deletes the set with its tasks', async () => {
-      const driver = current();
+    it('creates a pending task, and deletes the set with its tasks', async ({ driver }) => {
       const made = request({ id: 'whole', payload: Buffer.from([0, 255]) });
       await finish(driver, made);
       const queue = await driver.queue();
@@ -187,21 +177,18 @@ export function exerciseAggregation(current: () => Driver): void {
       expect((await driver.takeOne()).message).toEqual(made.message);
     });
 
-    it('creates a scheduled task', async () => {
-      const driver = current();
+    it('creates a scheduled task', async ({ driver }) => {
       await finish(driver, request({ id: 'whole', groupKey: 'h' }, { processAt: driver.now + 9 }));
       await expectQueue(driver, { pending: [], scheduled: [['whole', driver.now + 9]], groups: {} });
     });
 
-    it('creates a task in a group, the same one too', async () => {
-      const driver = current();
+    it('creates a task in a group, the same one too', async ({ driver }) => {
       await finish(driver, request({ id: 'whole', groupKey: 'g' }));
       await expectQueue(driver, { pending: [], groups: { g: [['whole', driver.now]] }, groupNames: ['g'] });
       expect((await driver.queue()).tasks['whole']).toMatchObject({ state: 'aggregating', group: 'g' });
     });
 
-    it('creates a unique task, which a member may have been itself', async () => {
-      const driver = current();
+    it('creates a unique task, which a member may have been itself', async ({ driver }) => {
       const uniqueKey = lockKey(driver, 'x');
       await driver.add({ id: 'member', groupKey: 'g', uniqueKey }, { uniqueTtl: 60 });
       const made = request({ id: 'whole', uniqueKey }, { uniqueTtl: 30 });
@@ -211,8 +198,7 @@ export function exerciseAggregation(current: () => Driver): void {
       expect(tasks['whole']).toMatchObject({ state: 'pending', uniqueKey });
     });
 
-    it('releases the locks of its tasks, but none that has gone to another', async () => {
-      const driver = current();
+    it('releases the locks of its tasks, but none that has gone to another', async ({ driver }) => {
       const [own, other] = [lockKey(driver, 'own'), lockKey(driver, 'other')];
       await driver.add({ id: 'a', groupKey: 'g', uniqueKey: own }, { uniqueTtl: 60 });
       await driver.add({ id: 'b', groupKey: 'g', uniqueKey: other }, { uniqueTtl: 60 });
@@ -223,8 +209,7 @@ export function exerciseAggregation(current: () => Driver): void {
       expect(Object.entries(locks).map(([key, { owner }]) => [key, owner])).toEqual([[other, 'later']]);
     });
 
-    it('changes nothing when the lock of the new task is held, or its id is taken', async () => {
-      const driver = current();
+    it('changes nothing when the lock of the new task is held, or its id is taken', async ({ driver }) => {
       const uniqueKey = lockKey(driver, 'x');
       await driver.add({ id: 'taken', uniqueKey }, { uniqueTtl: 60 });
       await driver.add({ id: 'a', groupKey: 'g', uniqueKey: lockKey(driver, 'a') }, { uniqueTtl: 60 });
@@ -241,8 +226,7 @@ export function exerciseAggregation(current: () => Driver): void {
       });
     });
 
-    it('does nothing the second time', async () => {
-      const driver = current();
+    it('does nothing the second time', async ({ driver }) => {
       await join(driver, 'g', 'a');
       const set = await claimOne(driver);
       await driver.broker.groups.finishSet(set, request());
@@ -251,8 +235,7 @@ export function exerciseAggregation(current: () => Driver): void {
       });
     });
 
-    it('does nothing when the set was taken back, also when its tasks are claimed again', async () => {
-      const driver = current();
+    it('does nothing when the set was taken back, also when its tasks are claimed again', async ({ driver }) => {
       await join(driver, 'g', 'a');
       const set = await claimOne(driver);
       driver.clock.advance(AGGREGATION_SECONDS * 1000);
@@ -264,8 +247,7 @@ export function exerciseAggregation(current: () => Driver): void {
       expect(await driver.broker.groups.finishSet(again, request())).toBe('finished');
     });
 
-    it('deletes a full set in one step', async () => {
-      const driver = current();
+    it('deletes a full set in one step', async ({ driver }) => {
       await driver.enqueue(
         Array.from({ length: MAX_SET_SIZE }, (_, n) =>
           request({ groupKey: 'g', uniqueKey: lockKey(driver, `${n}`) }, { uniqueTtl: 60 }),
@@ -278,8 +260,7 @@ export function exerciseAggregation(current: () => Driver): void {
   });
 
   describe('archiveDamaged', () => {
-    it('archives members as they are, and leaves the others', async () => {
-      const driver = current();
+    it('archives members as they are, and leaves the others', async ({ driver }) => {
       await join(driver, 'g', 'a', 'b', 'c');
       const { sets } = await claim(driver);
       expect(await driver.broker.groups.archiveDamaged(sets[0]!, ['b', 'stranger'])).toBe(1);
@@ -288,8 +269,7 @@ export function exerciseAggregation(current: () => Driver): void {
       expect(await driver.stateOf('b')).toBe('archived');
     });
 
-    it('leaves a set that can be finished when all its members are gone, but not into a task', async () => {
-      const driver = current();
+    it('leaves a set that can be finished when all its members are gone, but not into a task', async ({ driver }) => {
       await join(driver, 'g', 'a');
       const { sets } = await claim(driver);
       await driver.broker.groups.archiveDamaged(sets[0]!, ['a']);
@@ -300,8 +280,7 @@ export function exerciseAggregation(current: () => Driver): void {
       await expectQueue(driver, { sets: [], pending: [] });
     });
 
-    it('changes nothing in a set that was taken back', async () => {
-      const driver = current();
+    it('changes nothing in a set that was taken back', async ({ driver }) => {
       await join(driver, 'g', 'a');
       const set = await claimOne(driver);
       driver.clock.advance(AGGREGATION_SECONDS * 1000);
@@ -313,8 +292,9 @@ export function exerciseAggregation(current: () => Driver): void {
   });
 
   describe('reclaimStaleSets', () => {
-    it('puts the tasks back into their groups at their old times when the deadline has passed, not before', async () => {
-      const driver = current();
+    it('puts the tasks back into their groups at their old times when the deadline has passed, not before', async ({
+      driver,
+    }) => {
       const joined = driver.now;
       await join(driver, 'g:with:colons', 'a', 'b');
       await join(driver, 'h', 'c');
@@ -334,8 +314,7 @@ export function exerciseAggregation(current: () => Driver): void {
       });
     });
 
-    it('puts a full set back', async () => {
-      const driver = current();
+    it('puts a full set back', async ({ driver }) => {
       await driver.enqueue(Array.from({ length: MAX_SET_SIZE }, () => request({ groupKey: 'g' })));
       const { sets } = await claim(driver);
       driver.clock.advance(AGGREGATION_SECONDS * 1000);
@@ -346,8 +325,7 @@ export function exerciseAggregation(current: () => Driver): void {
   });
 
   describe('repairGroups', () => {
-    it('has nothing to do where all is well', async () => {
-      const driver = current();
+    it('has nothing to do where all is well', async ({ driver }) => {
       await join(driver, 'g', 'a');
       await claim(driver);
       await join(driver, 'h', 'b');
@@ -358,8 +336,7 @@ export function exerciseAggregation(current: () => Driver): void {
   });
 
   describe('listOverdueGroups', () => {
-    it('names groups nobody has joined since', async () => {
-      const driver = current();
+    it('names groups nobody has joined since', async ({ driver }) => {
       await join(driver, 'old', 'a');
       await join(driver, 'new', 'b');
       driver.clock.advance(10_000);
@@ -372,8 +349,9 @@ export function exerciseAggregation(current: () => Driver): void {
       expect(await overdue(driver.now, 'empty')).toEqual([]);
     });
 
-    it('goes by the cutoff of each group, and finds those that have one among hundreds that have none', async () => {
-      const driver = current();
+    it('goes by the cutoff of each group, and finds those that have one among hundreds that have none', async ({
+      driver,
+    }) => {
       const others = Array.from({ length: 600 }, (_, n) => request({ groupKey: `mine:${n}` }));
       await driver.enqueue([...others, request({ groupKey: 'a' }), request({ groupKey: 'b' })]);
       const cutoffs: Record<string, number> = { a: driver.now, b: driver.now - 1 };

@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { LeasedTask } from '../../../lib/broker/broker.js';
 import { Keyspace } from '../../../lib/wire/keys.js';
 import { request } from '../../support/messages.js';
-import { type Driver, archival } from '../driver.js';
+import { type Driver, type DriverTest, archival } from '../driver.js';
 
 const DAY = 86_400_000;
 const MAX_ARCHIVED = 9999;
@@ -24,10 +24,9 @@ async function fill(driver: Driver, count: number, apart: number): Promise<void>
 
 const ids = async (driver: Driver): Promise<string[]> => (await driver.queue()).archived.map(([id]) => id);
 
-export function exerciseArchive(current: () => Driver): void {
+export function exerciseArchive(it: DriverTest): void {
   describe('the archive', () => {
-    it('drops tasks after 90 days, up to the limit, oldest first', async () => {
-      const driver = current();
+    it('drops tasks after 90 days, up to the limit, oldest first', async ({ driver }) => {
       for (const id of ['a', 'b', 'c']) {
         await archive(driver, id);
         driver.clock.advance(1000);
@@ -41,8 +40,7 @@ export function exerciseArchive(current: () => Driver): void {
       expect(await driver.enqueue([request({ id: 'a' })])).toEqual(['enqueued']);
     });
 
-    it('is trimmed by each archiving', async () => {
-      const driver = current();
+    it('is trimmed by each archiving', async ({ driver }) => {
       await archive(driver, 'old');
       driver.clock.advance(90 * DAY);
       await archive(driver, 'new');
@@ -50,8 +48,9 @@ export function exerciseArchive(current: () => Driver): void {
       expect(Object.keys((await driver.queue()).tasks)).toEqual(['new']);
     });
 
-    it('never drops the task that is just being archived, even when it counts as the oldest of all', async () => {
-      const driver = current();
+    it('never drops the task that is just being archived, even when it counts as the oldest of all', async ({
+      driver,
+    }) => {
       await fill(driver, MAX_ARCHIVED, 0);
       // Of the same second, and before all the others by its id.
       await archive(driver, 'first');
@@ -59,8 +58,7 @@ export function exerciseArchive(current: () => Driver): void {
       expect((await ids(driver))[0]).toBe('first');
     });
 
-    it('keeps the newest 9,999', async () => {
-      const driver = current();
+    it('keeps the newest 9,999', async ({ driver }) => {
       await fill(driver, MAX_ARCHIVED + 2001, 1000);
       for (let deleted = 1; deleted > 0;) {
         deleted = await driver.broker.maintenance.trimArchived('default', 500);
@@ -76,8 +74,9 @@ export function exerciseArchive(current: () => Driver): void {
       expect(await ids(driver)).toContain('one more');
     });
 
-    it('is not trimmed by an archiving that may only fill it up to a number, and takes none beyond that', async () => {
-      const driver = current();
+    it('is not trimmed by an archiving that may only fill it up to a number, and takes none beyond that', async ({
+      driver,
+    }) => {
       await archive(driver, 'old');
       driver.clock.advance(90 * DAY);
       for (const id of ['a', 'b', 'c', 'd']) await driver.add({ id });
@@ -93,8 +92,7 @@ export function exerciseArchive(current: () => Driver): void {
       expect(await ids(driver)).toEqual(['a', 'b', 'c', 'd']);
     });
 
-    it('gives back the locks of the tasks it drops, and no others', async () => {
-      const driver = current();
+    it('gives back the locks of the tasks it drops, and no others', async ({ driver }) => {
       const lock = (name: string): string =>
         new Keyspace(driver.broker.keyPrefix).queue('default').unique(name, undefined);
       for (const id of ['a', 'b']) {

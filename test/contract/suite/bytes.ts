@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { message, request } from '../../support/messages.js';
-import { type Driver, archival, completion, done, expectUntouched, retrial } from '../driver.js';
+import { type DriverTest, archival, completion, done, expectUntouched, retrial } from '../driver.js';
 
 const EVERY_BYTE = Buffer.from(Array.from({ length: 512 }, (_, index) => index % 256));
 
@@ -16,10 +16,9 @@ const ODD_NAMES = [
   '0',
 ];
 
-export function exerciseBytes(current: () => Driver): void {
+export function exerciseBytes(it: DriverTest): void {
   describe('bytes and names', () => {
-    it('keep every byte of payload and result', async () => {
-      const driver = current();
+    it('keep every byte of payload and result', async ({ driver }) => {
       const task = await driver.lend({ payload: EVERY_BYTE });
       expect(task.message.payload.equals(EVERY_BYTE)).toBe(true);
       await driver.broker.consumer.writeResult(task.lease, EVERY_BYTE);
@@ -30,15 +29,13 @@ export function exerciseBytes(current: () => Driver): void {
       expect(Buffer.isBuffer(stored?.message.payload)).toBe(true);
     });
 
-    it('keep a payload of a megabyte, and an empty one', async () => {
-      const driver = current();
+    it('keep a payload of a megabyte, and an empty one', async ({ driver }) => {
       const large = Buffer.alloc(1_000_000, EVERY_BYTE);
       expect((await driver.lend({ payload: large })).message.payload.equals(large)).toBe(true);
       expect((await driver.lend({ payload: Buffer.alloc(0) })).message.payload).toHaveLength(0);
     });
 
-    it('take their copy of what the caller gave, and give a copy of what they have', async () => {
-      const driver = current();
+    it('take their copy of what the caller gave, and give a copy of what they have', async ({ driver }) => {
       const given = request({ id: 'a', payload: Buffer.from('before') });
       await driver.enqueue([given]);
       given.message.payload.write('after!');
@@ -55,8 +52,7 @@ export function exerciseBytes(current: () => Driver): void {
       expect((await driver.broker.inspection.getTask('default', 'a'))?.result?.toString()).toBe('result');
     });
 
-    it('keep every field of a message through the states that rewrite it', async () => {
-      const driver = current();
+    it('keep every field of a message through the states that rewrite it', async ({ driver }) => {
       const full = message({
         type: 'a:b c',
         payload: EVERY_BYTE,
@@ -80,8 +76,7 @@ export function exerciseBytes(current: () => Driver): void {
       expect((await driver.broker.inspection.getTask('default', full.id))?.message).toEqual(task.message);
     });
 
-    it('write half a surrogate pair as U+FFFD, wherever it is', async () => {
-      const driver = current();
+    it('write half a surrogate pair as U+FFFD, wherever it is', async ({ driver }) => {
       const half = request({ id: 'x\ud800', type: '\udc00t', headers: { h: '\ud83d' } });
       expect(await driver.enqueue([half])).toEqual(['enqueued']);
       expect(await driver.enqueue([request({ id: 'x\ufffd' })])).toEqual(['conflict']);
@@ -94,8 +89,7 @@ export function exerciseBytes(current: () => Driver): void {
       expect((await driver.broker.inspection.getTask('default', 'x\ud800'))?.message.errorMsg).toBe('cut \ufffd');
     });
 
-    it.each(ODD_NAMES)('allow %j as id, queue and group', async (name) => {
-      const driver = current();
+    it.for(ODD_NAMES)('allow %j as id, queue and group', async (name, { driver }) => {
       await driver.add({ id: name, queue: name });
       await driver.add({ id: `${name}2`, queue: name, groupKey: name });
       await driver.add({ id: `${name}3`, queue: name }, { processAt: driver.now + 5 });

@@ -1,11 +1,11 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { CANCELLATION_SECONDS, type Cancellation, MAX_CANCELLATIONS } from '../../../lib/broker/cancellation.js';
-import { type Driver, expectUntouched } from '../driver.js';
+import { type Driver, type DriverTest, expectUntouched } from '../driver.js';
 
-export function exerciseCancellation(current: () => Driver): void {
+export function exerciseCancellation(it: DriverTest): void {
   describe('a published cancellation', () => {
-    it('reaches every subscriber, with the id as it was given', async () => {
-      const { broker } = current();
+    it('reaches every subscriber, with the id as it was given', async ({ driver }) => {
+      const { broker } = driver;
       const heard: string[][] = [[], []];
       const ends = await Promise.all(
         heard.map((ids) => broker.cancellation.subscribeCancellations((id) => void ids.push(id))),
@@ -18,9 +18,9 @@ export function exerciseCancellation(current: () => Driver): void {
       for (const end of ends) await end();
     });
 
-    it('no longer reaches who has ended his subscription', async () => {
+    it('no longer reaches who has ended his subscription', async ({ driver }) => {
       // Ids of its own: in a cluster a message may reach a node after the test it belongs to.
-      const { broker } = current();
+      const { broker } = driver;
       const [early, late]: [string[], string[]] = [[], []];
       const end = await broker.cancellation.subscribeCancellations((id) => void early.push(id));
       const endLate = await broker.cancellation.subscribeCancellations((id) => void late.push(id));
@@ -34,26 +34,25 @@ export function exerciseCancellation(current: () => Driver): void {
       await endLate();
     });
 
-    it('is no error when nobody listens', async () => {
-      await expect(current().broker.cancellation.publishCancellation('nobody')).resolves.toBeUndefined();
+    it('is no error when nobody listens', async ({ driver }) => {
+      await expect(driver.broker.cancellation.publishCancellation('nobody')).resolves.toBeUndefined();
     });
   });
 
   describe('a recorded cancellation', () => {
-    const cancellation = (id: string, more: Partial<Cancellation> = {}): Cancellation => ({
-      ...{ id, at: current().clock.now(), outcome: 'retry', reason: undefined },
+    const cancellation = (driver: Driver, id: string, more: Partial<Cancellation> = {}): Cancellation => ({
+      ...{ id, at: driver.clock.now(), outcome: 'retry', reason: undefined },
       ...more,
     });
 
-    it('is found by its id, as it was recorded, without touching the queues', async () => {
-      const driver = current();
+    it('is found by its id, as it was recorded, without touching the queues', async ({ driver }) => {
       const { broker } = driver;
       await driver.add({ id: 'a' });
-      const wanted = cancellation('a', { outcome: 'archive', reason: 'a "reason" / ü 🎉\n\0' });
+      const wanted = cancellation(driver, 'a', { outcome: 'archive', reason: 'a "reason" / ü 🎉\n\0' });
       await expectUntouched(driver, async () => {
         expect(await broker.cancellation.findCancellations(['a', 'b'])).toEqual([]);
         await broker.cancellation.recordCancellation(wanted);
-        await broker.cancellation.recordCancellation(cancellation('ü b:{c}', { outcome: 'delete' }));
+        await broker.cancellation.recordCancellation(cancellation(driver, 'ü b:{c}', { outcome: 'delete' }));
         expect(await broker.cancellation.findCancellations(['b', 'a'])).toEqual([{ ...wanted, acted: [] }]);
         expect(await broker.cancellation.findCancellations(['ü b:{c}'])).toMatchObject([
           { id: 'ü b:{c}', outcome: 'delete' },
@@ -62,21 +61,21 @@ export function exerciseCancellation(current: () => Driver): void {
       });
     });
 
-    it('replaces an earlier one of the same id', async () => {
-      const { broker, clock } = current();
-      await broker.cancellation.recordCancellation(cancellation('a', { reason: 'first' }));
+    it('replaces an earlier one of the same id', async ({ driver }) => {
+      const { broker, clock } = driver;
+      await broker.cancellation.recordCancellation(cancellation(driver, 'a', { reason: 'first' }));
       await broker.cancellation.noteCancelled([{ id: 'a', at: clock.now(), queue: 'default' }]);
       clock.advance(1);
-      const later = cancellation('a', { reason: 'half \ud800', outcome: 'delete' });
+      const later = cancellation(driver, 'a', { reason: 'half \ud800', outcome: 'delete' });
       await broker.cancellation.recordCancellation(later);
       expect(await broker.cancellation.findCancellations(['a'])).toEqual([
         { ...later, reason: 'half \ufffd', acted: [] },
       ]);
     });
 
-    it('tells in which queues servers have acted on it', async () => {
-      const { broker, clock } = current();
-      const [a, b] = [cancellation('a', { reason: 'r' }), cancellation('b')];
+    it('tells in which queues servers have acted on it', async ({ driver }) => {
+      const { broker, clock } = driver;
+      const [a, b] = [cancellation(driver, 'a', { reason: 'r' }), cancellation(driver, 'b')];
       for (const one of [a, b]) await broker.cancellation.recordCancellation(one);
       await broker.cancellation.noteCancelled([
         { ...a, queue: 'default' },
@@ -91,25 +90,25 @@ export function exerciseCancellation(current: () => Driver): void {
       ]);
     });
 
-    it('is forgotten after some time', async () => {
-      const { broker, clock } = current();
-      await broker.cancellation.recordCancellation(cancellation('a'));
+    it('is forgotten after some time', async ({ driver }) => {
+      const { broker, clock } = driver;
+      await broker.cancellation.recordCancellation(cancellation(driver, 'a'));
       clock.advance(CANCELLATION_SECONDS * 1000);
       expect(await broker.cancellation.findCancellations(['a'])).toHaveLength(1);
       clock.advance(1);
       expect(await broker.cancellation.findCancellations(['a'])).toEqual([]);
-      await broker.cancellation.recordCancellation(cancellation('b'));
+      await broker.cancellation.recordCancellation(cancellation(driver, 'b'));
       expect(await broker.cancellation.findCancellations(['a', 'b'])).toMatchObject([{ id: 'b' }]);
     });
 
-    it('gives way to later ones when there are too many', async () => {
-      const { broker, clock } = current();
+    it('gives way to later ones when there are too many', async ({ driver }) => {
+      const { broker, clock } = driver;
       const ids = Array.from({ length: MAX_CANCELLATIONS + 5 }, (_, index) => `c${index}`);
       for (let first = 0; first < ids.length; first += 1000) {
         const some = ids.slice(first, first + 1000);
         await Promise.all(
           some.map((id, index) =>
-            broker.cancellation.recordCancellation(cancellation(id, { at: clock.now() + first + index })),
+            broker.cancellation.recordCancellation(cancellation(driver, id, { at: clock.now() + first + index })),
           ),
         );
       }

@@ -1,27 +1,24 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { utcDay } from '../../../lib/wire/keys.js';
-import { type Driver, archival, completion, done, expectQueue, requeueing, retrial } from '../driver.js';
+import { type DriverTest, archival, completion, done, expectQueue, requeueing, retrial } from '../driver.js';
 
-export function exerciseCounters(current: () => Driver): void {
+export function exerciseCounters(it: DriverTest): void {
   describe('counters', () => {
-    it('count done and complete as processed', async () => {
-      const driver = current();
+    it('count done and complete as processed', async ({ driver }) => {
       await driver.settle(done(await driver.lend()), completion(await driver.lend(), driver.now + 9));
       const day = utcDay(driver.clock.now());
       const expected = { processed: 2, failed: 0, processedOn: { [day]: 2 }, failedOn: {} };
       await expectQueue(driver, expected);
     });
 
-    it('count a failure and an archiving as processed and failed', async () => {
-      const driver = current();
+    it('count a failure and an archiving as processed and failed', async ({ driver }) => {
       await driver.settle(retrial(await driver.lend(), driver.now + 9), archival(await driver.lend()));
       const day = utcDay(driver.clock.now());
       const expected = { processed: 2, failed: 2, processedOn: { [day]: 2 }, failedOn: { [day]: 2 } };
       await expectQueue(driver, expected);
     });
 
-    it('count neither a retry without failure, nor a requeue, nor what was lost', async () => {
-      const driver = current();
+    it('count neither a retry without failure, nor a requeue, nor what was lost', async ({ driver }) => {
       const lost = await driver.lend();
       await driver.settle(done(lost));
       await driver.settle(
@@ -34,8 +31,7 @@ export function exerciseCounters(current: () => Driver): void {
       await expectQueue(driver, expected);
     });
 
-    it('count by the UTC day of the clock', async () => {
-      const driver = current();
+    it('count by the UTC day of the clock', async ({ driver }) => {
       const day = 86_400_000;
       const midnight = Math.ceil((driver.clock.now() + 1000) / day) * day;
       driver.clock.moveTo(midnight - 1);
@@ -50,8 +46,7 @@ export function exerciseCounters(current: () => Driver): void {
       });
     });
 
-    it('keep a day for 90 days from its first task', async () => {
-      const driver = current();
+    it('keep a day for 90 days from its first task', async ({ driver }) => {
       const day = utcDay(driver.clock.now());
       await driver.settle(done(await driver.lend()));
       driver.clock.advance(90 * 86_400_000 - 1000);

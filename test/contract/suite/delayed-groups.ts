@@ -1,7 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { Keyspace } from '../../../lib/wire/keys.js';
 import { request } from '../../support/messages.js';
-import { type Driver, done, expectQueue, retrial } from '../driver.js';
+import { type Driver, type DriverTest, done, expectQueue, retrial } from '../driver.js';
 
 const LOCK = new Keyspace().queue('default').unique('t', undefined);
 
@@ -21,10 +21,9 @@ const claimAll = async (driver: Driver, gracePeriod = 0): Promise<string[]> => {
   return read.flatMap(({ tasks }) => tasks.map(({ id }) => id));
 };
 
-export function exerciseDelayedGroups(current: () => Driver): void {
+export function exerciseDelayedGroups(it: DriverTest): void {
   describe('a task with a group and a time', () => {
-    it('joins its group when it is due, and not before', async () => {
-      const driver = current();
+    it('joins its group when it is due, and not before', async ({ driver }) => {
       await driver.add({ id: 'now', groupKey: 'g' });
       await driver.add({ id: 'later', groupKey: 'g' }, { processAt: driver.now + 30 });
       expect(await pass(driver, 29)).toBe(0);
@@ -35,8 +34,7 @@ export function exerciseDelayedGroups(current: () => Driver): void {
       expect((await driver.queue()).tasks['later']).toMatchObject({ state: 'aggregating', group: 'g' });
     });
 
-    it('counts as joining then: the grace period begins anew', async () => {
-      const driver = current();
+    it('counts as joining then: the grace period begins anew', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' }, { processAt: driver.now + 30 });
       await pass(driver, 30);
       driver.clock.advance(9_000);
@@ -45,8 +43,7 @@ export function exerciseDelayedGroups(current: () => Driver): void {
       expect(await claimAll(driver, 10)).toEqual(['a']);
     });
 
-    it('joins whatever group it is, also hundreds at once', async () => {
-      const driver = current();
+    it('joins whatever group it is, also hundreds at once', async ({ driver }) => {
       const names = ['g:1 {x}', ':', '🎉', 'a\nb', ...Array.from({ length: 700 }, (_, n) => `n${n}`)];
       await driver.enqueue(names.map((groupKey) => request({ groupKey }, { processAt: driver.now + 5 })));
       expect(await pass(driver, 5)).toBe(names.length);
@@ -54,8 +51,7 @@ export function exerciseDelayedGroups(current: () => Driver): void {
       expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 0, nextDue: undefined });
     });
 
-    it('runs alone when it is run by hand, and is in no group', async () => {
-      const driver = current();
+    it('runs alone when it is run by hand, and is in no group', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' }, { processAt: driver.now + 30 });
       expect(await driver.broker.administration.moveTasks('default', 'run', ['a'], { state: 'scheduled' })).toEqual([
         'moved',
@@ -67,8 +63,7 @@ export function exerciseDelayedGroups(current: () => Driver): void {
       await expectQueue(driver, { tasks: {}, groups: {}, groupNames: [] });
     });
 
-    it('goes to its group as a retry, too, as in asynq', async () => {
-      const driver = current();
+    it('goes to its group as a retry, too, as in asynq', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' }, { processAt: driver.now + 30 });
       await driver.broker.administration.moveTasks('default', 'run', ['a']);
       await driver.settle(retrial(await driver.takeOne(), driver.now + 5));
@@ -76,8 +71,7 @@ export function exerciseDelayedGroups(current: () => Driver): void {
       await expectQueue(driver, { pending: [], groups: { g: [['a', driver.now]] }, groupNames: ['g'] });
     });
 
-    it.each(['archive', 'delete'] as const)('never joins it when it was %sd before', async (action) => {
-      const driver = current();
+    it.for(['archive', 'delete'] as const)('never joins it when it was %sd before', async (action, { driver }) => {
       await driver.add({ id: 'a', groupKey: 'g', uniqueKey: LOCK }, { processAt: driver.now + 30, uniqueTtl: 60 });
       expect(await driver.broker.administration.moveTasks('default', action, ['a'])).toEqual(['moved']);
       expect(await pass(driver, 30)).toBe(0);
@@ -85,8 +79,7 @@ export function exerciseDelayedGroups(current: () => Driver): void {
       expect(Object.keys((await driver.queue()).locks)).toEqual(action === 'delete' ? [] : [LOCK]);
     });
 
-    it('keeps its lock in the group, and gives it back with the set', async () => {
-      const driver = current();
+    it('keeps its lock in the group, and gives it back with the set', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g', uniqueKey: LOCK }, { processAt: driver.now + 30, uniqueTtl: 90 });
       await pass(driver, 30);
       expect((await driver.queue()).locks[LOCK]?.owner).toBe('a');
@@ -99,8 +92,7 @@ export function exerciseDelayedGroups(current: () => Driver): void {
       await expectQueue(driver, { locks: {}, tasks: {} });
     });
 
-    it('can be given another payload, and joins its group all the same', async () => {
-      const driver = current();
+    it('can be given another payload, and joins its group all the same', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' }, { processAt: driver.now + 30 });
       expect(await driver.broker.administration.updatePayload('default', 'a', Buffer.from('new'))).toBe('updated');
       await pass(driver, 30);
@@ -108,8 +100,7 @@ export function exerciseDelayedGroups(current: () => Driver): void {
       expect((await driver.broker.inspection.getTask('default', 'a'))?.message.payload.toString()).toBe('new');
     });
 
-    it('can be what a set is made into, and joins its group when due', async () => {
-      const driver = current();
+    it('can be what a set is made into, and joins its group when due', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' });
       const { sets } = await driver.broker.groups.claimDueSets(
         'default',
@@ -128,8 +119,7 @@ export function exerciseDelayedGroups(current: () => Driver): void {
       await expectQueue(driver, { groups: { h: [['whole', driver.now]] }, groupNames: ['h'] });
     });
 
-    it('goes with its queue', async () => {
-      const driver = current();
+    it('goes with its queue', async ({ driver }) => {
       await driver.add({ groupKey: 'g' }, { processAt: driver.now + 30 });
       await driver.broker.administration.deleteQueue('default', { force: true });
       expect(await driver.world.dump()).toEqual({});

@@ -1,17 +1,18 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { TASK_STATES } from '../../../lib/wire/states.js';
 import { request } from '../../support/messages.js';
-import { archival, type Driver, done, expectUntouched } from '../driver.js';
+import { type Driver, type DriverTest, archival, done, expectUntouched } from '../driver.js';
 
 const LOCK = 'asynq:{default}:unique:t:x';
 
-export function exerciseDeletion(current: () => Driver): void {
+export function exerciseDeletion(it: DriverTest): void {
   describe('deleteQueue', () => {
     const WAITING = TASK_STATES.filter((state) => state !== 'active');
 
     for (const state of WAITING) {
-      it(`refuses a queue with a task that is ${state}, unless forced; then it leaves nothing behind`, async () => {
-        const driver = current();
+      it(`refuses a queue with a task that is ${state}, unless forced; then it leaves nothing behind`, async ({
+        driver,
+      }) => {
         const { broker } = driver;
         await driver.add({ queue: 'other' });
         const before = await driver.world.dump();
@@ -26,8 +27,7 @@ export function exerciseDeletion(current: () => Driver): void {
       });
     }
 
-    it('refuses a queue with a claimed set, though nothing is left in it', async () => {
-      const driver = current();
+    it('refuses a queue with a claimed set, though nothing is left in it', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' });
       const policy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
       const { sets } = await driver.broker.groups.claimDueSets('default', () => policy, 1);
@@ -41,24 +41,21 @@ export function exerciseDeletion(current: () => Driver): void {
       expect(await driver.world.dump()).toEqual({});
     });
 
-    it('refuses a queue with active tasks even when forced', async () => {
-      const driver = current();
+    it('refuses a queue with active tasks even when forced', async ({ driver }) => {
       await driver.arrange('active');
       await expectUntouched(driver, async () =>
         expect(await driver.broker.administration.deleteQueue('default', { force: true })).toBe('active'),
       );
     });
 
-    it('deletes an empty queue with its counters and its pause', async () => {
-      const driver = current();
+    it('deletes an empty queue with its counters and its pause', async ({ driver }) => {
       await driver.settle(done(await driver.lend()));
       await driver.broker.administration.pauseQueue('default');
       expect(await driver.broker.administration.deleteQueue('default', { force: false })).toBe('deleted');
       expect(await driver.world.dump()).toEqual({});
     });
 
-    it('deletes locks, claimed sets and stranded tasks, too', async () => {
-      const driver = current();
+    it('deletes locks, claimed sets and stranded tasks, too', async ({ driver }) => {
       await driver.enqueue(Array.from({ length: 450 }, () => request({}, { processAt: driver.now + 9 })));
       await driver.add({ uniqueKey: LOCK }, { uniqueTtl: 60 });
       await driver.add({ groupKey: 'g' });
@@ -81,8 +78,7 @@ export function exerciseDeletion(current: () => Driver): void {
       'd*',
       '[a-z]\\',
     ]) {
-      it(`and every other deed leave the queue ${other} alone, whose keys begin or look alike`, async () => {
-        const driver = current();
+      it(`and every other deed leave the queue ${other} alone, whose keys begin or look alike`, async ({ driver }) => {
         const { broker } = driver;
         await driver.settle(archival(await driver.lend({ queue: other })));
         const lock = `asynq:{${other}}:unique:t:x`;
@@ -106,8 +102,7 @@ export function exerciseDeletion(current: () => Driver): void {
       });
     }
 
-    it('lets the queue come back as a new one', async () => {
-      const driver = current();
+    it('lets the queue come back as a new one', async ({ driver }) => {
       await driver.add({ id: 'a' });
       await driver.broker.administration.pauseQueue('default');
       await driver.broker.administration.deleteQueue('default', { force: true });
@@ -117,8 +112,7 @@ export function exerciseDeletion(current: () => Driver): void {
       expect(await driver.take()).toHaveLength(1);
     });
 
-    it('does nothing when it was called off before', async () => {
-      const driver = current();
+    it('does nothing when it was called off before', async ({ driver }) => {
       await driver.add();
       const reason = new Error('called off');
       const deletion = (): Promise<unknown> =>

@@ -1,20 +1,18 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { TASK_STATES } from '../../../lib/wire/states.js';
 import { message, request } from '../../support/messages.js';
-import { type Driver, expectUntouched } from '../driver.js';
+import { type DriverTest, expectUntouched } from '../driver.js';
 
-export function exerciseEnqueue(current: () => Driver): void {
+export function exerciseEnqueue(it: DriverTest): void {
   describe('enqueue', () => {
-    it('appends to pending in the order of the batch', async () => {
-      const driver = current();
+    it('appends to pending in the order of the batch', async ({ driver }) => {
       const first = [request({ id: 'a' }), request({ id: 'b' })];
       expect(await driver.enqueue(first)).toEqual(['enqueued', 'enqueued']);
       expect(await driver.enqueue([request({ id: 'c' })])).toEqual(['enqueued']);
       expect((await driver.queue()).pending).toEqual(['a', 'b', 'c']);
     });
 
-    it('stores the message, the state and since when the task is pending', async () => {
-      const driver = current();
+    it('stores the message, the state and since when the task is pending', async ({ driver }) => {
       driver.clock.advance(123);
       const stored = message({
         headers: { trace: '1' },
@@ -34,16 +32,14 @@ export function exerciseEnqueue(current: () => Driver): void {
       });
     });
 
-    it('announces the queue', async () => {
-      const driver = current();
+    it('announces the queue', async ({ driver }) => {
       await driver.add({ queue: 'one' });
       await driver.add({ queue: 'two' }, { processAt: driver.now + 5 });
       await driver.add({ queue: 'three', groupKey: 'g' });
       expect((await driver.broker.inspection.queues()).sort()).toEqual(['one', 'three', 'two']);
     });
 
-    it('schedules a task that has a time, even one that is past', async () => {
-      const driver = current();
+    it('schedules a task that has a time, even one that is past', async ({ driver }) => {
       const later = await driver.add({}, { processAt: driver.now + 100 });
       const past = await driver.add({}, { processAt: driver.now - 100 });
       const queue = await driver.queue();
@@ -55,8 +51,7 @@ export function exerciseEnqueue(current: () => Driver): void {
       expect(queue.pending).toEqual([]);
     });
 
-    it('puts a task with a group there, and names the group', async () => {
-      const driver = current();
+    it('puts a task with a group there, and names the group', async ({ driver }) => {
       driver.clock.advance(999);
       const id = await driver.add({ groupKey: 'g:1 {x}' });
       const queue = await driver.queue();
@@ -66,8 +61,7 @@ export function exerciseEnqueue(current: () => Driver): void {
       expect(queue.pending).toEqual([]);
     });
 
-    it('schedules a task with a time and a group, which is in no group until it is due', async () => {
-      const driver = current();
+    it('schedules a task with a time and a group, which is in no group until it is due', async ({ driver }) => {
       const id = await driver.add({ groupKey: 'g' }, { processAt: driver.now + 1 });
       const queue = await driver.queue();
       expect(queue.scheduled).toEqual([[id, driver.now + 1]]);
@@ -76,14 +70,12 @@ export function exerciseEnqueue(current: () => Driver): void {
       expect(queue.groupNames).toEqual([]);
     });
 
-    it('answers an empty batch with nothing and writes nothing', async () => {
-      const driver = current();
+    it('answers an empty batch with nothing and writes nothing', async ({ driver }) => {
       expect(await driver.enqueue([])).toEqual([]);
       expect(await driver.broker.inspection.queues()).toEqual([]);
     });
 
-    it('keeps queues apart, also for equal ids', async () => {
-      const driver = current();
+    it('keeps queues apart, also for equal ids', async ({ driver }) => {
       await driver.add({ id: 'same', queue: 'one', payload: Buffer.from('1') });
       await driver.add({ id: 'same', queue: 'two', payload: Buffer.from('2') });
       expect((await driver.takeOne('one')).message.payload.toString()).toBe('1');
@@ -91,8 +83,7 @@ export function exerciseEnqueue(current: () => Driver): void {
     });
 
     for (const state of TASK_STATES) {
-      it(`refuses the id of a task that is ${state}, by every route`, async () => {
-        const driver = current();
+      it(`refuses the id of a task that is ${state}, by every route`, async ({ driver }) => {
         const id = await driver.arrange(state);
         await expectUntouched(driver, async () => {
           const requests = [
@@ -106,15 +97,13 @@ export function exerciseEnqueue(current: () => Driver): void {
       });
     }
 
-    it('refuses the second of two equal ids in a batch and carries on', async () => {
-      const driver = current();
+    it('refuses the second of two equal ids in a batch and carries on', async ({ driver }) => {
       const batch = ['a', 'b', 'a', 'c'].map((id) => request({ id }));
       expect(await driver.enqueue(batch)).toEqual(['enqueued', 'enqueued', 'conflict', 'enqueued']);
       expect((await driver.queue()).pending).toEqual(['a', 'b', 'c']);
     });
 
-    it('takes a batch of 5,000 by all routes and answers for each', async () => {
-      const driver = current();
+    it('takes a batch of 5,000 by all routes and answers for each', async ({ driver }) => {
       const batch = Array.from({ length: 5000 }, (_, index) => {
         const id = `n${index}`;
         if (index % 100 === 99) return request({ id: 'n0' });

@@ -1,15 +1,15 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { StreamedEntry } from '../../../lib/broker/events.js';
-import type { Driver } from '../driver.js';
+import type { DriverTest } from '../driver.js';
 
 const entries = (first: number, count: number): Buffer[] =>
   Array.from({ length: count }, (_, index) => Buffer.from(`e${first + index}`));
 const texts = (read: readonly StreamedEntry[]): string[] => read.map(({ data }) => data.toString());
 
-export function exerciseEventStream(current: () => Driver): void {
+export function exerciseEventStream(it: DriverTest): void {
   describe('the stream of events', () => {
-    it('is read in the order in which it was written, from any place on', async () => {
-      const { broker, clock } = current();
+    it('is read in the order in which it was written, from any place on', async ({ driver }) => {
+      const { broker, clock } = driver;
       expect([await broker.events.readEvents('events', '0-0', 10), await broker.events.lastEventId('events')]).toEqual([
         [],
         '0-0',
@@ -27,8 +27,8 @@ export function exerciseEventStream(current: () => Driver): void {
       expect(await broker.events.readEvents('events', read[3]!.id, 10)).toEqual([]);
     });
 
-    it('goes on from its newest entry when a clock is behind', async () => {
-      const { broker, clock } = current();
+    it('goes on from its newest entry when a clock is behind', async ({ driver }) => {
+      const { broker, clock } = driver;
       await broker.events.appendEvents('events', entries(0, 2), { most: 100 });
       const newest = clock.now();
       clock.moveTo(newest - 60_000);
@@ -38,8 +38,8 @@ export function exerciseEventStream(current: () => Driver): void {
       expect(await broker.events.lastEventId('events')).toBe(`${newest}-3`);
     });
 
-    it('keeps about as many as are asked for, the newest, and any bytes', async () => {
-      const { broker } = current();
+    it('keeps about as many as are asked for, the newest, and any bytes', async ({ driver }) => {
+      const { broker } = driver;
       for (let first = 0; first < 2_000; first += 1_000)
         await broker.events.appendEvents('events', entries(first, 1_000), { most: 300 });
       const bytes = Buffer.from([0, 255, 10]);
@@ -51,8 +51,8 @@ export function exerciseEventStream(current: () => Driver): void {
       expect(texts(read.slice(0, -1))).toEqual(texts(entriesUpTo(2_000, read.length - 1)));
     });
 
-    it('is read back from its newest entry, or from before any place', async () => {
-      const { broker, clock } = current();
+    it('is read back from its newest entry, or from before any place', async ({ driver }) => {
+      const { broker, clock } = driver;
       expect(await broker.events.readEventsBack('events', undefined, 10)).toEqual([]);
       await broker.events.appendEvents('events', entries(0, 2), { most: 100 });
       clock.advance(5);
@@ -64,8 +64,8 @@ export function exerciseEventStream(current: () => Driver): void {
       expect(texts(await broker.events.readEventsBack('events', `${clock.now() - 3}-7`, 10))).toEqual(['e1', 'e0']);
     });
 
-    it('has entries replaced by later ones, in one step', async () => {
-      const { broker, clock } = current();
+    it('has entries replaced by later ones, in one step', async ({ driver }) => {
+      const { broker, clock } = driver;
       const append = (index: number, replaces?: string) =>
         broker.events.appendEvents('audit', entries(index, 1), { most: 100, replaces });
       const first = (await append(0))!;
@@ -78,8 +78,8 @@ export function exerciseEventStream(current: () => Driver): void {
       expect(texts(await broker.events.readEvents('audit', '0-0', 10))).toEqual(['e2', 'e3', 'e4']);
     });
 
-    it('is one of several, which know nothing of each other, and is keeps its own ids', async () => {
-      const { broker, clock } = current();
+    it('is one of several, which know nothing of each other, and is keeps its own ids', async ({ driver }) => {
+      const { broker, clock } = driver;
       await broker.events.appendEvents('events', entries(0, 1), { most: 100 });
       await broker.events.appendEvents('audit', entries(1, 1), { most: 100 });
       expect(texts(await broker.events.readEvents('events', '0-0', 10))).toEqual(['e0']);
@@ -87,8 +87,8 @@ export function exerciseEventStream(current: () => Driver): void {
       expect(await broker.events.lastEventId('audit')).toBe(`${clock.now()}-0`);
     });
 
-    it('is not changed by appending nothing', async () => {
-      const { broker, clock } = current();
+    it('is not changed by appending nothing', async ({ driver }) => {
+      const { broker, clock } = driver;
       expect(await broker.events.appendEvents('events', [], { most: 100 })).toBeUndefined();
       expect(await broker.events.lastEventId('events')).toBe('0-0');
       await broker.events.appendEvents('events', entries(0, 1), { most: 100 });

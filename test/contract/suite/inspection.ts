@@ -1,14 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { TASK_STATES } from '../../../lib/wire/states.js';
 import { ClosedError } from '../../../lib/errors.js';
 import { request } from '../../support/messages.js';
-import { type Driver, expectUntouched } from '../driver.js';
+import { type DriverTest, expectUntouched } from '../driver.js';
 
-export function exerciseInspection(current: () => Driver): void {
+export function exerciseInspection(it: DriverTest): void {
   describe('getTask', () => {
     for (const state of TASK_STATES) {
-      it(`describes a task that is ${state}`, async () => {
-        const driver = current();
+      it(`describes a task that is ${state}`, async ({ driver }) => {
         const id = await driver.arrange(state);
         const due = state === 'scheduled' || state === 'retry' ? driver.now + 60 : undefined;
         const task = await driver.broker.inspection.getTask('default', id);
@@ -17,8 +16,7 @@ export function exerciseInspection(current: () => Driver): void {
       });
     }
 
-    it('knows nothing of a task that is not there', async () => {
-      const driver = current();
+    it('knows nothing of a task that is not there', async ({ driver }) => {
       await driver.add({ id: 'a', queue: 'one' });
       expect(await driver.broker.inspection.getTask('one', 'b')).toBeUndefined();
       expect(await driver.broker.inspection.getTask('two', 'a')).toBeUndefined();
@@ -26,8 +24,8 @@ export function exerciseInspection(current: () => Driver): void {
   });
 
   describe('pause and resume', () => {
-    it('tell whether they changed anything', async () => {
-      const { broker } = current();
+    it('tell whether they changed anything', async ({ driver }) => {
+      const { broker } = driver;
       expect(await broker.administration.resumeQueue('default')).toBe(false);
       expect(await broker.administration.pauseQueue('default')).toBe(true);
       expect(await broker.administration.pauseQueue('default')).toBe(false);
@@ -35,8 +33,7 @@ export function exerciseInspection(current: () => Driver): void {
       expect(await broker.administration.resumeQueue('default')).toBe(false);
     });
 
-    it('keep the time of the first pause', async () => {
-      const driver = current();
+    it('keep the time of the first pause', async ({ driver }) => {
       await driver.add();
       const paused = driver.now;
       driver.clock.advance(999);
@@ -48,8 +45,7 @@ export function exerciseInspection(current: () => Driver): void {
       expect((await driver.queue()).pausedAt).toBe(paused);
     });
 
-    it('let tasks in while paused, and forward them', async () => {
-      const driver = current();
+    it('let tasks in while paused, and forward them', async ({ driver }) => {
       await driver.broker.administration.pauseQueue('default');
       expect(await driver.enqueue([request()])).toEqual(['enqueued']);
       await driver.add({}, { processAt: driver.now });
@@ -61,8 +57,8 @@ export function exerciseInspection(current: () => Driver): void {
   });
 
   describe('close', () => {
-    it('refuses every later call, and can be repeated', async () => {
-      const { broker } = current();
+    it('refuses every later call, and can be repeated', async ({ driver }) => {
+      const { broker } = driver;
       await broker.monitoring.ping();
       await broker.close();
       await broker.close();

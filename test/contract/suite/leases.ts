@@ -1,20 +1,18 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { LEASE_SECONDS } from '../../../lib/broker/broker.js';
 import { request } from '../../support/messages.js';
-import { type Driver, done, expectUntouched, retrial } from '../driver.js';
+import { type DriverTest, done, expectUntouched, retrial } from '../driver.js';
 
-export function exerciseLeases(current: () => Driver): void {
+export function exerciseLeases(it: DriverTest): void {
   describe('extendLeases', () => {
-    it('moves the lease here and there', async () => {
-      const driver = current();
+    it('moves the lease here and there', async ({ driver }) => {
       const { lease } = await driver.lend();
       expect(await driver.broker.consumer.extendLeases('default', [lease], driver.now + 77)).toEqual([true]);
       expect(lease).toEqual({ queue: 'default', id: lease.id, expiresAt: driver.now + 77 });
       expect((await driver.queue()).lease).toEqual([[lease.id, driver.now + 77]]);
     });
 
-    it('answers for each lease, and leaves what is not ours', async () => {
-      const driver = current();
+    it('answers for each lease, and leaves what is not ours', async ({ driver }) => {
       const [mine, gone, foreign] = [await driver.lend(), await driver.lend(), await driver.lend()];
       await driver.settle(done(gone));
       const stolen = { ...foreign.lease, expiresAt: foreign.lease.expiresAt - 3 };
@@ -31,16 +29,14 @@ export function exerciseLeases(current: () => Driver): void {
       ]);
     });
 
-    it('leaves the lease provable while the extension is under way', async () => {
-      const driver = current();
+    it('leaves the lease provable while the extension is under way', async ({ driver }) => {
       const task = await driver.lend();
       const extension = driver.broker.consumer.extendLeases('default', [task.lease], driver.now + 60);
       expect(await driver.settle(done(task))).toEqual(['settled']);
       expect([[true], [false]]).toContainEqual(await extension);
     });
 
-    it('accepts a lease by the end of an extension that was not seen to arrive', async () => {
-      const driver = current();
+    it('accepts a lease by the end of an extension that was not seen to arrive', async ({ driver }) => {
       const { lease } = await driver.lend();
       const before = lease.expiresAt;
       await driver.broker.consumer.extendLeases('default', [lease], before + 5);
@@ -50,16 +46,14 @@ export function exerciseLeases(current: () => Driver): void {
       expect(unseen.renewing).toBeUndefined();
     });
 
-    it('does nothing for no leases', async () => {
-      const driver = current();
+    it('does nothing for no leases', async ({ driver }) => {
       await driver.lend();
       await expectUntouched(driver, async () => {
         expect(await driver.broker.consumer.extendLeases('default', [], driver.now + 99)).toEqual([]);
       });
     });
 
-    it('extends 5,000 leases in one call', async () => {
-      const driver = current();
+    it('extends 5,000 leases in one call', async ({ driver }) => {
       await driver.enqueue(Array.from({ length: 5000 }, () => request()));
       const leases = (await driver.take(5000)).map(({ lease }) => lease);
       const answers = await driver.broker.consumer.extendLeases('default', leases, driver.now + 90);
@@ -69,16 +63,14 @@ export function exerciseLeases(current: () => Driver): void {
   });
 
   describe('writeResult', () => {
-    it('replaces what was there', async () => {
-      const driver = current();
+    it('replaces what was there', async ({ driver }) => {
       const { lease } = await driver.lend();
       expect(await driver.broker.consumer.writeResult(lease, Buffer.from('1'))).toBe(true);
       expect(await driver.broker.consumer.writeResult(lease, Buffer.from('2'))).toBe(true);
       expect((await driver.queue()).tasks[lease.id]?.result).toEqual(Buffer.from('2'));
     });
 
-    it('survives a retry and the next run', async () => {
-      const driver = current();
+    it('survives a retry and the next run', async ({ driver }) => {
       const task = await driver.lend();
       await driver.broker.consumer.writeResult(task.lease, Buffer.from('kept'));
       await driver.settle(retrial(task, driver.now));
@@ -87,8 +79,7 @@ export function exerciseLeases(current: () => Driver): void {
       expect((await driver.broker.inspection.getTask('default', task.lease.id))?.result).toEqual(Buffer.from('kept'));
     });
 
-    it('writes nothing about a task that is over, never was, or is not ours', async () => {
-      const driver = current();
+    it('writes nothing about a task that is over, never was, or is not ours', async ({ driver }) => {
       const over = await driver.lend();
       await driver.settle(done(over));
       const { lease } = await driver.lend();
@@ -101,8 +92,9 @@ export function exerciseLeases(current: () => Driver): void {
   });
 
   describe('listExpiredLeases', () => {
-    it('lists what ended at or before the cutoff, oldest first, up to the limit, and changes nothing', async () => {
-      const driver = current();
+    it('lists what ended at or before the cutoff, oldest first, up to the limit, and changes nothing', async ({
+      driver,
+    }) => {
       const tasks = [];
       for (const id of ['b', 'a', 'c', 'd']) {
         tasks.push(await driver.lend({ id }));
@@ -119,8 +111,7 @@ export function exerciseLeases(current: () => Driver): void {
       });
     });
 
-    it('gives the old lease, by which one recoverer of several settles the task', async () => {
-      const driver = current();
+    it('gives the old lease, by which one recoverer of several settles the task', async ({ driver }) => {
       const { lease, message } = await driver.lend();
       const cutoff = driver.now + LEASE_SECONDS;
       const [mine] = (await driver.broker.maintenance.listExpiredLeases('default', cutoff, 9)).tasks;
@@ -132,8 +123,7 @@ export function exerciseLeases(current: () => Driver): void {
       expect((await driver.queue()).retry).toEqual([[lease.id, driver.now + 5]]);
     });
 
-    it('no longer lists a lease that was extended', async () => {
-      const driver = current();
+    it('no longer lists a lease that was extended', async ({ driver }) => {
       const { lease } = await driver.lend();
       const cutoff = lease.expiresAt;
       await driver.broker.consumer.extendLeases('default', [lease], cutoff + 1);
@@ -142,8 +132,7 @@ export function exerciseLeases(current: () => Driver): void {
   });
 
   describe('repairActive', () => {
-    it('finds nothing to repair where every active task is leased', async () => {
-      const driver = current();
+    it('finds nothing to repair where every active task is leased', async ({ driver }) => {
       await driver.lend();
       await expectUntouched(driver, async () =>
         expect(await driver.broker.maintenance.repairActive('default')).toBe(0),

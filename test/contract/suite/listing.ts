@@ -1,10 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { TaskLocation } from '../../../lib/broker/inspection.js';
 import { InvalidOptionError } from '../../../lib/errors.js';
 import { AsynqInspector } from '../../../lib/inspector/inspector.js';
 import { TASK_STATES } from '../../../lib/wire/states.js';
 import { request } from '../../support/messages.js';
-import { type Driver, archival, completion, done } from '../driver.js';
+import { type Driver, type DriverTest, archival, completion, done } from '../driver.js';
 
 const sortedSetOf = (state: TaskLocation['state']): TaskLocation =>
   state === 'aggregating' ? { state, group: 'g' } : { state };
@@ -43,10 +43,9 @@ const IDS = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
 const addAll = (driver: Driver, ids: readonly string[] = IDS, processAt?: number): Promise<unknown> =>
   driver.enqueue(ids.map((id) => request({ id }, { processAt })));
 
-export function exerciseListing(current: () => Driver): void {
+export function exerciseListing(it: DriverTest): void {
   describe('listTasks', () => {
-    it('tells a time beyond what a Date can tell as the last it can', async () => {
-      const driver = current();
+    it('tells a time beyond what a Date can tell as the last it can', async ({ driver }) => {
       const inspector = new AsynqInspector(driver.broker);
       await driver.add({ id: 'far' }, { processAt: Number.MAX_SAFE_INTEGER });
       await driver.add({ id: 'near' }, { processAt: driver.now + 1 });
@@ -60,8 +59,7 @@ export function exerciseListing(current: () => Driver): void {
     });
 
     for (const state of TASK_STATES) {
-      it(`lists a task that is ${state}, and nothing in other states`, async () => {
-        const driver = current();
+      it(`lists a task that is ${state}, and nothing in other states`, async ({ driver }) => {
         const id = await driver.arrange(state);
         const due = state === 'scheduled' || state === 'retry' ? driver.now + 60 : undefined;
         const { tasks, damaged, cursor } = await driver.broker.listing.listTasks('default', {
@@ -78,8 +76,7 @@ export function exerciseListing(current: () => Driver): void {
       });
     }
 
-    it('gives back results', async () => {
-      const driver = current();
+    it('gives back results', async ({ driver }) => {
       const task = await driver.lend();
       const result = Buffer.from([0, 255]);
       await driver.settle(completion(task, driver.now + 60, result));
@@ -88,8 +85,9 @@ export function exerciseListing(current: () => Driver): void {
       ]);
     });
 
-    it('orders pending as they are to run, active as they were taken, the others by time and id', async () => {
-      const driver = current();
+    it('orders pending as they are to run, active as they were taken, the others by time and id', async ({
+      driver,
+    }) => {
       await addAll(driver, ['b', 'a', 'c']);
       expect(await all(driver, { state: 'pending' }, 2)).toEqual(['b', 'a', 'c']);
       await driver.take(2);
@@ -101,8 +99,7 @@ export function exerciseListing(current: () => Driver): void {
       expect(await all(driver, { state: 'scheduled' }, 1)).toEqual(['w', 'y', 'z', 'ü', '\uffee', '🎉', 'x']);
     });
 
-    it('tells since when a task is pending, and from then on again when it is put back', async () => {
-      const driver = current();
+    it('tells since when a task is pending, and from then on again when it is put back', async ({ driver }) => {
       await addAll(driver, ['first']);
       const since = driver.clock.now();
       driver.clock.advance(90_500);
@@ -122,8 +119,7 @@ export function exerciseListing(current: () => Driver): void {
       expect((await list())[0]).toEqual(['first', since + 90_500]);
     });
 
-    it('tells which active tasks nobody holds any more', async () => {
-      const driver = current();
+    it('tells which active tasks nobody holds any more', async ({ driver }) => {
       await driver.lend({ id: 'old' });
       driver.clock.advance(30_000);
       await driver.lend({ id: 'new' });
@@ -134,8 +130,7 @@ export function exerciseListing(current: () => Driver): void {
       ]);
     });
 
-    it('ends exactly at the end', async () => {
-      const driver = current();
+    it('ends exactly at the end', async ({ driver }) => {
       await addAll(driver, IDS.slice(0, 4));
       await addAll(driver, ['p', 'q', 'r', 's'], driver.now + 60);
       for (const state of ['pending', 'scheduled'] as const) {
@@ -146,8 +141,7 @@ export function exerciseListing(current: () => Driver): void {
       }
     });
 
-    it('can skip instead of going on', async () => {
-      const driver = current();
+    it('can skip instead of going on', async ({ driver }) => {
       await addAll(driver);
       await addAll(driver, ['p', 'q', 'r'], driver.now + 60);
       const skipped = async (state: TaskLocation['state'], offset: number): Promise<(string | undefined)[]> => {
@@ -161,8 +155,7 @@ export function exerciseListing(current: () => Driver): void {
       expect(await skipped('scheduled', 9)).toEqual([]);
     });
 
-    it('refuses a cursor of another kind of list, or none at all', async () => {
-      const driver = current();
+    it('refuses a cursor of another kind of list, or none at all', async ({ driver }) => {
       await addAll(driver);
       const [, cursor] = await page(driver, { state: 'pending' }, 2);
       await expect(page(driver, { state: 'retry' }, 2, cursor)).rejects.toThrow(InvalidOptionError);
@@ -173,8 +166,7 @@ export function exerciseListing(current: () => Driver): void {
   });
 
   describe('a cursor', () => {
-    it('goes on where it was when the tasks before it are taken and others come', async () => {
-      const driver = current();
+    it('goes on where it was when the tasks before it are taken and others come', async ({ driver }) => {
       await addAll(driver);
       const seen = await all(driver, { state: 'pending' }, 2, async () => {
         await driver.take(2);
@@ -184,16 +176,14 @@ export function exerciseListing(current: () => Driver): void {
       expect(new Set(seen).size).toBe(seen.length);
     });
 
-    it('goes on at the front when all before it were taken, and more', async () => {
-      const driver = current();
+    it('goes on at the front when all before it were taken, and more', async ({ driver }) => {
       await addAll(driver);
       const [, cursor] = await page(driver, { state: 'pending' }, 2);
       await driver.take(4);
       expect(await page(driver, { state: 'pending' }, 2, cursor)).toEqual([['e', 'f'], expect.any(String)]);
     });
 
-    it('goes on after the page before when a whole page has gone from the middle', async () => {
-      const driver = current();
+    it('goes on after the page before when a whole page has gone from the middle', async ({ driver }) => {
       const { broker } = driver;
       await addAll(driver, ['1', '2', ...IDS]);
       await driver.take(9);
@@ -207,8 +197,7 @@ export function exerciseListing(current: () => Driver): void {
       expect(await page(driver, { state: 'active' }, 2, cursor)).toEqual([['c', 'd'], expect.any(String)]);
     });
 
-    it('is not moved by a task that was put back at the front', async () => {
-      const driver = current();
+    it('is not moved by a task that was put back at the front', async ({ driver }) => {
       await addAll(driver);
       const [, cursor] = await page(driver, { state: 'pending' }, 3);
       const task = await driver.takeOne();
@@ -216,8 +205,7 @@ export function exerciseListing(current: () => Driver): void {
       expect((await page(driver, { state: 'pending' }, 9, cursor))[0]).toEqual(['d', 'e', 'f', 'g']);
     });
 
-    it('goes on after the last entry of a sorted list whether or not that is still there', async () => {
-      const driver = current();
+    it('goes on after the last entry of a sorted list whether or not that is still there', async ({ driver }) => {
       await addAll(driver, IDS, driver.now + 10);
       await addAll(driver, ['later'], driver.now + 20);
       const [first, cursor] = await page(driver, { state: 'scheduled' }, 3);
@@ -231,8 +219,7 @@ export function exerciseListing(current: () => Driver): void {
       expect(await page(driver, { state: 'scheduled' }, 9, cursor)).toEqual([['later'], undefined]);
     });
 
-    it('leaves nothing out while the archive grows behind it', async () => {
-      const driver = current();
+    it('leaves nothing out while the archive grows behind it', async ({ driver }) => {
       await addAll(driver);
       await driver.settle(...(await driver.take(7)).map(archival));
       const seen = await all(driver, { state: 'archived' }, 2, async () => {
@@ -256,8 +243,7 @@ export function exerciseListing(current: () => Driver): void {
       return [tasks.map(({ message }) => message.id), next] as const;
     };
 
-    it('lists the highest time first, and of one time the ids backwards', async () => {
-      const driver = current();
+    it('lists the highest time first, and of one time the ids backwards', async ({ driver }) => {
       await addAll(driver, ['z', 'y', 'ü', '🎉', '\uffee'], driver.now + 60);
       await addAll(driver, ['x'], driver.now + 61);
       await addAll(driver, ['w'], driver.now + 9);
@@ -277,8 +263,9 @@ export function exerciseListing(current: () => Driver): void {
       expect(ids).toEqual(expected);
     });
 
-    it('goes on after the last entry whether or not that is still there, and whatever comes in front', async () => {
-      const driver = current();
+    it('goes on after the last entry whether or not that is still there, and whatever comes in front', async ({
+      driver,
+    }) => {
       await addAll(driver, IDS, driver.now + 10);
       await addAll(driver, ['earlier'], driver.now + 5);
       const [first, cursor] = await backwards(driver, 'scheduled', 3);
@@ -291,8 +278,7 @@ export function exerciseListing(current: () => Driver): void {
       expect(await backwards(driver, 'scheduled', 9, cursor)).toEqual([[], undefined]);
     });
 
-    it('leaves nothing out while the archive grows in front and is emptied behind', async () => {
-      const driver = current();
+    it('leaves nothing out while the archive grows in front and is emptied behind', async ({ driver }) => {
       await addAll(driver);
       for (const task of await driver.take(7)) {
         driver.clock.advance(1000);
@@ -311,8 +297,7 @@ export function exerciseListing(current: () => Driver): void {
       expect(seen).toEqual(IDS.toReversed());
     });
 
-    it('goes on in the direction of its cursor, and refuses to turn round', async () => {
-      const driver = current();
+    it('goes on in the direction of its cursor, and refuses to turn round', async ({ driver }) => {
       await addAll(driver, IDS, driver.now + 10);
       const [, backward] = await backwards(driver, 'scheduled', 2);
       const [, forward] = await page(driver, { state: 'scheduled' }, 2);
@@ -322,8 +307,7 @@ export function exerciseListing(current: () => Driver): void {
       await expect(driver.broker.listing.listTasks('default', turned)).rejects.toThrow('other direction');
     });
 
-    it('is not for lists whose order only Redis knows', async () => {
-      const driver = current();
+    it('is not for lists whose order only Redis knows', async ({ driver }) => {
       await addAll(driver);
       for (const state of ['pending', 'active'] as const)
         await expect(backwards(driver, state, 2)).rejects.toThrow(InvalidOptionError);
@@ -331,8 +315,7 @@ export function exerciseListing(current: () => Driver): void {
   });
 
   describe('listIds', () => {
-    it('lists the same in the same order, with the same cursors', async () => {
-      const driver = current();
+    it('lists the same in the same order, with the same cursors', async ({ driver }) => {
       await addAll(driver);
       await driver.take(3);
       await addAll(driver, ['p', 'q', 'r'], driver.now + 60);

@@ -1,11 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { request } from '../../support/messages.js';
-import { type Driver, completion, expectUntouched, retrial } from '../driver.js';
+import { type Driver, type DriverTest, completion, expectUntouched, retrial } from '../driver.js';
 
-export function exerciseMaintenance(current: () => Driver): void {
+export function exerciseMaintenance(it: DriverTest): void {
   describe('forward', () => {
-    it('moves what is due to the end of pending, earliest first, and tells when the next is', async () => {
-      const driver = current();
+    it('moves what is due to the end of pending, earliest first, and tells when the next is', async ({ driver }) => {
       await driver.add({ id: 'waiting' });
       for (const [id, seconds] of Object.entries({ c: 3, a: 1, b: 2, late: 9 })) {
         await driver.add({ id }, { processAt: driver.now + seconds });
@@ -18,8 +17,7 @@ export function exerciseMaintenance(current: () => Driver): void {
       expect(queue.tasks['a']).toMatchObject({ state: 'pending', pendingSince: driver.clock.now() });
     });
 
-    it('moves retries, too, after scheduled tasks, and the next time is the lower of both', async () => {
-      const driver = current();
+    it('moves retries, too, after scheduled tasks, and the next time is the lower of both', async ({ driver }) => {
       const [first, second] = [await driver.lend({ id: 'r1' }), await driver.lend({ id: 'r2' })];
       await driver.settle(retrial(first, driver.now), retrial(second, driver.now + 5));
       await driver.add({ id: 's1' }, { processAt: driver.now });
@@ -30,8 +28,7 @@ export function exerciseMaintenance(current: () => Driver): void {
       expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 2, nextDue: undefined });
     });
 
-    it('starts nothing early', async () => {
-      const driver = current();
+    it('starts nothing early', async ({ driver }) => {
       await driver.add({}, { processAt: driver.now + 1 });
       driver.clock.advance(999);
       await expectUntouched(driver, async () => {
@@ -40,13 +37,11 @@ export function exerciseMaintenance(current: () => Driver): void {
       });
     });
 
-    it('has nothing to do in an empty queue', async () => {
-      const driver = current();
+    it('has nothing to do in an empty queue', async ({ driver }) => {
       expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 0, nextDue: undefined });
     });
 
-    it('takes a task whose hash names a group there, and names the group', async () => {
-      const driver = current();
+    it('takes a task whose hash names a group there, and names the group', async ({ driver }) => {
       await driver.add({ id: 's' }, { processAt: driver.now });
       await driver.settle(retrial(await driver.lend({ id: 'r' }), driver.now));
       for (const id of ['s', 'r']) await driver.world.nameGroup('default', id, 'g 1');
@@ -64,8 +59,7 @@ export function exerciseMaintenance(current: () => Driver): void {
       expect(queue).toMatchObject({ pending: [], scheduled: [], retry: [] });
     });
 
-    it('moves 2,500 due tasks in one call, in order', async () => {
-      const driver = current();
+    it('moves 2,500 due tasks in one call, in order', async ({ driver }) => {
       const id = (index: number): string => `n${String(index).padStart(4, '0')}`;
       const batch = Array.from({ length: 2500 }, (_, index) => request({ id: id(index) }, { processAt: driver.now }));
       await driver.enqueue(batch);
@@ -79,8 +73,7 @@ export function exerciseMaintenance(current: () => Driver): void {
       await driver.settle(completion(await driver.lend({ id }), driver.now + seconds, Buffer.from('r')));
     };
 
-    it('deletes tasks whose retention is over, earliest first, up to the limit', async () => {
-      const driver = current();
+    it('deletes tasks whose retention is over, earliest first, up to the limit', async ({ driver }) => {
       for (const [id, seconds] of Object.entries({ a: 1, b: 2, c: 3, d: 4 })) await complete(driver, id, seconds);
       driver.clock.advance(3999);
       expect(await driver.broker.maintenance.deleteExpiredCompleted('default', 2)).toBe(2);
@@ -90,8 +83,7 @@ export function exerciseMaintenance(current: () => Driver): void {
       expect((await driver.queue()).completed).toEqual([['d', driver.now + 1]]);
     });
 
-    it('frees the ids', async () => {
-      const driver = current();
+    it('frees the ids', async ({ driver }) => {
       await complete(driver, 'a', 1);
       driver.clock.advance(1000);
       await driver.broker.maintenance.deleteExpiredCompleted('default', 10);

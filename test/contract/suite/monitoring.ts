@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { ServerInfo, WorkerInfo } from '../../../lib/wire/message.js';
-import { type Driver, expectUntouched } from '../driver.js';
+import { type DriverTest, expectUntouched } from '../driver.js';
 
 const server: ServerInfo = {
   host: 'h',
@@ -26,10 +26,9 @@ const worker: WorkerInfo = {
   deadline: 1_700_000_001_000,
 };
 
-export function exerciseMonitoring(current: () => Driver): void {
+export function exerciseMonitoring(it: DriverTest): void {
   describe('what holds the tasks', () => {
-    it('is told of without writing anything, and is fit for them', async () => {
-      const driver = current();
+    it('is told of without writing anything, and is fit for them', async ({ driver }) => {
       await expectUntouched(driver, async () => {
         for (const facts of await driver.broker.operations.storeInfo()) {
           expect(facts).toEqual({
@@ -44,8 +43,7 @@ export function exerciseMonitoring(current: () => Driver): void {
   });
 
   describe('server state', () => {
-    it('is published, again and again, and cleared, without touching the queues', async () => {
-      const driver = current();
+    it('is published, again and again, and cleared, without touching the queues', async ({ driver }) => {
       await driver.add();
       await expectUntouched(driver, async () => {
         await driver.broker.monitoring.writeServerState(server, [worker], 10);

@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { MoveStatus, TaskLocation, MoveAction } from '../../../lib/broker/inspection.js';
 import { TASK_STATES, type TaskState } from '../../../lib/wire/states.js';
 import { message, request } from '../../support/messages.js';
-import { type Driver, archival, expectQueue, expectUntouched } from '../driver.js';
+import { type Driver, type DriverTest, archival, expectQueue, expectUntouched } from '../driver.js';
 
 const LOCK = 'asynq:{default}:unique:t:x';
 
@@ -22,18 +22,17 @@ const RESULTS: Readonly<Record<MoveAction, TaskState | undefined>> = {
 const claim = (driver: Driver) =>
   driver.broker.groups.claimDueSets('default', () => ({ gracePeriod: 0, maxDelay: 0, maxSize: 0 }), 1);
 
-export function exerciseMoving(current: () => Driver): void {
-  const move = (action: MoveAction, ids: string[], from?: TaskLocation): Promise<MoveStatus[]> =>
-    current().broker.administration.moveTasks('default', action, ids, from);
+export function exerciseMoving(it: DriverTest): void {
+  const move = (driver: Driver, action: MoveAction, ids: string[], from?: TaskLocation): Promise<MoveStatus[]> =>
+    driver.broker.administration.moveTasks('default', action, ids, from);
 
   describe('moveTasks', () => {
     for (const action of ['run', 'archive', 'delete'] as const) {
       for (const state of TASK_STATES) {
         const answer = ANSWERS[action][state] ?? 'moved';
-        it(`${action}: a task that is ${state} is ${answer}`, async () => {
-          const driver = current();
+        it(`${action}: a task that is ${state} is ${answer}`, async ({ driver }) => {
           const id = await driver.arrange(state);
-          const act = async (): Promise<void> => expect(await move(action, [id])).toEqual([answer]);
+          const act = async (): Promise<void> => expect(await move(driver, action, [id])).toEqual([answer]);
           if (answer !== 'moved') return expectUntouched(driver, act);
           await act();
           expect(await driver.stateOf(id)).toBe(RESULTS[action]);
@@ -47,89 +46,89 @@ export function exerciseMoving(current: () => Driver): void {
         });
       }
 
-      it(`${action}: knows nothing of tasks that are not there`, async () => {
-        const driver = current();
+      it(`${action}: knows nothing of tasks that are not there`, async ({ driver }) => {
         await driver.add({ id: 'a' });
-        await expectUntouched(driver, async () => expect(await move(action, ['b'])).toEqual(['missing']));
+        await expectUntouched(driver, async () => expect(await move(driver, action, ['b'])).toEqual(['missing']));
       });
 
-      it(`${action}: leaves tasks alone whose group is being aggregated`, async () => {
-        const driver = current();
+      it(`${action}: leaves tasks alone whose group is being aggregated`, async ({ driver }) => {
         await driver.add({ id: 'a', groupKey: 'g' });
         await claim(driver);
         await expectUntouched(driver, async () => {
-          expect(await move(action, ['a'])).toEqual(['claimed']);
-          expect(await move(action, ['a'], { state: 'aggregating', group: 'g' })).toEqual(['claimed']);
+          expect(await move(driver, action, ['a'])).toEqual(['claimed']);
+          expect(await move(driver, action, ['a'], { state: 'aggregating', group: 'g' })).toEqual(['claimed']);
         });
       });
     }
 
-    it('moves only what is in the place asked for', async () => {
-      const driver = current();
+    it('moves only what is in the place asked for', async ({ driver }) => {
       await driver.add({ id: 'p' });
       await driver.add({ id: 's' }, { processAt: driver.now + 9 });
       await driver.add({ id: 'g', groupKey: 'g' });
       await driver.add({ id: 'h', groupKey: 'h' });
       const ids = ['s', 'p', 'g', 'h', 'x'];
       const away = ['elsewhere', 'elsewhere', 'elsewhere'];
-      expect(await move('archive', ids, { state: 'scheduled' })).toEqual(['moved', ...away, 'missing']);
-      expect(await move('archive', ids, { state: 'aggregating', group: 'h' })).toEqual([...away, 'moved', 'missing']);
-      expect(await move('delete', ids, { state: 'pending' })).toEqual([
+      expect(await move(driver, 'archive', ids, { state: 'scheduled' })).toEqual(['moved', ...away, 'missing']);
+      expect(await move(driver, 'archive', ids, { state: 'aggregating', group: 'h' })).toEqual([
+        ...away,
+        'moved',
+        'missing',
+      ]);
+      expect(await move(driver, 'delete', ids, { state: 'pending' })).toEqual([
         ...['elsewhere', 'moved', 'elsewhere', 'elsewhere', 'missing'],
       ]);
       await expectQueue(driver, { groupNames: ['g'], scheduled: [], pending: [] });
     });
 
-    it('puts tasks that are to run at the end of the line, in the order given, and counts their wait from then on', async () => {
-      const driver = current();
+    it('puts tasks that are to run at the end of the line, in the order given, and counts their wait from then on', async ({
+      driver,
+    }) => {
       await driver.add({ id: 'a' });
       for (const id of ['c', 'b', 'd']) await driver.add({ id }, { processAt: driver.now + 9 });
       driver.clock.advance(2000);
-      await move('run', ['c', 'd', 'b']);
+      await move(driver, 'run', ['c', 'd', 'b']);
       const { pending, tasks } = await driver.queue();
       expect(pending).toEqual(['a', 'c', 'd', 'b']);
       expect(tasks['b']?.pendingSince).toBe(driver.clock.now());
       expect((await driver.take(9)).map(({ lease }) => lease.id)).toEqual(['a', 'c', 'd', 'b']);
     });
 
-    it('wakes what waits for tasks', async () => {
-      const driver = current();
+    it('wakes what waits for tasks', async ({ driver }) => {
       const id = await driver.arrange('archived');
       const woken: string[] = [];
       const listener = { onPending: (queue: string) => woken.push(queue), onDelayed: () => 0, onLost: () => undefined };
       const source = driver.broker.wake.watch(listener);
       await source.armPending(['default']);
-      await move('run', [id]);
+      await move(driver, 'run', [id]);
       await expect.poll(() => woken).toEqual(['default']);
       await source.close();
     });
 
-    it('releases the lock of what it deletes, if it still is its own; not of what it archives', async () => {
-      const driver = current();
+    it('releases the lock of what it deletes, if it still is its own; not of what it archives', async ({ driver }) => {
       await driver.add({ id: 'a', uniqueKey: LOCK }, { uniqueTtl: 60 });
-      await move('archive', ['a']);
+      await move(driver, 'archive', ['a']);
       expect((await driver.queue()).locks[LOCK]?.owner).toBe('a');
       await driver.world.expireLock('default', LOCK);
       await driver.add({ id: 'b', uniqueKey: LOCK }, { uniqueTtl: 60 });
-      await move('delete', ['a']);
+      await move(driver, 'delete', ['a']);
       expect((await driver.queue()).locks[LOCK]?.owner).toBe('b');
-      await move('delete', ['b']);
+      await move(driver, 'delete', ['b']);
       await expectQueue(driver, { locks: {}, tasks: {} });
     });
 
-    it("releases the locks of a group's tasks", async () => {
-      const driver = current();
+    it("releases the locks of a group's tasks", async ({ driver }) => {
       await driver.add({ id: 'a', uniqueKey: LOCK, groupKey: 'g' }, { uniqueTtl: 60 });
-      await move('delete', ['a'], { state: 'aggregating', group: 'g' });
+      await move(driver, 'delete', ['a'], { state: 'aggregating', group: 'g' });
       await expectQueue(driver, { locks: {}, tasks: {}, groupNames: [] });
     });
 
-    it('keeps the newest 9,999 of an archive, with everything that belongs to the others deleted', async () => {
-      const driver = current();
+    it('keeps the newest 9,999 of an archive, with everything that belongs to the others deleted', async ({
+      driver,
+    }) => {
       const ids = Array.from({ length: 10_050 }, (_, index) => `t${String(index).padStart(5, '0')}`);
       await driver.enqueue(ids.map((id) => request({ id })));
       for (let first = 0; first < ids.length; first += 5_000) {
-        expect(new Set(await move('archive', ids.slice(first, first + 5_000)))).toEqual(new Set(['moved']));
+        expect(new Set(await move(driver, 'archive', ids.slice(first, first + 5_000)))).toEqual(new Set(['moved']));
         driver.clock.advance(1000);
       }
       const { archived, tasks } = await driver.queue();
@@ -137,33 +136,30 @@ export function exerciseMoving(current: () => Driver): void {
       expect(Object.keys(tasks).sort()).toEqual(ids.slice(51));
     });
 
-    it('counts nothing', async () => {
-      const driver = current();
-      await move('archive', [await driver.add()]);
-      await move('delete', [await driver.add()]);
+    it('counts nothing', async ({ driver }) => {
+      await move(driver, 'archive', [await driver.add()]);
+      await move(driver, 'delete', [await driver.add()]);
       await expectQueue(driver, { processed: 0, failed: 0, processedOn: {}, failedOn: {} });
     });
 
-    it('leaves the failures of a task as they are', async () => {
-      const driver = current();
+    it('leaves the failures of a task as they are', async ({ driver }) => {
       const task = await driver.lend({ maxRetry: 0, retried: 3, errorMsg: 'why', lastFailedAt: 5 });
       await driver.settle(archival(task));
-      await move('run', [task.lease.id]);
+      await move(driver, 'run', [task.lease.id]);
       expect((await driver.takeOne()).message).toEqual(task.message);
     });
   });
 
   describe('rescheduleTasks', () => {
-    const reschedule = (ids: string[], at: number, from?: TaskLocation): Promise<MoveStatus[]> =>
-      current().broker.administration.rescheduleTasks('default', ids, at, from);
+    const reschedule = (driver: Driver, ids: string[], at: number, from?: TaskLocation): Promise<MoveStatus[]> =>
+      driver.broker.administration.rescheduleTasks('default', ids, at, from);
 
     for (const state of TASK_STATES.filter((one) => one !== 'active')) {
-      it(`has a task that is ${state} run at another time, once`, async () => {
-        const driver = current();
+      it(`has a task that is ${state} run at another time, once`, async ({ driver }) => {
         const id = await driver.arrange(state);
         const at = driver.now + 7;
         const target = state === 'retry' ? 'retry' : 'scheduled';
-        expect(await reschedule([id], at)).toEqual(['moved']);
+        expect(await reschedule(driver, [id], at)).toEqual(['moved']);
         const queue = await driver.queue();
         const { pending, archived, completed, groups, groupNames } = queue;
         expect({ pending, archived, completed, groups, groupNames }).toEqual({
@@ -179,48 +175,46 @@ export function exerciseMoving(current: () => Driver): void {
       });
     }
 
-    it('brings a task forward as well; a time that has passed is due at once', async () => {
-      const driver = current();
+    it('brings a task forward as well; a time that has passed is due at once', async ({ driver }) => {
       await driver.add({ id: 'a' }, { processAt: driver.now + 900 });
       await driver.add({ id: 'b' }, { processAt: driver.now + 900 });
-      expect(await reschedule(['a', 'b', 'x'], 0)).toEqual(['moved', 'moved', 'missing']);
+      expect(await reschedule(driver, ['a', 'b', 'x'], 0)).toEqual(['moved', 'moved', 'missing']);
       expect((await driver.broker.maintenance.forward('default')).moved).toBe(2);
       expect((await driver.take(9)).map(({ lease }) => lease.id)).toEqual(['a', 'b']);
     });
 
-    it('leaves running tasks alone, those of a claimed group, and those that are not where they were seen', async () => {
-      const driver = current();
+    it('leaves running tasks alone, those of a claimed group, and those that are not where they were seen', async ({
+      driver,
+    }) => {
       const active = await driver.arrange('active');
       await driver.add({ id: 'g', groupKey: 'g' });
       await claim(driver);
       await driver.add({ id: 'p' });
       await expectUntouched(driver, async () => {
-        expect(await reschedule([active, 'g', 'x'], driver.now + 9)).toEqual(['active', 'claimed', 'missing']);
-        expect(await reschedule(['p'], driver.now + 9, { state: 'scheduled' })).toEqual(['elsewhere']);
+        expect(await reschedule(driver, [active, 'g', 'x'], driver.now + 9)).toEqual(['active', 'claimed', 'missing']);
+        expect(await reschedule(driver, ['p'], driver.now + 9, { state: 'scheduled' })).toEqual(['elsewhere']);
       });
     });
 
-    it('keeps the lock of a unique task as much longer as it is put off, and no shorter', async () => {
-      const driver = current();
+    it('keeps the lock of a unique task as much longer as it is put off, and no shorter', async ({ driver }) => {
       await driver.add({ id: 'a', uniqueKey: LOCK }, { processAt: driver.now + 10, uniqueTtl: 60 });
       const before = (await driver.queue()).locks[LOCK]!.expiresIn;
-      await reschedule(['a'], driver.now + 110);
+      await reschedule(driver, ['a'], driver.now + 110);
       const longer = (await driver.queue()).locks[LOCK]!.expiresIn;
       expect(Math.round((longer - before) / 1000)).toBe(100);
-      await reschedule(['a'], driver.now + 10);
+      await reschedule(driver, ['a'], driver.now + 10);
       expect(Math.round((await driver.queue()).locks[LOCK]!.expiresIn / 1000)).toBe(Math.round(longer / 1000));
       await driver.world.expireLock('default', LOCK);
       await driver.add({ id: 'b', uniqueKey: LOCK }, { uniqueTtl: 60 });
-      await reschedule(['a'], driver.now + 900);
+      await reschedule(driver, ['a'], driver.now + 900);
       const { owner, expiresIn } = (await driver.queue()).locks[LOCK]!;
       expect([owner, Math.round(expiresIn / 1000)]).toEqual(['b', 60]);
     });
 
-    it('has a task leave its group, and join it again at that time', async () => {
-      const driver = current();
+    it('has a task leave its group, and join it again at that time', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' });
       await driver.add({ id: 'b', groupKey: 'g' });
-      expect(await reschedule(['a'], driver.now + 5, { state: 'aggregating', group: 'g' })).toEqual(['moved']);
+      expect(await reschedule(driver, ['a'], driver.now + 5, { state: 'aggregating', group: 'g' })).toEqual(['moved']);
       await expectQueue(driver, { groups: { g: [['b', driver.now]] }, scheduled: [['a', driver.now + 5]] });
       await driver.broker.administration.moveTasks('default', 'delete', ['b']);
       await expectQueue(driver, { groupNames: [] });
@@ -229,19 +223,17 @@ export function exerciseMoving(current: () => Driver): void {
       await expectQueue(driver, { groups: { g: [['a', driver.now]] }, groupNames: ['g'], scheduled: [] });
     });
 
-    it('takes a task out of the line it waits in for a limit', async () => {
-      const driver = current();
+    it('takes a task out of the line it waits in for a limit', async ({ driver }) => {
       const { lease } = await driver.lend({});
       await driver.settle({ kind: 'wait', lease, waitlist: 'l' });
-      expect(await reschedule([lease.id], driver.now + 500)).toEqual(['moved']);
+      expect(await reschedule(driver, [lease.id], driver.now + 500)).toEqual(['moved']);
       expect(await driver.broker.limiting.wakeWaiting('default', 'l', 5)).toEqual({ woken: 0, left: 0 });
       await expectQueue(driver, { retry: [[lease.id, driver.now + 500]], pending: [] });
     });
   });
 
   describe('updatePayload', () => {
-    it('gives a scheduled task another payload, and changes nothing else', async () => {
-      const driver = current();
+    it('gives a scheduled task another payload, and changes nothing else', async ({ driver }) => {
       const before = message({ uniqueKey: LOCK, headers: { k: 'v' }, deadline: 9 });
       await driver.enqueue([{ message: before, processAt: driver.now + 9, uniqueTtl: 60 }]);
       const payload = Buffer.from([0, 255]);
@@ -252,8 +244,7 @@ export function exerciseMoving(current: () => Driver): void {
     });
 
     for (const state of ['pending', 'retry', 'archived'] as const) {
-      it(`works for a task that is ${state}, too, and leaves it where it is`, async () => {
-        const driver = current();
+      it(`works for a task that is ${state}, too, and leaves it where it is`, async ({ driver }) => {
         const id = await driver.arrange(state);
         const { tasks, ...rest } = await driver.queue();
         expect(await driver.broker.administration.updatePayload('default', id, Buffer.from('new'))).toBe('updated');
@@ -265,8 +256,7 @@ export function exerciseMoving(current: () => Driver): void {
     }
 
     for (const state of ['active', 'completed', 'aggregating'] as const) {
-      it(`refuses a task that is ${state}`, async () => {
-        const driver = current();
+      it(`refuses a task that is ${state}`, async ({ driver }) => {
         const id = await driver.arrange(state);
         await expectUntouched(driver, async () =>
           expect(await driver.broker.administration.updatePayload('default', id, Buffer.alloc(1))).toBe('notEditable'),
@@ -274,8 +264,7 @@ export function exerciseMoving(current: () => Driver): void {
       });
     }
 
-    it('replaces only the payload that its caller has seen, where he says which', async () => {
-      const driver = current();
+    it('replaces only the payload that its caller has seen, where he says which', async ({ driver }) => {
       const { broker } = driver;
       const id = await driver.add({ payload: Buffer.from([0, 255, 1]) });
       const seen = Buffer.from([0, 255, 1]);
@@ -291,8 +280,8 @@ export function exerciseMoving(current: () => Driver): void {
       expect(await broker.administration.updatePayload('default', 'x', Buffer.from('newer'), seen)).toBe('missing');
     });
 
-    it('knows nothing of a task that is not there', async () => {
-      expect(await current().broker.administration.updatePayload('default', 'x', Buffer.alloc(1))).toBe('missing');
+    it('knows nothing of a task that is not there', async ({ driver }) => {
+      expect(await driver.broker.administration.updatePayload('default', 'x', Buffer.alloc(1))).toBe('missing');
     });
   });
 }

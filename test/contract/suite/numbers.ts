@@ -1,25 +1,24 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { utcDay } from '../../../lib/wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../../lib/wire/message.js';
 import { TASK_STATES } from '../../../lib/wire/states.js';
 import { request } from '../../support/messages.js';
-import { type Driver, archival, done } from '../driver.js';
+import { type Driver, type DriverTest, archival, done } from '../driver.js';
 
 const server = (driver: Driver, serverId: string): ServerInfo => ({
   ...{ host: 'h', pid: 7, serverId, concurrency: 3, queues: { default: 2 }, strictPriority: true },
   ...{ status: 'active', startTime: driver.clock.now(), activeWorkerCount: 1 },
 });
 
-export function exerciseNumbers(current: () => Driver): void {
+export function exerciseNumbers(it: DriverTest): void {
   describe('describeQueue', () => {
-    it('says nothing of a queue that has nothing', async () => {
-      const numbers = await current().broker.inspection.describeQueue('default');
+    it('says nothing of a queue that has nothing', async ({ driver }) => {
+      const numbers = await driver.broker.inspection.describeQueue('default');
       for (const value of Object.values(numbers)) expect([0, false]).toContain(value);
     });
 
     for (const state of TASK_STATES) {
-      it(`counts a task that is ${state}`, async () => {
-        const driver = current();
+      it(`counts a task that is ${state}`, async ({ driver }) => {
         await driver.arrange(state);
         const numbers = await driver.broker.inspection.describeQueue('default');
         const counts = Object.fromEntries(TASK_STATES.map((name) => [name, numbers[name]]));
@@ -29,8 +28,7 @@ export function exerciseNumbers(current: () => Driver): void {
       });
     }
 
-    it('counts groups, attempts and the pause', async () => {
-      const driver = current();
+    it('counts groups, attempts and the pause', async ({ driver }) => {
       for (const groupKey of ['g', 'g', 'h:i']) await driver.add({ groupKey });
       await driver.settle(done(await driver.lend()));
       await driver.settle(archival(await driver.lend()));
@@ -45,8 +43,7 @@ export function exerciseNumbers(current: () => Driver): void {
       });
     });
 
-    it('tells how long the oldest pending task has waited, also behind one that was put back', async () => {
-      const driver = current();
+    it('tells how long the oldest pending task has waited, also behind one that was put back', async ({ driver }) => {
       expect((await driver.broker.inspection.describeQueue('default')).latency).toBe(0);
       await driver.add();
       driver.clock.advance(1500);
@@ -59,8 +56,7 @@ export function exerciseNumbers(current: () => Driver): void {
       expect((await driver.broker.inspection.describeQueue('default')).latency).toBe(250);
     });
 
-    it('measures the wait to the millisecond, at whatever millisecond it began', async () => {
-      const driver = current();
+    it('measures the wait to the millisecond, at whatever millisecond it began', async ({ driver }) => {
       const latencies: number[] = [];
       for (let i = 0; i < 60; i++) {
         driver.clock.advance(17);
@@ -73,8 +69,7 @@ export function exerciseNumbers(current: () => Driver): void {
   });
 
   describe('groups', () => {
-    it('lists those that have tasks, by name', async () => {
-      const driver = current();
+    it('lists those that have tasks, by name', async ({ driver }) => {
       for (const groupKey of ['g', 'h:i', 'g', 'ü']) await driver.add({ groupKey });
       expect(await driver.broker.inspection.groups('default')).toEqual([
         { group: 'g', size: 2 },
@@ -84,8 +79,7 @@ export function exerciseNumbers(current: () => Driver): void {
       expect(await driver.broker.inspection.groups('other')).toEqual([]);
     });
 
-    it('are counted however many they are', async () => {
-      const driver = current();
+    it('are counted however many they are', async ({ driver }) => {
       const names = Array.from({ length: 1_100 }, (_, index) => `g${index}`);
       await driver.enqueue(names.map((groupKey) => request({ groupKey })));
       const groups = await driver.broker.inspection.groups('default');
@@ -98,8 +92,7 @@ export function exerciseNumbers(current: () => Driver): void {
   });
 
   describe('hasQueue', () => {
-    it('knows the queues to which something was enqueued', async () => {
-      const driver = current();
+    it('knows the queues to which something was enqueued', async ({ driver }) => {
       await driver.broker.administration.pauseQueue('paused');
       await driver.add();
       expect(await driver.broker.inspection.hasQueue('default')).toBe(true);
@@ -108,8 +101,7 @@ export function exerciseNumbers(current: () => Driver): void {
   });
 
   describe('countsOfDays', () => {
-    it('tells what happened on each day, in the order asked for', async () => {
-      const driver = current();
+    it('tells what happened on each day, in the order asked for', async ({ driver }) => {
       const today = utcDay(driver.clock.now());
       await driver.settle(done(await driver.lend()));
       driver.clock.advance(2 * 86_400_000);
@@ -125,8 +117,7 @@ export function exerciseNumbers(current: () => Driver): void {
   });
 
   describe('servers', () => {
-    it('tells of those that have published themselves, with what they run', async () => {
-      const driver = current();
+    it('tells of those that have published themselves, with what they run', async ({ driver }) => {
       const info = server(driver, 's');
       const worker: WorkerInfo = {
         ...{ host: 'h', pid: 7, serverId: 's', taskId: 'a', taskType: 't', taskPayload: Buffer.from([0, 255]) },

@@ -1,16 +1,15 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { SchedulerEntry } from '../../../lib/wire/message.js';
-import type { Driver } from '../driver.js';
+import type { Driver, DriverTest } from '../driver.js';
 
 const entry = (driver: Driver, id: string): SchedulerEntry => ({
   ...{ id, spec: '@every 1h', taskType: 't', taskPayload: Buffer.from([0, 255]), enqueueOptions: ['MaxRetry(5)'] },
   ...{ nextEnqueueTime: driver.clock.now() + 1000, prevEnqueueTime: undefined },
 });
 
-export function exercisePublished(current: () => Driver): void {
+export function exercisePublished(it: DriverTest): void {
   describe('schedulerEntries', () => {
-    it('tells what all schedulers have published, in their order', async () => {
-      const driver = current();
+    it('tells what all schedulers have published, in their order', async ({ driver }) => {
       const [a, b, c] = ['a', 'b', 'c'].map((id) => entry(driver, id));
       expect(await driver.broker.publications.schedulerEntries()).toEqual([]);
       await driver.broker.scheduling.writeSchedulerEntries('h:1:x', [a!, b!], 20);
@@ -23,8 +22,7 @@ export function exercisePublished(current: () => Driver): void {
   });
 
   describe('enqueueEvents', () => {
-    it('tells the history of an entry page by page, newest first', async () => {
-      const driver = current();
+    it('tells the history of an entry page by page, newest first', async ({ driver }) => {
       const events = Array.from({ length: 5 }, (_, index) => ({
         ...{ taskId: `t${index}`, enqueueTime: driver.clock.now() + index * 1000 },
       }));

@@ -1,9 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import fc from 'fast-check';
 import type { Firing, FiringReply } from '../../../lib/broker/scheduling.js';
 import type { SchedulerEntry } from '../../../lib/wire/message.js';
 import { request, uniqueId } from '../../support/messages.js';
-import { archival, completion, type Driver, done, expectUntouched, retrial } from '../driver.js';
+import { type Driver, type DriverTest, archival, completion, done, expectUntouched, retrial } from '../driver.js';
 
 const YEAR = 365 * 86_400;
 
@@ -22,48 +22,44 @@ const entry = (id: string): SchedulerEntry => ({
   prevEnqueueTime: undefined,
 });
 
-export function exerciseScheduling(current: () => Driver): void {
-  const fire = (planned: number, changes?: Partial<Firing>): Promise<FiringReply> =>
-    current().broker.scheduling.fire('default', firing(planned, changes));
-  const open = (spec = 's') => current().broker.scheduling.openSchedule('default', 'e', spec, YEAR);
+export function exerciseScheduling(it: DriverTest): void {
+  const fire = (driver: Driver, planned: number, changes?: Partial<Firing>): Promise<FiringReply> =>
+    driver.broker.scheduling.fire('default', firing(planned, changes));
+  const open = (driver: Driver, spec = 's') => driver.broker.scheduling.openSchedule('default', 'e', spec, YEAR);
 
   describe('an entry', () => {
-    it('begins when it is opened first, whoever opens it again', async () => {
-      const driver = current();
+    it('begins when it is opened first, whoever opens it again', async ({ driver }) => {
       const { now } = driver;
-      expect(await open()).toEqual({ handledUntil: now, lastFiredAt: undefined });
+      expect(await open(driver)).toEqual({ handledUntil: now, lastFiredAt: undefined });
       driver.clock.advance(5_000);
-      expect(await open()).toEqual({ handledUntil: now, lastFiredAt: undefined });
-      await fire(now + 3);
-      expect(await open()).toEqual({ handledUntil: now + 3, lastFiredAt: now + 3 });
+      expect(await open(driver)).toEqual({ handledUntil: now, lastFiredAt: undefined });
+      await fire(driver, now + 3);
+      expect(await open(driver)).toEqual({ handledUntil: now + 3, lastFiredAt: now + 3 });
     });
 
-    it('begins anew with another spec, but never goes back', async () => {
-      const driver = current();
+    it('begins anew with another spec, but never goes back', async ({ driver }) => {
       const { now } = driver;
-      await open('old');
+      await open(driver, 'old');
       driver.clock.advance(5_000);
-      expect(await open('new')).toEqual({ handledUntil: now + 5, lastFiredAt: undefined });
-      await fire(now + 60);
-      expect((await open('old')).handledUntil).toBe(now + 60);
+      expect(await open(driver, 'new')).toEqual({ handledUntil: now + 5, lastFiredAt: undefined });
+      await fire(driver, now + 60);
+      expect((await open(driver, 'old')).handledUntil).toBe(now + 60);
     });
   });
 
   describe('a planned time', () => {
-    it('is dealt with once, and so is none before it', async () => {
-      const driver = current();
+    it('is dealt with once, and so is none before it', async ({ driver }) => {
       const { now } = driver;
-      expect(await fire(now + 2)).toEqual({ status: 'enqueued', handledUntil: now + 2 });
+      expect(await fire(driver, now + 2)).toEqual({ status: 'enqueued', handledUntil: now + 2 });
       await expectUntouched(driver, async () => {
-        expect(await fire(now + 2)).toEqual({ status: 'past', handledUntil: now + 2 });
-        expect(await fire(now + 1)).toEqual({ status: 'past', handledUntil: now + 2 });
+        expect(await fire(driver, now + 2)).toEqual({ status: 'past', handledUntil: now + 2 });
+        expect(await fire(driver, now + 1)).toEqual({ status: 'past', handledUntil: now + 2 });
       });
-      expect(await fire(now + 3)).toEqual({ status: 'enqueued', handledUntil: now + 3 });
+      expect(await fire(driver, now + 3)).toEqual({ status: 'enqueued', handledUntil: now + 3 });
       expect((await driver.queue()).pending).toHaveLength(2);
     });
 
-    it('answers the same when the reply was lost and the call is sent again', async () => {
-      const driver = current();
+    it('answers the same when the reply was lost and the call is sent again', async ({ driver }) => {
       const again = firing(driver.now + 1);
       expect(await driver.broker.scheduling.fire('default', again)).toEqual({
         status: 'enqueued',
@@ -77,16 +73,15 @@ export function exerciseScheduling(current: () => Driver): void {
       });
     });
 
-    it('of one entry says nothing of another, nor of another queue', async () => {
-      const { broker, now } = current();
-      expect((await fire(now + 9)).status).toBe('enqueued');
-      expect((await fire(now + 1, { entry: 'other' })).status).toBe('enqueued');
+    it('of one entry says nothing of another, nor of another queue', async ({ driver }) => {
+      const { broker, now } = driver;
+      expect((await fire(driver, now + 9)).status).toBe('enqueued');
+      expect((await fire(driver, now + 1, { entry: 'other' })).status).toBe('enqueued');
       const elsewhere = firing(now + 1, { request: request({ queue: 'low' }) });
       expect((await broker.scheduling.fire('low', elsewhere)).status).toBe('enqueued');
     });
 
-    it('creates the task as an enqueue does', async () => {
-      const driver = current();
+    it('creates the task as an enqueue does', async ({ driver }) => {
       const { now } = driver;
       const requests = [
         request(),
@@ -99,7 +94,7 @@ export function exerciseScheduling(current: () => Driver): void {
         request({ groupKey: 'h', uniqueKey: 'asynq:{default}:unique:x:' }, { uniqueTtl: 60, processAt: now + 60 }),
       ];
       for (const [index, one] of requests.entries()) {
-        expect((await fire(now + 1 + index, { request: one })).status).toBe('enqueued');
+        expect((await fire(driver, now + 1 + index, { request: one })).status).toBe('enqueued');
       }
       const fired = await driver.queue();
       await driver.broker.producer.enqueue(
@@ -120,26 +115,27 @@ export function exerciseScheduling(current: () => Driver): void {
       expect(await driver.broker.inspection.queues()).toContain('default');
     });
 
-    it('is dealt with, too, when its task is a duplicate or its id is taken', async () => {
-      const driver = current();
+    it('is dealt with, too, when its task is a duplicate or its id is taken', async ({ driver }) => {
       const { now } = driver;
       const uniqueKey = 'asynq:{default}:unique:u:';
       const unique = () => request({ uniqueKey, id: 'u' }, { uniqueTtl: 60 });
-      expect((await fire(now + 1, { request: unique() })).status).toBe('enqueued');
-      expect(await fire(now + 2, { request: unique() })).toEqual({ status: 'duplicate', handledUntil: now + 2 });
-      expect(await fire(now + 3, { request: request({ id: 'u' }) })).toEqual({
+      expect((await fire(driver, now + 1, { request: unique() })).status).toBe('enqueued');
+      expect(await fire(driver, now + 2, { request: unique() })).toEqual({
+        status: 'duplicate',
+        handledUntil: now + 2,
+      });
+      expect(await fire(driver, now + 3, { request: request({ id: 'u' }) })).toEqual({
         status: 'conflict',
         handledUntil: now + 3,
       });
-      expect((await fire(now + 3)).status).toBe('past');
+      expect((await fire(driver, now + 3)).status).toBe('past');
       expect((await driver.queue()).pending).toEqual(['u']);
     });
 
-    it('creates no task while the last one is unfinished, if so wished', async () => {
-      const driver = current();
+    it('creates no task while the last one is unfinished, if so wished', async ({ driver }) => {
       const { now } = driver;
       let planned = now;
-      const attempt = async () => (await fire(++planned, { skipUnfinished: true })).status;
+      const attempt = async () => (await fire(driver, ++planned, { skipUnfinished: true })).status;
       expect(await attempt()).toBe('enqueued');
       expect(await attempt()).toBe('unfinished');
       const task = await driver.takeOne();
@@ -156,11 +152,10 @@ export function exerciseScheduling(current: () => Driver): void {
         await driver.settle(settle(await driver.takeOne()));
       }
       expect(await attempt()).toBe('enqueued');
-      expect((await fire(++planned)).status).toBe('enqueued');
+      expect((await fire(driver, ++planned)).status).toBe('enqueued');
     });
 
-    it('fires once whatever the clocks of the processes, and in whatever order they come', async () => {
-      const driver = current();
+    it('fires once whatever the clocks of the processes, and in whatever order they come', async ({ driver }) => {
       let serial = 0;
       // Each process tries the planned times up to what it takes for now, in order; the processes take turns at random.
       const attempts = fc.array(fc.tuple(fc.nat(3), fc.integer({ min: -4, max: 4 })), { minLength: 1, maxLength: 30 });
@@ -173,7 +168,7 @@ export function exerciseScheduling(current: () => Driver): void {
             const seen = driver.now + turn + skew;
             while (marks[process]! < seen) {
               const planned = marks[process]! + 1;
-              const reply = await fire(planned, { entry: name });
+              const reply = await fire(driver, planned, { entry: name });
               if (reply.status === 'enqueued') fired.push(planned);
               marks[process] = reply.handledUntil;
             }
@@ -187,8 +182,8 @@ export function exerciseScheduling(current: () => Driver): void {
   });
 
   describe('published entries', () => {
-    it('are what was written last, until they are cleared', async () => {
-      const { broker, world } = current();
+    it('are what was written last, until they are cleared', async ({ driver }) => {
+      const { broker, world } = driver;
       await broker.scheduling.writeSchedulerEntries('h:1:a', [entry('a1')], 20);
       await broker.scheduling.writeSchedulerEntries('h:1:a', [entry('a1'), entry('a2')], 20);
       await broker.scheduling.writeSchedulerEntries(
@@ -206,8 +201,8 @@ export function exerciseScheduling(current: () => Driver): void {
       expect(await ids()).toEqual([]);
     });
 
-    it('have a history of the newest thousand', async () => {
-      const { broker, world, now } = current();
+    it('have a history of the newest thousand', async ({ driver }) => {
+      const { broker, world, now } = driver;
       const events = Array.from({ length: 1005 }, (_, index) => ({
         taskId: `t${index}`,
         enqueueTime: (now + index) * 1000,

@@ -1,9 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { LeasedTask, Settlement } from '../../../lib/broker/broker.js';
 import { TASK_STATES } from '../../../lib/wire/states.js';
 import { request } from '../../support/messages.js';
 import {
-  type Driver,
+  type DriverTest,
   allSettlements,
   archival,
   completion,
@@ -19,18 +19,16 @@ const changed = (task: LeasedTask): LeasedTask => ({
   message: { ...task.message, retried: 1, errorMsg: 'it failed', lastFailedAt: 1_700_000_000 },
 });
 
-export function exerciseSettlements(current: () => Driver): void {
+export function exerciseSettlements(it: DriverTest): void {
   describe('settle', () => {
-    it('done deletes the task and frees its id', async () => {
-      const driver = current();
+    it('done deletes the task and frees its id', async ({ driver }) => {
       const task = await driver.lend();
       expect(await driver.settle(done(task))).toEqual(['settled']);
       await expectQueue(driver, { active: [], lease: [], tasks: {} });
       expect(await driver.enqueue([request({ id: task.lease.id })])).toEqual(['enqueued']);
     });
 
-    it('complete keeps the task until its retention ends, with the new message and the result', async () => {
-      const driver = current();
+    it('complete keeps the task until its retention ends, with the new message and the result', async ({ driver }) => {
       const task = await driver.lend({ retention: 60 });
       const message = { ...task.message, completedAt: driver.now };
       const settlement = completion({ ...task, message }, driver.now + 60, Buffer.from([0, 255, 10]));
@@ -42,24 +40,21 @@ export function exerciseSettlements(current: () => Driver): void {
       expect(queue).toMatchObject({ active: [], lease: [] });
     });
 
-    it('complete without a result keeps the one that was written before', async () => {
-      const driver = current();
+    it('complete without a result keeps the one that was written before', async ({ driver }) => {
       const task = await driver.lend();
       expect(await driver.broker.consumer.writeResult(task.lease, Buffer.from('early'))).toBe(true);
       await driver.settle(completion(task, driver.now + 60));
       expect((await driver.queue()).tasks[task.lease.id]?.result).toEqual(Buffer.from('early'));
     });
 
-    it('complete with a result replaces the one that was written before', async () => {
-      const driver = current();
+    it('complete with a result replaces the one that was written before', async ({ driver }) => {
       const task = await driver.lend();
       await driver.broker.consumer.writeResult(task.lease, Buffer.from('early'));
       await driver.settle(completion(task, driver.now + 60, Buffer.from('late')));
       expect((await driver.queue()).tasks[task.lease.id]?.result).toEqual(Buffer.from('late'));
     });
 
-    it('retry keeps the task with the new message until its time', async () => {
-      const driver = current();
+    it('retry keeps the task with the new message until its time', async ({ driver }) => {
       const task = changed(await driver.lend());
       expect(await driver.settle(retrial(task, driver.now + 90))).toEqual(['settled']);
       const queue = await driver.queue();
@@ -69,8 +64,7 @@ export function exerciseSettlements(current: () => Driver): void {
       expect(queue).toMatchObject({ active: [], lease: [] });
     });
 
-    it('archive keeps the task with the new message, from now on', async () => {
-      const driver = current();
+    it('archive keeps the task with the new message, from now on', async ({ driver }) => {
       const task = changed(await driver.lend());
       driver.clock.advance(5999);
       expect(await driver.settle(archival(task))).toEqual(['settled']);
@@ -80,8 +74,7 @@ export function exerciseSettlements(current: () => Driver): void {
       expect(queue.tasks[task.lease.id]?.message).toMatchObject({ errorMsg: 'it failed' });
     });
 
-    it('archive without a message leaves the stored one as it is', async () => {
-      const driver = current();
+    it('archive without a message leaves the stored one as it is', async ({ driver }) => {
       const { lease, message } = await driver.lend({ headers: { a: 'b' } });
       expect(await driver.settle({ kind: 'archive', lease, message: undefined })).toEqual(['settled']);
       const task = (await driver.queue()).tasks[lease.id];
@@ -89,8 +82,7 @@ export function exerciseSettlements(current: () => Driver): void {
       expect(task?.message).toEqual(message);
     });
 
-    it('requeue puts the task in front of all others, with the message it had', async () => {
-      const driver = current();
+    it('requeue puts the task in front of all others, with the message it had', async ({ driver }) => {
       const [first, second] = [await driver.lend({ id: 'a' }), await driver.lend({ id: 'b' })];
       await driver.add({ id: 'c' });
       driver.clock.advance(2000);
@@ -102,8 +94,7 @@ export function exerciseSettlements(current: () => Driver): void {
       expect(queue).toMatchObject({ active: [], lease: [], processed: 0, failed: 0 });
     });
 
-    it('settles a batch of all kinds, each by itself', async () => {
-      const driver = current();
+    it('settles a batch of all kinds, each by itself', async ({ driver }) => {
       await driver.enqueue(['a', 'b', 'c', 'd', 'e'].map((id) => request({ id })));
       const [a, b, c, d, e] = (await driver.take(5)) as [LeasedTask, LeasedTask, LeasedTask, LeasedTask, LeasedTask];
       const statuses = await driver.settle(
@@ -124,8 +115,7 @@ export function exerciseSettlements(current: () => Driver): void {
       });
     });
 
-    it('settles a task once only, also within a batch', async () => {
-      const driver = current();
+    it('settles a task once only, also within a batch', async ({ driver }) => {
       for (const index of [0, 1, 2, 3, 4]) {
         const task = await driver.lend({ id: `twice${index}` });
         const [settlement] = allSettlements(task, driver.now).slice(index);
@@ -137,8 +127,7 @@ export function exerciseSettlements(current: () => Driver): void {
       await expectQueue(driver, { active: [], lease: [], pending: [], processed: 5, failed: 2 });
     });
 
-    it('is lost when the lease has another score, and writes nothing', async () => {
-      const driver = current();
+    it('is lost when the lease has another score, and writes nothing', async ({ driver }) => {
       const task = await driver.lend({ retention: 60 });
       for (const wrong of [task.lease.expiresAt - 1, task.lease.expiresAt + 1, 0]) {
         const stale = { ...task, lease: { ...task.lease, expiresAt: wrong, renewing: wrong + 7 } };
@@ -149,8 +138,7 @@ export function exerciseSettlements(current: () => Driver): void {
       }
     });
 
-    it('is lost for a task that never was', async () => {
-      const driver = current();
+    it('is lost for a task that never was', async ({ driver }) => {
       const task = await driver.lend();
       const nobody = { ...task, lease: { ...task.lease, id: 'nobody' } };
       await expectUntouched(driver, async () => {
@@ -160,8 +148,7 @@ export function exerciseSettlements(current: () => Driver): void {
     });
 
     for (const state of TASK_STATES.filter((name) => name !== 'active')) {
-      it(`is lost for a task that is ${state}`, async () => {
-        const driver = current();
+      it(`is lost for a task that is ${state}`, async ({ driver }) => {
         const id = await driver.arrange(state);
         const stored = await driver.broker.inspection.getTask('default', id);
         if (!stored) throw new Error(`no task "${id}"`);
@@ -173,8 +160,7 @@ export function exerciseSettlements(current: () => Driver): void {
       });
     }
 
-    it('is lost once another server has taken the task, whatever the late one wants', async () => {
-      const driver = current();
+    it('is lost once another server has taken the task, whatever the late one wants', async ({ driver }) => {
       const stale = await driver.lend();
       driver.clock.advance(61_000);
       const [expired] = (await driver.broker.maintenance.listExpiredLeases('default', driver.now - 30, 10)).tasks;
@@ -191,8 +177,7 @@ export function exerciseSettlements(current: () => Driver): void {
       expect(await driver.settle(done(fresh))).toEqual(['settled']);
     });
 
-    it('accepts either end of a lease whose extension was not seen to arrive', async () => {
-      const driver = current();
+    it('accepts either end of a lease whose extension was not seen to arrive', async ({ driver }) => {
       const arrived = await driver.lend();
       const arrivedEnd = arrived.lease.expiresAt;
       await driver.broker.consumer.extendLeases('default', [arrived.lease], arrivedEnd + 5);
@@ -204,15 +189,13 @@ export function exerciseSettlements(current: () => Driver): void {
       expect(await driver.settle(done({ ...lost, lease: unsent }))).toEqual(['settled']);
     });
 
-    it('settles by a lease whose time is over as long as nobody has taken the task', async () => {
-      const driver = current();
+    it('settles by a lease whose time is over as long as nobody has taken the task', async ({ driver }) => {
       const task = await driver.lend();
       driver.clock.advance(3_600_000);
       expect(await driver.settle(done(task))).toEqual(['settled']);
     });
 
-    it('settles 5,000 tasks of all kinds in one call', async () => {
-      const driver = current();
+    it('settles 5,000 tasks of all kinds in one call', async ({ driver }) => {
       await driver.enqueue(Array.from({ length: 5000 }, (_, index) => request({ id: `n${index}` })));
       const tasks = await driver.take(5000);
       const settlements = tasks.map((task, index) => allSettlements(task, driver.now)[index % 5] as Settlement);

@@ -1,14 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { LEASE_SECONDS } from '../../../lib/broker/broker.js';
 import { request } from '../../support/messages.js';
-import { type Driver, done, expectQueue, expectUntouched, requeueing } from '../driver.js';
+import { type DriverTest, done, expectQueue, expectUntouched, requeueing } from '../driver.js';
 
 const batch = (count: number) => Array.from({ length: count }, (_, index) => request({ id: `n${index}` }));
 
-export function exerciseTake(current: () => Driver): void {
+export function exerciseTake(it: DriverTest): void {
   describe('take', () => {
-    it('takes up to the limit in order and says what is left', async () => {
-      const driver = current();
+    it('takes up to the limit in order and says what is left', async ({ driver }) => {
       await driver.enqueue(batch(5));
       const first = await driver.exchange([], 3);
       expect(first.tasks.map(({ lease }) => lease.id)).toEqual(['n0', 'n1', 'n2']);
@@ -19,8 +18,7 @@ export function exerciseTake(current: () => Driver): void {
       expect((await driver.exchange([], 3)).tasks).toEqual([]);
     });
 
-    it('leases what it takes from the standing second on', async () => {
-      const driver = current();
+    it('leases what it takes from the standing second on', async ({ driver }) => {
       const id = await driver.add();
       driver.clock.advance(1999);
       const { lease } = await driver.takeOne();
@@ -32,8 +30,7 @@ export function exerciseTake(current: () => Driver): void {
       expect(queue.tasks[id]).toMatchObject({ state: 'active', pendingSince: undefined });
     });
 
-    it('tells since when what it takes was pending, when asked', async () => {
-      const driver = current();
+    it('tells since when what it takes was pending, when asked', async ({ driver }) => {
       const started = driver.clock.now();
       await driver.enqueue(batch(2));
       await driver.enqueue([request({ id: 'later' }, { processAt: driver.now + 2 })]);
@@ -57,8 +54,7 @@ export function exerciseTake(current: () => Driver): void {
       expect(since(last)).toEqual([['later', started + 2_500]]);
     });
 
-    it('takes nothing when nothing is asked for, but counts', async () => {
-      const driver = current();
+    it('takes nothing when nothing is asked for, but counts', async ({ driver }) => {
       await driver.enqueue(batch(2));
       await expectUntouched(driver, async () => {
         expect(await driver.exchange([], 0)).toEqual({
@@ -71,8 +67,7 @@ export function exerciseTake(current: () => Driver): void {
       });
     });
 
-    it('finds nothing in a queue that nobody has heard of, and does not create it', async () => {
-      const driver = current();
+    it('finds nothing in a queue that nobody has heard of, and does not create it', async ({ driver }) => {
       expect(await driver.exchange([], 10, 'unheard')).toEqual({
         settled: [],
         tasks: [],
@@ -83,8 +78,7 @@ export function exerciseTake(current: () => Driver): void {
       expect(await driver.broker.inspection.queues()).toEqual([]);
     });
 
-    it('takes nothing of a paused queue and calls its backlog 0, but settles', async () => {
-      const driver = current();
+    it('takes nothing of a paused queue and calls its backlog 0, but settles', async ({ driver }) => {
       await driver.enqueue(batch(3));
       const task = await driver.takeOne();
       expect(await driver.broker.administration.pauseQueue('default')).toBe(true);
@@ -94,8 +88,7 @@ export function exerciseTake(current: () => Driver): void {
       expect((await driver.exchange([], 1)).backlog).toBe(1);
     });
 
-    it('hands each task to one taker only', async () => {
-      const driver = current();
+    it('hands each task to one taker only', async ({ driver }) => {
       await driver.enqueue(batch(100));
       const replies = await Promise.all(Array.from({ length: 20 }, () => driver.take(7)));
       const ids = replies.flat().map(({ lease }) => lease.id);
@@ -103,8 +96,7 @@ export function exerciseTake(current: () => Driver): void {
       expect(new Set(ids).size).toBe(100);
     });
 
-    it('gives the slot of a task it settles to another one in the same call', async () => {
-      const driver = current();
+    it('gives the slot of a task it settles to another one in the same call', async ({ driver }) => {
       await driver.enqueue(batch(2));
       const task = await driver.takeOne();
       const reply = await driver.exchange([done(task)], 1);
@@ -113,8 +105,7 @@ export function exerciseTake(current: () => Driver): void {
       expect((await driver.queue()).active).toEqual(['n1']);
     });
 
-    it('can take again at once what it puts back', async () => {
-      const driver = current();
+    it('can take again at once what it puts back', async ({ driver }) => {
       await driver.enqueue(batch(2));
       const [first] = await driver.take();
       if (!first) throw new Error('nothing was taken');
@@ -122,8 +113,7 @@ export function exerciseTake(current: () => Driver): void {
       expect(reply.tasks.map(({ lease }) => lease.id)).toEqual(['n0', 'n1']);
     });
 
-    it('takes 5,000 at once and settles them at once', async () => {
-      const driver = current();
+    it('takes 5,000 at once and settles them at once', async ({ driver }) => {
       await driver.enqueue(batch(5000));
       const tasks = await driver.take(6000);
       expect(tasks.map(({ lease }) => lease.id)).toEqual(batch(5000).map(({ message }) => message.id));

@@ -1,9 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { AggregationSet } from '../../../lib/broker/groups.js';
 import type { Settlement } from '../../../lib/broker/broker.js';
 import { TRANSITIONS, type TaskOperation, type Transition } from '../../../lib/task/transitions.js';
 import { request } from '../../support/messages.js';
-import { type Driver, allSettlements } from '../driver.js';
+import { type Driver, type DriverTest, allSettlements } from '../driver.js';
 
 type Operate = (driver: Driver, id: string) => Promise<unknown>;
 
@@ -57,15 +57,17 @@ const OPERATIONS: Record<TaskOperation, Operate> = {
 const title = ({ from, operation, to, note }: Transition): string =>
   `${from ?? '(none)'} --${operation}--> ${to ?? '(gone)'}: ${note}`;
 
-export function exerciseTransitions(current: () => Driver): void {
+export function exerciseTransitions(it: DriverTest): void {
   describe('the transition table', () => {
-    it.each(TRANSITIONS.map((row) => [title(row), row] as const))('%s', async (_, { from, operation, to }) => {
-      const driver = current();
-      const id = from === undefined ? 'new' : await driver.arrange(from);
-      if (to === 'aggregating' && from !== undefined) await driver.world.nameGroup('default', id, 'g');
-      expect(await driver.stateOf(id)).toBe(from);
-      await OPERATIONS[operation](driver, id);
-      expect(await driver.stateOf(id)).toBe(to);
-    });
+    it.for(TRANSITIONS.map((row) => [title(row), row] as const))(
+      '%s',
+      async ([_, { from, operation, to }], { driver }) => {
+        const id = from === undefined ? 'new' : await driver.arrange(from);
+        if (to === 'aggregating' && from !== undefined) await driver.world.nameGroup('default', id, 'g');
+        expect(await driver.stateOf(id)).toBe(from);
+        await OPERATIONS[operation](driver, id);
+        expect(await driver.stateOf(id)).toBe(to);
+      },
+    );
   });
 }

@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { EnqueueRequest } from '../../../lib/broker/broker.js';
 import { Keyspace } from '../../../lib/wire/keys.js';
 import { request } from '../../support/messages.js';
-import { type Driver, archival, completion, done, retrial } from '../driver.js';
+import { type Driver, type DriverTest, archival, completion, done, retrial } from '../driver.js';
 
 const lockKey = (driver: Driver, name: string): string =>
   new Keyspace(driver.broker.keyPrefix).queue('default').unique('t', Buffer.from(name));
@@ -12,10 +12,9 @@ const unique = (driver: Driver, id: string, ttl = 60, options: Partial<EnqueueRe
   ...options,
 });
 
-export function exerciseUnique(current: () => Driver): void {
+export function exerciseUnique(it: DriverTest): void {
   describe('a unique task', () => {
-    it('takes the lock under its id for the given time, and is known by it', async () => {
-      const driver = current();
+    it('takes the lock under its id for the given time, and is known by it', async ({ driver }) => {
       expect(await driver.enqueue([unique(driver, 'a', 60)])).toEqual(['enqueued']);
       const queue = await driver.queue();
       const lock = queue.locks[lockKey(driver, 'one')];
@@ -25,8 +24,7 @@ export function exerciseUnique(current: () => Driver): void {
       expect(queue.tasks['a']?.uniqueKey).toBe(lockKey(driver, 'one'));
     });
 
-    it('takes its lock by every route', async () => {
-      const driver = current();
+    it('takes its lock by every route', async ({ driver }) => {
       const scheduled = request(
         { id: 's', uniqueKey: lockKey(driver, 's') },
         { uniqueTtl: 9, processAt: driver.now + 5 },
@@ -44,8 +42,9 @@ export function exerciseUnique(current: () => Driver): void {
       }
     });
 
-    it('is a duplicate while the lock is held, in the same batch and in a later one, by every route', async () => {
-      const driver = current();
+    it('is a duplicate while the lock is held, in the same batch and in a later one, by every route', async ({
+      driver,
+    }) => {
       expect(await driver.enqueue([unique(driver, 'a'), unique(driver, 'b')])).toEqual(['enqueued', 'duplicate']);
       const again = [
         unique(driver, 'c'),
@@ -60,30 +59,26 @@ export function exerciseUnique(current: () => Driver): void {
       expect(Object.keys((await driver.queue()).tasks)).toEqual(['a']);
     });
 
-    it('is a duplicate rather than a conflict when it is both', async () => {
-      const driver = current();
+    it('is a duplicate rather than a conflict when it is both', async ({ driver }) => {
       await driver.enqueue([unique(driver, 'a')]);
       expect(await driver.enqueue([unique(driver, 'a')])).toEqual(['duplicate']);
     });
 
-    it('leaves the lock free when its id is taken', async () => {
-      const driver = current();
+    it('leaves the lock free when its id is taken', async ({ driver }) => {
       await driver.add({ id: 'a' });
       expect(await driver.enqueue([unique(driver, 'a')])).toEqual(['conflict']);
       expect((await driver.queue()).locks).toEqual({});
       expect(await driver.enqueue([unique(driver, 'a'), unique(driver, 'b')])).toEqual(['conflict', 'enqueued']);
     });
 
-    it('can be enqueued again when the lock has expired', async () => {
-      const driver = current();
+    it('can be enqueued again when the lock has expired', async ({ driver }) => {
       await driver.enqueue([unique(driver, 'a', 5)]);
       await driver.world.expireLock('default', lockKey(driver, 'one'));
       expect(await driver.enqueue([unique(driver, 'b')])).toEqual(['enqueued']);
       expect((await driver.queue()).locks[lockKey(driver, 'one')]?.owner).toBe('b');
     });
 
-    it('gives its lock back when it is done, and when it is complete', async () => {
-      const driver = current();
+    it('gives its lock back when it is done, and when it is complete', async ({ driver }) => {
       await driver.enqueue([unique(driver, 'a')]);
       expect(await driver.settle(done(await driver.takeOne()))).toEqual(['settled']);
       expect(await driver.enqueue([unique(driver, 'b')])).toEqual(['enqueued']);
@@ -91,8 +86,7 @@ export function exerciseUnique(current: () => Driver): void {
       expect((await driver.queue()).locks).toEqual({});
     });
 
-    it('keeps its lock over retry and archive, where only time ends it', async () => {
-      const driver = current();
+    it('keeps its lock over retry and archive, where only time ends it', async ({ driver }) => {
       await driver.enqueue([unique(driver, 'a')]);
       await driver.settle(retrial(await driver.takeOne(), driver.now));
       expect(await driver.enqueue([unique(driver, 'b')])).toEqual(['duplicate']);
@@ -101,8 +95,7 @@ export function exerciseUnique(current: () => Driver): void {
       expect(await driver.enqueue([unique(driver, 'c')])).toEqual(['duplicate']);
     });
 
-    it('leaves a lock alone that has become the lock of another task', async () => {
-      const driver = current();
+    it('leaves a lock alone that has become the lock of another task', async ({ driver }) => {
       await driver.enqueue([unique(driver, 'a')]);
       const task = await driver.takeOne();
       await driver.world.expireLock('default', lockKey(driver, 'one'));
@@ -111,8 +104,7 @@ export function exerciseUnique(current: () => Driver): void {
       expect((await driver.queue()).locks[lockKey(driver, 'one')]?.owner).toBe('b');
     });
 
-    it('keeps its lock when the settlement is lost', async () => {
-      const driver = current();
+    it('keeps its lock when the settlement is lost', async ({ driver }) => {
       await driver.enqueue([unique(driver, 'a')]);
       const task = await driver.takeOne();
       const stale = { ...task, lease: { ...task.lease, expiresAt: task.lease.expiresAt - 1 } };

@@ -1,8 +1,8 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, onTestFinished, vi } from 'vitest';
 import type { WakeSource } from '../../../lib/broker/broker.js';
 import { ClosedError } from '../../../lib/errors.js';
 import { request } from '../../support/messages.js';
-import { type Driver, done, retrial } from '../driver.js';
+import { type Driver, type DriverTest, done, retrial } from '../driver.js';
 
 interface Notices {
   readonly source: WakeSource;
@@ -33,10 +33,9 @@ async function flush(driver: Driver, notices: Notices): Promise<void> {
   notices.pending.splice(notices.pending.indexOf('flush'), 1);
 }
 
-export function exerciseWake(current: () => Driver): void {
+export function exerciseWake(it: DriverTest): void {
   describe('wake', () => {
-    it('tells the runnable backlog of each queue when it arms', async () => {
-      const driver = current();
+    it('tells the runnable backlog of each queue when it arms', async ({ driver }) => {
       const { source } = watch(driver);
       await driver.enqueue([request(), request()]);
       await driver.add({ queue: 'paused' });
@@ -49,8 +48,7 @@ export function exerciseWake(current: () => Driver): void {
       ]);
     });
 
-    it('notices an enqueue, once per arming', async () => {
-      const driver = current();
+    it('notices an enqueue, once per arming', async ({ driver }) => {
       const notices = watch(driver);
       await notices.source.armPending(['default', 'other']);
       await driver.add();
@@ -64,8 +62,7 @@ export function exerciseWake(current: () => Driver): void {
       expect(notices.lost).toBe(0);
     });
 
-    it('notices a pause, a resume and a forwarded task', async () => {
-      const driver = current();
+    it('notices a pause, a resume and a forwarded task', async ({ driver }) => {
       await driver.add({}, { processAt: driver.now });
       const notices = watch(driver);
       const steps = [
@@ -81,8 +78,7 @@ export function exerciseWake(current: () => Driver): void {
       expect(new Set(notices.pending)).toEqual(new Set(['default']));
     });
 
-    it('does not notice what changes neither pending nor paused', async () => {
-      const driver = current();
+    it('does not notice what changes neither pending nor paused', async ({ driver }) => {
       const task = await driver.lend();
       const notices = watch(driver);
       await notices.source.armPending(['default']);
@@ -94,8 +90,7 @@ export function exerciseWake(current: () => Driver): void {
       expect(notices.pending).toEqual([]);
     });
 
-    it('tells the next due time of all queues and notices scheduled and retried tasks', async () => {
-      const driver = current();
+    it('tells the next due time of all queues and notices scheduled and retried tasks', async ({ driver }) => {
       const task = await driver.lend();
       const notices = watch(driver);
       expect(await notices.source.armDelayed(['default', 'other'])).toBeUndefined();
@@ -108,16 +103,14 @@ export function exerciseWake(current: () => Driver): void {
       expect(notices.pending).toEqual([]);
     });
 
-    it('serves several sources', async () => {
-      const driver = current();
+    it('serves several sources', async ({ driver }) => {
       const both = [watch(driver), watch(driver)];
       for (const { source } of both) await source.armPending(['default']);
       await driver.add();
       for (const notices of both) await vi.waitFor(() => expect(notices.pending).toEqual(['default']));
     });
 
-    it('is silent after it was closed, and cannot be armed again', async () => {
-      const driver = current();
+    it('is silent after it was closed, and cannot be armed again', async ({ driver }) => {
       const [closed, open] = [watch(driver), watch(driver)];
       for (const { source } of [closed, open]) await source.armPending(['default']);
       await closed.source.close();
@@ -129,8 +122,8 @@ export function exerciseWake(current: () => Driver): void {
       await expect(closed.source.armDelayed(['default'])).rejects.toBeInstanceOf(ClosedError);
     });
 
-    it('has nothing to arm for no queues', async () => {
-      const { source } = watch(current());
+    it('has nothing to arm for no queues', async ({ driver }) => {
+      const { source } = watch(driver);
       expect([...(await source.armPending([]))]).toEqual([]);
       expect(await source.armDelayed([])).toBeUndefined();
     });
