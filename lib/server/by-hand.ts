@@ -1,6 +1,8 @@
 import type { LeasedTask } from '../broker/broker.js';
 import type { TaskOutcome } from '../events/events.js';
+import type { Attempts } from './attempt/attempts.js';
 import type { Core } from './core.js';
+import { Canceller } from './loops/canceller.js';
 import { checkQueue } from './options.js';
 
 /**
@@ -35,6 +37,27 @@ export async function work(core: Core, leased: LeasedTask): Promise<TaskOutcome>
   });
   if (!served) queues.remove(name);
   return outcomes.find(({ task }) => task.id === id)!;
+}
+
+/**
+ * Cancels running tasks as their cancellations arrive, for a server whose loops do not run. Each
+ * message has a canceller that sees the tasks of its id only: where the clock stands still, a task
+ * cancelled while it was pending seems to have begun by then.
+ */
+export function cancelByHand({ deps, executor }: Core): void {
+  const { broker, events } = deps;
+  const onCancel = (id: string): void => {
+    const attempts: Attempts = {
+      held: () => [...executor.held()].filter((task) => task.id === id),
+      fail: (task, reason) => executor.fail(task, reason),
+      lose: (task) => executor.lose(task),
+    };
+    const canceller = new Canceller({ broker, attempts });
+    if (!canceller.receive(id)) return;
+    canceller.runOnce().catch((error: unknown) => events.emit('loopFailed', { loop: 'canceller', error }));
+  };
+  // Fails when the broker is closed: then nothing runs.
+  broker.cancellation.subscribeCancellations(onCancel).catch(() => undefined);
 }
 
 async function outcomesOf({ deps }: Core, run: () => Promise<void>): Promise<TaskOutcome[]> {

@@ -5,7 +5,7 @@ import { AsynqEvents, type TaskOutcome } from '../events/events.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { ActiveTask } from './attempt/active-task.js';
 import type { TaskHandlerEntry } from './attempt/handler.js';
-import { runOnce, takeOnce, work } from './by-hand.js';
+import { cancelByHand, runOnce, takeOnce, work } from './by-hand.js';
 import { Core } from './core.js';
 import { onSignal } from './drain-signal.js';
 import type { QueueOptions } from './fetching/queue-options.js';
@@ -59,6 +59,7 @@ export class Server {
       tracing,
       encodeResult,
     });
+    if (broker.manual) cancelByHand(this.core);
   }
 
   get status(): ServerStatus {

@@ -316,6 +316,51 @@ describe('drain', () => {
   });
 });
 
+describe('cancelProcessing', () => {
+  const cancel = (id: string, options = {}) => app.get(AsynqInspector).cancelProcessing(id, options);
+  const untilActive = () =>
+    vi.waitFor(() => expect(tasks.all('times-out')).toMatchObject([{ state: 'active' }]), { interval: 1 });
+
+  test.each([
+    ['retry', { retry: 1, archived: 0 }, ['retry']],
+    ['archive', { retry: 0, archived: 1 }, ['archived']],
+    ['delete', { retry: 0, revoked: 1 }, []],
+  ])('aborts the signal of a handler that runs, with the outcome %s', async (outcome, counts, states) => {
+    await client.enqueue('times-out', undefined, { taskId: 'long' });
+    const run = tasks.drain();
+    await untilActive();
+    await cancel('long', { outcome, reason: 'withdrawn' });
+    const summary = await run;
+    expect(summary).toMatchObject({ ...counts, total: 1 });
+    expect(summary.errors).toMatchObject([
+      { code: 'ASYNQ_TASK_CANCELED', message: expect.stringContaining('withdrawn') },
+    ]);
+    expect(tasks.all().map(({ state }) => state)).toEqual(states);
+  });
+
+  test('reaches a task that is worked on alone, and one that another handler cancels', async () => {
+    const alone = tasks.work('times-out', undefined, { taskId: 'long' });
+    await untilActive();
+    await cancel('long', { outcome: 'delete' });
+    expect(await alone).toMatchObject({ outcome: 'revoked', error: { code: 'ASYNQ_TASK_CANCELED' } });
+
+    vi.spyOn(mailer, 'send').mockImplementation((() => untilActive().then(() => cancel('other'))) as never);
+    await client.enqueue('times-out', undefined, { taskId: 'other' });
+    await client.enqueue(WelcomeEmail, { userId: 1 });
+    expect(await tasks.drain()).toMatchObject({ done: 1, retry: 1 });
+  });
+
+  test('of a task that does not run yet has no effect, as in production', async () => {
+    await client.enqueue('later', 1, { taskId: 'early' });
+    await cancel('early');
+    await client.enqueue('times-out', undefined, { taskId: 'long' });
+    const run = tasks.drain();
+    await untilActive();
+    await cancel('long', { outcome: 'archive' });
+    expect(await run).toMatchObject({ done: 1, archived: 1 });
+  });
+});
+
 describe('a run inside a run', () => {
   test.each([
     ['drain', () => tasks.drain()],
