@@ -79,7 +79,7 @@ describe('@TaskAggregator', () => {
     expect(tester.all()).toEqual([]);
   });
 
-  it('drives greatest delay and greatest size with the clock, too', async () => {
+  it('applies the greatest delay and the greatest size by the clock', async () => {
     const { client, tester } = await build([Digests], {
       groupGracePeriod: '10s',
       groupMaxDelay: '25s',
@@ -97,7 +97,7 @@ describe('@TaskAggregator', () => {
     expect((await tester.advance('10s')).aggregations).toMatchObject([{ size: 1 }]);
   });
 
-  it('gets a delayed task when its group is due after that', async () => {
+  it('receives a delayed task when its group is due after its time', async () => {
     const { app, client, tester } = await build([Digests]);
     await client.enqueue('note', { text: 'now' }, { group: 'user:1' });
     await client.enqueue('note', { text: 'soon' }, { group: 'user:1', processIn: '5s' });
@@ -109,7 +109,7 @@ describe('@TaskAggregator', () => {
     expect(texts).toEqual([['now', 'soon'], ['at night']]);
   });
 
-  it('shows a failure, and tries again two minutes later', async () => {
+  it('reports a failure, and runs again two minutes later', async () => {
     let failures = 1;
     class Flaky {
       @TaskAggregator()
@@ -136,7 +136,7 @@ describe('@TaskAggregator', () => {
     ['a text', 'whole', /Odd\.collect returned "whole" for group "g"/],
     ['an unknown key', { type: 'x', option: {} }, /unknown key of an aggregated task "option"; did you mean "options"/],
     ['a wrong option', { type: 'x', options: { retry: 3 } }, /unknown task option "retry"/],
-  ])('fails with a word on it when the method answers %s', async (_, answer, message) => {
+  ])('reports a failure when the method returns %s', async (_, answer, message) => {
     class Odd {
       @TaskAggregator()
       collect(): unknown {
@@ -174,7 +174,7 @@ describe('@TaskAggregator', () => {
     expect(seen).toEqual([Buffer.from([0, 255])]);
   });
 
-  it('can be on a request-scoped provider, made anew for each set', async () => {
+  it('can be on a request-scoped provider, with an instance per aggregation set', async () => {
     const requests: unknown[] = [];
     @Injectable({ scope: Scope.REQUEST })
     class Scoped {
@@ -265,7 +265,7 @@ describe('a wrong @TaskAggregator', () => {
     await expect(build([Decorated])).rejects.toThrow(/Decorated\.collect: .*remove the decorators of its parameters/);
   });
 
-  it('is refused on what is no method, with blank groups and with unknown options', () => {
+  it('is refused on anything but a method, with blank groups and with unknown options', () => {
     const apply = (decorator: MethodDecorator) => {
       class Target {
         collect(): void {}
@@ -273,9 +273,7 @@ describe('a wrong @TaskAggregator', () => {
       const descriptor = Object.getOwnPropertyDescriptor(Target.prototype, 'collect')!;
       decorator(Target.prototype, 'collect', descriptor);
     };
-    expect(() => apply(TaskAggregator(' '))).toThrow(
-      /Target\.collect: @TaskAggregator takes a prefix of group names/,
-    );
+    expect(() => apply(TaskAggregator(' '))).toThrow(/Target\.collect: @TaskAggregator takes a prefix of group names/);
     expect(() => apply(TaskAggregator({ conection: 'x' } as never))).toThrow(/did you mean "connection"/);
     expect(() => apply(TaskAggregator('g', { codec: {} as never }))).toThrow(/codec: encode must be a function/);
     expect(() => (TaskAggregator() as (target: object) => void)(class Whole {})).toThrow(

@@ -61,7 +61,7 @@ describe('handlers are found', () => {
     });
   });
 
-  test('in what factories answer, awaited', async () => {
+  test('in what factories return, awaited', async () => {
     const useFactory = async () => new Plain('made');
     expect(await work([{ provide: 'tasks', useFactory }], 'greet')).toMatchObject({ result: 'made' });
   });
@@ -86,7 +86,7 @@ describe('handlers are found', () => {
     expect(await tasks.work('greet')).toMatchObject({ result: 'hi' });
   });
 
-  test('once, when one instance is provided under several tokens', async () => {
+  test('once, when one instance has several tokens', async () => {
     const providers = [
       { provide: 'factory', useFactory: (plain: Plain) => plain, inject: [Plain] },
       { provide: 'alias', useExisting: Plain },
@@ -145,7 +145,7 @@ describe('handlers are found', () => {
 });
 
 describe('searching does no harm', () => {
-  test('getters are not called, odd providers are passed over', async () => {
+  test('getters are not called, odd providers are skipped', async () => {
     let called = 0;
     @Injectable()
     class Odd {
@@ -250,7 +250,11 @@ describe('wrong declarations are refused', () => {
       () => decorate(' \t')(prototype, 'method', method),
       /Target\.method: @TaskHandler needs a task type/,
     ],
-    ['no type', () => decorate(undefined)(prototype, 'method', method), /takes a task type or the result of defineTask/],
+    [
+      'no type',
+      () => decorate(undefined)(prototype, 'method', method),
+      /takes a task type or the result of defineTask/,
+    ],
     [
       'null',
       () => decorate(null)(prototype, 'method', method),

@@ -35,7 +35,7 @@ class Work {
   }
 }
 
-/** Processes that share what stands for Redis, on one clock. */
+/** Processes that share one in-memory broker and clock. */
 function fleet() {
   const clock = new ManualClock();
   const broker = new MemoryBroker(clock);
@@ -61,7 +61,7 @@ function fleet() {
       .subscribe((event) => seen.push(event));
     return { seen, subscription };
   };
-  /** Lets time pass until it is so. */
+  /** Moves the clock until the condition holds. */
   const until = (condition: () => void): Promise<void> =>
     vi.waitFor(
       async () => {
@@ -74,7 +74,7 @@ function fleet() {
 }
 
 describe('the stream of events', () => {
-  it('tells other processes what has happened, by all its names, without payload and result', async () => {
+  it('sends events to other processes, by all their names, without payload and result', async () => {
     const { start, follow, until } = fleet();
     const [worker, looker] = [await start({ eventStream: true }), await start({ server: false })];
     const [failed, all] = [follow(looker, 'failed'), follow(looker, ['succeeded', 'finished'], { type: 'work' })];
@@ -104,7 +104,7 @@ describe('the stream of events', () => {
     expect(all.seen).toHaveLength(2);
   });
 
-  it('can be read on from an event, or from the beginning, and skips what is none', async () => {
+  it('can be read from an event or from the beginning, and skips entries that are no events', async () => {
     const { start, follow, until, broker } = fleet();
     const app = await start({ eventStream: { events: ['enqueued', 'archived'], maxLength: 500 } });
     await app.get(AsynqClient).enqueueMany('works', Array.from({ length: 600 }));
@@ -128,7 +128,7 @@ describe('the stream of events', () => {
     expect(early.seen.at(-1)).toMatchObject({ event: 'archived', id: expect.stringMatching(/^\d+-\d+$/) });
   });
 
-  it('is complete at shutdown, also of what was told last', async () => {
+  it('completes at shutdown, after the last events', async () => {
     const { start, follow, until } = fleet();
     const [worker, looker] = [await start({ eventStream: true }), await start({ server: false })];
     const { seen, subscription } = follow(looker, 'finished', { from: '0' });
@@ -141,7 +141,7 @@ describe('the stream of events', () => {
     expect(subscription.closed).toBe(true);
   });
 
-  it('goes without events while Redis is away, says so once, and harms no task', async () => {
+  it('drops events while Redis is unavailable, logs it once, and affects no task', async () => {
     const { start, follow, until, broker } = fleet();
     const app = await start({ eventStream: true });
     const { seen } = follow(app, 'finished', { interval: '50ms' });
@@ -167,7 +167,7 @@ describe('the stream of events', () => {
     await until(() => expect(seen).toHaveLength(1));
   });
 
-  it('holds back no more than it can keep', async () => {
+  it('buffers no more than the stream keeps', async () => {
     const clock = new ManualClock();
     const broker = new MemoryBroker(clock);
     const events = new AsynqEvents();
@@ -176,7 +176,7 @@ describe('the stream of events', () => {
     const task = { id: 'a', type: 't', queue: 'q' };
     const lost: number[] = [];
     events.on('eventStreamFailed', (event) => lost.push(event.lost));
-    // Five thousand are added as soon as they are there, ten thousand wait meanwhile.
+    // Five thousand are written at once, ten thousand wait meanwhile.
     for (let count = 0; count < 15_005; count++) events.emit('taskStarted', { task, retried: 0, maxRetry: 0 });
     await writer.close();
     expect(await broker.events.readEvents('events', '0-0', 20_000)).toHaveLength(15_000);
@@ -195,7 +195,7 @@ describe('the stream of events', () => {
     await expect(fleet().start({ eventStream: eventStream as boolean })).rejects.toThrow(message);
   });
 
-  it('refuses to follow what there is not', async () => {
+  it('refuses unknown events and options', async () => {
     const events = (await fleet().start({})).get(AsynqTaskEvents);
     expect(() => events.fleet('failure' as never)).toThrow('did you mean "failed"?');
     expect(() => events.fleet('failed', { from: 'now' })).toThrow('from must be the id of an event, not "now"');

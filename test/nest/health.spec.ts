@@ -57,7 +57,7 @@ async function start(
 const OK = { status: 'up', problems: [] };
 
 describe('the health of a server', () => {
-  test('is well while it runs, and not ready when it drains and after', async () => {
+  test('is up while it runs, and not ready while it drains and afterwards', async () => {
     const app = await start();
     const health = app.get(AsynqHealth);
     expect(health.live()).toEqual({ ...OK, server: 'active' });
@@ -73,7 +73,7 @@ describe('the health of a server', () => {
     });
   });
 
-  test('is not asked where there is none, or it is started by hand', async () => {
+  test('is not judged without a server, or when it is started by hand', async () => {
     for (const options of [{ server: false }, { server: { concurrency: 1 } }] as const) {
       const app = await start(options, { providers: [] });
       expect(await app.get(AsynqHealth).ready()).toEqual({ ...OK, server: 'none', redis: 'up' });
@@ -143,13 +143,13 @@ describe('the loops', () => {
     expect(await health([{ ...well, ...stats }]).ready()).toMatchObject({ status, problems });
   });
 
-  test('may be later, or take less, when told so', () => {
+  test('may be later, or must be faster, by the options', () => {
     const late = health([{ ...well, overdue: 31_000, busyFor: 5_000 }]);
     expect(late.live({ maxLag: '1m' }).status).toBe('up');
     expect(late.live({ maxLag: '1m', maxPass: '4s' }).problems).toEqual(['the janitor has been at one pass for 5 s']);
   });
 
-  test('Terminus has probes share what Redis said for a second, for each set of options', async () => {
+  test('probes of Terminus share a reply of Redis for a second, per set of options', async () => {
     const clock = new ManualClock();
     const ping = vi.fn(async () => undefined);
     const indicator = new AsynqHealthIndicator(health([well], { broker: { clock, monitoring: { ping } } }));
@@ -162,7 +162,7 @@ describe('the loops', () => {
     expect(ping).toHaveBeenCalledTimes(3);
   });
 
-  test('and a queue that cannot be read, or a Redis that hangs, hold nobody up', async () => {
+  test('an unreadable queue or a hanging Redis delays no probe', async () => {
     expect((await health([well]).ready({ queues: { a: { maxPending: 1 } } })).problems).toEqual([
       'queue "a" cannot be read',
     ]);
@@ -181,7 +181,7 @@ describe('with Redis', () => {
   });
   afterAll(() => redis.stop());
 
-  test('Terminus is told by the indicator, and a Redis that is away is no reason to restart', async () => {
+  test('the indicator reports to Terminus, and an unavailable Redis is no reason to restart', async () => {
     const app = await start({ connection: { port: redis.port } }, { imports: [TerminusModule] });
     const [terminus, asynq] = [await app.resolve(HealthCheckService), app.get(AsynqHealthIndicator)];
     const check = () =>
@@ -229,7 +229,7 @@ describe('the routes for deployments', () => {
   test.each([
     ['Express', undefined],
     ['Fastify', () => new FastifyAdapter()],
-  ])('on %s tell of life and readiness, and drain', async (_, adapter) => {
+  ])('on %s report liveness and readiness, and drain', async (_, adapter) => {
     const { app, ask } = await serve({ drainAccess: 'loopback' }, adapter?.());
     expect(await ask('asynq/live')).toEqual([200, OK]);
     expect(await ask('asynq/ready')).toEqual([200, OK]);
@@ -289,7 +289,7 @@ describe('the routes for deployments', () => {
     expect(await ask('127.0.0.1')).toBe('200');
   });
 
-  test('ask Redis once for all that probe within a second, and see at once that the server drains', async () => {
+  test('ask Redis once for all probes within a second, and notice at once that the server drains', async () => {
     const queues = Array.from({ length: 200 }, (_, index) => `queue-${index}`);
     const redis = await startRedis();
     const ready = { maxPending: 0, timeout: '10s', cacheFor: '1h' };
@@ -317,7 +317,7 @@ describe('the routes for deployments', () => {
     expect(read).toHaveBeenCalledTimes(200);
   });
 
-  test('name queues only when told to', async () => {
+  test('name queues only with showDetails', async () => {
     const options = { ready: { maxPending: 0, cacheFor: 0 }, showDetails: true };
     const { app, ask } = await serve(options);
     const client = app.get(AsynqClient);
@@ -331,7 +331,7 @@ describe('the routes for deployments', () => {
     ]);
   });
 
-  test('stand where they are told to, and drain for whom the guards let in', async () => {
+  test('are at the given path, and drain for callers that the guards admit', async () => {
     const guarded = await serve({ path: 'ops', guards: [Nobody] });
     expect((await guarded.ask('ops/live'))[0]).toBe(200);
     expect((await guarded.ask('ops/drain', post()))[0]).toBe(403);

@@ -66,7 +66,7 @@ class Host {
   }
 }
 
-/** Nest looks the classes of guards and the like up in the module of the provider it finds for the handler. */
+/** Nest looks for the instances of enhancer classes in the module of the provider that it finds for the handler. */
 describe('guards, interceptors, pipes and filters that are classes', () => {
   const own = [Words, Open, Loud, Upper, Catching];
   class Replaced extends Host {}
@@ -87,7 +87,7 @@ describe('guards, interceptors, pipes and filters that are classes', () => {
   });
 });
 
-test('handlers of two classes of one name have parameters of their own, though Nest 11 keeps them by name', async () => {
+test('handlers of two classes with one name have separate parameters, though Nest 11 caches them by name', async () => {
   const first = () => {
     @Injectable()
     class Tasks {

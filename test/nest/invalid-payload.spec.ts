@@ -102,7 +102,7 @@ describe('ValidationPipe', () => {
     expect(await tasks.work('local', invalid)).toMatchObject({ outcome: 'archived' });
   });
 
-  test('leaves bytes and the context alone', async () => {
+  test('ignores bytes and the context', async () => {
     const validateCustomDecorators = {
       provide: APP_PIPE,
       useValue: new ValidationPipe({ validateCustomDecorators: true }),
@@ -114,7 +114,7 @@ describe('ValidationPipe', () => {
 });
 
 describe('an invalid payload', () => {
-  test('is one that a pipe of a parameter refuses', async () => {
+  test('is a payload that a pipe of a parameter refuses', async () => {
     const { tasks } = await testApp({ providers: [Tasks] });
     expect(await tasks.work('number', '12')).toMatchObject({ outcome: 'done', result: 12 });
     expect(await tasks.work('number', 'twelve')).toMatchObject({ outcome: 'archived' });
@@ -123,7 +123,7 @@ describe('an invalid payload', () => {
     );
   });
 
-  test('is not one whose handler throws a BadRequestException', async () => {
+  test('is not the reason when the handler throws a BadRequestException', async () => {
     const { tasks } = await testApp({ providers: [Tasks, pipe] });
     expect(await tasks.work('throws-400', {})).toMatchObject({
       outcome: 'retry',
@@ -131,7 +131,7 @@ describe('an invalid payload', () => {
     });
   });
 
-  test('is not one whose pipe fails for another reason', async () => {
+  test('is not the reason when a pipe fails for another one', async () => {
     const broken: PipeTransform = {
       transform() {
         throw new Error('connection refused');
@@ -144,7 +144,7 @@ describe('an invalid payload', () => {
     });
   });
 
-  test('is one whose handler says so, with or without a pipeline', async () => {
+  test('is a payload that the handler refuses, with or without a pipeline', async () => {
     for (const providers of [[Tasks], [Tasks, pipe]]) {
       const { tasks } = await testApp({ providers });
       expect(await tasks.work('throws-invalid')).toMatchObject({ outcome: 'archived' });
@@ -152,7 +152,7 @@ describe('an invalid payload', () => {
     }
   });
 
-  test.each([false, true])('is one that cannot be decoded (piped: %s)', async (piped) => {
+  test.each([false, true])('is a payload that cannot be decoded (piped: %s)', async (piped) => {
     const guard = { provide: APP_GUARD, useValue: { canActivate: () => true } };
     const { tasks } = await testApp({ providers: piped ? [Tasks, guard] : [Tasks] });
     expect(await tasks.work('undecorated', Buffer.from('{"userId":'))).toMatchObject({ outcome: 'archived' });

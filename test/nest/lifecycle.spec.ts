@@ -117,7 +117,7 @@ describe('a server', () => {
     expect(await rejection(app.get(AsynqClient).enqueue('late'))).toMatchObject({ code: 'ASYNQ_CLOSED' });
   });
 
-  test('leaves the client open for the last words of global modules too, whatever the order of imports', async () => {
+  test('keeps the client open for shutdown hooks of global modules, in any order of imports', async () => {
     @Global()
     @Module({ providers: [LastWords] })
     class Everywhere {}
@@ -132,14 +132,14 @@ describe('a server', () => {
     expect(trace).toEqual(['last words enqueued', 'last words enqueued']);
   });
 
-  test('can be closed twice, at the same time or again', async () => {
+  test('can be closed twice, at the same time or later', async () => {
     const app = await start();
     await Promise.all([app.close(), app.close()]);
     await app.close();
     expect(trace.filter((line) => line === 'server closed')).toHaveLength(1);
   });
 
-  test('tells handlers to stop after the shutdown timeout, still before anything else is shut down', async () => {
+  test('aborts handlers after the shutdown timeout, before anything else shuts down', async () => {
     const app = await start({ server: { shutdownTimeout: 0 } });
     await slowStarted(app);
     await app.close();
@@ -165,7 +165,7 @@ describe('a server', () => {
     expect(trace).toContain('task done');
   });
 
-  test('is not started when there are no handlers', async () => {
+  test('does not start without handlers', async () => {
     const app = await compile(Test.createTestingModule({ imports: [asynq()] }));
     await app.init();
     expect(app.get(AsynqServer).status).toBe('new');
@@ -174,7 +174,7 @@ describe('a server', () => {
   test.each([
     { server: { concurrency: 2 }, told: 1 },
     { server: {}, told: 0 },
-  ])('tells that there are no handlers where options $server ask for a server', async ({ server, told }) => {
+  ])('reports missing handlers when the options $server ask for a server', async ({ server, told }) => {
     const imports = [AsynqModule.forRoot({ connection: 'memory', server })];
     const app = await Test.createTestingModule({ imports }).setLogger(quiet).compile();
     onTestFinished(() => app.close());
@@ -210,7 +210,7 @@ describe('a server', () => {
     expect(app.get(AsynqServer).status).toBe('closed');
   });
 
-  test('is not started by a boot that a shutdown has overtaken, as Nest 11 lets it happen', async () => {
+  test('does not start if the application shuts down during its boot, as Nest 11 allows', async () => {
     const app = await Test.createTestingModule({ imports: [asynq()], providers: [Pool, Tasks] })
       .setLogger(quiet)
       .compile();
@@ -221,7 +221,7 @@ describe('a server', () => {
     expect(await rejection(app.get(AsynqServer).start())).toMatchObject({ code: 'ASYNQ_SERVER_STATE' });
   });
 
-  test('is not there with server: false, and handlers are named once in the log', async () => {
+  test('does not exist with server: false, and the log names the handlers once', async () => {
     const logs: string[] = [];
     const logger = { ...quiet, log: (text: string, context: string) => void logs.push(`[${context}] ${text}`) };
     const app = await Test.createTestingModule({ imports: [asynq({ server: false })], providers: [Pool, Tasks] })
@@ -238,7 +238,7 @@ describe('a server', () => {
     ]);
   });
 
-  test('does not start on a broker that is driven by hand', async () => {
+  test('does not start on a broker that a test drives', async () => {
     const { app, tasks } = await testApp({ providers: [Pool, Tasks] });
     await app.init();
     await app.get(AsynqServer).start(); // as an application with autoStart: false does
@@ -258,7 +258,7 @@ describe('an application that does not boot', () => {
     run() {}
   }
 
-  test('leaves nothing open', async () => {
+  test('closes all connections', async () => {
     const first = asynq();
     const second = AsynqModule.forRoot({ connection: 'memory', name: 'second', server: { concurrency: -1 } });
     const app = await Test.createTestingModule({ imports: [first, second], providers: [Pool, Tasks] })
@@ -271,7 +271,7 @@ describe('an application that does not boot', () => {
     expect(await rejection(app.get(AsynqClient).enqueue('late'))).toMatchObject({ code: 'ASYNQ_CLOSED' });
   });
 
-  test('says why, also to a tester', async () => {
+  test('reports why, also to a tester', async () => {
     const { app, tasks } = await testApp({ providers: [Elsewhere] });
     expect((await rejection(app.init())).message).toContain('Elsewhere.run is for the connection "nowhere"');
     expect(await rejection(tasks.drain())).toMatchObject({ code: 'ASYNQ_INVALID_HANDLER' });

@@ -27,7 +27,7 @@ async function boot(provider: Type): Promise<AsynqClient> {
   return moduleRef.get(AsynqClient);
 }
 
-/** Counts what runs at a time, until `open` is called. */
+/** Counts concurrent attempts, until `open` is called. */
 function gauge() {
   let release = (): void => {};
   const opened = new Promise<void>((resolve) => (release = resolve));
@@ -44,7 +44,7 @@ function gauge() {
 }
 
 describe('limits of a handler in an application', () => {
-  it('are options of @TaskHandler, and hold beside handlers without', async () => {
+  it('are options of @TaskHandler, and do not affect other handlers', async () => {
     const narrow = gauge();
     const wide = gauge();
 
@@ -71,7 +71,7 @@ describe('limits of a handler in an application', () => {
     expect(narrow.most).toBe(3);
   });
 
-  it('are options of a definition, which those of the handler override one by one', async () => {
+  it('are options of a definition; those of the handler override them one by one', async () => {
     const Report = defineTask('report', { globalConcurrency: 2, concurrency: 5 });
     const Bill = defineTask('bill', { globalConcurrency: 2, concurrency: 5 });
     const reports = gauge();
@@ -100,7 +100,7 @@ describe('limits of a handler in an application', () => {
     expect([reports.most, bills.most]).toEqual([2, 4]);
   });
 
-  it('are refused where they are wrong', () => {
+  it('are refused if they are wrong', () => {
     const decorate = (options: object) => () => {
       class Tasks {
         @TaskHandler('t', options)

@@ -97,7 +97,7 @@ describe('the log', () => {
     ]);
   });
 
-  test('keeps each message on one line, whatever the names and errors it quotes', () => {
+  test('keeps each message on one line, with any names and errors', () => {
     const { events, lines } = recorded();
     const forged = '[Nest] 1  - LOG [Asynq] Server closed';
     const ref = { id: `a\n${forged}`, type: '\u001b[2Jemail\u202e', queue: 'low\r\u2028' };
@@ -118,7 +118,7 @@ describe('the log', () => {
     expect(lines[0]?.[1]).toContain(`Task \\x1b[2Jemail\\u202e a\\n${forged} in queue "low\\r\\u2028"`);
   });
 
-  test('of errors of any length, and of some that cannot be looked at', () => {
+  test('of errors of any length, and of errors that cannot be read', () => {
     const { events, lines } = recorded();
     const unreadable = new Proxy(new Error('x'), {
       get: () => {
@@ -139,7 +139,7 @@ describe('the log', () => {
     for (const [, message, shown = ''] of lines) expect(message.length + shown.length).toBeLessThan(16_000);
   });
 
-  test('of tasks: silent when they end well', () => {
+  test('of tasks: silent after success', () => {
     const { events, lines } = recorded();
     events.emit('taskStarted', { task, retried: 0, maxRetry: 5 });
     events.emit('taskFinished', { task, outcome: 'done', retried: 0, maxRetry: 5, duration: 5 });
@@ -147,7 +147,7 @@ describe('the log', () => {
     expect(lines).toEqual([]);
   });
 
-  test('of tasks: louder the worse it is', () => {
+  test('of tasks: the worse the outcome, the higher the level', () => {
     const { events, lines } = recorded();
     const retryAt = new Date('2024-01-02T03:04:05Z');
     events.emit('taskFinished', { task, outcome: 'retry', retried: 2, maxRetry: 5, error: boom, retryAt, duration: 5 });
@@ -177,7 +177,7 @@ describe('the log', () => {
     ]);
   });
 
-  test('of errors that a rule hides: what kind they are, and not a word of what they say', () => {
+  test('of errors that a rule hides: their kind, without their text', () => {
     const { events, lines } = recorded(new Redactor([[{ type: 'user:' }, { type: 'shown:', errors: 'show' }]]));
     const error = Object.assign(new TypeError('hunter2'), { code: 'with hunter2 in it' });
     const user = { id: 'a1', type: 'user:new', queue: 'low' };
@@ -220,7 +220,7 @@ describe('the log', () => {
     ]);
   });
 
-  test('of what went wrong around tasks', () => {
+  test('of failures around tasks', () => {
     const { events, lines } = recorded();
     events.emit('handlerStuck', { task, reason: boom, seconds: 10 });
     events.emit('taskDamaged', { task, error: boom });
@@ -267,7 +267,7 @@ describe('the log', () => {
     ]);
   });
 
-  test('of an outage: each loop once per reason, until Redis answers again', () => {
+  test('of an outage: each loop once per reason, until Redis replies again', () => {
     const { events, lines } = recorded();
     const fail = (reason: string) => events.emit('loopFailed', { loop: 'heartbeater', error: new Error(reason) });
     events.emit('queueUnreachable', { queue: 'low', error: boom, unsettled: 1 });
@@ -283,7 +283,7 @@ describe('the log', () => {
     ]);
   });
 
-  test('of a Redis that is away: once for all loops, until it answers again', () => {
+  test('of an unavailable Redis: once for all loops, until it replies again', () => {
     const { events, lines } = recorded();
     const fail = (loop: string, reason: string) =>
       events.emit('loopFailed', { loop, error: new BrokerUnavailableError(reason) });
@@ -308,7 +308,7 @@ describe('the log', () => {
   });
 });
 
-test("an application logs through Nest's Logger, with a context per connection and no line of Nest's own", async () => {
+test("an application logs through Nest's Logger, with a context per connection and without lines of Nest's own", async () => {
   @Injectable()
   class Tasks {
     @TaskHandler('archives', { connection: 'billing' })
@@ -356,7 +356,7 @@ test("an application logs through Nest's Logger, with a context per connection a
   expect(lines.filter((line) => !/\[(Asynq|Asynq\(billing\)|InstanceLoader|NestFactory)\]/.test(line))).toEqual([]);
 });
 
-test('the log of a connection says nothing that its rules hide, nor quotes a payload that is no JSON', async () => {
+test('the log of a connection contains nothing that its rules hide, and quotes no payload that is not JSON', async () => {
   class Users {
     @TaskHandler('user:new')
     create(_: unknown) {

@@ -55,13 +55,13 @@ describe('forRoot', () => {
     expect(app.get(ASYNQ_BROKER)).toBeInstanceOf(InMemoryBroker);
   });
 
-  test('makes no connection to Redis when the broker is overridden', async () => {
+  test('opens no connection to Redis when the broker is overridden', async () => {
     redis.made = 0;
     await testApp({ providers: [Tasks] });
     expect(redis.made).toBe(0);
   });
 
-  test('connects to nothing before it is needed', async () => {
+  test('opens no connection before it is needed', async () => {
     redis.made = 0;
     const app = await boot({ connection: { host: '127.0.0.1', port: 1 } });
     await app.close();
@@ -74,7 +74,7 @@ describe('forRoot', () => {
     await app.close();
   });
 
-  test('closes what is open when the client is a mock', async () => {
+  test('closes everything when the client is a mock', async () => {
     const builder = building({ imports: [AsynqModule.forRoot({ connection: 'memory' })], providers: [Tasks] });
     const app = await builder.overrideProvider(AsynqClient).useValue({ enqueue: vi.fn() }).compile();
     const close = vi.spyOn(app.get<Broker>(ASYNQ_BROKER), 'close');
@@ -153,7 +153,7 @@ describe('forRootAsync', () => {
     expect(await app.get(AsynqClient).enqueue('task')).toMatchObject({ queue });
   });
 
-  test('refuses what the factory answers too late', async () => {
+  test('refuses extras that the factory returns too late', async () => {
     const useFactory = () => ({ connection: 'memory', isGlobal: true }) as AsynqModuleOptions;
     expect((await rejection(building({ imports: [AsynqModule.forRootAsync({ useFactory })] }).compile())).message).toBe(
       'the module option "isGlobal" cannot come from a factory: Nest needs it before the factory runs; ' +
@@ -161,7 +161,7 @@ describe('forRootAsync', () => {
     );
   });
 
-  test('refuses to have no source of options, and unknown keys', () => {
+  test('refuses a missing source of options, and unknown keys', () => {
     expect(() => AsynqModule.forRootAsync({})).toThrow(/needs one of useFactory, useClass or useExisting/);
     const wrong = { useFactory: () => ({ connection: 'memory' as const }), isglobal: true };
     expect(() => AsynqModule.forRootAsync(wrong)).toThrow(
@@ -210,7 +210,7 @@ describe('wrong options fail at boot', () => {
     expect((await rejection(boot({ connection: { hots: 'x' } }))).message).toMatch(/"hots".*did you mean "host"/);
   });
 
-  test('none at all, or a blank name', () => {
+  test('missing options, or a blank name', () => {
     const forRoot = AsynqModule.forRoot.bind(AsynqModule) as (options?: object) => unknown;
     expect(() => forRoot()).toThrow(/AsynqModule\.forRoot needs an object with options, at least the connection/);
     expect(() => forRoot({ connection: 'memory', name: ' ' })).toThrow(InvalidOptionError);
@@ -271,7 +271,7 @@ describe('named connections', () => {
     }
   }
 
-  test('have a client, a broker, a server and handlers of their own', async () => {
+  test('have separate clients, brokers, servers and handlers', async () => {
     const imports = [
       AsynqModule.forRoot({ connection: 'memory' }),
       AsynqModule.forRootAsync({

@@ -144,7 +144,7 @@ describe('parameters', () => {
     expect(await run('both-forms', { n: 3 })).toEqual(['{"n":3}', 3]);
   });
 
-  test('a handler that takes no payload decodes none', async () => {
+  test('a handler without a payload parameter does not decode', async () => {
     expect(await run('context-only', Buffer.from('{not json'))).toEqual(Buffer.from('{not json'));
   });
 

@@ -19,7 +19,7 @@ import {
 import { AsynqTester, InMemoryBroker } from 'nestjs-asynq/testing';
 
 let module: TestingModule | undefined;
-// Nest 11 refuses to close what could not be initialized.
+// Nest 11 refuses to close an application that failed to boot.
 afterEach(() => module?.close().catch(() => undefined));
 
 async function compile(providers: object[], options: Partial<AsynqModuleOptions> = {}): Promise<AsynqTester> {
@@ -59,7 +59,7 @@ class Reports {
 }
 
 describe('@PeriodicTask', () => {
-  it('enqueues at its times and runs through the pipeline, as time passes in a test', async () => {
+  it("enqueues at its planned times and runs through the pipeline, by a test's clock", async () => {
     const tasks = await compile([Reports]);
     tasks.clock.moveTo(Date.parse('2099-03-25T00:00:00Z')); // a Wednesday; the clocks change on Sunday
     wrapped = 0;
@@ -82,7 +82,7 @@ describe('@PeriodicTask', () => {
     ]);
   });
 
-  it('is scheduled without a server, and not at all if so wished', async () => {
+  it('is scheduled without a server, and not with scheduler: false', async () => {
     await compile([Reports], { server: false });
     await module!.init();
     const scheduler = module!.get(AsynqScheduler);
@@ -104,7 +104,7 @@ describe('@PeriodicTask', () => {
     expect(module!.get(AsynqScheduler).list()).toHaveLength(2);
   });
 
-  it('is refused at once when something about it is wrong', async () => {
+  it('is refused at once if it is wrong', async () => {
     const decorate =
       (spec: string, options: object = {}) =>
       () => {
@@ -152,7 +152,7 @@ describe('@PeriodicTask', () => {
     expect(module.get<AsynqScheduler>(getAsynqSchedulerToken('billing')).list()).toHaveLength(1);
   });
 
-  it('runs on real time, too', async () => {
+  it('runs on real time', async () => {
     let ran: (value: unknown) => void = () => {};
     const once = new Promise((resolve) => (ran = resolve));
     @Injectable()
@@ -174,7 +174,7 @@ describe('@PeriodicTask', () => {
 });
 
 describe('@PeriodicTaskSource', () => {
-  it('is followed by the scheduler', async () => {
+  it('is polled by the scheduler', async () => {
     let configs: PeriodicTaskConfig[] = [{ spec: '@hourly', task: 'digest', payload: { user: 1 } }];
     const seen: unknown[] = [];
     @Injectable()

@@ -102,13 +102,13 @@ const wayThrough = (app: boolean): string[] => {
 };
 
 describe('guards, interceptors and pipes', () => {
-  test('of the method and the class wrap a handler, in the order Nest has', async () => {
+  test("of the method and the class wrap a handler, in Nest's order", async () => {
     const { tasks } = await testApp({ providers: [Wrapped] });
     expect(await tasks.work('wrapped', 'hi', { taskId: 't' })).toMatchObject({ outcome: 'done', result: 'HI' });
     expect(trace).toEqual(wayThrough(false));
   });
 
-  test('of the application do too, from providers', async () => {
+  test('of the application wrap it, from providers', async () => {
     const { tasks } = await testApp({ providers: [Wrapped, ...globals] });
     expect(await tasks.work('wrapped', 'hi', { taskId: 't' })).toMatchObject({ result: 'HI' });
     expect(trace).toEqual(wayThrough(true));
@@ -126,7 +126,7 @@ describe('guards, interceptors and pipes', () => {
     await web.close();
   });
 
-  test('a pipe of the application meets the payload of a handler without decorators', async () => {
+  test('a pipe of the application receives the payload of a handler without decorators', async () => {
     @Injectable()
     class Tasks {
       @TaskHandler('undecorated')
@@ -182,7 +182,7 @@ describe('guards, interceptors and pipes', () => {
     expect(trace).toEqual([]);
   });
 
-  test('isAsynqContext tells tasks from requests', async () => {
+  test('isAsynqContext distinguishes tasks from requests', async () => {
     const httpOnly: CanActivate = {
       canActivate: (context) =>
         isAsynqContext(context) || context.switchToHttp().getRequest<{ user: string }>().user === 'x',
@@ -261,12 +261,12 @@ describe('results', () => {
     expect(trace).toEqual([]);
   });
 
-  test('a thenable whose `then` answers nothing fails the task when it rejects', async () => {
+  test('a thenable whose `then` returns nothing fails the task when it rejects', async () => {
     const { tasks } = await testApp({ providers: [Tasks] });
     expect(await tasks.work('failing-thenable')).toMatchObject({ outcome: 'archived', error: { message: 'no more' } });
   });
 
-  test.each([false, true])('an Observable that fails, or holds nothing, fails the task (piped: %s)', async (piped) => {
+  test.each([false, true])('an Observable that fails or is empty fails the task (piped: %s)', async (piped) => {
     const providers = piped ? [Tasks, { provide: APP_GUARD, useValue: guard('app guard') }] : [Tasks];
     const { tasks } = await testApp({ providers });
     expect(await tasks.work('failing-observable')).toMatchObject({
@@ -326,7 +326,7 @@ describe('exception filters', () => {
     expect(trace).toEqual(['method boom asynq t {"n":1}', 'class boom asynq t {"n":1}', 'app boom asynq t {"n":1}']);
   });
 
-  test('of useGlobalFilters meet tasks', async () => {
+  test('of useGlobalFilters apply to tasks', async () => {
     const { app, tasks } = await testApp({ providers: [Failing] });
     const web = app.createNestApplication();
     web.useGlobalFilters(filter('app'));
@@ -356,7 +356,7 @@ describe('exception filters', () => {
     ['a promise of a value', async () => ({ ok: true })],
     ['an Observable', () => of('fine')],
     ['an empty Observable', () => EMPTY],
-  ])('that answer %s do not make a failure a success', async (_, answer) => {
+  ])('that return %s do not turn a failure into a success', async (_, answer) => {
     @Catch()
     class Swallowing implements ExceptionFilter {
       catch = answer;
@@ -386,7 +386,7 @@ describe('exception filters', () => {
     expect(await runFailing(failing(Rpc))).toMatchObject({ outcome, text, events: [] });
   });
 
-  test('that throw RevokeTask drop the task', async () => {
+  test('that throw RevokeTask delete the task', async () => {
     @Catch()
     class Dropping implements ExceptionFilter {
       async catch() {
@@ -396,7 +396,7 @@ describe('exception filters', () => {
     expect(await runFailing(failing(Dropping))).toMatchObject({ outcome: 'revoked', text: undefined });
   });
 
-  test('that break, like one made for HTTP, are reported, and the task keeps its own error', async () => {
+  test('that fail, like one for HTTP, are reported, and the task keeps its own error', async () => {
     @Catch()
     class HttpFilter implements ExceptionFilter {
       catch(_: unknown, host: ArgumentsHost) {
@@ -462,7 +462,7 @@ describe('values and factories', () => {
   test.each([
     ['value', { provide: 'tasks', useValue: new Guarded() }],
     ['factory', { provide: 'tasks', useFactory: () => new Guarded() }],
-  ])('a class of guard on a %s, which Nest would leave out, is refused', async (_, provider) => {
+  ])('a guard class on a %s, which Nest would leave out, is refused', async (_, provider) => {
     const { app } = await testApp({ providers: [provider] });
     await expect(app.init()).rejects.toThrow(
       'Guarded.run: Nest creates no guard Guard for it, because its provider is a value or a factory; ' +
@@ -518,7 +518,7 @@ describe("Nest's pipeline", () => {
     }
   };
 
-  test('is not there for a handler that nothing wraps', async () => {
+  test('is skipped for a handler without enhancers', async () => {
     expect(await pipelines({ providers: [Plain] })).toBe(0);
     expect(await pipelines({ providers: [Plain, Wrapped] })).toBe(1); // of Wrapped
   });
@@ -527,7 +527,7 @@ describe("Nest's pipeline", () => {
     ['guard', { provide: APP_GUARD, useValue: guard('app') }],
     ['interceptor', { provide: APP_INTERCEPTOR, useValue: interceptor('app') }],
     ['pipe', { provide: APP_PIPE, useValue: pipe('app') }],
-  ])('is, once the application has a %s', async (_, provider) => {
+  ])('is used once the application has a %s', async (_, provider) => {
     expect(await pipelines({ providers: [Plain, provider] })).toBe(1);
     @Module({ providers: [provider] })
     class Elsewhere {}
@@ -544,12 +544,12 @@ describe('a method that was replaced on its instance, as aspects and spies do', 
     return tasks.work('wrapped', 'hi', { taskId: 't' });
   };
 
-  test('is what runs, behind the same guards', async () => {
+  test('runs, behind the same guards', async () => {
     expect(await work()).toMatchObject({ result: '<HI>' });
     expect(trace).toEqual(wayThrough(false));
   });
 
-  test('also when it is replaced between two tasks, and put back', async () => {
+  test('also when it is replaced between two tasks, and restored', async () => {
     const { app, tasks } = await testApp({ providers: [Wrapped] });
     const work = () => tasks.work('wrapped', 'hi', { taskId: 't' });
     expect(await work()).toMatchObject({ result: 'HI' });
@@ -577,7 +577,7 @@ describe('a method that was replaced on its instance, as aspects and spies do', 
   });
 });
 
-test('lastValueFrom of an interceptor is what the server waits for', async () => {
+test("the server waits for the last value of an interceptor's Observable", async () => {
   @Injectable()
   class Tasks {
     @TaskHandler('waits')

@@ -80,7 +80,7 @@ test('a Nest application enqueues and runs tasks on Redis', async () => {
   await expect(broker.monitoring.ping()).rejects.toMatchObject({ code: 'ASYNQ_CLOSED' });
 });
 
-test('SIGTERM lets running handlers end, before anything is destroyed, and loses nothing', async () => {
+test('SIGTERM waits for running handlers before anything is destroyed, and loses nothing', async () => {
   const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
   const worker = spawn(process.execPath, [path('../support/run-ts.mjs'), path('./worker.app.ts')], {
     env: { ...process.env, REDIS_URL: redis.url },

@@ -59,7 +59,7 @@ class Tasks {
 }
 
 describe('a request-scoped handler', () => {
-  test('is made for each task, and REQUEST is its context', async () => {
+  test("has an instance per task, and REQUEST is the task's context", async () => {
     made = 0;
     const { tasks } = await testApp({ providers: [Tasks, PerTask] });
     const results = [];
@@ -114,7 +114,7 @@ describe('a request-scoped handler', () => {
     expect(made).toBe(1);
   });
 
-  test('that cannot be made fails its task', async () => {
+  test('that cannot be created fails its task', async () => {
     @Injectable({ scope: Scope.REQUEST })
     class Broken {
       constructor() {
@@ -128,7 +128,7 @@ describe('a request-scoped handler', () => {
   });
 });
 
-test('a request-scoped guard of the application meets every task', async () => {
+test('a request-scoped guard of the application runs for every task', async () => {
   const seen: string[] = [];
   @Injectable({ scope: Scope.REQUEST })
   class AppGuard implements CanActivate {
@@ -149,7 +149,7 @@ test('a request-scoped guard of the application meets every task', async () => {
   expect(seen).toEqual(['x']);
 });
 
-test('a transient handler is made for each task', async () => {
+test('a transient handler has an instance per task', async () => {
   let instances = 0;
   @Injectable({ scope: Scope.TRANSIENT })
   class Transient {
@@ -192,7 +192,7 @@ describe('a durable handler', () => {
 
   afterEach(() => ContextIdFactory.apply(undefined as unknown as ContextIdStrategy));
 
-  test('is made once per tenant', async () => {
+  test('has an instance per tenant', async () => {
     made = 0;
     ContextIdFactory.apply(new PerTenant());
     const { tasks } = await testApp({ providers: [Tenant] });
@@ -225,7 +225,7 @@ describe('a controller', () => {
     return Guard;
   }
 
-  test('that depends on the request is made for each task, with its guards', async () => {
+  test('that depends on the request has an instance per task, with its guards', async () => {
     made = 0;
     const { tasks } = await testApp({ controllers: [Web], providers: [PerTask] });
     expect(await tasks.work('web')).toMatchObject({ outcome: 'done', result: true });
@@ -233,7 +233,7 @@ describe('a controller', () => {
     expect(made).toBe(2);
   });
 
-  test('meets a request-scoped guard of the application', async () => {
+  test('runs behind a request-scoped guard of the application', async () => {
     const seen: string[] = [];
     @Injectable({ scope: Scope.REQUEST })
     class AppGuard implements CanActivate {

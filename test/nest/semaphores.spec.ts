@@ -11,7 +11,7 @@ import {
 import { expect, test } from 'vitest';
 import { testApp } from './support.js';
 
-test('a handler asks for a token, and its task comes again when there is none', async () => {
+test('a handler asks for a token, and without one its task runs again later', async () => {
   const done: string[] = [];
 
   @Injectable()
@@ -36,7 +36,7 @@ test('a handler asks for a token, and its task comes again when there is none', 
   expect(done).toEqual(['a']);
 });
 
-test('each connection has semaphores of its own', async () => {
+test('each connection has separate semaphores', async () => {
   const billing = AsynqModule.forRoot({ connection: 'memory', name: 'billing' });
   const { app } = await testApp({ imports: [billing] });
   await app.init();

@@ -88,7 +88,7 @@ const recorded = async (providers: NonNullable<Parameters<typeof testApp>[0]['pr
 };
 
 describe('@OnTaskEvent', () => {
-  it('is told of a task that succeeds, from its enqueue to its end', async () => {
+  it('receives the events of a successful task, from its enqueue to its end', async () => {
     const { tasks, recorder } = await recorded();
     const { task } = await tasks.work(Mail, { to: 'ada' });
     const ref = { id: task.id, type: 'mail:send', queue: 'default' };
@@ -104,7 +104,7 @@ describe('@OnTaskEvent', () => {
     expect(Object.keys(recorder.events[1]!.task)).toEqual(['id', 'type', 'queue']);
   });
 
-  it('is told what a failed attempt came to, with the error and the next time', async () => {
+  it('receives the outcome of a failed attempt, with the error and the next time', async () => {
     const { tasks, recorder } = await recorded();
     await tasks.work('fails', undefined, { maxRetry: 1 });
     const failed = recorder.events.find(({ event }) => event === 'failed') as TaskEvent<'failed'>;
@@ -120,13 +120,13 @@ describe('@OnTaskEvent', () => {
     ['skips', ['finished', 'failed', 'archived']],
     ['revokes', ['finished', 'revoked']],
     ['postpones', ['finished', 'postponed']],
-  ])('tells of a task that %s', async (type, names) => {
+  ])('receives the events of a task that %s', async (type, names) => {
     const { tasks, recorder } = await recorded();
     await tasks.work(type);
     expect(recorder.names()).toEqual(['enqueued', 'started', ...names]);
   });
 
-  it('is told of enqueueMany, one by one, and not of what was refused', async () => {
+  it('receives one event per task of enqueueMany, and none for refused tasks', async () => {
     const { client, recorder } = await recorded();
     await client.enqueueMany(Mail, [{ to: 'a' }, { to: 'a' }, { to: 'b' }], { unique: '1h' });
     await client.enqueue('mail:send', { to: 'a' }, { unique: '1h' }).catch(() => undefined);
@@ -134,7 +134,7 @@ describe('@OnTaskEvent', () => {
     expect(payloads).toEqual(['{"to":"a"}', '{"to":"b"}']);
   });
 
-  it('is told of periodic tasks and of groups that became a task', async () => {
+  it('receives events of periodic tasks and of aggregated groups', async () => {
     class Clockwork {
       @PeriodicTask('@every 10s', { type: 'tick' })
       tick(): void {}
@@ -156,7 +156,7 @@ describe('@OnTaskEvent', () => {
     ]);
   });
 
-  it('has only the tasks it asks for, by types or prefixes and by queues', async () => {
+  it('receives only the chosen types, prefixes and queues', async () => {
     const seen: string[] = [];
     class Picky {
       @OnTaskEvent('succeeded', { type: [Mail, 'fa'], queue: ['low', 'high'] })
@@ -171,7 +171,7 @@ describe('@OnTaskEvent', () => {
     expect(seen).toEqual(['succeeded mail:send low', 'enqueued fails default', 'retried fails default']);
   });
 
-  it('is found on controllers, values and what factories make, and on a method of a superclass', async () => {
+  it('is found on controllers, values and factories, and on a method of a superclass', async () => {
     const seen: unknown[] = [];
     class Base {
       @OnTaskEvent('succeeded')
@@ -189,7 +189,7 @@ describe('@OnTaskEvent', () => {
     expect(seen.sort()).toEqual(['AController', 'AValue', 'Made']);
   });
 
-  it('hears what other modules enqueue in their first hook', async () => {
+  it('receives what other modules enqueue in their first hook', async () => {
     @Injectable()
     class Early {
       constructor(private readonly client: AsynqClient) {}
@@ -227,8 +227,8 @@ describe('@OnTaskEvent', () => {
   });
 });
 
-describe('a listener that goes wrong', () => {
-  it('harms no task and no other listener, and is reported with its name', async () => {
+describe('a listener that fails', () => {
+  it('affects no task and no other listener, and is reported by name', async () => {
     class Bad {
       @OnTaskEvent('started')
       throws(): void {
@@ -277,7 +277,7 @@ describe('a listener that goes wrong', () => {
     expect(declare).toThrow('Wrong.on');
   });
 
-  it('is refused on a request-scoped provider, with enhancers, and for a connection there is none of', async () => {
+  it('is refused on a request-scoped provider, with enhancers, and for an unknown connection', async () => {
     @Injectable({ scope: Scope.REQUEST })
     class Scoped {
       constructor(@Inject(REQUEST) readonly request: unknown) {}
@@ -309,8 +309,8 @@ describe('a listener that goes wrong', () => {
   });
 });
 
-describe('listeners that take their time', () => {
-  it('are waited for by AsynqTester, with what they enqueue', async () => {
+describe('slow listeners', () => {
+  it('are awaited by AsynqTester, with the tasks they enqueue', async () => {
     @Injectable()
     class Chain {
       constructor(private readonly client: AsynqClient) {}
@@ -348,7 +348,7 @@ describe('listeners that take their time', () => {
     return { app, clock };
   }
 
-  it('are waited for at shutdown', async () => {
+  it('are awaited at shutdown', async () => {
     let finish = (): void => undefined;
     let ended = false;
     const { app } = await slow(async () => {
@@ -360,7 +360,7 @@ describe('listeners that take their time', () => {
     expect(await closing).toBe(true);
   });
 
-  it('but not for ever', async () => {
+  it('but for a limited time', async () => {
     const { app, clock } = await slow(() => new Promise(() => {}));
     const left: unknown[] = [];
     app.get(AsynqServer).events.on('listenersLeft', (event) => left.push(event));
@@ -379,7 +379,7 @@ describe('listeners that take their time', () => {
 });
 
 describe('AsynqTaskEvents', () => {
-  it('gives observables of chosen events, and of all', async () => {
+  it('returns observables of chosen events, and of all', async () => {
     const { app, tasks } = await testApp({ providers: [Work] });
     const events = app.get(AsynqTaskEvents);
     const everything: string[] = [];
@@ -401,7 +401,7 @@ describe('AsynqTaskEvents', () => {
     ]);
   });
 
-  it('completes when the application shuts down, also for who subscribes later', async () => {
+  it('completes when the application shuts down, also for later subscribers', async () => {
     const { app, tasks } = await testApp({ providers: [Work] });
     await app.init();
     const events = app.get(AsynqTaskEvents);
@@ -429,7 +429,7 @@ describe('AsynqTaskEvents', () => {
     expect(events.wants('taskEnqueued')).toBe(false);
   });
 
-  it('refuses what it does not know', async () => {
+  it('refuses unknown events', async () => {
     const { app } = await testApp({ providers: [Work] });
     const events = app.get(AsynqTaskEvents);
     expect(() => events.observe('failure' as never)).toThrow(InvalidHandlerError);
@@ -438,7 +438,7 @@ describe('AsynqTaskEvents', () => {
 });
 
 describe('a task that is cancelled', () => {
-  it('is told of as such, and as what became of it', async () => {
+  it('has the event of its cancellation and that of its outcome', async () => {
     class Endless {
       @TaskHandler('endless')
       endless(_: unknown, { signal }: TaskContext): Promise<void> {

@@ -12,7 +12,7 @@ class Work {
 const built = (tracing?: boolean) => testApp({ providers: [Work] }, { tracing });
 
 describe('without an SDK', () => {
-  it('nothing is traced, carried or measured', async () => {
+  it('nothing is traced, propagated or measured', async () => {
     const start = vi.spyOn(trace, 'getTracer');
     const { app, tasks } = await built(true);
     expect(await tasks.work('work')).toMatchObject({ result: 'alone' });
@@ -21,7 +21,7 @@ describe('without an SDK', () => {
     start.mockRestore();
   });
 
-  it('a propagator alone has headers handed on, also when it is registered late', async () => {
+  it('a propagator alone passes headers on, also when it is registered late', async () => {
     const { app, tasks } = await built();
     expect(app.get(AsynqServer).events.measuresWaits).toBe(false);
     const seen: unknown[] = [];
@@ -50,7 +50,7 @@ describe('without the API', () => {
     expect(await tasks.work('work')).toMatchObject({ result: 'alone' });
   });
 
-  it('one that requires it is told what is missing', async () => {
+  it('one that requires it fails with the missing package', async () => {
     await expect(built(true)).rejects.toThrow(
       'AsynqModule option tracing is true, but @opentelemetry/api cannot be loaded; install it, or leave the option out',
     );

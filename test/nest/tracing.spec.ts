@@ -36,7 +36,7 @@ const spans = (): ReadableSpan[] => exporter.getFinishedSpans();
 const named = (name: string): ReadableSpan => spans().find((span) => span.name === name)!;
 const idOf = (span: ReadableSpan): string => span.spanContext().spanId;
 
-/** Runs something in a span of the application; answers that span. */
+/** Runs the function in a span of the application; returns that span. */
 async function within(work: () => Promise<unknown>): Promise<ReadableSpan> {
   return tracer.startActiveSpan('request', async (span) => {
     await work();
@@ -97,7 +97,7 @@ const made = async (providers: NonNullable<Parameters<typeof testApp>[0]['provid
 };
 
 describe('a task', () => {
-  it('has a span for its enqueue, its wait and its work, by the conventions, in the trace of who enqueued it', async () => {
+  it('has spans for its enqueue, its wait and its attempt, by the conventions, in the trace of the caller', async () => {
     const { client, tasks, work } = await made();
     const request = await within(() => client.enqueue('child', { n: 1 }, { taskId: 'a', maxRetry: 3 }));
     expect(tasks.enqueued('child')[0]!.headers).toEqual({
@@ -140,7 +140,7 @@ describe('a task', () => {
     expect(intercepted).toBe(work.active);
   });
 
-  it('carries its trace on to the tasks its handler enqueues, and the baggage', async () => {
+  it('passes its trace and baggage on to the tasks that its handler enqueues', async () => {
     const { client, tasks, work } = await made();
     const baggage = propagation.createBaggage({ tenant: { value: 'acme' } });
     await context.with(propagation.setBaggage(ROOT_CONTEXT, baggage), () => client.enqueue('parent'));
@@ -150,7 +150,7 @@ describe('a task', () => {
     expect(work.baggage).toBe('acme');
   });
 
-  it('has listeners of its events in its trace, too', async () => {
+  it('runs listeners of its events in its trace', async () => {
     @Injectable()
     class Alerts {
       constructor(private readonly client: AsynqClient) {}
@@ -167,7 +167,7 @@ describe('a task', () => {
     expect(alerts.map(({ name }) => name)).toEqual(['send default', 'send default']);
   });
 
-  it('keeps its trace over retries, each attempt a span with what went wrong', async () => {
+  it('keeps its trace over retries, each attempt a span with its error', async () => {
     const { client, tasks, work } = await made();
     work.failures = 1;
     await client.enqueue('flaky');
@@ -213,7 +213,7 @@ describe('a task', () => {
 });
 
 describe('headers', () => {
-  it('of the user win', async () => {
+  it('of the user take precedence', async () => {
     const { client, tasks } = await made();
     const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
     await client.enqueue('child', undefined, { headers: { traceparent, from: 'web' } });
@@ -228,7 +228,7 @@ describe('headers', () => {
     ['zeroes', { traceparent: `00-${'0'.repeat(32)}-${'0'.repeat(16)}-01` }],
     ['megabytes', { traceparent: '0'.repeat(1 << 20), baggage: ',='.repeat(1 << 19) }],
     ['odd names', { __proto__: 'x', constructor: 'y', traceparent: '' }],
-  ])('with %s begin a new trace, and harm nothing', async (_, headers) => {
+  ])('with %s begin a new trace without an error', async (_, headers) => {
     const { client, tasks } = await made();
     await client.enqueue('child', undefined, { headers });
     expect(await tasks.drain()).toMatchObject({ done: 1 });
@@ -248,7 +248,7 @@ describe('headers', () => {
 });
 
 describe('enqueueMany', () => {
-  it('is one span, whose context all tasks carry, and tells how many were refused', async () => {
+  it('is one span, whose context all tasks carry, with the number of refused tasks', async () => {
     const { client, tasks } = await made();
     const results = await client.enqueueMany('child', [1, 2, 2], { unique: '1h' });
     expect(results.map(({ ok }) => ok)).toEqual([true, true, false]);
@@ -268,7 +268,7 @@ describe('enqueueMany', () => {
     expect(work.map((span) => span.parentSpanContext?.spanId)).toEqual([idOf(send), idOf(send)]);
   });
 
-  it('names no queue when there may be several, and makes no span of nothing', async () => {
+  it('names no queue if there may be several, and creates no span without tasks', async () => {
     const { client } = await made();
     await client.enqueueMany([{ type: 'child' }, { type: 'child', options: { queue: 'other' } }]);
     await client.enqueueMany('child', []);
@@ -276,8 +276,8 @@ describe('enqueueMany', () => {
   });
 });
 
-describe('what the clock or a group enqueues', () => {
-  it('is a trace for each planned time', async () => {
+describe('tasks of the scheduler or of a group', () => {
+  it('have a trace for each planned time', async () => {
     class Clockwork {
       @PeriodicTask('@every 10s', { type: 'tick' })
       tick(): void {}
@@ -290,7 +290,7 @@ describe('what the clock or a group enqueues', () => {
     expect(traces.size).toBe(3); // and the one around
   });
 
-  it('is linked to the tasks of the group, and carries the trace of the aggregation on', async () => {
+  it('are linked to the tasks of the group, and carry the trace of the aggregation', async () => {
     let inside: unknown;
     class Groups {
       @TaskAggregator()
@@ -338,7 +338,7 @@ describe('tracing', () => {
     );
   });
 
-  it('ends the span of an attempt whose time is up, with that error, and once', async () => {
+  it('ends the span of a timed-out attempt once, with that error', async () => {
     let release = (): void => undefined;
     class Slow {
       @TaskHandler('slow')
@@ -358,7 +358,7 @@ describe('tracing', () => {
     ]);
   });
 
-  it('ends the span of a failure, however odd the error', async () => {
+  it('ends the span of a failure with any error', async () => {
     class Odd {
       @TaskHandler('odd')
       odd(): void {
@@ -378,7 +378,7 @@ describe('tracing', () => {
     expect(named('process default').status.code).toBe(SpanStatusCode.ERROR);
   });
 
-  it('makes text of what a propagator sets', async () => {
+  it('turns values of a propagator into text', async () => {
     propagation.disable();
     propagation.setGlobalPropagator({
       inject: (_, carrier, setter) => {
@@ -398,7 +398,7 @@ describe('tracing', () => {
     expect(tasks.enqueued('child')[0]!.headers).toEqual({ 'x-sampling': '1', 'x-id': 'a' });
   });
 
-  it('says nothing of an error that a rule hides but what kind it is', async () => {
+  it('contains only the kind of an error that a rule hides', async () => {
     class Users {
       @TaskHandler('user:new')
       create(): void {
@@ -423,7 +423,7 @@ describe('tracing', () => {
     ]);
   });
 
-  it('leaves tasks alone when a processor of the application throws', async () => {
+  it('does not affect tasks when a processor of the application throws', async () => {
     const bad = new NodeTracerProvider({
       spanProcessors: [
         {
