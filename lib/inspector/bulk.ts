@@ -7,7 +7,7 @@ import type { TaskState } from '../wire/states.js';
 import { type ArchiveLimit, requireArchiveLimit } from './archive-limit.js';
 import { requireProgressOptions } from './delete-queue.js';
 import { requireQueue } from './known-queue.js';
-import { toPlace } from './list-options.js';
+import { toLocation } from './list-options.js';
 
 /** States whose tasks can be moved. Not every state allows every action: a pending task cannot be run, nor an archived one archived. */
 export type MovableState = Exclude<TaskState, 'active'>;
@@ -37,7 +37,7 @@ export interface BulkResult {
 export interface BulkArchiveOptions extends BulkOptions, ArchiveLimit {}
 
 interface Bulk extends Omit<BulkArchiveOptions, 'group'> {
-  readonly place: TaskLocation;
+  readonly location: TaskLocation;
 }
 
 /** Tasks moved at a time: a script run of two or three milliseconds. */
@@ -49,13 +49,13 @@ function toBulk(action: MoveAction, state: MovableState, options: BulkArchiveOpt
   rejectUnknownKeys(options, known, `option of ${action}AllTasks`, InvalidOptionError);
   requireArchiveLimit(options);
   const { group, onProgress, signal, maxArchived } = options;
-  const place = toPlace(state, group);
-  if (place.state === 'active') {
+  const location = toLocation(state, group);
+  if (location.state === 'active') {
     throw new InvalidOptionError(`active tasks cannot be moved (${action}); cancel them with cancelProcessing`);
   }
   if (!isAllowed(action, state)) throw new InvalidOptionError(`cannot ${action} tasks that are ${state} already`);
   requireProgressOptions(onProgress, signal);
-  return { place, onProgress, signal, maxArchived };
+  return { location, onProgress, signal, maxArchived };
 }
 
 /**
@@ -70,9 +70,9 @@ export async function moveAll(
   state: MovableState,
   options: BulkArchiveOptions = {},
 ): Promise<BulkResult> {
-  const { place, onProgress, signal, maxArchived } = toBulk(action, state, options);
+  const { location, onProgress, signal, maxArchived } = toBulk(action, state, options);
   await requireQueue(broker.inspection, queue);
-  const pages = await readIds(broker.listing, queue, place, signal);
+  const pages = await readIds(broker.listing, queue, location, signal);
   const total = pages.reduce((sum, ids) => sum + ids.length, 0);
   let moved = 0;
   let done = 0;
@@ -83,7 +83,7 @@ export async function moveAll(
         queue,
         action,
         ids.slice(first, first + BATCH_SIZE),
-        place,
+        location,
         maxArchived,
       );
       moved += statuses.filter((status) => status === 'moved').length;
@@ -98,13 +98,13 @@ export async function moveAll(
 async function readIds(
   listing: ListingRole,
   queue: string,
-  place: TaskLocation,
+  location: TaskLocation,
   signal: AbortSignal | undefined,
 ): Promise<string[][]> {
   const pages: string[][] = [];
   for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
     signal?.throwIfAborted();
-    const page = await listing.listIds(queue, { ...place, size: MAX_PAGE_SIZE, cursor });
+    const page = await listing.listIds(queue, { ...location, size: MAX_PAGE_SIZE, cursor });
     pages.push(page.ids);
     cursor = page.cursor;
   }

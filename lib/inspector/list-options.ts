@@ -36,13 +36,13 @@ export function toListRequest(state: TaskState, options: ListOptions = {}): List
   rejectUnknownKeys(options, ['size', 'cursor', 'page', 'group', 'newestFirst'], 'list option', InvalidOptionError);
   const { size = DEFAULT_PAGE_SIZE, cursor, page, group, newestFirst } = options;
   requireInteger(size, 'size', InvalidOptionError, { least: 1, most: MAX_PAGE_SIZE });
-  const place = { ...toPlace(state, group), ...toDirection(state, newestFirst) };
+  const location = { ...toLocation(state, group), ...toDirection(state, newestFirst) };
   if (cursor !== undefined && page !== undefined) {
     throw new InvalidOptionError('give a cursor or a page, not both: they contradict each other');
   }
-  if (cursor !== undefined) return { ...place, size, cursor: requireNonBlank(cursor, 'cursor', InvalidOptionError) };
-  if (page === undefined) return { ...place, size };
-  return { ...place, size, offset: size * (requirePositiveInteger(page, 'page', InvalidOptionError) - 1) };
+  if (cursor !== undefined) return { ...location, size, cursor: requireNonBlank(cursor, 'cursor', InvalidOptionError) };
+  if (page === undefined) return { ...location, size };
+  return { ...location, size, offset: size * (requirePositiveInteger(page, 'page', InvalidOptionError) - 1) };
 }
 
 /** @throws InvalidOptionError */
@@ -70,7 +70,7 @@ export function toRange(options: PageOptions = {}): { offset: number; size: numb
 }
 
 /** @throws InvalidOptionError */
-export function toPlace(state: TaskState, group: string | undefined): TaskLocation {
+export function toLocation(state: TaskState, group: string | undefined): TaskLocation {
   requireState(state);
   if (state === 'aggregating') {
     if (group === undefined) throw new InvalidOptionError(groupMissing);

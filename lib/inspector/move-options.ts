@@ -3,7 +3,7 @@ import { InvalidOptionError } from '../errors.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { ArchiveLimit } from './archive-limit.js';
 import type { MovableState } from './bulk.js';
-import { toPlace } from './list-options.js';
+import { toLocation } from './list-options.js';
 
 /** Where the caller saw the task: nothing is done to it once it has left that state. */
 export interface MoveOptions {
@@ -21,7 +21,7 @@ export function toOrigin(method: string, options: MoveOptions, more: readonly st
   rejectUnknownKeys(options, ['state', 'group', ...more], `option of ${method}`, InvalidOptionError);
   const { state, group } = options;
   if (state === undefined && group === undefined) return undefined;
-  const place = toPlace(state as MovableState, group);
-  if (place.state !== 'active') return place;
+  const location = toLocation(state as MovableState, group);
+  if (location.state !== 'active') return location;
   throw new InvalidOptionError('active tasks cannot be moved; cancel them with cancelProcessing');
 }

@@ -3,7 +3,7 @@ import { InvalidOptionError } from '../errors.js';
 import type { TaskInfo } from '../task/info.js';
 import { rejectUnknownKeys, requireFunction, requireInteger, requireNonBlank, requireObject } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
-import { toDirection, toPlace } from './list-options.js';
+import { toDirection, toLocation } from './list-options.js';
 
 /** The criteria: at least one of the first five. A task must match all that are given. */
 export interface SearchOptions {
@@ -51,7 +51,7 @@ const SCAN_BATCH_SIZE = 500;
 const MAX_CALL_BYTES = 16 * 1024 * 1024;
 
 interface Search {
-  readonly place: TaskLocation & Pick<ListRequest, 'reverse'>;
+  readonly location: TaskLocation & Pick<ListRequest, 'reverse'>;
   readonly scan: number;
   readonly cursor: string | undefined;
   readonly matches: (task: ListedTask) => boolean;
@@ -73,7 +73,7 @@ export function toSearch(state: TaskState, options: SearchOptions): Search {
   }
   if (cursor !== undefined) requireNonBlank(cursor, 'cursor', InvalidOptionError);
   return {
-    place: { ...toPlace(state, group), ...toDirection(state, newestFirst) },
+    location: { ...toLocation(state, group), ...toDirection(state, newestFirst) },
     scan: requireInteger(scan, 'scan', InvalidOptionError, { least: 1, most: MAX_SCANNED_TASKS }),
     cursor,
     matches: ({ message }) =>
@@ -90,7 +90,7 @@ export function toSearch(state: TaskState, options: SearchOptions): Search {
 export async function search(
   listing: ListingRole,
   queue: string,
-  { place, scan, matches, where, matchesDamaged, cursor }: Search,
+  { location, scan, matches, where, matchesDamaged, cursor }: Search,
   view: (task: ListedTask) => TaskInfo,
 ): Promise<SearchResult> {
   const found: { tasks: TaskInfo[]; damaged: DamagedEntry[] } = { tasks: [], damaged: [] };
@@ -99,7 +99,7 @@ export async function search(
   let next = cursor;
   do {
     const page = await listing.listTasks(queue, {
-      ...place,
+      ...location,
       size: Math.min(SCAN_BATCH_SIZE, scan - scanned),
       cursor: next,
     });

@@ -37,7 +37,7 @@ export async function moveTask(
   if (status !== 'moved') throw refusal(action, status ?? 'missing', queue, id, from);
 }
 
-const describePlace = ({ state, group }: TaskLocation): string =>
+const describeLocation = ({ state, group }: TaskLocation): string =>
   group === undefined ? `state ${state}` : `group "${group}"`;
 
 /** Changes the time at which a task runs. @throws TaskNotFoundError; TaskStateError */
@@ -140,7 +140,7 @@ function refusal(
         `the group of task "${id}" is being aggregated; within two minutes it is free again or gone`,
       );
     case 'elsewhere':
-      if (from) return new TaskStateError(`task "${id}" is not in ${describePlace(from)} any more`);
+      if (from) return new TaskStateError(`task "${id}" is not in ${describeLocation(from)} any more`);
       return new TaskStateError(`task "${id}" is not in the list of its state; check what else writes to its queue`);
     default:
       return new TaskNotFoundError(queue, id);

@@ -30,21 +30,21 @@ export function pressActionKey(model: Model, key: string): Transition {
 
 /** A request for the tasks that the screen showed when the key was pressed, or why there is none. */
 function requestForSelection(view: TasksView, action: DashAction): TaskActionRequest | string {
-  const refused = refusalOf(action, view.place.state);
+  const refused = refusalOf(action, view.location.state);
   if (refused) return refused;
   const selected = selectedOf(view.list);
   const ids = view.marked.size > 0 ? [...view.marked] : selected === undefined ? [] : [selected];
   if (ids.length === 0) return view.list.lost ? SELECTION_LOST : 'There is no task here.';
   const damaged = view.rows.find((row) => !row.task && ids.includes(row.id));
   if (damaged && action !== 'delete') return `"${damaged.id}" cannot be read, only deleted: ${damaged.damage}`;
-  return { action, queue: view.queue, place: view.place, ids };
+  return { action, queue: view.queue, location: view.location, ids };
 }
 
 function requestForTask({ task, queue, id, gone }: TaskView, action: DashAction): TaskActionRequest | string {
   if (gone) return 'The task is no longer in the queue.';
   const { state, group } = task;
-  const place = state === 'aggregating' ? { state, group } : { state };
-  return refusalOf(action, state) ?? { action, queue, place, ids: [id] };
+  const location = state === 'aggregating' ? { state, group } : { state };
+  return refusalOf(action, state) ?? { action, queue, location, ids: [id] };
 }
 
 /** Pauses the queue, or ends its pause, by what the screen showed. */

@@ -9,7 +9,7 @@ export type DashAction = Extract<TaskAction, 'run' | 'archive' | 'delete' | 'can
 export interface TaskActionRequest {
   readonly action: DashAction;
   readonly queue: string;
-  readonly place: TaskLocation;
+  readonly location: TaskLocation;
   readonly ids: readonly string[];
 }
 
@@ -48,8 +48,8 @@ const PARTICIPLES: Readonly<Record<DashAction, string>> = {
 export const needsConfirmation = ({ action, ids }: TaskActionRequest): boolean =>
   action === 'delete' || (action !== 'run' && ids.length > 1);
 
-export function questionOf({ action, ids, place }: TaskActionRequest): string {
-  const what = ids.length === 1 ? `this ${place.state} task` : `${ids.length} ${place.state} tasks`;
+export function questionOf({ action, ids, location }: TaskActionRequest): string {
+  const what = ids.length === 1 ? `this ${location.state} task` : `${ids.length} ${location.state} tasks`;
   return `${action[0]!.toUpperCase()}${action.slice(1)} ${what}?${ids.length === 1 ? ` ${ids[0]}` : ''}`;
 }
 

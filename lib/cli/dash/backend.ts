@@ -74,11 +74,11 @@ export class Backend {
   }
 
   private async readTasks(
-    { queue, place, page, criteria }: Extract<QueryTarget, { kind: 'tasks' }>,
+    { queue, location, page, criteria }: Extract<QueryTarget, { kind: 'tasks' }>,
     { height }: Query,
   ): Promise<Omit<Replies['tasks'], 'info'>> {
     const { cursor, jump } = page;
-    const { state, group } = place;
+    const { state, group } = location;
     if (criteria) {
       const found = await this.inspector.searchTasks(queue, state, {
         ...criteria,
@@ -118,8 +118,8 @@ export class Backend {
     return resultOf(request, actedOn, reason);
   }
 
-  private async actOnTask({ action, queue, place }: TaskActionRequest, id: string): Promise<void> {
-    const { state, group } = place;
+  private async actOnTask({ action, queue, location }: TaskActionRequest, id: string): Promise<void> {
+    const { state, group } = location;
     if (action === 'cancel' || state === 'active') return this.cancel(queue, id);
     const from = { state, group };
     if (action === 'run') return this.inspector.runTask(queue, id, from);

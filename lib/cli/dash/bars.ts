@@ -30,12 +30,12 @@ function headerOf(model: Model): Line {
   const right = ageOf(model);
   const view = viewOf(model);
   const isPaused = view.kind !== 'queues' && view.info?.paused;
-  const place = model.views.flatMap((one) => nameOf(one) ?? []).map(plain);
-  if (isPaused) place[0] += ' (paused)';
-  const all = [PROGRAM, ...place].join(' › ');
+  const path = model.views.flatMap((one) => nameOf(one) ?? []).map(plain);
+  if (isPaused) path[0] += ' (paused)';
+  const all = [PROGRAM, ...path].join(' › ');
   const room = Math.max(1, model.columns - widthOf(right) - 3);
   // Without room for the whole path, its end matters most.
-  const left = widthOf(all) <= room ? all : cut(place.join(' › ') || PROGRAM, room);
+  const left = widthOf(all) <= room ? all : cut(path.join(' › ') || PROGRAM, room);
   return twoSided(model, ` ${left}`, `${right} `, { inverted: true });
 }
 
@@ -48,7 +48,7 @@ function nameOf(view: View): string | undefined {
     case 'groups':
       return 'aggregating';
     case 'tasks':
-      return view.place.group ?? view.place.state;
+      return view.location.group ?? view.location.state;
     case 'task':
       return view.id;
   }
@@ -135,7 +135,7 @@ function footerOf(model: Model): Line {
 function actionsIn(view: View): Hint[] {
   if (view.kind !== 'tasks' && view.kind !== 'task') return [];
   if (view.kind === 'task' && view.gone) return [];
-  const state = view.kind === 'tasks' ? view.place.state : view.task.state;
+  const state = view.kind === 'tasks' ? view.location.state : view.task.state;
   return Object.entries(ACTION_KEYS).flatMap(([key, action]) =>
     refusalOf(action, state) ? [] : [[key, action] as const],
   );

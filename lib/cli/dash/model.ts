@@ -64,7 +64,7 @@ export interface Row {
 
 export interface TasksView extends InQueue {
   readonly kind: 'tasks';
-  readonly place: TaskLocation;
+  readonly location: TaskLocation;
   readonly list: List;
   readonly marked: ReadonlySet<string>;
   /** The pages on the path to this one, which is the last. */
@@ -144,8 +144,8 @@ export function createModel(start: Pick<Model, 'now' | 'columns' | 'rows' | 'whe
 }
 
 /** How many tasks the list has in all; `undefined` if that is unknown. */
-export function totalOf({ info, place }: TasksView): number | undefined {
-  return place.group === undefined ? info?.[place.state] : undefined;
+export function totalOf({ info, location }: TasksView): number | undefined {
+  return location.group === undefined ? info?.[location.state] : undefined;
 }
 
 export const viewOf = (model: Model): View => model.views.at(-1)!;

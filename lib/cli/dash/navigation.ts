@@ -126,12 +126,12 @@ function viewFrom(view: Exclude<View, TaskView>, id: string): View | string | un
   }
 }
 
-function tasksOf(queue: string, info: QueueInfo | undefined, place: TaskLocation): TasksView {
+function tasksOf(queue: string, info: QueueInfo | undefined, location: TaskLocation): TasksView {
   return {
     kind: 'tasks',
     queue,
     info,
-    place,
+    location,
     list: AT_START,
     marked: new Set(),
     trail: [{ first: 0 }],

@@ -12,7 +12,7 @@ export type QueryTarget =
   | {
       readonly kind: 'tasks';
       readonly queue: string;
-      readonly place: TaskLocation;
+      readonly location: TaskLocation;
       readonly page: Page;
       readonly criteria: Criteria | undefined;
     }
@@ -54,8 +54,8 @@ export function queryOf(model: Model): Query {
     case 'queues':
       return { target: { kind: 'queues', filter: view.filter }, top: view.list.top, height };
     case 'tasks': {
-      const { kind, queue, place } = view;
-      const target = { kind, queue, place, page: view.trail.at(-1)!, criteria: parseFilter(view.filter) };
+      const { kind, queue, location } = view;
+      const target = { kind, queue, location, page: view.trail.at(-1)!, criteria: parseFilter(view.filter) };
       // On a smaller screen the page keeps its rows: the selected one is among them.
       return { target, top: 0, height: target.criteria ? 0 : Math.max(height, view.rows.length) };
     }

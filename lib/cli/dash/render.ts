@@ -57,7 +57,7 @@ function listOf(model: Model, view: ListView): Line[] {
     case 'groups':
       return listLines(model, view, GROUP_COLUMNS, groupsOf(view));
     case 'tasks':
-      return listLines(model, view, taskColumns(view.place.state, model.now), view.rows);
+      return listLines(model, view, taskColumns(view.location.state, model.now), view.rows);
   }
 }
 
@@ -92,7 +92,7 @@ function emptiness(view: ListView): string {
   if ('filter' in view && view.filter !== '') return 'Nothing matches the filter. Esc removes it.';
   switch (view.kind) {
     case 'tasks':
-      return view.trail.length > 1 ? 'There are no more.' : `No ${view.place.state} tasks.`;
+      return view.trail.length > 1 ? 'There are no more.' : `No ${view.location.state} tasks.`;
     case 'groups':
       return 'No tasks are waiting in groups.';
     default:
