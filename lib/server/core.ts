@@ -54,31 +54,27 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
   /** @throws InvalidHandlerError */
   constructor(readonly deps: CoreDeps) {
     const { broker, events, tracing, options } = deps;
-    const { clock } = broker;
-    this.queues = new QueueRegistry(options.queues);
-    this.mux = new Mux(deps.handlers);
-    this.aggregators = new Aggregators(deps.aggregators);
-    const { queues, mux, aggregators } = this;
-    const common = { broker, clock, events, queues, listener: this };
+    const { strictPriority, concurrency, taskCheckInterval: pollInterval, groups } = options;
+    const queues = (this.queues = new QueueRegistry(options.queues));
+    const mux = (this.mux = new Mux(deps.handlers));
+    const aggregators = (this.aggregators = new Aggregators(deps.aggregators));
+    const common = { broker, clock: broker.clock, events, tracing, queues, mux, aggregators, listener: this };
     const results = new Results(broker.consumer, broker.maxPayloadSize, deps.encodeResult ?? encodeJson);
-    const verdicts = new Verdicts({ clock, events, mux, results, hooks: new Hooks(options, events) });
+    const verdicts = new Verdicts({ ...common, results, hooks: new Hooks(options, events) });
     // A broker driven by hand has no time to wait for a limit, of a handler or of a queue.
     const keepsLimits = !broker.manual;
     const limiters = new Limiters(keepsLimits ? mux.entries() : [], common);
-    this.executor = new Executor({ ...common, tracing, mux, keepsLimits, limiters, verdicts, results });
-    const { executor } = this;
-    const { strictPriority, concurrency, taskCheckInterval, groups } = options;
-    this.processor = new Processor({ ...common, exchanger: executor, strictPriority, concurrency });
-    const { processor } = this;
+    const executor = (this.executor = new Executor({ ...common, keepsLimits, limiters, verdicts, results }));
+    const exchanging = { ...common, exchanger: executor, strictPriority, concurrency };
+    const processor = (this.processor = new Processor(exchanging));
     const leases = new LeaseKeeper({ ...common, attempts: executor });
-    this.syncer = new Syncer({ ...common, leases, processor });
-    this.source = broker.wake.watch(this);
-    this.waker = new Waker({ ...common, processor, source: this.source, pollInterval: taskCheckInterval });
-    const groupServices = { ...common, tracing, aggregators, groups };
-    this.aggregator = new Aggregator(groupServices);
-    const { source, syncer, aggregator } = this;
-    const parts = { executor, verdicts, limiters, leases, syncer, source, groupServices, aggregator };
-    this.loops = new ServerLoops({ ...common, ...parts, options, server: this });
+    const syncer = (this.syncer = new Syncer({ ...common, leases, processor }));
+    const source = (this.source = broker.wake.watch(this));
+    this.waker = new Waker({ ...common, processor, source, pollInterval });
+    const groupServices = { ...common, groups };
+    const aggregator = (this.aggregator = new Aggregator(groupServices));
+    const parts = { attempts: executor, verdicts, limiters, leases, syncer, source, aggregator };
+    this.loops = new ServerLoops({ ...common, ...parts, groupServices, options, server: this });
   }
 
   get concurrency(): number {

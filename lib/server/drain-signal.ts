@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import { InvalidOptionError } from '../errors.js';
 import { describe, nearest } from '../validation.js';
 
-/** Signals that end the process (also through Nest's `enableShutdownHooks()`) or cannot be caught. */
+/** They end the process, also through Nest's `enableShutdownHooks()`, or cannot be caught. */
 const RESERVED: readonly string[] = [
   ...['SIGKILL', 'SIGSTOP', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'],
   ...['SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGIOT', 'SIGBUS', 'SIGFPE', 'SIGSEGV'],

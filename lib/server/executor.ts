@@ -89,7 +89,7 @@ export class Executor implements Exchanger, Attempts {
       queue.reserved -= reserved;
       queue.exchanges -= 1;
       queues.forgetIfDone(queue);
-      listener.workAvailable(); // this exchange may have outlived its round, or be the syncer's
+      listener.workAvailable(); // its round may be over, or it was the syncer's
     }
   }
 

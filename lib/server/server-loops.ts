@@ -29,7 +29,7 @@ export interface ServerLoopsDeps {
   readonly server: PublishedServer;
   readonly source: WakeSource;
   readonly queues: QueueRegistry;
-  readonly executor: Attempts;
+  readonly attempts: Attempts;
   readonly verdicts: Verdicts;
   readonly limiters: Limiters;
   readonly leases: LeaseKeeper;
@@ -65,7 +65,7 @@ export class ServerLoops {
   constructor(private readonly deps: ServerLoopsDeps) {
     const { options, limiters, groupServices, aggregator } = deps;
     const { aggregators } = groupServices;
-    const canceller = new Canceller({ ...deps, attempts: deps.executor });
+    const canceller = new Canceller(deps);
     this.heartbeater = new Heartbeater({ ...deps, strictPriority: options.strictPriority });
     this.forwarder = new Forwarder({ ...deps, interval: options.delayedTaskCheckInterval });
     this.subscriber = new Subscriber(deps.broker.cancellation, (id) => {

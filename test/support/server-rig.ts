@@ -23,7 +23,7 @@ export interface Rig {
   add(partial?: Partial<TaskMessage>, options?: Omit<EnqueueRequest, 'message'>): Promise<TaskMessage>;
   /** The next event of that name, from now on. */
   next<E extends AsynqEventName>(name: E): Promise<AsynqEventMap[E]>;
-  /** Resolves when this many attempts are finished in all. */
+  /** Resolves when this many attempts have finished in all. */
   finished(count: number): Promise<void>;
 }
 
@@ -95,7 +95,7 @@ export function rig(
   };
 }
 
-/** Rigs that are shut down, their manual clock moved until that is done. */
+/** The rigs that `closeRigs` shuts down. */
 const open = new Set<Rig>();
 
 /** A rig for this test; call `closeRigs` after each. */
@@ -112,7 +112,7 @@ export async function startRig(...args: Parameters<typeof rig>): Promise<Rig> {
   return made;
 }
 
-/** Shuts down every open rig, as one whose Redis is well again. */
+/** Clears the faults of every open rig and shuts it down, its manual clock moved until that is done. */
 export async function closeRigs(): Promise<void> {
   for (const { server, faults, memory } of open) {
     faults.clear();
@@ -136,7 +136,7 @@ export const turn = async (times = 5): Promise<void> => {
   for (let count = 0; count < times; count++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** A handler that waits until it is released or told to stop. */
+/** A handler that waits until the test opens the gate. */
 export function gate(): { handle: Handle; open: (value?: unknown) => void; entered: Promise<TaskContext> } {
   let open = (_?: unknown): void => {};
   let enter = (_: TaskContext): void => {};

@@ -103,12 +103,12 @@ export class ActiveTask implements TaskContext {
     return this.controller !== undefined;
   }
 
-  /** Why the handler was told to stop, if it was. */
+  /** Why the handler was asked to stop, if it was. */
   get aborted(): AsynqError | undefined {
     return this.abortReason;
   }
 
-  /** Tells the handler to stop; the first reason stands. */
+  /** Asks the handler to stop; the first reason stands. */
   abort(reason: AsynqError): void {
     if (this.abortReason) return;
     this.abortReason = reason;

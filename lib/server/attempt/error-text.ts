@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 /** asynq stores the whole text, but megabytes in every retry would fill Redis. */
 const MAX_ERROR_LENGTH = 4_096;
 
-/** The text stored as `error_msg`: an error's message, or else the thrown value as Node shows it. */
+/** The text stored as `error_msg`: an error's message, or the thrown value as Node shows it. */
 export function errorText(error: unknown): string {
   const text = rawText(error);
   if (text.length <= MAX_ERROR_LENGTH) return text;

@@ -29,7 +29,7 @@ interface Arrival {
  * are deferred.
  */
 export class Limiter {
-  /** Tasks that have a place in this process: they run, or Redis is asked for them. */
+  /** Tasks that count for this process: they run, or Redis is asked about them. */
   private readonly inside = new Set<ActiveTask>();
   private readonly waitlist: Waitlist;
   private arrivals: Arrival[] = [];
@@ -84,7 +84,7 @@ export class Limiter {
     return this.limits.globalConcurrency > 0 || this.limits.rate > 0;
   }
 
-  /** Tasks that may still come inside. */
+  /** Tasks that may still run in this process. */
   get room(): number {
     return this.limits.concurrency - this.inside.size;
   }
@@ -157,8 +157,8 @@ export class Limiter {
   }
 
   /**
-   * Wakes another task for each that has ended. The wake-ups go out first and the tokens right
-   * after: who claims a task next claims the one that has waited, not one that has just come.
+   * Wakes a task for each that has ended. Wakes first and gives the tokens back right after: so the
+   * next task claimed is the one that waited, not a new one.
    */
   private async makeRoom(): Promise<void> {
     await undefined;
@@ -171,8 +171,8 @@ export class Limiter {
   }
 
   /**
-   * Tokens that cannot be given back end by themselves. That of a task whose lease was lost may be
-   * its new holder's.
+   * Tokens that cannot be given back expire. The token of a task whose lease was lost may belong to
+   * its new holder.
    */
   private async release(tasks: readonly ActiveTask[]): Promise<void> {
     const holders = tasks.filter(({ lost }) => !lost).map(holderOf);
@@ -183,7 +183,8 @@ export class Limiter {
   private async renewTokens(): Promise<void> {
     const { clock, broker } = this.deps;
     const now = clock.now();
-    const isFresh = now >= this.renewedAt && now < this.renewedAt + TOKEN_RENEWAL_MS; // not so when the clock was set back
+    // The clock may have been set back.
+    const isFresh = now >= this.renewedAt && now < this.renewedAt + TOKEN_RENEWAL_MS;
     if (this.limits.globalConcurrency === 0 || this.inside.size === 0 || isFresh) return;
     const holders = [...this.inside].map(holderOf);
     await broker.limiting.acquireTokens(this.scope, this.limits.globalConcurrency, this.tokenEnd(), holders);

@@ -37,7 +37,7 @@ export interface WaitlistDeps {
 export class Waitlist {
   /** Tasks known to wait, by queue. */
   private readonly waiting = new Map<string, number>();
-  /** We try for room: each task that is admitted wakes two more, until one is deferred. */
+  /** There may be more room: each task that is admitted wakes two more, until one is deferred. */
   private probing = false;
   private misses = 0;
   private missedAt = 0;
@@ -54,8 +54,8 @@ export class Waitlist {
   joined(queue: string): void {
     this.waiting.set(queue, (this.waiting.get(queue) ?? 0) + 1);
     const { isShared, room } = this.limiter;
-    if (!isShared && room > 0)
-      void this.wake(1); // a task ended while it was on its way
+    const cameFree = !isShared && room > 0; // a task ended while this one was on its way
+    if (cameFree) void this.wake(1);
     else this.probeLater();
   }
 
@@ -96,9 +96,9 @@ export class Waitlist {
   }
 
   /**
-   * Tries again later to admit a task that is known to wait: where others count, to find room; else
-   * because another server that has no room may have claimed the one woken for the room here. The
-   * intervals grow; a rate sets the least.
+   * Wakes a task later, though no room is known: a task of another process may have ended, or a
+   * server without room may have claimed the task that was woken here. The delays grow, and are
+   * never shorter than the time until the rate has room.
    */
   private probeLater(): void {
     const { room, opensIn, isShared } = this.limiter;
@@ -112,7 +112,7 @@ export class Waitlist {
     });
   }
 
-  /** Probes in a row for which none was admitted; old ones say nothing of now. */
+  /** Counts probes in a row after which no task was admitted. Old ones do not count. */
   private countMiss(): void {
     const now = this.deps.clock.now();
     this.misses = now - this.missedAt > 2 * MAX_PROBE_DELAY_MS ? 0 : this.misses + 1;
@@ -135,7 +135,7 @@ export class Waitlist {
         }
         const { woken, left } = await broker.limiting.wakeWaiting(queue, this.name, wanted);
         this.waiting.delete(queue);
-        if (left > 0) this.waiting.set(queue, left); // moves to the end: next time it is another queue's turn
+        if (left > 0) this.waiting.set(queue, left); // behind the other queues
         if (woken > 0) listener.tasksWoken(queue);
         wanted -= woken;
       }

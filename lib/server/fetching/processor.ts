@@ -110,7 +110,8 @@ export class Processor {
   async takeOnce(): Promise<void> {
     this.byHand = true;
     this.setFetching(this.fetching);
-    await this.when(() => this.rounds === 0); // a round that settles leaves no room for one that claims
+    // A round that settles leaves no room for one that claims.
+    await this.when(() => this.rounds === 0);
     for (const queue of this.options.queues.all()) queue.backlog = Infinity;
     await this.round(true);
     // Slots are shared out by priority: a queue that got none has reported its backlog, and gets

@@ -63,7 +63,8 @@ export class QueueRegistry {
   /** Drops a removed queue once nothing of it is held. */
   forgetIfDone(queue: QueueState): void {
     if (!queue.removed || queue.busy || queue.held.size > 0) return;
-    if (this.byName.get(queue.name) === queue) this.byName.delete(queue.name); // it may have been added again
+    // It may have been added again.
+    if (this.byName.get(queue.name) === queue) this.byName.delete(queue.name);
   }
 
   /** Every task whose lease is held, those included that are finished and not yet settled. */

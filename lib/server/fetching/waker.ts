@@ -101,7 +101,7 @@ export class Waker {
     const queues = this.options.queues.served().filter(wantsNotice);
     if (this.stopped || this.arming || queues.length === 0 || this.options.clock.now() < this.refusedUntil) return;
     this.arming = true;
-    for (const queue of queues) queue.armed = true; // before asking: a notice may come before the reply
+    for (const queue of queues) queue.armed = true; // a notice may come before the reply
     try {
       const backlogs = await this.options.source.armPending(queues.map(({ name }) => name));
       this.refusedUntil = 0;

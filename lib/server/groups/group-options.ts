@@ -9,7 +9,7 @@ import { describe, rejectUnknownKeys, requireInteger, requireNonBlank, requireOb
  * whole seconds, rounded up.
  */
 export interface GroupOptions {
-  /** A group is due when no task has joined it for this time. Default 1 minute, at least 1 second. */
+  /** A group is due when no task has joined it for this time. Default 1 minute, at least 1 s. */
   groupGracePeriod?: Duration;
   /**
    * A group is due when its first task has waited this long, even while others join. Default 0: no

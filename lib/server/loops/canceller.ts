@@ -40,7 +40,7 @@ export class Canceller {
 
   async runOnce(): Promise<number> {
     const running = this.running();
-    const named = new Set(this.named); // the record of one named after this may come after the search
+    const named = new Set(this.named); // of one named later the record may come too late
     if (running.length > 0) {
       const ids = [...new Set(running.map(({ id }) => id))];
       const recorded = new Map(

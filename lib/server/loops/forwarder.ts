@@ -46,7 +46,8 @@ export class Forwarder {
   /** Milliseconds that a pass must wait when a notice asks for it. */
   get cooldown(): number {
     const left = this.lastRun + MIN_INTERVAL_MS - this.options.clock.now();
-    return Math.min(Math.max(0, left), MIN_INTERVAL_MS); // a clock that was set back must not stop notices for hours
+    // When the clock was set back, notices must not wait for hours.
+    return Math.min(Math.max(0, left), MIN_INTERVAL_MS);
   }
 
   private async arm(queues: readonly string[]): Promise<number | undefined> {

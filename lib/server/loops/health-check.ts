@@ -2,7 +2,7 @@ import type { Broker } from '../../broker/broker.js';
 import { watchRejection } from '../../async.js';
 import type { AsynqEvents } from '../../events/events.js';
 
-/** Called after each ping: `undefined` when Redis replied, else the error (asynq's HealthCheckFunc). */
+/** Called after each ping: `undefined` or the error (asynq's HealthCheckFunc). */
 export type HealthCheckHook = (error: Error | undefined) => void;
 
 export interface HealthCheckOptions {

@@ -6,7 +6,7 @@ import type { ServerInfo, WorkerInfo } from '../../wire/message.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
 
 const HEARTBEAT_INTERVAL_MS = 5_000;
-/** Readers take a server without a heartbeat for gone after this. */
+/** The published state expires after this: the server is gone. */
 const TTL_SECONDS = 10;
 
 /** What changes while a server runs. */

@@ -16,7 +16,7 @@ import type { Verdicts } from '../attempt/verdict.js';
 const PASS_INTERVAL_MS = 5_000;
 /** Tasks recovered in one step. */
 const BATCH_SIZE = 100;
-/** Every so many passes active tasks without a lease are searched for. */
+/** Active tasks without a lease are searched for in every 12th pass. */
 const PASSES_PER_REPAIR = 12;
 
 export interface RecovererOptions {

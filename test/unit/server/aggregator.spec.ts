@@ -40,7 +40,7 @@ const pass = async (clock: ManualClock, milliseconds: number): Promise<void> => 
   }
 };
 
-const told = (rig: Rig, name: string): unknown[] =>
+const emitted = (rig: Rig, name: string): unknown[] =>
   rig.events.filter((event) => event.name === name).map(({ event }) => event);
 
 describe('the aggregator', () => {
@@ -51,30 +51,30 @@ describe('the aggregator', () => {
     await pass(rig.clock, 2_000);
     await rig.add({ id: 'b', groupKey: 'g' });
     await pass(rig.clock, 9_500);
-    expect(told(rig, 'groupAggregated')).toEqual([]);
+    expect(emitted(rig, 'groupAggregated')).toEqual([]);
     await pass(rig.clock, 500);
-    expect(told(rig, 'groupAggregated')).toMatchObject([
+    expect(emitted(rig, 'groupAggregated')).toMatchObject([
       { queue: 'default', group: 'g', size: 2, task: { type: 'whole', queue: 'default' } },
     ]);
     expect(rig.memory.tasks().some(({ message }) => message.groupKey === 'g')).toBe(false);
   });
 
-  it('has a group that is full within a second, and keeps to its greatest size', async () => {
+  it('aggregates a full group within a second, and never more than its maximum size', async () => {
     const rig = await setUp([entry()], { groupMaxSize: 2 });
     for (const id of ['a', 'b', 'c', 'd', 'e']) await rig.add({ id, groupKey: 'g' });
     await pass(rig.clock, 1_000);
-    expect(told(rig, 'groupAggregated')).toMatchObject([{ size: 2 }, { size: 2 }]);
+    expect(emitted(rig, 'groupAggregated')).toMatchObject([{ size: 2 }, { size: 2 }]);
     await pass(rig.clock, 60_000);
-    expect(told(rig, 'groupAggregated')).toMatchObject([{ size: 2 }, { size: 2 }, { size: 1 }]);
+    expect(emitted(rig, 'groupAggregated')).toMatchObject([{ size: 2 }, { size: 2 }, { size: 1 }]);
   });
 
-  it('gives each group to the longest pattern that fits, and leaves others alone', async () => {
+  it('gives each group to the longest pattern that fits, and ignores groups without one', async () => {
     const rig = await setUp([entry(listIds, 'user:'), entry(async () => request({ type: 'vip' }), 'user:vip')], {
       groupGracePeriod: '1s',
     });
     for (const group of ['user:1', 'user:vip:2', 'order:1']) await rig.add({ id: group, groupKey: group });
     await pass(rig.clock, 2_000);
-    const made = told(rig, 'groupAggregated').map((event) => (event as { task: { type: string } }).task.type);
+    const made = emitted(rig, 'groupAggregated').map((event) => (event as { task: { type: string } }).task.type);
     expect(made.sort()).toEqual(['vip', 'whole']);
     expect((await rig.memory.inspection.getTask('default', 'order:1'))?.state).toBe('aggregating');
   });
@@ -95,7 +95,7 @@ describe('the aggregator', () => {
     ] as const;
     for (const [queue, groupKey] of groups) await rig.add({ queue, groupKey });
     const done = (): string[] =>
-      told(rig, 'groupAggregated').map((event) =>
+      emitted(rig, 'groupAggregated').map((event) =>
         Object.values(event as object)
           .slice(0, 2)
           .join(' '),
@@ -108,7 +108,7 @@ describe('the aggregator', () => {
     expect(done()).toEqual(['slow quick:1', 'default g', 'slow g']);
   });
 
-  it('tells of a function that throws, and tries again when the set has gone back', async () => {
+  it('reports a function that throws, and tries again when the set is back in its group', async () => {
     let calls = 0;
     const rig = await setUp(
       [
@@ -122,24 +122,24 @@ describe('the aggregator', () => {
     await rig.add({ id: 'a', groupKey: 'g' });
     await pass(rig.clock, 1_000);
     const retryAt = new Date(rig.clock.now() + 120_000);
-    expect(told(rig, 'aggregationFailed')).toMatchObject([
+    expect(emitted(rig, 'aggregationFailed')).toMatchObject([
       { queue: 'default', group: 'g', size: 1, error: { message: 'no database' }, retryAt },
     ]);
     await pass(rig.clock, 119_000);
     expect(calls).toBe(1);
     await pass(rig.clock, 15_000);
-    expect(told(rig, 'groupsReclaimed')).toEqual([{ queue: 'default', tasks: 1 }]);
-    expect(told(rig, 'groupAggregated')).toHaveLength(1);
+    expect(emitted(rig, 'groupsReclaimed')).toEqual([{ queue: 'default', tasks: 1 }]);
+    expect(emitted(rig, 'groupAggregated')).toHaveLength(1);
   });
 
-  it('takes a function that throws at once for one that rejects', async () => {
+  it('treats a function that throws synchronously like one that rejects', async () => {
     const aggregate: Aggregate = () => {
       throw new Error('no database');
     };
     const rig = await setUp([entry(aggregate)], { groupGracePeriod: '1s' });
     await rig.add({ groupKey: 'g' });
     await pass(rig.clock, 125_000); // past the deadline, when nothing else may go wrong
-    expect(told(rig, 'aggregationFailed')[0]).toMatchObject({ error: { message: 'no database' } });
+    expect(emitted(rig, 'aggregationFailed')[0]).toMatchObject({ error: { message: 'no database' } });
   });
 
   it.each([
@@ -152,11 +152,11 @@ describe('the aggregator', () => {
     await rig.add({ ...message }, options);
     await rig.add({ id: 'a', groupKey: 'g' });
     await pass(rig.clock, 1_000);
-    expect(told(rig, 'aggregationFailed')).toMatchObject([{ error: { code } }]);
+    expect(emitted(rig, 'aggregationFailed')).toMatchObject([{ error: { code } }]);
     expect((await rig.memory.inspection.getTask('default', 'a'))?.state).toBe('aggregating');
   });
 
-  it('archives what cannot be read and aggregates the rest; a group of nothing else just goes', async () => {
+  it('archives what cannot be decoded and aggregates the rest; a group of nothing else disappears', async () => {
     const aggregate = vi.fn(listIds);
     const rig = await setUp([entry(aggregate)], { groupGracePeriod: '1s' });
     await rig.add({ id: 'fine', groupKey: 'g' });
@@ -164,28 +164,28 @@ describe('the aggregator', () => {
     await rig.add({ id: 'worse', groupKey: 'h', payload: Buffer.from('unreadable') });
     await pass(rig.clock, 1_000);
     expect(aggregate).toHaveBeenCalledTimes(1);
-    expect(told(rig, 'groupAggregated')).toMatchObject([{ group: 'g', size: 1 }]);
-    expect(told(rig, 'taskDamaged')).toMatchObject([{ task: { id: 'bad' } }, { task: { id: 'worse' } }]);
+    expect(emitted(rig, 'groupAggregated')).toMatchObject([{ group: 'g', size: 1 }]);
+    expect(emitted(rig, 'taskDamaged')).toMatchObject([{ task: { id: 'bad' } }, { task: { id: 'worse' } }]);
     for (const id of ['bad', 'worse'])
       expect((await rig.memory.inspection.getTask('default', id))?.state).toBe('archived');
     expect(rig.memory.store('default').sets.size).toBe(0);
   });
 
-  it('gives a function up that does not end before the set goes back, and does not store what it makes later', async () => {
+  it('gives up a function that runs past the deadline of the set, and does not store its late result', async () => {
     let end = (_: EnqueueRequest): void => {};
     const rig = await setUp([entry(() => new Promise((resolve) => (end = resolve)))], { groupGracePeriod: '1s' });
     await rig.add({ id: 'a', groupKey: 'g' });
     await pass(rig.clock, 1_000);
     const late = end;
     await pass(rig.clock, 130_000);
-    expect(told(rig, 'aggregationFailed')).toMatchObject([{ error: { code: 'ASYNQ_DEADLINE_EXCEEDED' } }]);
+    expect(emitted(rig, 'aggregationFailed')).toMatchObject([{ error: { code: 'ASYNQ_DEADLINE_EXCEEDED' } }]);
     late(request({ id: 'late' }));
     await turn();
     expect(await rig.memory.inspection.getTask('default', 'late')).toBeUndefined();
     expect((await rig.memory.inspection.getTask('default', 'a'))?.state).toBe('aggregating');
   });
 
-  it('has at most ten sets of a queue under way, and takes the next when one is done', async () => {
+  it('aggregates at most ten sets of a queue at once, and claims the next when one is done', async () => {
     const ends: (() => void)[] = [];
     const slow: Aggregate = (...args) => new Promise((resolve) => ends.push(() => resolve(listIds(...args))));
     const rig = await setUp([entry(slow)], { groupGracePeriod: '1s' });
@@ -201,10 +201,10 @@ describe('the aggregator', () => {
       await turn();
       await pass(rig.clock, 1);
     }
-    expect(told(rig, 'groupAggregated')).toHaveLength(12);
+    expect(emitted(rig, 'groupAggregated')).toHaveLength(12);
   });
 
-  it('waits at a shutdown for what it has begun, and begins nothing more', async () => {
+  it('waits at a shutdown for what it began, and begins nothing more', async () => {
     let end = (): void => {};
     const slow: Aggregate = (...args) => new Promise((resolve) => (end = () => resolve(listIds(...args))));
     const rig = await setUp([entry(slow)], { groupGracePeriod: '1s' });
@@ -219,21 +219,21 @@ describe('the aggregator', () => {
     await turn();
     await pass(rig.clock, 1_000);
     await closing;
-    expect(told(rig, 'groupAggregated')).toHaveLength(1);
+    expect(emitted(rig, 'groupAggregated')).toHaveLength(1);
     expect((await rig.memory.inspection.getTask('default', 'later'))?.state).toBe('aggregating');
   });
 
-  it('says which aggregations the shutdown does not wait for any longer', async () => {
+  it('reports the aggregations for which a shutdown no longer waits', async () => {
     const rig = await setUp([entry(() => new Promise(() => {}))], { groupGracePeriod: '1s', shutdownTimeout: '3s' });
     await rig.add({ groupKey: 'g' });
     await pass(rig.clock, 1_000);
     const closing = rig.server.shutdown();
     await pass(rig.clock, 4_000);
     await closing;
-    expect(told(rig, 'shutdownTimedOut')).toEqual([{ active: 0, aggregating: 1 }]);
+    expect(emitted(rig, 'shutdownTimedOut')).toEqual([{ active: 0, aggregating: 1 }]);
   });
 
-  it('does not call the function when the time of the set has passed before', async () => {
+  it('does not call the function when the deadline of the set has passed', async () => {
     const aggregate = vi.fn(listIds);
     const rig = await setUp([entry(aggregate)], { groupGracePeriod: '1s' });
     await rig.add({ id: 'a', groupKey: 'g' });
@@ -247,11 +247,11 @@ describe('the aggregator', () => {
     rig.clock.advance(120_000);
     answer();
     await turn();
-    expect(told(rig, 'aggregationFailed')).toMatchObject([{ error: { code: 'ASYNQ_DEADLINE_EXCEEDED' } }]);
+    expect(emitted(rig, 'aggregationFailed')).toMatchObject([{ error: { code: 'ASYNQ_DEADLINE_EXCEEDED' } }]);
     expect(aggregate).not.toHaveBeenCalled();
   });
 
-  it('begins nothing when Redis answers only after the end, and leaves the set to go back', async () => {
+  it('begins nothing when Redis replies after the shutdown: the set goes back to its group', async () => {
     const aggregate = vi.fn(listIds);
     const rig = await setUp([entry(aggregate)], { groupGracePeriod: '1s' });
     await rig.add({ id: 'a', groupKey: 'g' });
@@ -272,7 +272,7 @@ describe('the aggregator', () => {
     expect(rig.memory.store('default').sets.size).toBe(1);
   });
 
-  it('runs in a server without handlers, which then fetches nothing', async () => {
+  it('runs in a server without handlers, which fetches nothing', async () => {
     const clock = manualClock();
     const rig = await startRig({}, { groupGracePeriod: '1s' }, clock, [entry()]);
     await rig.add({ groupKey: 'g' });
@@ -280,11 +280,11 @@ describe('the aggregator', () => {
     await pass(clock, 3_000);
     rig.server.resumeFetching();
     await pass(clock, 3_000);
-    expect(told(rig, 'groupAggregated')).toHaveLength(1);
+    expect(emitted(rig, 'groupAggregated')).toHaveLength(1);
     expect((await rig.memory.inspection.getTask('default', 'alone'))?.state).toBe('pending');
   });
 
-  it('asks an idle queue no more often than every seven seconds', async () => {
+  it('polls an idle queue at most every seven seconds', async () => {
     const rig = await setUp([entry()]);
     const before = rig.calls.filter((call) => call === 'claimDueSets').length;
     await pass(rig.clock, 70_000);
@@ -296,27 +296,27 @@ describe('the aggregator', () => {
     rig.faults.set('claimDueSets', 'before');
     await rig.add({ groupKey: 'g' });
     await pass(rig.clock, 5_000);
-    expect(told(rig, 'loopFailed')).toContainEqual(expect.objectContaining({ loop: 'aggregator' }));
+    expect(emitted(rig, 'loopFailed')).toContainEqual(expect.objectContaining({ loop: 'aggregator' }));
     rig.faults.clear();
     await pass(rig.clock, 10_000);
-    expect(told(rig, 'groupAggregated')).toHaveLength(1);
+    expect(emitted(rig, 'groupAggregated')).toHaveLength(1);
   });
 
-  it('makes nothing twice where the reply of the last step was lost', async () => {
+  it('makes no task twice when the reply of the last step is lost', async () => {
     const rig = await setUp([entry()], { groupGracePeriod: '1s' });
     rig.server.pauseFetching();
     rig.faults.set('finishSet', 'after');
     await rig.add({ groupKey: 'g' });
     await pass(rig.clock, 1_000);
     rig.faults.clear();
-    expect(told(rig, 'aggregationFailed')).toHaveLength(1);
+    expect(emitted(rig, 'aggregationFailed')).toHaveLength(1);
     await pass(rig.clock, 200_000);
     expect(rig.memory.tasks().map(({ message }) => message.type)).toEqual(['whole']);
   });
 });
 
-describe('groups that are stranded', () => {
-  it('are looked for when a server aggregates, at once and every ten minutes', async () => {
+describe('groups that are not listed', () => {
+  it('are searched for when a server aggregates, at once and every ten minutes', async () => {
     const rig = await setUp([entry()]);
     await pass(rig.clock, 9_000);
     const repairs = (): number => rig.calls.filter((call) => call === 'repairGroups').length;
@@ -324,38 +324,38 @@ describe('groups that are stranded', () => {
     vi.spyOn(rig.memory.groups, 'repairGroups').mockResolvedValue({ listed: 2, removed: 1 });
     await pass(rig.clock, 608_000);
     expect(repairs()).toBe(2);
-    expect(told(rig, 'groupsRepaired')).toEqual([{ queue: 'default', listed: 2, removed: 1 }]);
+    expect(emitted(rig, 'groupsRepaired')).toEqual([{ queue: 'default', listed: 2, removed: 1 }]);
   });
 });
 
 describe('a group that nobody aggregates', () => {
-  it('is told of once per queue, some seconds after it was due', async () => {
+  it('is reported once per queue, some seconds after it was due', async () => {
     const rig = await setUp([], { queues: ['default', 'mail'], groupGracePeriod: '20s' });
     await rig.add({ groupKey: 'g' });
     await rig.add({ groupKey: 'h' });
     await pass(rig.clock, 25_000);
-    expect(told(rig, 'groupNotAggregated')).toEqual([]);
+    expect(emitted(rig, 'groupNotAggregated')).toEqual([]);
     await pass(rig.clock, 10_000);
-    expect(told(rig, 'groupNotAggregated')).toEqual([{ queue: 'default', group: 'g' }]);
+    expect(emitted(rig, 'groupNotAggregated')).toEqual([{ queue: 'default', group: 'g' }]);
     await rig.add({ queue: 'mail', groupKey: 'm' });
     await pass(rig.clock, 100_000);
-    expect(told(rig, 'groupNotAggregated')).toEqual([
+    expect(emitted(rig, 'groupNotAggregated')).toEqual([
       { queue: 'default', group: 'g' },
       { queue: 'mail', group: 'm' },
     ]);
   });
 
-  it('is told of when it is overdue by the options of that group', async () => {
+  it('is reported when it is overdue by the options of that group', async () => {
     const options = { groupGracePeriod: '20s', groupOverrides: [{ group: 'slow', groupGracePeriod: '2m' }] };
     const rig = await setUp([entry(listIds, 'mine')], options);
     await rig.add({ groupKey: 'slow:1' });
     await pass(rig.clock, 110_000);
-    expect(told(rig, 'groupNotAggregated')).toEqual([]);
+    expect(emitted(rig, 'groupNotAggregated')).toEqual([]);
     await pass(rig.clock, 40_000);
-    expect(told(rig, 'groupNotAggregated')).toEqual([{ queue: 'default', group: 'slow:1' }]);
+    expect(emitted(rig, 'groupNotAggregated')).toEqual([{ queue: 'default', group: 'slow:1' }]);
   });
 
-  it('is not told of while another server does, or where every group has a function', async () => {
+  it('is not reported while another server does, or where every group has a function', async () => {
     const rig = await setUp([], { groupGracePeriod: '20s' });
     const other = openRig({}, { groupGracePeriod: '20s' }, rig.clock, [entry()]);
     await rig.add({ groupKey: 'g' });
@@ -363,7 +363,7 @@ describe('a group that nobody aggregates', () => {
       await pass(rig.clock, 20_000);
       await rig.memory.groups.claimDueSets('default', () => ({ gracePeriod: 20, maxDelay: 0, maxSize: 0 }), 1);
     }
-    expect(told(rig, 'groupNotAggregated')).toEqual([]);
+    expect(emitted(rig, 'groupNotAggregated')).toEqual([]);
     await other.server.start();
     await pass(rig.clock, 60_000);
     expect(other.calls).not.toContain('listOverdueGroups');

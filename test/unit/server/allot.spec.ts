@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { allot, type Share } from '../../../lib/server/fetching/allot.js';
 
-/** A small repeatable generator, so that a failure is the same every time. */
+/** A repeatable generator: a failure is the same in every run. */
 function generator(seed: number): () => number {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0;
@@ -11,7 +11,7 @@ function generator(seed: number): () => number {
   };
 }
 
-/** asynq's way (wire-protocol 5.3): shuffle the weighted list for each task, take from the first queue that has one. */
+/** What asynq does (wire-protocol 5.3): for each task it shuffles the weighted list and takes from the first queue with tasks. */
 function oneByOne(slots: number, shares: readonly Share[], random: () => number): number[] {
   const left = shares.map(({ backlog }) => backlog);
   const taken = shares.map(() => 0);

@@ -24,7 +24,7 @@ async function setUp(options: ServerOptions = {}) {
   return { ...rig, clock, inspector, run, open: held.open };
 }
 
-/** Lets the server do what is due within that time. */
+/** Lets the time pass, and the server do what is due. */
 async function pass(clock: ManualClock, milliseconds: number): Promise<void> {
   for (let passed = 0; passed < milliseconds; passed += 10) {
     clock.advance(10);
@@ -39,20 +39,20 @@ describe('a cancelled task', () => {
     ['delete', 'revoked', undefined],
   ] as const;
 
-  it.each(OUTCOMES)('ends with the reason, and the outcome: %s', async (outcome, told, state) => {
+  it.each(OUTCOMES)('ends with the reason, and the outcome: %s', async (outcome, reported, state) => {
     const { clock, inspector, memory, run, outcomes } = await setUp();
     const task = await run();
     await inspector.cancelProcessing('a', { reason: 'withdrawn', outcome });
     await pass(clock, 10);
     expect(task.signal.reason).toBeInstanceOf(TaskCanceledError);
     expect((task.signal.reason as Error).message).toBe('withdrawn');
-    expect(outcomes).toMatchObject([{ outcome: told, error: task.signal.reason }]);
+    expect(outcomes).toMatchObject([{ outcome: reported, error: task.signal.reason }]);
     const stored = await memory.inspection.getTask('default', 'a');
     expect(stored?.state).toBe(state);
     if (stored) expect(stored.message.errorMsg).toBe('withdrawn');
   });
 
-  it('is retried as ever when nothing else was said', async () => {
+  it('is retried by default', async () => {
     const { clock, inspector, memory, run } = await setUp();
     await run();
     await inspector.cancelProcessing('a');
@@ -62,7 +62,7 @@ describe('a cancelled task', () => {
     });
   });
 
-  it('ends the same in every queue in which its id runs', async () => {
+  it('ends in every queue in which its id runs', async () => {
     const { clock, inspector, memory, run } = await setUp({ queues: ['default', 'low'] });
     await run('default');
     await run('low');
@@ -73,13 +73,13 @@ describe('a cancelled task', () => {
   });
 });
 
-describe('a message that is lost', () => {
+describe('a lost message', () => {
   const cancel = (
     { memory, clock }: Awaited<ReturnType<typeof setUp>>,
     { at = clock.now(), outcome = 'archive' }: { at?: number; outcome?: CancelOutcome } = {},
   ) => memory.cancellation.recordCancellation({ id: 'a', at, outcome, reason: 'lost and found' });
 
-  it('is no lost cancellation', async () => {
+  it('does not lose the cancellation', async () => {
     const rig = await setUp();
     const task = await rig.run();
     await cancel(rig);
@@ -88,7 +88,7 @@ describe('a message that is lost', () => {
     expect((await rig.memory.inspection.getTask('default', 'a'))?.state).toBe('archived');
   });
 
-  it('does not hit an attempt that began later', async () => {
+  it('does not cancel an attempt that began later', async () => {
     const rig = await setUp();
     await cancel(rig);
     rig.clock.advance(1);
@@ -98,7 +98,7 @@ describe('a message that is lost', () => {
     expect((await rig.memory.inspection.getTask('default', 'a'))?.state).toBe('active');
   });
 
-  it('hits one attempt, and not the next, also when the clock of who cancels is ahead', async () => {
+  it('cancels one attempt and not the next, even if the clock of who cancels is ahead', async () => {
     const rig = await setUp({ retryDelay: () => 0 });
     await rig.run();
     await cancel(rig, { at: rig.clock.now() + 60 * SECOND, outcome: 'retry' });
@@ -110,7 +110,7 @@ describe('a message that is lost', () => {
     });
   });
 
-  it('is found out when Redis answers again, with what was noted meanwhile', async () => {
+  it('is made good when Redis is back, with what was recorded meanwhile', async () => {
     const rig = await setUp();
     const task = await rig.run();
     rig.faults.set('findCancellations', 'before');
@@ -123,7 +123,7 @@ describe('a message that is lost', () => {
     expect((await rig.memory.inspection.getTask('default', 'a'))?.state).toBe('archived');
   });
 
-  it('is noted as acted on even when that fails at first', async () => {
+  it('is noted as acted on, even if that fails at first', async () => {
     const rig = await setUp();
     await rig.run();
     await cancel(rig);
@@ -137,7 +137,7 @@ describe('a message that is lost', () => {
 });
 
 describe('a message that arrives', () => {
-  it('counts though the clock of who cancels is behind', async () => {
+  it('counts even if the clock of who cancels is behind', async () => {
     const { clock, memory, run } = await setUp();
     await run();
     await memory.cancellation.recordCancellation({ id: 'a', at: clock.now() - 3 * SECOND, outcome: 'archive' });
@@ -146,7 +146,7 @@ describe('a message that arrives', () => {
     expect((await memory.inspection.getTask('default', 'a'))?.state).toBe('archived');
   });
 
-  it("of Go's is a plain cancellation, whatever was recorded of the id long before", async () => {
+  it('from Go is a plain cancellation, whatever was recorded for the id long before', async () => {
     const { clock, memory, run } = await setUp();
     await memory.cancellation.recordCancellation({ id: 'a', at: clock.now() - 60 * SECOND, outcome: 'archive' });
     await run();
@@ -157,20 +157,20 @@ describe('a message that arrives', () => {
     });
   });
 
-  it('during a look that began before counts with what was recorded since', async () => {
+  it('during a search that began before counts with what was recorded since', async () => {
     const { clock, inspector, memory, run } = await setUp();
     await run();
     const find = memory.cancellation.findCancellations.bind(memory.cancellation);
     let answer = (): void => {};
-    const answered = new Promise<void>((resolve) => (answer = resolve));
+    const replied = new Promise<void>((resolve) => (answer = resolve));
     memory.cancellation.findCancellations = async (ids) => {
       const found = await find(ids);
       memory.cancellation.findCancellations = find;
-      await answered;
+      await replied;
       return found;
     };
     await pass(clock, 5 * SECOND);
-    expect(memory.cancellation.findCancellations).toBe(find); // the look is under way
+    expect(memory.cancellation.findCancellations).toBe(find); // the search is under way
     await inspector.cancelProcessing('a', { outcome: 'archive' });
     await turn();
     answer();
@@ -179,7 +179,7 @@ describe('a message that arrives', () => {
     expect((await memory.inspection.getTask('default', 'a'))?.state).toBe('archived');
   });
 
-  it('asks nothing when the task does not run here, and nothing is asked while nothing runs', async () => {
+  it('causes no search when the task does not run here; nothing is searched while nothing runs', async () => {
     const { clock, memory, calls, add } = await setUp();
     await add({ type: 'other' });
     await pass(clock, 20);

@@ -9,7 +9,7 @@ import { closeRigs, gate, manualClock, openRig, startRig, turn } from '../../sup
 afterEach(closeRigs);
 
 describe('drain', () => {
-  it('takes nothing any more, lets end what runs, and is followed by a quick shutdown', async () => {
+  it('claims nothing any more, lets running tasks end, and makes the shutdown quick', async () => {
     const held = gate();
     const { add, server, memory, outcomes } = await startRig({ t: held.handle }, { concurrency: 2 });
     const drained = vi.fn();
@@ -31,7 +31,7 @@ describe('drain', () => {
     expect(drained).toHaveBeenCalledTimes(1);
   });
 
-  it('moves no due tasks and claims no groups any more', async () => {
+  it('forwards no due tasks and claims no groups any more', async () => {
     const clock = manualClock();
     const aggregate = { pattern: '', aggregate: async () => undefined } as never;
     const { add, server, memory } = await startRig({ t: () => undefined }, { groupGracePeriod: '1s' }, clock, [
@@ -50,7 +50,7 @@ describe('drain', () => {
     expect((await memory.inspection.getTask('default', grouped.id))?.state).toBe('aggregating');
   });
 
-  it('gives up waiting after its timeout, or when the server is shut down', async () => {
+  it('stops waiting after its timeout, or when the server is shut down', async () => {
     const clock = manualClock();
     const held = gate();
     const { add, server } = await startRig({ t: held.handle }, { shutdownTimeout: '1s' }, clock);
@@ -72,24 +72,24 @@ describe('drain', () => {
     held.open();
   });
 
-  it('has nothing to do for a server that was not started', async () => {
+  it('returns at once for a server that was not started', async () => {
     const { server } = openRig({ t: () => undefined });
     expect(await server.drain()).toBe(true);
     expect(server.status).toBe('new');
   });
 
-  it('begins at the signal the server was given, until it is shut down', async () => {
+  it('begins at the configured signal, until the server is shut down', async () => {
     const { server } = await startRig({ t: () => undefined }, { drainSignal: 'SIGTSTP' });
     const drained = new Promise((resolve) => server.events.on('serverDrained', resolve));
-    const heard = once(process, 'SIGTSTP');
+    const received = once(process, 'SIGTSTP');
     process.kill(process.pid, 'SIGTSTP');
-    await heard;
+    await received;
     await drained;
     expect(server.status).toBe('stopped');
     await server.shutdown();
   });
 
-  it('is never stopped by that signal, also when it comes late, and listens once for all servers', async () => {
+  it('is not stopped by that signal even when it comes late; one listener serves all servers', async () => {
     const servers = await Promise.all(
       [1, 2].map(async () => (await startRig({ t: () => undefined }, { drainSignal: 'SIGTSTP' })).server),
     );
@@ -112,7 +112,7 @@ describe('drain', () => {
   });
 });
 
-describe('the look at Redis at the start', () => {
+describe('the check of Redis at the start', () => {
   const node = (partial: Partial<StoreInfo>): StoreInfo => ({
     address: 'a:1',
     version: '7.2.4',
@@ -124,7 +124,7 @@ describe('the look at Redis at the start', () => {
   it.each<[string, StoreInfo[], unknown[]]>([
     ['no Redis', [], []],
     ['one that is well', [node({}), node({ version: '6.2.0' })], []],
-    ['one that tells nothing', [node({ version: undefined, evictionPolicy: undefined, ahead: undefined })], []],
+    ['one that reports nothing', [node({ version: undefined, evictionPolicy: undefined, ahead: undefined })], []],
     ['one with nearly our time', [node({ ahead: 10_000 }), node({ ahead: -10_000 })], []],
     [
       'one with a later time',
@@ -142,14 +142,14 @@ describe('the look at Redis at the start', () => {
       [node({ version: '6.0.16' }), node({ version: '5.0.7' })],
       [{ address: 'a:1', version: '6.0.16', needed: '6.2' }],
     ],
-  ])('of %s', async (_, facts, told) => {
+  ])('of %s', async (_, infos, expected) => {
     const events = new AsynqEvents();
-    const heard: unknown[] = [];
-    events.on('storeEvicts', (event) => heard.push(event));
-    events.on('storeOutdated', (event) => heard.push(event));
-    events.on('storeClockDiffers', (event) => heard.push(event));
-    const check = new StoreCheck({ broker: { operations: { storeInfo: async () => facts } }, events });
+    const received: unknown[] = [];
+    events.on('storeEvicts', (event) => received.push(event));
+    events.on('storeOutdated', (event) => received.push(event));
+    events.on('storeClockDiffers', (event) => received.push(event));
+    const check = new StoreCheck({ broker: { operations: { storeInfo: async () => infos } }, events });
     expect(await check.runOnce()).toBe(Infinity);
-    expect(heard).toEqual(told);
+    expect(received).toEqual(expected);
   });
 });

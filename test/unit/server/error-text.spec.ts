@@ -21,7 +21,7 @@ describe('errorText', () => {
     ['a number', 42, '42'],
   ])('says what was thrown: %s', (_, thrown, text) => expect(errorText(thrown)).toBe(text));
 
-  it('survives an error that cannot be shown', () => {
+  it('returns a text for an error that cannot be shown', () => {
     const error = Object.defineProperty(
       new Error('x'),
       'message',
@@ -30,7 +30,7 @@ describe('errorText', () => {
     expect(errorText(error)).toBe('an error that cannot be shown');
   });
 
-  it('bounds megabytes of text and says how long it was', () => {
+  it('cuts megabytes of text and states their length', () => {
     const text = errorText(new Error('x'.repeat(3_000_000)));
     expect(text.length).toBeLessThan(4_200);
     expect(text).toMatch(/… \(3000000 characters\)$/);
@@ -38,7 +38,7 @@ describe('errorText', () => {
 });
 
 describe('hasCode', () => {
-  it('looks through the cause chain, and works for another copy of the class', () => {
+  it('follows the cause chain, and recognises another copy of the class', () => {
     expect(hasCode(new SkipRetry(), 'ASYNQ_SKIP_RETRY')).toBe(true);
     expect(hasCode(new Error('x', { cause: new RevokeTask('gone') }), 'ASYNQ_REVOKE_TASK')).toBe(true);
     expect(hasCode({ code: 'ASYNQ_SKIP_RETRY' }, 'ASYNQ_SKIP_RETRY')).toBe(true);
@@ -46,7 +46,7 @@ describe('hasCode', () => {
     expect(hasCode(undefined, 'ASYNQ_SKIP_RETRY')).toBe(false);
   });
 
-  it('ends on a chain that bites its tail', () => {
+  it('ends on a chain of causes that is a circle', () => {
     const error: { cause?: unknown } = {};
     error.cause = error;
     expect(hasCode(error, 'ASYNQ_SKIP_RETRY')).toBe(false);

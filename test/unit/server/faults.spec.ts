@@ -8,7 +8,7 @@ import { closeRigs, gate, manualClock, openRig, turn } from '../../support/serve
 afterEach(closeRigs);
 
 describe('Redis away', () => {
-  it('holds finished tasks and settles them when it is back, leases first', async () => {
+  it('keeps finished tasks and settles them when it is back, leases first', async () => {
     const clock = manualClock();
     const held = gate();
     const current = openRig({ t: held.handle }, {}, clock);
@@ -42,7 +42,7 @@ describe('Redis away', () => {
     expect(events.map(({ name }) => name)).toContain('queueReachable');
   });
 
-  it('takes an acknowledgement whose reply was lost for final, and runs nothing twice', async () => {
+  it('treats a settlement whose reply was lost as final, and runs nothing twice', async () => {
     let runs = 0;
     const current = openRig({ t: () => void runs++ });
     const { add, server, faults, finished, outcomes, next, memory } = current;
@@ -83,7 +83,7 @@ describe('Redis away', () => {
     held.open();
   });
 
-  it('goes on with other queues while one does not answer', async () => {
+  it('serves the other queues while one does not reply', async () => {
     const current = openRig({ t: () => undefined }, { queues: ['good', 'bad'], taskCheckInterval: 5 });
     const { memory, server, add, finished, outcomes } = current;
     const exchange = memory.consumer.exchange.bind(memory.consumer);
@@ -98,7 +98,7 @@ describe('Redis away', () => {
     await finished(21);
   });
 
-  it('backs off, and says so once, where Redis answers and refuses what it is to write', async () => {
+  it('backs off, and reports it once, when Redis replies but refuses writes', async () => {
     const clock = manualClock();
     const { memory, server, add, outcomes, events } = openRig({ t: () => undefined }, {}, clock);
     const exchange = memory.consumer.exchange.bind(memory.consumer);
@@ -113,21 +113,21 @@ describe('Redis away', () => {
       clock.advance(100);
       await turn(3);
     }
-    const told = (name: string): number => events.filter((event) => event.name === name).length;
+    const emitted = (name: string): number => events.filter((event) => event.name === name).length;
     expect(takes).toBeGreaterThan(15);
     expect(takes).toBeLessThan(120); // half a minute; no busy loop
-    expect(told('queueUnreachable')).toBeLessThanOrEqual(2);
-    expect(told('queueReachable')).toBeLessThanOrEqual(1);
+    expect(emitted('queueUnreachable')).toBeLessThanOrEqual(2);
+    expect(emitted('queueReachable')).toBeLessThanOrEqual(1);
     refuses = false;
     for (let step = 0; step < 20; step++) {
       clock.advance(100);
       await turn(3);
     }
     expect(outcomes).toHaveLength(3);
-    expect(told('queueReachable')).toBe(told('queueUnreachable'));
+    expect(emitted('queueReachable')).toBe(emitted('queueUnreachable'));
   });
 
-  it('polls when wake-ups are not to be had, and says so once', async () => {
+  it('polls when wake-ups cannot be armed, and reports it once', async () => {
     const current = openRig({ t: () => undefined }, { taskCheckInterval: 5 });
     const { memory, server, add, finished, events } = current;
     const source = memory.wake.watch.bind(memory.wake);
@@ -187,13 +187,13 @@ describe('wake-ups that cannot be armed', () => {
 });
 
 describe('the recoverer', () => {
-  it('takes over tasks of a crashed server after the grace: retried, or archived when exhausted', async () => {
+  it('recovers tasks of a crashed server after the grace: retries them, or archives exhausted ones', async () => {
     const clock = manualClock();
     const current = openRig({ t: () => undefined }, { retryDelay: () => 3_600_000 }, clock);
     const { add, server, memory, events } = current;
-    const told: TaskEvent[] = [];
+    const emitted: TaskEvent[] = [];
     onTaskEvents(server.events, 'default', ['finished', 'failed', 'retried', 'archived'], {}, (event) =>
-      told.push(event),
+      emitted.push(event),
     );
     const again = await add({ type: 't', maxRetry: 3 });
     const last = await add({ type: 't', maxRetry: 0 });
@@ -216,7 +216,7 @@ describe('the recoverer', () => {
       event: { queue: 'default', retried: 1, archived: 1 },
     });
     const common = { connection: 'default', duration: 0, retried: 0, error: { code: 'ASYNQ_LEASE_EXPIRED' } };
-    expect(told.filter(({ event }) => event !== 'finished')).toMatchObject([
+    expect(emitted.filter(({ event }) => event !== 'finished')).toMatchObject([
       { event: 'failed', task: { id: again.id }, outcome: 'retry', maxRetry: 3, ...common },
       { event: 'retried', retryAt: expect.any(Date) as Date },
       { event: 'failed', task: { id: last.id }, outcome: 'archived', maxRetry: 0, ...common },
@@ -224,7 +224,7 @@ describe('the recoverer', () => {
     ]);
   });
 
-  it('counts the retry delay from the last sign of life of the server, and backs off all the same', async () => {
+  it("counts the retry delay from the server's last sign of life, and still backs off", async () => {
     const clock = manualClock();
     const ran: string[] = [];
     const { add, server, memory } = openRig({ t: ({ id }) => void ran.push(id) }, {}, clock);
@@ -245,7 +245,7 @@ describe('the recoverer', () => {
     expect(nextProcessAt! - killedAt).toBeLessThanOrEqual(814);
   });
 
-  it('settles each task once, however many recoverers look', async () => {
+  it('settles each task once, with any number of recoverers', async () => {
     const clock = manualClock();
     const current = openRig({ t: () => undefined }, { retryDelay: () => 3_600_000 }, clock);
     const { add, memory, server } = current;

@@ -13,7 +13,7 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.shutdown()));
 });
 
-/** Attempts that end when they are told to. */
+/** Attempts that end when the test says so. */
 function workers() {
   const open: { id: string; end: () => void }[] = [];
   const started: string[] = [];
@@ -37,7 +37,7 @@ function workers() {
   };
 }
 
-/** Lets time pass in steps, so that whatever wants to look can. */
+/** Lets time pass in steps, so that every timer runs at its time. */
 async function pass(clock: ManualClock, milliseconds: number, step = 50): Promise<void> {
   for (let left = milliseconds; left > 0; left -= step) {
     clock.advance(Math.min(step, left));
@@ -57,7 +57,7 @@ async function addMany({ add }: Rig, type: string, count: number): Promise<strin
 }
 
 describe('limits of a handler', () => {
-  it('concurrency: so many in this process; the slots of the others are free for other tasks of the same queue', async () => {
+  it('concurrency: bounds one process; the other slots are free for other tasks of the same queue', async () => {
     const { work, handler } = narrow({ concurrency: 2 });
     const wide = workers();
     const rig = await startRig({ narrow: handler, wide: wide.handle }, { concurrency: 5 }, manualClock());
@@ -72,7 +72,7 @@ describe('limits of a handler', () => {
     expect([work.started, work.most]).toEqual([ids, 2]); // in their order, without any time having passed
   });
 
-  it('cost no retry, count as nothing and are not heard of', async () => {
+  it('cost no retry, are not counted and emit no event', async () => {
     const { work, handler } = narrow({ concurrency: 1 });
     const rig = await startRig({ narrow: handler }, {}, manualClock());
     await addMany(rig, 'narrow', 3);
@@ -86,7 +86,7 @@ describe('limits of a handler', () => {
     expect(rig.outcomes.map(({ outcome, retried }) => [outcome, retried])).toEqual([0, 1, 2].map(() => ['done', 0]));
   });
 
-  it('globalConcurrency: so many in the fleet, each slot used again at once by those who wait', async () => {
+  it('globalConcurrency: bounds the fleet; a waiting task takes each free slot at once', async () => {
     const clock = manualClock();
     const { work, handler } = narrow({ globalConcurrency: 3 });
     const rig = await startRig({ narrow: handler }, { concurrency: 5 }, clock);
@@ -105,7 +105,7 @@ describe('limits of a handler', () => {
     expect(await rig.memory.limiting.acquireTokens('narrow', 3, 2 ** 40, free)).toEqual([true, true, true]); // all were given back
   });
 
-  it('slots of a process that died come back after half a minute, and only then', async () => {
+  it('slots of a dead process are free after half a minute, and not before', async () => {
     const clock = manualClock();
     const { work, handler } = narrow({ globalConcurrency: 2 });
     const rig = openRig({ narrow: handler }, {}, clock);
@@ -118,7 +118,7 @@ describe('limits of a handler', () => {
     expect(work.running).toBe(2);
   });
 
-  it('hold on to their tokens for as long as they run', async () => {
+  it('extend their tokens as long as tasks run', async () => {
     const clock = manualClock();
     const { work, handler } = narrow({ globalConcurrency: 1 });
     const rig = await startRig({ narrow: handler }, {}, clock);
@@ -130,7 +130,7 @@ describe('limits of a handler', () => {
     expect(work.started).toHaveLength(2);
   });
 
-  it('rateLimit: never more starts in a stretch of that length, and each as soon as it may be', async () => {
+  it('rateLimit: never more starts in any window, and each as soon as it is allowed', async () => {
     const clock = manualClock();
     const starts: number[] = [];
     const limits = { rateLimit: { max: 5, per: '10s' } };
@@ -145,7 +145,7 @@ describe('limits of a handler', () => {
     expect(starts.at(-1)! - starts[0]!).toBeLessThan(6 * 11_000);
   });
 
-  it('rateLimit: many that come while it is reached do not put off the time when it has room', async () => {
+  it('rateLimit: tasks that arrive while it is reached do not delay the time when it has room', async () => {
     const clock = manualClock();
     const { work, handler } = narrow({ rateLimit: { max: 5, per: '1s' } });
     const rig = await startRig({ narrow: handler }, { concurrency: 50 }, clock);
@@ -172,7 +172,7 @@ describe('limits of a handler', () => {
     expect(work.most).toBe(1);
   });
 
-  it('count tasks of the same id in two queues as two', async () => {
+  it('count tasks with the same id in two queues as two', async () => {
     const { work, handler } = narrow({ globalConcurrency: 1 });
     const rig = await startRig({ narrow: handler }, { queues: { a: 1, b: 1 } }, manualClock());
     for (const queue of ['a', 'b']) await rig.add({ type: 'narrow', id: 'same', queue });
@@ -201,7 +201,7 @@ describe('limits of a handler', () => {
     },
   );
 
-  it('find a task that waits in one queue, nobody knowing, while others wait in another', async () => {
+  it('find a task that waits unknown to all in one queue, while others wait in another', async () => {
     const clock = manualClock();
     const { work, handler } = narrow({ globalConcurrency: 1 });
     const rig = openRig({ narrow: handler }, { queues: { a: 1, b: 1 } }, clock);
@@ -222,7 +222,7 @@ describe('limits of a handler', () => {
     expect(work.started).toContain(id);
   });
 
-  it('look for one that waits again when another server, without a place for it, took the one that was woken', async () => {
+  it('wake another task when a server without room claimed the one that was woken', async () => {
     const clock = manualClock();
     const { work, handler } = narrow({ concurrency: 1 });
     const rig = await startRig({ narrow: handler }, {}, clock);
@@ -244,7 +244,7 @@ describe('limits of a handler', () => {
     expect(work.started).toHaveLength(2);
   });
 
-  it('leave the token of a task whose lease was lost to who has the task now', async () => {
+  it('leave the token of a task whose lease was lost to the new holder of the task', async () => {
     const clock = manualClock();
     const { work, handler } = narrow({ globalConcurrency: 1 });
     const rig = await startRig({ narrow: handler }, {}, clock);
@@ -259,7 +259,7 @@ describe('limits of a handler', () => {
     expect(release).not.toHaveBeenCalled();
   });
 
-  it('of a scope that differ are refused, and so are wrong ones', () => {
+  it('are refused when they differ within a scope, or are wrong', () => {
     const handle = (): void => {};
     const server = (...limits: TaskLimits[]): Server => {
       const handlers = limits.map((each, index) => ({ pattern: `t${index}`, handle, limits: each }));
@@ -272,7 +272,7 @@ describe('limits of a handler', () => {
     expect(() => server({ rateLimit: { max: 1, per: '2 days' as never } })).toThrow(/per of rateLimit/);
   });
 
-  it('do not keep a task from waiting while Redis does not answer for the tokens', async () => {
+  it('let a task wait while Redis does not reply about its token', async () => {
     const clock = manualClock();
     const { work, handler } = narrow({ globalConcurrency: 2 });
     const rig = openRig({ narrow: handler }, {}, clock);
@@ -289,7 +289,7 @@ describe('limits of a handler', () => {
     expect(rig.events.some(({ event }) => (event as { loop?: string }).loop === 'limiter')).toBe(true);
   });
 
-  it('let a server stop: what is being let in goes back to the front of its queue', async () => {
+  it('let a server stop: a task that is being admitted goes back to the front of its queue', async () => {
     const clock = manualClock();
     const { work, handler } = narrow({ globalConcurrency: 2 });
     const rig = openRig({ narrow: handler }, { shutdownTimeout: '1s' }, clock);

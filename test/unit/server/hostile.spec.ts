@@ -5,12 +5,12 @@ import { closeRigs, gate, manualClock, rig, startRig, turn } from '../../support
 
 afterEach(closeRigs);
 
-/** What a query builder is: no promise, but `await` asks it like one. */
+/** Like a query builder: no promise, but `await` treats it as one. */
 const thenable = (then: (resolve: (value: unknown) => void) => void): unknown =>
   Object.defineProperty({}, 'then', { value: then });
 
 describe('what handlers return', () => {
-  it('may be a thenable that throws when asked: a failure like any other, and the tasks beside it run', async () => {
+  it('may be a thenable that throws: a failure like any other, and the tasks beside it run', async () => {
     const { server, add, outcomes } = rig({
       bad: () =>
         thenable(() => {
@@ -40,7 +40,7 @@ describe('what handlers return', () => {
     expect(server.active).toBe(0);
   });
 
-  it('is waited for to the end: a thenable may answer with a promise, and call back twice', async () => {
+  it('is awaited to the end: a thenable may resolve to a promise, and call back twice', async () => {
     const { server, add, outcomes } = rig({
       t: () =>
         thenable((resolve) => {
@@ -81,7 +81,7 @@ describe('what handlers throw', () => {
 });
 
 describe('times beyond all bounds', () => {
-  it('are brought back to what can be stored, so that they do not hold up their batch for ever', async () => {
+  it('are bounded to what can be stored, so that they do not block their batch for ever', async () => {
     const { server, memory, add, outcomes } = rig(
       {
         fails: () => {
@@ -113,7 +113,7 @@ describe('times beyond all bounds', () => {
 });
 
 describe('finished tasks with large payloads', () => {
-  it('are settled in several calls, each of a size Redis takes', async () => {
+  it('are settled in several calls, each small enough for Redis', async () => {
     const { server, memory, add } = rig({
       t: () => {
         throw new Error('x');
@@ -133,7 +133,7 @@ describe('finished tasks with large payloads', () => {
 });
 
 describe('a deadline beyond all bounds', () => {
-  it('is a date all the same', async () => {
+  it('is still a date', async () => {
     const { server, add, outcomes } = rig({ t: (task) => task.deadline.toISOString() });
     await add({ type: 't', timeout: 0, deadline: Number.MAX_SAFE_INTEGER });
     await server.runOnce();
@@ -168,7 +168,7 @@ describe('hooks and listeners that are async functions', () => {
 });
 
 describe('a lost lease', () => {
-  it('of a finished task that waits for Redis is told once', async () => {
+  it('of a finished task that waits for Redis is reported once', async () => {
     const clock = manualClock();
     const held = gate();
     const { add, memory, faults, outcomes } = await startRig({ t: held.handle }, {}, clock);
@@ -195,7 +195,7 @@ describe('a lost lease', () => {
 });
 
 describe('a process that stood still', () => {
-  it('does not take over its own tasks when it goes on', async () => {
+  it('does not recover its own tasks when it goes on', async () => {
     const manual = manualClock();
     let jump = 0;
     const clock: Clock = {
@@ -233,7 +233,7 @@ describe('a process that stood still', () => {
 });
 
 describe('a queue of a node that hangs', () => {
-  it('holds up its own tasks only, also when it was alone in its round', async () => {
+  it('holds up its own tasks only, even if it was alone in its round', async () => {
     const held = gate();
     const { memory, add, next, finished, outcomes } = await startRig(
       { bad: held.handle, good: () => undefined },
@@ -265,7 +265,7 @@ describe('a queue of a node that hangs', () => {
 });
 
 describe('shutdown beside a Redis that hangs', () => {
-  it('ends all the same, soon after the time tasks were given', async () => {
+  it('ends, soon after the time that tasks were given', async () => {
     const clock = manualClock();
     const hung = new Promise<never>(() => {});
     const { memory } = rig({}, {}, clock);

@@ -5,7 +5,7 @@ import { closeRigs, manualClock, openRig, startRig, turn } from '../../support/s
 
 afterEach(closeRigs);
 
-/** A handler whose attempts end when they are told to; `most` ran at a time. */
+/** A handler whose attempts end when the test says so; `most` ran at the same time. */
 function workers() {
   const open: (() => void)[] = [];
   const state = { most: 0, started: 0 };
@@ -26,7 +26,7 @@ function workers() {
   };
 }
 
-/** Lets time pass in steps, so that whatever wants to look can. */
+/** Lets time pass in steps, so that every timer runs at its time. */
 async function pass(clock: ManualClock, milliseconds: number, step = 50): Promise<void> {
   for (let left = milliseconds; left > 0; left -= step) {
     clock.advance(Math.min(step, left));
@@ -35,7 +35,7 @@ async function pass(clock: ManualClock, milliseconds: number, step = 50): Promis
 }
 
 describe('limits of a queue', () => {
-  it('concurrency: counts handlers that go on after their task was given up', async () => {
+  it('concurrency: counts handlers that run on after their task was given up', async () => {
     const clock = manualClock();
     const work = workers();
     const rig = await startRig({ t: work.handle }, { queues: { default: { concurrency: 2 } } }, clock);
@@ -50,7 +50,7 @@ describe('limits of a queue', () => {
     }
   });
 
-  it('concurrency: so many in this process, while other queues get the other slots', async () => {
+  it('concurrency: bounds one process, and other queues get the other slots', async () => {
     const work = workers();
     const { server, add } = await startRig(
       { t: work.handle },
@@ -73,7 +73,7 @@ describe('limits of a queue', () => {
     expect([work.state.started, work.state.most]).toEqual([13, 5]);
   });
 
-  it('globalConcurrency: so many in the fleet, each slot used again', async () => {
+  it('globalConcurrency: bounds the fleet, and each slot is used again', async () => {
     const clock = manualClock();
     const work = workers();
     const options = { concurrency: 5, queues: { default: { globalConcurrency: 3 } } };
@@ -94,7 +94,7 @@ describe('limits of a queue', () => {
     await closing;
   });
 
-  it('globalConcurrency: slots of a server that died come back', async () => {
+  it('globalConcurrency: slots of a dead server become free', async () => {
     const clock = manualClock();
     const { memory, add, finished } = await startRig(
       { t: () => undefined },
@@ -105,7 +105,7 @@ describe('limits of a queue', () => {
     await finished(1);
     await memory.administration.pauseQueue('default');
     const lost = await add({ type: 't', maxRetry: 5 });
-    memory.take('default', lost.id); // and never heard of again
+    memory.take('default', lost.id); // and it never settles them
     await memory.administration.resumeQueue('default');
     await add({ type: 't' });
     await pass(clock, 59_000, 500);
@@ -114,7 +114,7 @@ describe('limits of a queue', () => {
     expect(memory.snapshot()['default']?.processed).toBeGreaterThanOrEqual(2);
   });
 
-  it('rateLimit: never more than so many starts in any stretch, and as many as that', async () => {
+  it('rateLimit: never more starts in any window, and as many as it allows', async () => {
     const clock = manualClock();
     const starts: number[] = [];
     const { add } = await startRig(
@@ -131,7 +131,7 @@ describe('limits of a queue', () => {
     }
   });
 
-  it('cost no retry and no busy loop: a queue that is held back is left alone', async () => {
+  it('cost no retry and no busy loop: a queue that is held back is not polled', async () => {
     const clock = manualClock();
     const { calls, add, outcomes, finished } = await startRig(
       { t: () => undefined },
@@ -149,7 +149,7 @@ describe('limits of a queue', () => {
     expect(outcomes).toHaveLength(1);
   });
 
-  it('change with addQueue, also while a limit holds tasks back', async () => {
+  it('change with addQueue, even while a limit holds tasks back', async () => {
     const clock = manualClock();
     const { server, add, finished, outcomes } = await startRig(
       { t: () => undefined },

@@ -15,7 +15,7 @@ describe('Mux', () => {
     expect(mux.find('im')).toBeUndefined();
   });
 
-  it('stays right with more types than its cache holds', () => {
+  it('finds handlers for more types than its cache holds', () => {
     const mux = new Mux([entry('user:')]);
     for (let id = 0; id < 2_500; id++) expect(mux.find(`user:${id}`)?.pattern).toBe('user:');
     expect(mux.find('other')).toBeUndefined();

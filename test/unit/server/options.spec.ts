@@ -17,7 +17,7 @@ describe('resolveServerOptions', () => {
     });
   });
 
-  it('takes durations as text and queues as names', () => {
+  it('accepts durations as text and queues as names', () => {
     const options = resolveServerOptions({ shutdownTimeout: '1m30s', queues: ['a', 'b'] });
     expect(options.shutdownTimeout).toBe(90_000);
     expect(options.queues).toMatchObject({ a: { priority: 1 }, b: { priority: 1 } });
@@ -57,7 +57,7 @@ describe('the policies of groups', () => {
     expect(policy(options)).toEqual({ gracePeriod: 2, maxDelay: 120, maxSize: 5000 });
   });
 
-  it('are overridden by queue and beginning of the group, the later over the earlier, option by option', () => {
+  it('are overridden by queue and prefix of the group, later over earlier, option by option', () => {
     const options: ServerOptions = {
       groupMaxSize: 10,
       groupOverrides: [

@@ -6,7 +6,7 @@ import { manualClock, rig } from '../../support/server-rig.js';
 const START = 1_700_000_000;
 
 describe('outcomes', () => {
-  it('deletes a task that succeeded, and keeps one with a retention together with its result', async () => {
+  it('deletes a task that succeeded; with a retention keeps it with its result', async () => {
     const { server, memory, add, outcomes } = rig({ t: () => ({ ok: true }) }, {}, manualClock());
     const gone = await add({ type: 't' });
     const kept = await add({ type: 't', retention: 60 });
@@ -19,7 +19,7 @@ describe('outcomes', () => {
     expect(stored?.message.completedAt).toBe(START);
   });
 
-  it('retries a failure with its text, after the delay, counting it', async () => {
+  it('retries a failure after the delay, stores its text and counts it', async () => {
     const clock = manualClock();
     const { server, memory, add } = rig(
       {
@@ -43,7 +43,7 @@ describe('outcomes', () => {
     expect((await memory.inspection.getTask('default', id))?.state).toBe('archived');
   });
 
-  it('does not count what is no failure, however often', async () => {
+  it('does not count what is no failure, any number of times', async () => {
     const clock = manualClock();
     const { server, memory, add } = rig(
       {
@@ -117,7 +117,7 @@ describe('outcomes', () => {
     expect(onError).toHaveBeenCalledTimes(3);
   });
 
-  it("retries a type nobody handles with asynq's text", async () => {
+  it("retries a type without a handler, with asynq's text", async () => {
     const { server, memory, add } = rig({ t: () => undefined });
     const { id } = await add({ type: 'other' });
     await server.runOnce();
@@ -126,7 +126,7 @@ describe('outcomes', () => {
     );
   });
 
-  it('does not call the handler when the deadline has passed, and consumes an attempt', async () => {
+  it('does not call the handler when the deadline has passed, but counts an attempt', async () => {
     const handle = vi.fn();
     const { server, memory, add } = rig({ t: handle }, {}, manualClock());
     const { id } = await add({ type: 't', deadline: START - 5, timeout: 0 });
@@ -153,7 +153,7 @@ describe('outcomes', () => {
     expect((await memory.inspection.getTask('default', id))?.message.errorMsg).toBe(text);
   });
 
-  it('lets no hook decide by throwing', async () => {
+  it('applies the default of a hook that throws', async () => {
     const broken = (): never => {
       throw new Error('hook');
     };
@@ -175,7 +175,7 @@ describe('outcomes', () => {
     ]);
   });
 
-  it('succeeds without a result that cannot be encoded, and says so', async () => {
+  it('succeeds without a result that cannot be encoded, and reports it', async () => {
     const loop: { self?: unknown } = {};
     loop.self = loop;
     const { server, memory, add, events } = rig({ t: () => loop });
@@ -185,7 +185,7 @@ describe('outcomes', () => {
     expect(events[0]?.name).toBe('resultDropped');
   });
 
-  it("prefers the handler's own retry delay and notion of failure", async () => {
+  it('prefers the retry delay and isFailure of the handler', async () => {
     const handle = (): never => {
       throw new Error('x');
     };
@@ -198,7 +198,7 @@ describe('outcomes', () => {
     expect(stored?.message.retried).toBe(0);
   });
 
-  it('writes a result while it runs, and refuses afterwards', async () => {
+  it('lets a handler write a result while it runs, and not afterwards', async () => {
     let late: (() => Promise<void>) | undefined;
     const { server, memory, add } = rig({
       t: async (task) => {

@@ -3,7 +3,7 @@ import { QueuePasses } from '../../../lib/server/loops/queue-passes.js';
 import { manualClock, turn } from '../../support/server-rig.js';
 
 describe('QueuePasses', () => {
-  it('does not come back at once for a queue that failed and now hangs', async () => {
+  it('does not retry at once a queue that failed and now hangs', async () => {
     const clock = manualClock();
     const errors: unknown[] = [];
     let hangs = false;

@@ -41,7 +41,7 @@ describe('a running server', () => {
     await turn();
     await add({ type: 't' }, { processAt: clock.now() / 1000 + 3 });
     await turn();
-    clock.advance(100); // the forwarder hears of the new score
+    clock.advance(100); // a notice reports the new score to the forwarder
     await turn();
     clock.advance(2_899);
     await turn();
@@ -51,7 +51,7 @@ describe('a running server', () => {
     expect(outcomes).toHaveLength(1);
   });
 
-  it('stops for a pause and goes on at the resume, without polling', async () => {
+  it('stops when a queue is paused and goes on when it is resumed, without polling', async () => {
     const { add, memory, finished, outcomes } = await startRig({ t: () => undefined }, { taskCheckInterval: '1h' });
     await memory.administration.pauseQueue('default');
     await add({ type: 't' });
@@ -84,7 +84,7 @@ describe('a running server', () => {
     expect(outcomes).toHaveLength(1);
   });
 
-  it('honours a timeout beyond the 24.8 days a Node timer can take', async () => {
+  it('applies a timeout beyond the 24.8 days of a Node timer', async () => {
     const clock = manualClock();
     const held = gate();
     const { add, outcomes } = await startRig({ t: held.handle }, {}, clock);
@@ -98,7 +98,7 @@ describe('a running server', () => {
     expect(outcomes[0]?.outcome).toBe('done');
   });
 
-  it('cancels by id: an ordinary failure', async () => {
+  it('treats a cancellation by id as an ordinary failure', async () => {
     const held = gate();
     const clock = manualClock();
     const { add, memory, finished, outcomes } = await startRig({ t: held.handle }, {}, clock);
@@ -118,7 +118,7 @@ describe('a running server', () => {
     held.open();
   });
 
-  it('keeps the lease of a long task, and its late result changes nothing once the lease is lost', async () => {
+  it('extends the lease of a long task; a late result changes nothing once the lease is lost', async () => {
     const clock = manualClock();
     const held = gate();
     const { add, memory, outcomes } = await startRig({ t: held.handle }, {}, clock);
@@ -190,7 +190,7 @@ describe('a running server', () => {
     await finished(2);
   });
 
-  it('publishes itself and what it runs, and withdraws at shutdown', async () => {
+  it('publishes itself and its running tasks, and withdraws at shutdown', async () => {
     const held = gate();
     const clock = manualClock();
     const options = { concurrency: 3, queues: { default: 2 } };
@@ -217,7 +217,7 @@ describe('a running server', () => {
 });
 
 describe('a server driven by hand', () => {
-  it('works a task of a queue it does not serve, and serves that queue no further', async () => {
+  it('runs a task of a queue it does not serve, and does not serve that queue afterwards', async () => {
     const { add, server, memory } = rig({ t: () => undefined });
     await add({ type: 't', queue: 'elsewhere' });
     const { tasks } = await memory.consumer.exchange('elsewhere', { settle: [], take: 1 });
@@ -241,7 +241,7 @@ describe('shutdown', () => {
     expect(server.status).toBe('closed');
   });
 
-  it('tells the rest to stop after the timeout, and puts them back at the front, the attempt not counted', async () => {
+  it('asks the rest to stop after the timeout, and puts them back to the front without counting the attempt', async () => {
     const { add, server, memory, outcomes, events, next } = await startRig(
       {
         t: (task) =>
@@ -264,7 +264,7 @@ describe('shutdown', () => {
     expect(left.tasks[0]?.message.retried).toBe(0);
   });
 
-  it('keeps the success of a handler that still finishes when told to stop', async () => {
+  it('keeps the success of a handler that still finishes when asked to stop', async () => {
     const { add, server, outcomes, next } = await startRig(
       { t: (task) => new Promise((resolve) => task.signal.addEventListener('abort', () => resolve('saved'))) },
       { shutdownTimeout: 20 },
@@ -276,7 +276,7 @@ describe('shutdown', () => {
     expect(outcomes[0]?.outcome).toBe('done');
   });
 
-  it('gives a handler that ignores everything back without waiting for ever', async () => {
+  it('requeues the task of a handler that ignores the signal, and does not wait for ever', async () => {
     const clock = manualClock();
     const held = gate();
     const { add, server, memory, events } = await startRig({ t: held.handle }, { shutdownTimeout: 1_000 }, clock);
@@ -294,7 +294,7 @@ describe('shutdown', () => {
     held.open();
   });
 
-  it('tells how long tasks were pending, never less than nothing, only while somebody asks', async () => {
+  it('reports how long tasks were pending, never less than 0, and only while somebody asks', async () => {
     const clock = manualClock();
     const { add, server, memory, outcomes } = rig({ t: () => undefined }, {}, clock);
     const started: (number | undefined)[] = [];
@@ -318,7 +318,7 @@ describe('shutdown', () => {
     expect(started).toEqual([undefined, 1_500, 0, undefined]);
   });
 
-  it('gives several tasks back in their order', async () => {
+  it('requeues several tasks in their order', async () => {
     const options = { concurrency: 3, shutdownTimeout: 0 };
     const { add, server, memory, finished, outcomes } = await startRig({ t: () => new Promise(() => {}) }, options);
     const started = new Promise<void>((resolve) => {
