@@ -59,8 +59,8 @@ export interface BackoffOptions {
 }
 
 /**
- * Milliseconds to wait after so many failures in a row: at most 100, 200, 400 … up to `longest`,
- * with jitter, so that processes that failed together do not try again together.
+ * Milliseconds to wait after a number of failures in a row: at most 100, 200, 400 … up to
+ * `longest`, with jitter, so that processes that failed together do not try again together.
  */
 export function backoff(
   failures: number,

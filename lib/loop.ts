@@ -47,8 +47,8 @@ const STOP_TIMEOUT_MS = 2_000;
 const LAG_SHOWN_MS = 60_000;
 
 /**
- * The longest timer of a loop by time of day: timers stand still while a machine sleeps, and clocks
- * are set.
+ * The longest timer of a loop by time of day: timers stop while a machine sleeps, and clocks are
+ * set.
  */
 const MAX_SLEEP_MS = 60_000;
 
@@ -142,7 +142,9 @@ export class Loop {
     this.sleep(delay, delay);
   }
 
-  /** @param delay what the pass before asked for: more than that is left when the time was set back */
+  /**
+   * @param delay what the pass before asked for: more than that is left when the time was set back
+   */
   private sleep(left: number, delay: number): void {
     this.timer?.cancel();
     const { clock, byTimeOfDay } = this.options;
@@ -163,7 +165,7 @@ export class Loop {
       this.failures = 0;
     } catch (error) {
       delay = backoff(++this.failures, { longest: this.options.longestBackoff });
-      if (!this.stopping) this.options.onError(this.options.name, error); // once stopped, nobody waits for it
+      if (!this.stopping) this.options.onError(this.options.name, error); // after a stop it has no reader
     }
     this.current = undefined;
     if (this.running) this.schedule(this.triggered && this.failures === 0 ? 0 : delay);

@@ -52,7 +52,7 @@ export function requireZone(name: string): Zone {
   if (name === '') return requireZone('UTC');
   const zone = findZone(name);
   if (zone) return zone;
-  const isPath = name.includes('..') || /^[/\\]/.test(name); // Go looks names up as files
+  const isPath = name.includes('..') || /^[/\\]/.test(name); // Go opens names as files
   const reason = isPath ? 'time: invalid location name' : `unknown time zone ${name}`;
   throw new InvalidScheduleError(`${BAD_ZONE} ${name}: ${reason}`);
 }

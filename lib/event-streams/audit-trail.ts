@@ -38,11 +38,20 @@ export class AuditTrail {
   }
 }
 
-const TEXTS = [
-  ...(['process', 'queue', 'toQueue', 'taskId', 'newTaskId', 'scope', 'state', 'group', 'schedule'] as const),
-  ...(['detail', 'code'] as const),
-];
-const NUMBERS = ['count', 'failed', 'missing'] as const;
+const TEXT_FIELDS = [
+  'process',
+  'queue',
+  'toQueue',
+  'taskId',
+  'newTaskId',
+  'scope',
+  'state',
+  'group',
+  'schedule',
+  'detail',
+  'code',
+] as const;
+const NUMBER_FIELDS = ['count', 'failed', 'missing'] as const;
 
 /** `undefined` for other data: other versions may write to the stream. */
 function decode({ id, data }: StreamedEntry): RecordedAction | undefined {
@@ -53,9 +62,8 @@ function decode({ id, data }: StreamedEntry): RecordedAction | undefined {
     if (!known || typeof rest.actor !== 'string' || typeof at !== 'number' || Number.isNaN(time.getTime())) return;
     const fits = (fields: readonly (keyof typeof rest)[], type: string): boolean =>
       fields.every((field) => rest[field] === undefined || typeof rest[field] === type);
-    // Who may see an entry follows from its queues: of one without a readable name nobody could
-    // say.
-    return fits(TEXTS, 'string') && fits(NUMBERS, 'number') ? { ...rest, id, at: time } : undefined;
+    // The queues of an entry decide who may see it, so they must be readable.
+    return fits(TEXT_FIELDS, 'string') && fits(NUMBER_FIELDS, 'number') ? { ...rest, id, at: time } : undefined;
   } catch {
     return undefined;
   }

@@ -176,7 +176,7 @@ export interface AsynqEventMap {
   periodicTaskAhead: {
     readonly entry: PeriodicRef;
     readonly ahead: number;
-    /** The key in Redis that says so. Once the clocks agree, it may be deleted: the entry goes on then. */
+    /** The key in Redis. Once the clocks agree it may be deleted: then the entry goes on. */
     readonly key: string;
   };
   /**

@@ -12,10 +12,13 @@ const NONE: readonly Sample[] = [];
 /** What this process does: a sum over processes is right. */
 export function processMetrics(prefix: string): MetricDefinition[] {
   const metric: Describe = (name, help, labels) => ({ name: prefix + name, help, labels, ...COUNTER });
-  const counted = (name: string, help: string, labels: readonly string[], of: (source: MetricsSource) => Tally) => ({
-    ...metric(name, help, labels),
-    read: (source: MetricsSource) => of(source).samples(),
-  });
+  return [...attemptMetrics(metric, prefix), ...eventCounters(metric), ...serverMetrics(metric)];
+}
+
+const COUNTER = { type: 'counter', merge: 'sum' } as const;
+const GAUGE = { type: 'gauge' } as const;
+
+function attemptMetrics(metric: Describe, prefix: string): MetricDefinition[] {
   const duration = 'task_duration_seconds';
   const wait = 'task_wait_seconds';
   return [
@@ -37,6 +40,15 @@ export function processMetrics(prefix: string): MetricDefinition[] {
       ...metric('stuck_handlers_total', 'Handlers that still ran long after they were aborted.', ['queue', 'type']),
       read: ({ tasks }) => tasks.stuck(),
     },
+  ];
+}
+
+function eventCounters(metric: Describe): MetricDefinition[] {
+  const counted = (name: string, help: string, labels: readonly string[], of: (source: MetricsSource) => Tally) => ({
+    ...metric(name, help, labels),
+    read: (source: MetricsSource) => of(source).samples(),
+  });
+  return [
     counted(
       'damaged_tasks_total',
       'Tasks archived because their message cannot be decoded.',
@@ -54,18 +66,15 @@ export function processMetrics(prefix: string): MetricDefinition[] {
     ),
     counted('loop_failures_total', 'Failed passes of the loops of the server.', ['loop'], (s) => s.loopFailures),
     counted('redis_errors_total', 'Calls to Redis that failed, by their source.', ['source'], (s) => s.redisErrors),
-    ...serverMetrics(metric),
   ];
 }
 
-const COUNTER = { type: 'counter', merge: 'sum' } as const;
-const GAUGE = { type: 'gauge' } as const;
+const ofServer = (read: (stats: ServerStats) => Iterable<Sample>) => (source: MetricsSource) => {
+  const stats = source.stats();
+  return stats ? read(stats) : NONE;
+};
 
 function serverMetrics(metric: Describe): MetricDefinition[] {
-  const ofServer = (read: (stats: ServerStats) => Iterable<Sample>) => (source: MetricsSource) => {
-    const stats = source.stats();
-    return stats ? read(stats) : NONE;
-  };
   const number = (name: string, help: string, of: (stats: ServerStats) => number): MetricDefinition => ({
     ...metric(name, help, []),
     ...GAUGE,
@@ -106,24 +115,7 @@ function serverMetrics(metric: Describe): MetricDefinition[] {
  * What Redis has of the queues: the same in every process, so a maximum over processes is right.
  */
 export function queueMetrics(prefix: string): MetricDefinition[] {
-  const gauge = (
-    name: string,
-    help: string,
-    valueOf: (info: Reading['queues'][number], servers: Reading['servers']) => number | undefined,
-  ): MetricDefinition => ({
-    name: prefix + name,
-    help,
-    type: 'gauge',
-    labels: ['queue'],
-    merge: 'max',
-    read: async (source) => {
-      const { queues, servers } = await source.read();
-      return queues.flatMap((info): Sample[] => {
-        const value = valueOf(info, servers);
-        return value === undefined ? [] : [{ labels: { queue: info.queue }, value }];
-      });
-    },
-  });
+  const gauge = (name: string, help: string, valueOf: ValueOfQueue) => queueGauge(prefix + name, help, valueOf);
   return [
     gauge('queue_pending_tasks', 'Tasks that could run now.', ({ pending }) => pending),
     gauge(
@@ -138,24 +130,45 @@ export function queueMetrics(prefix: string): MetricDefinition[] {
       'Servers of any kind that serve the queue.',
       ({ queue }, servers) => servers && (servers.get(queue) ?? 0),
     ),
-    {
-      name: `${prefix}queues_left_out`,
-      help: 'Queues that exist and are not exported, because there are more than maxQueues.',
-      type: 'gauge',
-      labels: [],
-      merge: 'max',
-      read: async (source) => [{ labels: {}, value: (await source.read()).leftOut }],
-    },
-    {
-      name: `${prefix}scrape_errors_total`,
-      help: 'Queues left out of a scrape because they could not be read; an empty queue is the list of queues or of servers.',
-      type: 'counter',
-      labels: ['queue'],
-      merge: 'sum',
-      read: async (source) => {
-        await source.read();
-        return source.scrapeErrors.samples();
-      },
-    },
+    ...scrapeMetrics(prefix),
   ];
 }
+
+type ValueOfQueue = (info: Reading['queues'][number], servers: Reading['servers']) => number | undefined;
+
+const queueGauge = (name: string, help: string, valueOf: ValueOfQueue): MetricDefinition => ({
+  name,
+  help,
+  type: 'gauge',
+  labels: ['queue'],
+  merge: 'max',
+  read: async (source) => {
+    const { queues, servers } = await source.read();
+    return queues.flatMap((info): Sample[] => {
+      const value = valueOf(info, servers);
+      return value === undefined ? [] : [{ labels: { queue: info.queue }, value }];
+    });
+  },
+});
+
+const scrapeMetrics = (prefix: string): MetricDefinition[] => [
+  {
+    name: `${prefix}queues_left_out`,
+    help: 'Queues that exist and are not exported, because there are more than maxQueues.',
+    type: 'gauge',
+    labels: [],
+    merge: 'max',
+    read: async (source) => [{ labels: {}, value: (await source.read()).leftOut }],
+  },
+  {
+    name: `${prefix}scrape_errors_total`,
+    help: 'Queues left out of a scrape because they could not be read; an empty queue is the list of queues or of servers.',
+    type: 'counter',
+    labels: ['queue'],
+    merge: 'sum',
+    read: async (source) => {
+      await source.read();
+      return source.scrapeErrors.samples();
+    },
+  },
+];

@@ -20,9 +20,9 @@ import type { Plan } from './options.js';
 const REMEMBERED_SECONDS = 90 * 86_400;
 
 /**
- * Progress that lies further in the future comes from a process whose clock is ahead; clocks that
- * agree differ by less. While it does, it is read again at this interval, as somebody may have
- * deleted it.
+ * Progress that is further in the future comes from a process whose clock is ahead; correct clocks
+ * differ by less. Until it is over, the progress is read again at this interval, as it may be
+ * deleted.
  */
 const MAX_AHEAD_MS = 60_000;
 
@@ -134,7 +134,7 @@ export class Entry {
     return (this.handledUntil ?? -Infinity) - this.now();
   }
 
-  /** Nobody fires the entry until then: of two clocks that differ nobody knows which one is right. */
+  /** Until then no process fires the entry: it is unknown which of the clocks is right. */
   private reportAhead(): void {
     const { ahead, reportedAhead } = this;
     this.reportedAhead = ahead > MAX_AHEAD_MS;

@@ -80,7 +80,7 @@ function stringify(value: unknown): string {
     throw new TypeError(explainFailure(value) ?? String(error), { cause: error });
   }
   if (text !== undefined) return text;
-  const what = typeof value === 'object' ? 'an object whose toJSON() answers nothing' : `a ${typeof value}`;
+  const what = typeof value === 'object' ? 'an object whose toJSON() returns nothing' : `a ${typeof value}`;
   throw new TypeError(`${what} has no JSON form; give plain data, or undefined for no payload`);
 }
 

@@ -69,7 +69,8 @@ export class AsynqTester {
   }
 
   /**
-   * Works as soon as the module is compiled; `init()` is not needed (but without it no hooks of Nest run).
+   * Works as soon as the module is compiled; `init()` is not needed (but without it no hooks of
+   * Nest run).
    *
    * @param app a TestingModule, or an application made of one
    * @param connection the `name` of the AsynqModule, if it has one
@@ -121,11 +122,12 @@ export class AsynqTester {
   }
 
   /**
-   * Runs tasks until none can run now, including those that running tasks enqueue, and aggregates groups
-   * that are due. Time stands still: what is due later stays, retries and groups too. Tasks that could run
-   * but do not are in `left` of the summary.
+   * Runs tasks until none can run now, including those that running tasks enqueue, and aggregates
+   * groups that are due. Time stands still: what is due later stays, retries and groups too. Tasks
+   * that could run but do not are in `left` of the summary.
    *
-   * @throws TestingError when there is no handler, no end, a handler waits for a time-out that does not come,
+   * @throws TestingError when there is no handler, no end, a handler waits for a time-out that does
+   * not come,
    *   or a handler calls it
    */
   async drain(options: RunOptions = {}): Promise<RunSummary> {
@@ -133,9 +135,10 @@ export class AsynqTester {
   }
 
   /**
-   * Lets time pass and runs each task when it is due: pending ones at once, delayed ones and retries at
-   * their times. Periodic tasks are enqueued and groups aggregated when they are due. A handler that waits
-   * for its time-out reaches it. Retained tasks are deleted when their retention ends.
+   * Lets time pass and runs each task when it is due: pending ones at once, delayed ones and
+   * retries at their times. Periodic tasks are enqueued and groups aggregated when they are due. A
+   * handler that waits for its time-out reaches it. Retained tasks are deleted when their retention
+   * ends.
    *
    * @param time how long, as in `'10m'`
    * @throws TestingError as `drain` does
@@ -203,7 +206,10 @@ export class AsynqTester {
     return run.summary;
   }
 
-  /** When the next delayed task, retry, group, periodic task or time-out after now is due, in milliseconds. */
+  /**
+   * When the next delayed task, retry, group, periodic task or time-out after now is due, in
+   * milliseconds.
+   */
   private async nextDue(run: TestRun): Promise<number | undefined> {
     const now = this.clock.now();
     const times = this.broker.tasks().map(({ nextProcessAt = 0 }) => nextProcessAt * 1000);

@@ -47,7 +47,7 @@ export class HandlerWatch {
   }
 
   /**
-   * Waits for the work, and fails when only the clock, which nobody moves, can end it.
+   * Waits for the work, and fails when only the clock can end it, which stands still.
    *
    * @throws TestingError
    */

@@ -8,7 +8,10 @@ interface Run {
   over: boolean;
 }
 
-/** The runs that the calling code belongs to: handlers, aggregators and listeners belong to the run that started them. */
+/**
+ * The runs that the calling code belongs to: handlers, aggregators and listeners belong to the run
+ * that started them.
+ */
 const runs = new AsyncLocalStorage<readonly Run[]>();
 
 /**

@@ -6,7 +6,9 @@ import { HandlerWatch } from './handler-watch.js';
 import { RunSummary } from './run-summary.js';
 import { runsOn } from './testing.messages.js';
 
-/** One `drain` or `advance`: runs passes of a server that is not started, and collects the results. */
+/**
+ * One `drain` or `advance`: runs passes of a server that is not started, and collects the results.
+ */
 export class TestRun {
   readonly summary = new RunSummary();
   private readonly watch: HandlerWatch;
@@ -28,7 +30,11 @@ export class TestRun {
     ];
   }
 
-  /** Runs what can run now, until nothing is left or every running handler waits for its time-out. @throws TestingError */
+  /**
+   * Runs what can run now, until nothing is left or every running handler waits for its time-out.
+   *
+   * @throws TestingError
+   */
   async now(): Promise<void> {
     for (let before = -1; ;) {
       before = this.summary.total;

@@ -57,7 +57,7 @@ describe('jsonCodec', () => {
   it.each<[unknown, string]>([
     [() => 1, 'a function has no JSON form'],
     [Symbol('s'), 'a symbol has no JSON form'],
-    [{ toJSON: () => undefined }, 'an object whose toJSON() answers nothing has no JSON form'],
+    [{ toJSON: () => undefined }, 'an object whose toJSON() returns nothing has no JSON form'],
   ])('refuses a value without a JSON form: %o', (value, message) => {
     expect(() => jsonCodec.encode(value)).toThrow(message);
   });

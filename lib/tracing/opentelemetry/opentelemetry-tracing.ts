@@ -24,7 +24,7 @@ interface Work {
  * no SDK is registered, each call only checks for one.
  */
 export class OpenTelemetryTracing implements Tracing {
-  private readonly nobody: TracerProvider;
+  private readonly noProvider: TracerProvider;
   private active = false;
 
   constructor(
@@ -32,7 +32,7 @@ export class OpenTelemetryTracing implements Tracing {
     private readonly onActive: () => void,
     private readonly redactor?: Redactor,
   ) {
-    this.nobody = new api.ProxyTracerProvider().getDelegate();
+    this.noProvider = new api.ProxyTracerProvider().getDelegate();
     this.isActive();
   }
 
@@ -70,8 +70,8 @@ export class OpenTelemetryTracing implements Tracing {
     if (this.active) return true;
     const { trace, propagation, ProxyTracerProvider } = this.api;
     const provider = trace.getTracerProvider();
-    const nobody = provider instanceof ProxyTracerProvider && provider.getDelegate() === this.nobody;
-    if (nobody && propagation.fields().length === 0) return false;
+    const isUnset = provider instanceof ProxyTracerProvider && provider.getDelegate() === this.noProvider;
+    if (isUnset && propagation.fields().length === 0) return false;
     this.active = true;
     this.onActive();
     return true;
