@@ -4,6 +4,7 @@ import type {
   EnqueueRequest,
   EnqueueStatus,
   ExchangeReply,
+  Lease,
   LeasedTask,
   Settlement,
   SettleStatus,
@@ -89,6 +90,12 @@ export class Driver {
     return task;
   }
 
+  /** Enqueues tasks and takes them; they come in the order in which they were taken. */
+  async lendMany(count: number): Promise<LeasedTask[]> {
+    await this.enqueue(Array.from({ length: count }, () => request()));
+    return this.take(count);
+  }
+
   async settle(...settlements: Settlement[]): Promise<SettleStatus[]> {
     const queue = settlements[0]?.lease.queue ?? 'default';
     return (await this.exchange(settlements, 0, queue)).settled;
@@ -120,6 +127,8 @@ export interface DriverTest {
   (name: string, test: (context: { driver: Driver }) => Promise<void>): void;
   for<T>(cases: readonly T[]): (name: string, test: (one: T, context: { driver: Driver }) => Promise<void>) => void;
 }
+
+export const leaseOf = (id: string, expiresAt: number): Lease => ({ queue: 'default', id, expiresAt });
 
 type Kind<K extends Settlement['kind']> = Extract<Settlement, { kind: K }>;
 

@@ -12,11 +12,6 @@ import { it, type RedisDriver } from './redis-fixture.js';
 
 const keyspace = new Keyspace();
 
-const lendMany = async (driver: RedisDriver, count: number) => {
-  await driver.enqueue(Array.from({ length: count }, () => request()));
-  return driver.take(count);
-};
-
 describe('the layout', () => {
   it('is asynq’s: every key, type and field of a task in each state', async ({ driver }) => {
     const lock = driver.keys.unique('t', Buffer.from('x'));
@@ -106,7 +101,7 @@ describe('the counters', () => {
     await driver.redis.set(driver.keys.processed, '9223372036854775294');
     await driver.settle(done(await driver.lend()));
     expect(await driver.redis.get(driver.keys.processed)).toBe('9223372036854775295');
-    const tasks = await lendMany(driver, 5);
+    const tasks = await driver.lendMany(5);
     await driver.settle(...tasks.map(done));
     // One more reaches the double that stands for the maximum; the next starts again at 1.
     expect(await driver.redis.get(driver.keys.processed)).toBe('4');

@@ -1,34 +1,41 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
+import { it as base, type RedisDriver } from '../contract/redis-fixture.js';
 import { bare, type Ran, runHere, type Surroundings } from '../support/command-line.js';
 import { arrangeEveryState } from '../support/every-state.js';
 import { request } from '../support/messages.js';
-import { useBroker } from './broker-fixture.js';
 
-describe('the command line', () => {
-  const fixture = useBroker();
-  const run = (line: string | string[], more: Surroundings = {}): Promise<Ran> => {
-    const args = typeof line === 'string' ? line.split(' ') : line;
-    return runHere(['--uri', `${fixture.server.host}:${fixture.server.port}`, ...args], {
-      clock: fixture.clock,
-      ...more,
-    });
-  };
+const it = base
+  .extend(
+    'run',
+    async ({ driver: { server, clock } }) =>
+      (line: string | string[], more: Surroundings = {}): Promise<Ran> => {
+        const args = typeof line === 'string' ? line.split(' ') : line;
+        return runHere(['--uri', `${server.host}:${server.port}`, ...args], { clock, ...more });
+      },
+  )
   /** The lines of the output; fails on any other status, and on any note. */
-  const lines = async (line: string | string[], more?: Surroundings): Promise<string[]> => {
+  .extend('lines', async ({ run }) => async (line: string | string[], more?: Surroundings): Promise<string[]> => {
     const { status, stdout, stderr } = await run(line, more);
     expect([status, stderr]).toEqual([0, '']);
     return stdout.split('\n').slice(0, -1);
-  };
-  const json = async (line: string): Promise<unknown> => JSON.parse((await lines(`${line} --json`)).join('\n'));
-  const stored = (state: 'pending' | 'scheduled' | 'archived') =>
-    fixture.broker.listing
-      .listTasks('default', { state, size: 100 })
-      .then(({ tasks }) => tasks.map(({ message }) => message.id));
+  })
+  .extend(
+    'json',
+    async ({ lines }) =>
+      async (line: string): Promise<unknown> =>
+        JSON.parse((await lines(`${line} --json`)).join('\n')),
+  );
 
+const stored = (driver: RedisDriver, state: 'pending' | 'scheduled' | 'archived') =>
+  driver.broker.listing
+    .listTasks('default', { state, size: 100 })
+    .then(({ tasks }) => tasks.map(({ message }) => message.id));
+
+describe('the command line', () => {
   describe('of a queue with a task in every state', () => {
-    const arrange = (): Promise<void> => arrangeEveryState(fixture.broker);
+    const arrange = (driver: RedisDriver): Promise<void> => arrangeEveryState(driver.broker);
 
-    it.each([
+    it.for([
       ['active', 'active     email:active  {"id":"active"}  no'],
       ['pending', 'pending  email:pending  {"id":"pending"}  now'],
       ['scheduled', 'scheduled  email:scheduled  {"id":"scheduled"}  in 1h0m0s'],
@@ -39,8 +46,8 @@ describe('the command line', () => {
       ['archived', 'archived  email:archived  {"id":"archived"}  now          connect ECONNREFUSED'],
       ['completed', 'completed  email:completed  {"id":"completed"}  now        {"ok":true}'],
       ['aggregating -g g', 'aggregating  email:aggregating  {"id":"aggregating"}  g'],
-    ])('lists what is %s', async (state, row) => {
-      await arrange();
+    ] as const)('lists what is %s', async ([state, row], { driver, lines, json }) => {
+      await arrange(driver);
       const [head, first, ...others] = await lines(`task ls -q default -s ${state}`);
       expect(head).toMatch(/^ID +Type +Payload/);
       expect(first?.split(/ {2,}/)).toEqual(row.split(/ {2,}/));
@@ -56,8 +63,8 @@ describe('the command line', () => {
       });
     });
 
-    it('shows a task', async () => {
-      await arrange();
+    it('shows a task', async ({ driver, run, lines, json }) => {
+      await arrange(driver);
       expect(await lines('task inspect -q default -i retry')).toEqual([
         'Queue:             default',
         'ID:                retry',
@@ -88,8 +95,8 @@ describe('the command line', () => {
       });
     });
 
-    it('names an unknown queue and the nearest one', async () => {
-      await arrange();
+    it('names an unknown queue and the nearest one', async ({ driver, run }) => {
+      await arrange(driver);
       const stderr = 'error: queue not found: queue="defualt"; did you mean "default"?\n';
       for (const line of [
         'task inspect -q defualt -i retry',
@@ -111,10 +118,10 @@ describe('the command line', () => {
       });
     });
 
-    it('names the flag and the groups if the group is missing', async () => {
-      await arrange();
+    it('names the flag and the groups if the group is missing', async ({ driver, run }) => {
+      await arrange(driver);
       for (let index = 10; index < 20; index++) {
-        await fixture.broker.producer.enqueue('default', [request({ groupKey: `mail:${index}` })]);
+        await driver.enqueue([request({ groupKey: `mail:${index}` })]);
       }
       const named = Array.from({ length: 9 }, (_, index) => `, "mail:${10 + index}" (1 task)`).join('');
       const stderr =
@@ -124,7 +131,7 @@ describe('the command line', () => {
         const line = `task ${command} -q default -s aggregating`;
         expect({ line, ...(await run(line)) }).toEqual({ line, status: 2, stdout: '', stderr });
       }
-      await fixture.broker.producer.enqueue('other', [request({ queue: 'other' })]);
+      await driver.broker.producer.enqueue('other', [request({ queue: 'other' })]);
       expect(await run('task ls -q other -s aggregating')).toMatchObject({
         status: 2,
         stderr: expect.stringContaining('give --group; queue "other" has no groups with waiting tasks'),
@@ -135,8 +142,8 @@ describe('the command line', () => {
       });
     });
 
-    it('shows the figures of a queue, and of all queues', async () => {
-      await arrange();
+    it('shows the figures of a queue, and of all queues', async ({ driver, lines, json }) => {
+      await arrange(driver);
       const numbers = [
         'active  pending  aggregating  scheduled  retry  archived  completed',
         '     1        1            1          1      1         1          1',
@@ -181,10 +188,10 @@ describe('the command line', () => {
       ]);
     });
 
-    it("prints `stats --json` in asynq's form", async () => {
-      await arrange();
-      await fixture.broker.administration.pauseQueue('default');
-      fixture.clock.advance(1500);
+    it("prints `stats --json` in asynq's form", async ({ driver, json }) => {
+      await arrange(driver);
+      await driver.broker.administration.pauseQueue('default');
+      driver.clock.advance(1500);
       const timestamp = '2030-06-15T12:00:01.500Z';
       const counts = { active: 1, pending: 1, aggregating: 1, scheduled: 1, retry: 1, archived: 1, completed: 1 };
       const answer = await json('stats');
@@ -199,12 +206,12 @@ describe('the command line', () => {
         ],
         redis: expect.objectContaining({ redis_mode: 'standalone', uptime_in_days: '0' }),
       });
-      await fixture.redis.flushall();
+      await driver.redis.flushall();
       expect(await json('stats')).toMatchObject({ aggregate: { active: 0 }, queues: null });
     });
 
-    it('runs, archives and deletes one task, and replaces a payload', async () => {
-      await arrange();
+    it('runs, archives and deletes one task, and replaces a payload', async ({ driver, run, lines }) => {
+      await arrange(driver);
       expect(await lines('task run -q default -i archived')).toEqual(['Task "archived" of queue "default" is pending']);
       expect(await lines('task archive -q default -i retry')).toEqual(['Task "retry" of queue "default" is archived']);
       expect(await lines('task rm -q default -i completed')).toEqual([
@@ -219,8 +226,11 @@ describe('the command line', () => {
       expect((await run('task reschedule -q default -i scheduled')).stderr).toBe(
         'error: the time is missing; give --process_at or --process_in\n',
       );
-      expect([await stored('pending'), await stored('archived')]).toEqual([['pending', 'archived'], ['retry']]);
-      const task = await fixture.broker.inspection.getTask('default', 'scheduled');
+      expect([await stored(driver, 'pending'), await stored(driver, 'archived')]).toEqual([
+        ['pending', 'archived'],
+        ['retry'],
+      ]);
+      const task = await driver.broker.inspection.getTask('default', 'scheduled');
       expect(task?.message.payload.toString()).toBe('{"é":1}');
       expect(await run('task archive -q default -i active')).toEqual({
         ...{
@@ -235,27 +245,27 @@ describe('the command line', () => {
       });
     });
 
-    it('acts on all tasks of a state', async () => {
-      await arrange();
+    it('acts on all tasks of a state', async ({ driver, run, lines }) => {
+      await arrange(driver);
       expect(await lines('task runall -q default -s scheduled')).toEqual(['1 task is pending now']);
       expect(await lines('task archiveall -q default -s pending')).toEqual(['2 tasks are archived']);
       expect(await lines('task runall -q default -s aggregating -g g')).toEqual(['1 task is pending now']);
       expect(await lines('task deleteall -q default -s archived --yes')).toEqual(['3 tasks are deleted']);
       expect(await lines('task deleteall -q default -s retry -y')).toEqual(['1 task is deleted']);
-      expect(await stored('pending')).toEqual(['aggregating']);
+      expect(await stored(driver, 'pending')).toEqual(['aggregating']);
       expect(await run('task runall -q default -s aggregating')).toMatchObject({
         status: 2,
         stderr: expect.stringContaining('give --group'),
       });
     });
 
-    it.each([
+    it.for([
       ['task deleteall -q default -s archived', 'delete all archived tasks of queue "default"'],
       ['task deleteall -q default -s aggregating -g g', 'delete all aggregating tasks of group "g" in queue "default"'],
       ['queue remove default --force', 'remove queue "default" with 7 tasks'],
-    ])('does not do `%s` without a yes', async (line, what) => {
-      await arrange();
-      const before = await fixture.content();
+    ] as const)('does not do `%s` without a yes', async ([line, what], { driver, run }) => {
+      await arrange(driver);
+      const before = await driver.contents();
       const refused = await run(line);
       expect(refused).toEqual({
         status: 2,
@@ -274,30 +284,27 @@ describe('the command line', () => {
         status: 1,
         stderr: `${asked}\nNothing was done.\n`,
       });
-      expect(await fixture.content()).toEqual(before);
+      expect(await driver.contents()).toEqual(before);
     });
 
-    it('does it after a yes', async () => {
-      await arrange();
+    it('does it after a yes', async ({ driver, run }) => {
+      await arrange(driver);
       const deleted = await run('task deleteall -q default -s archived', { columns: 80, input: 'Y\n' });
       expect(deleted).toMatchObject({ status: 0, stdout: '1 task is deleted\n' });
-      expect(await stored('archived')).toEqual([]);
+      expect(await stored(driver, 'archived')).toEqual([]);
     });
 
-    it('stops a deletion between two batches', async () => {
-      await arrange();
+    it('stops a deletion between two batches', async ({ driver, run }) => {
+      await arrange(driver);
       const stopped = await run('task deleteall -q default -s archived --yes', { interruption: AbortSignal.abort() });
       expect(stopped).toEqual({ status: 130, stdout: '', stderr: '' });
-      expect(await stored('archived')).toEqual(['archived']);
+      expect(await stored(driver, 'archived')).toEqual(['archived']);
     });
   });
 
-  it('pages, continues by cursor, and searches', async () => {
+  it('pages, continues by cursor, and searches', async ({ driver, run, json }) => {
     const ids = ['a', 'b', 'c', 'd', 'e'];
-    await fixture.broker.producer.enqueue(
-      'default',
-      ids.map((id) => request({ id, type: id < 'c' ? 'mail' : 'push' })),
-    );
+    await driver.enqueue(ids.map((id) => request({ id, type: id < 'c' ? 'mail' : 'push' })));
     const listed = async (more: string): Promise<[string[], string | undefined]> => {
       const { status, stdout, stderr } = await run(`task list -q default -s pending ${more}`);
       expect(status).toBe(0);
@@ -306,7 +313,7 @@ describe('the command line', () => {
     };
     const [first, cursor] = await listed('--size 2');
     expect(first).toEqual(['a', 'b']);
-    await fixture.broker.administration.moveTasks('default', 'delete', ['a']);
+    await driver.broker.administration.moveTasks('default', 'delete', ['a']);
     expect(await listed(`--size 9 --cursor ${cursor}`)).toEqual([['c', 'd', 'e'], undefined]);
     expect((await listed('--size 2 --page 2'))[0]).toEqual(['d', 'e']);
     expect((await listed('--type push'))[0]).toEqual(['c', 'd', 'e']);
@@ -334,12 +341,15 @@ describe('the command line', () => {
     });
   });
 
-  it('lists ended tasks newest first and the others in the order in which they run, by default', async () => {
-    const { broker, clock } = fixture;
+  it('lists ended tasks newest first and the others in the order in which they run, by default', async ({
+    driver,
+    run,
+  }) => {
+    const { broker, clock } = driver;
     for (const id of ['a', 'b', 'c']) {
       await broker.producer.enqueue('default', [request({ id })]);
       await broker.administration.moveTasks('default', 'archive', [id]);
-      await broker.producer.enqueue('default', [request({ id: `${id}-later` }, { processAt: fixture.now + 60 })]);
+      await broker.producer.enqueue('default', [request({ id: `${id}-later` }, { processAt: driver.now + 60 })]);
       clock.advance(1000);
     }
     const listed = async (more: string) => {
@@ -361,14 +371,14 @@ describe('the command line', () => {
     });
   });
 
-  it('shows since when a pending task waits', async () => {
-    await fixture.broker.producer.enqueue('default', [request({ id: 'late' })]);
-    fixture.clock.advance(200_000);
+  it('shows since when a pending task waits', async ({ driver, lines }) => {
+    await driver.enqueue([request({ id: 'late' })]);
+    driver.clock.advance(200_000);
     expect(await lines('task inspect -q default -i late')).toContain('Pending since: 2030-06-15T12:00:00Z (3m20s ago)');
     expect((await lines('task list -q default -s pending'))[1]).toMatch(/3m20s ago$/);
   });
 
-  it('escapes all text from Redis', async () => {
+  it('escapes all text from Redis', async ({ driver, run }) => {
     const evil = '\u001b[2J\u202e\u009b31mx\n';
     const task = request({
       id: evil,
@@ -378,8 +388,8 @@ describe('the command line', () => {
       headers: { [evil]: evil },
       groupKey: evil,
     });
-    await fixture.broker.producer.enqueue(evil, [task]);
-    await fixture.broker.producer.enqueue(evil, [
+    await driver.broker.producer.enqueue(evil, [task]);
+    await driver.broker.producer.enqueue(evil, [
       request({ id: 'wide', queue: evil, payload: Buffer.from('日本'.repeat(50)), type: 'x' }),
     ]);
     const outputs = [
@@ -407,8 +417,8 @@ describe('the command line', () => {
     expect(outputs[2]!.stdout).toContain('\u001b[1m');
   });
 
-  it('pauses and resumes queues, and reports each failure', async () => {
-    await fixture.broker.producer.enqueue('a', [request({ queue: 'a' })]);
+  it('pauses and resumes queues, and reports each failure', async ({ driver, run, lines, json }) => {
+    await driver.broker.producer.enqueue('a', [request({ queue: 'a' })]);
     expect(await lines('queue ls')).toEqual(['a']);
     expect(await json('queue ls')).toEqual([{ queue: 'a', slot: null, nodes: null }]);
     expect(await run('queue pause a some-other')).toEqual({
@@ -437,10 +447,10 @@ describe('the command line', () => {
       status: 1,
       stderr: expect.stringContaining('queue not found'),
     });
-    expect(await fixture.redis.keys('*')).toEqual([]);
+    expect(await driver.redis.keys('*')).toEqual([]);
   });
 
-  it('reports a value that the inspector refuses once, with status 2', async () => {
+  it('reports a value that the inspector refuses once, with status 2', async ({ run }) => {
     const { status, stderr } = await run('queue history a b -x 92');
     expect([status, stderr]).toEqual([2, 'error: days must be a whole number from 1 to 91, not 92\n']);
     expect(await run('task list -q a -s pending --size 1001')).toMatchObject({ status: 2 });
@@ -450,20 +460,20 @@ describe('the command line', () => {
     });
   });
 
-  it('shows the progress of the removal of a queue', async () => {
-    await arrangeEveryState(fixture.broker);
-    const [lease] = (await fixture.broker.maintenance.listExpiredLeases('default', fixture.now + 100, 1)).tasks;
-    await fixture.broker.consumer.exchange('default', { settle: [{ kind: 'requeue', lease: lease!.lease }], take: 0 });
+  it('shows the progress of the removal of a queue', async ({ driver, run }) => {
+    await arrangeEveryState(driver.broker);
+    const [lease] = (await driver.broker.maintenance.listExpiredLeases('default', driver.now + 100, 1)).tasks;
+    await driver.broker.consumer.exchange('default', { settle: [{ kind: 'requeue', lease: lease!.lease }], take: 0 });
     const { status, stdout, stderr } = await run('queue rm default -fy', { columns: 80 });
     expect([status, stdout]).toEqual([0, 'Queue "default" is removed\n']);
     expect(bare(stderr)).toMatch(/remove queue "default" \[=+\] 100% 7\/7/);
   });
 
-  it('enqueues with exactly the given options', async () => {
+  it('enqueues with exactly the given options', async ({ driver, run, lines, json }) => {
     const payload = '{"é":"日本"} \\n';
     const [plain] = await lines(['task', 'enqueue', '-t', 'mail', '-l', payload]);
     const [, id] = /^Enqueued task: id="([0-9a-f-]{36})" queue="default" state=pending$/.exec(plain!)!;
-    expect((await fixture.broker.inspection.getTask('default', id!))?.message).toMatchObject({
+    expect((await driver.broker.inspection.getTask('default', id!))?.message).toMatchObject({
       ...{
         type: 'mail',
         payload: Buffer.from(payload),
@@ -475,20 +485,20 @@ describe('the command line', () => {
       },
     });
     expect(await lines('task enqueue -t mail -l --tls=true --id flag')).toHaveLength(1);
-    expect((await fixture.broker.inspection.getTask('default', 'flag'))?.message.payload.toString()).toBe('--tls=true');
+    expect((await driver.broker.inspection.getTask('default', 'flag'))?.message.payload.toString()).toBe('--tls=true');
     const all =
       '--retry 3 --queue low --id x --timeout 90s --deadline 2031-01-01T00:00:00Z --unique 1h --process_in 10m --retention 24h';
     expect(await lines(`task enqueue -t mail -l {} ${all}`)).toEqual([
       'Enqueued task: id="x" queue="low" state=scheduled',
     ]);
-    const task = await fixture.broker.inspection.getTask('low', 'x');
+    const task = await driver.broker.inspection.getTask('low', 'x');
     expect(task?.message).toMatchObject({
       maxRetry: 3,
       timeout: 90,
       deadline: Date.UTC(2031, 0) / 1000,
       retention: 86_400,
     });
-    expect(task?.nextProcessAt).toBe(fixture.now + 600);
+    expect(task?.nextProcessAt).toBe(driver.now + 600);
     expect(await run(`task enqueue -t mail -l {} ${all}`)).toEqual({
       status: 1,
       stdout: '',
@@ -521,8 +531,8 @@ describe('the command line', () => {
       });
   });
 
-  it('shows servers and periodic tasks', async () => {
-    const { broker, clock } = fixture;
+  it('shows servers and periodic tasks', async ({ driver, run, lines, json }) => {
+    const { broker, clock } = driver;
     const server = {
       host: 'h',
       pid: 7,
@@ -616,14 +626,14 @@ describe('the command line', () => {
     });
   });
 
-  it('asks servers to cancel', async () => {
+  it('asks servers to cancel', async ({ driver, run, lines }) => {
     const cancelled: string[] = [];
-    const stop = await fixture.broker.cancellation.subscribeCancellations((id) => cancelled.push(id));
+    const stop = await driver.broker.cancellation.subscribeCancellations((id) => cancelled.push(id));
     expect(await lines('task cancel a b')).toEqual(['Asked to cancel task "a"', 'Asked to cancel task "b"']);
     await expect.poll(() => cancelled).toEqual(['a', 'b']);
     await stop();
     expect(await lines(['task', 'cancel', 'c', '--reason', 'withdrawn', '--outcome', 'archive'])).toHaveLength(1);
-    expect(await fixture.broker.cancellation.findCancellations(['a', 'c'])).toMatchObject([
+    expect(await driver.broker.cancellation.findCancellations(['a', 'c'])).toMatchObject([
       { id: 'a', outcome: 'retry' },
       { id: 'c', outcome: 'archive', reason: 'withdrawn' },
     ]);
@@ -631,9 +641,9 @@ describe('the command line', () => {
     expect(unknown).toMatchObject({ status: 2, stderr: expect.stringContaining('Allowed choices are retry') });
   });
 
-  it('works under another key prefix', async () => {
+  it('works under another key prefix', async ({ driver, run, lines }) => {
     expect(await lines('--key_prefix tenant task enqueue -t mail -l {} --id x')).toHaveLength(1);
-    expect((await fixture.redis.keys('*')).every((key) => key.startsWith('tenant:'))).toBe(true);
+    expect((await driver.redis.keys('*')).every((key) => key.startsWith('tenant:'))).toBe(true);
     expect(await lines('queue ls', { env: { ASYNQ_KEY_PREFIX: 'tenant' } })).toEqual(['default']);
     expect(await lines('queue ls')).toEqual([]);
     expect(await run(['queue', 'ls', '--key_prefix', ''])).toMatchObject({
@@ -642,15 +652,15 @@ describe('the command line', () => {
     });
   });
 
-  it('completes names that need no quotes', async () => {
+  it('completes names that need no quotes', async ({ driver, lines }) => {
     for (const queue of ['mail', 'mail:low', 'Überweisung', '$(reboot)', 'a b'])
-      await fixture.broker.producer.enqueue(queue, [request({ queue })]);
+      await driver.broker.producer.enqueue(queue, [request({ queue })]);
     const entry = { spec: '@hourly', taskType: 't', taskPayload: Buffer.alloc(0), enqueueOptions: [] };
     const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
     for (const scheduler of ['h:1:x', 'h:2:y'])
-      await fixture.broker.scheduling.writeSchedulerEntries(scheduler, [{ ...entry, ...times, id: 'digest:42' }], 60);
+      await driver.broker.scheduling.writeSchedulerEntries(scheduler, [{ ...entry, ...times, id: 'digest:42' }], 60);
     const after = async (...words: string[]): Promise<string[]> =>
-      (await lines(['__complete', '--', '-u', `127.0.0.1:${fixture.server.port}`, ...words])).map(
+      (await lines(['__complete', '--', '-u', `127.0.0.1:${driver.server.port}`, ...words])).map(
         (line) => line.split('\t')[0]!,
       );
     expect(await after('queue', 'inspect', '')).toEqual(['mail', 'mail:low', 'Überweisung']);
@@ -661,20 +671,25 @@ describe('the command line', () => {
   });
 
   describe('with several queues, one of which cannot be read', () => {
-    it('shows the others, and names the unreadable one', async () => {
-      await fixture.broker.producer.enqueue('default', [request()]);
-      await fixture.broker.producer.enqueue('odd', [request({ queue: 'odd' })]);
-      await fixture.redis.del('asynq:{odd}:pending');
-      await fixture.redis.set('asynq:{odd}:pending', 'no list');
+    it('shows the others, and names the unreadable one', async ({ driver, run }) => {
+      await driver.enqueue([request()]);
+      await driver.broker.producer.enqueue('odd', [request({ queue: 'odd' })]);
+      await driver.redis.del('asynq:{odd}:pending');
+      await driver.redis.set('asynq:{odd}:pending', 'no list');
       const { status, stdout, stderr } = await run('stats --json');
       expect(status).toBe(1);
       expect(stderr).toMatch(/^error: .*"asynq:\{odd\}:pending" is a string and must be a list/);
       expect(JSON.parse(stdout)).toMatchObject({ aggregate: { pending: 1 }, queues: [{ Queue: 'default', Size: 1 }] });
     });
 
-    it('shows and removes a queue with a blank name, which another program wrote', async () => {
-      await fixture.broker.producer.enqueue('default', [request()]);
-      await fixture.redis.sadd('asynq:queues', '', ' ');
+    it('shows and removes a queue with a blank name, which another program wrote', async ({
+      driver,
+      run,
+      lines,
+      json,
+    }) => {
+      await driver.enqueue([request()]);
+      await driver.redis.sadd('asynq:queues', '', ' ');
       expect(await json('stats')).toMatchObject({ queues: [{ Queue: '' }, { Queue: ' ' }, { Queue: 'default' }] });
       expect(await json('queue ls')).toMatchObject([{ queue: '' }, { queue: ' ' }, { queue: 'default' }]);
       await lines(['queue', 'rm', '', ' ']);

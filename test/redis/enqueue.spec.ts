@@ -1,40 +1,41 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { EnqueueRequest } from '../../lib/broker/broker.js';
 import { wasSent } from '../../lib/broker/redis/connection/broker-error.js';
 import type { TaskMessage } from '../../lib/wire/message.js';
+import { it, type RedisDriver } from '../contract/redis-fixture.js';
+import { Keyspace } from '../../lib/wire/keys.js';
 import { request } from '../support/messages.js';
-import { useBroker } from './broker-fixture.js';
 import { startProxy } from './proxy.js';
 
-const fixture = useBroker();
+const keys = new Keyspace().queue('default');
 
-const enqueue = (...requests: EnqueueRequest[]) => fixture.broker.producer.enqueue('default', requests);
 const unique = (name: string, partial: Partial<TaskMessage> = {}, ttl = 60): EnqueueRequest =>
-  request({ uniqueKey: fixture.keys.unique(name, undefined), ...partial }, { uniqueTtl: ttl });
+  request({ uniqueKey: keys.unique(name, undefined), ...partial }, { uniqueTtl: ttl });
 
-const hash = (id: string): Promise<Record<string, string>> => fixture.redis.hgetall(fixture.keys.task(id));
+const hash = (driver: RedisDriver, id: string): Promise<Record<string, string>> =>
+  driver.redis.hgetall(driver.keys.task(id));
 
 describe('what is written', () => {
-  it('is asynq’s, field by field, and unique_key also for a group', async () => {
-    const { keys, redis, now } = fixture;
+  it('is asynq’s, field by field, and unique_key also for a group', async ({ driver }) => {
+    const { keys, redis, now } = driver;
     const lock = keys.unique('u', undefined);
-    fixture.clock.advance(7);
-    await enqueue(
+    driver.clock.advance(7);
+    await driver.enqueue([
       request({ id: 'p' }),
       { ...request({ id: 's', groupKey: 'g' }), processAt: now + 5 },
       request({ id: 'g', groupKey: 'g' }),
       unique('u', { id: 'u' }, 61),
       unique('v', { id: 'gu', groupKey: 'g' }),
       { ...unique('w', { id: 'su' }), processAt: now + 6 },
-    );
-    const { msg, ...pending } = await hash('p');
+    ]);
+    const { msg, ...pending } = await hash(driver, 'p');
     expect(msg).toBeDefined();
     expect(pending).toEqual({ state: 'pending', pending_since: `${now}007000000` });
-    expect(await hash('s')).toEqual({ msg: expect.any(String), state: 'scheduled', group: 'g' });
-    expect(await hash('g')).toEqual({ msg: expect.any(String), state: 'aggregating', group: 'g' });
-    expect(await hash('u')).toMatchObject({ state: 'pending', unique_key: lock });
-    expect(await hash('gu')).toMatchObject({ group: 'g', unique_key: keys.unique('v', undefined) });
-    expect(await hash('su')).toMatchObject({ state: 'scheduled', unique_key: keys.unique('w', undefined) });
+    expect(await hash(driver, 's')).toEqual({ msg: expect.any(String), state: 'scheduled', group: 'g' });
+    expect(await hash(driver, 'g')).toEqual({ msg: expect.any(String), state: 'aggregating', group: 'g' });
+    expect(await hash(driver, 'u')).toMatchObject({ state: 'pending', unique_key: lock });
+    expect(await hash(driver, 'gu')).toMatchObject({ group: 'g', unique_key: keys.unique('v', undefined) });
+    expect(await hash(driver, 'su')).toMatchObject({ state: 'scheduled', unique_key: keys.unique('w', undefined) });
     expect(await redis.get(lock)).toBe('u');
     expect(await redis.ttl(lock)).toBe(61);
     expect(await redis.zrange(keys.group('g'), '0', '-1', 'WITHSCORES')).toEqual(['g', `${now}`, 'gu', `${now}`]);
@@ -49,59 +50,66 @@ describe('what is written', () => {
     expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['u', 'p']);
   });
 
-  it('is nothing for what is refused, not even a lock', async () => {
-    await fixture.redis.hset(fixture.keys.task('ghost'), 'result', 'x');
-    expect(await enqueue(unique('u', { id: 'ghost' }), request({ id: 'ghost' }))).toEqual(['conflict', 'conflict']);
-    expect(await hash('ghost')).toEqual({ result: 'x' });
-    expect(await fixture.redis.exists(fixture.keys.unique('u', undefined))).toBe(0);
+  it('is nothing for what is refused, not even a lock', async ({ driver }) => {
+    await driver.redis.hset(driver.keys.task('ghost'), 'result', 'x');
+    expect(await driver.enqueue([unique('u', { id: 'ghost' }), request({ id: 'ghost' })])).toEqual([
+      'conflict',
+      'conflict',
+    ]);
+    expect(await hash(driver, 'ghost')).toEqual({ result: 'x' });
+    expect(await driver.redis.exists(driver.keys.unique('u', undefined))).toBe(0);
   });
 
-  it('is nothing when a time is no whole number, or a lock would not live a second', async () => {
+  it('is nothing when a time is no whole number, or a lock would not live a second', async ({ driver }) => {
     const bad = [{ processAt: NaN }, { processAt: 1.5 }, { uniqueTtl: 0 }, { uniqueTtl: 0.5 }, { uniqueTtl: Infinity }];
     for (const options of bad) {
       const wrong = { ...unique('u'), uniqueTtl: 1, ...options };
-      await expect(enqueue(request(), wrong)).rejects.toMatchObject({ code: 'ASYNQ_INVALID_TASK' });
+      await expect(driver.enqueue([request(), wrong])).rejects.toMatchObject({ code: 'ASYNQ_INVALID_TASK' });
     }
-    expect(await fixture.content()).toEqual({});
+    expect(await driver.contents()).toEqual({});
   });
 
-  it('is nothing when the set of a group is something else', async () => {
-    await fixture.redis.set(fixture.keys.group('g'), 'x');
-    await expect(enqueue(request(), request({ groupKey: 'g' }))).rejects.toMatchObject({
+  it('is nothing when the set of a group is something else', async ({ driver }) => {
+    await driver.redis.set(driver.keys.group('g'), 'x');
+    await expect(driver.enqueue([request(), request({ groupKey: 'g' })])).rejects.toMatchObject({
       code: 'ASYNQ_WRONG_KEY_TYPE',
     });
-    expect(await fixture.redis.llen(fixture.keys.pending)).toBe(0);
+    expect(await driver.redis.llen(driver.keys.pending)).toBe(0);
   });
 });
 
 describe('a call whose reply is lost', () => {
   /** Enqueues through a proxy that lets the call through, loses the reply and then the connection. */
-  async function enqueueTwice(requests: EnqueueRequest[], between: () => Promise<unknown> = async () => undefined) {
-    const proxy = await startProxy(fixture.server.port);
-    const broker = fixture.open(proxy.port);
+  async function enqueueTwice(
+    driver: RedisDriver,
+    requests: EnqueueRequest[],
+    between: () => Promise<unknown> = async () => undefined,
+  ) {
+    const proxy = await startProxy(driver.server.port);
+    const broker = driver.open(proxy.port);
     await broker.producer.enqueue('default', [request({ id: 'before' })]);
     proxy.holdReplies();
     const enqueued = broker.producer.enqueue('default', requests);
-    await expect.poll(() => fixture.redis.exists(fixture.keys.task(requests[0]!.message.id))).toBe(1);
+    await expect.poll(() => driver.redis.exists(driver.keys.task(requests[0]!.message.id))).toBe(1);
     await between();
     proxy.cut();
     return enqueued;
   }
 
-  it('is sent again, and finds its tasks in place', async () => {
+  it('is sent again, and finds its tasks in place', async ({ driver }) => {
     const requests = [
       request({ id: 'p' }),
       unique('u', { id: 'u' }),
-      { ...unique('s', { id: 's' }), processAt: fixture.now + 9 },
+      { ...unique('s', { id: 's' }), processAt: driver.now + 9 },
       request({ id: 'g', groupKey: 'g' }),
     ];
-    expect(await enqueueTwice(requests)).toEqual(Array(4).fill('enqueued'));
-    expect(await fixture.redis.lrange(fixture.keys.pending, 0, -1)).toEqual(['u', 'p', 'before']);
-    expect(await fixture.redis.get(fixture.keys.unique('u', undefined))).toBe('u');
+    expect(await enqueueTwice(driver, requests)).toEqual(Array(4).fill('enqueued'));
+    expect(await driver.redis.lrange(driver.keys.pending, 0, -1)).toEqual(['u', 'p', 'before']);
+    expect(await driver.redis.get(driver.keys.unique('u', undefined))).toBe('u');
   });
 
-  it('still refuses what the first call refused', async () => {
-    await enqueue(request({ id: 'taken' }), unique('held', { id: 'holder' }));
+  it('still refuses what the first call refused', async ({ driver }) => {
+    await driver.enqueue([request({ id: 'taken' }), unique('held', { id: 'holder' })]);
     const requests = [
       request({ id: 'new' }),
       request({ id: 'new' }),
@@ -110,7 +118,7 @@ describe('a call whose reply is lost', () => {
       unique('own', { id: 'own' }),
       unique('own', { id: 'own' }),
     ];
-    expect(await enqueueTwice(requests)).toEqual([
+    expect(await enqueueTwice(driver, requests)).toEqual([
       'enqueued',
       'conflict',
       'conflict',
@@ -120,13 +128,13 @@ describe('a call whose reply is lost', () => {
     ]);
   });
 
-  it('takes a task that has changed since for another one', async () => {
-    const change = () => fixture.redis.hset(fixture.keys.task('a'), 'msg', 'rewritten');
-    expect(await enqueueTwice([request({ id: 'a' })], change)).toEqual(['conflict']);
+  it('takes a task that has changed since for another one', async ({ driver }) => {
+    const change = () => driver.redis.hset(driver.keys.task('a'), 'msg', 'rewritten');
+    expect(await enqueueTwice(driver, [request({ id: 'a' })], change)).toEqual(['conflict']);
   });
 
-  it('knows tasks whose ids were made for them, whatever has become of them meanwhile', async () => {
-    const { redis, keys } = fixture;
+  it('knows tasks whose ids were made for them, whatever has become of them meanwhile', async ({ driver }) => {
+    const { redis, keys } = driver;
     const requests = [
       request({ id: 'failed' }, { madeId: true }),
       { ...unique('u', { id: 'u' }), madeId: true },
@@ -136,25 +144,25 @@ describe('a call whose reply is lost', () => {
       for (const id of ['failed', 'u', 'ended']) await redis.hset(keys.task(id), 'msg', 'rewritten');
       await redis.set(keys.unique('e', undefined), 'the next one');
     };
-    expect(await enqueueTwice(requests, change)).toEqual(Array(3).fill('enqueued'));
-    expect(await hash('failed')).toMatchObject({ msg: 'rewritten' });
+    expect(await enqueueTwice(driver, requests, change)).toEqual(Array(3).fill('enqueued'));
+    expect(await hash(driver, 'failed')).toMatchObject({ msg: 'rewritten' });
     expect(await redis.llen(keys.pending)).toBe(4);
   });
 
-  it('creates what the first call did not', async () => {
-    const { redis, keys } = fixture;
+  it('creates what the first call did not', async ({ driver }) => {
+    const { redis, keys } = driver;
     const lose = () => redis.multi().del(keys.task('a'), keys.pending, keys.unique('u', undefined)).exec();
-    expect(await enqueueTwice([unique('u', { id: 'a' })], lose)).toEqual(['enqueued']);
+    expect(await enqueueTwice(driver, [unique('u', { id: 'a' })], lose)).toEqual(['enqueued']);
     expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['a']);
   });
 
-  it('fails in the end as one that may have happened', async () => {
-    const proxy = await startProxy(fixture.server.port);
-    const broker = fixture.open(proxy.port);
+  it('fails in the end as one that may have happened', async ({ driver }) => {
+    const proxy = await startProxy(driver.server.port);
+    const broker = driver.open(proxy.port);
     await broker.producer.enqueue('default', [request({ id: 'before' })]);
     proxy.holdReplies();
     const enqueued = broker.producer.enqueue('default', [request({ id: 'a' })]).catch((error: unknown) => error);
-    await expect.poll(() => fixture.redis.exists(fixture.keys.task('a'))).toBe(1);
+    await expect.poll(() => driver.redis.exists(driver.keys.task('a'))).toBe(1);
     const closing = broker.close();
     proxy.cut();
     const error = await enqueued;
@@ -165,45 +173,45 @@ describe('a call whose reply is lost', () => {
 });
 
 describe('the set of queues', () => {
-  const listed = () => fixture.redis.sismember(fixture.keyspace.queues, 'default');
+  const listed = (driver: RedisDriver) => driver.redis.sismember(driver.keyspace.queues, 'default');
 
-  it('names a queue from its first task on, and again within a minute after Redis has lost it', async () => {
-    const { redis, keyspace } = fixture;
-    await enqueue(request());
-    expect(await listed()).toBe(1);
+  it('names a queue from its first task on, and again within a minute after Redis has lost it', async ({ driver }) => {
+    const { redis, keyspace } = driver;
+    await driver.enqueue([request()]);
+    expect(await listed(driver)).toBe(1);
     await redis.del(keyspace.queues);
-    fixture.clock.advance(59_000);
-    await enqueue(request());
-    expect(await listed()).toBe(0);
-    fixture.clock.advance(1_000);
-    await enqueue(request());
-    await expect.poll(listed).toBe(1);
+    driver.clock.advance(59_000);
+    await driver.enqueue([request()]);
+    expect(await listed(driver)).toBe(0);
+    driver.clock.advance(1_000);
+    await driver.enqueue([request()]);
+    await expect.poll(() => listed(driver)).toBe(1);
   });
 
-  it('is not written by every call', async () => {
-    await enqueue(request());
-    await fixture.redis.config('RESETSTAT');
-    for (let i = 0; i < 5; i++) await enqueue(request());
-    expect(await fixture.redis.info('commandstats')).not.toContain('cmdstat_sadd');
+  it('is not written by every call', async ({ driver }) => {
+    await driver.enqueue([request()]);
+    await driver.redis.config('RESETSTAT');
+    for (let i = 0; i < 5; i++) await driver.enqueue([request()]);
+    expect(await driver.redis.info('commandstats')).not.toContain('cmdstat_sadd');
   });
 
-  it('fails an enqueue only as long as the queue was never listed', async () => {
-    const { redis, keyspace } = fixture;
+  it('fails an enqueue only as long as the queue was never listed', async ({ driver }) => {
+    const { redis, keyspace } = driver;
     await redis.set(keyspace.queues, 'x');
-    await expect(enqueue(request())).rejects.toMatchObject({ code: 'ASYNQ_WRONG_KEY_TYPE' });
+    await expect(driver.enqueue([request()])).rejects.toMatchObject({ code: 'ASYNQ_WRONG_KEY_TYPE' });
     expect(await redis.keys('*')).toEqual([keyspace.queues]);
     await redis.del(keyspace.queues);
-    await enqueue(request());
+    await driver.enqueue([request()]);
     await redis.set(keyspace.queues, 'x');
-    fixture.clock.advance(60_000);
-    expect(await enqueue(request())).toEqual(['enqueued']);
+    driver.clock.advance(60_000);
+    expect(await driver.enqueue([request()])).toEqual(['enqueued']);
     await redis.del(keyspace.queues);
-    await enqueue(request());
-    await expect.poll(listed).toBe(1);
+    await driver.enqueue([request()]);
+    await expect.poll(() => listed(driver)).toBe(1);
   });
 
-  it('is not written for no tasks', async () => {
-    expect(await enqueue()).toEqual([]);
-    expect(await fixture.content()).toEqual({});
+  it('is not written for no tasks', async ({ driver }) => {
+    expect(await driver.enqueue([])).toEqual([]);
+    expect(await driver.contents()).toEqual({});
   });
 });

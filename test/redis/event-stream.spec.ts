@@ -1,11 +1,9 @@
-import { describe, expect, it } from 'vitest';
-import { useBroker } from './broker-fixture.js';
-
-const fixture = useBroker();
+import { describe, expect } from 'vitest';
+import { it } from '../contract/redis-fixture.js';
 
 describe('the stream of events in Redis', () => {
-  it('is one bounded key that is forgotten after a week, that of the audit trail after 90 days', async () => {
-    const { broker, redis, keyspace } = fixture;
+  it('is one bounded key that is forgotten after a week, that of the audit trail after 90 days', async ({ driver }) => {
+    const { broker, redis, keyspace } = driver;
     await broker.events.appendEvents(
       'events',
       Array.from({ length: 1_200 }, () => Buffer.from('e')),

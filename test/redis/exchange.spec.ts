@@ -1,52 +1,34 @@
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { LEASE_SECONDS, type LeasedTask, type Settlement } from '../../lib/broker/broker.js';
 import { BrokerUnavailableError } from '../../lib/errors.js';
 import { LeaseScores } from '../../lib/broker/redis/lease-scores.js';
 import { encodeTaskMessage } from '../../lib/wire/codec.js';
 import { utcDay } from '../../lib/wire/keys.js';
+import { archival, done, leaseOf, retrial } from '../contract/driver.js';
+import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { message, request } from '../support/messages.js';
-import { leaseOf, useBroker } from './broker-fixture.js';
 import { startProxy } from './proxy.js';
 
 const MAX = '9223372036854775807';
 /** The first total a Lua number cannot tell from MAX. */
 const WRAPS_FROM = '9223372036854775296';
 
-const fixture = useBroker();
-
-const done = ({ lease, message: { uniqueKey } }: LeasedTask): Settlement => ({ kind: 'done', lease, uniqueKey });
-const failed = ({ lease, message: own }: LeasedTask): Settlement => ({
-  kind: 'retry',
-  lease,
-  message: own,
-  retryAt: fixture.now + 60,
-  countAsFailure: true,
-});
-
-const settle = async (...settlements: Settlement[]) =>
-  (await fixture.broker.consumer.exchange('default', { settle: settlements, take: 0 })).settled;
-
-/** So many leased tasks, in the order in which they were taken. */
-async function lend(count: number): Promise<LeasedTask[]> {
-  await fixture.broker.producer.enqueue(
-    'default',
-    Array.from({ length: count }, () => request()),
-  );
-  return fixture.take(count);
-}
-
 describe('a settlement whose reply is lost', () => {
   /** Settles through a proxy that loses the reply and then the connection, and once more. */
-  async function settleTwice(make: (tasks: LeasedTask[]) => Settlement[], between = (): void => undefined) {
-    const proxy = await startProxy(fixture.server.port);
-    const broker = fixture.open(proxy.port);
-    await fixture.broker.producer.enqueue('default', [request(), request()]);
+  async function settleTwice(
+    driver: RedisDriver,
+    make: (tasks: LeasedTask[]) => Settlement[],
+    between = (): void => undefined,
+  ) {
+    const proxy = await startProxy(driver.server.port);
+    const broker = driver.open(proxy.port);
+    await driver.enqueue([request(), request()]);
     const { tasks } = await broker.consumer.exchange('default', { settle: [], take: 2 });
     const batch = make(tasks);
     proxy.holdReplies();
     const first = broker.consumer.exchange('default', { settle: batch, take: 0 }).catch((error: unknown) => error);
-    await expect.poll(() => fixture.redis.zcard(fixture.keys.lease)).toBe(2 - batch.length);
+    await expect.poll(() => driver.redis.zcard(driver.keys.lease)).toBe(2 - batch.length);
     proxy.cut();
     expect(await first).toBeInstanceOf(BrokerUnavailableError);
     between();
@@ -55,39 +37,36 @@ describe('a settlement whose reply is lost', () => {
     return { settled, tasks };
   }
 
-  it('is told as stored, which it is', async () => {
-    const { settled } = await settleTwice(([a, b]) => [done(a!), failed(b!)]);
+  it('is told as stored, which it is', async ({ driver }) => {
+    const { settled } = await settleTwice(driver, ([a, b]) => [done(a!), retrial(b!, driver.now + 60)]);
     expect(await settled()).toEqual(['settled', 'settled']);
-    expect(await fixture.redis.get(fixture.keys.processed)).toBe('2');
-    expect(await fixture.redis.zcard(fixture.keys.retry)).toBe(1);
+    expect(await driver.redis.get(driver.keys.processed)).toBe('2');
+    expect(await driver.redis.zcard(driver.keys.retry)).toBe(1);
   });
 
-  it('is lost when somebody else may have had the task since', async () => {
+  it('is lost when somebody else may have had the task since', async ({ driver }) => {
     const { settled } = await settleTwice(
+      driver,
       ([a]) => [done(a!)],
-      () => fixture.clock.advance(60_000),
+      () => driver.clock.advance(60_000),
     );
     expect(await settled()).toEqual(['lost']);
   });
 
-  it('says nothing about a task that was not part of it', async () => {
-    const { settled, tasks } = await settleTwice(([a]) => [done(a!)]);
-    await fixture.redis.zrem(fixture.keys.lease, tasks[1]!.lease.id);
-    expect(await settle(done(tasks[1]!))).toEqual(['lost']);
+  it('says nothing about a task that was not part of it', async ({ driver }) => {
+    const { settled, tasks } = await settleTwice(driver, ([a]) => [done(a!)]);
+    await driver.redis.zrem(driver.keys.lease, tasks[1]!.lease.id);
+    expect(await driver.settle(done(tasks[1]!))).toEqual(['lost']);
     expect(await settled()).toEqual(['settled']);
   });
 });
 
 describe('taking', () => {
-  it('leaves pending, active, lease and hash as asynq would, task by task', async () => {
-    const { keys, redis, now } = fixture;
-    await fixture.broker.producer.enqueue('default', [
-      request({ id: 'a' }),
-      request({ id: 'b' }),
-      request({ id: 'c' }),
-    ]);
+  it('leaves pending, active, lease and hash as asynq would, task by task', async ({ driver }) => {
+    const { keys, redis, now } = driver;
+    await driver.enqueue([request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
     expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['c', 'b', 'a']);
-    await fixture.take(2);
+    await driver.take(2);
     expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['c']);
     expect(await redis.lrange(keys.active, 0, -1)).toEqual(['b', 'a']);
     expect(await redis.zrange(keys.lease, '0', '-1', 'WITHSCORES')).toEqual(['a', `${now + 30}`, 'b', `${now + 30}`]);
@@ -95,17 +74,13 @@ describe('taking', () => {
     expect(await redis.hget(keys.task('a'), 'state')).toBe('active');
   });
 
-  it('passes over ids without a message, removes their stubs, and fills the batch behind them', async () => {
-    const { keys, redis } = fixture;
+  it('passes over ids without a message, removes their stubs, and fills the batch behind them', async ({ driver }) => {
+    const { keys, redis } = driver;
     await redis.hset(keys.task('stub'), 'state', 'pending');
     await redis.set(keys.task('foreign'), 'not ours');
     for (let i = 0; i < 50; i++) await redis.lpush(keys.pending, 'missing', 'stub', 'foreign');
-    await fixture.broker.producer.enqueue('default', [
-      request({ id: 'a' }),
-      request({ id: 'b' }),
-      request({ id: 'c' }),
-    ]);
-    const reply = await fixture.broker.consumer.exchange('default', { settle: [], take: 2 });
+    await driver.enqueue([request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
+    const reply = await driver.broker.consumer.exchange('default', { settle: [], take: 2 });
     expect(reply.tasks.map(({ lease }) => lease.id)).toEqual(['a', 'b']);
     expect(reply.backlog).toBe(1);
     expect(await redis.exists(keys.task('stub'), keys.task('missing'))).toBe(0);
@@ -114,21 +89,20 @@ describe('taking', () => {
     expect(await redis.zcard(keys.lease)).toBe(2);
   });
 
-  it('tells since when tasks were pending past ids without a task, and not where it cannot be read', async () => {
-    const { keys, redis } = fixture;
+  it('tells since when tasks were pending past ids without a task, and not where it cannot be read', async ({
+    driver,
+  }) => {
+    const { keys, redis } = driver;
     await redis.hset(keys.task('stub'), 'state', 'pending');
     await redis.set(keys.task('foreign'), 'not ours');
     await redis.lpush(keys.pending, 'missing', 'stub', 'foreign');
-    await fixture.broker.producer.enqueue(
-      'default',
-      ['none', 'text', 'far', 'short', 'real'].map((id) => request({ id })),
-    );
+    await driver.enqueue(['none', 'text', 'far', 'short', 'real'].map((id) => request({ id })));
     await redis.hdel(keys.task('none'), 'pending_since');
     await redis.hset(keys.task('text'), 'pending_since', 'a while ago, some');
     await redis.hset(keys.task('far'), 'pending_since', '9'.repeat(40));
     await redis.hset(keys.task('short'), 'pending_since', '7');
     await redis.hset(keys.task('real'), 'pending_since', '1700000000123999999');
-    const reply = await fixture.broker.consumer.exchange('default', { settle: [], take: 5, since: true });
+    const reply = await driver.broker.consumer.exchange('default', { settle: [], take: 5, since: true });
     expect(reply.tasks.map(({ lease, pendingSince }) => [lease.id, pendingSince])).toEqual([
       ['none', undefined],
       ['text', undefined],
@@ -140,20 +114,20 @@ describe('taking', () => {
     expect(await redis.get(keys.task('foreign'))).toBe('not ours');
   });
 
-  it('gives up after a thousand ids without a message, and goes on with the next call', async () => {
-    const { keys, redis } = fixture;
+  it('gives up after a thousand ids without a message, and goes on with the next call', async ({ driver }) => {
+    const { keys, redis } = driver;
     await redis.lpush(keys.pending, ...Array.from({ length: 2_500 }, (_, index) => `ghost-${index}`));
-    await fixture.broker.producer.enqueue('default', [request({ id: 'a' })]);
-    const first = await fixture.broker.consumer.exchange('default', { settle: [], take: 100 });
+    await driver.enqueue([request({ id: 'a' })]);
+    const first = await driver.broker.consumer.exchange('default', { settle: [], take: 100 });
     expect(first.tasks).toEqual([]);
     expect(first.backlog).toBeLessThan(2_500);
     expect(first.backlog).toBeGreaterThan(1_000);
-    const { tasks } = await fixture.broker.consumer.exchange('default', { settle: [], take: 2_000 });
+    const { tasks } = await driver.broker.consumer.exchange('default', { settle: [], take: 2_000 });
     expect(tasks.map(({ lease }) => lease.id)).toEqual(['a']);
   });
 
-  it('sets aside what is no message, leased, so that it can be archived as it is', async () => {
-    const { keys, redis, now } = fixture;
+  it('sets aside what is no message, leased, so that it can be archived as it is', async ({ driver }) => {
+    const { keys, redis, now } = driver;
     const bad = {
       garbage: Buffer.from('ffff', 'hex'),
       empty: Buffer.alloc(0),
@@ -163,43 +137,43 @@ describe('taking', () => {
       await redis.hset(keys.task(id), { msg: bytes, state: 'pending' });
       await redis.lpush(keys.pending, id);
     }
-    await fixture.broker.producer.enqueue('default', [request({ id: 'good' })]);
-    const { tasks, damaged } = await fixture.broker.consumer.exchange('default', { settle: [], take: 10 });
+    await driver.enqueue([request({ id: 'good' })]);
+    const { tasks, damaged } = await driver.broker.consumer.exchange('default', { settle: [], take: 10 });
     expect(tasks.map(({ lease }) => lease.id)).toEqual(['good']);
     expect(damaged.map(({ lease, raw }) => [lease.id, raw])).toEqual(Object.entries(bad));
     expect(damaged.map(({ error }) => (error as { code?: string }).code)).toEqual(
       Array(3).fill('ASYNQ_UNDECODABLE_MESSAGE'),
     );
     const archive = damaged.map(({ lease }): Settlement => ({ kind: 'archive', lease, message: undefined }));
-    expect(await settle(...archive)).toEqual(['settled', 'settled', 'settled']);
+    expect(await driver.settle(...archive)).toEqual(['settled', 'settled', 'settled']);
     expect(await redis.zrange(keys.archived, '0', '-1', 'WITHSCORES')).toEqual(
       ['empty', 'foreign', 'garbage'].flatMap((id) => [id, String(now)]),
     );
     expect(await redis.hgetBuffer(keys.task('garbage'), 'msg')).toEqual(bad.garbage);
   });
 
-  it.each([0, -1, NaN])('takes nothing when asked for %s', async (take) => {
-    await fixture.broker.producer.enqueue('default', [request()]);
-    const reply = await fixture.broker.consumer.exchange('default', { settle: [], take });
+  it.for([0, -1, NaN])('takes nothing when asked for %s', async (take, { driver }) => {
+    await driver.enqueue([request()]);
+    const reply = await driver.broker.consumer.exchange('default', { settle: [], take });
     expect(reply).toEqual({ settled: [], tasks: [], damaged: [], limitedFor: 0, backlog: 1 });
   });
 
-  it('takes all there is when asked for more', async () => {
-    await fixture.broker.producer.enqueue('default', [request(), request()]);
-    expect(await fixture.take(Infinity)).toHaveLength(2);
+  it('takes all there is when asked for more', async ({ driver }) => {
+    await driver.enqueue([request(), request()]);
+    expect(await driver.take(Infinity)).toHaveLength(2);
   });
 });
 
 describe('the active list', () => {
-  it('keeps the others and their order, whichever are settled', async () => {
-    const { keys, redis } = fixture;
+  it('keeps the others and their order, whichever are settled', async ({ driver }) => {
+    const { keys, redis } = driver;
     const positions = fc.uniqueArray(fc.nat(59), { maxLength: 60 });
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 60 }), positions, async (count, chosen) => {
         await redis.flushall();
-        const tasks = await lend(count);
+        const tasks = await driver.lendMany(count);
         const picked = chosen.filter((position) => position < count).map((position) => tasks[position]!);
-        expect(await settle(...picked.map(done))).toEqual(picked.map(() => 'settled'));
+        expect(await driver.settle(...picked.map(done))).toEqual(picked.map(() => 'settled'));
         const left = tasks.filter((task) => !picked.includes(task)).map(({ lease }) => lease.id);
         expect(await redis.lrange(keys.active, 0, -1)).toEqual(left.toReversed());
         expect((await redis.zrange(keys.lease, '0', '-1')).sort()).toEqual(left.toSorted());
@@ -208,29 +182,31 @@ describe('the active list', () => {
     );
   });
 
-  it('loses an id that stands at its end more than once', async () => {
-    const { keys, redis } = fixture;
-    const tasks = await lend(6);
+  it('loses an id that stands at its end more than once', async ({ driver }) => {
+    const { keys, redis } = driver;
+    const tasks = await driver.lendMany(6);
     const [first, second] = tasks.map(({ lease }) => lease.id);
     await redis.rpush(keys.active, second!, first!, first!);
-    await settle(...tasks.slice(0, 5).map(done));
+    await driver.settle(...tasks.slice(0, 5).map(done));
     expect(await redis.lrange(keys.active, 0, -1)).toEqual([tasks[5]!.lease.id]);
   });
 });
 
 describe('settling', () => {
-  it('is refused for a task whose hash is gone or in another state, except done', async () => {
-    const { keys, redis } = fixture;
-    const [gone, moved, finished] = await lend(3);
+  it('is refused for a task whose hash is gone or in another state, except done', async ({ driver }) => {
+    const { keys, redis } = driver;
+    const [gone, moved, finished] = await driver.lendMany(3);
     await redis.del(keys.task(gone!.lease.id), keys.task(finished!.lease.id));
     await redis.hset(keys.task(moved!.lease.id), 'state', 'pending');
-    expect(await settle(failed(gone!), failed(moved!), done(finished!))).toEqual(['lost', 'lost', 'settled']);
+    expect(
+      await driver.settle(retrial(gone!, driver.now + 60), retrial(moved!, driver.now + 60), done(finished!)),
+    ).toEqual(['lost', 'lost', 'settled']);
     expect(await redis.exists(keys.task(gone!.lease.id), keys.retry)).toBe(0);
   });
 
-  it('goes for a result, too', async () => {
-    const { keys, redis, broker } = fixture;
-    const [gone, moved] = await lend(2);
+  it('goes for a result, too', async ({ driver }) => {
+    const { keys, redis, broker } = driver;
+    const [gone, moved] = await driver.lendMany(2);
     await redis.del(keys.task(gone!.lease.id));
     await redis.hset(keys.task(moved!.lease.id), 'state', 'pending');
     expect(await broker.consumer.writeResult(gone!.lease, Buffer.from('r'))).toBe(false);
@@ -239,173 +215,174 @@ describe('settling', () => {
     expect(await redis.hexists(keys.task(moved!.lease.id), 'result')).toBe(0);
   });
 
-  it('releases a lock that is still of the task, and no other', async () => {
-    const { keys, redis } = fixture;
+  it('releases a lock that is still of the task, and no other', async ({ driver }) => {
+    const { keys, redis } = driver;
     const requests = ['own', 'taken', 'strange'].map((id) =>
       request({ id, uniqueKey: keys.unique(id, undefined) }, { uniqueTtl: 60 }),
     );
-    await fixture.broker.producer.enqueue('default', requests);
+    await driver.enqueue(requests);
     await redis.set(keys.unique('taken', undefined), 'another');
     await redis.del(keys.unique('strange', undefined));
     await redis.rpush(keys.unique('strange', undefined), 'a list');
-    const tasks = await fixture.take(3);
-    expect(await settle(...tasks.map(done))).toEqual(['settled', 'settled', 'settled']);
+    const tasks = await driver.take(3);
+    expect(await driver.settle(...tasks.map(done))).toEqual(['settled', 'settled', 'settled']);
     const locks = ['own', 'taken', 'strange'].map((id) => keys.unique(id, undefined));
     expect(await Promise.all(locks.map((lock) => redis.exists(lock)))).toEqual([0, 1, 1]);
   });
 
-  it('leaves a lock alone that is none of the queue’s', async () => {
-    const { redis } = fixture;
+  it('leaves a lock alone that is none of the queue’s', async ({ driver }) => {
+    const { redis } = driver;
     const requests = ['a', 'b'].map((id) => request({ id, uniqueKey: 'elsewhere' }));
-    await fixture.broker.producer.enqueue('default', requests);
+    await driver.enqueue(requests);
     await redis.set('elsewhere', 'a');
-    const [first, second] = await fixture.take(2);
+    const [first, second] = await driver.take(2);
     const completion: Settlement = { kind: 'complete', lease: second!.lease, message: second!.message, expiresAt: 1 };
-    expect(await settle(done(first!), completion)).toEqual(['settled', 'settled']);
+    expect(await driver.settle(done(first!), completion)).toEqual(['settled', 'settled']);
     expect(await redis.get('elsewhere')).toBe('a');
   });
 
-  it('refuses a time that is no whole number before anything is sent', async () => {
-    const [task] = await lend(1);
-    const before = await fixture.content();
+  it('refuses a time that is no whole number before anything is sent', async ({ driver }) => {
+    const [task] = await driver.lendMany(1);
+    const before = await driver.contents();
     for (const retryAt of [NaN, 1.5, Infinity]) {
-      const settlement = { ...failed(task!), retryAt } as Settlement;
-      await expect(settle(settlement)).rejects.toMatchObject({ code: 'ASYNQ_INVALID_TASK' });
+      const settlement = { ...retrial(task!, 0), retryAt } as Settlement;
+      await expect(driver.settle(settlement)).rejects.toMatchObject({ code: 'ASYNQ_INVALID_TASK' });
     }
-    expect(await fixture.content()).toEqual(before);
+    expect(await driver.contents()).toEqual(before);
   });
 
-  it('works when Redis is full, as it frees memory', async () => {
-    const { redis } = fixture;
-    const tasks = await lend(10);
+  it('works when Redis is full, as it frees memory', async ({ driver }) => {
+    const { redis } = driver;
+    const tasks = await driver.lendMany(10);
     await redis.config('SET', 'maxmemory', '1');
     try {
-      await expect(fixture.broker.producer.enqueue('default', [request()])).rejects.toThrow(/OOM/);
-      const settlements = tasks.map((task, index) => (index % 2 ? done(task) : failed(task)));
-      expect(await settle(...settlements)).toEqual(Array(10).fill('settled'));
+      await expect(driver.enqueue([request()])).rejects.toThrow(/OOM/);
+      const settlements = tasks.map((task, index) => (index % 2 ? done(task) : retrial(task, driver.now + 60)));
+      expect(await driver.settle(...settlements)).toEqual(Array(10).fill('settled'));
     } finally {
       await redis.config('SET', 'maxmemory', '0');
     }
-    expect(await redis.zcard(fixture.keys.retry)).toBe(5);
-    expect(await redis.llen(fixture.keys.active)).toBe(0);
+    expect(await redis.zcard(driver.keys.retry)).toBe(5);
+    expect(await redis.llen(driver.keys.active)).toBe(0);
   });
 });
 
 describe('counters', () => {
-  const day = () => utcDay(fixture.clock.now());
+  const day = (driver: RedisDriver) => utcDay(driver.clock.now());
 
-  it('set the end of a daily counter once, in 90 days', async () => {
-    const { keys, redis } = fixture;
-    const [first, second, third] = await lend(3);
-    await settle(done(first!), failed(second!));
-    for (const key of [keys.processedOn(day()), keys.failedOn(day())]) {
-      expect(await redis.call('EXPIRETIME', key)).toBe(fixture.now + 90 * 86_400);
+  it('set the end of a daily counter once, in 90 days', async ({ driver }) => {
+    const { keys, redis } = driver;
+    const [first, second, third] = await driver.lendMany(3);
+    await driver.settle(done(first!), retrial(second!, driver.now + 60));
+    for (const key of [keys.processedOn(day(driver)), keys.failedOn(day(driver))]) {
+      expect(await redis.call('EXPIRETIME', key)).toBe(driver.now + 90 * 86_400);
       await redis.persist(key);
     }
-    await settle(failed(third!));
-    expect(await redis.ttl(keys.processedOn(day()))).toBe(-1);
-    expect(await redis.mget(keys.processedOn(day()), keys.failedOn(day()))).toEqual(['3', '2']);
+    await driver.settle(retrial(third!, driver.now + 60));
+    expect(await redis.ttl(keys.processedOn(day(driver)))).toBe(-1);
+    expect(await redis.mget(keys.processedOn(day(driver)), keys.failedOn(day(driver)))).toEqual(['3', '2']);
   });
 
-  it.each([
+  it.for([
     [WRAPS_FROM, '1', '1'],
     [MAX, '1', '1'],
     ['9223372036854775295', WRAPS_FROM, '8'],
     ['41', '42', '8'],
-  ])('after %s the totals of a failure are %s and %s', async (before, processed, failures) => {
-    const { keys, redis } = fixture;
+  ] as const)('after %s the totals of a failure are %s and %s', async ([before, processed, failures], { driver }) => {
+    const { keys, redis } = driver;
     await redis.mset(keys.processed, before, keys.failed, '7');
-    const [task] = await lend(1);
-    await settle(failed(task!));
+    const [task] = await driver.lendMany(1);
+    await driver.settle(retrial(task!, driver.now + 60));
     expect(await redis.mget(keys.processed, keys.failed)).toEqual([processed, failures]);
   });
 
-  it.each(['1.5', '1e3', '0x10', '007', '', MAX, '99999999999999999999', '-9223372036854775809'])(
+  it.for(['1.5', '1e3', '0x10', '007', '', MAX, '99999999999999999999', '-9223372036854775809'])(
     'of which one holds %j fail the call before anything is written',
-    async (value) => {
-      const { keys, redis } = fixture;
-      const [task] = await lend(1);
+    async (value, { driver }) => {
+      const { keys, redis } = driver;
+      const [task] = await driver.lendMany(1);
       const total = value === MAX ? [] : [keys.processed];
-      for (const key of [keys.processedOn(day()), keys.failedOn(day()), keys.failed, ...total]) {
+      for (const key of [keys.processedOn(day(driver)), keys.failedOn(day(driver)), keys.failed, ...total]) {
         await redis.set(key, value);
-        const before = await fixture.content();
-        await expect(settle(failed(task!))).rejects.toThrow(key);
-        expect(await fixture.content()).toEqual(before);
+        const before = await driver.contents();
+        await expect(driver.settle(retrial(task!, driver.now + 60))).rejects.toThrow(key);
+        expect(await driver.contents()).toEqual(before);
         await redis.del(key);
       }
-      expect(await settle(failed(task!))).toEqual(['settled']);
+      expect(await driver.settle(retrial(task!, driver.now + 60))).toEqual(['settled']);
     },
   );
 
-  it('wrap within a batch as they would one by one', async () => {
-    const { keys, redis } = fixture;
+  it('wrap within a batch as they would one by one', async ({ driver }) => {
+    const { keys, redis } = driver;
     await redis.mset(keys.processed, '9223372036854775294', keys.failed, '7');
-    const tasks = await lend(5);
-    await settle(...tasks.map((task, index) => (index === 4 ? failed(task) : done(task))));
+    const tasks = await driver.lendMany(5);
+    await driver.settle(...tasks.map((task, index) => (index === 4 ? retrial(task, driver.now + 60) : done(task))));
     // …295, …296, 1, 2, and the failure, which finds 2.
     expect(await redis.mget(keys.processed, keys.failed)).toEqual(['3', '8']);
   });
 });
 
 describe('a limit of starts', () => {
-  it.each(['1.5', '0x1', 'none'])('that finds %j where it counts neither fails nor stops half-way', async (value) => {
-    const { broker, clock, keys, redis } = fixture;
-    const [running] = await lend(1);
-    await broker.producer.enqueue(
-      'default',
-      Array.from({ length: 4 }, () => request()),
-    );
-    await redis.hset(keys.rate(1600), String(clock.now() / 100), value);
-    const settlements = [done(running!)];
-    const limits = { active: 0, rate: 4, window: 1600 };
-    const { settled, tasks, backlog } = await broker.consumer.exchange('default', {
-      settle: settlements,
-      take: 3,
-      limits,
-    });
-    expect([settled, tasks.length, backlog]).toEqual([['settled'], 3, 1]);
-    expect(await redis.zcard(keys.lease)).toBe(3);
-    expect(await redis.hget(keys.rate(1600), String(clock.now() / 100))).toBe('3');
-  });
+  it.for(['1.5', '0x1', 'none'])(
+    'that finds %j where it counts neither fails nor stops half-way',
+    async (value, { driver }) => {
+      const { broker, clock, keys, redis } = driver;
+      const [running] = await driver.lendMany(1);
+      await broker.producer.enqueue(
+        'default',
+        Array.from({ length: 4 }, () => request()),
+      );
+      await redis.hset(keys.rate(1600), String(clock.now() / 100), value);
+      const settlements = [done(running!)];
+      const limits = { active: 0, rate: 4, window: 1600 };
+      const { settled, tasks, backlog } = await broker.consumer.exchange('default', {
+        settle: settlements,
+        take: 3,
+        limits,
+      });
+      expect([settled, tasks.length, backlog]).toEqual([['settled'], 3, 1]);
+      expect(await redis.zcard(keys.lease)).toBe(3);
+      expect(await redis.hget(keys.rate(1600), String(clock.now() / 100))).toBe('3');
+    },
+  );
 });
 
 describe('archiving', () => {
-  const archival = ({ lease, message: own }: LeasedTask): Settlement => ({ kind: 'archive', lease, message: own });
-
-  it('trims a bounded number of tasks behind it, and never fails by that', async () => {
-    const { keys, redis, now } = fixture;
+  it('trims a bounded number of tasks behind it, and never fails by that', async ({ driver }) => {
+    const { keys, redis, now } = driver;
     const old = now - 91 * 86_400;
     for (let i = 0; i < 300; i++) {
       await redis.hset(keys.task(`old-${i}`), { msg: 'x', state: 'archived' });
       await redis.zadd(keys.archived, old + i, `old-${i}`);
     }
-    const [task, other] = await lend(2);
-    expect(await settle(archival(task!))).toEqual(['settled']);
+    const [task, other] = await driver.lendMany(2);
+    expect(await driver.settle(archival(task!))).toEqual(['settled']);
     expect(await redis.zcard(keys.archived)).toBe(300 - 101 + 1);
     expect(await redis.exists(keys.task('old-0'))).toBe(0);
     await redis.hset(keys.task('old-101'), 'unique_key', keys.pending); // not a string: GET fails
     await redis.hset(keys.task('old-102'), 'unique_key', keys.paused);
     await redis.set(keys.paused, 'old-102'); // holds the id: by all appearances its lock
-    expect(await settle(archival(other!))).toEqual(['settled']);
+    expect(await driver.settle(archival(other!))).toEqual(['settled']);
     expect(await redis.exists(keys.task('old-101'), keys.task('old-102'), keys.paused)).toBe(0);
   });
 });
 
 describe('a lease that moves while its settlement is under way', () => {
-  it('is settled by its new score', async () => {
-    const { keys, redis, now } = fixture;
-    const [task, other] = await lend(2);
+  it('is settled by its new score', async ({ driver }) => {
+    const { keys, redis, now } = driver;
+    const [task, other] = await driver.lendMany(2);
     await redis.zadd(keys.lease, now + 99, task!.lease.id, now + 99, other!.lease.id);
-    const settling = settle(done(task!), done(other!)); // carries the old score …
+    const settling = driver.settle(done(task!), done(other!)); // carries the old score …
     task!.lease.expiresAt = now + 99; // … when the reply to an extension comes in
     expect(await settling).toEqual(['settled', 'lost']);
   });
 
-  it('is lost when it is another’s', async () => {
-    const { keys, redis, now } = fixture;
-    const [task] = await lend(1);
+  it('is lost when it is another’s', async ({ driver }) => {
+    const { keys, redis, now } = driver;
+    const [task] = await driver.lendMany(1);
     await redis.zadd(keys.lease, now + 99, task!.lease.id);
-    const settling = settle(done(task!));
+    const settling = driver.settle(done(task!));
     task!.lease.renewing = now + 60;
     expect(await settling).toEqual(['lost']);
     expect(await redis.exists(keys.task(task!.lease.id))).toBe(1);
@@ -413,9 +390,9 @@ describe('a lease that moves while its settlement is under way', () => {
 });
 
 describe('extensions', () => {
-  it('go on when Redis is full: running tasks must not be taken for abandoned', async () => {
-    const { keys, redis, broker, now } = fixture;
-    const leases = (await lend(3)).map(({ lease }) => lease);
+  it('go on when Redis is full: running tasks must not be taken for abandoned', async ({ driver }) => {
+    const { keys, redis, broker, now } = driver;
+    const leases = (await driver.lendMany(3)).map(({ lease }) => lease);
     await redis.config('SET', 'maxmemory', '1');
     try {
       expect(await broker.consumer.extendLeases('default', leases, now + 60)).toEqual([true, true, true]);
@@ -427,14 +404,14 @@ describe('extensions', () => {
 });
 
 describe('extensions whose replies are lost', () => {
-  it.each([0, 1, 2])('prove the lease by whichever arrived last: number %s', async (arrived) => {
-    const { keys, redis, server, now } = fixture;
-    const [task] = await lend(1);
+  it.for([0, 1, 2])('prove the lease by whichever arrived last: number %s', async (arrived, { driver }) => {
+    const { keys, redis, server, now } = driver;
+    const [task] = await driver.lendMany(1);
     const { lease } = task!;
     const ends = [now + 35, now + 40, now + 45];
     const proxy = await startProxy(server.port);
-    const broker = fixture.open(proxy.port);
-    await fixture.broker.consumer.extendLeases('default', [leaseOf('nobody', 1)], 2); // Redis knows the script
+    const broker = driver.open(proxy.port);
+    await driver.broker.consumer.extendLeases('default', [leaseOf('nobody', 1)], 2); // Redis knows the script
     for (const end of ends) {
       await vi.waitFor(() => broker.maintenance.listExpiredLeases('default', 0, 1)); // connected (again)
       proxy.holdReplies();
@@ -450,15 +427,15 @@ describe('extensions whose replies are lost', () => {
     expect(await broker.consumer.extendLeases('default', [lease], now + 50)).toEqual([true]);
     expect(lease).toEqual({ queue: 'default', id: lease.id, expiresAt: now + 50, renewing: undefined });
     await redis.zadd(keys.lease, ends[arrived]!, lease.id);
-    expect(await settle(done(task!))).toEqual(['lost']);
+    expect(await driver.settle(done(task!))).toEqual(['lost']);
   });
 
-  it('leave nothing behind when they were certainly not sent, however often that is tried', async () => {
-    const { server, now } = fixture;
-    const [task] = await lend(1);
+  it('leave nothing behind when they were certainly not sent, however often that is tried', async ({ driver }) => {
+    const { server, now } = driver;
+    const [task] = await driver.lendMany(1);
     const { lease } = task!;
     const proxy = await startProxy(server.port);
-    const broker = fixture.open(proxy.port);
+    const broker = driver.open(proxy.port);
     await broker.maintenance.listExpiredLeases('default', 0, 1);
     lease.renewing = now + 31; // a lost reply from before
     proxy.close();
@@ -469,8 +446,8 @@ describe('extensions whose replies are lost', () => {
       );
     }
     expect(lease).toMatchObject({ expiresAt: now + LEASE_SECONDS, renewing: now + 31 });
-    await fixture.redis.zadd(fixture.keys.lease, now + 31, lease.id);
-    expect(await fixture.broker.consumer.extendLeases('default', [lease], now + 200)).toEqual([true]);
+    await driver.redis.zadd(driver.keys.lease, now + 31, lease.id);
+    expect(await driver.broker.consumer.extendLeases('default', [lease], now + 200)).toEqual([true]);
   });
 
   it('prove the lease also when only the reply to an earlier one has come', () => {
@@ -484,8 +461,8 @@ describe('extensions whose replies are lost', () => {
     expect(scores.fences([lease])).toEqual(['40', '1']);
   });
 
-  it('are told apart in one call', async () => {
-    const { keys, redis, now } = fixture;
+  it('are told apart in one call', async ({ driver }) => {
+    const { keys, redis, now } = driver;
     const ids = Array.from({ length: 30 }, (_, index) => `id-${index}`);
     for (const [index, id] of ids.entries()) await redis.zadd(keys.lease, now + (index % 7), id);
     const leases = ids.map((id, index) => ({
@@ -493,13 +470,13 @@ describe('extensions whose replies are lost', () => {
       renewing: index % 2 ? now + 6 : undefined,
     }));
     const expected = ids.map((_, index) => index % 7 === index % 5 || (index % 2 === 1 && index % 7 === 6));
-    expect(await fixture.broker.consumer.extendLeases('default', leases, now + 30)).toEqual(expected);
+    expect(await driver.broker.consumer.extendLeases('default', leases, now + 30)).toEqual(expected);
   });
 
-  it('compare scores as numbers, whatever their spelling', async () => {
-    const { keys, redis } = fixture;
+  it('compare scores as numbers, whatever their spelling', async ({ driver }) => {
+    const { keys, redis } = driver;
     await redis.zadd(keys.lease, '1700000000.1', 'a', '1e9', 'b');
     const leases = [leaseOf('a', 1700000000.1), leaseOf('b', 1_000_000_000), leaseOf('c', 1)];
-    expect(await fixture.broker.consumer.extendLeases('default', leases, fixture.now)).toEqual([true, true, false]);
+    expect(await driver.broker.consumer.extendLeases('default', leases, driver.now)).toEqual([true, true, false]);
   });
 });

@@ -1,15 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
+import { it } from '../contract/redis-fixture.js';
 import { request } from '../support/messages.js';
-import { useBroker } from './broker-fixture.js';
-
-const fixture = useBroker();
 
 const numbered = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
 
 describe('forward', () => {
-  it('drops ids without a message, with their stubs', async () => {
-    const { keys, redis, broker, now } = fixture;
+  it('drops ids without a message, with their stubs', async ({ driver }) => {
+    const { keys, redis, broker, now } = driver;
     await broker.producer.enqueue('default', [request({ id: 'due' }, { processAt: now })]);
     await redis.hset(keys.task('stub'), 'state', 'scheduled');
     await redis.set(keys.task('foreign'), 'not ours');
@@ -21,8 +19,8 @@ describe('forward', () => {
     expect(await redis.get(keys.task('foreign'))).toBe('not ours');
   });
 
-  it('ends where a score has no end', { timeout: 5_000 }, async () => {
-    const { keys, redis, broker } = fixture;
+  it('ends where a score has no end', { timeout: 5_000 }, async ({ driver }) => {
+    const { keys, redis, broker } = driver;
     await broker.producer.enqueue('default', [
       request({ id: 'never' }, { processAt: 1 }),
       request({ id: 'long' }, { processAt: 1 }),
@@ -32,22 +30,22 @@ describe('forward', () => {
     expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['long']);
   });
 
-  it('moves nothing into a group whose set is something else', async () => {
-    const { keys, redis, broker, now } = fixture;
+  it('moves nothing into a group whose set is something else', async ({ driver }) => {
+    const { keys, redis, broker, now } = driver;
     await broker.producer.enqueue('default', [request({ id: 'a' }, { processAt: now })]);
     await redis.hset(keys.task('a'), 'group', 'g');
     await redis.set(keys.group('g'), 'x');
-    const before = await fixture.content();
+    const before = await driver.contents();
     await expect(broker.maintenance.forward('default')).rejects.toMatchObject({ code: 'ASYNQ_WRONG_KEY_TYPE' });
-    expect(await fixture.content()).toEqual(before);
+    expect(await driver.contents()).toEqual(before);
   });
 });
 
 describe('listExpiredLeases', () => {
-  it('removes what has no message or is not active, page by page, and lists what is behind it', async () => {
-    const { keys, redis, broker, now } = fixture;
+  it('removes what has no message or is not active, page by page, and lists what is behind it', async ({ driver }) => {
+    const { keys, redis, broker, now } = driver;
     await broker.producer.enqueue('default', [request({ id: 'a' }), request({ id: 'gone-on' })]);
-    await fixture.take(2);
+    await driver.take(2);
     await redis.hset(keys.task('gone-on'), 'state', 'retry');
     await redis.hset(keys.task('stub'), 'state', 'active');
     const dangling = [...numbered('dangling', 25), 'stub', 'gone-on'];
@@ -65,20 +63,20 @@ describe('listExpiredLeases', () => {
     expect(await redis.hget(keys.task('gone-on'), 'state')).toBe('retry');
   });
 
-  it('lists a lease without a beginning so that it can be settled', async () => {
-    const { keys, redis, broker, now } = fixture;
+  it('lists a lease without a beginning so that it can be settled', async ({ driver }) => {
+    const { keys, redis, broker, now } = driver;
     await broker.producer.enqueue('default', [request({ id: 'a' })]);
-    await fixture.take(1);
+    await driver.take(1);
     await redis.zadd(keys.lease, '-inf', 'a');
     const [task] = (await broker.maintenance.listExpiredLeases('default', now, 10)).tasks;
     const archive = { kind: 'archive', ...task! } as const;
     expect((await broker.consumer.exchange('default', { settle: [archive], take: 0 })).settled).toEqual(['settled']);
   });
 
-  it('tells what cannot be decoded apart', async () => {
-    const { keys, redis, broker, now } = fixture;
+  it('tells what cannot be decoded apart', async ({ driver }) => {
+    const { keys, redis, broker, now } = driver;
     await broker.producer.enqueue('default', [request({ id: 'good' }), request({ id: 'bad' })]);
-    await fixture.take(2);
+    await driver.take(2);
     await redis.hset(keys.task('bad'), 'msg', Buffer.from('ffff', 'hex'));
     const { tasks, damaged, dangling } = await broker.maintenance.listExpiredLeases('default', now + 30, 10);
     expect(tasks.map(({ lease }) => lease.id)).toEqual(['good']);
@@ -88,8 +86,8 @@ describe('listExpiredLeases', () => {
 });
 
 describe('repairActive', () => {
-  it('leases what has been forgotten, however long the list, and leaves the other leases alone', async () => {
-    const { keys, redis, broker, now } = fixture;
+  it('leases what has been forgotten, however long the list, and leaves the other leases alone', async ({ driver }) => {
+    const { keys, redis, broker, now } = driver;
     const ids = numbered('id', 1_234);
     await redis.rpush(keys.active, ...ids);
     const leased = ids.filter((_, index) => index % 3 === 0);
@@ -100,10 +98,10 @@ describe('repairActive', () => {
     expect(await broker.maintenance.repairActive('default')).toBe(0);
   });
 
-  it('makes forgotten tasks visible to recovery', async () => {
-    const { keys, redis, broker, now } = fixture;
+  it('makes forgotten tasks visible to recovery', async ({ driver }) => {
+    const { keys, redis, broker, now } = driver;
     await broker.producer.enqueue('default', [request({ id: 'a' })]);
-    await fixture.take(1);
+    await driver.take(1);
     await redis.del(keys.lease);
     expect((await broker.maintenance.listExpiredLeases('default', now + 60, 10)).tasks).toEqual([]);
     expect(await broker.maintenance.repairActive('default')).toBe(1);
@@ -112,8 +110,8 @@ describe('repairActive', () => {
 });
 
 describe('deletion', () => {
-  it('goes on in steps until the limit', async () => {
-    const { keys, redis, broker, now } = fixture;
+  it('goes on in steps until the limit', async ({ driver }) => {
+    const { keys, redis, broker, now } = driver;
     const ids = numbered('id', 1_700);
     for (const id of ids) await redis.hset(keys.task(id), 'msg', 'x');
     await redis.zadd(keys.completed, ...ids.flatMap((id) => [now - 1, id]));
@@ -123,8 +121,8 @@ describe('deletion', () => {
     expect(await broker.maintenance.deleteExpiredCompleted('default', 0)).toBe(0);
   });
 
-  it('keeps the lock of a completed task, which is another task’s by then', async () => {
-    const { keys, redis, broker, now } = fixture;
+  it('keeps the lock of a completed task, which is another task’s by then', async ({ driver }) => {
+    const { keys, redis, broker, now } = driver;
     await redis.hset(keys.task('a'), { msg: 'x', unique_key: keys.unique('u', undefined) });
     await redis.set(keys.unique('u', undefined), 'a');
     await redis.zadd(keys.completed, now, 'a');
@@ -134,8 +132,8 @@ describe('deletion', () => {
 });
 
 describe('monitoring data', () => {
-  it('is what asynq’s readers look for, and is gone after it was cleared', async () => {
-    const { redis, broker, keyspace, now } = fixture;
+  it('is what asynq’s readers look for, and is gone after it was cleared', async ({ driver }) => {
+    const { redis, broker, keyspace, now } = driver;
     const info = { host: 'h', pid: 42, serverId: 'sid' };
     const server = {
       ...info,

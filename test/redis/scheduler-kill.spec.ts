@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { expect, it, vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { Keyspace } from '../../lib/wire/keys.js';
-import { useBroker } from './broker-fixture.js';
+import { it } from '../contract/redis-fixture.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -42,10 +42,8 @@ class Replica {
   }
 }
 
-const fixture = useBroker();
-
-it('three processes, the busiest killed again and again, enqueue each planned time once', async () => {
-  const { server, redis } = fixture;
+it('three processes, the busiest killed again and again, enqueue each planned time once', async ({ driver }) => {
+  const { server, redis } = driver;
   const begin = Date.now();
   const start = (skew: number): Replica => new Replica(server, begin, skew);
   const key = new Keyspace().queue('default').schedule('tick');

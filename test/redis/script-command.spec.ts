@@ -1,15 +1,13 @@
 import fc from 'fast-check';
 import { Command, Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { PackedReader } from '../../lib/broker/redis/scripts/packed-reader.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { type Argument, encodeScriptCall, sendScript } from '../../lib/broker/redis/scripts/script-command.js';
+import { it } from '../contract/redis-fixture.js';
 import { request } from '../support/messages.js';
-import { useBroker } from './broker-fixture.js';
-
-const fixture = useBroker();
 
 const text = fc.string({ unit: 'binary', maxLength: 30 });
 const long = fc.nat(3).map((power) => Buffer.alloc(10 ** power, power));
@@ -32,17 +30,17 @@ describe('sendScript', () => {
   const echo = 'return {KEYS[1], ARGV[1], ARGV[2], #ARGV}';
   const expected = [Buffer.from('key'), Buffer.from('ä'), Buffer.from('ff00', 'hex'), 2];
 
-  it.each([
+  it.for([
     ['the ioredis beside this library', Redis],
     ['another copy and major version of it', Redis5 as unknown as typeof Redis],
-  ])('sends text and bytes as they are: %s', async (_, Client) => {
-    const client = new Client({ port: fixture.server.port });
+  ] as const)('sends text and bytes as they are: %s', async ([_, Client], { driver }) => {
+    const client = new Client({ port: driver.server.port });
     expect(await sendScript(client, 'eval', echo, ['key'], ['ä', Buffer.from('ff00', 'hex')])).toEqual(expected);
     client.disconnect();
   });
 
-  it('lets a whole broker work on a client of another copy', async () => {
-    const client = new Redis5({ port: fixture.server.port, lazyConnect: true });
+  it('lets a whole broker work on a client of another copy', async ({ driver }) => {
+    const client = new Redis5({ port: driver.server.port, lazyConnect: true });
     const broker = new RedisBroker(new RedisConnections(client as unknown as Redis));
     await broker.producer.enqueue('default', [request({ id: 'a' })]);
     const { tasks } = await broker.consumer.exchange('default', { settle: [], take: 1 });
@@ -55,25 +53,25 @@ describe('sendScript', () => {
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => String(index));
 
 describe('PackedReader', () => {
-  it.each([
+  it.for([
     [[]],
     [['']],
     [[31, 32, 255, 256, 65_535, 65_536].map((length) => 'x'.repeat(length))],
     [numbers(15)],
     [numbers(16)],
     [numbers(70_000)],
-  ])('reads what a script packs (case %#)', async (elements) => {
+  ] as const)('reads what a script packs (case %#)', async ([elements], { driver }) => {
     const script = 'return cmsgpack.pack(ARGV)';
-    const reader = new PackedReader((await fixture.redis.callBuffer('EVAL', script, 0, ...elements)) as Buffer);
+    const reader = new PackedReader((await driver.redis.callBuffer('EVAL', script, 0, ...elements)) as Buffer);
     const read: string[] = [];
     while (reader.more()) read.push(read.length % 2 ? reader.text() : reader.view().toString());
     expect(read).toEqual(elements);
   });
 
-  it('reads counts of every size between texts', async () => {
+  it('reads counts of every size between texts', async ({ driver }) => {
     const counts = [0, 127, 128, 255, 256, 65_535, 65_536, 2 ** 32 - 1, 2 ** 32, 2 ** 52];
     const script = `return cmsgpack.pack({ ${counts.join(", 'x', ")} })`;
-    const reader = new PackedReader((await fixture.redis.callBuffer('EVAL', script, 0)) as Buffer);
+    const reader = new PackedReader((await driver.redis.callBuffer('EVAL', script, 0)) as Buffer);
     const read = [reader.count()];
     while (reader.more()) {
       expect(reader.text()).toBe('x');

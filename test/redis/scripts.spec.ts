@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, vi } from 'vitest';
 import { LEASE_SECONDS, type Settlement } from '../../lib/broker/broker.js';
 import type { ClaimedSet } from '../../lib/broker/groups.js';
 import type { Cancellation } from '../../lib/broker/cancellation.js';
@@ -17,8 +17,9 @@ import { Scripts } from '../../lib/broker/redis/scripts/scripts.js';
 import { WrongKeyTypeError } from '../../lib/errors.js';
 import { utcDay } from '../../lib/wire/keys.js';
 import type { ServerInfo } from '../../lib/wire/message.js';
+import { leaseOf } from '../contract/driver.js';
+import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { request } from '../support/messages.js';
-import { leaseOf, useBroker } from './broker-fixture.js';
 
 const DIRECTORY = new URL('../../lua/', import.meta.url);
 const NAMES = Object.keys(SCRIPTS) as ScriptName[];
@@ -55,105 +56,100 @@ const SHARED = [
   { file: 'shared/starts.lua', defines: ['starts_left', 'count_starts'] },
 ];
 
-const fixture = useBroker();
-
 /** One call of the broker per script, which brings that script to run. */
-const CALLS: Record<ScriptName, () => Promise<unknown>> = {
-  enqueue: () =>
-    fixture.broker.producer.enqueue('default', [
-      request(),
-      request({}, { processAt: 2 ** 32 }),
-      request({ groupKey: 'g' }),
-    ]),
-  exchange: () =>
-    fixture.broker.consumer.exchange('default', {
-      settle: [archival('a'), retrial('b')],
+const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
+  enqueue: (driver) => driver.enqueue([request(), request({}, { processAt: 2 ** 32 }), request({ groupKey: 'g' })]),
+  exchange: (driver) =>
+    driver.broker.consumer.exchange('default', {
+      settle: [archival(driver, 'a'), retrial(driver, 'b')],
       take: 1,
       limits: { active: 5, rate: 5, window: 60_000 },
     }),
-  extendLeases: () => fixture.broker.consumer.extendLeases('default', [leaseOf('a', 1)], fixture.now + LEASE_SECONDS),
-  writeResult: () => fixture.broker.consumer.writeResult(leaseOf('a', fixture.now), Buffer.from('r')),
-  forward: () => fixture.broker.maintenance.forward('default'),
-  listExpiredLeases: () => fixture.broker.maintenance.listExpiredLeases('default', fixture.now, 10),
-  repairActive: () => fixture.broker.maintenance.repairActive('default'),
-  deleteExpiredCompleted: () => fixture.broker.maintenance.deleteExpiredCompleted('default', 10),
-  trimArchived: () => fixture.broker.maintenance.trimArchived('default', 10),
-  claimDueSets: () => fixture.broker.groups.claimDueSets('default', () => AT_ONCE, 10),
-  readSet: () => fixture.broker.groups.readSet(claimedSet()),
-  archiveDamaged: () => fixture.broker.groups.archiveDamaged(claimedSet(), ['g']),
-  finishSet: () => fixture.broker.groups.finishSet({ ...claimedSet(), tasks: [], damaged: [] }, request()),
-  reclaimStaleSets: () => fixture.broker.groups.reclaimStaleSets('default'),
-  repairGroups: () => fixture.broker.groups.repairGroups('default'),
-  listDelayedGroups: () => fixture.broker.groups.listDelayedGroups('default'),
-  writeServerState: () => fixture.broker.monitoring.writeServerState(INFO, [], 10),
-  recordCancellation: () => fixture.broker.cancellation.recordCancellation(cancellation()),
-  appendEvents: () => fixture.broker.events.appendEvents('events', [Buffer.from('e')], { most: 100 }),
-  findCancellations: async () => {
-    await fixture.broker.cancellation.recordCancellation(cancellation());
-    return fixture.broker.cancellation.findCancellations(['a']);
+  extendLeases: (driver) =>
+    driver.broker.consumer.extendLeases('default', [leaseOf('a', 1)], driver.now + LEASE_SECONDS),
+  writeResult: (driver) => driver.broker.consumer.writeResult(leaseOf('a', driver.now), Buffer.from('r')),
+  forward: ({ broker }) => broker.maintenance.forward('default'),
+  listExpiredLeases: (driver) => driver.broker.maintenance.listExpiredLeases('default', driver.now, 10),
+  repairActive: ({ broker }) => broker.maintenance.repairActive('default'),
+  deleteExpiredCompleted: ({ broker }) => broker.maintenance.deleteExpiredCompleted('default', 10),
+  trimArchived: ({ broker }) => broker.maintenance.trimArchived('default', 10),
+  claimDueSets: ({ broker }) => broker.groups.claimDueSets('default', () => AT_ONCE, 10),
+  readSet: (driver) => driver.broker.groups.readSet(claimedSet(driver)),
+  archiveDamaged: (driver) => driver.broker.groups.archiveDamaged(claimedSet(driver), ['g']),
+  finishSet: (driver) => driver.broker.groups.finishSet({ ...claimedSet(driver), tasks: [], damaged: [] }, request()),
+  reclaimStaleSets: ({ broker }) => broker.groups.reclaimStaleSets('default'),
+  repairGroups: ({ broker }) => broker.groups.repairGroups('default'),
+  listDelayedGroups: ({ broker }) => broker.groups.listDelayedGroups('default'),
+  writeServerState: ({ broker }) => broker.monitoring.writeServerState(INFO, [], 10),
+  recordCancellation: (driver) => driver.broker.cancellation.recordCancellation(cancellation(driver)),
+  appendEvents: ({ broker }) => broker.events.appendEvents('events', [Buffer.from('e')], { most: 100 }),
+  findCancellations: async (driver) => {
+    await driver.broker.cancellation.recordCancellation(cancellation(driver));
+    return driver.broker.cancellation.findCancellations(['a']);
   },
-  noteCancelled: () => fixture.broker.cancellation.noteCancelled([{ ...cancellation(), queue: 'default' }]),
-  acquireTokens: () => fixture.broker.limiting.acquireTokens('scope', 3, fixture.now + 60, ['a']),
-  takeStarts: () => fixture.broker.limiting.takeStarts('scope', { max: 3, window: 60_000 }, 1),
-  wakeWaiting: () => fixture.broker.limiting.wakeWaiting('default', 'line', 1),
-  openSchedule: () => fixture.broker.scheduling.openSchedule('default', 'entry', 'spec', 60),
-  fire: () => fixture.broker.scheduling.fire('default', firing()),
-  writeSchedulerEntries: () => fixture.broker.scheduling.writeSchedulerEntries('h:1:sid', [], 20),
-  recordEnqueueEvent: () =>
-    fixture.broker.scheduling.recordEnqueueEvent('entry', { taskId: 'a', enqueueTime: fixture.clock.now() }),
-  getTask: () => fixture.broker.inspection.getTask('default', 'a'),
-  describeQueue: () => fixture.broker.inspection.describeQueue('default'),
-  groups: () => fixture.broker.inspection.groups('default'),
-  listSorted: () => fixture.broker.listing.listTasks('default', { state: 'scheduled', size: 10 }),
-  moveTasks: () => fixture.broker.administration.moveTasks('default', 'run', ['c', 'g']),
-  updatePayload: () => fixture.broker.administration.updatePayload('default', 'a', Buffer.from('new')),
-  beginDeletion: () => fixture.broker.administration.deleteQueue('default', { force: true }),
-  deleteSome: () => fixture.broker.administration.deleteQueue('default', { force: true }),
-  sweepQueue: () => fixture.broker.administration.deleteQueue('default', { force: true }),
-  listUnsorted: () => fixture.broker.listing.listTasks('default', { state: 'active', size: 10 }),
+  noteCancelled: (driver) => driver.broker.cancellation.noteCancelled([{ ...cancellation(driver), queue: 'default' }]),
+  acquireTokens: (driver) => driver.broker.limiting.acquireTokens('scope', 3, driver.now + 60, ['a']),
+  takeStarts: ({ broker }) => broker.limiting.takeStarts('scope', { max: 3, window: 60_000 }, 1),
+  wakeWaiting: ({ broker }) => broker.limiting.wakeWaiting('default', 'line', 1),
+  openSchedule: ({ broker }) => broker.scheduling.openSchedule('default', 'entry', 'spec', 60),
+  fire: (driver) => driver.broker.scheduling.fire('default', firing(driver)),
+  writeSchedulerEntries: ({ broker }) => broker.scheduling.writeSchedulerEntries('h:1:sid', [], 20),
+  recordEnqueueEvent: (driver) =>
+    driver.broker.scheduling.recordEnqueueEvent('entry', { taskId: 'a', enqueueTime: driver.clock.now() }),
+  getTask: ({ broker }) => broker.inspection.getTask('default', 'a'),
+  describeQueue: ({ broker }) => broker.inspection.describeQueue('default'),
+  groups: ({ broker }) => broker.inspection.groups('default'),
+  listSorted: ({ broker }) => broker.listing.listTasks('default', { state: 'scheduled', size: 10 }),
+  moveTasks: ({ broker }) => broker.administration.moveTasks('default', 'run', ['c', 'g']),
+  updatePayload: ({ broker }) => broker.administration.updatePayload('default', 'a', Buffer.from('new')),
+  beginDeletion: ({ broker }) => broker.administration.deleteQueue('default', { force: true }),
+  deleteSome: ({ broker }) => broker.administration.deleteQueue('default', { force: true }),
+  sweepQueue: ({ broker }) => broker.administration.deleteQueue('default', { force: true }),
+  listUnsorted: ({ broker }) => broker.listing.listTasks('default', { state: 'active', size: 10 }),
 };
 
-const cancellation = (): Cancellation => ({ id: 'a', at: fixture.clock.now(), outcome: 'retry' });
+const cancellation = (driver: RedisDriver): Cancellation => ({ id: 'a', at: driver.clock.now(), outcome: 'retry' });
 
 const AT_ONCE = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
-const claimedSet = (): ClaimedSet => ({
+const claimedSet = (driver: RedisDriver): ClaimedSet => ({
   queue: 'default',
   group: 'old',
-  key: fixture.keys.aggregationSet('old', 'set'),
-  deadline: fixture.now,
+  key: driver.keys.aggregationSet('old', 'set'),
+  deadline: driver.now,
 });
 
 let fired = 0;
 /** Another one each time: a planned time is dealt with once. */
-const firing = (): Firing => ({
+const firing = (driver: RedisDriver): Firing => ({
   entry: 'entry',
-  scheduledFor: fixture.now + ++fired,
+  scheduledFor: driver.now + ++fired,
   attempt: String(fired),
-  request: request({ id: 'a', uniqueKey: fixture.keys.unique('t', undefined) }, { uniqueTtl: 1 }),
+  request: request({ id: 'a', uniqueKey: driver.keys.unique('t', undefined) }, { uniqueTtl: 1 }),
   skipUnfinished: true,
   keepFor: 60,
 });
 
-const archival = (id: string): Settlement => ({ kind: 'archive', lease: leaseOf(id, fixture.now), message: undefined });
-const retrial = (id: string): Settlement => ({
+const archival = (driver: RedisDriver, id: string): Settlement => ({
+  kind: 'archive',
+  lease: leaseOf(id, driver.now),
+  message: undefined,
+});
+const retrial = (driver: RedisDriver, id: string): Settlement => ({
   kind: 'retry',
-  lease: leaseOf(id, fixture.now),
+  lease: leaseOf(id, driver.now),
   message: request({ id }).message,
-  retryAt: fixture.now,
+  retryAt: driver.now,
   countAsFailure: true,
 });
 
 /** Leased tasks `a` and `b`, a task in a group and one in a claimed set that is stale, so that the calls find something to do. */
-async function arrange(script?: ScriptName): Promise<void> {
-  const { keys, redis, now } = fixture;
-  await fixture.broker.producer.enqueue('default', [request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
-  await fixture.take(2);
+async function arrange(driver: RedisDriver, script?: ScriptName): Promise<void> {
+  const { keys, redis, now } = driver;
+  await driver.enqueue([request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
+  await driver.take(2);
   await redis.zadd(keys.lease, now, 'a', now, 'b');
-  await fixture.broker.producer.enqueue('default', [
-    request({ id: 'g', groupKey: 'group' }),
-    request({ id: 'o', groupKey: 'old' }),
-  ]);
-  const { key, deadline } = claimedSet();
+  await driver.enqueue([request({ id: 'g', groupKey: 'group' }), request({ id: 'o', groupKey: 'old' })]);
+  const { key, deadline } = claimedSet(driver);
   await redis.rename(keys.group('old'), key);
   await redis.zadd(keys.aggregationSets, deadline, key);
   await redis.srem(keys.groups, 'old');
@@ -162,8 +158,8 @@ async function arrange(script?: ScriptName): Promise<void> {
 }
 
 /** The values of KEYS by the name the registry has for them. */
-function expectedKey(name: KeyName): string {
-  const { keys, keyspace, clock } = fixture;
+function expectedKey(driver: RedisDriver, name: KeyName): string {
+  const { keys, keyspace, clock } = driver;
   const day = utcDay(clock.now());
   switch (name) {
     case 'processedOn':
@@ -173,7 +169,7 @@ function expectedKey(name: KeyName): string {
     case 'task':
       return keys.task('a');
     case 'aggregationSet':
-      return claimedSet().key;
+      return claimedSet(driver).key;
     case 'schedule':
       return keys.schedule('entry');
     case 'schedulerEntries':
@@ -206,16 +202,16 @@ function expectedKey(name: KeyName): string {
 }
 
 /** The values of ARGV that are the same in every script. */
-const expectedArgument = (name: string): unknown =>
+const expectedArgument = (driver: RedisDriver, name: string): unknown =>
   ({
-    taskPrefix: fixture.keys.taskPrefix,
-    groupPrefix: fixture.keys.groupPrefix,
-    now: String(fixture.now),
-    nowNanos: `${fixture.now}000000000`,
-    expiry: String(fixture.now + 30),
-    setDeadline: expect.toSatisfy((text) => [0, 120].includes(Number(text) - fixture.now)),
-    leaseExpiry: String(fixture.now + 30),
-    statsExpiry: String(fixture.now + 90 * 86_400),
+    taskPrefix: driver.keys.taskPrefix,
+    groupPrefix: driver.keys.groupPrefix,
+    now: String(driver.now),
+    nowNanos: `${driver.now}000000000`,
+    expiry: String(driver.now + 30),
+    setDeadline: expect.toSatisfy((text) => [0, 120].includes(Number(text) - driver.now)),
+    leaseExpiry: String(driver.now + 30),
+    statsExpiry: String(driver.now + 90 * 86_400),
     max: '9223372036854775807',
     id: 'a',
     keep: '9999',
@@ -245,18 +241,18 @@ describe('lua/', () => {
     expect(scriptSource(name).text).toBe([...used.map(({ file }) => readLua(file)), own].join('\n'));
   });
 
-  it.each(NAMES)('%s: is called with the KEYS and ARGV its header names', async (name) => {
-    await arrange(name);
+  it.for(NAMES)('%s: is called with the KEYS and ARGV its header names', async (name, { driver }) => {
+    await arrange(driver, name);
     const run = vi.spyOn(Scripts.prototype, 'run');
-    await CALLS[name]();
+    await CALLS[name](driver);
     const calls = run.mock.calls.filter(([, called]) => called === name);
     run.mockRestore();
     expect(calls).not.toEqual([]);
     const { keys, argv }: ScriptShape = SCRIPTS[name];
     const header = headerOf(name);
     for (const [, , sentKeys, sentArgv] of calls) {
-      expect(sentKeys.slice(0, keys.length)).toEqual(keys.map(expectedKey));
-      expect(sentArgv.slice(0, argv.length)).toEqual(argv.map(expectedArgument));
+      expect(sentKeys.slice(0, keys.length)).toEqual(keys.map((key) => expectedKey(driver, key)));
+      expect(sentArgv.slice(0, argv.length)).toEqual(argv.map((one) => expectedArgument(driver, one)));
       expect(sentKeys.length > keys.length).toBe(section(header, 'KEYS').open);
       if (sentArgv.length > argv.length) expect(section(header, 'ARGV').open).toBe(true);
     }
@@ -264,31 +260,31 @@ describe('lua/', () => {
 });
 
 describe('the loader', () => {
-  it.each(NAMES)('%s runs on a Redis that does not know it', async (name) => {
-    await arrange(name);
-    await fixture.redis.script('FLUSH');
-    await expect(CALLS[name]()).resolves.not.toThrow();
+  it.for(NAMES)('%s runs on a Redis that does not know it', async (name, { driver }) => {
+    await arrange(driver, name);
+    await driver.redis.script('FLUSH');
+    await expect(CALLS[name](driver)).resolves.not.toThrow();
     const { sha1 } = scriptSource(name);
-    expect(await fixture.redis.script('EXISTS', sha1)).toEqual([1]);
+    expect(await driver.redis.script('EXISTS', sha1)).toEqual([1]);
   });
 
-  it('sends a script that Redis knows by its hash only', async () => {
-    await CALLS.forward();
-    await fixture.redis.config('RESETSTAT');
-    await CALLS.forward();
-    const stats = await fixture.redis.info('commandstats');
+  it('sends a script that Redis knows by its hash only', async ({ driver }) => {
+    await CALLS.forward(driver);
+    await driver.redis.config('RESETSTAT');
+    await CALLS.forward(driver);
+    const stats = await driver.redis.info('commandstats');
     expect(stats).toContain('cmdstat_evalsha:calls=1');
     expect(stats).not.toContain('cmdstat_eval:');
   });
 
-  it('loses nothing when Redis forgets its scripts between calls that are under way', async () => {
-    await fixture.broker.monitoring.ping();
+  it('loses nothing when Redis forgets its scripts between calls that are under way', async ({ driver }) => {
+    await driver.broker.monitoring.ping();
     const batches = Array.from({ length: 20 }, () => [request(), request()]);
-    const created = Promise.all(batches.map((batch) => fixture.broker.producer.enqueue('default', batch)));
-    await fixture.redis.script('FLUSH');
+    const created = Promise.all(batches.map((batch) => driver.enqueue(batch)));
+    await driver.redis.script('FLUSH');
     expect((await created).flat()).toEqual(Array(40).fill('enqueued'));
-    await fixture.redis.script('FLUSH');
-    expect(await fixture.take(40)).toHaveLength(40);
+    await driver.redis.script('FLUSH');
+    expect(await driver.take(40)).toHaveLength(40);
   });
 });
 
@@ -309,24 +305,24 @@ describe('a key of the wrong type', () => {
       .map((key) => [name, key] as const),
   );
 
-  it.each(cases)('%s: fails before it writes, and names %s', async (name, key) => {
-    await arrange(name);
-    const wrong = expectedKey(key);
-    await fixture.redis.del(wrong);
-    if (KEY_TYPES[key] === 'string') await fixture.redis.rpush(wrong, 'x');
-    else await fixture.redis.set(wrong, 'x');
-    const before = await fixture.content();
-    const failure = await CALLS[name]().catch((error: unknown) => error);
+  it.for(cases)('%s: fails before it writes, and names %s', async ([name, key], { driver }) => {
+    await arrange(driver, name);
+    const wrong = expectedKey(driver, key);
+    await driver.redis.del(wrong);
+    if (KEY_TYPES[key] === 'string') await driver.redis.rpush(wrong, 'x');
+    else await driver.redis.set(wrong, 'x');
+    const before = await driver.contents();
+    const failure = await CALLS[name](driver).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(WrongKeyTypeError);
     expect((failure as Error).message).toContain(`"${wrong}" is a`);
-    expect(await fixture.content()).toEqual(before);
+    expect(await driver.contents()).toEqual(before);
   });
 
-  it('is also a counter that is no number', async () => {
-    await arrange();
-    await fixture.redis.set(fixture.keys.processed, 'many');
-    const before = await fixture.content();
-    await expect(CALLS.exchange()).rejects.toThrow(/processed holds "many", which cannot be counted on from/);
-    expect(await fixture.content()).toEqual(before);
+  it('is also a counter that is no number', async ({ driver }) => {
+    await arrange(driver);
+    await driver.redis.set(driver.keys.processed, 'many');
+    const before = await driver.contents();
+    await expect(CALLS.exchange(driver)).rejects.toThrow(/processed holds "many", which cannot be counted on from/);
+    expect(await driver.contents()).toEqual(before);
   });
 });
