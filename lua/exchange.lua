@@ -1,5 +1,5 @@
--- Settles finished tasks, then takes pending ones unless the queue is paused: ConsumerRole.exchange.
--- A settlement counts only while the caller's lease is in force; else nothing is written for it and it is reported lost.
+-- Settles finished tasks, then claims pending ones unless the queue is paused: ConsumerRole.exchange.
+-- A settlement counts only while the caller's lease is in force. Otherwise nothing is written for it, and it is reported lost.
 --
 -- KEYS
 --   1 pending
@@ -14,74 +14,80 @@
 --   10 archived
 --   11 completed
 --   12 rate
---   13… the hash of each task to settle; then, for each settlement that names one, the lock or the line it waits in
+--   13… the hash of each task to settle; then, for each settlement that names one, its lock or its waitlist
 -- ARGV
 --   1 taskPrefix
 --   2 now: seconds
 --   3 nowNanos
---   4 leaseExpiry: seconds, for what is taken
---   5 take: tasks wanted
---   6 count: tasks to settle
---   7 limits: empty, or "active rate window": tasks running in the fleet, and starts per so many milliseconds; 0 is no limit
---   8 since: '1' to be told since when each task taken was pending, else empty
---   9… the fences: see shared/fence.lua; then, for what is no plain `done`: index, kind, '1' if it names a key, message, time, result
+--   4 leaseExpiry: seconds, for the claimed tasks
+--   5 take: how many tasks are wanted
+--   6 count: how many tasks to settle
+--   7 limits: empty, or "active rate window": active tasks in the fleet, and starts per window of milliseconds; 0 is no limit
+--   8 since: '1' also returns since when each claimed task was pending; else empty
+--   9… the fences: see shared/fence.lua; then per settlement but a plain `done`: index, kind, '1' if it names a key, message, time, result
 -- Returns
---   packed: backlog (0 when paused), milliseconds until a limit that was reached may let more through (0: none was),
---     number of lost settlements, their indexes; then id and message of each task taken,
---     followed, when asked for, by the nanoseconds since when it was pending (empty when that is not known)
+--   packed: backlog (0 when paused), milliseconds until a limit that was reached may allow more (0: none was reached),
+--     number of lost settlements, their indexes; then id and message of each claimed task,
+--     followed, when asked for, by the nanoseconds since when it was pending (empty when unknown)
 --
 -- Uses shared/spread.lua
 -- Uses shared/fence.lua
 -- Uses shared/starts.lua
 
+-- Stages: 1. read and check the keys; 2. check the settlements; 3. write them; 4. count them; 5. apply the limits; 6. claim.
+-- For a worker of one slot, which settles one task and claims one, Lua itself is most of a call, and a function costs more to
+-- create than the call spends in it. So the stages follow each other, and few are functions.
+
 local DONE, COMPLETE, COMPLETE_WITH_RESULT, RETRY, RETRY_FAILED, ARCHIVE, ARCHIVE_AS_IS, REQUEUE, WAIT =
   '0', '1', '2', '3', '4', '5', '6', '7', '8'
 
--- A task that is settled: its id stands in `active` still, or no longer.
+-- The id of a settled task is still in `active`, or no longer.
 local LISTED, UNLISTED = 1, 2
--- The total at which Go starts again from 1. Beyond the second one that may be near, and counting is done one by one.
-local MAX, FAR_FROM_MAX = 9223372036854775807, 9.2e18
--- Seconds for which the counters of a day are kept.
-local COUNTS_KEPT = 90 * 86400
--- How many ids without a task are passed over in one call.
-local MOST_GHOSTS = 1000
--- Redis keeps a sorted set of up to 128 short members in a list it searches from one end to the other; with 100 tasks running that
--- is a third of the time of a call. A member that is too long for it makes the set a skip list, and is gone before anyone can
--- see it. It is no valid UTF-8, and so nobody's id.
-local FEW, TOO_LONG = 24, 65
--- Milliseconds after which a queue with too many running tasks is asked again: nothing tells when one ends elsewhere.
-local LOOK_AGAIN = 100
--- Seconds until a task that waits in a line runs even if nobody wakes it: this, and one for so many that wait, and this at most.
-local WAIT_LEAST, WAITING_PER_SECOND, WAIT_MOST = 60, 10, 3600
+-- At this total Go starts again from 1. Beyond the second number the total may be near it, and is counted up one by one.
+local MAX_TOTAL, FAR_FROM_MAX = 9223372036854775807, 9.2e18
+-- How long the counters of a day are kept.
+local COUNTER_SECONDS = 90 * 86400
+-- How many ids without a task one call removes.
+local MAX_DANGLING = 1000
+-- Redis keeps a sorted set of up to 128 short members in a list, and searches it from end to end; with 100 active tasks that
+-- is a third of the time of a call. A member that is too long for it turns the set into a skip list. It is removed before
+-- anyone can see it, and is no valid UTF-8, so nobody's id.
+local FEW_ACTIVE, TOO_LONG = 24, 65
+-- Polls a queue with too many active tasks again: no notice says when one ends elsewhere.
+local LIMIT_RETRY_MS = 100
+-- A task in a waitlist runs after this time even if nobody wakes it: the least, one second per that many waiting, the most.
+local MIN_WAIT_SECONDS, TASKS_PER_EXTRA_SECOND, MAX_WAIT_SECONDS = 60, 10, 3600
 
--- A worker of one slot settles one task and takes one, and then Lua itself is most of a call: a function costs more to create
--- than the call spends in it. So this text runs straight through and has few.
 local call, try, type = redis.call, redis.pcall, type
-local pending, active, lease = KEYS[1], KEYS[3], KEYS[4]
--- Where one of these goes into a command unchanged it goes as the text it came as: Redis writes out a number of Lua with 17 digits.
-local take, count = tonumber(ARGV[5]), tonumber(ARGV[6])
+local pending, paused_key, active, lease, processed_on, processed_total, failed_on, failed_total, retry, archived, completed, rate =
+  unpack(KEYS, 1, 12)
+-- KEYS after those: the hashes of the tasks to settle.
+local HASHES = 12
+-- What goes into a command unchanged goes as the text it came as: Redis writes a number of Lua with 17 digits.
+local task_prefix, now, now_nanos, expiry, take_text, count_text, limits, since_wanted = unpack(ARGV, 1, 8)
+local take, count = tonumber(take_text), tonumber(count_text)
 
--- Reading every key first also finds those of a wrong type, before anything is written.
+-- 1. Read and check the keys. Reading each one first finds those of a wrong type before anything is written.
+
 local backlog = call('LLEN', pending)
-local paused = call('EXISTS', KEYS[2]) == 1
+local paused = call('EXISTS', paused_key) == 1
 if paused then take = 0 end
 if count == 0 and (take == 0 or backlog == 0) then
   return cmsgpack.pack({ paused and 0 or backlog, 0, 0 })
 end
 
--- Limits: tasks that may run, tasks that may start.
-local most, startable, starts, window = 0, nil, '0', '1'
-if take > 0 and ARGV[7] ~= '' then
-  local running
-  running, starts, window = string.match(ARGV[7], '(%d+) (%d+) (%d+)')
-  most = tonumber(running)
+local max_active, startable, max_starts, window = 0, nil, '0', '1'
+if take > 0 and limits ~= '' then
+  local most
+  most, max_starts, window = string.match(limits, '(%d+) (%d+) (%d+)')
+  max_active = tonumber(most)
 end
 local fewer_in, time = 0, 0
-if starts ~= '0' then
-  startable, fewer_in, time = starts_left(KEYS[12], tonumber(starts), tonumber(window), ARGV[3])
+if max_starts ~= '0' then
+  startable, fewer_in, time = starts_left(rate, tonumber(max_starts), tonumber(window), now_nanos)
 end
 
--- Refuses what INCRBY would, which must not happen half-way.
+-- Refuses what INCRBY would refuse, which must not happen half-way.
 local function read_counter(key, most)
   local value = redis.call('GET', key)
   if not value then return 0 end
@@ -96,12 +102,14 @@ local reply, lost, number = { backlog, 0, 0 }, 0, 0
 if count == 0 then
   call('ZCARD', lease)
 else
-  local ids, id_start = {}, #ARGV[1] + 1
+  -- 2. Check the settlements.
+
+  local ids, id_start = {}, #task_prefix + 1
   for i = 1, count do
-    ids[i] = string.sub(KEYS[12 + i], id_start)
+    ids[i] = string.sub(KEYS[HASHES + i], id_start)
   end
   local missing, settled, argument = missing_leases(lease, ids, 9)
-  local specials, moves, named = {}, false, 12 + count
+  local specials, moves, named = {}, false, HASHES + count
   for i = argument, #ARGV, 6 do
     local item = { kind = ARGV[i + 1], message = ARGV[i + 3], time = ARGV[i + 4], result = ARGV[i + 5] }
     if ARGV[i + 2] == '1' then
@@ -113,29 +121,29 @@ else
     moves = moves or item.kind ~= DONE
   end
   if moves then
-    call('ZCARD', KEYS[9])
-    call('ZCARD', KEYS[10])
-    call('ZCARD', KEYS[11])
+    call('ZCARD', retry)
+    call('ZCARD', archived)
+    call('ZCARD', completed)
   end
 
-  -- What counts moves to the front of `ids`, and the hashes that go to the front of the settled tasks' KEYS.
+  -- Those that count move to the front of `ids`, and the hashes to delete to the front of the hashes in KEYS.
   local special, done, failures, unfinished = {}, 0, 0, 0
   for i = 1, count do
     local id, item = ids[i], specials[i]
     local kind = item and item.kind or DONE
-    if missing[i] or settled[id] == LISTED or (kind ~= DONE and try('HGET', KEYS[12 + i], 'state') ~= 'active') then
+    if missing[i] or settled[id] == LISTED or (kind ~= DONE and try('HGET', KEYS[HASHES + i], 'state') ~= 'active') then
       lost = lost + 1
       reply[lost + 3] = i
     else
       number = number + 1
       ids[number], settled[id] = id, LISTED
       if item then
-        item.id, item.task = id, KEYS[12 + i]
+        item.id, item.task = id, KEYS[HASHES + i]
         special[#special + 1] = item
       end
       if kind == DONE then
         done = done + 1
-        KEYS[12 + done] = KEYS[12 + i]
+        KEYS[HASHES + done] = KEYS[HASHES + i]
       elseif kind == RETRY_FAILED or kind == ARCHIVE or kind == ARCHIVE_AS_IS then
         failures = failures + 1
       elseif kind == RETRY or kind == REQUEUE or kind == WAIT then
@@ -143,28 +151,30 @@ else
       end
     end
   end
-  local total = read_counter(KEYS[6], MAX)
-  read_counter(KEYS[5], FAR_FROM_MAX)
+  local total = read_counter(processed_total, MAX_TOTAL)
+  read_counter(processed_on, FAR_FROM_MAX)
   if failures > 0 then
-    read_counter(KEYS[7], FAR_FROM_MAX)
-    read_counter(KEYS[8], FAR_FROM_MAX)
+    read_counter(failed_on, FAR_FROM_MAX)
+    read_counter(failed_total, FAR_FROM_MAX)
   end
 
-  -- Everything is checked but the type of `active`, which the first write tells. That one frees memory, so that a full Redis
-  -- refuses none of those that follow. What is settled is old, and so at or near the tail of the list: to take that off and put back
-  -- what stays is cheaper than a search per id.
+  -- 3. Write the settlements.
+
+  -- All is checked but the type of `active`, which the first write checks. That write frees memory, so that a full
+  -- Redis refuses none of those that follow. A settled task is old, and so at or near the tail of the list: to pop the
+  -- tail and push back what stays is cheaper than a search per id.
   local listed = number
   if number >= 4 then
     local kept, back = {}, {}
     for _ = 1, 2 do
-      local tail = call('RPOP', active, number == count and ARGV[6] or number) or {}
+      local tail = call('RPOP', active, number == count and count_text or number) or {}
       for i = 1, #tail do
         local id = tail[i]
         local note = settled[id]
         if note == LISTED then
           settled[id] = UNLISTED
           listed = listed - 1
-        elseif note ~= UNLISTED then -- what stands there twice goes twice
+        elseif note ~= UNLISTED then -- an id that is there twice is removed twice
           kept[#kept + 1] = id
         end
       end
@@ -186,56 +196,58 @@ else
     local id, key, kind = item.id, item.task, item.kind
     if kind == COMPLETE then
       call('HSET', key, 'msg', item.message, 'state', 'completed')
-      call('ZADD', KEYS[11], item.time, id)
+      call('ZADD', completed, item.time, id)
     elseif kind == COMPLETE_WITH_RESULT then
       call('HSET', key, 'msg', item.message, 'state', 'completed', 'result', item.result)
-      call('ZADD', KEYS[11], item.time, id)
+      call('ZADD', completed, item.time, id)
     elseif kind == RETRY or kind == RETRY_FAILED then
       call('HSET', key, 'msg', item.message, 'state', 'retry')
-      call('ZADD', KEYS[9], item.time, id)
+      call('ZADD', retry, item.time, id)
     elseif kind == ARCHIVE then
       call('HSET', key, 'msg', item.message, 'state', 'archived')
-      call('ZADD', KEYS[10], ARGV[2], id)
+      call('ZADD', archived, now, id)
     elseif kind == ARCHIVE_AS_IS then
       call('HSET', key, 'state', 'archived')
-      call('ZADD', KEYS[10], ARGV[2], id)
+      call('ZADD', archived, now, id)
     elseif kind == REQUEUE then
-      call('HSET', key, 'state', 'pending', 'pending_since', ARGV[3])
+      call('HSET', key, 'state', 'pending', 'pending_since', now_nanos)
       call('RPUSH', pending, id)
       backlog = backlog + 1
     elseif kind == WAIT then
-      local seconds = WAIT_LEAST + math.floor(call('ZCARD', item.key) / WAITING_PER_SECOND)
-      local till = tonumber(ARGV[2]) + math.min(seconds, WAIT_MOST)
-      -- Its place: microseconds, but in any case behind those that are there.
+      local seconds = MIN_WAIT_SECONDS + math.floor(call('ZCARD', item.key) / TASKS_PER_EXTRA_SECOND)
+      local wait_end = tonumber(now) + math.min(seconds, MAX_WAIT_SECONDS)
+      -- Its position: microseconds, but always behind those that are there.
       local since = string.match(call('HGET', key, 'waits') or '', ' (%d+)$')
       if not since then
         local last = tonumber(call('ZRANGE', item.key, -1, -1, 'WITHSCORES')[2] or 0)
-        since = string.format('%.0f', math.max(tonumber(string.sub(ARGV[3], 1, -4)), last + 1))
+        since = string.format('%.0f', math.max(tonumber(string.sub(now_nanos, 1, -4)), last + 1))
       end
-      call('HSET', key, 'state', 'retry', 'waits', string.format('%.0f %s', till, since))
-      call('ZADD', KEYS[9], till, id)
+      call('HSET', key, 'state', 'retry', 'waits', string.format('%.0f %s', wait_end, since))
+      call('ZADD', retry, wait_end, id)
       call('ZADD', item.key, since, id)
-      call('EXPIRE', item.key, 2 * WAIT_MOST)
+      call('EXPIRE', item.key, 2 * MAX_WAIT_SECONDS)
     end
     if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end
   end
-  spread('DEL', nil, KEYS, 13, 12 + done)
+  spread('DEL', nil, KEYS, HASHES + 1, HASHES + done)
+
+  -- 4. Count what was processed.
 
   local processed = number - unfinished
   if processed > 0 then
-    local more = processed == count and ARGV[6] or processed
-    if call('INCRBY', KEYS[5], more) == processed then call('EXPIREAT', KEYS[5], tonumber(ARGV[2]) + COUNTS_KEPT) end
-    if failures > 0 and call('INCRBY', KEYS[7], failures) == failures then call('EXPIREAT', KEYS[7], tonumber(ARGV[2]) + COUNTS_KEPT) end
-    -- Go starts the totals again from 1 when `processed`, as a double, has reached the maximum.
+    local more = processed == count and count_text or processed
+    if call('INCRBY', processed_on, more) == processed then call('EXPIREAT', processed_on, tonumber(now) + COUNTER_SECONDS) end
+    if failures > 0 and call('INCRBY', failed_on, failures) == failures then call('EXPIREAT', failed_on, tonumber(now) + COUNTER_SECONDS) end
+    -- Go starts both totals again from 1 when `processed`, as a double, has reached the maximum.
     if total + processed < FAR_FROM_MAX then
-      call('INCRBY', KEYS[6], more)
-      if failures > 0 then call('INCRBY', KEYS[8], failures) end
+      call('INCRBY', processed_total, more)
+      if failures > 0 then call('INCRBY', failed_total, failures) end
     else
       for i = 1, processed do
-        local wraps = tonumber(call('GET', KEYS[6])) == MAX
-        if wraps then call('SET', KEYS[6], 1) else call('INCR', KEYS[6]) end
+        local wraps = tonumber(call('GET', processed_total)) == MAX_TOTAL
+        if wraps then call('SET', processed_total, 1) else call('INCR', processed_total) end
         if i > processed - failures then
-          if wraps then call('SET', KEYS[8], 1) else call('INCR', KEYS[8]) end
+          if wraps then call('SET', failed_total, 1) else call('INCR', failed_total) end
         end
       end
     end
@@ -245,29 +257,33 @@ end
 reply[1], reply[3] = backlog, lost
 if paused then reply[1] = 0 end
 if take == 0 or backlog == 0 then return cmsgpack.pack(reply) end
-if number == 0 then call('LLEN', active) end -- its type; where something was settled, it is known
+if number == 0 then call('LLEN', active) end -- its type; a settlement has checked it already
+
+-- 5. Apply the limits.
 
 local wanted = take < backlog and take or backlog
-if most > 0 then
-  local free = math.max(0, most - call('LLEN', active))
-  if free < wanted then wanted, reply[2] = free, LOOK_AGAIN end
+if max_active > 0 then
+  local free = math.max(0, max_active - call('LLEN', active))
+  if free < wanted then wanted, reply[2] = free, LIMIT_RETRY_MS end
 end
 if startable and startable < wanted then
   wanted, reply[2] = startable, math.max(reply[2], fewer_in)
 end
 if wanted == 0 then return cmsgpack.pack(reply) end
 
-local tell, prefix, expiry = ARGV[8] == '1', ARGV[1], ARGV[4]
+-- 6. Claim. Ids without a task are removed.
+
+local with_since = since_wanted == '1'
 local leases, popped, n, running, at = {}, 0, 0, 0, lost + 3
 repeat
-  local ids = call('RPOP', pending, wanted == take and n == 0 and ARGV[5] or wanted - n)
+  local ids = call('RPOP', pending, wanted == take and n == 0 and take_text or wanted - n)
   if not ids then break end
   local taken = 0
   for i = 1, #ids do
     local id = ids[i]
-    local key = prefix .. id
+    local key = task_prefix .. id
     local message, since
-    if tell then
+    if with_since then
       local fields = try('HMGET', key, 'msg', 'pending_since')
       if fields.err then message = fields else message, since = fields[1], fields[2] or '' end
     else
@@ -280,21 +296,21 @@ repeat
       ids[taken], leases[2 * n - 1], leases[2 * n] = id, expiry, id
       reply[at + 1], reply[at + 2] = id, message
       at = at + 2
-      if tell then
+      if with_since then
         at = at + 1
         reply[at] = since
       end
     elseif not message then
-      call('DEL', key) -- a stub without a message; what is no hash at all is not ours to delete
+      call('DEL', key) -- a hash without a message; a key of another type is not ours to delete
     end
   end
   popped = popped + #ids
   running = spread('LPUSH', active, ids, 1, taken) or running
-until n == wanted or popped > wanted + MOST_GHOSTS
+until n == wanted or popped > wanted + MAX_DANGLING
 reply[1] = backlog - popped
 if n > 0 then
-  if startable then count_starts(KEYS[12], n, tonumber(window), time) end
-  if running > FEW then
+  if startable then count_starts(rate, n, tonumber(window), time) end
+  if running > FEW_ACTIVE then
     local unlisted = string.rep('\255', TOO_LONG)
     call('ZADD', lease, '0', unlisted)
     spread('ZADD', lease, leases)

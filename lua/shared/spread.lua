@@ -1,6 +1,6 @@
--- Calls a command with many arguments, a thousand at a time, since Lua unpacks no more than about 8,000 at once; answers the
--- last reply. `key` comes before them; nil for commands such as DEL. A thousand is even: pairs of arguments stay together.
--- Of `list` those from `first` to `last`: by default all.
+-- Calls a command with many arguments, a thousand at a time, as Lua unpacks no more than about 8,000 at once. Returns the
+-- last reply. `key` comes before the arguments; nil for commands such as DEL. A thousand is even: pairs stay together.
+-- Takes the arguments of `list` from `first` to `last`; by default all.
 local function spread(command, key, list, first, last)
   local call, reply = redis.call, nil
   last = last or #list

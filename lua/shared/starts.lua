@@ -1,10 +1,10 @@
--- Counts how many tasks start in a window of time, in sixteenths of it. The oldest one counts whole, so that no stretch of that length ever
+-- Counts how many tasks start in a window of time, in sixteenths of it. The oldest part counts whole, so that no window ever
 -- holds too many. `key` is a hash of counts by number of the part, and of the time of the last count.
--- Callers' clocks differ, and may be set back: time goes on from the last count by what Redis knows has passed; only a caller that is
--- ahead of that puts it forward, once. So the key outlives what it counts.
-local KEPT = 3600000
+-- Callers' clocks differ, and may be set back. So the time is that of the last count, plus what has passed since by Redis'
+-- own clock; only a caller that is ahead of that moves it forward, once. For this the key outlives what it counts.
+local EXTRA_TTL_MS = 3600000
 
--- How many more may start, milliseconds until that may be more, and the time in milliseconds. `now` is in nanoseconds, as text.
+-- Returns how many more may start, milliseconds until more may, and the time in milliseconds. `now`: nanoseconds as text.
 local function starts_left(key, most, window, now)
   local part, time = math.ceil(window / 16), tonumber(string.sub(now, 1, -7))
   local left, counts, last = most, redis.call('HGETALL', key), nil
@@ -13,8 +13,8 @@ local function starts_left(key, most, window, now)
   end
   if last then
     local lives = redis.call('PTTL', key)
-    local known = lives < 0 and last or last + math.max(0, 18 * part + KEPT - lives)
-    if known - time > part then time = known end -- less than that the parts blur anyway
+    local known = lives < 0 and last or last + math.max(0, 18 * part + EXTRA_TTL_MS - lives)
+    if known - time > part then time = known end -- a smaller difference is within the error of the parts
   end
   local current = math.floor(time / part)
   local oldest = current
@@ -28,7 +28,7 @@ local function starts_left(key, most, window, now)
   return math.max(0, left), (oldest + 17) * part - time, time
 end
 
--- `time` is what `starts_left` answered.
+-- `time`: as `starts_left` returned it.
 local function count_starts(key, number, window, time)
   local call, part = redis.call, math.ceil(window / 16)
   local current = math.floor(time / part)
@@ -37,8 +37,8 @@ local function count_starts(key, number, window, time)
     local at = tonumber(parts[i])
     if not at or at < current - 16 then call('HDEL', key, parts[i]) end
   end
-  -- What cannot be counted on from must not end a call that has written.
+  -- A count that is no number must not fail a call that has already written.
   if type(redis.pcall('HINCRBY', key, current, number)) == 'table' then call('HSET', key, current, number) end
   call('HSET', key, 'last', string.format('%.0f', time))
-  call('PEXPIRE', key, 18 * part + KEPT)
+  call('PEXPIRE', key, 18 * part + EXTRA_TTL_MS)
 end
