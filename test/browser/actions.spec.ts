@@ -28,7 +28,7 @@ describe('what is done in the console by clicking', () => {
   const row = ({ page }: Visit, text: string): Locator => page.locator('tbody tr', { hasText: text });
   const put = (type: string, options: object) => world.console.client.enqueue(type, { n: 1 }, options);
 
-  /** Tasks of a type that failed with these errors, and will be tried again. */
+  /** Tasks of a type that failed with these errors and will be retried. */
   async function fail(queue: string, type: string, errors: readonly string[]): Promise<void> {
     const { broker } = world.console;
     await broker.producer.enqueue(
@@ -44,7 +44,7 @@ describe('what is done in the console by clicking', () => {
     await broker.consumer.exchange(queue, { settle, take: 0 });
   }
 
-  it('pauses a queue and lets it go on', async () => {
+  it('pauses and resumes a queue', async () => {
     const tab = await visit('');
     await tab.press('Pause queue many');
     await tab.sees('Queue “many” is paused.');
@@ -77,7 +77,7 @@ describe('what is done in the console by clicking', () => {
     await tab.page.getByRole('region', { name: 'Headers' }).getByText('acme').waitFor();
   });
 
-  it('finds a task by its id, in whatever queue it is', async () => {
+  it('finds a task by its id, in whichever queue', async () => {
     const tab = await visit('', { expected: [404, 500] });
     await tab.page.getByLabel('Task id').fill('no-such-id');
     await tab.press('Find');
@@ -133,7 +133,7 @@ describe('what is done in the console by clicking', () => {
     expect(await task('single', 'one')).toBeUndefined();
   });
 
-  it('does nothing to a task that has moved on since the question was asked', async () => {
+  it('leaves a task alone that has moved since the dialog was opened', async () => {
     await put('one:task', { queue: 'moving', taskId: 'deleted', processIn: '1h' });
     await put('one:task', { queue: 'moving', taskId: 'put off', processIn: '1h' });
     for (const [id, action, does] of [
@@ -144,7 +144,7 @@ describe('what is done in the console by clicking', () => {
       await tab.press(action);
       if (action === 'Reschedule') await tab.page.getByLabel('How long from now').fill('3');
       await world.inspector.runTask('moving', id);
-      // The page has seen it, and still does what it asked about.
+      // The page has read the new state, but the dialog keeps the state it was opened with.
       await tab.page.getByRole('heading', { level: 1, includeHidden: true }).getByText('pending').waitFor();
       await tab.page.locator('dialog[open]').getByRole('button', { name: does, exact: true }).click();
       await tab.page.getByRole('alert').getByText(id).waitFor();
@@ -154,7 +154,7 @@ describe('what is done in the console by clicking', () => {
 
   const payloadOf = async (queue: string, id: string) => (await task(queue, id))!.payload;
 
-  it('loses nothing of a payload that is too large to be loaded whole', async () => {
+  it('keeps a payload intact that is too large to be loaded', async () => {
     const large = Buffer.from(`{"text":"${'x'.repeat(1_048_556)}"}`);
     await world.console.client.enqueue('large', large, { queue: 'single', taskId: 'large', processIn: '1h' });
     const tab = await visit('queues/single/tasks/large');
@@ -181,7 +181,7 @@ describe('what is done in the console by clicking', () => {
     expect((await payloadOf('single', 'large')).equals(large)).toBe(true);
   });
 
-  it('saves over nothing but what it has loaded', async () => {
+  it('replaces only the payload it has loaded', async () => {
     await world.console.client.enqueue('shared', Buffer.from('first'), {
       queue: 'single',
       taskId: 'shared',
@@ -192,7 +192,7 @@ describe('what is done in the console by clicking', () => {
     const dialog = tab.page.locator('dialog');
     await dialog.getByRole('textbox', { name: 'Payload' }).fill('mine');
     await world.inspector.updateTaskPayload('single', 'shared', Buffer.from('theirs'));
-    // The page itself has read the new payload by now: that is not the one in the dialog.
+    // The page has read the new payload by now, but the dialog keeps the old one.
     await tab.page.getByRole('region', { name: 'Payload', includeHidden: true }).getByText('theirs').waitFor();
     await dialog.getByRole('button', { name: 'Save' }).click();
     await dialog.getByRole('alert').getByText('not the one to be replaced').waitFor();
@@ -218,7 +218,7 @@ describe('what is done in the console by clicking', () => {
     }
   });
 
-  it('says that a task is gone, and shows what it was', async () => {
+  it('says that a task is gone, and keeps showing it', async () => {
     await put('short:lived', { queue: 'single', taskId: 'gone' });
     const tab = await visit('queues/single/tasks/gone', { expected: [404] });
     await tab.sees('short:lived');
@@ -230,12 +230,13 @@ describe('what is done in the console by clicking', () => {
     await tab.sees('There is no such task');
   });
 
-  it('acts on selected tasks, and tells a partial success', async () => {
+  it('acts on selected tasks, and reports a partial success', async () => {
     for (const id of ['s1', 's2', 's3']) await put('batch:task', { queue: 'batch', taskId: id });
     const tab = await visit('queues/batch/pending');
     for (const id of ['s1', 's2']) await tab.page.getByLabel(`Select task ${id}`).check();
     await tab.sees('2 tasks selected');
-    // Gone when the page has asked already: before that it might read the list again, and select it no more.
+    // Deleted after the page has sent its request: before that it could read the list again and
+    // drop the selection.
     await tab.page.route('**/pending_tasks:batch_archive', async (route) => {
       await world.inspector.deleteTask('batch', 's1');
       await route.continue();
@@ -255,7 +256,7 @@ describe('what is done in the console by clicking', () => {
     expect((await world.inspector.getQueueInfo('batch')).size).toBe(0);
   });
 
-  it('leads from what fails to all tasks that fail for this reason', async () => {
+  it('links a failure to all tasks that fail for this reason', async () => {
     const shops = Array.from({ length: 30 }, (_, n) => `https://shop-${n}.example.com answered ${500 + n}`);
     await fail('failing', 'mail', ['mailbox is full']);
     await fail('failing', 'webhook', shops);
@@ -335,13 +336,13 @@ describe('what is done in the console by clicking', () => {
     await tab.sees('1–45 of 45');
   });
 
-  it('searches, and can be stopped and gone on with', async () => {
+  it('searches, and can be stopped and resumed', async () => {
     const tab = await visit('queues/many/pending');
     await tab.page.getByLabel('payload contains').fill('"index":44');
     await tab.press('Search');
     await tab.sees('1 task');
     await tab.sees('all entries');
-    // A list without end: every answer says that there is more.
+    // An endless list: every reply says that there is more.
     const answer = { tasks: [], damaged: [], scanned: 5000, next_cursor: 'more' };
     await tab.page.route('**/pending_tasks?*scan=*', (route) => route.fulfill({ json: answer }));
     await tab.press('Search again');
@@ -356,7 +357,7 @@ describe('what is done in the console by clicking', () => {
     await tab.sees('all entries');
   });
 
-  it('keeps what is selected while the list is read again', async () => {
+  it('keeps the selection while the list is read again', async () => {
     const tab = await visit('queues/many/pending');
     const first = tab.page.locator('tbody input').first();
     await first.check();
@@ -379,7 +380,7 @@ describe('what is done in the console by clicking', () => {
 
   it('deletes a queue whose name was typed', async () => {
     await put('last:task', { queue: 'doomed', taskId: 'last' });
-    const tab = await visit('queues/doomed', { expected: [400, 404] }); // 404: what the page asks for while the queue goes
+    const tab = await visit('queues/doomed', { expected: [400, 404] }); // 404: the page's requests while the queue is deleted
     await tab.press('Delete queue');
     const dialog = tab.page.locator('dialog');
     const does = dialog.getByRole('button', { name: 'Delete queue' });

@@ -10,7 +10,7 @@ const SETS: Readonly<Record<string, DashboardPermission>> = {
   mail: { queues: { mail: 'act', 'reports*': 'view' } },
 };
 
-/** What the browser is logged in as; the page itself sends no such header. */
+/** The login of the browser; the page itself sends no such header. */
 let set = 'all';
 const access = (_: DashboardRequest) => SETS[set];
 const EVIL = '<img src=x onerror=alert(1)>\u202Egnp.'.padEnd(180, 'long');
@@ -65,7 +65,7 @@ describe('the audit trail and roles by queue, on the page', () => {
     await tab.end();
   });
 
-  it('is searched, and read on to its end', async () => {
+  it('is searched, and read to its end', async () => {
     set = 'all';
     const tab = await visit();
     const rows = () => tab.page.locator('.audit tbody tr').count();
@@ -87,7 +87,7 @@ describe('the audit trail and roles by queue, on the page', () => {
     await tab.end();
   });
 
-  it('hides what may not be done, queue by queue', async () => {
+  it('hides actions that are not allowed, by queue', async () => {
     set = 'mail';
     const tab = await visit({ expected: [403, 404] });
     await tab.open('');

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** The page as `npm run build` makes it, once before the specs that look at it. */
+/** Builds the page as `npm run build` does, once before the specs that need it. */
 export function setup(): void {
   const cwd = fileURLToPath(new URL('../..', import.meta.url));
   const { status, stderr } = spawnSync('npm', ['run', '--silent', 'build:web'], { cwd, encoding: 'utf8' });

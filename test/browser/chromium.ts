@@ -25,22 +25,22 @@ export const launch = async (): Promise<Browser> =>
 export interface VisitOptions {
   width?: number;
   dark?: boolean;
-  /** Answers that the test brings about: `404`. */
+  /** Statuses that the test expects: `404`. */
   expected?: readonly number[];
-  /** What the browser answers when it is asked for a name and a password. */
+  /** The browser's answer to a challenge for name and password. */
   httpCredentials?: { username: string; password: string };
 }
 
-/** One tab, and all it complains of. */
+/** One tab, and all errors it logs. */
 export class Visit {
   readonly complaints: string[] = [];
-  /** Paths of the API asked for, with their method. */
+  /** Requests to the API, with their method. */
   readonly requests: string[] = [];
 
   private constructor(
     readonly context: BrowserContext,
     readonly page: Page,
-    /** The address of the console, with a slash at the end. */
+    /** The address of the console, with a trailing slash. */
     readonly home: string,
   ) {}
 
@@ -84,7 +84,7 @@ export class Visit {
     await this.settled();
   }
 
-  /** Waits until the page shows what it has read. */
+  /** Waits until the page has loaded. */
   async settled(): Promise<void> {
     await this.page.locator('main h1').first().waitFor();
     await this.page.locator('.loading').first().waitFor({ state: 'detached' });
@@ -98,13 +98,16 @@ export class Visit {
     await this.page.getByRole('button', { name, exact: typeof name === 'string' }).click();
   }
 
-  /** In the dialog that is open. */
+  /** Presses a button in the open dialog. */
   async confirm(name: string): Promise<void> {
     await this.page.locator('dialog[open]').getByRole('button', { name, exact: true }).click();
     await this.page.locator('dialog[open]').waitFor({ state: 'detached' });
   }
 
-  /** What axe finds to be serious or critical, rule by rule. Of the fields of INFO, which are all alike, it looks at some. */
+  /**
+   * The serious and critical findings of axe, by rule. It checks only some fields of INFO, which
+   * are all alike.
+   */
   async barriers(rules?: readonly string[]): Promise<string[]> {
     if (!(await this.page.evaluate('"axe" in globalThis'))) await this.page.evaluate(axe);
     return this.page.evaluate(async (rules) => {
@@ -129,7 +132,7 @@ export class Visit {
     ) as Promise<boolean>;
   }
 
-  /** Closes the tab; it must not have complained. */
+  /** Closes the tab; it must not have logged an error. */
   async end(): Promise<void> {
     await this.context.close();
     expect(this.complaints).toEqual([]);

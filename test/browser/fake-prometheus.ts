@@ -3,11 +3,14 @@ import type { AddressInfo } from 'node:net';
 
 type Values = [seconds: number, value: string][];
 
-/** A Prometheus that has watched two processes of an application with these queues; it answers query_range as the real one does. */
+/**
+ * A Prometheus that has watched two processes of an application with these queues; it responds to
+ * query_range as the real one does.
+ */
 export class FakePrometheus {
-  /** What was asked. */
+  /** The queries received. */
   readonly asked: URLSearchParams[] = [];
-  /** What it answers in place of values, to which questions. */
+  /** Replaces the response to some queries. */
   refuse: ((query: string) => { status: number; body: string } | undefined) | undefined;
 
   private constructor(
@@ -49,7 +52,7 @@ export class FakePrometheus {
     response.end(JSON.stringify({ status: 'success', data: { resultType: 'matrix', result } }));
   }
 
-  /** Days and nights; in the middle of the range, nothing was measured for a while. */
+  /** Days and nights, with a gap in the middle of the range. */
   private valuesOf(query: string, queue: number, params: URLSearchParams): Values {
     const [start, end, step] = ['start', 'end', 'step'].map((name) => Number(params.get(name))) as [
       number,

@@ -50,7 +50,7 @@ describe('the history of queues', () => {
     expect(await tab.fits()).toBe(true);
     await tab.sees('The 8 of 12 queues with the most work today.');
     const first = charts(tab).first();
-    // 8 lines, each with a gap where nothing was measured.
+    // 8 lines, each with a gap.
     expect(await first.locator('path.line').count()).toBe(16);
     expect(await first.locator('.legend li').allTextContents()).toHaveLength(8);
     expect(await first.getByRole('img').getAttribute('aria-label')).toMatch(
@@ -61,7 +61,7 @@ describe('the history of queues', () => {
     expect(await first.locator('.tip p').first().textContent()).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d$/);
   });
 
-  it('asks for what was chosen, by clicks and by keys, and keeps that in its address', async () => {
+  it('requests the chosen range and queue, by mouse and keyboard, and keeps them in its address', async () => {
     const tab = await visit('');
     await tab.page.keyboard.press('g');
     await tab.page.keyboard.press('h');
@@ -85,7 +85,7 @@ describe('the history of queues', () => {
     await tab.page.getByRole('region', { name: 'Processed, numbers' }).getByRole('rowheader').first().waitFor();
   });
 
-  it('says what Prometheus refuses, and shows the rest', async () => {
+  it('shows a refusal of Prometheus, and the other charts', async () => {
     const body = JSON.stringify({
       status: 'error',
       errorType: 'execution',
@@ -106,8 +106,8 @@ describe('the history of queues', () => {
       JSON.stringify({ status: 'error', errorType: 'bad_data', error: 'exceeded maximum resolution' }),
       'Prometheus refuses: exceeded maximum resolution',
     ],
-    ['those who are not signed in', 401, 'Unauthorized', 'answered 401 Unauthorized, and no JSON'],
-  ])('says so once when it refuses %s', async (_, status, body, text) => {
+    ['those who are not signed in', 401, 'Unauthorized', 'responded with 401 Unauthorized and no JSON'],
+  ])('shows one error when it refuses %s', async (_, status, body, text) => {
     prometheus.refuse = () => ({ status, body });
     const tab = await visit('history?range=6+hours', { expected: [502] });
     await tab.page.getByRole('alert').getByText(text).waitFor();
@@ -119,7 +119,7 @@ describe('the history of queues', () => {
     await charts(tab).nth(8).waitFor();
   });
 
-  it('makes no zero of what was never measured', async () => {
+  it('shows no zero for values that were never measured', async () => {
     const body = JSON.stringify({ status: 'success', data: { resultType: 'matrix', result: [] } });
     prometheus.refuse = (query) => (query.includes('processed') ? { status: 200, body } : undefined);
     const tab = await visit('history?range=1+hour');
@@ -131,7 +131,7 @@ describe('the history of queues', () => {
       .waitFor();
   });
 
-  it('is nowhere to be seen where there is no Prometheus', async () => {
+  it('is hidden without a Prometheus', async () => {
     const none = await startConsole({ access: 'view' });
     onTestFinished(() => none.close());
     const tab = await Visit.start(browser, `${none.origin}/asynq/`);

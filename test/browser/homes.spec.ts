@@ -8,7 +8,7 @@ import { launch, Visit } from './chromium.js';
 
 const PREFIX = '/ops/tools';
 
-/** A proxy that takes the front of the path away, as many do. */
+/** A proxy that removes the front of the path, as many do. */
 async function startProxy(port: number): Promise<Server> {
   const server = createServer((incoming, outgoing) => {
     const path = (incoming.url ?? '').replace(PREFIX, '');
@@ -55,7 +55,7 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
     await visit.end();
   });
 
-  it('lets no text become markup or a script, and no other window get hold of it', async () => {
+  it('never turns text into markup or a script, and is isolated from other windows', async () => {
     const visit = await Visit.start(browser, `${open.origin}/admin/queues/`);
     await visit.open('');
     const { page } = visit;
@@ -70,7 +70,7 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
     await visit.context.close();
   });
 
-  it('names the software it contains, with its licences', async () => {
+  it('lists its software with licences', async () => {
     const visit = await Visit.start(browser, `${open.origin}/admin/queues/`);
     await visit.open('');
     await visit.press('? keys');
@@ -81,7 +81,7 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
     await visit.end();
   });
 
-  it('shows nothing to click that the role does not allow', async () => {
+  it('offers no action that the role does not allow', async () => {
     const visit = await Visit.start(browser, `${closed.origin}/asynq/`);
     await visit.open('');
     await visit.page.getByRole('link', { name: '1 pending' }).waitFor();

@@ -5,11 +5,17 @@ import { startConsole, type TestConsole } from '../dashboard/console.js';
 import { request } from '../support/messages.js';
 import { launch, Visit } from './chromium.js';
 
-/* Data that is meant to run in the page, to hang it, or to break its layout. Chromium itself says whether it does. */
+/*
+ * Data meant to run in the page, to hang it, or to break its layout. Chromium itself reports
+ * whether it does.
+ */
 
 const SCRIPT = `"><img src=x onerror=alert(1)><script>alert(2)</script>javascript:alert(3)`;
 const EVIL = `${SCRIPT}\u202E\u2066\u0000\u001b[31m\u200b\n\r\t'\`\${alert(4)}{{5}}%00%2e%2e/${'long'.repeat(60)}`;
-/** The page is given up after that: opening anything here takes less than one on an idle machine. */
+/**
+ * The page has failed after this time: opening anything here takes less than a second on an idle
+ * machine.
+ */
 const PATIENCE = 10_000;
 const MILLION = 999_000;
 
@@ -27,7 +33,10 @@ const PAYLOADS: Readonly<Record<string, Buffer>> = {
   ),
 };
 
-/** Names of queues, tasks, types, headers; the blank one, which asynq allows nobody, only among those of queues. */
+/**
+ * Names of queues, tasks, types and headers. The blank one, which asynq refuses, is only used for a
+ * queue.
+ */
 const NAMES = ['__proto__', EVIL, 'a/b?c#%2e%2e', '\ud83d'];
 
 let browser: Browser;
@@ -75,7 +84,7 @@ afterAll(async () => {
   await Promise.all([browser.close(), web.close()]);
 });
 
-it('runs nothing of it, and keeps its layout, on every page', async () => {
+it('runs none of it, and keeps its layout, on every page', async () => {
   const name = (text: string) => encodeURIComponent(Buffer.from(text).toString());
   const pages = NAMES.flatMap((one) =>
     ['', '/pending', `/tasks/${name(one)}`].map((rest) => `queues/${name(one)}${rest}`),
@@ -103,7 +112,7 @@ it.each(Object.keys(PAYLOADS))('shows a payload as tree, text and bytes, and doe
   }
 });
 
-it('shows more of a long text when asked for', async () => {
+it('shows more of a long text on request', async () => {
   await visit.open(`queues/default/tasks/${encodeURIComponent('control characters')}`);
   await visit.page.getByRole('button', { name: 'Text', exact: true }).click();
   const named = visit.page.locator('.content-body .hidden-character');
@@ -112,10 +121,10 @@ it('shows more of a long text when asked for', async () => {
   expect(await named.count()).toBe(4_000);
 });
 
-it('draws the first of many queues, and more when asked for', async () => {
+it('draws the first of many queues, and more on request', async () => {
   const { page } = visit;
   for (let n = 0; n < 250; n++) await web.client.enqueue('x', {}, { queue: `zone-${n}` });
-  (web.broker as InMemoryBroker).clock.advance(60_000); // what is known of the queues is out of date
+  (web.broker as InMemoryBroker).clock.advance(60_000); // the console's cached state of the queues expires
   await visit.open('');
   const rows = page.locator('table.queues tbody tr');
   const more = page.getByRole('button', { name: /^More of 2\d\d queues$/ });
@@ -129,4 +138,4 @@ it('draws the first of many queues, and more when asked for', async () => {
   expect(await rows.allTextContents()).toEqual([expect.stringContaining('zone-249')]);
 });
 
-it('made the page complain of nothing, and ask nobody else', () => expect(visit.complaints).toEqual([]));
+it('causes no error in the console, and no request to other hosts', () => expect(visit.complaints).toEqual([]));

@@ -3,7 +3,7 @@ import { EVIL, World } from './world.js';
 
 const segment = encodeURIComponent;
 
-/** Every page, with what is seen on it. */
+/** Every page, with a text on it. */
 const PAGES: readonly [name: string, route: string, seen: string | RegExp][] = [
   ['overview', '', 'Throughput'],
   ['queue', 'queues/go', 'Groups'],
@@ -32,13 +32,13 @@ describe('the pages of the console', () => {
   afterAll(() => world.stop());
 
   it.each([false, true])(
-    'have no barrier that axe knows of, dark: %s',
+    'have no barrier that axe finds, dark: %s',
     async (dark) => {
       const visit = await world.visit({ dark });
       for (const [name, route, seen] of PAGES) {
         await visit.open(route);
         await visit.sees(seen);
-        // What is not about colours is the same in both.
+        // What does not depend on colours is the same in both.
         expect(await visit.barriers(dark ? ['color-contrast'] : undefined), name).toEqual([]);
       }
       await visit.end();
@@ -56,7 +56,7 @@ describe('the pages of the console', () => {
     await visit.end();
   });
 
-  it('tell a bad queue in a row of its own, with the others complete', async () => {
+  it('show an unreadable queue in a row of its own, with the others complete', async () => {
     const visit = await world.visit();
     await visit.open('');
     const row = visit.page.locator('tr', { hasText: 'broken' });
@@ -90,7 +90,7 @@ describe('the pages of the console', () => {
     await visit.end();
   });
 
-  it('name what would not be seen, and leave markup as text', async () => {
+  it('name hidden characters, and show markup as text', async () => {
     const visit = await world.visit();
     await visit.open(`queues/${segment(EVIL)}/pending`);
     await visit.sees('U+202E');
@@ -100,7 +100,7 @@ describe('the pages of the console', () => {
     await visit.end();
   });
 
-  it('are got about by keys', async () => {
+  it('can be used with the keyboard', async () => {
     const visit = await world.visit();
     const { keyboard } = visit.page;
     await visit.open('');
@@ -134,7 +134,7 @@ describe('the pages of the console', () => {
     await visit.end();
   });
 
-  it('can be told the theme, and remember it', async () => {
+  it('switch the theme, and remember it', async () => {
     const visit = await world.visit();
     const background = (): Promise<string> =>
       visit.page.evaluate('getComputedStyle(document.documentElement).backgroundColor') as Promise<string>;
@@ -150,7 +150,7 @@ describe('the pages of the console', () => {
     await visit.end();
   });
 
-  it('ask for news once per interval, and not while the tab is hidden', async () => {
+  it('poll once per interval, and not while the tab is hidden', async () => {
     const visit = await world.visit();
     await visit.open('');
     const asked = (): number => visit.requests.filter((request) => request.startsWith('GET live')).length;
@@ -170,7 +170,7 @@ describe('the pages of the console', () => {
     await visit.end();
   });
 
-  it('say so while an answer is late', async () => {
+  it('say so while a reply is late', async () => {
     const visit = await world.visit();
     await visit.open('');
     await visit.page.getByRole('link', { name: '45 pending' }).waitFor();
@@ -181,7 +181,7 @@ describe('the pages of the console', () => {
     await visit.end();
   });
 
-  it('say so while Redis is away, keep what they had, and go on', async () => {
+  it('say so while Redis is away, keep their content, and recover', async () => {
     const visit = await world.visit({ expected: [503, 500] });
     await visit.open('');
     await visit.page.getByRole('link', { name: '45 pending' }).waitFor();

@@ -8,7 +8,7 @@ import { PLATFORMS, startConsole } from '../dashboard/console.js';
 import { PageSnippets } from '../e2e/snippets.js';
 import { launch, Visit } from './chromium.js';
 
-/* The guards that docs/dashboard.md shows, passed by a real browser. */
+/* The guards of docs/dashboard.md, used with a real browser. */
 
 interface Documented {
   readonly AdminGuard: Type<CanActivate>;
@@ -38,7 +38,7 @@ describe('the guards of the documentation', () => {
   });
 
   describe.each(PLATFORMS)('on %s', (platform) => {
-    it('Basic: the browser is asked for name and password, and then sends them', async () => {
+    it('Basic: the browser is challenged for name and password, and sends them', async () => {
       const web = await startConsole({ guards: [documented.AdminGuard] }, { platform });
       onTestFinished(() => web.close());
       for (const path of ['/asynq/', '/asynq/api/queues', '/asynq/assets/x.js']) {
@@ -60,7 +60,7 @@ describe('the guards of the documentation', () => {
       await visit.end();
     });
 
-    it('a session: the browser is led to the login, and comes in with its cookie', async () => {
+    it('a session: the browser is redirected to the login, and returns with its cookie', async () => {
       const { Sessions, SessionGuard, LoginFilter } = documented;
 
       @Module({ providers: [Sessions], exports: [Sessions] })
@@ -100,7 +100,7 @@ describe('the guards of the documentation', () => {
       expect(await web.api('GET', 'queues', undefined, { cookie: old })).toMatchObject({ status: 401 });
       expect(await web.api('GET', 'queues', undefined, { cookie: `${old}x` })).toMatchObject({ status: 401 });
 
-      // A browser takes a secure cookie by plain HTTP from this host only.
+      // A browser takes a secure cookie over plain HTTP from this host only.
       const origin = web.origin.replace('127.0.0.1', 'localhost');
       const visit = await Visit.start(browser, `${origin}/asynq/`);
       await web.client.enqueue('mail:send', {}, { taskId: 'two' });

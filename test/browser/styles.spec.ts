@@ -3,7 +3,9 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { launch } from './chromium.js';
 
-/* A declaration that a browser does not understand is passed over without a word: so each of the page's is tried by itself. */
+/*
+ * A browser silently skips a declaration that it does not understand, so each one is tried alone.
+ */
 
 const FOLDER = new URL('../../lib/dashboard/web/style/', import.meta.url);
 const SOURCES = readdirSync(FOLDER).map((name) => [name, readFileSync(new URL(name, FOLDER), 'utf8')] as const);
@@ -15,7 +17,7 @@ interface Declaration {
   readonly value: string;
 }
 
-/** What stands between the braces of rules; at-rules and selectors apart. */
+/** The declarations between the braces of rules; at-rules and selectors separately. */
 function read(file: string, source: string) {
   const text = source.replaceAll(/\/\*[^]*?\*\//g, (comment) => comment.replaceAll(/[^\n]/g, ' '));
   const declarations: Declaration[] = [];
@@ -37,7 +39,10 @@ function read(file: string, source: string) {
 const sheets = SOURCES.map(([file, source]) => read(file, source));
 const declarations = sheets.flatMap((sheet) => sheet.declarations);
 
-/** Custom properties by name: any of their values will do. `--color` is one of the colours, `--selection-bar` is set by the page. */
+/**
+ * Custom properties by name, with any of their values. `--color` is one of the colours; the page
+ * sets `--selection-bar`.
+ */
 const variables = new Map([
   ...declarations
     .filter(({ property }) => property.startsWith('--'))
@@ -45,7 +50,7 @@ const variables = new Map([
   ['--selection-bar', '0px'] as const,
 ]);
 
-/** With variables put in, without which every value counts as understood. */
+/** Replaces variables: a value with a variable always counts as valid. */
 function resolve(value: string): string {
   const known = value.replaceAll(/var\((--[\w-]+)(?:, ?[^()]*)?\)/g, (all, name: string) => variables.get(name) ?? all);
   return known === value ? value : resolve(known);
@@ -59,7 +64,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** Those of which a sheet of their own keeps nothing. */
+/** The declarations that a style sheet drops. */
 const lost = (all: readonly Declaration[]): Promise<string[]> =>
   page.evaluate(
     (tried) => {
@@ -88,11 +93,11 @@ it('understands every declaration', async () => {
   expect(await lost(broken)).toHaveLength(broken.length);
 });
 
-it('uses no variable that nothing sets, and sets none that nothing uses', () => {
+it('uses no undefined variable, and defines no unused one', () => {
   const used = new Set(
     declarations.flatMap(({ value }) => [...value.matchAll(/var\((--[\w-]+)/g)].map(([, name]) => name!)),
   );
-  // Put together by name: color-accent, and the states.
+  // Names made at run time: color-accent, and the states.
   expect([...used].filter((name) => !variables.has(name))).toEqual([]);
   expect([...variables.keys()].filter((name) => !used.has(name))).toEqual([]);
 });

@@ -7,7 +7,7 @@ import { failingBroker } from '../support/failing-broker.js';
 import { request } from '../support/messages.js';
 import { launch, Visit, type VisitOptions } from './chromium.js';
 
-/* What the page says is so: it makes no number of what it does not know, and counts as Redis does. */
+/* The page shows the truth: no numbers for unknown values, and counts as in Redis. */
 
 const failing = failingBroker<Broker>(new InMemoryBroker());
 const broker = failing.broker as InMemoryBroker;
@@ -37,7 +37,7 @@ afterAll(async () => {
 beforeEach(() => {
   failing.faults.clear();
   broker.clear();
-  broker.clock.advance(60_000); // what the console has read is out of date
+  broker.clock.advance(60_000); // the console's cached data expires
 });
 
 async function visit(route: string, options?: VisitOptions): Promise<Visit> {
@@ -51,7 +51,7 @@ const later = (milliseconds: number): void => broker.clock.advance(milliseconds)
 const textOf = async ({ page }: Visit): Promise<string> =>
   (await page.locator('body').innerText()).replaceAll(/\s+/g, ' ');
 
-describe('a page that is opened while Redis is away', () => {
+describe('a page opened while Redis is away', () => {
   const PAGES = [
     '',
     'queues/mail',
@@ -64,7 +64,7 @@ describe('a page that is opened while Redis is away', () => {
     'enqueue',
   ];
 
-  it.each(PAGES)('makes no number of what is not known: %s', async (route) => {
+  it.each(PAGES)('shows no number for unknown values: %s', async (route) => {
     await broker.producer.enqueue('mail', [request({ queue: 'mail' })]);
     for (const method of EVERYTHING) failing.faults.set(method, 'before');
     const tab = await Visit.start(browser, `${web.origin}/asynq/`, { expected: [503] });
@@ -72,7 +72,7 @@ describe('a page that is opened while Redis is away', () => {
     await tab.page.goto(`${tab.home}#/${route}`);
     await tab.page.getByRole('alert').first().waitFor();
     const said = await textOf(tab);
-    // Numbers: in the text of the error, and of pages (20 per page), there are none.
+    // Only the numbers in the error's text and in the page size (20 per page) are left.
     expect(said.replace(/default AsynqDashboard|10 m|\d+ per page/g, '')).not.toMatch(/\b\d/);
     expect(said).not.toMatch(/No queue yet|No \w+ task|No schedule|No server is running|no group has/i);
     failing.faults.clear();
@@ -80,7 +80,7 @@ describe('a page that is opened while Redis is away', () => {
   });
 });
 
-it('says of a queue that cannot be read that it is not known, and leaves it out of sums by name', async () => {
+it('shows a queue that cannot be read as unknown, and says that sums leave it out', async () => {
   const describeQueue = broker.inspection.describeQueue.bind(broker.inspection);
   broker.inspection.describeQueue = (queue) =>
     queue === 'bad' ? Promise.reject(new Error('a key is no list')) : describeQueue(queue);
@@ -93,7 +93,7 @@ it('says of a queue that cannot be read that it is not known, and leaves it out 
   expect(await textOf(tab)).not.toContain('NaN');
 });
 
-it('says since when a pending task waits, and that it is not due', async () => {
+it('shows how long a pending task has waited, and no due time', async () => {
   await broker.producer.enqueue('mail', [request({ id: 'waits', queue: 'mail' })]);
   later(200_000);
   const tab = await visit('queues/mail/tasks/waits');
@@ -109,7 +109,7 @@ it('says since when a pending task waits, and that it is not due', async () => {
   await tab.page.getByRole('cell', { name: /^3m 2\ds$/ }).waitFor();
 });
 
-it('counts retries, not tries', async () => {
+it('counts retries, not attempts', async () => {
   await broker.producer.enqueue('mail', [request({ id: 'once', queue: 'mail', maxRetry: 5, timeout: 60 })]);
   const { tasks } = await broker.consumer.exchange('mail', { settle: [], take: 1 });
   const { lease, message } = tasks[0]!;
@@ -122,7 +122,7 @@ it('counts retries, not tries', async () => {
   await tab.page.getByRole('columnheader', { name: 'retries' }).waitFor();
 });
 
-it('lists what has ended newest first, page by page, and searches it in this order', async () => {
+it('lists finished tasks newest first, page by page, and searches them in this order', async () => {
   for (let n = 0; n < 45; n++) {
     const id = `task-${String(n).padStart(2, '0')}`;
     await broker.producer.enqueue('mail', [request({ id, queue: 'mail', type: 'mail' })]);
@@ -137,7 +137,7 @@ it('lists what has ended newest first, page by page, and searches it in this ord
   await tab.sees('21–40 of 45');
   await tab.page.locator('.dim').waitFor({ state: 'detached' });
   expect(await first()).toBe('task-24');
-  // What is archived meanwhile comes in front, and moves nothing behind it.
+  // A task archived meanwhile comes first, and does not move the others.
   await broker.producer.enqueue('mail', [request({ id: 'new', queue: 'mail' })]);
   await broker.administration.moveTasks('mail', 'archive', ['new']);
   await tab.press('Next');
@@ -148,7 +148,7 @@ it('lists what has ended newest first, page by page, and searches it in this ord
   expect(await first()).toBe('task-44');
 });
 
-it.each([1280, 390])('shows notices beside the bar of selected tasks, not on it, %i pixels wide', async (width) => {
+it.each([1280, 390])('shows notices above the selection bar, not on it, %i pixels wide', async (width) => {
   const ids = Array.from({ length: 20 }, (_, n) => `task-${n}`);
   await broker.producer.enqueue(
     'mail',
@@ -168,7 +168,7 @@ it.each([1280, 390])('shows notices beside the bar of selected tasks, not on it,
   expect(await freed()).toBeGreaterThan(above.y);
 });
 
-it('cuts no tab and no way to another page off on a phone, nor when a schedule runs', async () => {
+it('cuts off no tab, no navigation and no time of a schedule on a phone', async () => {
   const spec = 'CRON_TZ=America/Argentina/Buenos_Aires 0,5,10,15,20,25,30,35,40,45,50,55 0-23 1-31 1-12 0-6';
   const times = { nextEnqueueTime: Date.now(), prevEnqueueTime: undefined };
   const entry = { id: 'e', spec, taskType: 'report', taskPayload: Buffer.alloc(0), enqueueOptions: [], ...times };

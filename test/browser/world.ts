@@ -9,7 +9,7 @@ import { type GoPeer, startGoPeer } from '../support/go-peer.js';
 import { type RedisProcess, startRedis } from '../support/redis-server.js';
 import { launch, Visit, type VisitOptions } from './chromium.js';
 
-/** What is hostile about these names: markup, an override of the writing direction, and their length. */
+/** Hostile names: markup, a bidirectional override, and great length. */
 export const EVIL = `<img src=x onerror=alert(1)>\u202Egnp.${'long'.repeat(60)}`;
 
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
@@ -17,7 +17,7 @@ const HOUR = 3_600_000;
 
 @Injectable()
 class Handlers {
-  /** Runs until it is told to stop. */
+  /** Runs until it is stopped. */
   @TaskHandler('ours:slow')
   slow(_payload: unknown, @TaskCtx() { signal }: TaskContext): Promise<void> {
     return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
@@ -27,7 +27,7 @@ class Handlers {
   report(): void {}
 }
 
-/** One application with the console on a real Redis, which holds tasks written by Go and by us. */
+/** One application with the console on a real Redis, with tasks written by Go and by us. */
 export class World {
   private constructor(
     readonly redis: RedisProcess,
@@ -52,7 +52,7 @@ export class World {
       launch(),
     ]);
     const client = new Redis({ ...connection, protocol: 2 });
-    // One test takes Redis away.
+    // One test stops Redis.
     client.on('error', () => undefined);
     const world = new World(redis, go, console, browser, client);
     await world.fill();

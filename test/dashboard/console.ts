@@ -43,7 +43,7 @@ export class TestConsole {
     return this.app.get(HttpAdapterHost).httpAdapter.getType();
   }
 
-  /** The path as it is, dots and all, which `fetch` would tidy up. */
+  /** The path as it is, with its dots, which `fetch` would normalize. */
   raw(method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const { hostname, port } = new URL(this.origin);
@@ -84,11 +84,11 @@ export interface ConsoleOptions {
   readonly fastify?: ConstructorParameters<typeof FastifyAdapter>[0];
   readonly asynq?: Partial<AsynqModuleOptions>;
   readonly metadata?: ModuleMetadata;
-  /** Before it listens. */
+  /** Called before it listens. */
   readonly prepare?: (app: INestApplication) => void;
   readonly override?: (builder: TestingModuleBuilder) => TestingModuleBuilder;
   readonly base?: string;
-  /** Where it listens. Default: on this machine only. */
+  /** The host it listens on. Default: this machine only. */
   readonly host?: string;
 }
 

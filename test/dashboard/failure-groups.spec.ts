@@ -29,7 +29,7 @@ it.each<[string, string, string, string]>([
   for (const error of [one, other]) expect(error).toContain(groups[0]!.match);
 });
 
-it('failures of other types, or for other reasons, are others; the most frequent come first', () => {
+it('groups failures by type and reason, the most frequent first', () => {
   const groups = groupFailures([
     failed('timeout'),
     failed('refused', { state: 'archived', failedAt: new Date(3000), id: 'newest' }),
@@ -52,11 +52,11 @@ it('failures of other types, or for other reasons, are others; the most frequent
   ]);
 });
 
-it('an error without a constant part can be nothing to search for', () => {
+it('an error without a constant part gives nothing to search for', () => {
   expect(groupFailures([failed('404'), failed('500')])).toMatchObject([{ match: '', retry: 2 }]);
 });
 
-it('long errors take no time', () => {
+it('long errors are grouped fast', () => {
   const error = `${'a@'.repeat(50_000)}"${'f'.repeat(100_000)}`;
   const start = performance.now();
   groupFailures(Array.from({ length: 200 }, () => failed(error)));

@@ -7,7 +7,7 @@ const masked = (value: unknown, ...paths: string[]) => mask(value, new FieldPath
 const nested = (value: unknown, times: number): unknown =>
   times === 0 ? value : nested(JSON.stringify(value), times - 1);
 
-test('masks JSON within texts, however often it was encoded', () => {
+test('masks JSON within texts, however deeply encoded', () => {
   const value = { body: nested({ a: [{ password: 'x' }], b: 1 }, 1), other: nested({ password: 'x' }, 4) };
   expect(masked(value, '**.password')).toEqual({
     body: '{"a":[{"password":"[redacted]"}],"b":1}',
@@ -30,7 +30,7 @@ test.each([{ a: '{"b": 1}' }, { a: '[not JSON]' }, { a: '"' }, null, 5])(
   (value) => expect(masked(value, '**.password')).toBe(value),
 );
 
-test('hides texts that look like JSON when there are too many that are none', () => {
+test('hides texts that look like JSON after too many failed attempts to parse', () => {
   const texts = Array.from({ length: 150 }, (_, index) => `[text ${index}`);
   const shown = masked(texts, '**.password') as string[];
   expect(shown.slice(0, 100)).toEqual(texts.slice(0, 100));
@@ -42,7 +42,7 @@ test('takes `__proto__` for a name like any other', () => {
   expect(JSON.stringify(masked(value, '**.password'))).toBe('{"__proto__":{"password":"[redacted]"},"a":1}');
 });
 
-test('copies what lies deep down once, not once for every level above it', () => {
+test('copies deep values once, not once per level', () => {
   let reads = 0;
   const deepest = {
     number: Infinity,

@@ -3,7 +3,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { PLATFORMS, startConsole, type TestConsole } from './console.js';
 
-/* How the page's files are served, whether they have been built or not. */
+/* Serving the page's files, built or not. */
 
 vi.mock('../../lib/dashboard/web-assets.js', () => ({
   webAsset: (name: string) =>
@@ -21,7 +21,7 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
   });
   afterAll(() => web.close());
 
-  it('comes with a policy that allows nothing inline and nothing from elsewhere', async () => {
+  it('has a policy that allows nothing inline and nothing from other hosts', async () => {
     const { status, text, headers } = await web.raw('GET', '/asynq/');
     expect([status, text]).toEqual([200, '<!doctype html>']);
     expect(headers).toMatchObject({
@@ -38,7 +38,7 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
     });
   });
 
-  it('has files that are kept, under names that change with them', async () => {
+  it('has cacheable files, whose names change with their content', async () => {
     const file = await web.raw('GET', '/asynq/assets/app-1.js');
     expect(file).toMatchObject({ status: 200, text: 'export {}' });
     expect(file.headers).toMatchObject({
@@ -50,7 +50,7 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
     expect((await web.raw('GET', '/asynq/assets/index.html')).status).toBe(404);
   });
 
-  it('has the licences of what it contains, under a name that does not change with them', async () => {
+  it('has the licences of its software, under a fixed name', async () => {
     const file = await web.raw('GET', '/asynq/assets/licenses.txt');
     expect(file).toMatchObject({
       status: 200,
@@ -72,7 +72,7 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
     expect(await file.text()).toBe('export {}');
   });
 
-  it('is not sent again to those who have it', async () => {
+  it('is not sent again to a client that has it', async () => {
     const page = await web.raw('GET', '/asynq/', { 'if-none-match': '"page"' });
     expect(page).toMatchObject({ status: 304, text: '', headers: { etag: '"page"', 'cache-control': 'no-cache' } });
     expect((await web.raw('GET', '/asynq/', { 'if-none-match': '"old"' })).status).toBe(200);
@@ -84,7 +84,7 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
     expect((await web.raw('HEAD', '/asynq/api/queues')).status).toBe(200);
   });
 
-  it('gives its files to no page of another site', async () => {
+  it('refuses its files to pages of other sites', async () => {
     const file = await web.raw('GET', '/asynq/assets/app-1.js', { 'sec-fetch-site': 'cross-site' });
     expect(file.status).toBe(403);
     expect((await web.raw('GET', '/asynq/', { 'sec-fetch-site': 'cross-site' })).status).toBe(200);
@@ -95,7 +95,7 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
   });
 });
 
-it('is also at its address where Express is strict about slashes', async () => {
+it('keeps its address with strict routing in Express', async () => {
   const prepare = (app: INestApplication) => void (app as NestExpressApplication).set('strict routing', true);
   const web = await startConsole({ access: 'view' }, { platform: 'express', prepare });
   onTestFinished(() => web.close());

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../lib/clock.js';
 import { ReplyCache } from '../../lib/dashboard/reply-cache.js';
 
-describe('the answers that are used again', () => {
+describe('cached replies', () => {
   const REFRESH = 1_000;
   const make = (maxEntries = 3, maxSize = 100) => {
     const clock = new ManualClock();
@@ -12,7 +12,7 @@ describe('the answers that are used again', () => {
   const never = (): Promise<string> => Promise.reject(new Error('asked again'));
   const ask = (cache: ReplyCache<string>, key: string, text = key) => cache.get(key, () => Promise.resolve(text));
 
-  it('are kept for the period in which they were asked for', async () => {
+  it('are kept for the period of their request', async () => {
     const { cache, clock } = make();
     expect(await ask(cache, 'a', 'first')).toBe('first');
     expect(await cache.get('a', never)).toBe('first');
@@ -20,14 +20,14 @@ describe('the answers that are used again', () => {
     expect(await ask(cache, 'a', 'second')).toBe('second');
   });
 
-  it('are bounded in number, the oldest going first', async () => {
+  it('are bounded in number; the oldest are dropped first', async () => {
     const { cache } = make();
     for (const key of ['a', 'b', 'c', 'd']) await ask(cache, key);
     expect(cache.fresh('a')).toBeUndefined();
     expect(await cache.get('b', never)).toBe('b');
   });
 
-  it('are bounded in size together, and one that is larger is not kept', async () => {
+  it('are bounded in total size, and one that is larger is not kept', async () => {
     const { cache } = make(100, 100);
     await ask(cache, 'huge', 'x'.repeat(101));
     expect(cache.fresh('huge')).toBeUndefined();
@@ -38,7 +38,7 @@ describe('the answers that are used again', () => {
     expect(['d', 'e'].map((key) => cache.fresh(key) !== undefined)).toEqual([true, true]);
   });
 
-  it('are shared while they are on their way, also when they are not kept, and no failure is', async () => {
+  it('are shared while pending, even if not kept; failures are not kept', async () => {
     const { cache } = make();
     let answer!: (text: string) => void;
     const first = cache.get('a', () => new Promise<string>((resolve) => (answer = resolve)), false);

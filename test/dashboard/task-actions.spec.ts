@@ -76,7 +76,7 @@ describe('the table of states and actions', () => {
       return ['POST', `queues/default/tasks/${id}:${action === 'edit' ? 'edit_payload' : action}`];
     };
 
-    it.each(TASK_STATES)('offers what is allowed for a task that is %s', async (state) => {
+    it.each(TASK_STATES)('offers what a task that is %s allows', async (state) => {
       const { actions } = await web.get<{ actions: TaskAction[] }>(`queues/default/tasks/${state}`);
       expect(actions).toEqual(TASK_ACTIONS.filter((action) => isAllowed(action, state)));
     });
@@ -98,7 +98,7 @@ describe('the table of states and actions', () => {
     });
   });
 
-  it.each(TASK_STATES)('the page offers it for lists of tasks that are %s', (state) => {
+  it.each(TASK_STATES)('the page offers what lists of %s tasks allow', (state) => {
     expect(bulkActionsFor(state).toSorted()).toEqual(BULK.filter((action) => isAllowed(action, state)).toSorted());
   });
 

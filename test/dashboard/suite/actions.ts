@@ -5,9 +5,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vit
 import { arrangeEveryState } from '../../support/every-state.js';
 import { startConsole, type TestConsole } from '../console.js';
 
-/* What asynqmon cannot do: enqueue, clone, edit, reschedule, cancel with a reason, run a schedule now. */
+/*
+ * Routes that asynqmon does not have: enqueue, clone, edit, reschedule, cancel with a reason, run a
+ * schedule now.
+ */
 
-describe('what asynqmon cannot do', () => {
+describe('routes that asynqmon does not have', () => {
   let web: TestConsole;
   let broker: InMemoryBroker;
   const post = (path: string, body?: unknown) => web.api('POST', `queues/default/${path}`, body);
@@ -99,7 +102,7 @@ describe('what asynqmon cannot do', () => {
   });
 
   describe('clone', () => {
-    it('copies bytes, type and options under a new id, and lets the copy run now', async () => {
+    it('copies bytes, type and options under a new id, and runs the copy now', async () => {
       const payload = Buffer.from([0xff, 0, 1]);
       const options = { maxRetry: 7, timeout: '10s', retention: '1m', headers: { a: 'b' }, processIn: '1h' };
       await web.client.enqueue('bytes', payload, { taskId: 'original', ...options });
@@ -109,7 +112,7 @@ describe('what asynqmon cannot do', () => {
       expect(await message(id)).toEqual({ ...(await message('original')), id });
     });
 
-    it('changes what it is told to', async () => {
+    it('applies the changes in the body', async () => {
       const changes = {
         queue: 'other',
         task_id: 'copy',
@@ -135,7 +138,7 @@ describe('what asynqmon cannot do', () => {
       expect((await message(id)).payload.toString()).toBe('{"new":true}');
     });
 
-    it('changes nothing for those who do not say what they replace, or saw something else', async () => {
+    it('refuses an edit without the hash of the payload it replaces, or with another one', async () => {
       const edit = (more: object) => post('tasks/retry:edit_payload', { payload_text: '', ...more });
       expect(await edit({})).toMatchObject({ status: 400, text: expect.stringContaining('payload_sha256') });
       for (const seen of ['', '*', sha256(''), sha256('{"id"')]) {
@@ -147,7 +150,7 @@ describe('what asynqmon cannot do', () => {
       expect((await message('retry')).payload.length).toBe(0);
     });
 
-    it('offers no edit of what is too large to be shown whole, and lets nobody guess at it', async () => {
+    it('offers no edit of a payload that is too large to be shown, and reveals nothing of it', async () => {
       const large = Buffer.alloc(1_048_567, 'x');
       await web.client.enqueue('large', large, { taskId: 'large' });
       const task = await web.get<{ actions: string[] }>('queues/default/tasks/large');
@@ -157,13 +160,13 @@ describe('what asynqmon cannot do', () => {
         status: 409,
       });
       expect((await message('large')).payload.equals(large)).toBe(true);
-      // Who has downloaded it knows what he replaces.
+      // A sender who has downloaded the payload knows its hash.
       expect(await post('tasks/large:edit_payload', { payload_text: 'new', replaces: sha256(large) })).toMatchObject({
         status: 204,
       });
     });
 
-    it('refuses one that runs, and no payload at all', async () => {
+    it('refuses an active task, and a body without a payload', async () => {
       const replaces = sha256('{"id":"active"}');
       expect(await post('tasks/active:edit_payload', { payload_text: 'x', replaces })).toMatchObject({ status: 409 });
       expect(await post('tasks/retry:edit_payload', {})).toMatchObject({ status: 400 });
@@ -188,7 +191,7 @@ describe('what asynqmon cannot do', () => {
   describe('download', () => {
     const get = (path: string, headers = {}) => web.api('GET', path, undefined, headers);
 
-    it('gives every byte of a payload and a result, as a file that no browser shows or runs', async () => {
+    it('sends every byte of a payload and a result, as a file that no browser shows or runs', async () => {
       const payload = Buffer.from('<script>alert(1)</script>\r\n');
       const id = '"; evil=1\r\n/../ü';
       await web.client.enqueue('bytes', payload, { taskId: id });
@@ -213,7 +216,7 @@ describe('what asynqmon cannot do', () => {
       expect(reply.headers.get('content-disposition')).toContain('large-payload.bin');
     });
 
-    it('knows nothing of what is not there', async () => {
+    it('returns 404 for what does not exist', async () => {
       expect(await get('queues/default/tasks/retry/result')).toMatchObject({
         status: 404,
         text: expect.stringContaining('has no result'),
@@ -226,7 +229,7 @@ describe('what asynqmon cannot do', () => {
         expect((await get(path)).status).toBe(404);
     });
 
-    it('gives nothing of redacted tasks, not even whether there is a result', async () => {
+    it('reveals nothing of redacted tasks, not even whether there is a result', async () => {
       const other = await startConsole({ access: 'destroy', redact: [{ type: 'secret:', fields: ['card'] }] });
       await other.client.enqueue('secret:pay', { card: '4111' }, { taskId: 'x' });
       const entry = { id: 'e', spec: '@daily', taskType: 'secret:pay', taskPayload: Buffer.from('{"card":"4111"}') };
@@ -247,7 +250,7 @@ describe('what asynqmon cannot do', () => {
       await other.close();
     });
 
-    it('shows the payload of a periodic task whole, where lists cut it', async () => {
+    it('shows the whole payload of a periodic task, which lists cut', async () => {
       const taskPayload = Buffer.from(JSON.stringify({ text: 'long\n'.repeat(100), id: 1 }, null, 2));
       const entry = { id: 'long', spec: '@daily', taskType: 'report', taskPayload, enqueueOptions: [] };
       const plain = { ...entry, id: 'cut', taskPayload: Buffer.from('x'.repeat(500)) };
@@ -275,7 +278,7 @@ describe('what asynqmon cannot do', () => {
     });
   });
 
-  test('reschedule moves a task to a time, or so far from now', async () => {
+  test('reschedule takes a time or a delay', async () => {
     const due = async (id: string) =>
       (await broker.inspection.getTask('default', id))!.nextProcessAt! - broker.clock.now() / 1000;
     expect(await post('tasks/archived:reschedule', { process_in_seconds: 90 })).toMatchObject({ status: 204 });
@@ -286,7 +289,7 @@ describe('what asynqmon cannot do', () => {
       expect(await post('tasks/retry:reschedule', body)).toMatchObject({ status: 400 });
   });
 
-  test('what has left the state it was seen in stays where it is', async () => {
+  test('leaves a task alone that has left the state it was seen in', async () => {
     const ids = { task_ids: ['completed', 'scheduled', 'nobody'] };
     const stateOf = async (id: string) => (await broker.inspection.getTask('default', id))?.state;
     expect(await post('scheduled_tasks:batch_archive', { ...ids, state: 'scheduled' })).toMatchObject({
@@ -304,7 +307,7 @@ describe('what asynqmon cannot do', () => {
     expect(await post('retry_tasks:batch_run', { task_ids: [], state: 'active' })).toMatchObject({ status: 400 });
   });
 
-  test('cancel says why, and what is to become of the task', async () => {
+  test('cancel takes a reason and an outcome', async () => {
     const how = { reason: 'withdrawn', outcome: 'archive' };
     expect(await post('active_tasks/active:cancel', how)).toMatchObject({ status: 204 });
     expect(await broker.cancellation.findCancellations(['active'])).toMatchObject([{ id: 'active', ...how }]);
@@ -317,7 +320,7 @@ describe('what asynqmon cannot do', () => {
     expect(await post('tasks/active:cancel', { outcome: 'archived' })).toMatchObject({ status: 400 });
   });
 
-  test('an entry that runs now keeps its options, group and headers, too', async () => {
+  test('running an entry now keeps its options, group and headers', async () => {
     const entry = { id: 'a:b', spec: '@daily', taskType: 'report', taskPayload: Buffer.from('{}') };
     const enqueueOptions = [
       'Queue("low")',
@@ -343,7 +346,7 @@ describe('what asynqmon cannot do', () => {
     }
     const live = (since = 0) => web.get<Live>(`live?since=${since}`);
 
-    it('samples once in each period, whoever asks, and tells only what is new', async () => {
+    it('samples once per period for all clients, and returns only new samples', async () => {
       broker.clock.advance(2000);
       const first = await live();
       expect(first.samples.at(-1)!.queues).toMatchObject({ default: { pending: 1, processed_total: 3 } });
@@ -360,14 +363,14 @@ describe('what asynqmon cannot do', () => {
       expect((await live()).samples.length).toBeGreaterThanOrEqual(2);
     });
 
-    it('forgets what is older than a quarter of an hour', async () => {
+    it('drops samples older than a quarter of an hour', async () => {
       await live();
       broker.clock.advance(15 * 60_000);
       expect((await live()).samples).toHaveLength(1);
     });
   });
 
-  test('an answer is used again until the next period, or until something is changed here', async () => {
+  test('reuses a reply until the next period, or until a change through this console', async () => {
     const size = async () => (await web.get<{ queues: { size: number }[] }>('queues')).queues[0]!.size;
     broker.clock.advance(2000);
     expect(await size()).toBe(7);

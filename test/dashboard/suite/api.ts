@@ -12,7 +12,7 @@ describe('the API', () => {
       { override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useValue(broker) },
     );
 
-  /** Colons and slashes: what platforms and proxies like to stumble over. */
+  /** Colons and slashes confuse platforms and proxies. */
   const QUEUE = 'a/b:c%2F';
   const at = (path: string) => `queues/${encodeURIComponent(QUEUE)}${path}`;
 
@@ -33,7 +33,7 @@ describe('the API', () => {
     });
     afterAll(() => web.close());
 
-    it('runs on the platform it is meant for', () => expect(web.adapter).toBe(platform));
+    it('runs on its platform', () => expect(web.adapter).toBe(platform));
 
     it('lists queues, and shows one with its history', async () => {
       const { queues } = await web.get<{ queues: object[] }>('queues');
@@ -51,7 +51,7 @@ describe('the API', () => {
       },
     );
 
-    it('lists from either end, as asynqmon does when nothing is said, and goes on in that direction', async () => {
+    it('lists from either end, by default as asynqmon does, and goes on in that direction', async () => {
       const archive = (path: string) => web.get<List>(`queues/ends/archived_tasks?size=2${path}`);
       for (const id of ['a', 'b', 'c']) {
         await web.client.enqueue('x', {}, { queue: 'ends', taskId: id });
@@ -135,7 +135,7 @@ describe('the API', () => {
       expect(await ids('/archived_tasks')).toEqual([]);
     });
 
-    it('moves tasks by batch and altogether, in the words of asynqmon', async () => {
+    it("moves tasks by batch and all at once, with asynqmon's field names", async () => {
       const batch = await web.api('POST', at('/retry_tasks:batch_run'), { task_ids: ['retry', 'nobody'] });
       expect(batch).toMatchObject({ status: 200, text: '{"pending_ids":["retry"],"error_ids":["nobody"]}\n' });
       expect(await web.api('POST', at('/pending_tasks:archive_all'))).toMatchObject({ text: '{"archived":2}\n' });
@@ -157,7 +157,7 @@ describe('the API', () => {
       expect(await web.broker.inspection.queues()).toEqual([QUEUE]);
     });
 
-    it('says what there is, and what this caller may do', async () => {
+    it('returns the configuration, and what the sender may do', async () => {
       expect(await web.get('config')).toMatchObject({ role: 'destroy', read_only: false, refresh_ms: 2000 });
       const { paths } = await web.get<{ paths: Record<string, object> }>('openapi.json');
       expect(Object.keys(paths)).toContain('/queues/{queue}/archived_tasks/{id}:run');
@@ -169,7 +169,7 @@ describe('the API', () => {
     });
   });
 
-  it('tells who works on what, and since when', async () => {
+  it('lists servers with their tasks and start times', async () => {
     const web = await startConsole();
     const { broker } = web;
     await arrangeEveryState(broker);
@@ -207,7 +207,7 @@ describe('the API', () => {
     await web.close();
   });
 
-  it('answers 503 while Redis is away, in one sentence', async () => {
+  it('returns 503 and one sentence while Redis is away', async () => {
     const failing = failingBroker<Broker>(new InMemoryBroker());
     const web = await consoleOn(failing.broker);
     failing.faults.set('queues', 'before').set('servers', 'before');
@@ -221,7 +221,7 @@ describe('the API', () => {
     await web.close();
   });
 
-  it('answers for the other queues while the node of one is away, without waiting for it again, and until it is back', async () => {
+  it('returns the other queues while one node is away, without waiting for it, until it is back', async () => {
     const broker = new InMemoryBroker();
     const describe = broker.inspection.describeQueue.bind(broker.inspection);
     let answer = (): Promise<void> => Promise.reject(new BrokerUnavailableError('its node is away'));
@@ -237,7 +237,7 @@ describe('the API', () => {
     const web = await consoleOn(broker);
     for (const queue of ['lost', 'well']) await web.client.enqueue('t', {}, { queue });
     const rows = async () => {
-      broker.clock.advance(60_000); // what is known of the queues is out of date
+      broker.clock.advance(60_000); // the cached state of the queues expires
       const { queues } = await web.get<{ queues: { queue: string; error?: string; size?: number }[] }>('queues');
       return queues;
     };
@@ -259,7 +259,7 @@ describe('the API', () => {
     await web.close();
   });
 
-  it('answers 503 while no node answers, and at once when they are back', async () => {
+  it('returns 503 while no node responds, and recovers at once', async () => {
     const failing = failingBroker<Broker>(new InMemoryBroker());
     const web = await consoleOn(failing.broker);
     await web.client.enqueue('t', {});

@@ -21,7 +21,10 @@ import { map, tap } from 'rxjs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PLATFORMS, startConsole, type ConsoleOptions, type TestConsole } from '../console.js';
 
-/* What the application around the console has: guards, interceptors, filters, prefixes, versions, other connections. */
+/*
+ * The console in an application with guards, interceptors, filters, prefixes, versions and other
+ * connections.
+ */
 
 describe('the application around the console', () => {
   type Headers = Record<string, string | undefined>;
@@ -38,7 +41,7 @@ describe('the application around the console', () => {
   @Module({ providers: [Users], exports: [Users] })
   class UsersModule {}
 
-  /** Knows the user by a provider of another module, and leaves him with the request. */
+  /** Finds the user with a provider of another module, and sets it on the request. */
   @Injectable()
   class TokenGuard implements CanActivate {
     constructor(private readonly users: Users) {}
@@ -61,7 +64,7 @@ describe('the application around the console', () => {
   };
 
   describe.each(PLATFORMS)('on %s', (platform) => {
-    it('the guards of the console decide who comes in, and access what he may do', async () => {
+    it('guards decide who comes in, and access what they may do', async () => {
       const access = ({ user }: DashboardRequest & { user: { role: 'act' } }) => user.role;
       const web = await start({ guards: [TokenGuard], imports: [UsersModule], access }, { platform });
       expect(await web.api('GET', 'queues')).toMatchObject({
@@ -77,14 +80,14 @@ describe('the application around the console', () => {
       expect(await web.get('config', { 'x-token': 'alice' })).toMatchObject({ role: 'act' });
     });
 
-    it('guards alone let in whom they let in, for everything', async () => {
+    it('guards without access allow everything', async () => {
       const allow = { canActivate: (context: ExecutionContext) => headersOf(context)['x-token'] === 'bob' };
       const web = await start({ guards: [allow] }, { platform });
       expect(await web.api('GET', 'config')).toMatchObject({ status: 403 });
       expect(await web.get('config', { 'x-token': 'bob' })).toMatchObject({ role: 'destroy' });
     });
 
-    it('global guards, interceptors and filters run, and leave the shape of replies alone', async () => {
+    it('global guards, interceptors and filters run, and do not change replies', async () => {
       const seen: string[] = [];
       @Injectable()
       class Wrap implements NestInterceptor {
@@ -145,7 +148,7 @@ describe('the application around the console', () => {
       expect((await web.raw('GET', '/ops/tasks/api/queues')).status).toBe(404);
     });
 
-    it('leaves to others what they have below its path', async () => {
+    it('leaves other routes below its path alone', async () => {
       const modules = [
         AsynqOperationsModule.forRoot(),
         AsynqMetricsModule.forRoot({ path: 'asynq/metrics', registry: new Registry() }),
@@ -161,7 +164,7 @@ describe('the application around the console', () => {
       expect(await status('/asynq/')).toBe(403);
     });
 
-    it('has a version where it is given one', async () => {
+    it('has a version if one is given', async () => {
       const web = await start(
         { access: 'destroy', version: '2' },
         { platform, base: '/v2/asynq', prepare: (app) => app.enableVersioning({ type: VersioningType.URI }) },
@@ -170,7 +173,7 @@ describe('the application around the console', () => {
       expect((await web.raw('GET', '/asynq/api/queues')).status).toBe(404);
     });
 
-    it('stands once for each connection, also at the root', async () => {
+    it('serves one console per connection, also at the root', async () => {
       const imports = [
         AsynqModule.forRoot({ name: 'billing', connection: 'memory', server: false, scheduler: false, keyPrefix: 'b' }),
         AsynqDashboardModule.forRoot({ path: '/billing', connection: 'billing', access: 'view' }),

@@ -21,7 +21,7 @@ import type { Route } from '../../../lib/dashboard/rest/route.js';
 import { arrangeEveryState } from '../../support/every-state.js';
 import { type ConsoleOptions, PLATFORMS, startConsole, type TestConsole } from '../console.js';
 
-/* Who changed what through the console, when, and with which result. */
+/* The trail of changes made through the console: who, when, and with which result. */
 
 type Entry = Record<string, unknown> & { id: string };
 interface Trail {
@@ -29,7 +29,7 @@ interface Trail {
   next_cursor: string | null;
 }
 
-/** Must be in no entry, no event and no line of the log. */
+/** Must not appear in any entry, event or log line. */
 const SECRET = 'hunter2';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -61,7 +61,7 @@ describe('the audit trail', () => {
     return web;
   };
   const trail = async (web: TestConsole, query = '', headers = {}): Promise<Entry[]> => {
-    (web.broker as InMemoryBroker).clock.advance(2_000); // to the next answer
+    (web.broker as InMemoryBroker).clock.advance(2_000); // the cached reply expires
     return (await web.get<Trail>(`audit${query}`, headers)).entries;
   };
   const eventsOf = (app: INestApplication) => {
@@ -110,7 +110,7 @@ describe('the audit trail', () => {
     await new AsynqInspector(web.broker).deleteTask('empty', 'x');
   };
 
-  /** What the entry of a route says, besides who, when and where. */
+  /** The expected entry of a route, except actor, time and process. */
   function expected(route: Route): object {
     const action = actionOf(route);
     if (action === 'delete_queue') return { action, queue: 'empty' };
@@ -138,7 +138,7 @@ describe('the audit trail', () => {
     );
   });
 
-  describe('says who', () => {
+  describe('names the sender', () => {
     it.each([
       [{ user: { username: 'bob', email: 'b@x', sub: '1' } }, 'bob'],
       [{ user: { email: 'b@x', sub: '1' } }, 'b@x'],
@@ -154,7 +154,7 @@ describe('the audit trail', () => {
       expect(nameOfSender(request)).toBe(name);
     });
 
-    it.each(PLATFORMS)('by its option, or else by default, on %s', async (platform) => {
+    it.each(PLATFORMS)('by its option, or by default, on %s', async (platform) => {
       const actor = ({ headers }: DashboardRequest) => {
         if (headers['x-name'] === 'boom') throw new Error('no directory');
         return Promise.resolve(headers['x-name'] as string | undefined);
@@ -179,10 +179,10 @@ describe('the audit trail', () => {
     });
   });
 
-  describe('has what was refused', () => {
+  describe('records refused attempts', () => {
     const access = ({ headers }: DashboardRequest) => headers['x-role'] as 'view' | undefined;
 
-    it('with the reason, and nothing of what there is not', async () => {
+    it('with the reason, and without names of queues that do not exist', async () => {
       const web = await start({ access, actor: () => 'mallory' });
       await arrange(web.broker as InMemoryBroker);
       const as = (role: string, method: string, path: string, body?: unknown, headers = {}) =>
@@ -218,7 +218,7 @@ describe('the audit trail', () => {
       expect(await trail(web)).toMatchObject([{ action: 'pause', outcome: 'refused', code: 'READ_ONLY' }]);
     });
 
-    it('but no more than 60 of a minute: the next entry says how many are missing', async () => {
+    it('but at most 60 per minute: the next entry says how many are missing', async () => {
       const web = await start({ access });
       await arrange(web.broker as InMemoryBroker);
       const { actions } = eventsOf(web.app);
@@ -236,8 +236,8 @@ describe('the audit trail', () => {
     });
   });
 
-  describe('misses nothing that was done', () => {
-    it('has an entry before it is done, and still has it when the process ends meanwhile', async () => {
+  describe('misses no change', () => {
+    it('has an entry before the change, which stays if the process ends meanwhile', async () => {
       const web = await start({ actor: () => 'alice' });
       await arrange(web.broker as InMemoryBroker);
       let before: object[] = [];
@@ -250,7 +250,7 @@ describe('the audit trail', () => {
       await web.api('POST', 'queues/default:pause');
       expect(before).toMatchObject([{ action: 'pause', outcome: 'started', actor: 'alice', queue: 'default' }]);
       expect(await trail(web)).toMatchObject([{ outcome: 'failed', code: 'ASYNQ_BROKER_UNAVAILABLE' }]);
-      // While it is under way, and as long as its process writes nothing more.
+      // While it runs, and until its process writes again.
       let release: () => void = () => undefined;
       pause.mockImplementation(() => new Promise((resolve) => (release = () => resolve(true))));
       const asked = web.api('POST', 'queues/default:pause');
@@ -261,7 +261,7 @@ describe('the audit trail', () => {
       expect(await trail(web)).toMatchObject([{ outcome: 'done' }, { outcome: 'failed' }]);
     });
 
-    it('lets an action happen that cannot be recorded, says so loudly, and counts it', async () => {
+    it('allows an action that cannot be recorded, logs it, and counts it', async () => {
       const web = await start();
       const { broker } = web;
       await arrange(broker as InMemoryBroker);
@@ -277,7 +277,7 @@ describe('the audit trail', () => {
       append.mockRestore();
     });
 
-    it('keeps the entry of the beginning where the result cannot be written', async () => {
+    it('keeps the first entry if the result cannot be written', async () => {
       const web = await start();
       await arrange(web.broker as InMemoryBroker);
       const { events } = web.broker;
@@ -307,7 +307,7 @@ describe('the audit trail', () => {
       expect((await trail(first)).map(({ actor }) => actor)).toEqual(['two', 'one']);
     });
 
-    it('costs nothing while nothing is changed', async () => {
+    it('costs nothing without changes', async () => {
       const actor = vi.fn(() => 'alice');
       const web = await start({ actor });
       await arrange(web.broker as InMemoryBroker);
@@ -363,7 +363,7 @@ describe('the audit trail', () => {
       expect(end).toBeNull();
     });
 
-    it('only of queues that one may see, in whose cursor nothing of the others shows', async () => {
+    it('only for visible queues, with a cursor that reveals nothing of the others', async () => {
       const web = await filled();
       for (const set of ['mail', 'not payroll']) {
         const entries = await trail(web, '?size=200', as(set));
@@ -377,7 +377,7 @@ describe('the audit trail', () => {
       }
     });
 
-    it('without entries that others have written wrongly, and that nobody could be shown', async () => {
+    it('without malformed entries of other writers', async () => {
       const web = await start({ access: ({ headers }) => (headers['x-all'] ? 'view' : { queues: { mail: 'view' } }) });
       const good = { at: 1_000, actor: 'other', action: 'run', outcome: 'done', process: 'h:1', queue: 'mail' };
       const wrong = [
@@ -398,7 +398,7 @@ describe('the audit trail', () => {
       expect(await trail(web, '?queue=mail')).toMatchObject(shown);
     });
 
-    it('with clear errors for what it does not know', async () => {
+    it('with clear errors for unknown values', async () => {
       const web = await start();
       expect(await web.api('GET', 'audit?action=deleted')).toMatchObject({
         status: 400,
@@ -415,7 +415,7 @@ describe('the audit trail', () => {
     });
   });
 
-  it('is told to methods and observables of the process', async () => {
+  it('is emitted to methods and observables of the process', async () => {
     class Watch {
       readonly seen: ConsoleAction[] = [];
       @OnConsoleAction({ action: 'pause', queue: ['default'] })

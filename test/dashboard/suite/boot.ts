@@ -35,7 +35,7 @@ describe('options', () => {
     },
   );
 
-  test('starts without either for development', async () => {
+  test('starts without guards and access for development', async () => {
     vi.stubEnv('NODE_ENV', 'development');
     await expect(boot()).resolves.toBeUndefined();
   });
@@ -66,12 +66,12 @@ describe('options', () => {
     expect(make).toThrow(message);
   });
 
-  test('refuses a connection nobody made', async () => {
+  test('refuses an unknown connection', async () => {
     const { message } = await rejection(boot({ access: 'view', connection: 'biling' }));
     expect(message).toContain('the dashboard at "/asynq" is for the connection "biling"');
   });
 
-  test('refuses a second console at the same place, and none beside it', async () => {
+  test('refuses a second console at the same path, and allows one at another path', async () => {
     const also = (path: string) => [AsynqDashboardModule.forRoot({ path, access: 'view' })];
     const { message } = await rejection(boot({ access: 'view' }, also('asynq/')));
     expect(message).toMatch(/two dashboards at "\/asynq".*another `path`/);

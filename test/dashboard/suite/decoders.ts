@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startConsole, type TestConsole } from '../console.js';
 import { order, orders, type Shown } from './payload-kit.js';
 
-/* Payloads and results, decoded where somebody knows how. */
+/* Payloads and results that a decoder can read. */
 
 describe('decoders', () => {
   const msgpack: PayloadDecoder = {
@@ -23,7 +23,7 @@ describe('decoders', () => {
   });
   afterAll(() => web.close());
 
-  it('come after JSON, in their order', async () => {
+  it('are tried after JSON, in their order', async () => {
     expect(await web.get('config')).toMatchObject({ decoders: ['json', 'protobuf', 'msgpack'] });
     await make('order:new', { a: 1 }, 'json');
     expect(await show('json')).toMatchObject({ payload_decoded: { decoder: 'json', value: { a: 1 } } });
@@ -51,7 +51,7 @@ describe('decoders', () => {
     });
   });
 
-  it('that throw are passed over, and what nobody reads is shown as it is', async () => {
+  it('that throw are skipped, and undecoded bytes are shown as they are', async () => {
     await make('order:new', Buffer.from([0xff, 0x00]), 'broken');
     expect(await show('broken')).toMatchObject({ payload: 'non-printable bytes', payload_decoded: null });
     await make('order:new', Buffer.from('plain text'), 'text');
@@ -64,14 +64,14 @@ describe('decoders', () => {
     expect((await show('digits')).payload_decoded).toEqual({ decoder: 'json', value });
   });
 
-  it('are not asked about a payload that is too large', async () => {
+  it('are not called for a payload that is too large', async () => {
     await make('any', 'x'.repeat(1_000_001), 'large');
     const shown = await show('large');
     expect(shown).toMatchObject({ payload_too_large: true, payload_base64: null, payload_decoded: null });
     expect(shown.payload).toBe(`"${'x'.repeat(199)}…`);
   });
 
-  it('leave lists to text, cut by characters and not by halves of them', async () => {
+  it('are not used in lists, whose text is cut between characters', async () => {
     await web.client.enqueue('any', Buffer.from('😀'.repeat(201)), { taskId: 'cut', queue: 'cut' });
     const { tasks } = await web.get<{ tasks: object[] }>('queues/cut/pending_tasks');
     expect(tasks).toMatchObject([{ payload: `${'😀'.repeat(200)}…`, payload_cut: true, payload_size: 804 }]);

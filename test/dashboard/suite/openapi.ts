@@ -8,7 +8,8 @@ import { arrangeEveryState } from '../../support/every-state.js';
 import { startConsole, type TestConsole } from '../console.js';
 
 /*
- * Every route of the document is asked once, with the tasks of every state there, and what it answers is held to its own schema.
+ * Calls every route of the document once, with tasks in every state, and checks the reply against
+ * its own schema.
  */
 
 describe('the OpenAPI document', () => {
@@ -23,7 +24,7 @@ describe('the OpenAPI document', () => {
     readonly components: { readonly schemas: Readonly<Record<string, object>> };
   }
 
-  /** What is sent to routes that need something. */
+  /** Bodies for the routes that need one. */
   const BODIES: Readonly<Record<string, unknown>> = {
     'POST /queues/{queue}/tasks': { type: 'new', payload: { a: 1 }, headers: { a: 'b' }, process_in_seconds: 60 },
     'POST /queues/{queue}/tasks/{id}:edit_payload': {
@@ -32,12 +33,12 @@ describe('the OpenAPI document', () => {
     },
     'POST /queues/{queue}/tasks/{id}:reschedule': { process_at: '2100-01-01T00:00:00Z' },
   };
-  /** The task that a route without a state in its path is about, by verb. */
+  /** The task for a route without a state in its path, by verb. */
   const IDS: Readonly<Record<string, string>> = { archive: 'pending', cancel: 'active', edit_payload: 'retry' };
 
   const SERVER = { host: 'h', pid: 1, serverId: 's', strictPriority: false, status: 'active', concurrency: 2 };
 
-  /** Everything there can be, once. */
+  /** One of everything. */
   async function arrange(broker: InMemoryBroker): Promise<void> {
     broker.clear();
     broker.clock.advance(60_000);
@@ -125,7 +126,7 @@ describe('the OpenAPI document', () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('describes what every operation answers', async () => {
+  it('describes the replies of every operation', async () => {
     for (const { method, path, operation } of operations()) {
       await arrange(web.broker as InMemoryBroker);
       const name = `${method} ${path}`;
@@ -151,6 +152,6 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  /** References lead into the document, which has an address here. */
+  /** References point into the document, so it needs an address. */
   const rebase = (schema: object): object => JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/')) as object;
 });

@@ -21,7 +21,7 @@ describe('the history from Prometheus', () => {
     return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
   }
 
-  it('asks nine questions for the queues and the time, and passes on the answers', async () => {
+  it('sends nine queries for queues and range, and passes on the responses', async () => {
     const { address, asked } = await prometheus('{"status":"success","data":{"result":[]}}');
     const web = await startConsole({ access: 'view', prometheus: `http://me:pass%20word@${address}/prom/` });
     onTestFinished(() => web.close());
@@ -48,7 +48,7 @@ describe('the history from Prometheus', () => {
       expect((await web.api('GET', `metrics?${wrong}`)).status).toBe(400);
   });
 
-  it('takes one queue of any name, and asks for no more values than are wanted', async () => {
+  it('takes one queue of any name, and requests no more values than needed', async () => {
     const { address, asked } = await prometheus('{"status":"success","data":{"result":[]}}');
     const web = await startConsole({ access: 'view', prometheus: `http://${address}` });
     onTestFinished(() => web.close());
@@ -63,7 +63,7 @@ describe('the history from Prometheus', () => {
       expect((await web.api('GET', `metrics?points=${points}`)).status).toBe(400);
   });
 
-  it('says so when Prometheus is away, answers no JSON, or is not there at all', async () => {
+  it('reports a Prometheus that is away, sends no JSON, or is not configured', async () => {
     const { address } = await prometheus('<html>');
     const html = await startConsole({ access: 'view', prometheus: `http://${address}` });
     const away = await startConsole({ access: 'view', prometheus: 'http://127.0.0.1:1' });
@@ -92,7 +92,7 @@ describe('the history from Prometheus', () => {
     [60 * 86_400, 1728],
   ])('looks at %i seconds in steps of %i', (duration, step) => expect(stepOf(duration)).toBe(step));
 
-  it('lets no name of a queue out of its quotes', () => {
+  it('escapes names of queues', () => {
     expect(filterOf([])).toBe('');
     expect(filterOf(['"} or up{x="'])).toBe(String.raw`queue=~"\"\\} or up\\{x=\""`);
   });

@@ -4,7 +4,7 @@ import { request } from '../../support/messages.js';
 import { startConsole, type TestConsole } from '../console.js';
 import { order, orders, type Shown } from './payload-kit.js';
 
-/* What nobody gets to see of payloads and results. */
+/* Hidden parts of payloads and results. */
 
 describe('redaction', () => {
   let web: TestConsole;
@@ -152,7 +152,7 @@ describe('redaction', () => {
     ]);
   });
 
-  it('hides by default what is called like a secret, in every task, and leaves all other bytes', async () => {
+  it('hides fields with names of secrets by default, in every task, and leaves all other bytes', async () => {
     const guess = await show('guess');
     expect(guess).toMatchObject({ redacted: true, payload_base64: null, headers: { Set_Cookie: '[redacted]' } });
     expect(guess.payload_decoded!.value).toMatchObject({
@@ -167,13 +167,13 @@ describe('redaction', () => {
     expect(plain.actions).toContain('edit');
   });
 
-  it('hides headers by themselves, and leaves the payload its bytes', async () => {
+  it('hides headers alone, and leaves the payload unchanged', async () => {
     const signed = await show('signed');
     expect(signed).toMatchObject({ redacted: true, payload: '{ "a": 1 }', headers: { Signature: '[redacted]' } });
     expect(signed.payload_base64).not.toBeNull();
   });
 
-  it('hides what cannot be decoded altogether, and of what is wholly hidden the keys and headers, too', async () => {
+  it('hides undecodable payloads completely, and with a whole payload also its keys and headers', async () => {
     expect(await show('opaque')).toMatchObject({ payload: '[redacted]', payload_decoded: null });
     const { payload, payload_base64, payload_decoded, headers } = await show('medical');
     expect([payload, payload_base64, payload_decoded]).toEqual(['[redacted]', null, null]);
@@ -181,7 +181,7 @@ describe('redaction', () => {
     expect(await show('order')).toMatchObject({ payload_decoded: { value: { customer: '[redacted]', cents: 5 } } });
   });
 
-  it('hides errors whole, whatever they say, and shows the rest of results', async () => {
+  it('hides errors completely, and shows the rest of results', async () => {
     for (const id of ['user', 'medical', 'opaque']) expect((await show(id)).error_message).toBe('[redacted]');
     const { failures } = await web.get<{ failures: { error: string; match: string }[] }>('queues/default/failures');
     expect(new Set(failures.map(({ error, match }) => error + match))).toEqual(new Set(['[redacted]']));
@@ -191,7 +191,7 @@ describe('redaction', () => {
     });
   });
 
-  it('is no oracle: a search tells nothing that is not shown', async () => {
+  it('is no oracle: a search reveals nothing that is not shown', async () => {
     const found = async (query: string) =>
       (await web.get<{ tasks: { id: string }[] }>(`queues/default/archived_tasks?${query}`)).tasks.map(({ id }) => id);
     expect(await found('payload=hunter')).toEqual([]);
@@ -202,7 +202,7 @@ describe('redaction', () => {
     expect(await found('type=medical:')).toEqual(['medical']);
   });
 
-  it('cannot be edited around, but a clone gets all of it', async () => {
+  it('prevents edits, but a clone copies everything', async () => {
     expect((await show('user')).actions).not.toContain('edit');
     expect(await web.api('POST', 'queues/default/tasks/user:edit_payload', { payload: 1, replaces: '' })).toMatchObject(
       {
@@ -219,7 +219,7 @@ describe('redaction', () => {
     expect(copy!.message.headers).toEqual(original!.message.headers);
   });
 
-  it('can be a function: of paths, parts, or everything; of everything also when it fails', async () => {
+  it('can be a function that returns paths, parts, or everything; hides everything when it fails', async () => {
     const answers: Record<string, unknown> = {
       some: ['a'],
       all: true,
@@ -258,7 +258,7 @@ describe('redaction', () => {
     });
   });
 
-  it('leaves everything as it is where the default is turned off, and takes over the rules of the connection', async () => {
+  it('hides nothing if the default is off, and adopts the rules of the connection', async () => {
     const redact = [{ type: 'a', fields: ['a'] }];
     const other = await startConsole(
       { access: 'view', defaultRedaction: false, redact: [{ type: 'b', fields: ['b'] }] },

@@ -4,7 +4,7 @@ import { ACTIONS, actionText, OUTCOMES, resultText } from '../../../lib/dashboar
 
 const entry = { id: '1-0', at: '', actor: 'a', process: 'h:1', action: 'archive', outcome: 'done' } as const;
 
-it('the page offers every action and outcome to search for', () => {
+it('the filter offers every action and outcome', () => {
   expect([ACTIONS, OUTCOMES]).toEqual([CONSOLE_ACTIONS, CONSOLE_OUTCOMES]);
 });
 

@@ -38,7 +38,7 @@ describe('a batch', () => {
     expect(requests.length).toBeLessThan(12);
   });
 
-  it('has an id alone that is too long for any', async () => {
+  it('sends an id alone that exceeds the limit', async () => {
     const long = 'x'.repeat(200_000);
     expect((await send([long])).requests).toEqual([[long]]);
   });

@@ -7,7 +7,7 @@ import { asText, fromBase64, hexLines } from '../../../lib/dashboard/web/text/by
 import { chosenFilters, filtersOf, isSearch } from '../../../lib/dashboard/web/list/filters.js';
 
 describe('JSON of a payload', () => {
-  it('keeps the digits of numbers, the order of keys, and those that come twice', () => {
+  it('keeps the digits of numbers, the order of keys, and repeated keys', () => {
     const text = '{"id":9007199254740993,"price":12.50,"e":1E400,"__proto__":{"a":1},"k":1,"k":2}';
     const tree = parseJson(text)!;
     expect(printJson(tree).replaceAll(/\s/g, '')).toBe(text);
@@ -32,13 +32,13 @@ describe('JSON of a payload', () => {
 });
 
 describe('bytes of a payload', () => {
-  it('are text only when they are UTF-8', () => {
+  it('are text only if they are UTF-8', () => {
     expect(asText(fromBase64(Buffer.from('grüß 😀').toString('base64')))).toBe('grüß 😀');
     expect(asText(new Uint8Array([0xef, 0xbb, 0xbf, 0x41]))).toBe('\ufeffA');
     expect(asText(new Uint8Array([0xff, 0xfe]))).toBeUndefined();
   });
 
-  it('are seen as lines of sixteen', () => {
+  it('are shown in lines of sixteen', () => {
     const lines = hexLines(
       Uint8Array.from({ length: 40 }, (_, index) => index + 60),
       20,
@@ -50,7 +50,7 @@ describe('bytes of a payload', () => {
 });
 
 describe('the form of a task', () => {
-  it('tells only what was typed', () => {
+  it('sends only what was typed', () => {
     expect(toInput({ ...EMPTY_FORM, type: 'a' })).toEqual({ type: 'a' });
     const form = {
       ...EMPTY_FORM,
@@ -72,7 +72,7 @@ describe('the form of a task', () => {
     expect(toInput({ ...form, group: 'g' }, form)).toEqual({ group: 'g', process_in_seconds: 7200 });
   });
 
-  it('sends base64 as base64, and times as the world reads them', () => {
+  it('sends base64 as base64, and times in UTC', () => {
     const form = { ...EMPTY_FORM, payload: { as: 'base64' as const, text: ' /wA= ' } };
     const when = { how: 'at' as const, amount: '', unit: '1', at: '2030-01-02T03:04:05' };
     expect(toInput({ ...form, when })).toEqual({
@@ -88,7 +88,7 @@ describe('the form of a task', () => {
     [{ when: { how: 'at' as const, amount: '', unit: '1', at: '' } }, 'Choose a date'],
   ])('refuses %j', (typed, message) => expect(() => toInput({ ...EMPTY_FORM, ...typed })).toThrow(message));
 
-  it('reads the headers that it wrote, whatever is in them, also after a text field had its way with line breaks', () => {
+  it('reads every header that it printed, also after a text field has changed the line breaks', () => {
     const headers = { traceparent: '00-a:b-01', 'x-y': '' };
     expect(printHeaders(headers)).toBe('traceparent: 00-a:b-01\nx-y: ');
     expect(parseHeaders(printHeaders(headers))).toEqual(headers);
@@ -111,7 +111,7 @@ describe('the form of a task', () => {
     [': 1', 'is not a header'],
   ])('refuses headers such as %j', (text, message) => expect(() => parseHeaders(text)).toThrow(message));
 
-  it('edits as text only what a text field leaves as it is, and nothing that was not loaded whole', () => {
+  it('edits as text only what a text field leaves unchanged, and nothing that was not fully loaded', () => {
     const base64 = (text: string) => Buffer.from(text).toString('base64');
     const task = (payload_base64: string | null) => ({ payload_base64, payload_sha256: payload_base64 && 'sum' });
     expect(editable(task(base64('{"n":9007199254740993}\n')))).toEqual({
@@ -127,7 +127,7 @@ describe('the form of a task', () => {
 });
 
 describe('filters of a list', () => {
-  it('are what the address says', () => {
+  it('come from the address', () => {
     const filters = chosenFilters({ type: 'a', id: '', size: '50', error: 'x' });
     expect(filters).toEqual({ type: 'a', error: 'x' });
     expect([isSearch(filters), isSearch({})]).toEqual([true, false]);

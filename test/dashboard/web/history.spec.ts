@@ -8,8 +8,8 @@ const matrix = (...result: [queue: string, values: Values][]) => ({
   data: { result: result.map(([queue, values]) => ({ metric: { queue, instance: 'i' }, values })) },
 });
 
-describe('what Prometheus answers', () => {
-  it('is a line for each queue, with gaps where nothing was measured, or is no number', () => {
+describe('responses of Prometheus', () => {
+  it('make a line per queue, with gaps for missing values', () => {
     const answer = matrix(
       ['b', [[10, '1'], [20, '2'], [50, '5']]], // prettier-ignore
       ['a', [[20, 'NaN'], [50, '+Inf']]], // prettier-ignore
@@ -23,19 +23,19 @@ describe('what Prometheus answers', () => {
     });
   });
 
-  it('counts once what several processes have measured: the highest', () => {
+  it("count the highest of several processes' values", () => {
     const { lines } = readHistory(matrix(['a', [[10, '3'], [20, 'NaN']]], ['a', [[10, '2'], [20, '4']]])); // prettier-ignore
     expect(lines).toEqual([{ queue: 'a', values: [3, 4] }]);
   });
 
-  it('may be nothing, one value, or without a queue', () => {
+  it('may be empty, have one value, or no queue', () => {
     expect(readHistory(matrix())).toEqual({ times: [], lines: [] });
     expect(readHistory({ status: 'success' })).toEqual({ times: [], lines: [] });
     expect(readHistory(matrix(['a', [[10, '3']]]))).toEqual({ times: [10_000], lines: [{ queue: 'a', values: [3] }] });
     expect(readHistory({ status: 'success', data: { result: [{ values: [[1, '1']] }] } }).lines[0]?.queue).toBe('');
   });
 
-  it('is summed, or its highest, where anything is known', () => {
+  it('are summed, or give the highest value, if any is known', () => {
     const lines = [{ queue: 'a', values: [1, 2, undefined] }, { queue: 'b', values: [5] }, { queue: 'c', values: [undefined] }]; // prettier-ignore
     expect([figureOf(lines, 'sum'), figureOf(lines, 'highest')]).toEqual([7, 5]);
     expect(figureOf(lines.slice(2), 'sum')).toBeUndefined();
@@ -48,7 +48,7 @@ describe('what Prometheus answers', () => {
     [{ status: 'odd' }, 'it answered with the status “odd”'],
   ])('%j is refused for %s', (answer, reason) => expect(refusalOf(answer)).toBe(reason));
 
-  it('is of the last day, unless an address says otherwise', () => {
+  it('cover one day unless the address has a range', () => {
     expect([undefined, 'nonsense', '7 days'].map((given) => rangeOf(given).duration)).toEqual([
       86_400, 86_400, 604_800,
     ]);

@@ -32,7 +32,7 @@ describe('numbers of the console', () => {
     expect([percent(0, 0), percent(1, 5000), percent(1, 3), percent(1, 40)]).toEqual(['0%', '<0.1%', '33%', '2.5%']);
   });
 
-  it('tell durations by their two largest units', () => {
+  it('show durations by their two largest units', () => {
     expect([0, 0.34, 4.29, 59.9, 200, 3600, 90_000].map(duration)).toEqual([
       ...['0 s', '340 ms', '4.2 s', '59 s', '3m 20s', '1h', '1d 1h'],
     ]);
@@ -40,14 +40,14 @@ describe('numbers of the console', () => {
     expect(relative(5500, 1000)).toBe('in 4 s');
   });
 
-  it('knows how asynq says that there is no time', () => {
+  it('knows how asynq writes "no time"', () => {
     expect(['', '-', '0001-01-01T00:00:00Z', null, 'nonsense'].map(instant)).toEqual(Array(5).fill(undefined));
     expect(instant('1970-01-01T00:00:01Z')).toBe(1000);
   });
 });
 
 describe('series of the charts', () => {
-  it('are differences per second, and a queue that comes, goes or starts again is no burst', () => {
+  it('are differences per second, without a peak when a queue appears, disappears or restarts', () => {
     const moments: Moment[] = [
       { t: 0, queues: { a: sample(100), b: sample(10) } },
       { t: 2000, queues: { a: sample(120), b: sample(10) } },
@@ -62,7 +62,7 @@ describe('series of the charts', () => {
     expect([recent([]), recent([undefined])]).toEqual([undefined, undefined]);
   });
 
-  it('are thinned by means, which leave gaps alone', () => {
+  it('are reduced to means, which keep gaps', () => {
     const times = Array.from({ length: 480 }, (_, index) => index * 1000);
     const values = times.map((_, index) => (index < 8 ? undefined : index % 2));
     const { times: fewer, series } = thin(times, [{ name: 'n', color: 't', values }]);
@@ -84,7 +84,7 @@ describe('series of the charts', () => {
     },
   );
 
-  it('of days begin where something was done, but are not too few', () => {
+  it('of days start with the first activity, but show a minimum of days', () => {
     const days = Array.from({ length: 40 }, (_, index) => ({
       queue: 'q',
       failed: 0,
@@ -95,12 +95,12 @@ describe('series of the charts', () => {
     expect(sumDays({ a: days.slice(30) })).toHaveLength(10);
   });
 
-  it('have axes that end at round numbers', () => {
+  it('end their axes at round numbers', () => {
     expect([0, 3, 10, 11, 240, 2600].map(niceTop)).toEqual([1, 5, 10, 20, 250, 5000]);
     expect([90_000, 700_000, 100 * 3600_000].map(niceTime)).toEqual([120_000, 900_000, 5 * 86_400_000]);
   });
 
-  it('are drawn without their gaps, and stacked', () => {
+  it('are drawn with gaps, and stacked', () => {
     const scale = { from: 0, to: 3, top: 10 };
     expect(runs([0, 1, 2, 3], [1, undefined, 2, 3])).toEqual([[[0, 1]], [[2, 2], [3, 3]]]); // prettier-ignore
     expect(linePath([[0, 0], [3, 10]], scale)).toBe('M0.0 120.0L600.0 0.0'); // prettier-ignore
@@ -109,7 +109,7 @@ describe('series of the charts', () => {
 });
 
 describe('results of batches', () => {
-  it('tell a partial success', () => {
+  it('report a partial success', () => {
     expect(batchResult('archive', { archived_ids: ['a', 'b'], error_ids: [] })).toEqual(['2 tasks archived.', false]);
     const [text, failed] = batchResult('delete', { deleted_ids: ['a'], failed_ids: ['b', 'c', 'd', 'e'] });
     expect(failed).toBe(true);
@@ -117,7 +117,7 @@ describe('results of batches', () => {
     expect(batchResult('run', { pending_ids: null as never, error_ids: [] })).toEqual(['0 tasks made pending.', false]);
   });
 
-  it('tell how many, where the server does', () => {
+  it('report a number if the server does', () => {
     expect(allResult('run', { scheduled: 12 })).toBe('12 tasks made pending.');
     expect(allResult('cancel', undefined)).toBe('All tasks asked to stop.');
   });

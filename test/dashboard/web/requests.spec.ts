@@ -28,7 +28,7 @@ describe('a name of dots', () => {
     expect(asked).toEqual([]);
   });
 
-  it('is sent where it is only part of a segment', async () => {
+  it('is allowed as a part of a segment', async () => {
     await api.task('a.b', '...');
     await api.run({ queue: 'default', id: '..', state: 'archived' });
     await api.list({ queue: 'default', state: 'pending' }, { payload: '/../' });

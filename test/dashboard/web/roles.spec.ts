@@ -23,7 +23,7 @@ describe('roles by queue on the page', () => {
     }
   });
 
-  it('begin with a queue in which one may act', () => {
+  it('start with a queue in which the user may act', () => {
     expect(firstQueue({ role: 'act', queue_roles: {} })).toBe('default');
     expect(firstQueue({ role: 'view', queue_roles: { low: 'view', mail: 'act' } })).toBe('mail');
     expect(firstQueue({ role: null, queue_roles: { 'mail*': 'act' } })).toBe('');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { beginning, pieces, visible } from '../../../lib/dashboard/web/text/visible.js';
 
-describe('texts that others wrote', () => {
+describe('texts from outside', () => {
   it.each([
     ['a\u202Eb', 'a⟨U+202E⟩b'],
     ['\u2066x\u2069', '⟨U+2066⟩x⟨U+2069⟩'],
@@ -14,11 +14,11 @@ describe('texts that others wrote', () => {
     ['soft\u00adhyphen\u2028', 'soft⟨U+00AD⟩hyphen⟨U+2028⟩'],
   ])('%j is seen as %s', (text, seen) => expect(visible(text)).toBe(seen));
 
-  it.each(['plain', 'müßig', 'שלום', '日本語', '😀 family', ''])('leaves %j as it is', (text) =>
+  it.each(['plain', 'müßig', 'שלום', '日本語', '😀 family', ''])('leaves %j unchanged', (text) =>
     expect(visible(text)).toBe(text),
   );
 
-  it('keeps lines where they are wanted, and nothing else', () => {
+  it('keeps line breaks on request, and nothing else', () => {
     expect(pieces('a\n\tb\r', true)).toEqual({
       found: [
         { text: 'a\n\tb', hidden: false },
@@ -42,11 +42,11 @@ describe('texts that others wrote', () => {
     expect(shown.found.map(({ text }) => text).join('')).toBe('a\\0b\\0c'.slice(0, [0, 0, 3, 3, 6, 7][end]));
   });
 
-  it('makes no title of a book', () => {
+  it('cuts long titles', () => {
     expect(visible('\u0007'.repeat(1_000_000))).toBe(`${'⟨U+0007⟩'.repeat(2_000)}…`);
   });
 
-  it('begins with whole characters', () => {
+  it('cuts between characters', () => {
     expect(['😀😀', '😀', 'a😀'].map((text) => beginning(text, 2))).toEqual(['😀', '😀', 'a']);
   });
 });

@@ -5,7 +5,7 @@ import { request } from '../../../support/messages.js';
 import { PLATFORMS, startConsole } from '../../console.js';
 import { target } from './attacker.js';
 
-/* Who comes in without a role, or does more than his allows. */
+/* Senders without a role, or with too low a role. */
 
 describe('access, attacked', () => {
   describe.each(PLATFORMS)('on %s', (platform) => {
@@ -42,18 +42,18 @@ describe('access, attacked', () => {
       expect(await as('act', 'GET', 'redis_info')).toMatchObject({ status: 200 });
     });
 
-    it('takes a cancellation that deletes for a deletion', async () => {
+    it('treats a cancellation with the outcome delete as a deletion', async () => {
       const cancel = (outcome: string) => as('act', 'POST', 'queues/default/tasks/active:cancel', { outcome });
       expect(await cancel('delete')).toMatchObject({ status: 403 });
       expect(await cancel('archive')).toMatchObject({ status: 204 });
     });
 
-    it('a role without destroy pushes no archived task out', async () => {
+    it('a role without destroy cannot make the archive delete tasks', async () => {
       const { broker } = attacked.web;
       const junk = (n: number) => Array.from({ length: n }, (_, i) => request({ queue: 'full', id: `junk${i}` }));
       await broker.producer.enqueue('full', [request({ queue: 'full', id: 'evidence' }), ...junk(5_000)]);
       expect(await broker.administration.moveTasks('full', 'archive', ['evidence'])).toEqual(['moved']);
-      // Somebody has to run what may fail: none of these is created.
+      // None of these tasks is created, because each could fail into the archive.
       const create = [
         ['queues/full/tasks', { type: 'junk', max_retry: 0 }],
         ['queues/default/tasks/archived:clone', { queue: 'full' }],
@@ -89,7 +89,7 @@ describe('access, attacked', () => {
       expect(await twin('destroy')).toMatchObject({ status: 204 });
     });
 
-    it('an archive is not tidied up by a role that may not delete', async () => {
+    it('a role that may not delete does not trim the archive', async () => {
       const clock = (attacked.web.broker as InMemoryBroker).clock;
       await attacked.web.broker.producer.enqueue(
         'old',
@@ -103,7 +103,7 @@ describe('access, attacked', () => {
       expect(await attacked.web.broker.inspection.getTask('old', 'a')).toBeUndefined();
     });
 
-    it('is closed when the function that should say so is wrong', async () => {
+    it('denies access when the access function fails or returns something wrong', async () => {
       const { status, text } = await as('broken', 'GET', 'queues');
       expect([status, text]).toEqual([500, "this did not work; the application's log says why\n"]);
     });
@@ -117,7 +117,7 @@ describe('access, attacked', () => {
     });
   });
 
-  test('in read-only mode only looking is left, whatever the role', async () => {
+  test('read-only mode refuses every change, whatever the role', async () => {
     const web = await startConsole({ access: 'destroy', readOnly: true });
     await arrangeEveryState(web.broker);
     for (const [method, path] of [

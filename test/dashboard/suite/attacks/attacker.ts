@@ -5,11 +5,11 @@ import { type Answer, type Platform, startConsole, type TestConsole } from '../.
 
 const ROLES = ['view', 'act', 'destroy'] as const;
 
-/** The role comes from a header here, as it would come from a session elsewhere. */
+/** The role comes from a header; a real application would use a session. */
 export const access = ({ headers }: DashboardRequest) =>
   headers['x-role'] === 'broken' ? ('admin' as 'view') : ROLES.find((role) => role === headers['x-role']);
 
-/** Would be a script if anything took it for HTML. */
+/** A script, if anything treats it as HTML. */
 export const XSS = `"><script>alert(1)</script>`;
 
 export interface Target {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PLATFORMS } from '../../console.js';
 import { target } from './attacker.js';
 
-/* Bodies that are too large, of the wrong type, or meant to change what all objects have. */
+/* Bodies that are too large, of the wrong type, or meant to change the prototype of objects. */
 
 describe('bodies, attacked', () => {
   describe.each(PLATFORMS)('on %s', (platform) => {
@@ -39,7 +39,7 @@ describe('bodies, attacked', () => {
       'x-content-type-options': 'nosniff',
     });
 
-    it('that are no JSON are refused', async () => {
+    it('that are not JSON are refused', async () => {
       expect(await post('application/json', '{"task_ids":')).toMatchObject({
         status: 400,
         headers: worded('BAD_REQUEST'),
@@ -73,7 +73,7 @@ describe('bodies, attacked', () => {
       expect((await post('application/json', evil)).status).toBe(400);
       const task = `{"type":"t","headers":{"${name}":"x"},"payload":{"${name}":{"polluted":true}}}`;
       const made = await post('application/json', task, `queues/${name}/tasks`);
-      // Fastify takes no body with __proto__ in it at all.
+      // Fastify refuses every body with `__proto__`.
       if (platform === 'fastify' && made.status === 400) expect(name).not.toBe('prototype');
       else {
         expect(made.status).toBe(201);

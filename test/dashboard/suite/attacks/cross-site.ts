@@ -5,9 +5,9 @@ import { foreignPeer } from '../../../../lib/dashboard/rest/peer.js';
 import { PLATFORMS, startConsole } from '../../console.js';
 import { target } from './attacker.js';
 
-/* What a page of another site has the browser of an operator send. */
+/* Requests that a page of another site makes an operator's browser send. */
 
-describe('requests that a page of another site has a browser send', () => {
+describe('requests that a page of another site makes a browser send', () => {
   describe.each(PLATFORMS)('on %s', (platform) => {
     const attacked = target(platform);
     const { as } = attacked;
@@ -32,12 +32,12 @@ describe('requests that a page of another site has a browser send', () => {
       expect([status, replied['x-asynq-error']]).toEqual([403, 'CROSS_ORIGIN']);
     });
 
-    it('are refused also where no host is named', () => {
+    it('are refused without a host, too', () => {
       expect(foreignSource({ origin: 'null' }, false, new Set())).toBe('null');
       expect(foreignSource({}, false, new Set())).toBeUndefined();
     });
 
-    it('are told from those of its own page and of scripts', async () => {
+    it('differ from those of its own page and of scripts', async () => {
       const own = `http://127.0.0.1:${port()}`;
       const headersOf: Record<string, string>[] = [
         {},
@@ -63,7 +63,7 @@ describe('requests that a page of another site has a browser send', () => {
       [{ cookie: 'session=1', 'content-type': 'multipart/form-data; application/json' }],
     ])('must be shown to be meant where a browser may have sent them: %j', async (headers) => {
       const refused = await pause(headers);
-      // What Fastify cannot parse it refuses by itself.
+      // Fastify itself refuses what it cannot parse.
       if (refused.status !== 415) {
         expect(refused).toMatchObject({ status: 403, headers: { 'x-asynq-error': 'CROSS_ORIGIN' } });
         expect(refused.text).toContain("curl: -H 'X-Asynq-Console: 1'");
@@ -76,7 +76,7 @@ describe('requests that a page of another site has a browser send', () => {
       expect(await as('act', 'GET', 'queues', undefined, headers)).toMatchObject({ status: 200 });
     });
 
-    it('of scripts need nothing of the kind', async () => {
+    it('of scripts need no such header', async () => {
       expect(await pause({ authorization: 'Bearer token' })).toMatchObject({ status: 204 });
       expect(await pause({ 'user-agent': 'curl/8.5.0' })).toMatchObject({ status: 204 });
     });
@@ -99,7 +99,7 @@ describe('requests that a page of another site has a browser send', () => {
           origin: 'https://evil.example',
         };
         const { status } = await attacked.web.raw(method, `/asynq/api/${path}`, headers, body);
-        // What Fastify cannot parse it refuses by itself, with 415.
+        // Fastify itself refuses what it cannot parse, with 415.
         expect([403, 415], `${method} ${path} ${type}`).toContain(status);
       }
       expect(await attacked.web.broker.inspection.hasQueue('default')).toBe(true);
@@ -116,14 +116,14 @@ describe('requests that a page of another site has a browser send', () => {
       expect(await pause({ origin: alike(`http://127.0.0.1:${port()}`) })).toMatchObject({ status: 403 });
     });
 
-    it('cannot read either where the application allows all origins, and the browser sends no Sec-Fetch-Site', async () => {
+    it('cannot read either if the application allows all origins and the browser sends no Sec-Fetch-Site', async () => {
       const read = (origin: string) => as('view', 'GET', 'queues', undefined, { origin });
       expect(await read('http://evil.example')).toMatchObject({ status: 403 });
       expect(await read('null')).toMatchObject({ status: 403 });
       expect(await read(`http://127.0.0.1:${port()}`)).toMatchObject({ status: 200 });
     });
 
-    it('cannot read either, but a link may lead here', async () => {
+    it('cannot read either, but links are allowed', async () => {
       const read = (mode: string) =>
         as('view', 'GET', 'queues', undefined, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': mode });
       expect(await read('no-cors')).toMatchObject({ status: 403 });
@@ -131,7 +131,7 @@ describe('requests that a page of another site has a browser send', () => {
     });
   });
 
-  test('origins that are trusted stand for the own one behind a proxy that changes the host', async () => {
+  test('trusted origins are allowed behind a proxy that changes the host', async () => {
     const web = await startConsole({ access: 'destroy', trustedOrigins: ['https://ops.example.com'] });
     await web.client.enqueue('x');
     const pause = (origin: string, more = {}) =>
@@ -197,7 +197,7 @@ describe('requests that a page of another site has a browser send', () => {
     it.skipIf(outside === undefined)('the console answers no other machine', async () => {
       const web = await start('0.0.0.0');
       const { port } = new URL(web.origin);
-      // The peer of a connection to an address of a network card has that address, too.
+      // Connecting to an address of a network card also gives the peer that address.
       const from = (address: string) => fetch(`http://${address}:${port}/asynq/api/queues`);
       expect((await from('127.0.0.1')).status).toBe(200);
       const refused = await from(outside!);
@@ -220,7 +220,7 @@ describe('requests that a page of another site has a browser send', () => {
     expect(foreignPeer({ ...request, raw: { socket: { remoteAddress } } })).toBe(foreign);
   });
 
-  test('a console with guards or access has any name', async () => {
+  test('a console with guards or access accepts any host', async () => {
     const web = await startConsole({ access: 'view' });
     onTestFinished(() => web.close());
     expect((await web.raw('GET', '/asynq/api/queues', { host: 'ops.example.com' })).status).toBe(200);

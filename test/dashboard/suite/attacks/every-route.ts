@@ -6,9 +6,9 @@ import { routes } from '../../../../lib/dashboard/rest/table.js';
 import { PLATFORMS } from '../../console.js';
 import { target } from './attacker.js';
 
-/* What is tried with every route there is, and with every field of every body. */
+/* Attempts against every route, and every field of every body. */
 
-/** Of a task that is there, so that it is not refused for another reason. */
+/** For an existing task, so that nothing else is the reason for a refusal. */
 const realPathOf = ({ path }: Route): string =>
   path.replace('{queue}', 'default').replace('{id}', 'scheduled').replace('{group}', 'g').replace('{entry}', 'nobody');
 const pathOf = ({ path }: Route, name = 'nobody'): string => path.replaceAll(/\{\w+\}/g, encodeURIComponent(name));
@@ -45,7 +45,7 @@ const VALUES: readonly unknown[] = [
   ],
   ...['x'.repeat(50_000), [], {}, [[]], [null], { a: { b: [1] } }, { constructor: 1 }],
 ];
-/** 5,000 levels: what JSON.parse takes, and JSON.stringify may not. */
+/** 5,000 levels: JSON.parse accepts them, JSON.stringify may not. */
 const DEEP = `${'['.repeat(40_000)}${']'.repeat(40_000)}`;
 
 const fieldsOf = ({ body }: Route): string[] => Object.keys((body as Schema | undefined)?.properties ?? {});
@@ -54,7 +54,7 @@ describe.each(PLATFORMS)('every route, attacked, on %s', (platform) => {
   const attacked = target(platform);
   const { as } = attacked;
 
-  it('is closed to those who have no role, also in other spellings of its path', async () => {
+  it('is closed without a role, also in other spellings of its path', async () => {
     for (const route of routes) {
       const path = pathOf(route);
       for (const spelling of [
@@ -73,7 +73,7 @@ describe.each(PLATFORMS)('every route, attacked, on %s', (platform) => {
     }
   });
 
-  it('is closed to those whose role is less than it needs', async () => {
+  it('is closed to roles that are too low', async () => {
     for (const route of writing) {
       for (const role of ['view', 'act'] as const) {
         if (mayDo(role, roleFor(route))) continue;
@@ -83,7 +83,7 @@ describe.each(PLATFORMS)('every route, attacked, on %s', (platform) => {
     }
   });
 
-  it('can be asked for by no other method, and HEAD does no more than GET', async () => {
+  it('accepts no other method, and HEAD does no more than GET', async () => {
     const numbers = async () => {
       const { current } = await attacked.web.get<{ current: object }>('queues/default', { 'x-role': 'view' });
       return {
@@ -125,10 +125,10 @@ describe.each(PLATFORMS)('every route, attacked, on %s', (platform) => {
     expect(status).toBe(404);
   });
 
-  it('refuses strange names, and answers none of them with an error of its own', async () => {
+  it('refuses strange names without an internal error', async () => {
     for (const route of routes.filter(({ path }) => path.includes('{'))) {
       for (const name of NAMES) {
-        // As it is: an HTTP client would take out the dots.
+        // Sent as it is: an HTTP client would remove the dots.
         const { status } = await attacked.web.raw(route.method, `/asynq/api/${pathOf(route, name)}`, {
           'x-role': 'destroy',
         });
@@ -138,7 +138,7 @@ describe.each(PLATFORMS)('every route, attacked, on %s', (platform) => {
     expect(await attacked.web.broker.inspection.hasQueue('default')).toBe(true);
   });
 
-  it('refuses fields of the wrong type, and answers none of them with an error of its own', async () => {
+  it('refuses fields of the wrong type without an internal error', async () => {
     for (const route of writing.filter(({ body }) => body !== undefined)) {
       for (const field of fieldsOf(route)) {
         for (const value of VALUES) {
@@ -155,7 +155,7 @@ describe.each(PLATFORMS)('every route, attacked, on %s', (platform) => {
     expect(({} as Record<string, unknown>)['a']).toBeUndefined();
   });
 
-  it('stands bodies of many levels', async () => {
+  it('accepts deeply nested bodies', async () => {
     for (const route of writing.filter(({ body }) => body !== undefined)) {
       for (const text of [DEEP, ...fieldsOf(route).map((field) => `{"type":"t","task_ids":[],"${field}":${DEEP}}`)]) {
         const headers = {

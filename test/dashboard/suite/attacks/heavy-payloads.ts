@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { startConsole, type TestConsole } from '../../console.js';
 import type { Shown } from '../payload-kit.js';
 
-/* Payloads made to keep the console busy with what it hides of them. */
+/* Payloads that take long to redact. */
 
 interface Listed {
   tasks: { id: string; payload: string; payload_cut: boolean; redacted: boolean }[];
@@ -13,7 +13,7 @@ describe('what is redacted, made heavy', () => {
   let web: TestConsole;
   let decoded: number[];
 
-  /** Counts the bytes that are decoded. */
+  /** Counts the decoded bytes. */
   const counting = {
     name: 'json',
     decode(bytes: Buffer): unknown {
@@ -27,7 +27,7 @@ describe('what is redacted, made heavy', () => {
   };
   afterEach(() => web.close());
 
-  it('shows nested lists at once, however many rules lead through them', async () => {
+  it('shows nested lists fast, however many rules lead through them', async () => {
     await start({ redact: [{ type: '', fields: ['**.token', '**.a.**.b.**.c', '**.**.pin'] }] });
     const bytes = Buffer.from(`${'['.repeat(28)}"x"${']'.repeat(28)}`);
     await web.client.enqueue('nested', bytes, { taskId: 'nested' });
@@ -37,7 +37,7 @@ describe('what is redacted, made heavy', () => {
     expect((await web.get<Shown>('queues/default/tasks/deep')).payload).toContain('{"pin":"[redacted]","x":2}');
   });
 
-  it('lets others have their turn while a page of slow payloads is made', async () => {
+  it('serves other requests while it decodes a page of slow payloads', async () => {
     await start();
     const nested = `{"token":1,"x":[${Array.from({ length: 75 }, () => '['.repeat(105) + ']'.repeat(105)).join()}]}`;
     for (let n = 0; n < 200; n++) await web.client.enqueue('slow', Buffer.from(nested));
@@ -52,7 +52,7 @@ describe('what is redacted, made heavy', () => {
 
   const large = (fields: object) => Buffer.from(JSON.stringify({ ...fields, filler: 'x'.repeat(50_000) }));
 
-  it('decodes nothing large for a list, whether a rule or the default hides something in it', async () => {
+  it('decodes no large payload for a list, whether a rule or the default applies', async () => {
     await start({ decoders: [counting], redact: [{ type: 'user:', fields: ['pin'] }] });
     await web.client.enqueue('user:new', large({ pin: 1 }), { taskId: 'rule' });
     await web.client.enqueue('other', large({ password: 'hunter2' }), { taskId: 'name' });
@@ -70,12 +70,12 @@ describe('what is redacted, made heavy', () => {
       ['name', true],
       ['plain', false],
     ]);
-    // One by one they are.
+    // Alone, each is decoded.
     expect((await web.get<Shown>('queues/default/tasks/rule')).payload).toContain('{"pin":"[redacted]","filler":"xxx');
     expect(decoded).toHaveLength(1);
   });
 
-  it('ends a search early when there is much to look into, and goes on by its cursor', async () => {
+  it('ends a search of large payloads early, and goes on by its cursor', async () => {
     await start({ decoders: [counting], redact: [{ type: 'user:', fields: ['pin'] }] });
     const bytes = Buffer.from(JSON.stringify({ pin: 1, filler: 'x'.repeat(40_000) }));
     for (let n = 0; n < 600; n++)
@@ -93,7 +93,7 @@ describe('what is redacted, made heavy', () => {
     expect(decoded).toEqual(Array.from({ length: 600 }, () => bytes.length));
   });
 
-  it('hides what is too large to be decoded, where a name of a secret is in it', async () => {
+  it('hides a payload that is too large to decode if it contains the name of a secret', async () => {
     await start();
     await web.client.enqueue('other', Buffer.from(`{"filler":"${'x'.repeat(1_000_000)}","password":"hunter2"}`), {
       taskId: 'a',

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { arrangeEveryState } from '../../../support/every-state.js';
 import { PLATFORMS, startConsole } from '../../console.js';
 
-/* Bodies whose length is not announced, or not that of what they hold; and errors of bodies beside the console. */
+/* Bodies without a length, or with a wrong one, and body errors beside the console. */
 
 const json = { 'content-type': 'application/json' };
 const tooMany = JSON.stringify({ task_ids: ['x'.repeat(1_000_001)] });
@@ -63,7 +63,7 @@ describe('lengths of bodies, attacked', () => {
     const api = '/v1/acme/asynq/api';
     const run = `${api}/queues/default/retry_tasks:batch_run`;
 
-    it('one that comes in chunks is measured', async () => {
+    it('a chunked body is measured', async () => {
       const web = await start();
       const chunked = { ...json, 'transfer-encoding': 'chunked' };
       expect(await web.raw('POST', run, chunked, tooMany)).toMatchObject({ status: 413 });
@@ -72,7 +72,7 @@ describe('lengths of bodies, attacked', () => {
       expect(await web.raw('POST', run, chunked, few)).toMatchObject({ status: 200 });
     });
 
-    it('one that is compressed is measured as it was before', async () => {
+    it('a compressed body is measured after decompression', async () => {
       const web = await start();
       const answer = await fetch(`${web.origin}${run}`, {
         method: 'POST',
@@ -84,7 +84,7 @@ describe('lengths of bodies, attacked', () => {
       expect(answer.headers.get('x-asynq-error')).toBe(platform === 'express' ? 'TOO_LARGE' : 'BAD_REQUEST');
     });
 
-    it('its errors are worded by the console below whatever prefix, and by nobody else beside it', async () => {
+    it('the console words its own body errors below any prefix, and no others', async () => {
       const web = await start();
       const bad = (path: string) => web.raw('POST', path, { ...json, 'content-length': '1' }, '{');
       expect((await bad(`${api}/queues/default/tasks`)).headers['x-asynq-error']).toBe('BAD_REQUEST');
@@ -96,7 +96,7 @@ describe('lengths of bodies, attacked', () => {
     });
   });
 
-  it('one over HTTP/2, which needs none, is read', async () => {
+  it('a body over HTTP/2, without a length, is read', async () => {
     const web = await startConsole({ access: 'destroy' }, { platform: 'fastify', fastify: { http2: true } });
     onTestFinished(() => web.close());
     await arrangeEveryState(web.broker);

@@ -5,7 +5,7 @@ import { request } from '../../../support/messages.js';
 import { startConsole, type TestConsole } from '../../console.js';
 import type { Shown } from '../payload-kit.js';
 
-/* Operations that could be made to say what is redacted. */
+/* Attempts to make operations reveal redacted values. */
 
 describe('what is redacted, attacked', () => {
   const SECRET = /hunter2|Bearer abc|4711/;
@@ -21,7 +21,7 @@ describe('what is redacted, attacked', () => {
           name: 'msgpack',
           decode: (bytes, task) => (task.headers['encoding'] === 'msgpack' ? decodeMsgpack(bytes) : undefined),
         },
-        // Reads anything, but knows no fields.
+        // A decoder that reads anything, but finds no fields.
         { name: 'raw', decode: (bytes) => ({ raw: bytes.toString('latin1') }) },
       ],
       redact: [
@@ -95,7 +95,7 @@ describe('what is redacted, attacked', () => {
     },
   );
 
-  it('is not looked at by a search: hidden bytes are compared with nothing that somebody asks for', async () => {
+  it('is not read by a search: hidden bytes are compared with no query', async () => {
     const compared = vi.spyOn(Buffer.prototype, 'includes');
     onTestFinished(() => compared.mockRestore());
     await web.get('queues/default/pending_tasks?payload=hunter2');
@@ -104,7 +104,7 @@ describe('what is redacted, attacked', () => {
     expect(ofHidden).toEqual([]);
   });
 
-  it('makes no difference to a clone: a header that is given is not compared with the hidden one', async () => {
+  it('does not affect a clone: a given header is not compared with the hidden one', async () => {
     const answers = ['Bearer abc', 'Bearer abd'].map((signature) =>
       clone('user', { type: 'x', payload: 1, headers: { signature } }),
     );
@@ -138,7 +138,7 @@ describe('what is redacted, attacked', () => {
     },
   );
 
-  it('is not searched for in what others write: the reason of a cancel is shown as it is, or not at all', async () => {
+  it('is not searched for in other texts: the reason of a cancel is shown whole or not at all', async () => {
     const shown: string[] = [];
     for (const errors of ['hide', 'show'] as const) {
       const other = await startConsole({ access: 'act', redact: [{ type: 'pin:', fields: ['pin'], errors }] });

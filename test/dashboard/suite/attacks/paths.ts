@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PLATFORMS } from '../../console.js';
 import { target, XSS } from './attacker.js';
 
-/* Paths that are meant to lead elsewhere. */
+/* Paths meant to lead elsewhere. */
 
 describe('paths, attacked', () => {
   describe.each(PLATFORMS)('on %s', (platform) => {
@@ -37,7 +37,7 @@ describe('paths, attacked', () => {
       expect(text).not.toMatch(/node_modules|\.ts:|\.js:|"devDependencies"/);
     });
 
-    it('may have the host in front of them, as a proxy may send them', async () => {
+    it('may include the host, as a proxy may send them', async () => {
       const ask = (path: string) => attacked.web.raw('GET', `http://console.example${path}`, { 'x-role': 'view' });
       expect(await ask('/asynq/api/queues/default?a=/b')).toMatchObject({ status: 200 });
       expect(await ask('/asynq/')).toMatchObject({ status: 200 });
@@ -49,12 +49,12 @@ describe('paths, attacked', () => {
       expect(answer.headers['set-cookie']).toBeUndefined();
     });
 
-    it('answer other methods with 404', async () => {
+    it('return 404 for other methods', async () => {
       expect((await attacked.web.raw('PUT', '/asynq/api/queues', { 'x-role': 'destroy' })).status).toBe(404);
       expect((await attacked.web.raw('POST', '/asynq/', { 'x-role': 'destroy' })).status).toBe(404);
     });
 
-    it('gives text that would be a script in HTML only as JSON or plain text, and says so', async () => {
+    it('sends text that would be a script in HTML only as JSON or plain text', async () => {
       const made = await as('act', 'POST', `queues/${encodeURIComponent(XSS)}/tasks`, {
         type: XSS,
         payload: { [XSS]: XSS },

@@ -11,8 +11,8 @@ import { arrangeEveryState } from '../../../support/every-state.js';
 import { type Answer, startConsole, type TestConsole } from '../../console.js';
 
 /*
- * Who may see some queues only, against every route there is: what he is told must not depend on what the others hold, and what he does must
- * not reach them. A new route is among them by itself.
+ * A sender who may see some queues only, against every route: replies must not depend on hidden
+ * queues, and changes must not reach them. A new route is included automatically.
  */
 
 const SETS: Readonly<Record<string, DashboardPermission>> = {
@@ -70,7 +70,7 @@ function bodyOf({ path }: Route): unknown {
   return path.includes(':batch_') ? { task_ids: [/(\w+)_tasks/.exec(path)![1]] } : BODIES[path];
 }
 
-/** The task that a route without a state in its path is about, by the last word of that. */
+/** The task for a route without a state in its path, by the verb of the path. */
 const IDS: Readonly<Record<string, string>> = { cancel: 'active', result: 'completed' };
 
 function addressOf({ path }: Route, queue: string): string {
@@ -79,11 +79,11 @@ function addressOf({ path }: Route, queue: string): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!);
 }
 
-/** What may differ: the time, and ids and measures that are new each time. */
+/** Values that may differ: the time, and ids and measurements that are new each time. */
 const settled = ({ status, text }: Answer): string =>
   `${status} ${text.replaceAll(/"[\w-]{36}"|"\d+-\d+"|"\d{4}-\d\d-[^"]*"|"(?:sequence|latency_msec|oldest_pending_ms|display_latency|memory_usage_bytes|latency_ms)":[^,}]*/g, '*')}`;
 
-describe('queues that one may not see, attacked', () => {
+describe('hidden queues, attacked', () => {
   let prometheus: Server;
   const asked: string[] = [];
   const start = async (): Promise<TestConsole> => {
@@ -116,7 +116,7 @@ describe('queues that one may not see, attacked', () => {
   });
 
   it.each(['own', 'looks', 'acts', 'others'])('answers "%s" by every route as if they were not there', async (set) => {
-    // A cancellation is the exception: see below.
+    // Cancellation is an exception: see below.
     for (const route of routes.filter(({ path }) => !path.includes('cancel'))) {
       const [whole, part] = [await fresh(web, ['own', 'hidden']), await fresh(alone, ['own'])];
       part.clock.moveTo(whole.clock.now());
@@ -142,7 +142,7 @@ describe('queues that one may not see, attacked', () => {
     }
   });
 
-  /** What is in the queue that is hidden, whatever happens to the others. */
+  /** The content of the hidden queue, whatever happens to the others. */
   async function picture(broker: InMemoryBroker) {
     const { active, pending, scheduled, retry, archived, completed, aggregating, paused } =
       await broker.inspection.describeQueue('hidden');
@@ -163,22 +163,22 @@ describe('queues that one may not see, attacked', () => {
     }
   });
 
-  it('has for every route without a queue in its path decided whose role counts', () => {
+  it('every route without a queue in its path declares which role counts', () => {
     const undecided = routes.filter(({ path, scope }) => !path.includes('{queue}') && scope === undefined);
     expect(undecided.map(({ path }) => path)).toEqual(['redis_info']);
     expect(routes.filter(({ path, scope }) => path.includes('{queue}') && scope !== undefined)).toEqual([]);
   });
 
-  it('refuses all of it to who may see no queue', async () => {
+  it('refuses everything to a sender who may see no queue', async () => {
     for (const { method, path } of routes) expect((await as(web, 'none', { method, path })).status).toBe(403);
   });
 
-  it('is closed when the function that should say so is wrong', async () => {
+  it('denies access when the access function fails or returns something wrong', async () => {
     const { status, text } = await as(web, 'broken', { method: 'GET', path: 'queues' });
     expect([status, text]).toEqual([500, "this did not work; the application's log says why\n"]);
   });
 
-  it('checks the queue in a body, too', async () => {
+  it('checks a queue named in a body, too', async () => {
     await fresh(web, ['own', 'hidden', 'third']);
     const clone = (set: string, queue: string) =>
       as(web, set, { method: 'POST', path: 'queues/own/tasks/archived:clone' }, { queue, task_id: `by-${set}` });
@@ -196,7 +196,7 @@ describe('queues that one may not see, attacked', () => {
     expect(await web.broker.inspection.getTask('hidden', 'by-own')).toBeUndefined();
   });
 
-  it('cancels by an id that runs elsewhere, too, only for who may do so there', async () => {
+  it('cancels an id that also runs in another queue only for senders who may cancel there', async () => {
     await fresh(web, ['own', 'hidden']); // the same ids run in both
     const cancel = (set: string, path: string, body?: unknown) => as(web, set, { method: 'POST', path }, body);
     for (const set of ['own', 'acts', 'others']) {
@@ -211,7 +211,7 @@ describe('queues that one may not see, attacked', () => {
     expect(await cancel('all', 'queues/own/tasks/active:cancel')).toMatchObject({ status: 204 });
   });
 
-  it('cancels no task of another queue by the path of one’s own', async () => {
+  it('does not cancel a task of another queue by the path of an allowed one', async () => {
     await fresh(web, ['hidden']);
     await web.client.enqueue('x', {}, { queue: 'own', taskId: 'x' });
     expect(await as(web, 'own', { method: 'POST', path: 'queues/own/tasks/active:cancel' })).toMatchObject({
@@ -220,7 +220,7 @@ describe('queues that one may not see, attacked', () => {
     });
   });
 
-  it('keeps the answers for different permissions apart, and shares those for equal ones', async () => {
+  it('keeps replies for different permissions apart, and shares those for equal ones', async () => {
     const broker = await fresh(web, ['own', 'hidden']);
     const names = async (set: string) =>
       (
@@ -235,7 +235,7 @@ describe('queues that one may not see, attacked', () => {
     expect(await names('all')).toEqual(['hidden', 'own']);
   });
 
-  it('asks Prometheus for those only that may be seen', async () => {
+  it('queries Prometheus only for visible queues', async () => {
     await fresh(web, ['own', 'hidden']);
     const queries = async (set: string, path: string) => {
       asked.length = 0;
@@ -248,7 +248,7 @@ describe('queues that one may not see, attacked', () => {
     expect([...(await queries('all', 'metrics'))].join()).not.toContain('queue');
   });
 
-  it('says in config what may be done, and nothing of what may not be seen', async () => {
+  it('returns permissions in config, and nothing of hidden queues', async () => {
     const config = async (set: string) =>
       JSON.parse((await as(web, set, { method: 'GET', path: 'config' })).text) as object;
     expect(await config('all')).toMatchObject({ role: 'destroy', queue_roles: {} });

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { request } from '../../../support/messages.js';
 import { startConsole, type TestConsole } from '../../console.js';
 
-/* Questions that are meant to have answers of many megabytes, and numbers that are none. */
+/* Requests meant to cause replies of many megabytes, and invalid numbers. */
 
-describe('sizes of answers, attacked', () => {
+describe('sizes of replies, attacked', () => {
   interface List {
     tasks: { id: string; error_message: string }[];
     scanned: number;
@@ -27,7 +27,7 @@ describe('sizes of answers, attacked', () => {
   });
   afterAll(() => web.close());
 
-  it('a search that fits everything answers in parts, and its cursor leads to all', async () => {
+  it('a search that matches everything returns parts, and its cursor leads to all', async () => {
     const seen = new Set<string>();
     let [scanned, parts] = [0, 0];
     for (let cursor: string | null = ''; cursor !== null; parts++) {
@@ -41,7 +41,7 @@ describe('sizes of answers, attacked', () => {
     expect([seen.size, scanned, parts]).toEqual([TASKS, TASKS, 4]);
   });
 
-  it('an error that is a book is shown in lists by its beginning', async () => {
+  it('lists show the beginning of a very long error', async () => {
     await broker.producer.enqueue('errors', [request({ id: 'x', type: 'x' })]);
     const { tasks } = await broker.consumer.exchange('errors', { settle: [], take: 1 });
     const { lease, message } = tasks[0]!;
@@ -71,7 +71,7 @@ describe('sizes of answers, attacked', () => {
     expect((await web.get<List>(`queues/long/pending_tasks?${query}`)).tasks).toHaveLength(length);
   });
 
-  it('a queue with a name that nobody may give is a row like any other', async () => {
+  it('a queue with a forbidden name is shown like any other', async () => {
     await broker.producer.enqueue(' ', [request({ id: 'x', type: 'x' })]);
     const { stats } = await web.get<{ stats: Record<string, object[]> }>('queue_stats');
     expect([stats[' ']?.length, stats['long']?.length]).toEqual([90, 90]);
@@ -80,12 +80,12 @@ describe('sizes of answers, attacked', () => {
     expect(queues).toContainEqual(expect.objectContaining({ queue: 'long', pending: TASKS }));
   });
 
-  it.each(['scan=-1', 'scan=1e9', 'scan=999999999', 'scan=NaN'])('no search looks at more: %s', async (query) => {
+  it.each(['scan=-1', 'scan=1e9', 'scan=999999999', 'scan=NaN'])('no search scans more: %s', async (query) => {
     const { scanned } = await web.get<List>(`queues/long/pending_tasks?id=nobody&${query}`);
     expect(scanned).toBeLessThanOrEqual(TASKS);
   });
 
-  it('a cursor has one spelling', async () => {
+  it('a cursor has one form', async () => {
     const { next_cursor: cursor } = await web.get<List>('queues/long/pending_tasks');
     expect((await web.get<List>(`queues/long/pending_tasks?cursor=${cursor}`)).tasks[0]!.id).toBe('t20');
     for (const junk of ['!', '=', '%20', 'AA']) {
