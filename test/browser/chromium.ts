@@ -27,7 +27,7 @@ export interface VisitOptions {
   dark?: boolean;
   /** Statuses that the test expects: `404`. */
   expected?: readonly number[];
-  /** The browser's answer to a challenge for name and password. */
+  /** The browser's reply to a challenge for name and password. */
   httpCredentials?: { username: string; password: string };
 }
 
@@ -64,8 +64,8 @@ export class Visit {
     page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
     page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
     page.on('console', (message) => {
-      const answer = message.text().startsWith('Failed to load resource');
-      if (!answer && ['error', 'warning'].includes(message.type())) complaints.push(`console: ${message.text()}`);
+      const reply = message.text().startsWith('Failed to load resource');
+      if (!reply && ['error', 'warning'].includes(message.type())) complaints.push(`console: ${message.text()}`);
     });
     page.on('request', (request) => {
       const url = new URL(request.url());

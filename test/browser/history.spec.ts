@@ -22,10 +22,10 @@ describe('the history of queues', () => {
     await Promise.all([browser.close(), web.close()]);
     prometheus.stop();
   });
-  const forgetAnswers = (): void => (web.broker as InMemoryBroker).clock.advance(60_000);
+  const expireReplies = (): void => (web.broker as InMemoryBroker).clock.advance(60_000);
   beforeEach(() => {
     prometheus.refuse = undefined;
-    forgetAnswers();
+    expireReplies();
   });
 
   async function visit(route: string, options?: VisitOptions): Promise<Visit> {
@@ -114,7 +114,7 @@ describe('the history of queues', () => {
     expect(await tab.page.getByRole('alert').count()).toBe(1);
     expect(await charts(tab).count()).toBe(0);
     prometheus.refuse = undefined;
-    forgetAnswers();
+    expireReplies();
     await tab.press('Try again');
     await charts(tab).nth(8).waitFor();
   });

@@ -13,9 +13,9 @@ async function startProxy(port: number): Promise<Server> {
   const server = createServer((incoming, outgoing) => {
     const path = (incoming.url ?? '').replace(PREFIX, '');
     const { method, headers } = incoming;
-    const forward = request({ host: '127.0.0.1', port, path, method, headers }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(outgoing);
+    const forward = request({ host: '127.0.0.1', port, path, method, headers }, (reply) => {
+      outgoing.writeHead(reply.statusCode ?? 502, reply.headers);
+      reply.pipe(outgoing);
     });
     incoming.pipe(forward);
   });

@@ -12,7 +12,7 @@ import { quiet } from '../nest/support.js';
 export const PLATFORMS = ['express', 'fastify'] as const;
 export type Platform = (typeof PLATFORMS)[number];
 
-export interface Answer {
+export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
@@ -44,7 +44,7 @@ export class TestConsole {
   }
 
   /** The path as it is, with its dots, which `fetch` would normalize. */
-  raw(method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<Answer> {
+  raw(method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<Reply> {
     return new Promise((resolve, reject) => {
       const { hostname, port } = new URL(this.origin);
       const request = httpRequest({ hostname, port, path, method, headers }, (response) => {
@@ -59,7 +59,7 @@ export class TestConsole {
     });
   }
 
-  api(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  api(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Reply> {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const type: Record<string, string> = text === undefined ? {} : { 'content-type': 'application/json' };
     if (text !== undefined) type['content-length'] = String(Buffer.byteLength(text));

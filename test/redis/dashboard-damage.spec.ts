@@ -61,13 +61,13 @@ const pagesOf = (queue: string): string[] => [
 const SHARED = ['queues', 'live', 'queue_stats', 'servers', 'scheduler_entries', 'redis_info'];
 
 async function ask(pages: readonly string[]): Promise<Record<string, string>> {
-  const answers = await Promise.all(
+  const replies = await Promise.all(
     pages.map(async (page) => {
       const { status, headers } = await web.api('GET', page);
       return [page, status === 200 ? 'ok' : `${status} ${String(headers['x-asynq-error'])}`];
     }),
   );
-  return Object.fromEntries(answers) as Record<string, string>;
+  return Object.fromEntries(replies) as Record<string, string>;
 }
 
 const allOk = (pages: readonly string[]) => Object.fromEntries(pages.map((page) => [page, 'ok']));
@@ -87,8 +87,8 @@ describe('a key of the wrong type', () => {
       clock.advance(REFRESH);
       const good = [...SHARED, ...pagesOf('good')];
       expect(await ask(good)).toEqual(allOk(good));
-      for (const answer of Object.values(await ask(pagesOf('bad')))) {
-        expect(answer).toMatch(/^ok$|^500 ASYNQ_WRONG_KEY_TYPE$|^404 ASYNQ_TASK_NOT_FOUND$/);
+      for (const reply of Object.values(await ask(pagesOf('bad')))) {
+        expect(reply).toMatch(/^ok$|^500 ASYNQ_WRONG_KEY_TYPE$|^404 ASYNQ_TASK_NOT_FOUND$/);
       }
     }
   });
@@ -147,8 +147,8 @@ describe('a Redis that stands still', () => {
     } finally {
       goOn();
     }
-    for (const answer of await Promise.all(asked)) {
-      expect(answer).toEqual({ live: 'ok', 'queues/q0/pending_tasks': 'ok' });
+    for (const reply of await Promise.all(asked)) {
+      expect(reply).toEqual({ live: 'ok', 'queues/q0/pending_tasks': 'ok' });
     }
     // Every queue and the list once; and once more by those that were after the samples.
     expect(await scripts()).toBeLessThanOrEqual(2 * (queues.length + 2));

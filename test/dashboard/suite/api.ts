@@ -224,14 +224,14 @@ describe('the API', () => {
   it('returns the other queues while one node is away, without waiting for it, until it is back', async () => {
     const broker = new InMemoryBroker();
     const describe = broker.inspection.describeQueue.bind(broker.inspection);
-    let answer = (): Promise<void> => Promise.reject(new BrokerUnavailableError('its node is away'));
+    let reply = (): Promise<void> => Promise.reject(new BrokerUnavailableError('its node is away'));
     broker.inspection.describeQueue = async (queue) => {
-      if (queue === 'lost') await answer();
+      if (queue === 'lost') await reply();
       return describe(queue);
     };
     const count = broker.inspection.countsOfDays.bind(broker.inspection);
     broker.inspection.countsOfDays = async (queue, days) => {
-      if (queue === 'lost') await answer();
+      if (queue === 'lost') await reply();
       return count(queue, days);
     };
     const web = await consoleOn(broker);
@@ -250,11 +250,11 @@ describe('the API', () => {
     const { stats } = await web.get<{ stats: Record<string, unknown[]> }>('queue_stats');
     expect([stats['lost'], stats['well']!.length > 0]).toEqual([[], true]);
     let back = (): void => undefined;
-    answer = () => new Promise<void>((resolve) => (back = resolve));
+    reply = () => new Promise<void>((resolve) => (back = resolve));
     expect(await rows()).toMatchObject([lost, well]);
     expect(await rows()).toMatchObject([lost, well]);
     back();
-    answer = async () => undefined;
+    reply = async () => undefined;
     await vi.waitFor(async () => expect(await rows()).toMatchObject([{ queue: 'lost', size: 1 }, well]));
     await web.close();
   });

@@ -10,11 +10,11 @@ const matrix = (...result: [queue: string, values: Values][]) => ({
 
 describe('responses of Prometheus', () => {
   it('make a line per queue, with gaps for missing values', () => {
-    const answer = matrix(
+    const reply = matrix(
       ['b', [[10, '1'], [20, '2'], [50, '5']]], // prettier-ignore
       ['a', [[20, 'NaN'], [50, '+Inf']]], // prettier-ignore
     );
-    expect(readHistory(answer)).toEqual({
+    expect(readHistory(reply)).toEqual({
       times: [10_000, 20_000, 30_000, 40_000, 50_000],
       lines: [
         { queue: 'a', values: Array(5).fill(undefined) },
@@ -46,7 +46,7 @@ describe('responses of Prometheus', () => {
     [{ status: 'error', errorType: 'timeout', error: 'too slow' }, 'too slow'],
     [{ status: 'error', errorType: 'timeout' }, 'timeout'],
     [{ status: 'odd' }, 'it answered with the status “odd”'],
-  ])('%j is refused for %s', (answer, reason) => expect(refusalOf(answer)).toBe(reason));
+  ])('%j is refused for %s', (reply, reason) => expect(refusalOf(reply)).toBe(reason));
 
   it('cover one day unless the address has a range', () => {
     expect([undefined, 'nonsense', '7 days'].map((given) => rangeOf(given).duration)).toEqual([

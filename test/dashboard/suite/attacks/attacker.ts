@@ -1,7 +1,7 @@
 import type { DashboardRequest } from 'nestjs-asynq/dashboard';
 import { afterAll, beforeAll } from 'vitest';
 import { arrangeEveryState } from '../../../support/every-state.js';
-import { type Answer, type Platform, startConsole, type TestConsole } from '../../console.js';
+import { type Reply, type Platform, startConsole, type TestConsole } from '../../console.js';
 
 const ROLES = ['view', 'act', 'destroy'] as const;
 
@@ -15,7 +15,7 @@ export const XSS = `"><script>alert(1)</script>`;
 export interface Target {
   readonly web: TestConsole;
   /** A request to the API in this role. */
-  readonly as: (role: string, method: string, path: string, body?: unknown, headers?: object) => Promise<Answer>;
+  readonly as: (role: string, method: string, path: string, body?: unknown, headers?: object) => Promise<Reply>;
 }
 
 /** One console for the tests of a file, with a task in every state. */

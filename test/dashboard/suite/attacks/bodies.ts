@@ -29,8 +29,8 @@ describe('bodies, attacked', () => {
       ['[]', 'the body must be of type object, not an array'],
       ['{}', 'the body needs the field "task_ids"'],
     ])('that do not fit are refused: %s', async (text, message) => {
-      const answer = await post('application/json', text);
-      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(message)]);
+      const reply = await post('application/json', text);
+      expect([reply.status, reply.text]).toEqual([400, expect.stringContaining(message)]);
     });
 
     const worded = (code: string) => ({

@@ -33,7 +33,7 @@ async function send2(origin: string, headers: Record<string, string>, body?: str
       const stream = session.request(headers, { endStream: body === undefined });
       const parts: Buffer[] = [];
       let status = 0;
-      stream.on('response', (answer) => (status = Number(answer[':status'])));
+      stream.on('response', (reply) => (status = Number(reply[':status'])));
       stream.on('data', (part: Buffer) => parts.push(part));
       stream.on('end', () => resolve({ status, text: Buffer.concat(parts).toString() }));
       stream.on('error', reject);
@@ -74,14 +74,14 @@ describe('lengths of bodies, attacked', () => {
 
     it('a compressed body is measured after decompression', async () => {
       const web = await start();
-      const answer = await fetch(`${web.origin}${run}`, {
+      const reply = await fetch(`${web.origin}${run}`, {
         method: 'POST',
         headers: { ...json, 'content-encoding': 'gzip' },
         body: gzipSync(tooMany),
       });
       // Fastify does not decompress.
-      expect(answer.status).toBe(platform === 'express' ? 413 : 400);
-      expect(answer.headers.get('x-asynq-error')).toBe(platform === 'express' ? 'TOO_LARGE' : 'BAD_REQUEST');
+      expect(reply.status).toBe(platform === 'express' ? 413 : 400);
+      expect(reply.headers.get('x-asynq-error')).toBe(platform === 'express' ? 'TOO_LARGE' : 'BAD_REQUEST');
     });
 
     it('the console words its own body errors below any prefix, and no others', async () => {

@@ -55,27 +55,27 @@ describe('what is redacted, attacked', () => {
     ['of another rule', 'user', { type: 'pin:check' }],
     ['that another decoder reads', 'packed', { headers: { trace: '1' } }],
   ])('cannot be had by a clone %s', async (_, id, changes) => {
-    const answer = await clone(id, { ...changes, task_id: 'copy' });
-    expect([answer.status, SECRET.exec(answer.text)]).toEqual([403, null]);
-    expect(answer.text).toContain('would show its hidden parts');
+    const reply = await clone(id, { ...changes, task_id: 'copy' });
+    expect([reply.status, SECRET.exec(reply.text)]).toEqual([403, null]);
+    expect(reply.text).toContain('would show its hidden parts');
     expect(await web.broker.inspection.getTask('default', 'copy')).toBeUndefined();
   });
 
   it('is cloned with other options, and with a header of its own beside those hidden', async () => {
     const shown = { signature: '[redacted]', encoding: 'msgpack', more: '2' };
-    const answer = await clone('packed', { type: 'user:updated', queue: 'other', task_id: 'copied', headers: shown });
-    expect([answer.status, SECRET.exec(answer.text)]).toEqual([201, null]);
+    const reply = await clone('packed', { type: 'user:updated', queue: 'other', task_id: 'copied', headers: shown });
+    expect([reply.status, SECRET.exec(reply.text)]).toEqual([201, null]);
     const { message } = (await web.broker.inspection.getTask('other', 'copied'))!;
     expect(message.headers).toEqual({ signature: 'Bearer abc', encoding: 'msgpack', more: '2' });
   });
 
   it('cannot be guessed by asking for locks', async () => {
     const guess = { type: 'pin:check', payload: { user: 1, pin: 4711 }, unique_seconds: 60 };
-    for (const answer of [
+    for (const reply of [
       await web.api('POST', 'queues/default/tasks', guess),
       await clone('pin', { payload: guess.payload, unique_seconds: 60 }),
     ]) {
-      expect([answer.status, answer.text]).toEqual([403, expect.stringContaining('unique_seconds would reveal')]);
+      expect([reply.status, reply.text]).toEqual([403, expect.stringContaining('unique_seconds would reveal')]);
     }
     expect(await web.api('POST', 'queues/default/tasks', { ...guess, unique_seconds: undefined })).toMatchObject({
       status: 201,
@@ -105,10 +105,10 @@ describe('what is redacted, attacked', () => {
   });
 
   it('does not affect a clone: a given header is not compared with the hidden one', async () => {
-    const answers = ['Bearer abc', 'Bearer abd'].map((signature) =>
+    const replies = ['Bearer abc', 'Bearer abd'].map((signature) =>
       clone('user', { type: 'x', payload: 1, headers: { signature } }),
     );
-    const [right, wrong] = await Promise.all(answers);
+    const [right, wrong] = await Promise.all(replies);
     expect([right!.status, wrong!.status]).toEqual([201, 201]);
     expect(await clone('user', { headers: { signature: '[redacted]', unknown: '[redacted]' } })).toMatchObject({
       status: 201,

@@ -8,7 +8,7 @@ import { mayDo } from '../../../../lib/dashboard/permissions.js';
 import { roleFor, type Route } from '../../../../lib/dashboard/rest/route.js';
 import { routes } from '../../../../lib/dashboard/rest/table.js';
 import { arrangeEveryState } from '../../../support/every-state.js';
-import { type Answer, startConsole, type TestConsole } from '../../console.js';
+import { type Reply, startConsole, type TestConsole } from '../../console.js';
 
 /*
  * A sender who may see some queues only, against every route: replies must not depend on hidden
@@ -80,7 +80,7 @@ function addressOf({ path }: Route, queue: string): string {
 }
 
 /** Values that may differ: the time, and ids and measurements that are new each time. */
-const settled = ({ status, text }: Answer): string =>
+const settled = ({ status, text }: Reply): string =>
   `${status} ${text.replaceAll(/"[\w-]{36}"|"\d+-\d+"|"\d{4}-\d\d-[^"]*"|"(?:sequence|latency_msec|oldest_pending_ms|display_latency|memory_usage_bytes|latency_ms)":[^,}]*/g, '*')}`;
 
 describe('hidden queues, attacked', () => {
