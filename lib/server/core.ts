@@ -61,10 +61,9 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     const common = { broker, clock: broker.clock, events, tracing, queues, mux, aggregators, listener: this };
     const results = new Results(broker.consumer, broker.maxPayloadSize, deps.encodeResult ?? encodeJson);
     const verdicts = new Verdicts({ ...common, results, hooks: new Hooks(options, events) });
-    // A broker driven by hand has no time to wait for a limit, of a handler or of a queue.
-    const keepsLimits = !broker.manual;
-    const limiters = new Limiters(keepsLimits ? mux.entries() : [], common);
-    const executor = (this.executor = new Executor({ ...common, keepsLimits, limiters, verdicts, results }));
+    // A broker driven by hand has no time to wait for a limit.
+    const limiters = new Limiters(broker.manual ? [] : mux.entries(), common);
+    const executor = (this.executor = new Executor({ ...common, limiters, verdicts, results }));
     const exchanging = { ...common, exchanger: executor, strictPriority, concurrency };
     const processor = (this.processor = new Processor(exchanging));
     const leases = new LeaseKeeper({ ...common, attempts: executor });

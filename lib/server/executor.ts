@@ -28,14 +28,12 @@ import type { QueueRegistry } from './fetching/queue-registry.js';
 import type { QueueState } from './fetching/queue-state.js';
 
 export interface ExecutorOptions {
-  readonly broker: Pick<Broker, 'consumer'>;
+  readonly broker: Pick<Broker, 'consumer' | 'manual'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly tracing: Tracing | undefined;
   readonly queues: QueueRegistry;
   readonly mux: Mux;
-  /** Whether the limits of queues are kept. */
-  readonly keepsLimits: boolean;
   readonly limiters: Limiters;
   readonly verdicts: Verdicts;
   readonly results: Results;
@@ -64,7 +62,7 @@ export class Executor implements Exchanger, Attempts {
   }
 
   async exchange(queue: QueueState, take: number): Promise<boolean> {
-    const { broker, clock, events, queues, keepsLimits, listener } = this.options;
+    const { broker, clock, events, queues, listener } = this.options;
     const batch = takeBatch(queue.finished);
     queue.exchanges += 1;
     queue.reserved += take;
@@ -72,7 +70,7 @@ export class Executor implements Exchanger, Attempts {
     try {
       const settle = batch.map(({ verdict }) => verdict!.settlement);
       const since = take > 0 && events.measuresWaits;
-      const limits = keepsLimits ? queue.options.limits : undefined;
+      const limits = broker.manual ? undefined : queue.options.limits; // by hand nothing waits
       const reply = await broker.consumer.exchange(queue.name, { settle, take, limits, since });
       queue.reserved -= reserved;
       reserved = 0;

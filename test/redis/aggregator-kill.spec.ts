@@ -103,7 +103,7 @@ async function succeed(...queues: string[]): Promise<Aggregating> {
 }
 
 describe('an aggregating process', () => {
-  it('that is killed, wherever it stands, loses nothing and doubles nothing', async () => {
+  it('that is killed at any point loses nothing and doubles nothing', async () => {
     const queues = ['function', 'before', 'after'];
     const victim = await startVictim(...queues);
     await victim.kill();
@@ -112,7 +112,7 @@ describe('an aggregating process', () => {
     expect(victim.errors + successor.errors).toBe('');
   });
 
-  it('that stood still for too long stores nothing of what it makes then', async () => {
+  it('that stood still for too long does not store its late result', async () => {
     const queue = 'before: a pause';
     const victim = await startVictim(queue);
     victim.process.kill('SIGSTOP');

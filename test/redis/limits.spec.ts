@@ -81,7 +81,7 @@ describe('limits of a queue, several servers on one Redis', () => {
     expect(servers.every(({ status }) => status === 'active')).toBe(true);
   });
 
-  it('rateLimit is never exceeded, by however many servers', async () => {
+  it('rateLimit is never exceeded, by any number of servers', async () => {
     const window = 160;
     await run(60, { rateLimit: { max: 20, per: window } }, () => undefined);
     const starts = taken.flatMap(({ at, count }) => Array.from({ length: count }, () => at)).sort((a, b) => a - b);
@@ -94,7 +94,7 @@ describe('limits of a queue, several servers on one Redis', () => {
     expect(await client.pttl(key)).toBeGreaterThan(0);
   });
 
-  it('rateLimit is kept though the clocks of servers differ, once the one that is ahead has counted', async () => {
+  it('rateLimit holds even if the clocks of servers differ, once the one that is ahead has counted', async () => {
     const starts = async (skew: number, wanted: number): Promise<number> => {
       const real = new SystemClock();
       const clock = { now: () => real.now() + skew, elapsed: () => real.elapsed(), after: real.after.bind(real) };
@@ -172,7 +172,7 @@ describe('limits of a queue, several servers on one Redis', () => {
       expect(await client.pttl('asynq:starts:160:narrow')).toBeGreaterThan(0);
     });
 
-    it('tokens of a process that died come back, and so do its tasks that waited', async () => {
+    it('tokens of a dead process become free, and its waiting tasks run', async () => {
       const now = Math.floor(Date.now() / 1000);
       await client.zadd('asynq:sema:narrow', now - 1, 'dead', now - 1, 'gone');
       const broker = makeBroker();

@@ -6,7 +6,7 @@ import type { TaskContext } from '../../lib/task/context.js';
 import { request } from '../support/messages.js';
 import { connectionsTo, observe, ownServer, signal } from './support.js';
 
-it('cancels a task though the subscription is cut when the message is sent', async () => {
+it('cancels a task even if the subscription is cut when the message is sent', async () => {
   const redis = await ownServer();
   const observer = observe(redis.port);
   await observer.call('ACL', 'SETUSER', 'worker', 'on', '>pw', '~*', '&*', '+@all');

@@ -50,7 +50,7 @@ describe('many idle servers', () => {
     return calls('evalsha') + calls('eval');
   }
 
-  it('do not all come running for every task: those who come too late rest', async () => {
+  it('do not all claim at every task: those that come too late rest', async () => {
     const producer = makeBroker();
     const runOne = async (): Promise<void> => {
       const ran = new Promise<void>((resolve) => (onRun = resolve));
