@@ -83,14 +83,14 @@ describe('specs', () => {
     expect(parse).toThrow(expect.objectContaining({ message: text }));
   });
 
-  it('take TZ=Local, and no name at all, as Go does', () => {
+  it('read TZ=Local, and an empty name, like Go', () => {
     const at = Date.parse('2024-07-01T00:00Z');
     const options = { location: 'Asia/Tokyo' };
     expect(parseSpec('TZ=Local 30 9 * * *', options).next(at)).toBe(Date.parse('2024-07-01T00:30Z'));
     expect(parseSpec('TZ= 30 9 * * *', options).next(at)).toBe(Date.parse('2024-07-01T09:30Z'));
   });
 
-  it('go through the rarest firings of a year in little time', () => {
+  it('compute the rarest times of a year quickly', () => {
     const started = performance.now();
     for (const spec of ['0 0 30 2 *', '0 0 29 2 1', '59 23 31 12 *']) {
       const schedule = parseSpec(spec, { location: 'Europe/Berlin' });

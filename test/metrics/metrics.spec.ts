@@ -58,7 +58,7 @@ async function measured(options: AsynqMetricsOptions = {}) {
 
 const P = 'nestjs_asynq_';
 
-describe('what the process does', () => {
+describe('the metrics of the process', () => {
   test('is counted by queue, handler and outcome', async () => {
     const { client, read } = await measured();
     for (const fail of ['retry', 'archive', 'revoke', 'postpone']) await client.enqueue(`mail:${fail}`, { fail });
@@ -101,7 +101,7 @@ describe('what the process does', () => {
     await vi.waitFor(async () => expect((await read()).get(`${P}tasks_in_flight{queue="default"}`)).toBe(0));
   });
 
-  test('counts what goes wrong and what is made of groups', async () => {
+  test('counts failures and aggregations', async () => {
     const { client, read, server } = await measured();
     await client.enqueue('mail:a', {}, { group: 'g' });
     await client.enqueue('mail:b', {}, { group: 'g' });
@@ -139,7 +139,7 @@ describe('what the process does', () => {
   });
 });
 
-describe('what Redis says of the queues', () => {
+describe('the metrics of queues', () => {
   test('has the names, types and labels of asynq’s exporter', async () => {
     const { app, client, registry, read } = await measured();
     await app.get(AsynqInspector).pauseQueue('low');
@@ -196,7 +196,7 @@ describe('what Redis says of the queues', () => {
 });
 
 describe('a registry', () => {
-  test('takes two connections, apart by a label, and both formats', async () => {
+  test('exports two connections, with a label for each, in both formats', async () => {
     const registry = new Registry<OpenMetricsContentType>();
     registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
     const app = await start({
@@ -215,7 +215,7 @@ describe('a registry', () => {
     expect(app.get<AsynqServer>(getAsynqServerToken('billing')).status).toBe('new');
   });
 
-  test('takes the applications of one process together, and survives a reload', async () => {
+  test('merges the applications of one process, and survives a reload', async () => {
     const registry = new Registry();
     const make = () =>
       start({
@@ -237,7 +237,7 @@ describe('a registry', () => {
     expect(samplesOf(await registry.metrics()).get(`${P}slots`)).toBe(10);
   });
 
-  test('serves an application that comes after one that did not start', async () => {
+  test('serves an application after one that did not start', async () => {
     const registry = new Registry();
     const make = (server: object, ...more: Type[]) =>
       start({
@@ -251,7 +251,7 @@ describe('a registry', () => {
         throw new Error('broken');
       }
     }
-    await rejection(make({ concurrency: -1 }, Broken)); // of which nobody is told
+    await rejection(make({ concurrency: -1 }, Broken)); // which is not reported
     expect(registry.getMetricsAsArray()).not.toEqual([]);
     await make({ concurrency: 7 });
     expect(samplesOf(await registry.metrics()).get(`${P}slots`)).toBe(7);
@@ -279,7 +279,7 @@ describe('a registry', () => {
     expect(samplesOf(await registry.metrics()).get('jobs_slots')).toBe(10);
   });
 
-  test('is left as it was when it has such a name from elsewhere', async () => {
+  test('is not changed when another metric has such a name', async () => {
     const registry = new Registry();
     const own = new Counter({ name: 'asynq_queue_size', help: 'x', registers: [registry] });
     const failed = await rejection(start({ imports: [memory(), AsynqMetricsModule.forRoot({ registry })] }));

@@ -66,7 +66,7 @@ describe('the Grafana board', () => {
     expect(missing).toEqual([]);
   });
 
-  it('has panels that do not lie on each other', () => {
+  it('has panels that do not overlap', () => {
     const cells = board.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
       Array.from({ length: w * h }, (_, index) => `${x + (index % w)}/${y + Math.floor(index / w)}`),
     );
@@ -105,7 +105,7 @@ describe('the Prometheus alerts', () => {
   });
 });
 
-test('docs/metrics.md tells every metric, its type and its labels', () => {
+test('docs/metrics.md lists every metric, its type and its labels', () => {
   const page = read('metrics.md');
   for (const { name, type, labels } of definitions) {
     const short = name.replace(/^nestjs_asynq_/, '');

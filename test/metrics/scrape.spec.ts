@@ -63,7 +63,7 @@ test('on Redis leaves out the queue that cannot be read, and only that', async (
   expect(samplesOf(await registry.metrics()).get(errors)).toBe(samples.get(errors)! + 1);
 });
 
-test('is served where the module is told to, on Express and Fastify, under guards', async () => {
+test('is served at the path of the module, on Express and Fastify, behind guards', async () => {
   const make = (extras: object) =>
     Test.createTestingModule({
       imports: [
@@ -125,7 +125,7 @@ function reader(ask: (queue: string) => Promise<QueueInfo>, options = {}) {
   return { clock, errors, inspector, reader: made };
 }
 
-test('asks some queues at a time, and once for scrapes that come together', async () => {
+test('reads a bounded number of queues at a time, and once for concurrent scrapes', async () => {
   let asked = 0;
   let most = 0;
   const rig = reader(async (queue) => {
@@ -145,7 +145,7 @@ test('asks some queues at a time, and once for scrapes that come together', asyn
   expect(rig.inspector.getQueueInfo).toHaveBeenCalledTimes(8);
 });
 
-test('does not wait long for a queue that hangs, and tells of it once', async () => {
+test('does not wait long for a queue that hangs, and reports it once', async () => {
   let fail = (): void => {};
   const hanging = new Promise<QueueInfo>((_, reject) => (fail = () => reject(new BrokerUnavailableError('away'))));
   const rig = reader((queue) => (queue === 'b' ? hanging : Promise.resolve(info(queue))));
@@ -158,11 +158,11 @@ test('does not wait long for a queue that hangs, and tells of it once', async ()
   expect(rig.errors).toEqual(['b']);
 });
 
-test('ends in time, however many queues hang, and asks for no more then', async () => {
+test('ends in time, however many queues hang, and reads no more of them', async () => {
   const names = Array.from({ length: 100 }, (_, index) => `q${index}`);
   const rig = reader(() => new Promise(() => {}), { queues: names });
   const reading = rig.reader.read();
-  await new Promise(setImmediate); // the servers have answered
+  await new Promise(setImmediate); // the servers have replied
   expect(rig.inspector.getQueueInfo).toHaveBeenCalledTimes(2);
   rig.clock.advance(500);
   expect((await reading).queues).toEqual([]);
@@ -170,7 +170,7 @@ test('ends in time, however many queues hang, and asks for no more then', async 
   expect(rig.errors.toSorted()).toEqual(names.toSorted());
 });
 
-test('without the list of queues or of servers shows what there is', async () => {
+test('without the list of queues or of servers exports the rest', async () => {
   const rig = reader(async (queue) => {
     if (queue === 'a') throw new QueueNotFoundError(queue);
     return info(queue);
@@ -203,14 +203,14 @@ describe('with more queues than are exported', () => {
     return { ...rig, read };
   };
 
-  test('those that servers serve come first, then others by name, and how many are left out is said', async () => {
+  test('those with servers come first, then others by name, and the number left out is exported', async () => {
     const { read, inspector } = setUp({});
     const fillers = names.slice(0, 8);
     expect(await read()).toEqual({ names: [...fillers, 'q0500', 'q0900'], leftOut: 990 });
     expect(inspector.getQueueInfo.mock.calls.length).toBe(110); // bounded: some others are tried
   });
 
-  test('a backlog that nobody works on is found in turn, and left again when it has gone', async () => {
+  test('a backlog without a server is found in turn, and dropped when it is gone', async () => {
     const waiting: Record<string, number> = { q0250: 1, q0777: 30 };
     const { read } = setUp(waiting);
     for (let reading = 0; reading < 10; reading++) await read();
@@ -221,7 +221,7 @@ describe('with more queues than are exported', () => {
     expect((await read()).names).not.toContain('q0777');
   });
 
-  test('those that wait most come first, and what is only tried adds no errors', async () => {
+  test('those with most waiting tasks come first, and queues that are only tried add no errors', async () => {
     const all = Object.fromEntries(names.map((name, index) => [name, index]));
     const { read, inspector, errors } = setUp(all, { maxQueues: 4 });
     for (let reading = 0; reading < 12; reading++) await read();
@@ -232,7 +232,7 @@ describe('with more queues than are exported', () => {
   });
 });
 
-test('a scrape beside 50,000 queues is bounded, and says what it leaves out', async () => {
+test('a scrape of 50,000 queues is bounded, and exports how many it leaves out', async () => {
   const registry = new Registry();
   const app = await start({
     imports: [AsynqModule.forRoot({ connection: 'memory' }), AsynqMetricsModule.forRoot({ registry, timeout: '1m' })],

@@ -64,14 +64,14 @@ test.each<[paths: string, hidden: (string | number)[][], seen: (string | number)
   for (const steps of seen) expect([steps, isHidden([path], ...steps)]).toEqual([steps, false]);
 });
 
-test('costs no more the deeper lists are nested, whatever the paths', () => {
+test('costs no more for deeply nested lists, whatever the paths', () => {
   const paths = new FieldPaths(['**.a.**.b.**.c.**.d', '**.token', '**.**.x', '*.**.*.y']);
   let position: FieldPosition | undefined = paths.start;
   for (let depth = 0; depth < 100_000; depth++) position = position?.member(depth % 7);
   expect(position?.at('token')?.isHidden).toBe(true);
 });
 
-test('keeps a bounded number of places, and follows the paths beyond it', () => {
+test('caches a bounded number of positions, and follows the paths beyond it', () => {
   const paths = new FieldPaths([`**.a${'.*'.repeat(20)}.b`]);
   let position: FieldPosition | undefined = paths.start;
   let seed = 1;
@@ -84,7 +84,7 @@ test('keeps a bounded number of places, and follows the paths beyond it', () => 
   expect(position!.isHidden).toBe(true);
 });
 
-test('says whether the last name of a path may be in a text, in any spelling', () => {
+test('knows whether the last name of a path may be in a text, in any spelling', () => {
   const paths = new FieldPaths(['**.accessToken', 'a.b+c']);
   for (const text of ['{"ACCESS-token":', 'acce\u017fs_token', String.raw`{"\u0061ccess`, 'the B+C']) {
     expect([text, paths.mayBeIn(text)]).toEqual([text, true]);

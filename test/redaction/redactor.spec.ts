@@ -6,7 +6,7 @@ const task = { type: 'user:created', queue: 'low' };
 const hiddenBy = (...sources: Redaction[]) => new Redactor(sources).of(task);
 
 describe('a redactor', () => {
-  test('knows nothing of tasks that no rule speaks of', () => {
+  test('hides nothing of tasks without a rule', () => {
     const redactor = new Redactor([[{ type: 'order:' }], () => undefined]);
     expect([redactor.of(task), redactor.hidesErrors(task)]).toEqual([undefined, false]);
   });
@@ -33,7 +33,7 @@ describe('a redactor', () => {
     ]);
   });
 
-  test('hides everything when a function fails, and asks it with type and queue alone', () => {
+  test('hides everything when a function fails, and calls it with type and queue only', () => {
     const asked: unknown[] = [];
     const redactor = new Redactor([
       (about) => {

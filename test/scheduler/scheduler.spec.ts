@@ -19,7 +19,7 @@ const MINUTE = 60_000;
 let clock: ManualClock;
 let broker: MemoryBroker;
 let schedulers: AsynqScheduler[];
-let told: { event: string; payload: unknown }[];
+let emitted: { event: string; payload: unknown }[];
 
 const EVENTS = [
   'periodicTaskEnqueued',
@@ -34,7 +34,7 @@ const EVENTS = [
 function scheduler(skew: number | { ms: number } = 0): AsynqScheduler {
   const events = new AsynqEvents();
   for (const event of EVENTS as (keyof AsynqEventMap)[]) {
-    events.on(event, (payload) => void told.push({ event, payload }));
+    events.on(event, (payload) => void emitted.push({ event, payload }));
   }
   const skewed = {
     now: () => clock.now() + (typeof skew === 'number' ? skew : skew.ms),
@@ -69,16 +69,16 @@ const settle = async (): Promise<void> => {
 
 const payloads = (): string[] => broker.tasks().map(({ message }) => message.payload.toString());
 const planned = (): string[] =>
-  told
+  emitted
     .filter(({ event }) => event === 'periodicTaskEnqueued')
     .map(({ payload }) => (payload as AsynqEventMap['periodicTaskEnqueued']).entry.planned.toISOString());
-const count = (event: string): number => told.filter((one) => one.event === event).length;
+const count = (event: string): number => emitted.filter((one) => one.event === event).length;
 
 beforeEach(() => {
   clock = new ManualClock(START);
   broker = new MemoryBroker(clock);
   schedulers = [];
-  told = [];
+  emitted = [];
 });
 afterEach(async () => {
   await Promise.all(schedulers.map((one) => one.stop()));
@@ -103,7 +103,7 @@ describe('a registered task', () => {
     expect(planned()).toEqual(['2024-03-01T00:15:00.000Z', '2024-03-01T00:30:00.000Z', '2024-03-01T00:45:00.000Z']);
   });
 
-  it('is meant in its time zone', async () => {
+  it('is due in its time zone', async () => {
     const one = scheduler();
     one.register('0 9 * * *', 'a', undefined, { tz: 'Asia/Tokyo' });
     one.register('TZ=Asia/Kathmandu 0 9 * * *', 'b', undefined, { tz: 'Asia/Tokyo' });
@@ -127,7 +127,7 @@ describe('a registered task', () => {
     expect(one.list()).toEqual([]);
   });
 
-  it('is refused when something about it is wrong, before anything happens', () => {
+  it('is refused when it is invalid, before anything happens', () => {
     const one = scheduler();
     expect(() => one.register('* * *', 'a')).toThrow(InvalidScheduleError);
     expect(() => one.register('@daily', ' ')).toThrow(InvalidTaskError);
@@ -194,7 +194,7 @@ describe('several processes', () => {
     expect(minutes).toHaveLength(30);
     const times = planned();
     expect(new Set(times.filter((time) => time.endsWith(':00.000Z'))).size).toBeGreaterThanOrEqual(30);
-    const sevens = told
+    const sevens = emitted
       .filter(({ event }) => event === 'periodicTaskEnqueued')
       .map(({ payload }) => (payload as AsynqEventMap['periodicTaskEnqueued']).entry)
       .filter(({ type }) => type === 'b')
@@ -222,7 +222,7 @@ describe('planned times that were missed', () => {
     await pass(90 * MINUTE);
     await before.stop();
     clock.advance(300 * MINUTE); // 02:00 to 06:00 pass
-    told = [];
+    emitted = [];
     const after = scheduler();
     after.register('0 * * * *', 'a', undefined, { id: 'e', ...options });
     after.start();
@@ -234,11 +234,11 @@ describe('planned times that were missed', () => {
     ['one', ['06'], 1],
     [{ all: 3 }, ['04', '05', '06'], 1],
     [{ all: 100 }, ['02', '03', '04', '05', '06'], 0],
-  ])('are made up for as the policy says: %o', async (missed, hours, skipped) => {
+  ])('are enqueued as the policy says: %o', async (missed, hours, skipped) => {
     await outage({ missed });
     expect(planned()).toEqual(hours.map((hour) => `2024-03-01T${hour}:00:00.000Z`));
     expect(count('periodicTaskSkipped')).toBe(skipped);
-    told = [];
+    emitted = [];
     await pass(30 * MINUTE); // 07:00
     expect(planned()).toEqual(['2024-03-01T07:00:00.000Z']);
     expect(count('periodicTaskSkipped')).toBe(0);
@@ -258,7 +258,7 @@ describe('planned times that were missed', () => {
     expect(planned()).toEqual(['2024-03-01T01:00:00.000Z']);
   });
 
-  it('of a year of seconds are found in little time', async () => {
+  it('of a year of seconds are found quickly', async () => {
     await broker.scheduling.openSchedule('default', 'e', 'UTC @every 1s', 2 * 365 * 86_400);
     clock.advance(365 * 86_400_000);
     const one = scheduler();
@@ -279,7 +279,7 @@ describe('a clock that is an hour ahead', () => {
     one.start();
     return one;
   };
-  const ahead = () => told.filter(({ event }) => event === 'periodicTaskAhead').map(({ payload }) => payload);
+  const ahead = () => emitted.filter(({ event }) => event === 'periodicTaskAhead').map(({ payload }) => payload);
 
   it('is reported once by each process that finds an entry enqueued until then', async () => {
     start(0);
@@ -316,7 +316,7 @@ describe('a clock that is an hour ahead', () => {
     expect(payloads()).toHaveLength(before);
   });
 
-  it('is no trouble any more when its key is deleted: each planned time is enqueued once again', async () => {
+  it('ends when the key is deleted: each planned time is enqueued once again', async () => {
     const skew = { ms: HOUR };
     start(0);
     start(skew);
@@ -344,8 +344,8 @@ describe('a clock that is an hour ahead', () => {
   });
 });
 
-describe('overlapping', () => {
-  it('is avoided if so wished', async () => {
+describe('overlap', () => {
+  it('is avoided with the policy skip', async () => {
     const one = scheduler();
     one.register('@every 10s', 'a', undefined, { overlap: 'skip' });
     one.start();
@@ -364,8 +364,8 @@ describe('overlapping', () => {
   });
 });
 
-describe('trouble', () => {
-  it('is told, and a planned time is not lost when the broker does not answer for a while', async () => {
+describe('failures', () => {
+  it('of the broker are reported, and lose no planned time', async () => {
     const fire = vi.spyOn(broker.scheduling, 'fire').mockRejectedValue(new BrokerUnavailableError('away'));
     const one = scheduler();
     one.register('@every 10s', 'a');
@@ -377,7 +377,7 @@ describe('trouble', () => {
     expect(planned()[0]).toBe('2024-03-01T00:00:10.000Z');
   });
 
-  it('is a duplicate, too, which does not stop what follows', async () => {
+  it('include a duplicate, which does not stop later times', async () => {
     const one = scheduler();
     one.register('@every 10s', 'a', undefined, { unique: '25s' });
     one.start();
@@ -386,7 +386,7 @@ describe('trouble', () => {
     expect(payloads()).toHaveLength(2);
   });
 
-  it('is starting twice', async () => {
+  it('include starting twice', async () => {
     const one = scheduler();
     one.start();
     expect(() => one.start()).toThrow(new SchedulerStateError('asynq: the scheduler is already running'));
@@ -399,7 +399,7 @@ describe('trouble', () => {
 describe('a source', () => {
   const specs = (one: AsynqScheduler): string[] => one.list().map(({ spec }) => spec);
 
-  it('is asked again and again, and followed', async () => {
+  it('is polled, and the entries follow it', async () => {
     let configs: PeriodicTaskConfig[] = [{ spec: '@every 10s', task: 'a' }];
     const one = scheduler();
     one.register('@daily', 'static');
@@ -420,9 +420,9 @@ describe('a source', () => {
     expect(count('periodicSourceFailed')).toBe(0);
   });
 
-  it('that fails leaves the old set; a spec that cannot be read is passed over alone', async () => {
+  it('that fails leaves the old set; an invalid spec is skipped alone', async () => {
     const good: PeriodicTaskConfig = { spec: '@hourly', task: 'a' };
-    const answers: (() => unknown)[] = [
+    const results: (() => unknown)[] = [
       () => [good],
       () => Promise.reject(new Error('database away')),
       () => [undefined],
@@ -433,11 +433,11 @@ describe('a source', () => {
       () => [good, { spec: '61 * * * *', task: 'b' }, { spec: '@daily', task: 'b' }],
     ];
     const one = scheduler();
-    one.addSource('source', () => (answers.shift() ?? (() => [good]))() as PeriodicTaskConfig[], '1m');
+    one.addSource('source', () => (results.shift() ?? (() => [good]))() as PeriodicTaskConfig[], '1m');
     one.start();
     await pass(6 * MINUTE + 1);
     expect(specs(one)).toEqual(['@hourly']);
-    const errors = told.map(({ payload }) => ((payload as { error: Error }).error ?? {}).message);
+    const errors = emitted.map(({ payload }) => ((payload as { error: Error }).error ?? {}).message);
     expect(errors).toEqual([
       'database away',
       'PeriodicTaskConfig cannot be nil',
@@ -451,7 +451,7 @@ describe('a source', () => {
     expect(count('periodicSourceFailed')).toBe(7);
   });
 
-  it('that fails at first is asked again soon', async () => {
+  it('that fails at first is polled again soon', async () => {
     let fails = 3;
     const one = scheduler();
     one.addSource('source', () => {

@@ -8,7 +8,7 @@ export interface ProducerCall {
   readonly requests: readonly EnqueueRequest[];
 }
 
-/** A broker that stores nothing: it records what it is asked, and answers, fails or waits as it is told. */
+/** A broker that stores nothing: it records the calls, and replies, fails or waits as a test wants. */
 export class FakeProducerBroker implements ClientBroker {
   readonly clock: ManualClock;
   readonly keyPrefix: string;
@@ -18,11 +18,11 @@ export class FakeProducerBroker implements ClientBroker {
   };
   readonly groups: ClientBroker['groups'] = { listDelayedGroups: () => Promise.resolve(undefined) };
   readonly calls: ProducerCall[] = [];
-  /** Calls that have not been answered. */
+  /** Calls without a reply. */
   underWay = 0;
   mostUnderWay = 0;
   /** Decides the status of each request; may throw to fail the whole call. */
-  answer: (request: EnqueueRequest, queue: string) => EnqueueStatus = () => 'enqueued';
+  statusOf: (request: EnqueueRequest, queue: string) => EnqueueStatus = () => 'enqueued';
   private readonly held: (() => void)[] = [];
   private holding = false;
 
@@ -37,7 +37,7 @@ export class FakeProducerBroker implements ClientBroker {
     return this.calls.flatMap((call) => call.requests);
   }
 
-  /** From now on calls are recorded but not answered. */
+  /** From now on calls are recorded and get no reply. */
   hold(): void {
     this.holding = true;
   }
@@ -58,7 +58,7 @@ export class FakeProducerBroker implements ClientBroker {
     this.mostUnderWay = Math.max(this.mostUnderWay, ++this.underWay);
     try {
       if (this.holding) await new Promise<void>((go) => this.held.push(go));
-      return requests.map((request) => this.answer(request, queue));
+      return requests.map((request) => this.statusOf(request, queue));
     } finally {
       this.underWay--;
     }

@@ -144,7 +144,7 @@ beforeEach(async () => {
 });
 
 describe('enqueued', () => {
-  test('lists what waits, typed and decoded, in the order it was enqueued', async () => {
+  test('lists waiting tasks, typed and decoded, in the order of enqueueing', async () => {
     await client.enqueue(WelcomeEmail, { userId: 1 });
     await client.enqueue('other', 'x', { processIn: '10m', headers: { trace: 't' } });
     await client.enqueue(WelcomeEmail, { userId: 2 }, { group: 'g' });
@@ -192,7 +192,7 @@ describe('enqueued', () => {
 });
 
 describe('drain', () => {
-  test('runs everything that can run now, what tasks enqueue included, and counts by outcome', async () => {
+  test('runs everything that can run now, including what tasks enqueue, and counts by outcome', async () => {
     await client.enqueue(WelcomeEmail, { userId: 1 }, { retention: '1h' });
     await client.enqueue('countdown', 30);
     await client.enqueue('skips');
@@ -236,7 +236,7 @@ describe('drain', () => {
     expect((await tasks.drain()).outcomes).toMatchObject([{ outcome: 'done', result: 'waited' }]);
   });
 
-  test('says so when it has no end', async () => {
+  test('reports a run without an end', async () => {
     await client.enqueue('forever');
     await expect(tasks.drain({ limit: 50 })).rejects.toThrow(
       'more than 50 attempts and still tasks to run (the last: "forever"): does a task enqueue itself without a delay? ' +
@@ -244,7 +244,7 @@ describe('drain', () => {
     );
   });
 
-  test('applies no limits of the fleet, of queues as little as of handlers', async () => {
+  test('applies no limits of the fleet, neither of queues nor of handlers', async () => {
     const limits = { globalConcurrency: 1, rateLimit: { max: 1, per: '1m' } } as const;
     @Injectable()
     class Limited {
@@ -263,7 +263,7 @@ describe('drain', () => {
     expect(summary).toMatchObject({ done: 5, left: [] });
   });
 
-  test('takes neither tasks of a paused queue nor of one the server does not serve', async () => {
+  test('runs no tasks of a paused queue or of one that the server does not serve', async () => {
     await client.enqueue('later', 1, { queue: 'unserved' });
     await client.enqueue('later', 1, { queue: 'unserved', processIn: '5m' });
     expect(await tasks.drain()).toMatchObject({ done: 0 });
@@ -271,7 +271,7 @@ describe('drain', () => {
     expect(tasks.enqueued('later')).toHaveLength(2);
   });
 
-  test('says what could run and was left behind, and why', async () => {
+  test('reports tasks that could run and did not, and why', async () => {
     await client.enqueue('later', 1, { queue: 'unserved' });
     await client.enqueue('later', 2, { queue: 'unserved', processIn: '5m' });
     await client.enqueue('waits', undefined, { queue: 'critical' });
@@ -310,7 +310,7 @@ describe('drain', () => {
     expect(await tasks.advance('30s')).toMatchObject({ retry: 1 }); // it still runs, and gets its time-out
   });
 
-  test('says which handler does not stop when it was told to', async () => {
+  test('reports a handler that ignores its aborted signal', async () => {
     await client.enqueue('ignores-its-signal', undefined, { timeout: '30s', taskId: 'deaf' });
     await expect(tasks.advance('1m')).rejects.toThrow('"ignores-its-signal" (id deaf) ignores its aborted signal');
   });
@@ -440,7 +440,7 @@ describe('advance', () => {
     expect(await again()).toMatchObject({ state: 'pending' });
   });
 
-  test('ends retention before what runs later, so that an id is free when a handler takes it again', async () => {
+  test('ends retention before later tasks run, so that their ids are free', async () => {
     vi.spyOn(mailer, 'send').mockImplementation((userId) => {
       if (userId === 2) void client.enqueue('later', 1, { taskId: 'again' }).catch(() => undefined);
       return '';
@@ -450,7 +450,7 @@ describe('advance', () => {
     expect(await tasks.advance('10m')).toMatchObject({ done: 2, total: 2 });
   });
 
-  test('moves on to the time-out a handler waits for, and runs what is due meanwhile', async () => {
+  test('advances to the time-out a handler waits for, and runs what is due until then', async () => {
     const start = tasks.clock.now();
     const ended: unknown[] = [];
     app.get(AsynqServer).events.on('taskFinished', ({ task, outcome }) => {
@@ -476,7 +476,7 @@ describe('advance', () => {
     expect(await tasks.advance('1m')).toMatchObject({ archived: 1 });
   });
 
-  test('leaves the clock alone while a handler may do something real', async () => {
+  test('does not move the clock while a handler may do real work', async () => {
     await client.enqueue('slow-but-real', undefined, { timeout: '30s' });
     expect(await tasks.advance('1h', { patience: '1m' })).toMatchObject({ done: 1, retry: 0 });
     await client.enqueue('times-out', undefined, { timeout: '30s' });
@@ -484,14 +484,14 @@ describe('advance', () => {
     expect(await tasks.advance('30s')).toMatchObject({ done: 1, retry: 1 });
   });
 
-  test('refuses what is no duration', async () => {
+  test('refuses an invalid duration', async () => {
     await expect(tasks.advance('1m', { patience: 'long' })).rejects.toMatchObject({ code: 'ASYNQ_TESTING' });
     await expect(tasks.advance('10')).rejects.toMatchObject({ code: 'ASYNQ_TESTING' });
   });
 });
 
 describe('work', () => {
-  test('runs one task through the whole pipeline', async () => {
+  test('runs one task as in production', async () => {
     await client.enqueue(WelcomeEmail, { userId: 1 });
     const outcome = await tasks.work(WelcomeEmail, { userId: 2 });
     expectTypeOf(outcome).toEqualTypeOf<WorkOutcome<string>>();
@@ -550,7 +550,7 @@ describe('work', () => {
     );
   });
 
-  test('refuses a task that would gather in a group', async () => {
+  test('refuses a task with a group', async () => {
     const Grouped = defineTask('later', { group: 'g' });
     await expect(tasks.work(Grouped)).rejects.toMatchObject({
       code: 'ASYNQ_TESTING',
@@ -559,7 +559,7 @@ describe('work', () => {
   });
 });
 
-test('clear forgets everything', async () => {
+test('clear deletes everything', async () => {
   await client.enqueue('later', 1, { unique: '1h' });
   tasks.clear();
   expect(tasks.all()).toEqual([]);
@@ -581,7 +581,7 @@ describe('from', () => {
     expect(after.enqueued('later')).toHaveLength(1);
   });
 
-  test('names the override that is missing', async () => {
+  test('names the missing override', async () => {
     const app = await Test.createTestingModule({
       imports: [
         AsynqModule.forRoot({ connection: 'memory' }),
@@ -597,7 +597,7 @@ describe('from', () => {
     await app.close();
   });
 
-  test('says when there is no module, or no handler', async () => {
+  test('reports a missing module, or handler', async () => {
     const empty = await Test.createTestingModule({}).compile();
     expect(() => AsynqTester.from(empty)).toThrow(/this module has no AsynqModule/);
     const app = await Test.createTestingModule({ imports: [AsynqModule.forRoot({ connection: 'memory' })] })
@@ -611,7 +611,7 @@ describe('from', () => {
     await app.close();
   });
 
-  test('works with server: false where nothing is run', async () => {
+  test('works with server: false when nothing runs', async () => {
     const app = await Test.createTestingModule({
       imports: [AsynqModule.forRoot({ connection: 'memory', server: false })],
       providers: [Mailer, Tasks],

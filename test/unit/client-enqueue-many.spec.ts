@@ -15,7 +15,7 @@ const payloadOf = (result: EnqueueResult | undefined) => result?.info && JSON.pa
 const turn = () => new Promise<void>((done) => setImmediate(done));
 
 describe('enqueueMany', () => {
-  it('takes a definition and payloads, and answers in order', async () => {
+  it('takes a definition and payloads, and returns results in order', async () => {
     const { broker, client } = setUp();
     const Resize = defineTask<{ n: number }>('image:resize', { queue: 'images' });
     const payloads = numbers(3).map((n) => ({ n }));
@@ -42,14 +42,14 @@ describe('enqueueMany', () => {
     ]);
   });
 
-  it('answers nothing for nothing, without a call', async () => {
+  it('returns nothing for no tasks, without a call', async () => {
     const { broker, client } = setUp();
     expect(await client.enqueueMany([])).toEqual([]);
     expect(await client.enqueueMany('t', [])).toEqual([]);
     expect(broker.calls).toEqual([]);
   });
 
-  it('fails invalid tasks alone, before the broker hears of them', async () => {
+  it('fails invalid tasks alone, before the broker gets them', async () => {
     const { broker, client } = setUp();
     const results = await client.enqueueMany([
       { type: 'ok', payload: 1 },
@@ -77,9 +77,9 @@ describe('enqueueMany', () => {
     for (const { error } of results) if (error) expect(error).toBeInstanceOf(InvalidTaskError);
   });
 
-  it('tells of each task what the broker said', async () => {
+  it('returns the status of each task', async () => {
     const { broker, client } = setUp();
-    broker.answer = ({ message }) =>
+    broker.statusOf = ({ message }) =>
       message.id === 'dup' ? 'duplicate' : message.id === 'taken' ? 'conflict' : 'enqueued';
     const ids = ['a', 'dup', 'taken', 'b'];
     const results = await client.enqueueMany(ids.map((taskId) => ({ type: 't', options: { taskId } })));
@@ -131,7 +131,7 @@ describe('enqueueMany', () => {
   it('fails the tasks of a batch that failed, and only those', async () => {
     const { broker, client } = setUp();
     const away = new BrokerUnavailableError('connection lost');
-    broker.answer = ({ message }) => {
+    broker.statusOf = ({ message }) => {
       if (message.payload.toString() === '700') throw away;
       return 'enqueued';
     };
@@ -141,7 +141,7 @@ describe('enqueueMany', () => {
     expect(results.filter((result) => result.ok)).toHaveLength(1000);
   });
 
-  it('keeps its place behind single calls made before it', async () => {
+  it('is sent after single calls made before it', async () => {
     const { broker, client } = setUp();
     const single = client.enqueue('single');
     const many = client.enqueueMany('many', [1]);

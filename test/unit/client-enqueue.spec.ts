@@ -23,7 +23,7 @@ const setUp = (options?: AsynqClientOptions) => {
 const turn = () => new Promise<void>((done) => setImmediate(done));
 
 describe('enqueue', () => {
-  it('stores the task and tells what was stored', async () => {
+  it('stores the task and returns its info', async () => {
     const { broker, client } = setUp();
     const Welcome = defineTask<{ userId: number }>('email:welcome', { queue: 'critical', timeout: '30s' });
     const info = await client.enqueue(Welcome, { userId: 42 }, { processIn: '10m', headers: { a: 'b' } });
@@ -66,7 +66,7 @@ describe('enqueue', () => {
     expect(broker.calls[0]!.queue).toBe('low');
   });
 
-  it('refuses wrong options of the client', () => {
+  it('refuses invalid options of the client', () => {
     expect(() => setUp({ default: {} } as AsynqClientOptions)).toThrow(InvalidOptionError);
     expect(() => setUp({ default: {} } as AsynqClientOptions)).toThrow('did you mean "defaults"?');
     expect(() => setUp({ defaults: { unique: 5 } })).toThrow(InvalidTaskError);
@@ -74,19 +74,19 @@ describe('enqueue', () => {
 
   it('rejects with the error the status means', async () => {
     const { broker, client } = setUp();
-    broker.answer = () => 'duplicate';
+    broker.statusOf = () => 'duplicate';
     await expect(client.enqueue('t')).rejects.toThrow(DuplicateTaskError);
     await expect(client.enqueue('t')).rejects.toThrow(
       'task already exists: another of type "t" with the same payload holds the unique lock in queue "default"',
     );
-    broker.answer = () => 'conflict';
+    broker.statusOf = () => 'conflict';
     await expect(client.enqueue('t')).rejects.toThrow(TaskIdConflictError);
     await expect(client.enqueue('t', undefined, { taskId: 'x' })).rejects.toThrow(
       'task ID conflicts with another task: queue "default" has one with id "x"',
     );
   });
 
-  it('rejects what is invalid before the broker hears of it, and never throws', async () => {
+  it('rejects an invalid task before the broker gets it, and never throws', async () => {
     const { broker, client } = setUp();
     const refused = client.enqueue('', {});
     await expect(refused).rejects.toThrow(InvalidTaskError);
@@ -105,21 +105,21 @@ describe('enqueue', () => {
 });
 
 describe('a call that fails', () => {
-  it('is told of once, whatever it carried; a task that is refused is none', async () => {
+  it('is reported once, for all its tasks; a refused task is not reported', async () => {
     const broker = new FakeProducerBroker({ now: NOW });
     const events = new AsynqEvents();
     const client = new AsynqClient(broker, {}, { events });
-    const told: unknown[] = [];
-    events.on('enqueueFailed', (event) => told.push(event));
+    const failures: unknown[] = [];
+    events.on('enqueueFailed', (event) => failures.push(event));
     const error = new BrokerUnavailableError('away');
-    broker.answer = (_, queue) => {
+    broker.statusOf = (_, queue) => {
       if (queue === 'away') throw error;
       return 'duplicate';
     };
     await Promise.allSettled([1, 2].map((n) => client.enqueue('t', n, { queue: 'away' })));
     await client.enqueueMany('t', [1, 2, 3], { queue: 'away' });
     await client.enqueueMany('t', [4]);
-    expect(told).toEqual([
+    expect(failures).toEqual([
       { queue: 'away', tasks: 2, error },
       { queue: 'away', tasks: 3, error },
     ]);
@@ -127,7 +127,7 @@ describe('a call that fails', () => {
 });
 
 describe('enqueues of one tick', () => {
-  it('travel together, a call per queue, in order', async () => {
+  it('are sent together, one call per queue, in order', async () => {
     const { broker, client } = setUp();
     const infos = await Promise.all(
       Array.from({ length: 100 }, (_, n) => client.enqueue('t', n, { queue: n % 2 ? 'odd' : 'even' })),
@@ -141,7 +141,7 @@ describe('enqueues of one tick', () => {
     expect(infos.map((info) => Number(info.payload.toString()))).toEqual(Array.from({ length: 100 }, (_, n) => n));
   });
 
-  it('meet again when one reply resumes loops of different depth', async () => {
+  it('are sent together when one reply resumes loops of different depth', async () => {
     const { broker, client } = setUp();
     const loop = async (depth: number) => {
       for (let round = 0; round < 10; round++) {
@@ -165,7 +165,7 @@ describe('enqueues of one tick', () => {
     expect((await Promise.all([first, second])).map((info) => info.state)).toEqual(['pending', 'pending']);
   });
 
-  it('travel together though they come in turns of their own, while a call is under way', async () => {
+  it('of several turns are sent together while a call is under way', async () => {
     const { broker, client } = setUp();
     broker.hold();
     const first = client.enqueue('t');
@@ -178,7 +178,7 @@ describe('enqueues of one tick', () => {
     expect(broker.calls.map((call) => call.requests.length)).toEqual([1, 5]);
   });
 
-  it('go out in the same tick when there is but one', async () => {
+  it('are sent in the same tick when there is only one', async () => {
     const { broker, client } = setUp();
     const enqueued = client.enqueue('t');
     await new Promise<void>((done) => process.nextTick(done));
@@ -192,7 +192,7 @@ describe('enqueues of one tick', () => {
     expect(broker.calls.map((call) => call.requests.length)).toEqual([500, 500, 201]);
   });
 
-  it('are split by bytes, a large one travelling alone', async () => {
+  it('are split by bytes, a large one is sent alone', async () => {
     const { broker, client } = setUp();
     const sizes = [600_000, 600_000, 5_000_000, 10, 10];
     await Promise.all(sizes.map((size) => client.enqueue('t', Buffer.alloc(size))));
@@ -202,17 +202,17 @@ describe('enqueues of one tick', () => {
 
   it('fail one by one by status', async () => {
     const { broker, client } = setUp();
-    broker.answer = ({ message }) => (message.id === 'b' ? 'conflict' : 'enqueued');
+    broker.statusOf = ({ message }) => (message.id === 'b' ? 'conflict' : 'enqueued');
     const results = await Promise.allSettled(['a', 'b', 'c'].map((taskId) => client.enqueue('t', 1, { taskId })));
     expect(broker.calls).toHaveLength(1);
     expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect((results[1] as PromiseRejectedResult).reason).toBeInstanceOf(TaskIdConflictError);
   });
 
-  it('fail together when their call fails, and leave other queues alone', async () => {
+  it('fail together when their call fails, and do not affect other queues', async () => {
     const { broker, client } = setUp();
     const away = new BrokerUnavailableError('connection lost');
-    broker.answer = (_, queue) => {
+    broker.statusOf = (_, queue) => {
       if (queue === 'bad') throw away;
       return 'enqueued';
     };
@@ -224,7 +224,7 @@ describe('enqueues of one tick', () => {
     await expect(client.enqueue('t', 1, { queue: 'good' })).resolves.toMatchObject({ queue: 'good' });
   });
 
-  it('leave an invalid one behind', async () => {
+  it('are sent without an invalid one', async () => {
     const { broker, client } = setUp();
     const results = await Promise.allSettled([client.enqueue('t'), client.enqueue(' '), client.enqueue('t')]);
     expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
@@ -233,7 +233,7 @@ describe('enqueues of one tick', () => {
 });
 
 describe('close', () => {
-  it('refuses what comes later', async () => {
+  it('refuses later calls', async () => {
     const { broker, client } = setUp();
     await client.close();
     await expect(client.enqueue('t')).rejects.toThrow(ClosedError);
@@ -241,7 +241,7 @@ describe('close', () => {
     expect(broker.calls).toEqual([]);
   });
 
-  it('sends what was collected and waits for the answers', async () => {
+  it('sends what is collected and waits for the replies', async () => {
     const { broker, client } = setUp();
     broker.hold();
     const calls = [client.enqueue('t'), client.enqueueMany('t', [1, 2])];
@@ -273,9 +273,9 @@ describe('close', () => {
     expect(broker.requests).toHaveLength(5000);
   });
 
-  it('resolves although calls fail, as often as it is called', async () => {
+  it('resolves although calls fail, each time it is called', async () => {
     const { broker, client } = setUp();
-    broker.answer = () => {
+    broker.statusOf = () => {
       throw new BrokerUnavailableError('away');
     };
     const calls = [client.enqueue('t'), client.close(), client.close()];

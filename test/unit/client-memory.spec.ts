@@ -14,7 +14,7 @@ const setUp = () => {
 };
 
 describe('the client on a broker that stores', () => {
-  it('stores what it says it stored', async () => {
+  it('stores what it returns', async () => {
     const name = fc.string({ minLength: 1, unit: 'grapheme' }).map((text) => `n${text}`);
     const options: fc.Arbitrary<TaskOptions> = fc.record(
       {

@@ -63,13 +63,13 @@ describe('parseDuration', () => {
     expect(() => parseDuration(value, 'timeout')).toThrow(text);
   });
 
-  it('refuses what a Go duration cannot hold', () => {
+  it('refuses what a Go duration cannot represent', () => {
     expect(parseDuration('106751d', 'retention')).toBe(106_751 * 86_400_000);
     expect(() => parseDuration('106752d', 'retention')).toThrow('retention: 106752d is too long');
     expect(() => parseDuration(-1e13, 'retention')).toThrow('too long');
   });
 
-  it('throws the class it is told to', () => {
+  it('throws the class it is given', () => {
     expect(() => parseDuration('x', 'timeout', InvalidTaskError)).toThrow(InvalidTaskError);
   });
 });

@@ -9,7 +9,7 @@ const task = { id: 'a', type: 'mail', queue: 'default' };
 const finished = { outcome: 'done', task, retried: 0, maxRetry: 0, duration: 1 } as const;
 
 describe('the events of a server', () => {
-  it('are told to those who listened when they happened', () => {
+  it('go to the listeners at the time of the event', () => {
     const events = new AsynqEvents();
     const heard: string[] = [];
     const ends: (() => void)[] = [];
@@ -27,7 +27,7 @@ describe('the events of a server', () => {
     expect(heard).toEqual(['first', 'later']);
   });
 
-  it('are told once to an observable that subscribes again and again', () => {
+  it('go once to an observable that subscribes repeatedly', () => {
     const events = new AsynqEvents();
     events.on('taskFinished', () => {}); // the metrics, say
     const tasks = new AsynqTaskEvents(events, 'default', new MemoryBroker(new ManualClock()));
@@ -42,7 +42,7 @@ describe('the events of a server', () => {
     }
   });
 
-  it('know each subscription by itself, and nobody after the last', () => {
+  it('end each subscription alone, and have no listener after the last', () => {
     const events = new AsynqEvents();
     let heard = 0;
     const listener = (): void => void heard++;

@@ -21,7 +21,7 @@ describe('Loop', () => {
     expect(at).toHaveLength(3);
   });
 
-  it('tells how far it is behind, how long a pass takes and how often it has failed', async () => {
+  it('reports its lag, the length of a pass and the number of failures', async () => {
     const clock = new ManualClock(0);
     let end = (_: 'ok' | 'failed'): void => {};
     const runOnce = () =>
@@ -77,7 +77,7 @@ describe('Loop', () => {
     await loop.stop();
   });
 
-  it('backs off after failures, tells of each, and recovers', async () => {
+  it('backs off after failures, reports each, and recovers', async () => {
     const clock = new ManualClock(0);
     const failures: unknown[] = [];
     let healthy = false;
@@ -135,7 +135,7 @@ describe('Loop', () => {
     expect(clock.nextDue()).toBeUndefined();
   });
 
-  it('stop does not wait long for a pass that hangs, and what becomes of that is told to nobody', async () => {
+  it('stop does not wait long for a pass that hangs, whose result is not reported', async () => {
     const clock = new ManualClock(0);
     const errors: unknown[] = [];
     let fail = (): void => {};
@@ -156,7 +156,7 @@ describe('Loop', () => {
     expect(clock.nextDue()).toBeUndefined();
   });
 
-  it('by time of day runs a pass when the time is set back, which decides anew', async () => {
+  it('by time of day runs a pass when the time is set back, which decides again', async () => {
     const clock = new ManualClock(0);
     let set = 0;
     const seen = {
@@ -202,7 +202,7 @@ describe('Loop', () => {
     await loop.stop();
   });
 
-  it('has a pass begin sooner, and no later, when told to within a time', async () => {
+  it('has a pass begin sooner, and no later, with runWithin', async () => {
     const clock = new ManualClock(0);
     const at: number[] = [];
     const runOnce = async () => (at.push(clock.now()), 1_000);

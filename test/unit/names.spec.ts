@@ -41,7 +41,7 @@ describe.each(NAMES)('the name %s, which would be read as part of a key', (name)
     expect(() => readPeriodicOptions({ id: name }, 'periodic task')).toThrow(says('periodic task: id'));
   });
 
-  it('is no type that could not be handled: Go may have chosen it, and no key ends in it', async () => {
+  it('is a valid type: Go may use it, and no key ends in it', async () => {
     const { client } = setUp();
     expect((await client.enqueue(name, undefined, { unique: '1h' })).type).toBe(name);
   });

@@ -30,7 +30,7 @@ describe('a payload beyond maxPayloadSize', () => {
     expect((await broker.inspection.describeQueue('default')).pending).toBe(1);
   });
 
-  it('is 5 MiB where nobody says', async () => {
+  it('is 5 MiB by default', async () => {
     const client = new AsynqClient(new MemoryBroker(new ManualClock()));
     const mebibytes = 1024 * 1024;
     expect((await client.enqueue('t', Buffer.alloc(5 * mebibytes))).payload).toHaveLength(5 * mebibytes);
@@ -42,7 +42,7 @@ describe('a payload beyond maxPayloadSize', () => {
     expect(() => scheduler.register('@daily', 't', tooLarge)).toThrow(refusal);
   });
 
-  it('does not take the place of another', async () => {
+  it('does not replace another', async () => {
     const broker = setUp();
     const client = new AsynqClient(broker);
     const inspector = new AsynqInspector(broker);
@@ -51,7 +51,7 @@ describe('a payload beyond maxPayloadSize', () => {
     expect((await inspector.getTaskInfo('default', id))?.payload).toEqual(fits);
   });
 
-  it('is no result: it is dropped with a notice where it is returned, and refused where it is written', async () => {
+  it('is no result: returned, it is dropped and reported; written, it is refused', async () => {
     const large = Buffer.alloc(5 * 1024 * 1024 + 1);
     const refused: unknown[] = [];
     const { memory, server, add, finished, events } = rig({

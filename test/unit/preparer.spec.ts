@@ -53,7 +53,7 @@ describe('defaults', () => {
     expect(prepare('t', undefined, {}, client).request.message).toMatchObject({ queue: 'client', maxRetry: 1 });
   });
 
-  it('stand when an option of the call is undefined', () => {
+  it('apply when an option of the call is undefined', () => {
     const definition = defineTask('t', { queue: 'low', timeout: '30s' });
     expect(messageOf({ queue: undefined, timeout: undefined }, definition)).toMatchObject({
       queue: 'low',
@@ -118,7 +118,7 @@ describe('when', () => {
     expect(prepared).toMatchObject({ state: 'pending', nextProcessAt: NOW });
   });
 
-  it('has one slot for both options across the layers', () => {
+  it('has one value for both options across the layers', () => {
     const waits = defineTask('t', { processIn: '1h' });
     const fixed = defineTask('t', { processAt: new Date(NOW + 3_600_000) });
     expect(prepare(waits, undefined, { processAt: new Date(NOW + 1000) })).toMatchObject({ nextProcessAt: NOW + 1000 });
@@ -161,7 +161,7 @@ describe('unique', () => {
     [{ unique: '10s', processAt: new Date(NOW + 59_999) }, 70],
     [{ unique: '10s', processAt: new Date(NOW - 59_999) }, 10],
     [{ unique: '10s', group: 'g' }, 10],
-  ])('holds the lock as long as it takes: %j', (options, ttl) => {
+  ])('holds the lock long enough: %j', (options, ttl) => {
     expect(prepare('t', undefined, options).request.uniqueTtl).toBe(ttl);
   });
 });
@@ -271,11 +271,11 @@ describe('refused before anything is written', () => {
     [{}, 'task typename must be a string, not undefined'],
     [{ type: 't', options: { que: 1 } }, 'unknown task option "que"'],
     [{ type: 't', options: {}, codec: {} }, 'codec of task "t": encode must be a function'],
-  ])('a task that is none: %o', (task, text) => {
+  ])('an invalid task: %o', (task, text) => {
     expect(refusal(() => prepare(task as string)).message).toContain(text);
   });
 
-  it('options that are none', () => {
+  it('invalid options', () => {
     for (const options of [null, 'critical', 5, []]) {
       expect(refusal(() => prepare('t', {}, options as TaskOptions)).message).toContain(
         'task options must be an object',
@@ -291,7 +291,7 @@ describe('refused before anything is written', () => {
     expect(error.cause).toBeInstanceOf(TypeError);
   });
 
-  it('a wrong codec or default of the client, when it is made', () => {
+  it('an invalid codec or default of the client, when it is created', () => {
     expect(refusal(() => new Preparer('asynq', {} as never)).message).toContain(
       'client codec: encode must be a function',
     );
@@ -338,7 +338,7 @@ describe('for any options', () => {
     { requiredKeys: [] },
   );
 
-  it('nothing starts early, and a lock outlives the wait by its time', () => {
+  it('nothing starts early, and a lock lasts its time beyond the wait', () => {
     fc.assert(
       fc.property(options, fc.integer({ min: 1, max: 2_000_000_000_000 }), ({ processIn, unique }, now) => {
         const { request, state } = preparer.prepare(preparer.kindOf('t', { processIn, unique }), undefined, now);

@@ -4,7 +4,7 @@ import { bytesCodec, jsonCodec } from '../../lib/task/codec.js';
 const text = (value: unknown) => jsonCodec.encode(value)?.toString();
 
 describe('jsonCodec', () => {
-  it('tells undefined, null and empty bytes apart', () => {
+  it('distinguishes undefined, null and empty bytes', () => {
     expect(jsonCodec.encode(undefined)).toBeUndefined();
     expect(text(null)).toBe('null');
     expect(jsonCodec.encode(Buffer.alloc(0))).toEqual(Buffer.alloc(0));
@@ -23,7 +23,7 @@ describe('jsonCodec', () => {
     expect(text(value)).toBe(json);
   });
 
-  it('takes bytes as they are, whatever holds them', () => {
+  it('leaves bytes as they are, in any view', () => {
     const floats = new Float32Array([1.5, 2.5]);
     const inner = new Uint8Array([9, 1, 2, 3, 9]).subarray(1, 4);
     expect(jsonCodec.encode(Buffer.from([0xff, 0x00]))).toEqual(Buffer.from([0xff, 0x00]));
@@ -39,14 +39,14 @@ describe('jsonCodec', () => {
     expect(encoded.toString()).toBe('first');
   });
 
-  it('says where the BigInt is', () => {
+  it('reports where the BigInt is', () => {
     expect(() => jsonCodec.encode({ user: { ids: [1, 5n] } })).toThrow(
       '$.user.ids[1] is a BigInt, which JSON cannot hold; convert it to a string or a number',
     );
     expect(() => jsonCodec.encode(5n)).toThrow('$ is a BigInt');
   });
 
-  it('says where the circle is, and takes a value that merely appears twice', () => {
+  it('reports where the circle is, and accepts a value that appears twice', () => {
     const shared = { n: 1 };
     const circle: Record<string, unknown> = { first: shared, again: shared };
     expect(text(circle)).toBe('{"first":{"n":1},"again":{"n":1}}');
@@ -62,7 +62,7 @@ describe('jsonCodec', () => {
     expect(() => jsonCodec.encode(value)).toThrow(message);
   });
 
-  it('hands on what toJSON throws', () => {
+  it('passes on what toJSON throws', () => {
     const failing = {
       toJSON() {
         throw new RangeError('not today');

@@ -52,7 +52,7 @@ describe('types', () => {
     expect(WelcomeEmail).not.toHaveProperty('__types');
   });
 
-  it('let a right payload compile and a wrong one not', async () => {
+  it('accept a valid payload and reject an invalid one', async () => {
     const client = new AsynqClient(new FakeProducerBroker());
     const right: Promise<TaskInfo>[] = [
       client.enqueue(WelcomeEmail, { userId: 1 }),
@@ -75,7 +75,7 @@ describe('types', () => {
     await expect(client.enqueue(WelcomeEmail, { userId: 1 }, { delay: 5 })).rejects.toThrow(InvalidTaskError);
   });
 
-  it('hold for many tasks as for one', async () => {
+  it('apply to many tasks as to one', async () => {
     const client = new AsynqClient(new FakeProducerBroker());
     const users: Welcome[] = [{ userId: 1 }];
     const right: Promise<EnqueueResult[]>[] = [
@@ -99,7 +99,7 @@ describe('types', () => {
     expect((await Promise.all([...right, ...wrong])).flat().every((result) => result.ok)).toBe(true);
   });
 
-  it('tell success from failure', async () => {
+  it('distinguish success from failure', async () => {
     const [result] = await new AsynqClient(new FakeProducerBroker()).enqueueMany(Warm, [undefined]);
     if (result!.ok) expectTypeOf(result!.info).toEqualTypeOf<TaskInfo>();
     else expectTypeOf(result!.error).toEqualTypeOf<Error>();

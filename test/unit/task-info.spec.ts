@@ -49,7 +49,7 @@ describe('toTaskInfo', () => {
     });
   });
 
-  it('says nothing where there is nothing', () => {
+  it('is empty where there is nothing', () => {
     const info = toTaskInfo(message(), { state: 'active', nextProcessAt: undefined, result: Buffer.alloc(0) });
     expect(info).toMatchObject({ headers: {}, lastErr: '', group: '', isOrphaned: false, retention: 0 });
     for (const key of ['lastFailedAt', 'deadline', 'completedAt', 'nextProcessAt', 'result'] as const) {
@@ -57,7 +57,7 @@ describe('toTaskInfo', () => {
     }
   });
 
-  it('shows a time no Date can tell as the last one it can', () => {
+  it('shows a time beyond a Date as the last possible one', () => {
     const info = toTaskInfo(message({ deadline: 2 ** 53 }), { state: 'pending', nextProcessAt: 0 });
     expect(info.deadline).toEqual(new Date(8.64e15));
   });
@@ -106,11 +106,11 @@ describe('toTaskInfo', () => {
       ['such digits in a text', '["9007199254740993 \\" 1"]', ['9007199254740993 " 1'], 'json'],
       ['a long fraction', '0.12345678901234567', Number('0.12345678901234567'), 'json'],
       ['null', 'null', null, 'json'],
-    ])('shows %s as it is, and says how', (_, payload, shown, encoding) => {
+    ])('shows %s as it is, with its encoding', (_, payload, shown, encoding) => {
       expect(json(payload)).toMatchObject({ payload: shown, payloadEncoding: encoding });
     });
 
-    it('shares one function among all tasks, and is nothing to a comparison or a copy', () => {
+    it('shares one function among all tasks, which comparisons and copies ignore', () => {
       const info = toTaskInfo(message(), { state: 'pending', nextProcessAt: 5 });
       expect(Object.keys(info)).not.toContain('toJSON');
       expect(structuredClone({ ...info, payload: '' })).not.toHaveProperty('toJSON');

@@ -16,7 +16,7 @@ describe('defaultRetryDelay', () => {
     expect(defaultRetryDelay(retried, () => 1 - Number.EPSILON)).toBe(most * 1000);
   });
 
-  it('is spread by chance', () => {
+  it('is spread at random', () => {
     const delays = Array.from({ length: 200 }, () => defaultRetryDelay(0));
     expect(new Set(delays).size).toBeGreaterThan(10);
     expect(Math.min(...delays)).toBeGreaterThanOrEqual(15_000);

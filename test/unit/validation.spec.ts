@@ -45,11 +45,11 @@ describe('nearest', () => {
     ['procesIn', 'processIn'],
     ['TaskID', 'taskId'],
     ['processOn', 'processIn'],
-  ])('takes %s for %s', (name, meant) => {
+  ])('reads %s as %s', (name, meant) => {
     expect(nearest(name, known)).toBe(meant);
   });
 
-  it('guesses nothing when nothing is near', () => {
+  it('finds nothing when nothing is near', () => {
     expect(nearest('attempts', known)).toBeUndefined();
     expect(nearest('x', known)).toBeUndefined();
     expect(nearest('queue', [])).toBeUndefined();

@@ -78,7 +78,7 @@ describe.each(servers)('a Go server that is $Read.Status', ({ Key, ServerInfo, W
     expect(decodeServerInfo(encodeServerInfo(info))).toEqual(info);
   });
 
-  it('stands under our keys', () => {
+  it('is stored under our keys', () => {
     expect(asynq.server(info.host, info.pid, info.serverId)).toBe(Key);
     expect(asynq.serverWorkers(info.host, info.pid, info.serverId)).toBe(WorkersKey);
   });
@@ -122,13 +122,13 @@ describe('a Go scheduler', () => {
     expect(hexOf(encodeSchedulerEntry(never))).toBe(scheduler.Entries[entries.indexOf(never)]);
   });
 
-  it('publishes options of which we read what Go reads', () => {
+  it('publishes options that we read like Go', () => {
     const read = entries.map(({ enqueueOptions }) => enqueueOptions.flatMap((text) => parseOption(text) ?? []));
     expect(read.map((options) => options.map(formatOption))).toEqual(scheduler.Read.map(({ Options }) => Options));
     expect(Math.max(...read.map(({ length }) => length))).toBe(8);
   });
 
-  it('stands under our keys, with its history', () => {
+  it('is stored under our keys, with its history', () => {
     expect(scheduler.Key).toMatch(/^asynq:schedulers:\{.+:\d+:[-0-9a-f]{36}\}$/);
     const id = scheduler.Key.slice('asynq:schedulers:{'.length, -1);
     expect(asynq.scheduler(id)).toBe(scheduler.Key);

@@ -48,7 +48,7 @@ function countersOf(keys: QueueKeys, { State, Info }: CapturedTask): string[] {
 }
 
 describe('tasks captured from Go asynq', () => {
-  it('come in every state that a task rests in', () => {
+  it('have every state in which a task stays', () => {
     const states = new Set(tasks.map((task) => task.State));
     expect([...states].sort()).toEqual(['aggregating', 'archived', 'completed', 'pending', 'retry', 'scheduled']);
   });
@@ -90,7 +90,7 @@ describe('tasks captured from Go asynq', () => {
     expect([...task.Keys].sort()).toEqual(expected.sort());
   });
 
-  it('tell the nil payload from the empty one in the lock only', () => {
+  it('distinguish the nil payload from the empty one in the lock only', () => {
     const named = (name: string) => tasks.find((task) => task.Name === name)!;
     const [nil, empty] = [named('unique, nil payload'), named('unique, empty payload')];
     expect([nil.UniqueKey, empty.UniqueKey]).toEqual([

@@ -32,7 +32,7 @@ describe('integers beyond what a number holds', () => {
     }
   });
 
-  it('do not come back once they have been given another value', () => {
+  it('do not return after another value is set', () => {
     const read = decodeTaskMessage(bytesOf(`48${LARGEST_INT64} 58${LARGEST_INT64} 68${LARGEST_INT64} 8001 07`));
     const rewritten = encodeTaskMessage({ ...read, lastFailedAt: 5, completedAt: 0 });
     expect(hexOf(rewritten)).toBe(`580548${LARGEST_INT64}800107`);
@@ -44,7 +44,7 @@ describe('integers beyond what a number holds', () => {
     expect(hexOf(stored)).toBe(`300448${LARGEST_INT64}`);
   });
 
-  it('are overruled by a later value of the same field', () => {
+  it('are replaced by a later value of the same field', () => {
     const read = decodeTaskMessage(bytesOf(`48${LARGEST_INT64} 4805`));
     expect(read.deadline).toBe(5);
     expect(hexOf(encodeTaskMessage(read))).toBe('4805');
@@ -105,7 +105,7 @@ describe('text', () => {
     },
   );
 
-  it('that recurs is the text that stands there', () => {
+  it('that recurs is read as it is', () => {
     // Same length, same first, middle and last byte: what a cache of names might mistake for each other.
     const types = ['a-b-c', 'a+b+c', 'a-b-c', 'aab+c', '\u00e9\u00e9a'];
     const stored = types.map((type) => Buffer.from(encodeTaskMessage(taskMessage({ type }))));
@@ -114,7 +114,7 @@ describe('text', () => {
     expect(decodeTaskMessage(bytesOf('0a02c3bf')).type).toBe('\u00ff');
   });
 
-  it('reads the same after any other text: bytes of Latin-1 are not the letters they stand for there', () => {
+  it('reads the same after any other text: bytes of Latin-1 are not their letters', () => {
     const high = Array.from({ length: 128 }, (_, low) => String.fromCharCode(low + 128));
     for (const text of high.flatMap((first) => high.map((second) => first + second))) {
       const latin = Buffer.concat([bytesOf('0a02'), Buffer.from(text, 'latin1')]);
@@ -170,7 +170,7 @@ describe('headers', () => {
 });
 
 describe('times', () => {
-  it('are absent as the epoch, never as never', () => {
+  it('are the epoch when absent, not never', () => {
     expect(decodeSchedulerEntry(Buffer.alloc(0))).toMatchObject({ nextEnqueueTime: 0, prevEnqueueTime: 0 });
     expect(decodeWorkerInfo(Buffer.alloc(0))).toMatchObject({ startTime: 0, deadline: 0 });
   });
@@ -195,7 +195,7 @@ describe('times', () => {
 });
 
 describe('the error', () => {
-  it('says what, where, why and what to do', () => {
+  it('has the message, the position, the reason and the remedy', () => {
     const decode = () => decodeTaskMessage(Buffer.from('not a message'));
     expect(decode).toThrow(UndecodableMessageError);
     expect(decode).toThrow(
@@ -204,7 +204,7 @@ describe('the error', () => {
     );
   });
 
-  it('shows none of the bytes, which may be those of a payload', () => {
+  it('shows no bytes, which may be of a payload', () => {
     expect(() => decodeTaskMessage(Buffer.alloc(1000, 0xff))).toThrow(/\(byte 0 of 1000\); see/);
   });
 });

@@ -117,7 +117,7 @@ describe('what is encoded is decoded to the same', () => {
     );
   });
 
-  it('however many messages were encoded since', () => {
+  it('after any number of later messages', () => {
     const sized = fc.tuple(taskMessages, fc.constantFrom(0, 1000, 9000, 70_000));
     fc.assert(
       fc.property(fc.array(sized, { minLength: 20, maxLength: 60 }), (list) => {
@@ -164,7 +164,7 @@ describe('bytes that may be anything', () => {
     );
   });
 
-  it('even when they are nearly right', () => {
+  it('even when they are nearly valid', () => {
     const damage = fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 }));
     fc.assert(
       fc.property(fc.constantFrom(...real), fc.array(damage, { maxLength: 4 }), fc.nat(), (message, changes, cut) => {
@@ -216,7 +216,7 @@ describe('unknown fields', () => {
     fc.tuple(number, varint).map(([n, value]) => Buffer.concat([tag(n, 3), tag(16, 0), value, tag(n, 4)])),
   );
 
-  it('survive decode, change and encode, wherever they stood', () => {
+  it('survive decode, change and encode, wherever they are', () => {
     fc.assert(
       fc.property(taskMessages, fc.array(unknown, { minLength: 1 }), fc.array(unknown), (message, before, after) => {
         const stored = Buffer.concat([...before, encodeTaskMessage(message), ...after]);

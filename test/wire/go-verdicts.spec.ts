@@ -70,7 +70,7 @@ describe("bytes as Go's protobuf library judges them", () => {
     expect(Math.min(refused.length, read.length)).toBeGreaterThan(100);
   });
 
-  it('once read, survive being written', () => {
+  it('survive being read and written', () => {
     for (const { Hex } of verdicts.filter(({ Refused }) => !Refused)) {
       const read = decodeTaskMessage(bytesOf(Hex));
       expect(decodeTaskMessage(encodeTaskMessage(read)), Hex).toEqual(read);

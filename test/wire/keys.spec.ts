@@ -55,12 +55,12 @@ describe('keys of a queue', () => {
     },
   );
 
-  it('are made once per queue', () => {
+  it('are created once per queue', () => {
     expect(asynq.queue('q')).toBe(asynq.queue('q'));
     expect(asynq.queue('q')).not.toBe(asynq.queue('Q'));
   });
 
-  it('carry another prefix throughout', () => {
+  it('all have another prefix', () => {
     const keys = new QueueKeys('tenant:1', 'q');
     expect(keys.base).toBe('tenant:1:{q}:');
     expect(keys.unique('t', undefined)).toBe('tenant:1:{q}:unique:t:');
@@ -107,7 +107,7 @@ describe('global keys', () => {
     expect(asynq.schedulerHistory('e1')).toBe('asynq:scheduler_history:e1');
   });
 
-  it('carry another prefix throughout', () => {
+  it('all have another prefix', () => {
     const tenant = new Keyspace('tenant');
     const { queues, servers, workers, schedulers, cancel } = tenant;
     const all = [queues, servers, workers, schedulers, cancel, tenant.queue('q').lease, tenant.schedulerHistory('e')];

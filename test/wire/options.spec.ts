@@ -38,7 +38,7 @@ describe('formatOption', () => {
     expect(formatOption(option)).toBe(go.Written[name]);
   });
 
-  it('has been tried on all that were captured', () => {
+  it('is tested with all captured options', () => {
     const { 'Deadline New York': newYork, ...rest } = go.Written;
     expect(Object.keys(written).sort()).toEqual(Object.keys(rest).sort());
     expect(`Deadline(${formatUnixDate(instant, 'America/New_York')})`).toBe(newYork);
@@ -56,7 +56,7 @@ describe('formatOption', () => {
     expect(formatOption({ name: 'Header', value: ['\ud800', 'v'] })).toBe('Header(["\ufffd","v"])');
   });
 
-  it('refuses a date that holds no time', () => {
+  it('refuses an invalid date', () => {
     expect(() => formatOption({ name: 'ProcessAt', value: new Date(NaN) })).toThrow(InvalidOptionError);
   });
 });
@@ -68,7 +68,7 @@ describe('parseOption', () => {
     expect(option ? formatOption(option) : '').toBe(stillInItsZone.replaceAll('\\xff', '\ufffd'));
   });
 
-  it('passes over a text on which Go panics', () => {
+  it('ignores a text on which Go panics', () => {
     expect(parseOption('Queue')).toBeUndefined();
     expect(parseOption('')).toBeUndefined();
   });

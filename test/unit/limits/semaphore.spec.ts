@@ -21,7 +21,7 @@ describe('a semaphore', () => {
   });
   afterEach(() => vi.restoreAllMocks());
 
-  it('holds a token while the work runs, and gives it back however it ends', async () => {
+  it('holds a token while the work runs, and releases it after any end', async () => {
     const semaphore = semaphores.get('api', 1);
     const inside = await semaphore.run(task('a'), async () => semaphore.acquire(task('b')));
     expect(inside).toBe(false);
@@ -34,7 +34,7 @@ describe('a semaphore', () => {
     expect([await semaphore.release(task('c')), await semaphore.release(task('c'))]).toEqual([true, false]);
   });
 
-  it('postpones who finds none, by about as much as asked for', async () => {
+  it('postpones a task without a token, by about the given time', async () => {
     const semaphore = semaphores.get('api', 1);
     await semaphore.acquire(task('a'));
     const work = vi.fn();
@@ -59,12 +59,12 @@ describe('a semaphore', () => {
     expect(await semaphore.acquire(task('b'))).toBe(true);
   });
 
-  it('does not fail work that is done when the token cannot be given back', async () => {
+  it('does not fail finished work when the token cannot be released', async () => {
     vi.spyOn(broker.limiting, 'releaseTokens').mockRejectedValue(new BrokerUnavailableError('gone'));
     expect(await semaphores.get('api', 1).run(task('a'), () => 42)).toBe(42);
   });
 
-  it('does no work without an answer about the token', async () => {
+  it('does not run the work without a reply about the token', async () => {
     vi.spyOn(broker.limiting, 'acquireTokens').mockRejectedValue(new BrokerUnavailableError('gone'));
     const work = vi.fn();
     await expect(semaphores.get('api', 1).run(task('a'), work)).rejects.toThrow(BrokerUnavailableError);
@@ -83,13 +83,13 @@ describe('a semaphore', () => {
     expect(() => semaphores.get(scope as string, max as number)).toThrow(InvalidOptionError);
   });
 
-  it.each([[-1], ['soon']])('refuses to let tasks wait %o, before it takes a token', async (wait) => {
+  it.each([[-1], ['soon']])('refuses a wait of %o, before it takes a token', async (wait) => {
     const semaphore = semaphores.get('api', 1);
     await expect(semaphore.run(task('a'), () => 1, { wait })).rejects.toThrow(InvalidOptionError);
     expect(await semaphore.acquire(task('b'))).toBe(true);
   });
 
-  it('lets all tasks of a queue through in the end, never more than it has tokens, at the cost of no retry', async () => {
+  it('runs all tasks of a queue in the end, never more than it has tokens, without using up retries', async () => {
     const state = { running: 0, most: 0 };
     const { server, memory, add, outcomes } = rig(
       {
