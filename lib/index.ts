@@ -1,6 +1,10 @@
 // The module and what it provides
 export { AsynqModule } from './nest/asynq.module.js';
-export type { AsynqModuleExtras, AsynqModuleOptions, AsynqOptionsFactory } from './nest/asynq-module.options.js';
+export type {
+  AsynqModuleExtras,
+  AsynqModuleOptions,
+  AsynqOptionsFactory,
+} from './nest/connection/asynq-module.options.js';
 export { AsynqServer } from './nest/asynq-server.js';
 export { AsynqTaskEvents, type FleetOptions } from './nest/events/asynq-task-events.js';
 export { AsynqClient, type AsynqClientOptions } from './client/client.js';
@@ -32,7 +36,7 @@ export {
   getAsynqServerToken,
   getAsynqTaskEventsToken,
 } from './nest/nest.tokens.js';
-export { InjectAsynqClient } from './nest/decorators/inject-asynq-client.decorator.js';
+export { InjectAsynqClient } from './nest/inject-asynq-client.decorator.js';
 
 // Health and operations
 export { AsynqHealth, type HealthReport } from './nest/health/asynq-health.js';

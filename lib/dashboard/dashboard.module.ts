@@ -12,7 +12,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { InvalidOptionError } from '../errors.js';
 import { AsynqCoreModule } from '../nest/asynq-core.module.js';
 import { ConnectionRegistry } from '../nest/connection/connection.registry.js';
-import { notForRoot } from '../nest/nest.messages.js';
+import { notForRoot } from '../nest/names/nest.messages.js';
 import { requireClosed } from './access.js';
 import { type DashboardControllers, makeControllers } from './controllers.js';
 import { Dashboard } from './dashboard.js';

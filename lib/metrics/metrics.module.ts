@@ -9,8 +9,8 @@ import {
 import { InvalidOptionError } from '../errors.js';
 import { AsynqCoreModule } from '../nest/asynq-core.module.js';
 import { ConnectionRegistry, type Connection } from '../nest/connection/connection.registry.js';
-import { DEFAULT_CONNECTION } from '../nest/nest.constants.js';
-import { notForRoot } from '../nest/nest.messages.js';
+import { DEFAULT_CONNECTION } from '../nest/names/nest.constants.js';
+import { notForRoot } from '../nest/names/nest.messages.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import { ServerOrchestrator } from '../nest/lifecycle/server.orchestrator.js';
 import type { Server, ServerStats } from '../server/index.js';

@@ -9,7 +9,7 @@ import { moveInHookOrder } from './lifecycle/hook-order.js';
 import { SchedulerOrchestrator } from './lifecycle/scheduler.orchestrator.js';
 import { ServerOrchestrator } from './lifecycle/server.orchestrator.js';
 import { AggregatorExplorer } from './discovery/aggregator.explorer.js';
-import { EventListeners } from './events/event.listeners.js';
+import { EventListeners } from './lifecycle/event.listeners.js';
 import { HandlerExplorer } from './discovery/handler.explorer.js';
 import { HandlerMetadataAccessor } from './discovery/handler.metadata-accessor.js';
 

@@ -1,9 +1,9 @@
 import { ConfigurableModuleBuilder, type DynamicModule } from '@nestjs/common';
-import type { AsynqModuleExtras, AsynqModuleOptions } from './asynq-module.options.js';
-import { connectionProviders } from './connection/connection.providers.js';
+import type { AsynqModuleExtras, AsynqModuleOptions } from './connection/asynq-module.options.js';
+import { connectionProviders } from './connection.providers.js';
 import { AsynqCoreModule } from './asynq-core.module.js';
 import { RAW_MODULE_OPTIONS } from './connection/connection.tokens.js';
-import { DEFAULT_CONNECTION } from './nest.constants.js';
+import { DEFAULT_CONNECTION } from './names/nest.constants.js';
 import {
   getAsynqBrokerToken,
   getAsynqClientToken,

@@ -12,14 +12,14 @@ import { logEvents } from '../logging/log.js';
 import { nestLogger } from './nest-logger.js';
 import { rejectUnknownKeys, requireNonBlank } from '../validation.js';
 import { ASYNC_OPTIONS_TYPE, ConfigurableModuleClass, OPTIONS_TYPE } from './asynq-module.definition.js';
-import { EXTRAS, wrongOption, type AsynqModuleExtras } from './asynq-module.options.js';
+import { EXTRAS, wrongOption, type AsynqModuleExtras } from './connection/asynq-module.options.js';
 import { AsynqCoreModule } from './asynq-core.module.js';
 import type { Connection } from './connection/connection.registry.js';
 import { CONNECTION } from './connection/connection.tokens.js';
 import { moveInHookOrder } from './lifecycle/hook-order.js';
-import { noOptionsSource, notForRoot, optionsMissing } from './nest.messages.js';
+import { noOptionsSource, notForRoot, optionsMissing } from './names/nest.messages.js';
 import { closeConnection } from './lifecycle/server.orchestrator.js';
-import { EventListeners } from './events/event.listeners.js';
+import { EventListeners } from './lifecycle/event.listeners.js';
 
 const SOURCES = ['useFactory', 'useClass', 'useExisting'];
 const ASYNC_KEYS = [...SOURCES, 'imports', 'inject', 'provideInjectionTokensFrom', ...EXTRAS];

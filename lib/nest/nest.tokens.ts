@@ -7,7 +7,7 @@ import { AsynqServer } from './asynq-server.js';
 import { AsynqTaskEvents } from './events/asynq-task-events.js';
 import { AsynqHealth } from './health/asynq-health.js';
 import { AsynqHealthIndicator } from './health/asynq-health-indicator.js';
-import { DEFAULT_CONNECTION } from './nest.constants.js';
+import { DEFAULT_CONNECTION } from './names/nest.constants.js';
 
 /** The broker of the unnamed connection. Override it with InMemoryBroker in tests: then no connection to Redis is opened. */
 export const ASYNQ_BROKER = 'ASYNQ_BROKER';

@@ -1,6 +1,6 @@
 import { TestingError } from '../errors.js';
 import type { Connection } from '../nest/connection/connection.registry.js';
-import type { EventListeners } from '../nest/events/event.listeners.js';
+import type { EventListeners } from '../nest/lifecycle/event.listeners.js';
 import type { Server } from '../server/index.js';
 import { HandlerWatch } from './handler-watch.js';
 import { RunSummary } from './run-summary.js';

@@ -44,6 +44,55 @@ const WEB = {
   'dashboard/web': web('app'),
 };
 
+const nest = (...names) => names.map((name) => `nest/${name}`);
+
+/** The layer for Nest, from what decorators write to the module and, on top of it, the routes for deployments. */
+const NEST = {
+  'nest/names': [],
+  'nest/decorators': ['leaf', 'task', 'events', 'scheduler', ...nest('names')],
+  'nest/discovery': ['leaf', ...nest('names', 'decorators')],
+  'nest/execution': [
+    ...core,
+    'events',
+    'broker',
+    'enqueue',
+    'client',
+    'server',
+    ...nest('names', 'decorators', 'discovery'),
+  ],
+  'nest/events': ['leaf', 'events', 'event-streams', 'broker', ...nest('decorators')],
+  'nest/connection': [
+    ...core,
+    'events',
+    'event-streams',
+    'tracing',
+    'redaction',
+    'broker',
+    'broker/redis/connection',
+    'client',
+    'server',
+    'scheduler',
+    ...nest('names', 'events', 'execution'),
+  ],
+  'nest/lifecycle': [
+    ...core,
+    'events',
+    'client',
+    'server',
+    'scheduler',
+    ...nest('names', 'decorators', 'discovery', 'execution', 'connection'),
+  ],
+  'nest/health': ['leaf', 'broker', 'server', 'inspector', ...nest('connection', 'lifecycle')],
+  nest: [
+    ...entry,
+    'broker/redis',
+    'broker/redis/connection',
+    'broker/memory',
+    ...nest('names', 'discovery', 'execution', 'events', 'connection', 'lifecycle', 'health'),
+  ],
+  'nest/operations': ['leaf', ...nest('names', 'connection', 'lifecycle', 'health'), 'nest'],
+};
+
 /** Room → the rooms it may import, besides itself. */
 export const ROOMS = {
   leaf: [],
@@ -85,11 +134,21 @@ export const ROOMS = {
   limits: [...core, 'broker'],
   'event-streams': [...core, 'events', 'broker'],
   logging: [...core, 'events', 'redaction'],
-  nest: [...entry, 'broker/redis', 'broker/redis/connection', 'broker/memory'],
-  testing: [...entry, 'broker/memory', 'nest'],
-  dashboard: [...core, 'events', 'redaction', 'broker', 'client', 'inspector', 'event-streams', 'nest'],
+  ...NEST,
+  testing: [...entry, 'broker/memory', ...nest('names', 'connection', 'lifecycle'), 'nest'],
+  dashboard: [
+    ...core,
+    'events',
+    'redaction',
+    'broker',
+    'client',
+    'inspector',
+    'event-streams',
+    ...nest('names', 'connection'),
+    'nest',
+  ],
   ...WEB,
-  metrics: ['leaf', 'events', 'inspector', 'server', 'nest'],
+  metrics: ['leaf', 'events', 'inspector', 'server', ...nest('names', 'connection', 'lifecycle'), 'nest'],
   // What is printed, then the connection, then what every command shares, then the commands; the root puts them together.
   'cli/output': [...core, 'inspector'],
   'cli/connection': ['leaf', 'broker/redis', 'broker/redis/connection', 'inspector', 'client'],
@@ -97,7 +156,7 @@ export const ROOMS = {
   'cli/dash': [...core, 'broker', 'inspector', 'words', 'cli/output'],
   'cli/commands': [...core, 'broker', 'inspector', 'words', 'cli/output', 'cli/tree', 'cli/dash'],
   cli: ['leaf', 'cli/output', 'cli/connection', 'cli/tree', 'cli/commands'],
-  index: [...entry, 'broker/redis', 'broker/redis/connection', 'broker/memory', 'nest'],
+  index: [...entry, 'broker/redis', 'broker/redis/connection', 'broker/memory', ...Object.keys(NEST)],
 };
 
 /** Room → its one file that other rooms may import; they do not see the rooms inside it. */
@@ -112,7 +171,7 @@ export const PACKAGES = [
   },
   {
     match: /^(@nestjs\/|rxjs(\/|$)|reflect-metadata)/,
-    rooms: ['nest', 'testing', 'metrics', 'dashboard'],
+    rooms: [...Object.keys(NEST), 'testing', 'metrics', 'dashboard'],
     why: 'the core knows no Nest',
   },
   {

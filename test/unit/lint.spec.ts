@@ -174,6 +174,34 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
     allowed: ['../events/events.js', '../logger.js'],
     forbidden: ['../server/server.js', '../broker/broker.js', '@nestjs/common'],
   },
+  'lib/nest/decorators/task-handler.decorator.ts': {
+    allowed: ['../names/nest.constants.js', '../../task/definition.js', '@nestjs/common'],
+    forbidden: ['../discovery/handler.explorer.js', '../../server/index.js', '../../broker/broker.js', 'ioredis'],
+  },
+  'lib/nest/discovery/handler.explorer.ts': {
+    allowed: ['../decorators/task-handler.decorator.js', '@nestjs/core'],
+    forbidden: ['../execution/enhancers.js', '../connection/connection.registry.js', '../../server/index.js'],
+  },
+  'lib/nest/execution/enhancers.ts': {
+    allowed: ['../discovery/handler.explorer.js', '../../server/index.js', '@nestjs/core'],
+    forbidden: ['../connection/connection.registry.js', '../lifecycle/server.orchestrator.js', '../asynq.module.js'],
+  },
+  'lib/nest/connection/connection.registry.ts': {
+    allowed: ['../events/asynq-task-events.js', '../../broker/broker.js'],
+    forbidden: ['../lifecycle/server.orchestrator.js', '../../broker/memory/memory-broker.js', 'ioredis'],
+  },
+  'lib/nest/lifecycle/server.orchestrator.ts': {
+    allowed: ['../connection/connection.registry.js', '../execution/enhancers.js', '../../server/index.js'],
+    forbidden: ['../health/asynq-health.js', '../asynq.module.js', '../../broker/redis/redis-broker.js'],
+  },
+  'lib/nest/health/asynq-health.ts': {
+    allowed: ['../lifecycle/server.orchestrator.js', '../../inspector/inspector.js'],
+    forbidden: ['../operations/operations.service.js', '../asynq.module.js', '../../client/client.js'],
+  },
+  'lib/nest/operations/operations.service.ts': {
+    allowed: ['../health/asynq-health.js', '../asynq-core.module.js', '@nestjs/common'],
+    forbidden: ['../../server/index.js', '../../broker/broker.js', '../../dashboard/dashboard.js'],
+  },
   'lib/nest/module.ts': {
     allowed: [
       '../broker/redis/redis-broker.js',

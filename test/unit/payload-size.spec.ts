@@ -6,7 +6,7 @@ import { InvalidOptionError, InvalidTaskError } from '../../lib/errors.js';
 import { AsynqEvents } from '../../lib/events/events.js';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import { AsynqScheduler } from '../../lib/scheduler/scheduler.js';
-import { resolveModuleOptions } from '../../lib/nest/asynq-module.options.js';
+import { resolveModuleOptions } from '../../lib/nest/connection/asynq-module.options.js';
 import { rig } from '../support/server-rig.js';
 
 const most = 100;

@@ -9,8 +9,8 @@ import type { EventWriter } from '../../event-streams/event-writer.js';
 import type { Redactor } from '../../redaction/redactor.js';
 import type { Tracing } from '../../tracing/tracing.js';
 import type { AsynqTaskEvents } from '../events/asynq-task-events.js';
-import type { ResolvedModuleOptions } from '../asynq-module.options.js';
-import { connectionTwice, noConnection, unknownConnection } from '../nest.messages.js';
+import type { ResolvedModuleOptions } from './asynq-module.options.js';
+import { connectionTwice, noConnection, unknownConnection } from '../names/nest.messages.js';
 
 /** Everything that one `AsynqModule.forRoot` creates. */
 export interface Connection {

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { InvalidHandlerError } from '../../errors.js';
-import { NEST_METADATA } from '../nest.constants.js';
-import { notAMethod, onStaticMethod, unnamedMethod } from '../nest.messages.js';
+import { NEST_METADATA } from '../names/nest.constants.js';
+import { notAMethod, onStaticMethod, unnamedMethod } from '../names/nest.messages.js';
 
 /** `Class.method`, for messages. */
 export const nameOf = (target: object, key: string | symbol | undefined): string => {

@@ -1,8 +1,8 @@
 import 'reflect-metadata';
 import type { PipeTransform, Type } from '@nestjs/common';
 import { InvalidHandlerError } from '../../errors.js';
-import { NEST_METADATA } from '../nest.constants.js';
-import { notAParameter } from '../nest.messages.js';
+import { NEST_METADATA } from '../names/nest.constants.js';
+import { notAParameter } from '../names/nest.messages.js';
 
 /** A pipe, or the class of one. */
 export type PipeLike = PipeTransform | Type<PipeTransform>;

@@ -1,8 +1,8 @@
 import { InvalidHandlerError } from '../../errors.js';
 import type { ConsoleActionFilter } from '../../events/console-action.js';
 import { requireNonBlank, requireObject } from '../../validation.js';
-import { checkConsoleActionFilter } from '../events/console-action.checks.js';
-import { CONSOLE_ACTION_METADATA, DEFAULT_CONNECTION } from '../nest.constants.js';
+import { checkConsoleActionFilter } from './console-action.checks.js';
+import { CONSOLE_ACTION_METADATA, DEFAULT_CONNECTION } from '../names/nest.constants.js';
 import { addMetadata, nameOf, requireMethod } from './handler-method.js';
 
 export interface OnConsoleActionOptions extends ConsoleActionFilter {

@@ -1,8 +1,8 @@
 import { InvalidHandlerError } from '../../errors.js';
 import type { TaskEventFilter, TaskEventName } from '../../events/task-events.js';
 import { rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
-import { DEFAULT_CONNECTION, TASK_EVENT_METADATA } from '../nest.constants.js';
-import { checkEventFilter, checkEventNames } from '../events/task-event.checks.js';
+import { DEFAULT_CONNECTION, TASK_EVENT_METADATA } from '../names/nest.constants.js';
+import { checkEventFilter, checkEventNames } from './task-event.checks.js';
 import { addMetadata, nameOf, requireMethod } from './handler-method.js';
 
 export interface OnTaskEventOptions extends TaskEventFilter {

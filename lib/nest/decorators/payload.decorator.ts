@@ -1,4 +1,4 @@
-import { PARAM_TYPE } from '../nest.constants.js';
+import { PARAM_TYPE } from '../names/nest.constants.js';
 import { handlerParameter, type PipeLike } from './handler-parameter.js';
 
 /**

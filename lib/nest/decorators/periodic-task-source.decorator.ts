@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import type { Duration } from '../../duration.js';
 import { InvalidHandlerError } from '../../errors.js';
 import { rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
-import { DEFAULT_CONNECTION, PERIODIC_SOURCE_METADATA } from '../nest.constants.js';
+import { DEFAULT_CONNECTION, PERIODIC_SOURCE_METADATA } from '../names/nest.constants.js';
 import { nameOf, requireMethod } from './handler-method.js';
 
 export interface PeriodicTaskSourceOptions {

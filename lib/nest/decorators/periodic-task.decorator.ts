@@ -1,7 +1,7 @@
 import { InvalidHandlerError } from '../../errors.js';
 import { PERIODIC_OPTION_NAMES, checkPlan, type PeriodicTaskOptions } from '../../scheduler/options.js';
 import { rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
-import { TASK_HANDLER_METADATA } from '../nest.constants.js';
+import { TASK_HANDLER_METADATA } from '../names/nest.constants.js';
 import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
 import { HANDLER_OPTION_NAMES, toMetadata, type TaskHandlerOptions } from './task-handler.decorator.js';
 

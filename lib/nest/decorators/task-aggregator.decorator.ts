@@ -2,8 +2,8 @@ import { InvalidHandlerError } from '../../errors.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import { requireCodec } from '../../task/definition.js';
 import { describe, isBlank, rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
-import { DEFAULT_CONNECTION, TASK_AGGREGATOR_METADATA } from '../nest.constants.js';
-import { blankGroup } from '../nest.messages.js';
+import { DEFAULT_CONNECTION, TASK_AGGREGATOR_METADATA } from '../names/nest.constants.js';
+import { blankGroup } from '../names/nest.messages.js';
 import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
 
 export interface TaskAggregatorOptions {

@@ -1,4 +1,4 @@
-import { PARAM_TYPE } from '../nest.constants.js';
+import { PARAM_TYPE } from '../names/nest.constants.js';
 import { handlerParameter } from './handler-parameter.js';
 
 /** Injects the TaskContext of the running task: id, headers, deadline, abort signal, `writeResult`. */

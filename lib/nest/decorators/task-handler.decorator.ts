@@ -11,8 +11,8 @@ import {
   requireNonBlank,
   requireObject,
 } from '../../validation.js';
-import { DEFAULT_CONNECTION, TASK_HANDLER_METADATA } from '../nest.constants.js';
-import { blankPattern, notATask } from '../nest.messages.js';
+import { DEFAULT_CONNECTION, TASK_HANDLER_METADATA } from '../names/nest.constants.js';
+import { blankPattern, notATask } from '../names/nest.messages.js';
 import type { PeriodicTaskOptions } from '../../scheduler/options.js';
 import { addMethodMetadata, nameOf, requireMethod } from './handler-method.js';
 

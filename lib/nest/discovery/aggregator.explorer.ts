@@ -2,8 +2,8 @@ import 'reflect-metadata';
 import { Injectable } from '@nestjs/common';
 import { InvalidHandlerError } from '../../errors.js';
 import type { TaskAggregatorMetadata } from '../decorators/task-aggregator.decorator.js';
-import { TASK_AGGREGATOR_METADATA } from '../nest.constants.js';
-import { decoratedParameters, enhancedAggregator, twoAggregators } from '../nest.messages.js';
+import { TASK_AGGREGATOR_METADATA } from '../names/nest.constants.js';
+import { decoratedParameters, enhancedAggregator, twoAggregators } from '../names/nest.messages.js';
 import { rejectEnhancers } from './plain-method.js';
 import { type Discovered, HandlerExplorer } from './handler.explorer.js';
 

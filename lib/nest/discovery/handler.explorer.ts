@@ -3,7 +3,7 @@ import { DiscoveryService } from '@nestjs/core';
 import { InvalidHandlerError } from '../../errors.js';
 import type { PeriodicSourceMetadata } from '../decorators/periodic-task-source.decorator.js';
 import type { TaskHandlerMetadata } from '../decorators/task-handler.decorator.js';
-import { twoHandlers } from '../nest.messages.js';
+import { twoHandlers } from '../names/nest.messages.js';
 import { HandlerMetadataAccessor } from './handler.metadata-accessor.js';
 
 /** Nest's wrapper of a provider or controller. */

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Injectable } from '@nestjs/common';
 import type { TaskHandlerMetadata } from '../decorators/task-handler.decorator.js';
 import type { PeriodicSourceMetadata } from '../decorators/periodic-task-source.decorator.js';
-import { PERIODIC_SOURCE_METADATA, TASK_HANDLER_METADATA } from '../nest.constants.js';
+import { PERIODIC_SOURCE_METADATA, TASK_HANDLER_METADATA } from '../names/nest.constants.js';
 
 @Injectable()
 export class HandlerMetadataAccessor {

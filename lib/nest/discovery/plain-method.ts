@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { InvalidHandlerError } from '../../errors.js';
-import { NEST_METADATA } from '../nest.constants.js';
+import { NEST_METADATA } from '../names/nest.constants.js';
 import type { Discovered } from './handler.explorer.js';
 
 /** The error texts for decorators that do not apply. */

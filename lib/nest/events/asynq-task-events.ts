@@ -16,8 +16,8 @@ import {
 import { EventReader } from '../../event-streams/event-reader.js';
 import type { FleetOccurrence, FleetTaskEvent } from '../../event-streams/fleet-event.js';
 import { describe, rejectUnknownKeys, requireObject } from '../../validation.js';
-import { checkConsoleActionFilter } from './console-action.checks.js';
-import { checkEventFilter, checkEventNames } from './task-event.checks.js';
+import { checkConsoleActionFilter } from '../decorators/console-action.checks.js';
+import { checkEventFilter, checkEventNames } from '../decorators/task-event.checks.js';
 
 export interface FleetOptions extends TaskEventFilter {
   /** The `id` of an event: the stream starts after it, as far as it is still kept. `'0'`: from the oldest. Default: from now on. */

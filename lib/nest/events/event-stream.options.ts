@@ -1,7 +1,7 @@
 import { InvalidOptionError } from '../../errors.js';
 import type { TaskEventName } from '../../events/task-events.js';
 import { rejectUnknownKeys, requireInteger, requireObject } from '../../validation.js';
-import { checkEventNames } from './task-event.checks.js';
+import { checkEventNames } from '../decorators/task-event.checks.js';
 
 export interface EventStreamOptions {
   /** How many events the stream keeps in Redis, approximately, from 100 to 1,000,000. Default 10,000: a few megabytes. */

@@ -1,6 +1,6 @@
 import type { ArgumentsHost } from '@nestjs/common';
 import type { TaskContext } from '../../task/context.js';
-import { ASYNQ_CONTEXT_TYPE } from '../nest.constants.js';
+import { ASYNQ_CONTEXT_TYPE } from '../names/nest.constants.js';
 
 /**
  * Whether a guard, interceptor, filter or parameter decorator runs for a task. Global ones run for HTTP requests and for tasks: one

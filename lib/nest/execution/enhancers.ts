@@ -2,8 +2,8 @@ import 'reflect-metadata';
 import { Injectable, type Type } from '@nestjs/common';
 import { ApplicationConfig } from '@nestjs/core';
 import { InvalidHandlerError } from '../../errors.js';
-import { NEST_METADATA } from '../nest.constants.js';
-import { unreachableEnhancer, unreachableScoped } from '../nest.messages.js';
+import { NEST_METADATA } from '../names/nest.constants.js';
+import { unreachableEnhancer, unreachableScoped } from '../names/nest.messages.js';
 import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 import type { ParamPlan } from './param-plan.js';
 

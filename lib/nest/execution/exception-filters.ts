@@ -5,7 +5,7 @@ import { isObservable, lastValueFrom } from 'rxjs';
 import type { AsynqEvents } from '../../events/events.js';
 import type { TaskContext } from '../../task/context.js';
 import { hasCode } from '../../error-code.js';
-import { NEST_METADATA } from '../nest.constants.js';
+import { NEST_METADATA } from '../names/nest.constants.js';
 import type { DiscoveredHandler } from '../discovery/handler.explorer.js';
 import { boundEnhancers } from './enhancers.js';
 import type { TaskExecutionContext } from './task-execution-context.js';

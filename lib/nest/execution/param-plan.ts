@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import type { ParamsFactory } from '@nestjs/core';
 import type { TaskContext } from '../../task/context.js';
 import type { PipeLike } from '../decorators/handler-parameter.js';
-import { NEST_METADATA, PARAM_TYPE, TASK_PARAMS_METADATA } from '../nest.constants.js';
+import { NEST_METADATA, PARAM_TYPE, TASK_PARAMS_METADATA } from '../names/nest.constants.js';
 import type { HandlerMethod } from '../discovery/handler.explorer.js';
 
 /** Nest's metadata of a parameter, stored under `type:index`. */

@@ -6,10 +6,10 @@ import { Preparer } from '../../enqueue/preparer.js';
 import { InvalidTaskError } from '../../errors.js';
 import type { GroupedTask, TaskAggregatorEntry } from '../../server/index.js';
 import { jsonCodec, type PayloadCodec } from '../../task/codec.js';
+import type { TaskOptions } from '../../task/options.js';
 import type { TaskMessage } from '../../wire/message.js';
 import { describe } from '../../validation.js';
-import type { ResolvedModuleOptions } from '../asynq-module.options.js';
-import { noAggregatedTask } from '../nest.messages.js';
+import { noAggregatedTask } from '../names/nest.messages.js';
 import type { DiscoveredAggregator } from '../discovery/aggregator.explorer.js';
 import { undecodable } from './invalid-payload.js';
 
@@ -21,7 +21,7 @@ export class TaskAggregatorFactory {
   create(
     aggregator: DiscoveredAggregator,
     { clock, keyPrefix, maxPayloadSize }: Broker,
-    options: Pick<ResolvedModuleOptions, 'codec' | 'defaults'>,
+    options: { readonly codec?: PayloadCodec; readonly defaults?: TaskOptions },
   ): TaskAggregatorEntry {
     const { pattern, codec = options.codec ?? jsonCodec } = aggregator.metadata;
     const preparer = new Preparer(keyPrefix, options.codec, options.defaults, maxPayloadSize);
@@ -54,7 +54,7 @@ function prepare(preparer: Preparer, made: object, queue: string, now: number): 
   return preparer.prepare(preparer.kindOf(task, { ...options, queue }), payload, now).request;
 }
 
-type Call = (queue: string, ...args: Parameters<Aggregate>) => unknown;
+type Invoke = (queue: string, ...args: Parameters<Aggregate>) => unknown;
 
 /** Calls the method of the instance, read at each call: a spy may have replaced it. */
 const methodOf = (instance: object, name: string): Aggregate => {
@@ -62,12 +62,12 @@ const methodOf = (instance: object, name: string): Aggregate => {
   return method.bind(instance);
 };
 
-function plain({ wrapper, methodName }: DiscoveredAggregator): Call {
+function plain({ wrapper, methodName }: DiscoveredAggregator): Invoke {
   return (_, ...args) => methodOf(wrapper.instance as object, methodName)(...args);
 }
 
 /** One instance per aggregation set; injecting REQUEST gives `{ queue, group, tasks }`. */
-function scoped({ wrapper, methodName }: DiscoveredAggregator): Call {
+function scoped({ wrapper, methodName }: DiscoveredAggregator): Invoke {
   const moduleRef = wrapper.host!.getProviderByKey<ModuleRef>(ModuleRef).instance;
   return async (queue, group, tasks) => {
     const contextId = ContextIdFactory.create();

@@ -1,6 +1,6 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import type { TaskContext } from '../../task/context.js';
-import { ASYNQ_CONTEXT_TYPE } from '../nest.constants.js';
+import { ASYNQ_CONTEXT_TYPE } from '../names/nest.constants.js';
 
 /** The ArgumentsHost of exception filters; guards and interceptors get Nest's own, which returns the same. */
 export class TaskExecutionContext implements ExecutionContext {

@@ -7,7 +7,7 @@ import type { AsynqEvents } from '../../events/events.js';
 import type { TaskHandlerEntry } from '../../server/index.js';
 import type { PayloadCodec } from '../../task/codec.js';
 import type { TaskContext } from '../../task/context.js';
-import { ASYNQ_CONTEXT_TYPE, TASK_PARAMS_METADATA } from '../nest.constants.js';
+import { ASYNQ_CONTEXT_TYPE, TASK_PARAMS_METADATA } from '../names/nest.constants.js';
 import type { DiscoveredHandler, HandlerMethod } from '../discovery/handler.explorer.js';
 import { Enhancers } from './enhancers.js';
 import { ExceptionFilters } from './exception-filters.js';

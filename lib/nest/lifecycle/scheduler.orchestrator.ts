@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InvalidHandlerError } from '../../errors.js';
 import type { PeriodicTaskConfigs } from '../../scheduler/source-poller.js';
 import { ConnectionRegistry, type Connection } from '../connection/connection.registry.js';
-import { scopedSource } from '../nest.messages.js';
+import { scopedSource } from '../names/nest.messages.js';
 import { HandlerExplorer, type DiscoveredHandler } from '../discovery/handler.explorer.js';
 
 /** Registers what decorators declare with the schedulers of an application, starts and stops them. */

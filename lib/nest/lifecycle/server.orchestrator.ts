@@ -7,10 +7,10 @@ import { jsonCodec } from '../../task/codec.js';
 import { ConnectionRegistry, type Connection } from '../connection/connection.registry.js';
 import { TaskAggregatorFactory } from '../execution/task-aggregator.factory.js';
 import { TaskHandlerFactory } from '../execution/task-handler.factory.js';
-import { noServer } from '../nest.messages.js';
+import { noServer } from '../names/nest.messages.js';
 import { SchedulerOrchestrator } from './scheduler.orchestrator.js';
 import { AggregatorExplorer, type DiscoveredAggregator } from '../discovery/aggregator.explorer.js';
-import { EventListeners } from '../events/event.listeners.js';
+import { EventListeners } from './event.listeners.js';
 import { HandlerExplorer, type DiscoveredHandler } from '../discovery/handler.explorer.js';
 
 /**

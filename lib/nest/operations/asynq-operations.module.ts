@@ -5,7 +5,7 @@ import { DrainGuard } from './drain.guard.js';
 import { operationsController } from './operations.controller.js';
 import { resolveOperationsOptions, type AsynqOperationsOptions } from './operations.options.js';
 import { OperationsService } from './operations.service.js';
-import { notForRoot } from '../nest.messages.js';
+import { notForRoot } from '../names/nest.messages.js';
 import { OPERATIONS_OPTIONS } from './operations.tokens.js';
 
 /**

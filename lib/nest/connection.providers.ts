@@ -1,24 +1,24 @@
 import { hostname } from 'node:os';
 import type { Provider } from '@nestjs/common';
-import type { Broker } from '../../broker/broker.js';
-import { MemoryBroker } from '../../broker/memory/memory-broker.js';
-import { RedisConnections } from '../../broker/redis/connection/connections.js';
-import { RedisBroker } from '../../broker/redis/redis-broker.js';
-import { AsynqClient } from '../../client/client.js';
-import { SystemClock } from '../../clock.js';
-import { InvalidOptionError } from '../../errors.js';
-import { AsynqEvents } from '../../events/events.js';
-import { resolveModuleOptions, type ResolvedModuleOptions } from '../asynq-module.options.js';
-import { EventWriter } from '../../event-streams/event-writer.js';
-import { resolveEventStream } from '../events/event-stream.options.js';
-import { AsynqServer } from '../asynq-server.js';
-import { AsynqTaskEvents } from '../events/asynq-task-events.js';
-import { ConnectionRegistry, type Connection } from './connection.registry.js';
-import { CONNECTION, HOOKS, RAW_MODULE_OPTIONS, RESOLVED_MODULE_OPTIONS } from './connection.tokens.js';
-import type { AsynqHealth } from '../health/asynq-health.js';
-import { AsynqHealthIndicator } from '../health/asynq-health-indicator.js';
-import { HealthFactory } from '../health/health.factory.js';
-import { missingConnection } from '../nest.messages.js';
+import type { Broker } from '../broker/broker.js';
+import { MemoryBroker } from '../broker/memory/memory-broker.js';
+import { RedisConnections } from '../broker/redis/connection/connections.js';
+import { RedisBroker } from '../broker/redis/redis-broker.js';
+import { AsynqClient } from '../client/client.js';
+import { SystemClock } from '../clock.js';
+import { InvalidOptionError } from '../errors.js';
+import { AsynqEvents } from '../events/events.js';
+import { resolveModuleOptions, type ResolvedModuleOptions } from './connection/asynq-module.options.js';
+import { EventWriter } from '../event-streams/event-writer.js';
+import { resolveEventStream } from './events/event-stream.options.js';
+import { AsynqServer } from './asynq-server.js';
+import { AsynqTaskEvents } from './events/asynq-task-events.js';
+import { ConnectionRegistry, type Connection } from './connection/connection.registry.js';
+import { CONNECTION, HOOKS, RAW_MODULE_OPTIONS, RESOLVED_MODULE_OPTIONS } from './connection/connection.tokens.js';
+import type { AsynqHealth } from './health/asynq-health.js';
+import { AsynqHealthIndicator } from './health/asynq-health-indicator.js';
+import { HealthFactory } from './health/health.factory.js';
+import { missingConnection } from './names/nest.messages.js';
 import {
   getAsynqBrokerToken,
   getAsynqClientToken,
@@ -29,14 +29,14 @@ import {
   getAsynqSemaphoresToken,
   getAsynqServerToken,
   getAsynqTaskEventsToken,
-} from '../nest.tokens.js';
-import { AsynqInspector } from '../../inspector/inspector.js';
-import { AsynqSemaphores } from '../../limits/semaphores.js';
-import { AsynqScheduler } from '../../scheduler/scheduler.js';
-import { Redactor } from '../../redaction/redactor.js';
-import { loadOpenTelemetry } from '../../tracing/opentelemetry/load.js';
-import type { Tracing } from '../../tracing/tracing.js';
-import { ServerOrchestrator } from '../lifecycle/server.orchestrator.js';
+} from './nest.tokens.js';
+import { AsynqInspector } from '../inspector/inspector.js';
+import { AsynqSemaphores } from '../limits/semaphores.js';
+import { AsynqScheduler } from '../scheduler/scheduler.js';
+import { Redactor } from '../redaction/redactor.js';
+import { loadOpenTelemetry } from '../tracing/opentelemetry/load.js';
+import type { Tracing } from '../tracing/tracing.js';
+import { ServerOrchestrator } from './lifecycle/server.orchestrator.js';
 
 /** The providers of one connection; the broker and the client can be overridden by their tokens. */
 export function connectionProviders(name: string): Provider[] {

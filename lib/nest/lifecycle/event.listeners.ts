@@ -9,8 +9,8 @@ import { onTaskEvents } from '../../events/task-events.js';
 import { ConnectionRegistry, type Connection } from '../connection/connection.registry.js';
 import type { ConsoleActionMetadata } from '../decorators/on-console-action.decorator.js';
 import type { TaskEventMetadata } from '../decorators/on-task-event.decorator.js';
-import { CONSOLE_ACTION_METADATA, TASK_EVENT_METADATA } from '../nest.constants.js';
-import { decoratedListener, enhancedListener, scopedListener } from '../nest.messages.js';
+import { CONSOLE_ACTION_METADATA, TASK_EVENT_METADATA } from '../names/nest.constants.js';
+import { decoratedListener, enhancedListener, scopedListener } from '../names/nest.messages.js';
 import { rejectEnhancers } from '../discovery/plain-method.js';
 import { type Discovered, HandlerExplorer } from '../discovery/handler.explorer.js';
 

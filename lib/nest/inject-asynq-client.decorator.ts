@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common';
-import { getAsynqClientToken } from '../nest.tokens.js';
+import { getAsynqClientToken } from './nest.tokens.js';
 
 /** Injects the AsynqClient of a named connection; without a name, like injecting the class AsynqClient. */
 export const InjectAsynqClient = (name?: string): PropertyDecorator & ParameterDecorator =>

@@ -1,7 +1,7 @@
 import { type ErrorClass, InvalidHandlerError } from '../../errors.js';
 import { TASK_EVENT_NAMES, type TaskEventFilter, type TaskEventName } from '../../events/task-events.js';
 import { describe, nearest, requireNonBlank } from '../../validation.js';
-import { noEvents, unknownEvent } from '../nest.messages.js';
+import { noEvents, unknownEvent } from '../names/nest.messages.js';
 
 /** @param what names the caller in the message @throws `Failure` for no name, and for an unknown one */
 export function checkEventNames<E extends TaskEventName>(

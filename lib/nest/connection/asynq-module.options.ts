@@ -1,16 +1,16 @@
 import type { Provider } from '@nestjs/common';
-import type { ConnectionInput } from '../broker/redis/connection/connection-options.js';
-import { InvalidOptionError } from '../errors.js';
-import { checkRedaction, type Redaction } from '../redaction/rules.js';
-import type { ServerOptions } from '../server/index.js';
-import type { PayloadCodec } from '../task/codec.js';
-import type { TaskOptions } from '../task/options.js';
-import { checkMaxPayloadSize } from '../task/payload-size.js';
-import { DEFAULT_KEY_PREFIX } from '../wire/keys.js';
-import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
-import type { InvalidPayloadPolicy } from './execution/invalid-payload.js';
-import { resolveEventStream, type EventStreamOptions } from './events/event-stream.options.js';
-import { misplacedExtra } from './nest.messages.js';
+import type { ConnectionInput } from '../../broker/redis/connection/connection-options.js';
+import { InvalidOptionError } from '../../errors.js';
+import { checkRedaction, type Redaction } from '../../redaction/rules.js';
+import type { ServerOptions } from '../../server/index.js';
+import type { PayloadCodec } from '../../task/codec.js';
+import type { TaskOptions } from '../../task/options.js';
+import { checkMaxPayloadSize } from '../../task/payload-size.js';
+import { DEFAULT_KEY_PREFIX } from '../../wire/keys.js';
+import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
+import type { InvalidPayloadPolicy } from '../execution/invalid-payload.js';
+import { resolveEventStream, type EventStreamOptions } from '../events/event-stream.options.js';
+import { misplacedExtra } from '../names/nest.messages.js';
 
 export interface AsynqModuleOptions {
   /**
