@@ -21,7 +21,7 @@ const DESCRIPTORS: Readonly<Record<string, string>> = {
   '@hourly': '0 * * * *',
 };
 
-const EVERY = '@every ';
+const EVERY_PREFIX = '@every ';
 
 /** The beginning of the message about an unknown zone. */
 export const BAD_ZONE = 'provided bad location';
@@ -43,7 +43,7 @@ export function parseSpec(spec: string, { location = 'UTC' }: ParseOptions = {})
   if (!rest.startsWith('@')) return new CronSchedule(parseFields(rest), zone);
   const fixed = Object.hasOwn(DESCRIPTORS, rest) ? DESCRIPTORS[rest] : undefined;
   if (fixed !== undefined) return new CronSchedule(parseFields(fixed), zone);
-  if (rest.startsWith(EVERY)) return parseEvery(rest);
+  if (rest.startsWith(EVERY_PREFIX)) return parseEvery(rest);
   throw new InvalidScheduleError(`unrecognized descriptor: ${rest}`);
 }
 
@@ -86,7 +86,7 @@ function parseFields(text: string): CronFields {
 
 function parseEvery(descriptor: string): Schedule {
   try {
-    return new EverySchedule(descriptor.slice(EVERY.length));
+    return new EverySchedule(descriptor.slice(EVERY_PREFIX.length));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new InvalidScheduleError(`failed to parse duration ${descriptor}: ${reason}`, { cause: error });

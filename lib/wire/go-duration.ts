@@ -5,40 +5,40 @@ import { InvalidOptionError } from '../errors.js';
  * these are bigints. Durations in options of applications are in lib/duration.ts.
  */
 
-const MILLISECOND = 1_000_000;
-const SECOND = 1_000_000_000;
+const MILLISECOND_NS = 1_000_000;
+const SECOND_NS = 1_000_000_000;
 
 const UNITS: Readonly<Record<string, number>> = {
   ns: 1,
   us: 1_000,
   '\u00b5s': 1_000, // micro sign
   '\u03bcs': 1_000, // Greek mu
-  ms: MILLISECOND,
-  s: SECOND,
-  m: 60 * SECOND,
-  h: 3600 * SECOND,
+  ms: MILLISECOND_NS,
+  s: SECOND_NS,
+  m: 60 * SECOND_NS,
+  h: 3600 * SECOND_NS,
 };
 
-const LIMIT = 2n ** 63n;
-const LONGEST_INTEGER = String(LIMIT).length;
+const INT64_LIMIT = 2n ** 63n;
+const MAX_INTEGER_DIGITS = String(INT64_LIMIT).length;
 
 /** @param milliseconds may have a fraction; it is rounded to nanoseconds */
 export function nanosecondsOf(milliseconds: number): bigint {
   const whole = Math.trunc(milliseconds);
-  return BigInt(whole) * BigInt(MILLISECOND) + BigInt(Math.round((milliseconds - whole) * MILLISECOND));
+  return BigInt(whole) * BigInt(MILLISECOND_NS) + BigInt(Math.round((milliseconds - whole) * MILLISECOND_NS));
 }
 
 /** With a fraction if there is one. */
 export function millisecondsOf(nanoseconds: bigint): number {
-  const unit = BigInt(MILLISECOND);
-  return Number(nanoseconds / unit) + Number(nanoseconds % unit) / MILLISECOND;
+  const unit = BigInt(MILLISECOND_NS);
+  return Number(nanoseconds / unit) + Number(nanoseconds % unit) / MILLISECOND_NS;
 }
 
 /** For example `1m30s`, `1.5ms`, `0s`. */
 export function formatGoDuration(nanoseconds: bigint): string {
   const sign = nanoseconds < 0n ? '-' : '';
   const length = nanoseconds < 0n ? -nanoseconds : nanoseconds;
-  if (length < SECOND) return sign + formatShort(Number(length));
+  if (length < SECOND_NS) return sign + formatShort(Number(length));
   const minutes = length / BigInt(UNITS.m!);
   const seconds = formatSeconds(length % BigInt(UNITS.m!));
   const hours = minutes / 60n;
@@ -47,17 +47,17 @@ export function formatGoDuration(nanoseconds: bigint): string {
 }
 
 function formatSeconds(nanoseconds: bigint): string {
-  const fraction = String(nanoseconds % BigInt(SECOND))
+  const fraction = String(nanoseconds % BigInt(SECOND_NS))
     .padStart(9, '0')
     .replace(/0+$/, '');
-  return `${nanoseconds / BigInt(SECOND)}${fraction && `.${fraction}`}s`;
+  return `${nanoseconds / BigInt(SECOND_NS)}${fraction && `.${fraction}`}s`;
 }
 
 function formatShort(nanoseconds: number): string {
   if (nanoseconds === 0) return '0s';
   if (nanoseconds < 1_000) return `${nanoseconds}ns`;
-  if (nanoseconds < MILLISECOND) return `${nanoseconds / 1_000}\u00b5s`;
-  return `${nanoseconds / MILLISECOND}ms`;
+  if (nanoseconds < MILLISECOND_NS) return `${nanoseconds / 1_000}\u00b5s`;
+  return `${nanoseconds / MILLISECOND_NS}ms`;
 }
 
 /** Splits any text completely; whether the parts are valid is checked later. */
@@ -77,10 +77,10 @@ export function parseGoDuration(text: string): bigint {
     if (part === '') break;
     if (!whole && !/\d/.test(fraction ?? '')) throw invalid(text);
     total += parsePart(text, whole!, (fraction ?? '').slice(1), unit!);
-    if (total > LIMIT) throw invalid(text);
+    if (total > INT64_LIMIT) throw invalid(text);
   }
   const negative = text.startsWith('-');
-  if (total === LIMIT && !negative) throw invalid(text);
+  if (total === INT64_LIMIT && !negative) throw invalid(text);
   return negative ? -total : total;
 }
 
@@ -91,14 +91,14 @@ function parsePart(text: string, whole: string, fraction: string, unit: string):
     throw new InvalidOptionError(`time: unknown unit ${quote(unit)} in duration ${quote(text)}`);
   }
   const digits = whole.replace(/^0+/, '');
-  if (digits.length > LONGEST_INTEGER) throw invalid(text);
+  if (digits.length > MAX_INTEGER_DIGITS) throw invalid(text);
   return BigInt(digits) * BigInt(scale) + BigInt(fractionOf(scale, fraction));
 }
 
 /** In floating point and with as many digits as Go uses, so that the last nanosecond is equal. */
 function fractionOf(scale: number, fraction: string): number {
   const significant = fraction.replace(/^0+/, '');
-  const fitting = BigInt(significant.slice(0, LONGEST_INTEGER)) <= LIMIT ? LONGEST_INTEGER : LONGEST_INTEGER - 1;
+  const fitting = BigInt(significant.slice(0, MAX_INTEGER_DIGITS)) <= INT64_LIMIT ? MAX_INTEGER_DIGITS : MAX_INTEGER_DIGITS - 1;
   const digits = significant.slice(0, fitting);
   const places = fraction.length - significant.length + digits.length;
   return Math.trunc(Number(digits) * (scale / 10 ** places));

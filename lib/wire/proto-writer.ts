@@ -8,8 +8,8 @@ const MAX_LOOPED_LENGTH = 24;
 const MAX_LENGTH_WITH_SHORT_PREFIX = 42;
 
 const TWO_TO_32 = 2 ** 32;
-const LARGEST_INT32 = 2 ** 31 - 1;
-const SMALLEST_INT32 = -(2 ** 31);
+const MAX_INT32 = 2 ** 31 - 1;
+const MIN_INT32 = -(2 ** 31);
 
 let slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
 let slabUsed = 0;
@@ -29,7 +29,7 @@ export const NESTED_BOUND = 6;
 export const clampInteger = (value: number): number =>
   Math.min(Math.max(value, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
 
-const fitInt32 = (value: number): number => Math.min(Math.max(value, SMALLEST_INT32), LARGEST_INT32) | 0;
+const fitInt32 = (value: number): number => Math.min(Math.max(value, MIN_INT32), MAX_INT32) | 0;
 
 const varintSize = (value: number): number => (value < 128 ? 1 : 1 + varintSize(value >>> 7));
 
@@ -120,7 +120,7 @@ export class ProtoWriter {
     const whole = Math.trunc(value) || 0;
     if (whole === 0) return;
     this.buffer[this.position++] = tag;
-    if (whole > 0 && whole <= LARGEST_INT32) return this.varint32(whole);
+    if (whole > 0 && whole <= MAX_INT32) return this.varint32(whole);
     const fitting = clampInteger(whole);
     this.varint64(fitting >>> 0, Math.floor(fitting / TWO_TO_32) >>> 0);
   }
