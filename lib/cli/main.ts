@@ -36,12 +36,13 @@ function onEnd(undo: () => void): () => void {
   };
 }
 
-// The reader of our output may close it early (`| head`); the command goes on.
-for (const output of [process.stdout, process.stderr]) {
-  output.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-  });
+/** The reader of our output may close it early (`| head`): the command goes on. Any other failure ends it. */
+function onOutputError(output: NodeJS.WriteStream, error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') return;
+  if (output === process.stdout) process.stderr.write(`error: cannot write the output: ${error.message}\n`);
+  process.exit(EXIT_STATUS.failed);
 }
+for (const output of [process.stdout, process.stderr]) output.on('error', (error) => onOutputError(output, error));
 
 const terminal: Terminal = {
   get stdin() {

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
@@ -101,6 +102,24 @@ describe('the process', () => {
     });
     expect(outcome).toEqual({ error: null, stdout: '{\n0\n', stderr: '' });
   });
+
+  it.skipIf(!existsSync('/dev/full')).each([['stats'], ['queue ls'], ['version'], ['--help'], ['completion bash']])(
+    'says in one line that its output cannot be written, and fails: %s',
+    async (args) => {
+      const outcomeOf = (redirection: string) => {
+        const env = { PATH: process.env['PATH'], ASYNQ_URI: redis.url };
+        const line = `"$0" "$1" ${args} ${redirection}`;
+        return new Promise((resolve) => {
+          execFile('bash', ['--norc', '-c', line, process.execPath, main], { env }, (error, _, stderr) =>
+            resolve([error?.code, stderr]),
+          );
+        });
+      };
+      const error = 'error: cannot write the output: ENOSPC: no space left on device, write\n';
+      expect(await outcomeOf('> /dev/full')).toEqual([1, error]);
+      expect(await outcomeOf('&> /dev/full')).toEqual([1, '']);
+    },
+  );
 
   it('ends quietly with 130 at Ctrl-C', async () => {
     const server = createServer().listen(0, '127.0.0.1'); // answers nothing
