@@ -23,6 +23,11 @@ export interface Sample {
 }
 
 const KEPT_MS = 15 * 60_000;
+/**
+ * Whoever asks for what came after a later time than this has it from before the clock was set
+ * back. Clocks of processes behind one address differ by less.
+ */
+const MAX_AHEAD_MS = 60_000;
 /** In all samples together: some 10 MB. */
 const MAX_QUEUE_SAMPLES = 50_000;
 
@@ -45,12 +50,15 @@ export class Sampler {
 
   /** Samples after `since` (milliseconds since the epoch), oldest first. */
   async after(since: number): Promise<readonly Sample[]> {
+    const now = this.clock.now();
+    this.samples = this.samples.filter(({ at }) => at <= now); // the clock may have been set back
     const last = this.samples.at(-1)?.at ?? -Infinity;
-    if (this.periodOf(this.clock.now()) > this.periodOf(last)) {
+    if (this.periodOf(now) > this.periodOf(last)) {
       this.taking ??= this.take().finally(() => (this.taking = undefined));
       await this.taking;
     }
-    return this.samples.filter(({ at }) => at > since);
+    const from = since > now + MAX_AHEAD_MS ? 0 : since;
+    return this.samples.filter(({ at }) => at > from);
   }
 
   private periodOf(time: number): number {
