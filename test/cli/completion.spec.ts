@@ -12,7 +12,8 @@ const after = async (...words: string[]): Promise<string[]> => {
 
 describe('completion', () => {
   it('knows the commands', async () => {
-    expect(await after('')).toEqual(['stats', 'dash', 'queue', 'task', 'server', 'cron', 'group', 'completion']);
+    const all = ['stats', 'dash', 'queue', 'task', 'server', 'cron', 'group', 'completion', 'version'];
+    expect(await after('')).toEqual(all);
     expect(await after('qu')).toEqual(['queue']);
     expect(await after('-u', 'queue', 's')).toEqual(['stats', 'server']);
     expect(await after('queue', 're')).toEqual(['resume', 'remove']);

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { readFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { buildProgram } from '../../lib/cli/program.js';
@@ -110,6 +111,21 @@ describe('the tree of commands', () => {
         for (const { mandatory, short, long } of command.options)
           if (mandatory) expect(line).toMatch(new RegExp(` (${short}|${long})\\b`));
       }
+    }
+  });
+
+  it('shows every command in the help and in the table of the docs, but the one that scripts call', async () => {
+    const docs = await readFile(new URL('../../docs/command-line.md', import.meta.url), 'utf8');
+    const table = /## Commands\n(.*?)```/s.exec(docs)![1]!;
+    for (const command of commands(root).slice(1)) {
+      const parent = command.parent!;
+      const shown = parent.createHelp().visibleCommands(parent).includes(command);
+      expect([pathOf(command), shown]).toEqual([pathOf(command), command.name() !== '__complete']);
+      if (!shown || command.commands.length > 0) continue;
+      expect(
+        [`\`${pathOf(command)}\``, `\`${command.name()}\``].some((name) => table.includes(name)),
+        pathOf(command),
+      ).toBe(true);
     }
   });
 

@@ -8,8 +8,7 @@ export function addVersion(root: Command, invocation: Invocation): void {
     usage: 'version',
     summary: 'print the version',
     options: [jsonOption()],
-    examples: ['version'],
-    hidden: true,
+    examples: ['version', 'version --json'],
     run: (context) => {
       if (context.options.json) return context.json({ version: context.terminal.version });
       context.print(`${PROGRAM} version ${context.terminal.version}`);
