@@ -57,6 +57,12 @@ const ASYNQ_STATUS: ReadonlyMap<string, number> = new Map([
   ['ASYNQ_CLOSED', 503],
 ]);
 
+/** What the guards of an application throw. */
+const GUARD_CODES: ReadonlyMap<number, string> = new Map([
+  [401, 'UNAUTHORIZED'],
+  [403, 'FORBIDDEN'],
+]);
+
 export interface ErrorReply {
   readonly status: number;
   readonly code: string;
@@ -79,7 +85,7 @@ export function toErrorReply(error: unknown): ErrorReply {
     const status = error.getStatus();
     return {
       status,
-      code: status === 401 || status === 403 ? 'FORBIDDEN' : 'HTTP',
+      code: GUARD_CODES.get(status) ?? 'HTTP',
       text: error.message,
       unexpected: false,
     };

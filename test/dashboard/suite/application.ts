@@ -70,7 +70,7 @@ describe('the application around the console', () => {
       expect(await web.api('GET', 'queues')).toMatchObject({
         status: 401,
         text: 'show your token\n',
-        headers: { 'x-asynq-error': 'FORBIDDEN', 'content-type': 'text/plain; charset=utf-8' },
+        headers: { 'x-asynq-error': 'UNAUTHORIZED', 'content-type': 'text/plain; charset=utf-8' },
       });
       expect(await web.raw('GET', '/asynq/')).toMatchObject({
         status: 401,
