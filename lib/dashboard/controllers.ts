@@ -21,8 +21,8 @@ import { Dashboard } from './dashboard.js';
 import type { ResolvedStatics } from './dashboard.options.js';
 import { servePage } from './page.js';
 import { ApiErrorFilter, replyWithError } from './rest/api-error.filter.js';
-import { dispatch } from './rest/dispatcher.js';
 import { keepBodyErrorsOfExpress, keepBodyErrorsOfFastify } from './rest/body-errors.js';
+import { dispatch } from './rest/dispatcher.js';
 import { API_WILDCARD, type HttpRequest } from './rest/http-request.js';
 import { send } from './rest/responder.js';
 

@@ -6,8 +6,9 @@ import type {
   OptionalFactoryDependency,
   Type,
 } from '@nestjs/common';
-import { InvalidOptionError } from '../errors.js';
 import { type Duration, parseDuration } from '../duration.js';
+import { InvalidOptionError } from '../errors.js';
+import { checkRedaction, type Redaction } from '../redaction/rules.js';
 import {
   describe,
   rejectUnknownKeys,
@@ -17,7 +18,6 @@ import {
   requireNonBlank,
   requireObject,
 } from '../validation.js';
-import { checkRedaction, type Redaction } from '../redaction/rules.js';
 import { type DashboardAccess, checkAccess } from './access.js';
 import type { DashboardActor } from './audit/actor.js';
 import { misplacedStatic, noOptionsSource } from './dashboard.messages.js';

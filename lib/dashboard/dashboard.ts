@@ -2,20 +2,20 @@ import type { OnModuleInit } from '@nestjs/common';
 import type { Broker } from '../broker/broker.js';
 import type { AsynqClient } from '../client/client.js';
 import { QueueNotFoundError, WrongKeyTypeError } from '../errors.js';
+import { AuditTrail } from '../event-streams/audit-trail.js';
 import { AsynqInspector } from '../inspector/inspector.js';
 import type { RunningServer } from '../inspector/views.js';
 import type { Connection, ConnectionRegistry } from '../nest/connection/connection.registry.js';
 import { DEFAULT_REDACTION } from '../redaction/default-rule.js';
 import { Redactor } from '../redaction/redactor.js';
-import type { ResolvedSettings } from './dashboard.options.js';
+import type { PayloadCodec } from '../task/codec.js';
 import { Recorder } from './audit/recorder.js';
-import { AuditTrail } from '../event-streams/audit-trail.js';
+import type { ResolvedSettings } from './dashboard.options.js';
 import { Presenter } from './payload/presenter.js';
 import { QueueOverview } from './queue-overview.js';
-import type { Content } from './rest/responder.js';
 import { type CacheLimits, ReplyCache } from './reply-cache.js';
+import type { Content } from './rest/responder.js';
 import { Sampler } from './sampler.js';
-import type { PayloadCodec } from '../task/codec.js';
 
 /** The replies of GET requests. `maxSize` is in characters. */
 const REPLIES: CacheLimits<Content> = { maxEntries: 200, maxSize: 32_000_000, sizeOf: ({ body }) => body?.length ?? 0 };

@@ -1,7 +1,7 @@
+import { mapConcurrent } from '../async.js';
 import type { Broker } from '../broker/broker.js';
 import { BrokerUnavailableError } from '../errors.js';
 import { type QueueInfo, viewQueue } from '../inspector/views.js';
-import { mapConcurrent } from '../async.js';
 import type { ReplyCache } from './reply-cache.js';
 
 /**

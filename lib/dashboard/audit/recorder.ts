@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
 import type { Clock } from '../../clock.js';
+import type { AuditTrail } from '../../event-streams/audit-trail.js';
 import type { ConsoleAction, ConsoleActionName } from '../../events/console-action.js';
 import type { AsynqEvents } from '../../events/events.js';
-import type { AuditTrail } from '../../event-streams/audit-trail.js';
 import { toErrorReply } from '../rest/api-error.js';
-import { actorOf, type DashboardActor } from './actor.js';
 import type { ActionTarget, Effects } from './action-details.js';
+import { actorOf, type DashboardActor } from './actor.js';
 
 /**
  * Limits the refused attempts that one process records per minute, so that they cannot push other

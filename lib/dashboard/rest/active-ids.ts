@@ -1,6 +1,6 @@
+import { mapConcurrent } from '../../async.js';
 import { WrongKeyTypeError } from '../../errors.js';
 import type { Dashboard } from '../dashboard.js';
-import { mapConcurrent } from '../../async.js';
 
 const PAGE_SIZE = 1_000;
 const QUEUES_AT_ONCE = 8;

@@ -1,6 +1,6 @@
-import { type DashboardRole, mayDo } from '../permissions.js';
 import type { Dashboard } from '../dashboard.js';
 import { noArchiveRoom } from '../dashboard.messages.js';
+import { type DashboardRole, mayDo } from '../permissions.js';
 import { ApiError } from './api-error.js';
 
 /**

@@ -1,5 +1,5 @@
-import type { TaskInfo } from '../../task/info.js';
 import { REDACTED } from '../../redaction/rules.js';
+import type { TaskInfo } from '../../task/info.js';
 import type { Presenter, Subject } from '../payload/presenter.js';
 import { ApiError, BadRequest } from './api-error.js';
 

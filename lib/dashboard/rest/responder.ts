@@ -1,5 +1,5 @@
-import type { HttpAdapterHost } from '@nestjs/core';
 import { StreamableFile } from '@nestjs/common';
+import type { HttpAdapterHost } from '@nestjs/core';
 
 export interface Outgoing {
   readonly status: number;

@@ -1,11 +1,11 @@
+import { mapInTurns } from '../../async.js';
 import type { DamagedEntry } from '../../broker/inspection.js';
 import type { TaskInfo } from '../../task/info.js';
-import { mapInTurns } from '../../async.js';
 import type { Dashboard } from '../dashboard.js';
+import { listScopeOf, type TaskState } from './list-paths.js';
 import { given, orderOf, positive } from './query.js';
 import type { ApiRequest } from './route.js';
 import { showListed, type Workers } from './shapes/listed-task.js';
-import { listScopeOf, type TaskState } from './list-paths.js';
 
 const CRITERIA = ['type', 'id', 'payload', 'error'] as const;
 type Criteria = Partial<Record<(typeof CRITERIA)[number], string>>;

@@ -2,8 +2,8 @@ import type { MovableState } from '../../inspector/bulk.js';
 import type { MoveOptions } from '../../inspector/move-options.js';
 import type { Dashboard } from '../dashboard.js';
 import { ApiError } from './api-error.js';
-import { oneOf, type Schema } from './schema.js';
 import { TASK_STATES, type TaskState } from './list-paths.js';
+import { oneOf, type Schema } from './schema.js';
 
 /**
  * The field of a body that names the state in which the sender saw the task. The action is refused

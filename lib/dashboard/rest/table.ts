@@ -1,8 +1,8 @@
 import type { Route } from './route.js';
 import { auditRoutes, auditSchemas } from './routes/audit.js';
 import { cancelRoutes } from './routes/cancel.js';
-import { downloadRoutes } from './routes/downloads.js';
 import { configRoutes } from './routes/config.js';
+import { downloadRoutes } from './routes/downloads.js';
 import { enqueueRoutes } from './routes/enqueue.js';
 import { entryRoutes, entrySchemas } from './routes/entries.js';
 import { failureRoutes, failureSchemas } from './routes/failures.js';

@@ -1,5 +1,5 @@
-import { CONSOLE_ACTIONS, CONSOLE_OUTCOMES } from '../../../events/console-action.js';
 import type { RecordedAction } from '../../../event-streams/audit-trail.js';
+import { CONSOLE_ACTIONS, CONSOLE_OUTCOMES } from '../../../events/console-action.js';
 import { describe, nearest } from '../../../validation.js';
 import { TASK_STATES } from '../../../wire/states.js';
 import type { Dashboard } from '../../dashboard.js';

@@ -1,12 +1,12 @@
+import { mapConcurrent } from '../../../async.js';
 import { CANCEL_OUTCOMES, type CancelOutcome } from '../../../broker/cancellation.js';
 import { TaskNotFoundError } from '../../../errors.js';
 import type { Dashboard } from '../../dashboard.js';
 import { cancelsElsewhere, forbidden } from '../../dashboard.messages.js';
-import { mapConcurrent } from '../../../async.js';
 import { mayDo } from '../../permissions.js';
+import { activeIds, forbiddenIds } from '../active-ids.js';
 import { ApiError } from '../api-error.js';
 import { hasRoomInArchive, requireRoomInArchive } from '../archive-room.js';
-import { activeIds, forbiddenIds } from '../active-ids.js';
 import type { ApiRequest, Route } from '../route.js';
 import { choice, listOf, oneOf, type Schema, shape, text } from '../schema.js';
 

@@ -1,8 +1,8 @@
 import type { Dashboard } from '../../dashboard.js';
+import { packageVersion } from '../../package-version.js';
 import { DASHBOARD_ROLES } from '../../permissions.js';
 import type { ApiRequest, Route } from '../route.js';
 import { amount, flag, listOf, mapOf, oneOf, orNull, shape, text } from '../schema.js';
-import { packageVersion } from '../../package-version.js';
 
 const config = ({ settings, broker, connectionName }: Dashboard, { permissions }: ApiRequest) => ({
   version: packageVersion,

@@ -1,8 +1,8 @@
 import type { PeriodicEntry } from '../../../inspector/periodic-entries.js';
+import { REDACTED } from '../../../redaction/rules.js';
 import { bytesCodec } from '../../../task/codec.js';
 import { goUnquote } from '../../../wire/go-quote.js';
 import { formatOption, parseOption } from '../../../wire/options.js';
-import { REDACTED } from '../../../redaction/rules.js';
 import type { Dashboard } from '../../dashboard.js';
 import { MAX_SHOWN_BYTES, type Subject } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';

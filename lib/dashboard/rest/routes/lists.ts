@@ -1,13 +1,13 @@
+import { mapInTurns } from '../../../async.js';
 import type { TaskList } from '../../../inspector/views.js';
 import type { Dashboard } from '../../dashboard.js';
-import { mapInTurns } from '../../../async.js';
-import type { ApiRequest, QueryParameter, Route } from '../route.js';
-import { CURSOR_PARAMETERS, given, ORDER_PARAMETER, orderOf, pageOf, sizeOf } from '../query.js';
-import { count, listOf, orNull, ref, type Schema, shape, text } from '../schema.js';
-import { showListed, type Workers, workersOf } from '../shapes/listed-task.js';
-import { isSearch, scanOf, search, showDamaged } from '../search.js';
-import { showQueue } from '../shapes/queue.js';
 import { listPathOf, listScopeOf, TASK_STATES, type TaskState } from '../list-paths.js';
+import { CURSOR_PARAMETERS, given, ORDER_PARAMETER, orderOf, pageOf, sizeOf } from '../query.js';
+import type { ApiRequest, QueryParameter, Route } from '../route.js';
+import { count, listOf, orNull, ref, type Schema, shape, text } from '../schema.js';
+import { isSearch, scanOf, search, showDamaged } from '../search.js';
+import { showListed, type Workers, workersOf } from '../shapes/listed-task.js';
+import { showQueue } from '../shapes/queue.js';
 import { QUEUE_STATE } from './queues.js';
 
 const SEARCH_PARAMETERS: readonly QueryParameter[] = [

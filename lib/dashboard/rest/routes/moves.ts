@@ -1,15 +1,15 @@
-import type { BulkOptions, BulkResult, MovableState } from '../../../inspector/bulk.js';
+import { mapConcurrent } from '../../../async.js';
 import type { MoveAction } from '../../../broker/inspection.js';
-import { STATES_BY_ACTION } from '../../../task/actions.js';
+import type { BulkOptions, BulkResult, MovableState } from '../../../inspector/bulk.js';
 import type { MoveOptions } from '../../../inspector/move-options.js';
+import { STATES_BY_ACTION } from '../../../task/actions.js';
 import type { Dashboard } from '../../dashboard.js';
 import type { DashboardRole } from '../../permissions.js';
 import { archiveLimitOf } from '../archive-room.js';
-import { mapConcurrent } from '../../../async.js';
+import { listPathOf, listScopeOf } from '../list-paths.js';
 import type { ApiRequest, Method, Route } from '../route.js';
 import { choice, count, listOf, type Schema, shape, text } from '../schema.js';
 import { originOf, SEEN_STATE, seenState } from '../seen-state.js';
-import { listPathOf, listScopeOf } from '../list-paths.js';
 
 interface Move {
   readonly name: MoveAction;

@@ -1,7 +1,7 @@
+import { mapConcurrent } from '../../../async.js';
 import { BrokerUnavailableError, InvalidOptionError, QueueNotFoundError, WrongKeyTypeError } from '../../../errors.js';
 import type { DailyStats } from '../../../inspector/views.js';
 import type { Dashboard } from '../../dashboard.js';
-import { mapConcurrent } from '../../../async.js';
 import type { ApiRequest, Route } from '../route.js';
 import { listOf, mapOf, ref, type Schema, shape } from '../schema.js';
 import { showDay, showQueue } from '../shapes/queue.js';

@@ -1,6 +1,6 @@
+import { mapConcurrent } from '../../../async.js';
 import type { RedisInfo } from '../../../broker/inspection.js';
 import type { Dashboard } from '../../dashboard.js';
-import { mapConcurrent } from '../../../async.js';
 import type { ApiRequest, Route } from '../route.js';
 import { amount, count, flag, listOf, mapOf, orNull, shape, text } from '../schema.js';
 

@@ -1,5 +1,5 @@
-import { formatGoDuration, nanosecondsOf } from '../../../wire/go-duration.js';
 import type { QueueInfo, DailyStats } from '../../../inspector/views.js';
+import { formatGoDuration, nanosecondsOf } from '../../../wire/go-duration.js';
 import type { QueueStatus } from '../../queue-overview.js';
 import { amount, count, flag, type Schema, shape, text, time } from '../schema.js';
 import { goTime } from './times.js';

@@ -2,13 +2,13 @@ import type { RunningServer } from '../../../inspector/views.js';
 import { isAllowed, TASK_ACTIONS, type TaskAction } from '../../../task/actions.js';
 import type { TaskInfo } from '../../../task/info.js';
 import type { Dashboard } from '../../dashboard.js';
-import { type DashboardRole, mayDo, type Permissions } from '../../permissions.js';
 import { MAX_SHOWN_BYTES } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';
+import { type DashboardRole, mayDo, type Permissions } from '../../permissions.js';
 import { sha256 } from '../payload-body.js';
 import { amount, anything, count, flag, listOf, mapOf, oneOf, orNull, shape, text, time } from '../schema.js';
-import { goTime, secondsOrEmpty, timeOrNull } from './times.js';
 import { toSubject, ttlOf } from './listed-task.js';
+import { goTime, secondsOrEmpty, timeOrNull } from './times.js';
 
 export const DECODED = orNull({ anyOf: [shape({ decoder: text('its name'), value: anything('JSON') })] });
 

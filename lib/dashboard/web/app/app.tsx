@@ -1,27 +1,27 @@
 import { useEffect } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { STATES, type State } from '../api/types.js';
-import { follow } from '../live/live.js';
 import { HistoryPage } from '../history/history-page.js';
+import { follow } from '../live/live.js';
 import { AuditPage } from '../pages/audit.js';
 import { EnqueuePage } from '../pages/enqueue.js';
 import { Overview } from '../pages/overview.js';
+import { Page } from '../pages/page.js';
 import { QueuePage } from '../pages/queue.js';
 import { RedisPage } from '../pages/redis.js';
 import { SchedulePage } from '../pages/schedule.js';
 import { SchedulesPage } from '../pages/schedules.js';
 import { ServersPage } from '../pages/servers.js';
 import { TaskPage } from '../pages/task.js';
-import { Empty, Failure, Loading } from '../ui/placeholder.js';
-import { Notices } from '../ui/notices.js';
 import { config } from '../state/config.js';
+import { useResource } from '../state/resource.js';
+import { paths, type Route, useRoute } from '../state/router.js';
+import { useStore } from '../store.js';
+import { Notices } from '../ui/notices.js';
+import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { Help } from './help.js';
 import { listenToKeys } from './keys.js';
-import { Page } from '../pages/page.js';
-import { paths, type Route, useRoute } from '../state/router.js';
-import { useResource } from '../state/resource.js';
 import { Shell } from './shell.js';
-import { useStore } from '../store.js';
 
 const Unknown = () => (
   <Page title="No such page">

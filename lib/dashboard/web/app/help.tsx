@@ -1,7 +1,7 @@
 import { useMay, useMaySeeRedis } from '../state/config.js';
 import { useStore } from '../store.js';
-import { helpOpen } from './keys.js';
 import { Dialog } from '../ui/dialog.js';
+import { helpOpen } from './keys.js';
 
 const KEYS = [
   ['/', 'search or filter'],

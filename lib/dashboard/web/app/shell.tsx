@@ -1,13 +1,13 @@
 import type { ComponentChildren } from 'preact';
 import { isUnreadable } from '../api/types.js';
-import { live } from '../live/live.js';
-import { clockDuration, compact } from '../text/format.js';
 import { useNow } from '../live/clock.js';
-import { Text } from '../ui/text.js';
+import { live } from '../live/live.js';
 import { config, useMay, useMaySeeRedis } from '../state/config.js';
-import { helpOpen } from './keys.js';
 import { paths, useRoute } from '../state/router.js';
 import { useStore } from '../store.js';
+import { clockDuration, compact } from '../text/format.js';
+import { Text } from '../ui/text.js';
+import { helpOpen } from './keys.js';
 import { nextTheme, theme } from './theme.js';
 
 interface NavItem {

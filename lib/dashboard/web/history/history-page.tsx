@@ -2,19 +2,19 @@ import { ApiError } from '../api/client.js';
 import { api } from '../api/endpoints.js';
 import type { PrometheusResponse } from '../api/fleet-types.js';
 import { isUnreadable, type QueueRow } from '../api/types.js';
-import { Page } from '../pages/page.js';
-import { replaceQuery, useRoute } from '../state/router.js';
-import { useResource } from '../state/resource.js';
-import { useStore } from '../store.js';
 import { live } from '../live/live.js';
+import { Page } from '../pages/page.js';
+import { useResource } from '../state/resource.js';
+import { replaceQuery, useRoute } from '../state/router.js';
+import { useStore } from '../store.js';
 import { dateTime, orUnknown, plural, timeOfDay } from '../text/format.js';
 import { visible } from '../text/visible.js';
-import { Failure, Loading } from '../ui/placeholder.js';
 import { Chart } from '../ui/chart.js';
+import { Failure, Loading } from '../ui/placeholder.js';
 import { Text } from '../ui/text.js';
-import { figureOf, type History, readHistory, refusalOf } from './responses.js';
 import { CHARTS, type HistoryChart } from './charts.js';
 import { RANGES, type Range, rangeOf } from './ranges.js';
+import { figureOf, type History, readHistory, refusalOf } from './responses.js';
 
 /** More lines cannot be told apart; there are as many colours. */
 const MAX_LINES = 8;

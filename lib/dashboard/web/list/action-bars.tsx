@@ -1,16 +1,16 @@
 import { useState } from 'preact/hooks';
-import { messageOf } from '../text/errors.js';
 import { api, type ListScope, type BulkAction } from '../api/endpoints.js';
-import { useMay } from '../state/config.js';
 import { refreshLive } from '../live/live.js';
+import { useMay } from '../state/config.js';
+import { messageOf } from '../text/errors.js';
 import { count, plural } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { Button } from '../ui/button.js';
 import { FormDialog } from '../ui/dialog.js';
 import { notify } from '../ui/notices.js';
 import { type Batch, sendBatch } from './batches.js';
-import type { Selection } from './selection.js';
 import { allResult, batchResult, LABELS, REQUIRED_ROLES, bulkActionsFor, WARNINGS } from './bulk-actions.js';
+import type { Selection } from './selection.js';
 
 interface ActionsProps {
   scope: ListScope;
@@ -86,6 +86,21 @@ export function SelectionBar({ scope, selection, onDone }: ActionsProps) {
   );
 }
 
+interface ActionButtonsProps {
+  actions: readonly BulkAction[];
+  /** What each button acts on, for screen readers. */
+  what: string;
+  onPress: (action: BulkAction) => void;
+}
+
+/** A button per action, each of which asks for a confirmation. */
+export const ActionButtons = ({ actions, what, onPress }: ActionButtonsProps) =>
+  actions.map((action) => (
+    <Button key={action} small onClick={() => onPress(action)} label={`${LABELS[action]}: ${what}`}>
+      {LABELS[action]}
+    </Button>
+  ));
+
 interface AllProps {
   scope: ListScope;
   /** Undefined: not known. */
@@ -107,16 +122,7 @@ export function AllActions({ scope, size, onDone }: AllProps) {
   return (
     <div class="all-actions">
       <span class="faint">all {scope.state}:</span>
-      {actions.map((action) => (
-        <Button
-          key={action}
-          small
-          onClick={() => setAsked(action)}
-          label={`${LABELS[action]}: all ${scope.state} tasks`}
-        >
-          {LABELS[action]}
-        </Button>
-      ))}
+      <ActionButtons actions={actions} what={`all ${scope.state} tasks`} onPress={setAsked} />
       {asked && (
         <FormDialog
           title={`${LABELS[asked]}: all ${size === undefined ? '' : `${count(size)} `}${scope.state} tasks?`}

@@ -4,8 +4,8 @@ import { useResource } from '../state/resource.js';
 import { navigate, type Route, useRoute } from '../state/router.js';
 import { count } from '../text/format.js';
 import { Empty, Failure, Loading } from '../ui/placeholder.js';
-import { orderOf } from './order.js';
 import { AllActions, SelectionBar } from './action-bars.js';
+import { orderOf } from './order.js';
 import { useSelection } from './selection.js';
 import { Damaged, TaskTable } from './task-table.js';
 

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { ListedTask } from '../api/task-types.js';
 import type { State } from '../api/types.js';
-import { duration } from '../text/format.js';
 import { Ago, Elapsed } from '../live/time.js';
+import { duration } from '../text/format.js';
 import { Text } from '../ui/text.js';
 
 export interface Column {

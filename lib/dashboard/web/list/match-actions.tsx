@@ -4,14 +4,13 @@ import type { ListedTask } from '../api/task-types.js';
 import { refreshLive } from '../live/live.js';
 import { count, plural } from '../text/format.js';
 import { visible } from '../text/visible.js';
-import { Button } from '../ui/button.js';
 import { FormDialog } from '../ui/dialog.js';
 import { notify } from '../ui/notices.js';
-import { useBulkActions } from './action-bars.js';
+import { ActionButtons, useBulkActions } from './action-bars.js';
 import { type Batch, sendBatch } from './batches.js';
+import { batchResult, LABELS, WARNINGS } from './bulk-actions.js';
 import type { Filters } from './filters.js';
 import { orderOf } from './order.js';
-import { batchResult, LABELS, WARNINGS } from './bulk-actions.js';
 
 const SCAN_PER_REQUEST = 2000;
 
@@ -80,11 +79,7 @@ export function MatchActions({ scope, filters, found, complete, onDone }: MatchA
   return (
     <div class="all-actions">
       <span class="faint">{many} that match:</span>
-      {actions.map((action) => (
-        <Button key={action} small onClick={() => setAsked(action)} label={`${LABELS[action]}: all that match`}>
-          {LABELS[action]}
-        </Button>
-      ))}
+      <ActionButtons actions={actions} what="all that match" onPress={setAsked} />
       {asked && (
         <FormDialog
           title={`${LABELS[asked]}: ${many} ${scope.state} tasks that match?`}

@@ -1,11 +1,11 @@
 import { api } from '../api/endpoints.js';
 import type { ListedTask, TaskList } from '../api/task-types.js';
 import type { State } from '../api/types.js';
+import { perform } from '../live/perform.js';
 import { useMay } from '../state/config.js';
 import { paths } from '../state/router.js';
 import { bytes } from '../text/format.js';
 import { visible } from '../text/visible.js';
-import { perform } from '../live/perform.js';
 import { Text } from '../ui/text.js';
 import { COLUMNS } from './columns.js';
 import type { Selection } from './selection.js';

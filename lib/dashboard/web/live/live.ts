@@ -1,9 +1,9 @@
 import { ApiError } from '../api/client.js';
-import { messageOf } from '../text/errors.js';
 import { api } from '../api/endpoints.js';
 import type { Live, QueueRow, Sample } from '../api/types.js';
 import { repeat } from '../state/resource.js';
 import { Store } from '../store.js';
+import { messageOf } from '../text/errors.js';
 
 export interface Moment {
   /** Milliseconds since 1970, by the server's clock. */

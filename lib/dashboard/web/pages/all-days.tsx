@@ -1,7 +1,7 @@
 import { api } from '../api/endpoints.js';
 import { useResource } from '../state/resource.js';
-import { Failure } from '../ui/placeholder.js';
 import { Days } from '../ui/days.js';
+import { Failure } from '../ui/placeholder.js';
 import { sumDays } from './sum-days.js';
 
 export function AllDays() {

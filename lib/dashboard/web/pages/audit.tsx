@@ -1,15 +1,16 @@
 import { api } from '../api/endpoints.js';
 import type { AuditEntry } from '../api/fleet-types.js';
+import { Ago } from '../live/time.js';
 import { useRefreshInterval } from '../state/config.js';
-import { Page } from './page.js';
 import { useResource } from '../state/resource.js';
 import { navigate, paths, useRoute } from '../state/router.js';
-import { chosenFilters, FilterBar } from './audit-filters.js';
-import { actionText, resultText } from './audit-text.js';
 import { plural } from '../text/format.js';
 import { Empty, Failure, Loading } from '../ui/placeholder.js';
+import { numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
-import { Ago } from '../live/time.js';
+import { chosenFilters, FilterBar } from './audit-filters.js';
+import { actionText, resultText } from './audit-text.js';
+import { Page } from './page.js';
 
 const PAGE_SIZE = 50;
 
@@ -105,18 +106,7 @@ function Row({ entry }: { entry: AuditEntry }) {
 const Table = ({ entries, dim }: { entries: readonly AuditEntry[]; dim: boolean }) => (
   <div class={`table-card${dim ? ' dim' : ''}`}>
     <table class="grid-table cards tasks audit">
-      <thead>
-        <tr>
-          {['change', 'queue', 'about', 'by', 'result'].map((head) => (
-            <th key={head} scope="col">
-              {head}
-            </th>
-          ))}
-          <th scope="col" class="number">
-            when
-          </th>
-        </tr>
-      </thead>
+      <TableHead heads={['change', 'queue', 'about', 'by', 'result', ...numberHeads('when')]} />
       <tbody>
         {entries.map((entry) => (
           <Row key={entry.id} entry={entry} />

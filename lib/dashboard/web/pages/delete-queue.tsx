@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { Queue } from '../api/types.js';
-import { navigate } from '../state/router.js';
 import { refreshLive } from '../live/live.js';
+import { navigate } from '../state/router.js';
 import { plural } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { FormDialog } from '../ui/dialog.js';

@@ -1,16 +1,16 @@
 import { useState } from 'preact/hooks';
-import { messageOf } from '../text/errors.js';
 import { api } from '../api/endpoints.js';
+import { refreshLive } from '../live/live.js';
 import { config } from '../state/config.js';
-import { Page } from './page.js';
 import { firstQueue } from '../state/roles.js';
 import { paths, useRoute } from '../state/router.js';
 import { useStore } from '../store.js';
-import { refreshLive } from '../live/live.js';
 import { EMPTY_FORM, type TaskForm, toInput } from '../task/form.js';
 import { TaskFields } from '../task/task-fields.js';
+import { messageOf } from '../text/errors.js';
 import { notify } from '../ui/notices.js';
 import { Text } from '../ui/text.js';
+import { Page } from './page.js';
 
 /** The form keeps its values: the next task is often similar. */
 export function EnqueuePage() {

@@ -1,12 +1,13 @@
 import { api } from '../api/endpoints.js';
 import type { FailureGroup, State } from '../api/types.js';
+import { Ago } from '../live/time.js';
 import { useRefreshInterval } from '../state/config.js';
 import { useResource } from '../state/resource.js';
 import { paths } from '../state/router.js';
 import { count, plural } from '../text/format.js';
 import { Failure } from '../ui/placeholder.js';
+import { numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
-import { Ago } from '../live/time.js';
 
 interface RowProps {
   queue: string;
@@ -52,8 +53,6 @@ function Row({ queue, group }: RowProps) {
   );
 }
 
-const HEADS = ['retry', 'archived', 'first', 'last'];
-
 /** Which task types of a queue fail, why, and since when. */
 export function Failures({ queue }: { queue: string }) {
   const { data, error, reload } = useResource(`failures ${queue}`, (signal) => api.failures(queue, signal), {
@@ -72,17 +71,7 @@ export function Failures({ queue }: { queue: string }) {
         </p>
       </header>
       <table class="grid-table cards tasks">
-        <thead>
-          <tr>
-            <th scope="col">type</th>
-            <th scope="col">error</th>
-            {HEADS.map((head) => (
-              <th key={head} scope="col" class="number">
-                {head}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead heads={['type', 'error', ...numberHeads('retry', 'archived', 'first', 'last')]} />
         <tbody>
           {data.failures.map((group) => (
             <Row key={`${group.type} ${group.match} ${group.task_id}`} queue={queue} group={group} />

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import { ApiError } from '../api/client.js';
-import { messageOf } from '../text/errors.js';
 import { api } from '../api/endpoints.js';
 import type { QueueRow } from '../api/types.js';
 import { navigate } from '../state/router.js';
+import { messageOf } from '../text/errors.js';
 import { visible } from '../text/visible.js';
 import { notify } from '../ui/notices.js';
 

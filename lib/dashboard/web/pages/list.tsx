@@ -1,12 +1,12 @@
 import type { ListScope } from '../api/endpoints.js';
 import type { State } from '../api/types.js';
-import { href, navigate, useRoute } from '../state/router.js';
-import { Text } from '../ui/text.js';
-import { Groups } from './queue-summary.js';
 import { Browse } from '../list/browse.js';
 import { FilterForm } from '../list/filter-form.js';
 import { chosenFilters, type Filters, isSearch } from '../list/filters.js';
 import { SearchList } from '../list/search-list.js';
+import { href, navigate, useRoute } from '../state/router.js';
+import { Text } from '../ui/text.js';
+import { Groups } from './queue-summary.js';
 
 interface ListPageProps {
   queue: string;

@@ -1,4 +1,4 @@
-import { live } from '../live/live.js';
+import { live, type Moment } from '../live/live.js';
 import { highest, rates, recent, sums } from '../live/series.js';
 import { useStore } from '../store.js';
 import { compact, duration, orUnknown, percent, rate } from '../text/format.js';
@@ -7,10 +7,8 @@ import { Chart } from '../ui/chart.js';
 
 const seconds = (value: number): string => duration(value / 1000);
 
-/** Throughput, failures, backlog and latency since the first sample, of one queue or of all. */
-export function LiveCharts({ queue }: { queue?: string }) {
-  const moments = useStore(live, ({ moments }) => moments);
-  const times = moments.map(({ t }) => t);
+/** What the charts show, of one queue or of all. */
+function measure(moments: readonly Moment[], queue: string | undefined) {
   const processed = rates(moments, (sample) => sample.processed_total, queue);
   const failed = rates(moments, (sample) => sample.failed_total, queue);
   const latency = highest(moments, (sample) => sample.latency_ms, queue);
@@ -21,12 +19,20 @@ export function LiveCharts({ queue }: { queue?: string }) {
   const backlog = last.includes(undefined) ? undefined : last.reduce<number>((total, value) => total + (value ?? 0), 0);
   const [failing, passing] = [recent(failed), recent(processed)];
   const share = failing === undefined || passing === undefined ? undefined : percent(failing, passing);
+  return { processed, failed, latency, pending, waiting, retry, backlog, failing, passing, share };
+}
+
+/** Throughput, failures, backlog and latency since the first sample, of one queue or of all. */
+export function LiveCharts({ queue }: { queue?: string }) {
+  const moments = useStore(live, ({ moments }) => moments);
+  const times = moments.map(({ t }) => t);
+  const { processed, failed, latency, pending, waiting, retry, ...now } = measure(moments, queue);
   return (
     <div class="charts">
       <Chart
         title="Throughput"
         unit="tasks/s"
-        figure={orUnknown(passing, rate)}
+        figure={orUnknown(now.passing, rate)}
         times={times}
         format={rate}
         series={[{ name: 'processed', color: 'accent', values: processed }]}
@@ -34,16 +40,16 @@ export function LiveCharts({ queue }: { queue?: string }) {
       <Chart
         title="Failures"
         unit="failed/s"
-        figure={orUnknown(failing, rate)}
+        figure={orUnknown(now.failing, rate)}
         times={times}
         format={rate}
-        note={share}
+        note={now.share}
         series={[{ name: 'failed', color: 'archived', values: failed }]}
       />
       <Chart
         title="Backlog"
         unit="waiting"
-        figure={orUnknown(backlog, compact)}
+        figure={orUnknown(now.backlog, compact)}
         times={times}
         format={compact}
         stack

@@ -1,13 +1,13 @@
-import { Page } from './page.js';
-import { replaceQuery, useRoute } from '../state/router.js';
-import { useStore } from '../store.js';
 import { isUnreadable, type Queue, type QueueRow } from '../api/types.js';
 import { live } from '../live/live.js';
+import { replaceQuery, useRoute } from '../state/router.js';
+import { useStore } from '../store.js';
 import { bytes, count, percent, plural, UNKNOWN } from '../text/format.js';
 import { Empty, Loading } from '../ui/placeholder.js';
 import { AllDays } from './all-days.js';
 import { FindTask } from './find-task.js';
 import { LiveCharts } from './live-charts.js';
+import { Page } from './page.js';
 import { QueueTable } from './queue-table.js';
 
 const total = (queues: readonly Queue[], pick: (queue: Queue) => number): number =>

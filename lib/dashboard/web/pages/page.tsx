@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { visible } from '../text/visible.js';
 import { config } from '../state/config.js';
+import { visible } from '../text/visible.js';
 
 interface PageProps {
   title: string;

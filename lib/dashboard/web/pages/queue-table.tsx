@@ -1,19 +1,28 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { type UnreadableQueue, isUnreadable, type Queue, type QueueRow, STATES, type State } from '../api/types.js';
+import { live, type Moment } from '../live/live.js';
+import { perform } from '../live/perform.js';
+import { rates, recent } from '../live/series.js';
 import { useMay } from '../state/config.js';
 import { paths } from '../state/router.js';
 import { useStore } from '../store.js';
-import { live, type Moment } from '../live/live.js';
-import { rates, recent } from '../live/series.js';
 import { bytes, compact, count, duration, orUnknown, percent, plural, rate } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { Button } from '../ui/button.js';
-import { perform } from '../live/perform.js';
 import { Spark } from '../ui/spark.js';
+import { ACTIONS_HEAD, numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
 
 const COLUMNS: readonly State[] = ['pending', 'active', 'aggregating', 'scheduled', 'retry', 'archived', 'completed'];
+
+const NUMBER_HEADS = [
+  'tasks/s',
+  ...COLUMNS.map((state) => (state === 'aggregating' ? 'grouped' : state)),
+  'oldest',
+  'failed',
+  'memory',
+];
 
 /** The states of a queue's tasks as one thin bar. */
 function StateBar({ row }: { row: Queue }) {
@@ -123,37 +132,16 @@ export function QueueTable({ rows }: { rows: readonly QueueRow[] }) {
   const [shown, setShown] = useState(ROWS_PER_CHUNK);
   const moments = useStore(live, ({ moments }) => moments);
   const may = useMay();
-  const heads = [
-    'tasks/s',
-    ...COLUMNS.map((state) => (state === 'aggregating' ? 'grouped' : state)),
-    'oldest',
-    'failed',
-    'memory',
-  ];
   return (
     <div class="table-card">
       <table class="grid-table cards queues">
-        <thead>
-          <tr>
-            <th scope="col">queue</th>
-            {heads.map((head) => (
-              <th key={head} scope="col" class="number">
-                {head}
-              </th>
-            ))}
-            {may('act') && (
-              <th scope="col">
-                <span class="sr-only">actions</span>
-              </th>
-            )}
-          </tr>
-        </thead>
+        <TableHead heads={['queue', ...numberHeads(...NUMBER_HEADS), ...(may('act') ? [ACTIONS_HEAD] : [])]} />
         <tbody>
           {rows
             .slice(0, shown)
             .map((row) =>
               isUnreadable(row) ? (
-                <UnreadableRow key={row.queue} row={row} columns={heads.length + (may('act') ? 2 : 1)} />
+                <UnreadableRow key={row.queue} row={row} columns={NUMBER_HEADS.length + (may('act') ? 2 : 1)} />
               ) : (
                 <ReadableRow key={row.queue} row={row} moments={moments} />
               ),

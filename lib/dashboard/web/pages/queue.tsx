@@ -1,16 +1,16 @@
 import { useState } from 'preact/hooks';
 import { type Queue, isUnreadable, STATES, type State } from '../api/types.js';
+import { live } from '../live/live.js';
 import { useMay } from '../state/config.js';
-import { Page } from './page.js';
 import { paths } from '../state/router.js';
 import { useStore } from '../store.js';
-import { live } from '../live/live.js';
-import { ListPage } from './list.js';
 import { compact } from '../text/format.js';
 import { Text } from '../ui/text.js';
 import { DeleteQueue } from './delete-queue.js';
-import { PauseButton } from './queue-table.js';
+import { ListPage } from './list.js';
+import { Page } from './page.js';
 import { QueueSummary } from './queue-summary.js';
+import { PauseButton } from './queue-table.js';
 
 function Tabs({ queue, state, row }: { queue: string; state?: State; row: Queue | undefined }) {
   return (

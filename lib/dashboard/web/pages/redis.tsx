@@ -2,15 +2,15 @@ import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { RedisInfo } from '../api/fleet-types.js';
 import { isUnreadable, type Queue } from '../api/types.js';
-import { useRefreshInterval } from '../state/config.js';
-import { Page } from './page.js';
-import { paths } from '../state/router.js';
-import { useResource } from '../state/resource.js';
-import { useStore } from '../store.js';
 import { live } from '../live/live.js';
+import { useRefreshInterval } from '../state/config.js';
+import { useResource } from '../state/resource.js';
+import { paths } from '../state/router.js';
+import { useStore } from '../store.js';
 import { bytes, count, duration, percent } from '../text/format.js';
 import { Empty, Failure, Loading } from '../ui/placeholder.js';
 import { Text } from '../ui/text.js';
+import { Page } from './page.js';
 
 function Stats({ info }: { info: RedisInfo }) {
   const orNone = (value: number | null, show: (value: number) => string): string =>

@@ -1,15 +1,15 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { EntryWithPayload } from '../api/fleet-types.js';
-import { useMay, useRefreshInterval } from '../state/config.js';
-import { Page } from './page.js';
-import { paths } from '../state/router.js';
-import { useResource } from '../state/resource.js';
 import { nodeAt, parseJson } from '../json/parse.js';
-import { Empty, Failure, Loading } from '../ui/placeholder.js';
-import { Content } from '../ui/content.js';
-import { Text } from '../ui/text.js';
 import { When } from '../live/time.js';
+import { useMay, useRefreshInterval } from '../state/config.js';
+import { useResource } from '../state/resource.js';
+import { paths } from '../state/router.js';
+import { Content } from '../ui/content.js';
+import { Empty, Failure, Loading } from '../ui/placeholder.js';
+import { Text } from '../ui/text.js';
+import { Page } from './page.js';
 import { RunEntry } from './schedules.js';
 
 const FIRST_EVENTS = 50;
@@ -85,6 +85,19 @@ function Details({ entry }: { entry: EntryWithPayload }) {
   );
 }
 
+const Payload = ({ entry, text }: { entry: EntryWithPayload; text: string | undefined }) => (
+  <Content
+    title="Payload"
+    size={entry.payload_size}
+    base64={entry.payload_base64}
+    text={entry.task_payload}
+    redacted={entry.payload_redacted}
+    tooLarge={entry.payload_too_large}
+    decoded={decodedOf(entry, text)}
+    download={entry.payload_redacted || entry.payload_size === 0 ? undefined : api.downloadEntry(entry.id)}
+  />
+);
+
 export function SchedulePage({ id }: { id: string }) {
   const may = useMay();
   const [round, setRound] = useState(0);
@@ -109,18 +122,7 @@ export function SchedulePage({ id }: { id: string }) {
       )}
       <div class="task-grid">
         <div class="stack">
-          {entry && (
-            <Content
-              title="Payload"
-              size={entry.payload_size}
-              base64={entry.payload_base64}
-              text={entry.task_payload}
-              redacted={entry.payload_redacted}
-              tooLarge={entry.payload_too_large}
-              decoded={decodedOf(entry, data)}
-              download={entry.payload_redacted || entry.payload_size === 0 ? undefined : api.downloadEntry(id)}
-            />
-          )}
+          {entry && <Payload entry={entry} text={data} />}
           <section class="card" aria-label="History">
             <header>
               <h2>History</h2>

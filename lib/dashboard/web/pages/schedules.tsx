@@ -1,17 +1,18 @@
 import { api } from '../api/endpoints.js';
 import type { Entry } from '../api/fleet-types.js';
-import { useMay, useRefreshInterval } from '../state/config.js';
-import { Page } from './page.js';
-import { paths } from '../state/router.js';
-import { useResource } from '../state/resource.js';
-import { visible } from '../text/visible.js';
-import { messageOf } from '../text/errors.js';
 import { refreshLive } from '../live/live.js';
-import { Button } from '../ui/button.js';
-import { Empty, Failure, Loading } from '../ui/placeholder.js';
-import { notify } from '../ui/notices.js';
-import { Text } from '../ui/text.js';
 import { Ago } from '../live/time.js';
+import { useMay, useRefreshInterval } from '../state/config.js';
+import { useResource } from '../state/resource.js';
+import { paths } from '../state/router.js';
+import { messageOf } from '../text/errors.js';
+import { visible } from '../text/visible.js';
+import { Button } from '../ui/button.js';
+import { notify } from '../ui/notices.js';
+import { Empty, Failure, Loading } from '../ui/placeholder.js';
+import { ACTIONS_HEAD, numberHeads, TableHead } from '../ui/table-head.js';
+import { Text } from '../ui/text.js';
+import { Page } from './page.js';
 
 export function RunEntry({ entry, onDone }: { entry: Pick<Entry, 'id' | 'task_type'>; onDone: () => void }) {
   const run = async (): Promise<void> => {
@@ -84,26 +85,16 @@ export function SchedulesPage() {
       {entries.length > 0 && (
         <div class="table-card">
           <table class="grid-table cards tasks schedules">
-            <thead>
-              <tr>
-                {['task', 'spec', 'queue', 'options'].map((head) => (
-                  <th key={head} scope="col">
-                    {head}
-                  </th>
-                ))}
-                <th scope="col" class="number">
-                  previous
-                </th>
-                <th scope="col" class="number">
-                  next
-                </th>
-                {may('act') && (
-                  <th scope="col" class="number">
-                    <span class="sr-only">actions</span>
-                  </th>
-                )}
-              </tr>
-            </thead>
+            <TableHead
+              heads={[
+                'task',
+                'spec',
+                'queue',
+                'options',
+                ...numberHeads('previous', 'next'),
+                ...(may('act') ? [ACTIONS_HEAD] : []),
+              ]}
+            />
             <tbody>
               {entries.map((entry) => (
                 <Row key={entry.id} entry={entry} reload={reload} />

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { Server, Worker } from '../api/fleet-types.js';
+import { Ago, Elapsed } from '../live/time.js';
 import { useMay, useRefreshInterval } from '../state/config.js';
-import { Page } from './page.js';
 import { useResource } from '../state/resource.js';
 import { paths } from '../state/router.js';
 import { Cancel } from '../task/cancel.js';
@@ -10,8 +10,9 @@ import { plural } from '../text/format.js';
 import { visible } from '../text/visible.js';
 import { Button } from '../ui/button.js';
 import { Empty, Failure, Loading } from '../ui/placeholder.js';
+import { ACTIONS_HEAD, numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
-import { Ago, Elapsed } from '../live/time.js';
+import { Page } from './page.js';
 
 function WorkerRow({ worker, onCancel }: { worker: Worker; onCancel: () => void }) {
   const may = useMay();
@@ -50,21 +51,12 @@ function WorkerRow({ worker, onCancel }: { worker: Worker; onCancel: () => void 
 function Workers({ workers, reload }: { workers: readonly Worker[]; reload: () => void }) {
   const may = useMay();
   const [asked, setAsked] = useState<Worker>();
-  const heads = ['running for', 'deadline', ...(may('act') ? [''] : [])];
   return (
     <>
       <table class="grid-table cards tasks workers">
-        <thead>
-          <tr>
-            <th scope="col">task</th>
-            <th scope="col">queue</th>
-            {heads.map((head) => (
-              <th key={head} scope="col" class="number">
-                {head || <span class="sr-only">actions</span>}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead
+          heads={['task', 'queue', ...numberHeads('running for', 'deadline'), ...(may('act') ? [ACTIONS_HEAD] : [])]}
+        />
         <tbody>
           {workers.map((worker) => (
             <WorkerRow key={worker.task_id} worker={worker} onCancel={() => setAsked(worker)} />

@@ -1,17 +1,17 @@
 import { useMemo, useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import type { Task } from '../api/task-types.js';
-import { useRefreshInterval } from '../state/config.js';
-import { Page } from './page.js';
-import { paths } from '../state/router.js';
-import { type Resource, useResource } from '../state/resource.js';
 import { type JsonNode, nodeAt, parseJson } from '../json/parse.js';
-import { Empty, Failure, Loading } from '../ui/placeholder.js';
-import { Content } from '../ui/content.js';
-import { StateChip } from '../ui/state.js';
-import { Text } from '../ui/text.js';
+import { useRefreshInterval } from '../state/config.js';
+import { type Resource, useResource } from '../state/resource.js';
+import { paths } from '../state/router.js';
 import { TaskActions } from '../task/task-actions.js';
 import { ErrorCard, Details, Headers, Timeline } from '../task/task-cards.js';
+import { Content } from '../ui/content.js';
+import { Empty, Failure, Loading } from '../ui/placeholder.js';
+import { StateChip } from '../ui/state.js';
+import { Text } from '../ui/text.js';
+import { Page } from './page.js';
 
 const decodedOf = (task: Task, tree: JsonNode | undefined, name: 'payload_decoded' | 'result_decoded') => {
   const node = nodeAt(tree, name, 'value');

@@ -1,6 +1,6 @@
 import type { Config, Role } from '../api/types.js';
-import { reaches, reachesSomewhere, roleIn } from './roles.js';
 import { Store, useStore } from '../store.js';
+import { reaches, reachesSomewhere, roleIn } from './roles.js';
 
 export const config = new Store<Config | undefined>(undefined);
 

@@ -4,9 +4,9 @@ import type { Task } from '../api/task-types.js';
 import { paths } from '../state/router.js';
 import { FormDialog } from '../ui/dialog.js';
 import { notify } from '../ui/notices.js';
+import type { TaskDialogProps } from './dialog-props.js';
 import { EMPTY_FORM, printHeaders, type TaskForm, toInput } from './form.js';
 import { payloadOf } from './payload.js';
-import type { TaskDialogProps } from './dialog-props.js';
 import { TaskFields } from './task-fields.js';
 
 const amount = (value: number): string => (value > 0 ? `${value}` : '');

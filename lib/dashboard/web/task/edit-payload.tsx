@@ -2,9 +2,9 @@ import { useState } from 'preact/hooks';
 import { api } from '../api/endpoints.js';
 import { FormDialog } from '../ui/dialog.js';
 import { notify } from '../ui/notices.js';
-import { editable, toPayload } from './payload.js';
-import { PayloadField } from './payload-field.js';
 import type { TaskDialogProps } from './dialog-props.js';
+import { PayloadField } from './payload-field.js';
+import { editable, toPayload } from './payload.js';
 
 /**
  * Saves over the payload that was loaded when the dialog was opened. The task may be read again

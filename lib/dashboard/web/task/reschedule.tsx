@@ -3,8 +3,8 @@ import { api } from '../api/endpoints.js';
 import { FormDialog } from '../ui/dialog.js';
 import { notify } from '../ui/notices.js';
 import type { TaskDialogProps } from './dialog-props.js';
-import { NOW, toTime, type When } from './when.js';
 import { WhenField } from './when-field.js';
+import { NOW, toTime, type When } from './when.js';
 
 export function Reschedule({ task, onDone, onClose }: TaskDialogProps) {
   const [seen] = useState(task);

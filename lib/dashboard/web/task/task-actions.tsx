@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { TaskAction } from '../../../task/actions.js';
 import { api } from '../api/endpoints.js';
-import { Button } from '../ui/button.js';
 import { perform } from '../live/perform.js';
+import { Button } from '../ui/button.js';
 import { Cancel } from './cancel.js';
 import { Clone } from './clone.js';
 import { Delete } from './delete.js';

@@ -1,11 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import type { Task } from '../api/task-types.js';
+import { useNow } from '../live/clock.js';
+import { Elapsed, When } from '../live/time.js';
 import { paths } from '../state/router.js';
 import { duration, instant } from '../text/format.js';
 import { Copy } from '../ui/copy.js';
-import { useNow } from '../live/clock.js';
 import { LongText, Text } from '../ui/text.js';
-import { Elapsed, When } from '../live/time.js';
 
 export const ErrorCard = ({ task }: { task: Task }) => (
   <section class="card error-card" aria-label="Last error">

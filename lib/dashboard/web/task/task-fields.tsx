@@ -1,7 +1,7 @@
 import { live } from '../live/live.js';
 import { useStore } from '../store.js';
-import { PayloadField } from './payload-field.js';
 import type { TaskForm } from './form.js';
+import { PayloadField } from './payload-field.js';
 import { WhenField } from './when-field.js';
 
 interface FieldsProps {
@@ -32,25 +32,45 @@ const MORE: readonly InputProps[] = [
   { name: 'deadline', label: 'Deadline', type: 'datetime-local' },
 ];
 
+interface FieldProps extends InputProps {
+  form: TaskForm;
+  onChange: (form: TaskForm) => void;
+}
+
+const Field = ({ form, onChange, label, name, type = 'text', hint, required, list }: FieldProps) => (
+  <label class="field">
+    <span>{label}</span>
+    <input
+      type={type}
+      name={name}
+      required={required}
+      list={list}
+      placeholder={hint}
+      value={form[name]}
+      step={type === 'number' ? 'any' : undefined}
+      autocomplete="off"
+      spellcheck={false}
+      onInput={(event) => onChange({ ...form, [name]: event.currentTarget.value })}
+    />
+  </label>
+);
+
+const HeadersField = ({ form, onChange }: Pick<FieldProps, 'form' | 'onChange'>) => (
+  <label class="field">
+    <span>Headers, one per line</span>
+    <textarea
+      value={form.headers}
+      placeholder="name: value"
+      spellcheck={false}
+      rows={3}
+      onInput={(event) => onChange({ ...form, headers: event.currentTarget.value })}
+    />
+  </label>
+);
+
 export function TaskFields({ form, onChange, fresh = false }: FieldsProps) {
   const queues = useStore(live, ({ queues }) => queues);
-  const input = ({ label, name, type = 'text', hint, required, list }: InputProps) => (
-    <label key={name} class="field">
-      <span>{label}</span>
-      <input
-        type={type}
-        name={name}
-        required={required}
-        list={list}
-        placeholder={hint}
-        value={form[name]}
-        step={type === 'number' ? 'any' : undefined}
-        autocomplete="off"
-        spellcheck={false}
-        onInput={(event) => onChange({ ...form, [name]: event.currentTarget.value })}
-      />
-    </label>
-  );
+  const edited = { form, onChange };
   return (
     <>
       <datalist id="known-queues">
@@ -59,8 +79,8 @@ export function TaskFields({ form, onChange, fresh = false }: FieldsProps) {
         ))}
       </datalist>
       <div class="field-row">
-        {input({ name: 'queue', label: 'Queue', required: true, list: 'known-queues' })}
-        {input({ name: 'type', label: 'Type', required: true, hint: fresh ? 'email:welcome' : undefined })}
+        <Field {...edited} name="queue" label="Queue" required list="known-queues" />
+        <Field {...edited} name="type" label="Type" required hint={fresh ? 'email:welcome' : undefined} />
       </div>
       {form.payload ? (
         <PayloadField value={form.payload} onChange={(payload) => onChange({ ...form, payload })} />
@@ -70,17 +90,12 @@ export function TaskFields({ form, onChange, fresh = false }: FieldsProps) {
       <WhenField now value={form.when} onChange={(when) => onChange({ ...form, when })} />
       <details class="more">
         <summary>Options and headers</summary>
-        <div class="field-row">{MORE.map(input)}</div>
-        <label class="field">
-          <span>Headers, one per line</span>
-          <textarea
-            value={form.headers}
-            placeholder="name: value"
-            spellcheck={false}
-            rows={3}
-            onInput={(event) => onChange({ ...form, headers: event.currentTarget.value })}
-          />
-        </label>
+        <div class="field-row">
+          {MORE.map((field) => (
+            <Field key={field.name} {...edited} {...field} />
+          ))}
+        </div>
+        <HeadersField {...edited} />
       </details>
     </>
   );

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { type JsonNode, parseJson, printJson } from '../json/parse.js';
-import { bytes as sizeOf } from '../text/format.js';
 import { asText, fromBase64, hexLines } from '../text/bytes.js';
+import { bytes as sizeOf } from '../text/format.js';
 import { Copy } from './copy.js';
 import { LongText, Text } from './text.js';
 import { Tree } from './tree.js';
