@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => cluster.stop());
 
 it.each(['default', 'low', 'ü', 'a {b}', 'x}y', 'critical:eu'])(
-  'tells the slot of the queue %j, and the node that holds its tasks',
+  'returns the slot of the queue %j, and the node that holds its tasks',
   async (queue) => {
     const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
     onTestFinished(() => broker.close());
@@ -41,7 +41,7 @@ it.each(['default', 'low', 'ü', 'a {b}', 'x}y', 'critical:eu'])(
   },
 );
 
-it('tells what Redis says of itself, master by master', async () => {
+it('returns the information of Redis, master by master', async () => {
   const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
   onTestFinished(() => broker.close());
   const { address, nodes, cluster: whole } = (await new AsynqInspector(broker).redisInfo())!;
@@ -56,7 +56,7 @@ it('tells what Redis says of itself, master by master', async () => {
   expect(whole?.nodes.match(/ master /g)).toHaveLength(cluster.nodes.length - 1);
 });
 
-it('tells version, eviction policy and time of every master', async () => {
+it('returns version, eviction policy and time of every master', async () => {
   const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
   onTestFinished(() => broker.close());
   const facts = await broker.operations.storeInfo();
@@ -70,7 +70,7 @@ it('tells version, eviction policy and time of every master', async () => {
   }
 });
 
-it('answers a ping as long as any master does', async () => {
+it('replies to a ping as long as one master does', async () => {
   const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
   onTestFinished(() => broker.close());
   await broker.monitoring.ping();
@@ -81,7 +81,7 @@ it('answers a ping as long as any master does', async () => {
   for (let time = 0; time < 20; time++) await expect(broker.monitoring.ping()).resolves.toBeUndefined();
 });
 
-it('tells where a queue will be that is not there yet, and refuses a blank name', async () => {
+it('returns where a queue will be that does not exist yet, and rejects a blank name', async () => {
   const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
   onTestFinished(() => broker.close());
   const inspector = new AsynqInspector(broker);
@@ -91,7 +91,7 @@ it('tells where a queue will be that is not there yet, and refuses a blank name'
   await expect(inspector.clusterNodes('')).rejects.toThrow(InvalidOptionError);
 });
 
-it('takes a name that no slot can hold for a bad name, not for an outage', async () => {
+it('reports a name that no slot can hold as a bad name, not as an outage', async () => {
   const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
   onTestFinished(() => broker.close());
   const queue = '}x';

@@ -23,7 +23,7 @@ describe('what the memory broker offers beyond the contract', () => {
     });
   });
 
-  it('take leases one given pending task, from anywhere in the line and also when paused', async () => {
+  it('take leases a given pending task, from anywhere in the queue and also when paused', async () => {
     const { broker } = setUp();
     await broker.producer.enqueue(
       'q',
@@ -40,7 +40,7 @@ describe('what the memory broker offers beyond the contract', () => {
     expect((await broker.consumer.exchange('q', { settle: [done], take: 0 })).settled).toEqual(['settled']);
   });
 
-  it('tasks lists what is stored, of one queue or of all, in the order of the enqueues', async () => {
+  it('tasks lists the tasks of one queue or of all, in the order of the enqueues', async () => {
     const { broker } = setUp();
     await broker.producer.enqueue('one', [request({ id: 'z', queue: 'one' }), request({ id: 'a', queue: 'one' })]);
     await broker.producer.enqueue('two', [request({ id: 'b', queue: 'two' }, { processAt: START / 1000 + 5 })]);
@@ -54,7 +54,7 @@ describe('what the memory broker offers beyond the contract', () => {
     expect(broker.tasks('three')).toEqual([]);
   });
 
-  it('snapshot is the same for the same state, and none of its business to change', async () => {
+  it('snapshot is the same for the same state, and is a copy', async () => {
     const [first, second] = [setUp().broker, setUp().broker];
     const requests = ['a', 'b', 'c'].map((id) => request({ id, uniqueKey: id }, { uniqueTtl: 5 }));
     await first.producer.enqueue('default', requests);
@@ -69,7 +69,7 @@ describe('what the memory broker offers beyond the contract', () => {
     expect(first.snapshot()['default']?.tasks['a']?.message.payload).toEqual(requests[0]?.message.payload);
   });
 
-  it('ends a lock when its time is over', async () => {
+  it('ends a lock at its expiry', async () => {
     const { broker, clock } = setUp();
     const unique = (id: string) => request({ id, uniqueKey: 'lock' }, { uniqueTtl: 5 });
     await broker.producer.enqueue('default', [unique('a')]);
@@ -81,7 +81,7 @@ describe('what the memory broker offers beyond the contract', () => {
     expect(await broker.producer.enqueue('default', [unique('b')])).toEqual(['enqueued']);
   });
 
-  it('forgets expired locks that nobody asks for again', async () => {
+  it('removes expired locks that no task asks for again', async () => {
     const { broker, clock } = setUp();
     const unique = (index: number) => request({ uniqueKey: `lock${index}` }, { uniqueTtl: 5 });
     for (let round = 0; round < 5; round++) {
@@ -96,7 +96,7 @@ describe('what the memory broker offers beyond the contract', () => {
     expect(broker.store('default').locks.size).toBeLessThan(2100);
   });
 
-  it('shows the servers that have published themselves for as long as they said', async () => {
+  it('lists published servers for the time that they asked for', async () => {
     const { broker, clock } = setUp();
     const info: ServerInfo = {
       host: 'h',
@@ -120,7 +120,7 @@ describe('what the memory broker offers beyond the contract', () => {
     expect(await broker.publications.servers()).toEqual([]);
   });
 
-  it('wakes nobody after it was closed, and says so', async () => {
+  it('wakes no server after it was closed, and reports that it is closed', async () => {
     const { broker } = setUp();
     const heard: string[] = [];
     const source = broker.wake.watch({

@@ -6,7 +6,7 @@ import { SortedSet, compareIds } from '../../lib/broker/memory/sorted-set.js';
 const ids = fc.integer({ min: 0, max: 60 }).map((number) => `n${number}`);
 
 describe('compareIds', () => {
-  it('orders well-formed text as its UTF-8 bytes', () => {
+  it('orders well-formed text by its UTF-8 bytes', () => {
     const text = fc.string({ unit: 'binary', maxLength: 5 });
     fc.assert(
       fc.property(text, text, (a, b) => {
@@ -23,7 +23,7 @@ describe('SortedSet', () => {
     fc.record({ id: ids, score: fc.constant(undefined) }),
   );
 
-  it('is at every step what a sorted list of the same entries is', () => {
+  it('equals a sorted list of the same entries at every step', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), fc.nat(9), fc.nat(20), (steps, highest, limit) => {
         const set = new SortedSet();
@@ -47,7 +47,7 @@ describe('SortedSet', () => {
     );
   });
 
-  it('stays in order over thousands of entries that come and go in any order', () => {
+  it('keeps its order while thousands of entries are added and removed', () => {
     const set = new SortedSet();
     const count = 5000;
     const place = (index: number): number => (index * 3571) % count;
@@ -66,7 +66,7 @@ describe('LinkedQueue', () => {
     fc.record({ kind: fc.constant('pop' as const), id: fc.constant('') }),
   );
 
-  it('is at every step what an array of the same ids is', () => {
+  it('equals an array of the same ids at every step', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
         const queue = new LinkedQueue();
@@ -92,7 +92,7 @@ describe('LinkedQueue', () => {
     );
   });
 
-  it('tells a change from none', () => {
+  it('returns whether it changed', () => {
     const queue = new LinkedQueue();
     queue.pushBack('a');
     const { changes } = queue;

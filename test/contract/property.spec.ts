@@ -87,7 +87,7 @@ describe.each([
   });
 
   it(
-    'answer the same and hold the same after each step of any history',
+    'return and store the same after each step of any history',
     async () => {
       const property = fc.asyncProperty(history, (steps) => replay(backdoor, steps));
       await fc.assert(property, {

@@ -14,7 +14,7 @@ describe('recorded cancellations in Redis', () => {
       reason: 'r',
     });
 
-  it('go away: old ones with the next, all of them by themselves', async ({ driver }) => {
+  it('are removed: old ones by the next one, all of them by their expiry', async ({ driver }) => {
     const { redis, clock } = driver;
     await record(driver, 'old');
     for (const key of [cancellations, cancellationDetails]) {
@@ -27,7 +27,7 @@ describe('recorded cancellations in Redis', () => {
   });
 
   it.for(['no JSON', 'null', '7', '{"id":"a"}', '{"id":"a","at":1,"outcome":"explode"}'])(
-    'are passed over when they are damaged: %s',
+    'are skipped when they are damaged: %s',
     async (details, { driver }) => {
       const { broker, redis, clock } = driver;
       await record(driver, 'a');
@@ -44,7 +44,7 @@ describe('recorded cancellations in Redis', () => {
     },
   );
 
-  it('cost one small question while there are none', async ({ driver }) => {
+  it('cost one small command while there are none', async ({ driver }) => {
     const { broker, redis } = driver;
     await broker.monitoring.ping();
     await redis.config('RESETSTAT');

@@ -17,14 +17,14 @@ const BAD_MESSAGES: [string, Buffer][] = [
   ['the message of another task', encodeTaskMessage(message({ id: 'other' }))],
 ];
 
-describe('a message that is none', () => {
+describe('a damaged message', () => {
   const damage = async (driver: RedisDriver, id: string, raw: Buffer): Promise<void> => {
     await driver.add({ id });
     await driver.redis.hset(driver.keys.task(id), 'msg', raw);
   };
 
   it.for(BAD_MESSAGES)(
-    'is leased, set apart from the others and archived as it is: %s',
+    'is leased, returned apart from the others and archived unchanged: %s',
     async ([_, raw], { driver }) => {
       await damage(driver, 'a', raw);
       await driver.add({ id: 'b' });
@@ -44,7 +44,7 @@ describe('a message that is none', () => {
     },
   );
 
-  it('does not hide the others from recovery', async ({ driver }) => {
+  it('does not hide other tasks from recovery', async ({ driver }) => {
     await driver.enqueue(['a', 'b'].map((id) => request({ id })));
     await driver.take(2);
     await driver.redis.hset(driver.keys.task('a'), 'msg', Buffer.from([0xff]));
@@ -57,14 +57,14 @@ describe('a message that is none', () => {
     expect(await driver.settle({ kind: 'archive', lease: bad.lease, message: undefined })).toEqual(['settled']);
   });
 
-  it('is said to be none by getTask', async ({ driver }) => {
+  it('is reported by getTask', async ({ driver }) => {
     await damage(driver, 'a', Buffer.from([0xff]));
     await expect(driver.broker.inspection.getTask('default', 'a')).rejects.toBeInstanceOf(UndecodableMessageError);
   });
 });
 
 describe('an id without a task', () => {
-  it('in pending is cleared away and does not fill the batch', async ({ driver }) => {
+  it('in pending is removed and does not count towards the batch', async ({ driver }) => {
     await driver.redis.lpush(driver.keys.pending, ...ids(5));
     await driver.enqueue(['a', 'b', 'c'].map((id) => request({ id })));
     const reply = await driver.exchange([], 2);
@@ -73,7 +73,7 @@ describe('an id without a task', () => {
     await expectQueue(driver, { pending: ['c'], active: ['a', 'b'] });
   });
 
-  it('in pending, with a stub of a hash, leaves neither, and the id is free again', async ({ driver }) => {
+  it('in pending, with a part of a hash, is removed with it, and the id is free again', async ({ driver }) => {
     await driver.redis.lpush(driver.keys.pending, 'a');
     await driver.redis.hset(driver.keys.task('a'), { state: 'active', result: 'late' });
     expect(await driver.exchange([], 1)).toMatchObject({ tasks: [], backlog: 0 });
@@ -81,7 +81,7 @@ describe('an id without a task', () => {
     expect(await driver.enqueue([request({ id: 'a' })])).toEqual(['enqueued']);
   });
 
-  it('in pending, thousands of times, delays the tasks behind by a few calls only', async ({ driver }) => {
+  it('in pending, thousands of times, delays the tasks after it by a few calls only', async ({ driver }) => {
     await driver.redis.lpush(driver.keys.pending, ...ids(4000));
     await driver.add({ id: 'real' });
     let calls = 0;
@@ -93,7 +93,7 @@ describe('an id without a task', () => {
     expect(calls).toBeLessThanOrEqual(5);
   });
 
-  it('in active and lease is removed by recovery, counted, and hides nothing', async ({ driver }) => {
+  it('in active and lease is removed and counted by recovery, and hides no other task', async ({ driver }) => {
     const task = await driver.lend({ id: 'real' });
     await driver.redis.lpush(driver.keys.active, ...ids(30));
     for (const id of ids(30)) await driver.redis.zadd(driver.keys.lease, driver.now, id);
@@ -105,7 +105,7 @@ describe('an id without a task', () => {
     expect([lease.length, active, Object.keys(tasks)]).toEqual([1, ['real'], ['real']]);
   });
 
-  it('in scheduled and retry is dropped when it is due', async ({ driver }) => {
+  it('in scheduled and retry is removed when it is due', async ({ driver }) => {
     await driver.redis.zadd(driver.keys.scheduled, driver.now, 'ghost0');
     await driver.redis.zadd(driver.keys.retry, driver.now, 'ghost1');
     await driver.add({ id: 'real' }, { processAt: driver.now });
@@ -113,7 +113,7 @@ describe('an id without a task', () => {
     await expectQueue(driver, { pending: ['real'], scheduled: [], retry: [] });
   });
 
-  it('in completed and archived goes with the others', async ({ driver }) => {
+  it('in completed and archived is deleted with the others', async ({ driver }) => {
     await driver.add();
     await driver.redis.zadd(driver.keys.completed, 1, 'ghost0');
     await driver.redis.zadd(driver.keys.archived, 1, 'ghost1');
@@ -122,9 +122,7 @@ describe('an id without a task', () => {
     await expectQueue(driver, { completed: [], archived: [] });
   });
 
-  it('is lost to whoever would settle it with anything that keeps it, and nothing comes to life', async ({
-    driver,
-  }) => {
+  it('is lost for every settlement that keeps the task, and no task is created', async ({ driver }) => {
     const task = await driver.lend();
     await driver.redis.del(driver.keys.task(task.lease.id));
     const before = await driver.contents();
@@ -134,7 +132,7 @@ describe('an id without a task', () => {
     expect(await driver.contents()).toEqual(before);
   });
 
-  it('that was done all the same leaves no trace in active and lease', async ({ driver }) => {
+  it('that is settled as done leaves no trace in active and lease', async ({ driver }) => {
     const task = await driver.lend();
     await driver.redis.del(driver.keys.task(task.lease.id));
     await driver.settle(done(task));
@@ -144,7 +142,7 @@ describe('an id without a task', () => {
 });
 
 describe('an active task without a lease', () => {
-  it('is given one, once, and is recovered like any other', async ({ driver }) => {
+  it('gets one, once, and is recovered like any other', async ({ driver }) => {
     const [task, other] = [await driver.lend(), await driver.lend()];
     driver.clock.advance(3000);
     await driver.redis.zrem(driver.keys.lease, task.lease.id);
@@ -171,7 +169,7 @@ describe('an active task without a lease', () => {
     expect((await driver.queue()).lease).toHaveLength(2500);
   });
 
-  it('is lost to its old holder, who must not settle it unfenced', async ({ driver }) => {
+  it('is lost for its old holder, which must not settle it without a fence', async ({ driver }) => {
     const task = await driver.lend();
     await driver.redis.zrem(driver.keys.lease, task.lease.id);
     await expectUntouched(driver, async () => {
@@ -182,7 +180,7 @@ describe('an active task without a lease', () => {
 });
 
 describe('a key of the wrong type', () => {
-  it('where a task should be conflicts on enqueue, is passed over on take and is not deleted', async ({ driver }) => {
+  it('in the place of a task is a conflict on enqueue, is skipped on take and is not deleted', async ({ driver }) => {
     await driver.redis.set(driver.keys.task('a'), 'x');
     expect(await driver.enqueue([request({ id: 'a' })])).toEqual(['conflict']);
     await driver.redis.lpush(driver.keys.pending, 'a');
@@ -191,7 +189,7 @@ describe('a key of the wrong type', () => {
     expect(await driver.redis.get(driver.keys.task('a'))).toBe('x');
   });
 
-  it('where a group should be fails the whole batch before anything is written', async ({ driver }) => {
+  it('in the place of a group fails the whole batch before anything is written', async ({ driver }) => {
     await driver.add({}, { processAt: driver.now });
     const [id] = Object.keys((await driver.queue()).tasks);
     await driver.world.nameGroup('default', id ?? '', 'g');
@@ -203,7 +201,7 @@ describe('a key of the wrong type', () => {
     expect(await driver.contents()).toEqual(before);
   });
 
-  it('where a set should be fails a settlement of any kind together with the batch', async ({ driver }) => {
+  it('in the place of a sorted set fails every kind of settlement, and the whole batch', async ({ driver }) => {
     const tasks = [await driver.lend(), await driver.lend()] as const;
     await driver.add();
     for (const key of [driver.keys.retry, driver.keys.processed]) {
@@ -220,8 +218,8 @@ describe('a key of the wrong type', () => {
   });
 });
 
-describe('what others keep with a task', () => {
-  it('stays in its hash through every state until it is deleted', async ({ driver }) => {
+describe('a field that another program stores with a task', () => {
+  it('stays in its hash in every state until the task is deleted', async ({ driver }) => {
     const id = await driver.add({ retention: 60 }, { processAt: driver.now });
     const key = driver.keys.task(id);
     await driver.redis.hset(key, 'ours:note', 'kept');

@@ -16,7 +16,7 @@ async function join(driver: RedisDriver, group: string, ...ids: string[]): Promi
 }
 
 describe('a set is kept as asynq keeps it', () => {
-  it('under the name of its group and a UUID, listed with its deadline', async ({ driver }) => {
+  it('with the name of its group and a UUID, listed with its deadline', async ({ driver }) => {
     await join(driver, 'a:b', '1');
     const [set] = await claim(driver);
     expect(set!.key).toMatch(/^asynq:\{default\}:g:a:b:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
@@ -27,9 +27,7 @@ describe('a set is kept as asynq keeps it', () => {
 });
 
 describe('damage in a claimed set', () => {
-  it('is left out where the message is missing, reported where it is none, and archived as it is', async ({
-    driver,
-  }) => {
+  it('is left out when its message is missing; otherwise it is reported and archived unchanged', async ({ driver }) => {
     await join(driver, 'g', 'broken', 'foreign', 'fine', 'missing', 'stub');
     await driver.redis.hset(driver.keys.task('broken'), 'msg', Buffer.from([0xff, 0xff]));
     await driver.redis.hset(driver.keys.task('foreign'), 'msg', '');
@@ -47,7 +45,7 @@ describe('damage in a claimed set', () => {
     expect(left.filter((key) => /:(fine|missing|stub)$/.test(key))).toEqual([]);
   });
 
-  it('does not go back to the group', async ({ driver }) => {
+  it('does not return to the group', async ({ driver }) => {
     await join(driver, 'g', 'fine', 'missing', 'stub');
     await driver.redis.del(driver.keys.task('missing'));
     await driver.redis.hdel(driver.keys.task('stub'), 'msg');
@@ -58,7 +56,7 @@ describe('damage in a claimed set', () => {
     expect(await driver.redis.exists(driver.keys.task('stub'))).toBe(0);
   });
 
-  it('does not touch a lock that a message names in another queue', async ({ driver }) => {
+  it('does not release a lock of another queue that a message names', async ({ driver }) => {
     const foreign = new Keyspace().queue('other').unique('t', undefined);
     await driver.redis.set(foreign, 'a');
     await join(driver, 'g');
@@ -72,7 +70,7 @@ describe('damage in a claimed set', () => {
 });
 
 describe('the list of sets', () => {
-  it('loses what cannot be a set of the queue, and the rest is reclaimed', async ({ driver }) => {
+  it('loses entries that cannot be sets of the queue, and the others are reclaimed', async ({ driver }) => {
     await join(driver, 'g', 'a');
     await claim(driver);
     const { aggregationSets, groupPrefix, pending } = driver.keys;
@@ -92,7 +90,7 @@ describe('the list of sets', () => {
     expect(await driver.redis.get(`${groupPrefix}text:1`)).toBe('x');
   });
 
-  it('keeps a set whose group is another kind of key, and passes on to the next', async ({ driver }) => {
+  it('keeps a set whose group is a key of another type, and continues with the next', async ({ driver }) => {
     await join(driver, 'a', '1');
     await join(driver, 'b', '2');
     await claim(driver);
@@ -108,7 +106,7 @@ describe('the list of sets', () => {
 });
 
 describe('groups that Go has left unlisted, or listed empty', () => {
-  it('are repaired, claimed sets left alone', async ({ driver }) => {
+  it('are repaired, and claimed sets stay as they are', async ({ driver }) => {
     await join(driver, 'g:1 [x]*', 'a');
     await join(driver, 'claimed', 'b');
     await driver.broker.groups.claimDueSets('default', (group) => (group === 'claimed' ? AT_ONCE : undefined), 1);
@@ -119,7 +117,7 @@ describe('groups that Go has left unlisted, or listed empty', () => {
     expect(await driver.redis.smembers(driver.keys.groups)).toEqual(['g:1 [x]*']);
   });
 
-  it('are found in a queue whose name has the signs of a pattern, and only there', async ({ driver }) => {
+  it('are found in a queue whose name is a glob pattern, and only in that queue', async ({ driver }) => {
     for (const queue of ['a*b?[c]\\', 'aXbYc', 'axbyc\\']) {
       await driver.add({ queue, groupKey: 'g' });
       await driver.redis.del(new Keyspace().queue(queue).groups);
@@ -135,13 +133,13 @@ describe('groups that Go has left unlisted, or listed empty', () => {
     expect(await driver.redis.scard(driver.keys.groups)).toBe(3000);
   });
 
-  it('are unlisted when they are looked at and found empty', async ({ driver }) => {
+  it('are unlisted when they are checked and empty', async ({ driver }) => {
     await driver.redis.sadd(driver.keys.groups, 'empty');
     expect(await claim(driver)).toEqual([]);
     expect(await driver.redis.exists(driver.keys.groups)).toBe(0);
   });
 
-  it('do not hold up others where the key of a group is another kind', async ({ driver }) => {
+  it('do not stop the repair of others when the key of a group has another type', async ({ driver }) => {
     await join(driver, 'fine', 'a');
     await driver.redis.sadd(driver.keys.groups, 'text');
     await driver.redis.set(driver.keys.group('text'), 'x');
@@ -159,7 +157,7 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     await redis.hset(keys.task(id), 'state', 'aggregating');
   }
 
-  it('is found by the next pass of any server of ours', async ({ driver }) => {
+  it('is found by the next pass of any of our servers', async ({ driver }) => {
     for (const [id, groupKey, seconds] of [
       ['a', 'g:1', 5],
       ['b', 'later', 6],
@@ -175,7 +173,7 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     expect((await claim(driver)).map(({ group }) => group)).toEqual(['g:1']);
   });
 
-  it('is found among thousands, and nothing is kept in mind for longer', async ({ driver }) => {
+  it('is found among thousands, and no note of it stays afterwards', async ({ driver }) => {
     const batch = Array.from({ length: 1500 }, (_, n) =>
       request({ id: `t${n}`, groupKey: `g${n}` }, { processAt: driver.now + 5 }),
     );
@@ -187,7 +185,7 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     expect(await driver.redis.exists(driver.keys.delayedGroups)).toBe(0);
   });
 
-  it('is found by who only enqueues, while other tasks are due that nobody has moved', async ({ driver }) => {
+  it('is found by a process that only enqueues, while other due tasks are not moved yet', async ({ driver }) => {
     for (const [id, groupKey, seconds] of [
       ['a', 'g:1', 5],
       ['b', 'next', 6],
@@ -206,9 +204,7 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     expect(await driver.broker.groups.listDelayedGroups('empty')).toBeUndefined();
   });
 
-  it('lists no group that is empty, or has become another kind of key, or was never noted as we do', async ({
-    driver,
-  }) => {
+  it('does not list a group that is empty, has another type, or a foreign note', async ({ driver }) => {
     for (const groupKey of ['gone', 'text']) await driver.add({ id: groupKey, groupKey }, { processAt: driver.now });
     await driver.broker.administration.moveTasks('default', 'run', ['gone', 'text']);
     await driver.redis.set(driver.keys.group('text'), 'x');
@@ -217,7 +213,7 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     expect(await driver.redis.exists(driver.keys.groups, driver.keys.delayedGroups)).toBe(0);
   });
 
-  it('is kept in mind for a day after its time, for when only Go servers are left', async ({ driver }) => {
+  it('stays noted for a day after its time, in case only Go servers run', async ({ driver }) => {
     await driver.add({ groupKey: 'g' }, { processAt: driver.now + 1000 });
     await driver.add({ groupKey: 'g' }, { processAt: driver.now - 1000 });
     const ttl = await driver.redis.ttl(driver.keys.delayedGroups);
@@ -225,7 +221,7 @@ describe('a scheduled task that a Go server has moved to its group', () => {
     expect(ttl).toBeLessThanOrEqual(86_400 + 1000);
   });
 
-  it('is not noted in a key of another kind: the whole batch is refused', async ({ driver }) => {
+  it('is not noted in a key of another type: the whole batch is rejected', async ({ driver }) => {
     await driver.redis.set(driver.keys.delayedGroups, 'x');
     const batch = [request(), request({ groupKey: 'g' }, { processAt: driver.now + 1 })];
     await expect(driver.enqueue(batch)).rejects.toBeInstanceOf(WrongKeyTypeError);

@@ -17,7 +17,7 @@ async function strand(driver: RedisDriver, state: TaskState, id: string): Promis
 }
 
 describe('a list', () => {
-  it.for(LISTED)('of %s tasks sets damaged entries apart and shows the others', async (state, { driver }) => {
+  it.for(LISTED)('of %s tasks separates damaged entries from the others', async (state, { driver }) => {
     const good = await driver.arrange(state);
     const bad: [string, Buffer | undefined | 'list'][] = [
       ['ghost', undefined],
@@ -45,7 +45,7 @@ describe('a list', () => {
     ]);
   });
 
-  it('is cut short when its tasks are large, and goes on behind', async ({ driver }) => {
+  it('returns a shorter page when its tasks are large, and continues after it', async ({ driver }) => {
     const ids = ['a', 'b', 'c', 'd', 'e'];
     const payload = Buffer.alloc(1_500_000, 1);
     for (const state of ['pending', 'scheduled'] as const) {
@@ -61,7 +61,7 @@ describe('a list', () => {
     }
   });
 
-  it('gives a task that alone is larger than a page', async ({ driver }) => {
+  it('returns a task that is larger than a page', async ({ driver }) => {
     await driver.add({ id: 'a', payload: Buffer.alloc(5_000_000) });
     await driver.add({ id: 'b' });
     const page = await driver.broker.listing.listTasks('default', { state: 'pending', size: 2 });
@@ -71,7 +71,7 @@ describe('a list', () => {
     ).toHaveLength(1);
   });
 
-  it('finds its place among thousands of one score, and with fractions and endless scores', async ({ driver }) => {
+  it('continues among thousands of equal scores, and with fractional and infinite scores', async ({ driver }) => {
     const { redis, keys, broker } = driver;
     const same = Array.from({ length: 3000 }, (_, index) => `s${String(index).padStart(4, '0')}`);
     await redis.zadd(keys.retry, ...same.flatMap((id) => [driver.now, id]));
@@ -86,7 +86,7 @@ describe('a list', () => {
     expect(seen).toEqual(['first', 'half', ...same, 'far', 'last']);
   });
 
-  it('goes on behind an id that is no text', async ({ driver }) => {
+  it('continues after an id that is not valid text', async ({ driver }) => {
     const { redis, keys, broker } = driver;
     const ids = [Buffer.from([0xff]), Buffer.from([0xfe])];
     await redis.zadd(keys.archived, 1, ids[0]!, 1, ids[1]!);
@@ -98,7 +98,7 @@ describe('a list', () => {
     }
   });
 
-  it('deep in a long line goes on although hundreds were taken from before it', async ({ driver }) => {
+  it('continues deep in a long list after hundreds of tasks before it were taken', async ({ driver }) => {
     const { redis, keys, broker } = driver;
     const ids = Array.from({ length: 3000 }, (_, index) => `i${index}`);
     await redis.lpush(keys.pending, ...ids);
@@ -108,7 +108,7 @@ describe('a list', () => {
     expect(second.ids).toEqual(ids.slice(1000, 2000));
   });
 
-  it('of a key of another type is refused by name', async ({ driver }) => {
+  it('of a key of another type is rejected with the name of the key', async ({ driver }) => {
     await driver.redis.set(driver.keys.group('g'), 'x');
     const listing = driver.broker.listing.listTasks('default', { state: 'aggregating', group: 'g', size: 1 });
     await expect(listing).rejects.toThrow(WrongKeyTypeError);
@@ -116,7 +116,7 @@ describe('a list', () => {
 });
 
 describe('the numbers of a queue', () => {
-  it('put up with dangling ids, counters that are none and times that are none', async ({ driver }) => {
+  it('ignore dangling ids, and counters and times that are no numbers', async ({ driver }) => {
     const { redis, keys } = driver;
     for (const state of LISTED) await strand(driver, state, `ghost-${state}`);
     await redis.sadd(keys.groups, 'g', 'empty', 'wrong');
@@ -135,7 +135,7 @@ describe('the numbers of a queue', () => {
     ]);
   });
 
-  it('estimate the memory of many from some, missing ones not counted', async ({ driver }) => {
+  it('estimate the memory of many tasks from a sample, without missing ones', async ({ driver }) => {
     const requests = Array.from({ length: 50 }, () => request({ payload: Buffer.alloc(1000) }));
     await driver.enqueue(requests);
     await driver.redis.del(driver.keys.task(requests[0]!.message.id));
@@ -145,7 +145,7 @@ describe('the numbers of a queue', () => {
     expect(memoryUsage).toBe(50 * one + line);
   });
 
-  it('are cheap: the same few commands whatever the size', async ({ driver }) => {
+  it('cost the same few commands whatever the size of the queue', async ({ driver }) => {
     await driver.enqueue(Array.from({ length: 2_000 }, () => request()));
     const calls = async (): Promise<number> => {
       await driver.redis.config('RESETSTAT');
@@ -161,7 +161,7 @@ describe('the numbers of a queue', () => {
 });
 
 describe('the list of servers', () => {
-  it('leaves out what cannot be read and forgets what nobody has renewed for long', async ({ driver }) => {
+  it('skips unreadable servers and removes those that were not renewed for long', async ({ driver }) => {
     const { redis } = driver;
     const name = (id: string): string => `asynq:servers:{h:1:${id}}`;
     await redis.zadd('asynq:servers', driver.now - 3_600, name('old'), driver.now - 5, name('gone'));
@@ -175,7 +175,7 @@ describe('the list of servers', () => {
 
 describe('deleting damaged entries', () => {
   it.for(['pending', 'scheduled', 'retry', 'archived', 'completed'] as const)(
-    'works in %s, alone and with all',
+    'works in %s, for one entry and for all',
     async (state, { driver }) => {
       const { broker, redis, keys } = driver;
       const bad = ['ghost', 'other', 'list', 'noise'];
@@ -197,7 +197,7 @@ describe('deleting damaged entries', () => {
     },
   );
 
-  it('does not search a long line for the ids of tasks that have run', async ({ driver }) => {
+  it('does not search a long list for the ids of tasks that have run', async ({ driver }) => {
     const { redis, keys } = driver;
     await redis.lpush(keys.pending, ...Array.from({ length: 5_000 }, (_, index) => `i${index}`));
     const gone = Array.from({ length: 200 }, (_, index) => `gone${index}`);
@@ -206,18 +206,18 @@ describe('deleting damaged entries', () => {
     expect(await redis.llen(keys.pending)).toBe(5_000);
   });
 
-  it('leaves an id alone that is leased', async ({ driver }) => {
+  it('keeps an id that is leased', async ({ driver }) => {
     const { lease } = await driver.lend();
     await driver.redis.hdel(driver.keys.task(lease.id), 'msg', 'state');
     expect(await driver.broker.administration.moveTasks('default', 'delete', [lease.id])).toEqual(['active']);
   });
 });
 
-describe('one task of a long line', () => {
+describe('one task of a long list', () => {
   it.for([
     ['the front', 'old', 'the back'],
     ['the back', 'new', 'the front'],
-  ] as const)('is looked for from %s when it stands there', async ([_, id, kept], { driver }) => {
+  ] as const)('is searched from %s when it is there', async ([_, id, kept], { driver }) => {
     const { redis, keys, broker } = driver;
     await driver.add({ id: 'old' });
     for (let second = 0; second < 3; second++) {
@@ -235,7 +235,7 @@ describe('one task of a long line', () => {
     expect(await redis.lpos(keys.pending, id, 'RANK', kept === 'the back' ? 2 : -2)).toBeNull();
   });
 
-  it('is looked for from the front when it was put back there', async ({ driver }) => {
+  it('is searched from the front when it was put back there', async ({ driver }) => {
     const { redis, keys, broker } = driver;
     await driver.add({ id: 'again' });
     const { lease } = await driver.takeOne();
@@ -249,7 +249,7 @@ describe('one task of a long line', () => {
 });
 
 describe('updating a payload', () => {
-  it('reads again when somebody else was faster', async ({ driver }) => {
+  it('reads again when another client was faster', async ({ driver }) => {
     const { redis, keys, broker } = driver;
     const id = await driver.arrange('scheduled');
     const run = Scripts.prototype.run;
@@ -269,7 +269,7 @@ describe('updating a payload', () => {
 });
 
 describe('deleting a queue', () => {
-  it('takes everything that begins like its keys, and nothing else', async ({ driver }) => {
+  it('deletes every key that starts with its prefix, and no other', async ({ driver }) => {
     const { redis, keys, broker } = driver;
     const odd = 'a*[b]?\\\\c';
     for (const queue of ['default', 'default2', odd, 'axb']) await driver.add({ queue });
@@ -283,7 +283,7 @@ describe('deleting a queue', () => {
     expect((await broker.inspection.describeQueue('default2')).pending).toBe(1);
   });
 
-  it('leaves alone what was enqueued meanwhile, and lets it run', async ({ driver }) => {
+  it('keeps tasks that are enqueued meanwhile, and they run', async ({ driver }) => {
     await driver.enqueue(Array.from({ length: 10 }, () => request()));
     const run = Scripts.prototype.run;
     const spy = vi.spyOn(Scripts.prototype, 'run').mockImplementation(async function (this: Scripts, ...args) {
@@ -296,7 +296,7 @@ describe('deleting a queue', () => {
     expect((await driver.take(9)).map(({ lease }) => lease.id)).toEqual(['late']);
   });
 
-  it('unpauses it again when it is called off', async ({ driver }) => {
+  it('resumes the queue when the deletion is called off', async ({ driver }) => {
     await driver.enqueue(Array.from({ length: 500 }, () => request()));
     const controller = new AbortController();
     const options = { force: true, signal: controller.signal, onProgress: () => controller.abort(new Error('enough')) };

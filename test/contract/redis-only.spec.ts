@@ -45,13 +45,13 @@ describe('the layout', () => {
     expect(await driver.redis.lrange(driver.keys.active, 0, -1)).toEqual(['b', 'a']);
   });
 
-  it('writes pending_since in nanoseconds, whole and in full', async ({ driver }) => {
+  it('writes pending_since as a whole number of nanoseconds', async ({ driver }) => {
     driver.clock.advance(7);
     const id = await driver.add();
     expect(await driver.redis.hget(driver.keys.task(id), 'pending_since')).toBe(`${driver.clock.now()}000000`);
   });
 
-  it('gives a lifetime to locks and daily counters only', async ({ driver }) => {
+  it('sets an expiry on locks and daily counters only', async ({ driver }) => {
     await driver.lend({ uniqueKey: driver.keys.unique('t', undefined) }, { uniqueTtl: 60 });
     await driver.settle(archival(await driver.lend()));
     const lasting = [];
@@ -71,7 +71,7 @@ describe('the layout', () => {
 });
 
 describe('the counters', () => {
-  it('expire 90 days after their first increment, which later ones do not change', async ({ driver }) => {
+  it('expire 90 days after their first increment, whatever comes later', async ({ driver }) => {
     const noon = Math.ceil(driver.clock.now() / 86_400_000) * 86_400_000 + 43_200_000;
     driver.clock.moveTo(noon);
     await driver.settle(done(await driver.lend()));
@@ -83,9 +83,7 @@ describe('the counters', () => {
     expect(await expiry(driver.keys.failedOn(utcDay(noon)))).toBe(noon / 1000 + 5 + days);
   });
 
-  it('begin again at 1 where Go does: when the total has reached the greatest int64, as a double', async ({
-    driver,
-  }) => {
+  it('start again at 1 where Go does: at the greatest int64, as a double', async ({ driver }) => {
     for (const total of ['9223372036854775807', '9223372036854775296']) {
       await driver.redis.set(driver.keys.processed, total);
       await driver.redis.set(driver.keys.failed, '7');
@@ -97,7 +95,7 @@ describe('the counters', () => {
     }
   });
 
-  it('count on just below that, and past it in the middle of a batch', async ({ driver }) => {
+  it('continue just below that limit, and across it in the middle of a batch', async ({ driver }) => {
     await driver.redis.set(driver.keys.processed, '9223372036854775294');
     await driver.settle(done(await driver.lend()));
     expect(await driver.redis.get(driver.keys.processed)).toBe('9223372036854775295');
@@ -135,7 +133,7 @@ describe('what servers publish', () => {
   const serverKey = keyspace.server('h', 42, 's');
   const workersKey = keyspace.serverWorkers('h', 42, 's');
 
-  it('is where asynq’s tools look for it, for as long as was said', async ({ driver }) => {
+  it('is where asynq’s tools read it, for the given time', async ({ driver }) => {
     driver.clock.advance(999);
     await driver.broker.monitoring.writeServerState(info, [worker('a'), worker('b')], 10);
     expect(await driver.redis.zrange(keyspace.servers, '0', '-1', 'WITHSCORES')).toEqual([
@@ -154,7 +152,7 @@ describe('what servers publish', () => {
     for (const key of [serverKey, workersKey]) expect([9, 10]).toContain(await driver.redis.ttl(key));
   });
 
-  it('forgets the tasks that have ended since', async ({ driver }) => {
+  it('removes the tasks that have ended since', async ({ driver }) => {
     await driver.broker.monitoring.writeServerState(info, [worker('a'), worker('b')], 10);
     await driver.broker.monitoring.writeServerState(info, [worker('b')], 10);
     expect(await driver.redis.hkeys(workersKey)).toEqual(['b']);
@@ -162,7 +160,7 @@ describe('what servers publish', () => {
     expect(await driver.redis.exists(workersKey)).toBe(0);
   });
 
-  it('is gone when it was cleared, and only of that server', async ({ driver }) => {
+  it('is removed when that server clears it, and only for that server', async ({ driver }) => {
     await driver.broker.monitoring.writeServerState(info, [worker('a')], 10);
     await driver.broker.monitoring.writeServerState({ ...info, serverId: 'other' }, [], 10);
     await driver.broker.monitoring.clearServerState(info);
@@ -180,7 +178,7 @@ describe('a key prefix', () => {
     return new RedisBroker(new RedisConnections({ host, port }), { clock: driver.clock, keyPrefix: PREFIX });
   };
 
-  it('keeps tenants apart in everything: tasks, locks, queues, pauses, counters, cancellations', async ({ driver }) => {
+  it('separates tenants: tasks, locks, queues, pauses, counters and cancellations', async ({ driver }) => {
     const tenant = openTenant(driver);
     const heard: string[] = [];
     const ends = [
@@ -209,7 +207,7 @@ describe('a key prefix', () => {
     await tenant.close();
   });
 
-  it('is the beginning of every key that is written', async ({ driver }) => {
+  it('starts every key that is written', async ({ driver }) => {
     const tenant = openTenant(driver);
     await tenant.producer.enqueue('q', [request(), request({}, { processAt: driver.now }), request({ groupKey: 'g' })]);
     await tenant.maintenance.forward('q');
@@ -238,8 +236,10 @@ describe('a key prefix', () => {
   });
 });
 
-describe('what Redis is', () => {
-  it('is told by INFO, also where CONFIG is forbidden; nothing is where that is forbidden, too', async ({ driver }) => {
+describe('the information of Redis', () => {
+  it('comes from INFO, also where CONFIG is forbidden; it is empty where INFO is forbidden, too', async ({
+    driver,
+  }) => {
     const { broker, redis } = driver;
     await redis.config('SET', 'maxmemory-policy', 'volatile-lru');
     await redis.acl('SETUSER', 'default', '-config');
@@ -252,7 +252,7 @@ describe('what Redis is', () => {
     expect(await broker.operations.storeInfo()).toEqual([]);
   });
 
-  it.for([-3600, 0, 3600])('is told with its time, which ours is ahead of by %s s', async (seconds, { driver }) => {
+  it.for([-3600, 0, 3600])('includes the difference to our clock, which is %s s ahead', async (seconds, { driver }) => {
     const { host, port } = driver.redis.options;
     const clock = new ManualClock(Date.now() + seconds * 1000);
     const broker = new RedisBroker(new RedisConnections({ host: host!, port: port! }), { clock });

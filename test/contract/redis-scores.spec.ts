@@ -25,8 +25,8 @@ async function damage(driver: RedisDriver, state: (typeof SORTED)[number]): Prom
 
 const groupOf = (state: TaskState) => (state === 'aggregating' ? { group: 'g' } : {});
 
-describe.each(SORTED)('a score beyond all times among tasks that are %s', (state) => {
-  it('leaves every list whole, page by page, with times that can be told', async ({ driver }) => {
+describe.each(SORTED)('a score beyond every possible time, of a task in %s', (state) => {
+  it('leaves every list complete, page by page, with times that a Date can hold', async ({ driver }) => {
     const inspector = new AsynqInspector(driver.broker);
     const { good, bad } = await damage(driver, state);
     const seen: string[] = [];
@@ -59,7 +59,7 @@ describe.each(SORTED)('a score beyond all times among tasks that are %s', (state
     }
   });
 
-  it('does not stop what is done to the tasks', async ({ driver }) => {
+  it('does not stop actions on the tasks', async ({ driver }) => {
     const { good, bad } = await damage(driver, state);
     const ids = [good, ...bad];
     const all = ids.map(() => 'moved');
@@ -71,8 +71,8 @@ describe.each(SORTED)('a score beyond all times among tasks that are %s', (state
   });
 });
 
-describe('a score beyond all times', () => {
-  it('does not hold up the forwarder, and is due when it lies in the past', async ({ driver }) => {
+describe('a score beyond every possible time', () => {
+  it('does not stop the forwarder, and is due when it lies in the past', async ({ driver }) => {
     for (const state of ['scheduled', 'retry'] as const) {
       await damage(driver, state);
       const { moved, nextDue } = await driver.broker.maintenance.forward('default');
@@ -81,7 +81,7 @@ describe('a score beyond all times', () => {
     }
   });
 
-  it('does not stretch a lock without end when its task is put off', async ({ driver }) => {
+  it('does not extend a lock for ever when its task is rescheduled', async ({ driver }) => {
     const lock = driver.keys.unique('t', undefined);
     const id = await driver.add({ uniqueKey: lock }, { uniqueTtl: 60, processAt: driver.now + 60 });
     for (const score of SCORES) {
@@ -91,7 +91,7 @@ describe('a score beyond all times', () => {
     expect(await driver.redis.ttl(lock)).toBeGreaterThan(0);
   });
 
-  it('of a lease that has ended does not keep the tasks of a dead server from being taken over', async ({ driver }) => {
+  it("of a lease does not prevent the recovery of a dead server's tasks", async ({ driver }) => {
     const ids: string[] = [];
     for (const score of ['-inf', '-1e300', '-1.5', '5']) {
       const { lease } = await driver.lend();
@@ -103,7 +103,7 @@ describe('a score beyond all times', () => {
     expect(await driver.settle(...tasks.map(requeueing))).toEqual(ids.map(() => 'settled'));
   });
 
-  it('in a group does not keep its other tasks from being aggregated', async ({ driver }) => {
+  it('in a group does not prevent its other tasks from being aggregated', async ({ driver }) => {
     const { good, bad } = await damage(driver, 'aggregating');
     const policy = { gracePeriod: 60, maxDelay: 0, maxSize: 0 };
     const first = await driver.broker.groups.claimDueSets('default', () => policy, 10);
@@ -114,7 +114,7 @@ describe('a score beyond all times', () => {
     expect(read.tasks.map(({ id }) => id).sort()).toEqual([good, ...bad].sort());
   });
 
-  it('among the notes of groups that are joined later does not stop a task from joining', async ({ driver }) => {
+  it('among the notes of delayed groups does not stop a task from joining', async ({ driver }) => {
     for (const score of SCORES) {
       await driver.redis.zadd(driver.keys.delayedGroups, score, `1:${score}`);
       await driver.enqueue([request({ groupKey: 'later' }, { processAt: driver.now + 60 })]);

@@ -28,7 +28,7 @@ async function finishTwice(
   return finished;
 }
 
-describe('a set whose end is not answered', () => {
+describe('a set whose finishing call gets no reply', () => {
   it.for<readonly [string, EnqueueRequest]>([
     ['pending', request({ id: 'whole' })],
     [
@@ -36,19 +36,19 @@ describe('a set whose end is not answered', () => {
       request({ id: 'whole', uniqueKey: 'asynq:{default}:unique:part:' }, { uniqueTtl: 9 }),
     ],
     ['scheduled', request({ id: 'whole', groupKey: 'h' }, { processAt: 2 ** 32 })],
-  ])('was finished all the same: a task that is %s', async ([_, made], { driver }) => {
+  ])('was finished nevertheless: a task that is %s', async ([_, made], { driver }) => {
     expect(await finishTwice(driver, made)).toBe('finished');
     const tasks = await driver.redis.keys(driver.keys.task('*'));
     expect(tasks).toEqual([driver.keys.task('whole')]);
   });
 
-  it('is taken for lost when the task has gone on since, and nothing is made twice', async ({ driver }) => {
+  it('counts as lost when the new task has changed since, and nothing is created twice', async ({ driver }) => {
     const run = async () => driver.redis.del(driver.keys.task('whole'), driver.keys.pending);
     expect(await finishTwice(driver, request({ id: 'whole' }), run)).toBe('lost');
     expect(await driver.redis.exists(driver.keys.task('whole'), driver.keys.pending)).toBe(0);
   });
 
-  it('is gone where it was only to be deleted', async ({ driver }) => {
+  it('is gone when it was only to be deleted', async ({ driver }) => {
     expect(await finishTwice(driver, undefined)).toBe('lost');
     expect(await driver.redis.keys('asynq:{default}:*')).toEqual([]);
   });

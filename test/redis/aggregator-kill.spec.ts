@@ -103,7 +103,7 @@ async function succeed(...queues: string[]): Promise<Aggregating> {
 }
 
 describe('an aggregating process', () => {
-  it('that is killed at any point loses nothing and doubles nothing', async () => {
+  it('that is killed at any point loses nothing and duplicates nothing', async () => {
     const queues = ['function', 'before', 'after'];
     const victim = await startVictim(...queues);
     await victim.kill();

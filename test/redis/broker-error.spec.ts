@@ -11,7 +11,7 @@ describe('toBrokerError', () => {
     reply('LOADING Redis is loading the dataset in memory'),
     reply('CLUSTERDOWN The cluster is down'),
     reply('OOM command not allowed'),
-  ])('makes "%s" a BrokerUnavailableError that names what was to be done', (cause) => {
+  ])('turns "%s" into a BrokerUnavailableError that names the operation', (cause) => {
     const error = toBrokerError(cause, 'enqueue');
     expect(error).toBeInstanceOf(BrokerUnavailableError);
     expect(error.message).toBe(`enqueue: Redis is unavailable: ${cause.message}`);
@@ -21,13 +21,13 @@ describe('toBrokerError', () => {
   it.each([
     "CROSSSLOT Keys in request don't hash to the same slot",
     'ERR Script attempted to access keys that do not hash to the same slot script: x, on @user_script:1.',
-  ])('takes "%s" for a bad name, not for an outage', (text) => {
+  ])('reports "%s" as a bad name, not as an outage', (text) => {
     const error = toBrokerError(reply(text), 'describeQueue');
     expect(error).toBeInstanceOf(InvalidOptionError);
     expect(error.message).toMatch(/^describeQueue: a cluster cannot keep this queue/);
   });
 
-  it('takes even what is no error', () => {
+  it('accepts values that are no errors', () => {
     expect(toBrokerError('gone', 'enqueue').message).toBe('enqueue: Redis is unavailable: gone');
   });
 

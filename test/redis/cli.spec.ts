@@ -46,7 +46,7 @@ describe('the command line', () => {
       ['archived', 'archived  email:archived  {"id":"archived"}  now          connect ECONNREFUSED'],
       ['completed', 'completed  email:completed  {"id":"completed"}  now        {"ok":true}'],
       ['aggregating -g g', 'aggregating  email:aggregating  {"id":"aggregating"}  g'],
-    ] as const)('lists what is %s', async ([state, row], { driver, lines, json }) => {
+    ] as const)('lists tasks that are %s', async ([state, row], { driver, lines, json }) => {
       await arrange(driver);
       const [head, first, ...others] = await lines(`task ls -q default -s ${state}`);
       expect(head).toMatch(/^ID +Type +Payload/);
@@ -263,7 +263,7 @@ describe('the command line', () => {
       ['task deleteall -q default -s archived', 'delete all archived tasks of queue "default"'],
       ['task deleteall -q default -s aggregating -g g', 'delete all aggregating tasks of group "g" in queue "default"'],
       ['queue remove default --force', 'remove queue "default" with 7 tasks'],
-    ] as const)('does not do `%s` without a yes', async ([line, what], { driver, run }) => {
+    ] as const)('does not run `%s` without a yes', async ([line, what], { driver, run }) => {
       await arrange(driver);
       const before = await driver.contents();
       const refused = await run(line);
@@ -287,7 +287,7 @@ describe('the command line', () => {
       expect(await driver.contents()).toEqual(before);
     });
 
-    it('does it after a yes', async ({ driver, run }) => {
+    it('runs it after a yes', async ({ driver, run }) => {
       await arrange(driver);
       const deleted = await run('task deleteall -q default -s archived', { columns: 80, input: 'Y\n' });
       expect(deleted).toMatchObject({ status: 0, stdout: '1 task is deleted\n' });
@@ -302,7 +302,7 @@ describe('the command line', () => {
     });
   });
 
-  it('pages, continues by cursor, and searches', async ({ driver, run, json }) => {
+  it('lists by page, by cursor and by search text', async ({ driver, run, json }) => {
     const ids = ['a', 'b', 'c', 'd', 'e'];
     await driver.enqueue(ids.map((id) => request({ id, type: id < 'c' ? 'mail' : 'push' })));
     const listed = async (more: string): Promise<[string[], string | undefined]> => {
@@ -341,7 +341,7 @@ describe('the command line', () => {
     });
   });
 
-  it('lists ended tasks newest first and the others in the order in which they run, by default', async ({
+  it('by default lists ended tasks newest first, and the others in the order in which they run', async ({
     driver,
     run,
   }) => {
@@ -371,7 +371,7 @@ describe('the command line', () => {
     });
   });
 
-  it('shows since when a pending task waits', async ({ driver, lines }) => {
+  it('shows since when a task is pending', async ({ driver, lines }) => {
     await driver.enqueue([request({ id: 'late' })]);
     driver.clock.advance(200_000);
     expect(await lines('task inspect -q default -i late')).toContain('Pending since: 2030-06-15T12:00:00Z (3m20s ago)');

@@ -20,7 +20,7 @@ async function temporaryDir(): Promise<string> {
 }
 
 describe('TLS', () => {
-  it('is used by rediss:// and refuses a certificate that is not trusted', async () => {
+  it('is used by rediss:// and rejects a certificate that is not trusted', async () => {
     const dir = await temporaryDir();
     const { cert, key, ca } = await makeCertificate(dir);
     const port = await freePort();
@@ -49,7 +49,7 @@ describe('a unix socket', () => {
 });
 
 describe('Sentinel', () => {
-  it('follows the master over a failover, by URL and by options, and never sends twice', async () => {
+  it('follows the master through a failover, by URL and by options, and never sends twice', async () => {
     const group = await startSentinel();
     onTestFinished(() => group.stop());
     const hosts = group.sentinels.map(({ host, port }) => `${host}:${port}`).join(',');
@@ -74,7 +74,7 @@ describe('Sentinel', () => {
     expect(await observe(group.replica.port).client('LIST')).not.toContain('cmd=blpop');
   });
 
-  it('leaves a master that is well as soon as another has its place', async () => {
+  it('leaves a healthy master as soon as another one replaces it', async () => {
     const group = await startSentinel();
     onTestFinished(() => group.stop());
     const connections = connectionsTo({ sentinels: group.sentinels, name: group.name });
@@ -96,7 +96,7 @@ describe('Sentinel', () => {
     expect(left).not.toContain('nestjs-asynq:failovers');
   });
 
-  it('rejects a fetch as soon as no sentinel has answered, and says so once', async () => {
+  it('rejects a fetch as soon as all sentinels have failed to reply, and reports it once', async () => {
     const sentinels = [{ host: '127.0.0.1', port: await freePort() }];
     const connections = connectionsTo({ sentinels, name: 'm' });
     const lost = signal<Error | undefined>();
@@ -110,7 +110,7 @@ describe('Sentinel', () => {
     expect(await failure(connections.ready('consume'))).toMatchObject({ name: 'BrokerUnavailableError' });
   });
 
-  it('tells when no sentinel answers, and closes at once', async () => {
+  it('reports that no sentinel replies, and closes at once', async () => {
     const sentinels = [{ host: '127.0.0.1', port: await freePort() }];
     const connections = connectionsTo({ sentinels, name: 'm' });
     const call = failure(connections.ready('produce'));
@@ -161,7 +161,7 @@ describe('Cluster', () => {
     await expectNoHandles();
   });
 
-  it('never sends again what a node did not answer', async () => {
+  it('never sends a command again to which a node did not reply', async () => {
     const proxies = await Promise.all(cluster.nodes.map(({ port }) => startProxy(port)));
     const natMap = Object.fromEntries(
       cluster.nodes.map(({ host, port }, index) => [
@@ -184,7 +184,7 @@ describe('Cluster', () => {
     });
   });
 
-  it('lets an enqueue wait until the cluster serves again, and rejects a fetch', async () => {
+  it('makes an enqueue wait until the cluster is up again, and rejects a fetch', async () => {
     const connections = connectionsTo({ cluster: cluster.nodes });
     const incr = (role: ConnectionPurpose) => connections.run(role, 'INCR', (client) => client.incr(keyOn(0)));
     expect([await incr('produce'), await incr('consume')]).toEqual([1, 2]);
@@ -198,7 +198,7 @@ describe('Cluster', () => {
     expect(await waiting).toBe(3);
   });
 
-  it('rejects what a dead node holds, goes on with the others, and recovers', async () => {
+  it('rejects commands for a dead node, continues with the others, and recovers', async () => {
     const connections = connectionsTo({ cluster: cluster.nodes });
     const incr = (index: number) => connections.run('consume', 'INCR', (client) => client.incr(keyOn(index)));
     await Promise.all([0, 1, 2].map(incr));
@@ -230,7 +230,7 @@ describe('Cluster', () => {
     expect(await incr()).toBe(1);
   });
 
-  it('survives that the node it is asked to ask has gone', async () => {
+  it('survives a redirection to a node that is gone', async () => {
     const connections = connectionsTo({ cluster: cluster.nodes });
     await connections.ready('consume');
     const ids = (await Promise.all([0, 2].map((index) => nodeAt(index).cluster('MYID')))) as string[];
@@ -273,7 +273,7 @@ describe('an existing client', () => {
     ['5 that does not queue', (port) => new Redis5({ port, db: 2, enableOfflineQueue: false }) as unknown as Redis],
   ];
 
-  it.each(kinds)('of ioredis %s is only a template: neither used nor closed', async (_version, make) => {
+  it.each(kinds)('of ioredis %s is only a template: it is neither used nor closed', async (_version, make) => {
     const server = await ownServer();
     const client = make(server.port);
     onTestFinished(() => client.disconnect());
@@ -287,7 +287,7 @@ describe('an existing client', () => {
     expect(ended).not.toHaveBeenCalled();
   });
 
-  it.each(kinds)('of ioredis %s: a command without answer is not sent again', async (_version, make) => {
+  it.each(kinds)('of ioredis %s: a command without a reply is not sent again', async (_version, make) => {
     const server = await ownServer();
     const observer = observe(server.port, { db: 2 });
     const proxy = await startProxy(server.port);

@@ -15,7 +15,7 @@ const made = <T extends { disconnect(): void }>(client: T): T => {
 };
 
 describe('planConnection', () => {
-  it('takes ioredis options as they are, without those that are undefined', () => {
+  it('passes ioredis options on, without those that are undefined', () => {
     const input = { host: 'h', port: 1, username: 'u', password: 'p', db: 2, tls: {}, path: undefined };
     expect(planConnection(input)).toEqual({
       kind: 'options',
@@ -23,7 +23,7 @@ describe('planConnection', () => {
     });
   });
 
-  it('lets options win over the URL beside them', () => {
+  it('prefers options to the URL beside them', () => {
     const plan = planConnection({ url: 'redis-sentinel://:s@h:1?master=m', password: 'p', db: 4, port: undefined });
     expect(plan).toEqual({
       kind: 'options',
@@ -31,7 +31,7 @@ describe('planConnection', () => {
     });
   });
 
-  it('takes nodes of a cluster as text and as objects', () => {
+  it('accepts nodes of a cluster as text and as objects', () => {
     const options = { redisOptions: { password: 'p' } };
     const cluster = ['a:7000', 'b', { host: 'c' }, { host: 'd', port: 7003 }];
     expect(planConnection({ cluster, options })).toEqual({
@@ -46,7 +46,7 @@ describe('planConnection', () => {
     });
   });
 
-  it('knows clients of any copy of ioredis by their shape', () => {
+  it('recognizes clients of any copy of ioredis by their shape', () => {
     expect(planConnection(made(new Redis({ lazyConnect: true }))).kind).toBe('client');
     expect(planConnection(made(new Redis5({ lazyConnect: true }))).kind).toBe('client');
     expect(planConnection(made(new Cluster(['redis://h'], { lazyConnect: true }))).kind).toBe('clusterClient');

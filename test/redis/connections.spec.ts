@@ -27,7 +27,7 @@ describe('RedisConnections', () => {
     expect(new Set(resp)).toEqual(new Set(['2']));
   });
 
-  it('uses the name, the password and the database it is given', async () => {
+  it('uses the given name, password and database', async () => {
     const server = await ownServer({ args: ['--requirepass', 'secret'] });
     await observe(server.port, { password: 'secret' }).call('ACL', 'SETUSER', 'bob', 'on', '>pw', '~*', '+@all');
     const url = `redis://bob:pw@127.0.0.1:${server.port}/5`;
@@ -76,7 +76,7 @@ describe('RedisConnections without Redis', () => {
     expect(send).not.toHaveBeenCalled();
   });
 
-  it('lets an enqueue wait for Redis to come', async () => {
+  it('makes an enqueue wait until Redis is up', async () => {
     const port = await freePort();
     const connections = connectionsTo({ host: '127.0.0.1', port });
     const lost = signal<string>();
@@ -87,7 +87,7 @@ describe('RedisConnections without Redis', () => {
     expect(await enqueued).toBe(1);
   });
 
-  it('tells an enqueue that was never sent after five seconds', async () => {
+  it('rejects an enqueue that was never sent after five seconds', async () => {
     const clock = new ManualClock();
     const connections = connectionsTo({ host: '127.0.0.1', port: await freePort() }, clock);
     const send = vi.fn();
@@ -107,7 +107,7 @@ describe('RedisConnections without Redis', () => {
     expect(send).not.toHaveBeenCalled();
   });
 
-  it('says lost once per outage and ready when it is over', async () => {
+  it('reports lost once per outage, and ready when it is over', async () => {
     const server = await ownServer();
     const connections = connectionsTo(server.url);
     const states: string[] = [];
@@ -135,7 +135,7 @@ describe('RedisConnections without Redis', () => {
   });
 });
 
-describe('a command that was sent and not answered', () => {
+describe('a command that was sent and got no reply', () => {
   it.each(ROLES)('is never sent again (%s)', async (role) => {
     const server = await ownServer();
     const observer = observe(server.port);
@@ -156,7 +156,7 @@ describe('a command that was sent and not answered', () => {
     expect(await connections.run(role, 'GET', (client) => client.get('n'))).toBe('1');
   });
 
-  it('is rejected when the peer falls silent, and the connection is renewed', async () => {
+  it('is rejected when the peer stops responding, and the connection is replaced', async () => {
     const server = await ownServer();
     const connections = connectionsTo({ host: server.host, port: server.port, socketTimeout: 300 });
     await connections.ready('consume');
@@ -171,7 +171,7 @@ describe('a command that was sent and not answered', () => {
     expect(await connections.run('consume', 'x', (client) => client.ping())).toBe('PONG');
   });
 
-  it('is not ambiguous when Redis answered with an error', async () => {
+  it('is not ambiguous when Redis replied with an error', async () => {
     const server = await ownServer();
     const observer = observe(server.port);
     await observer.lpush('list', 'x');
@@ -181,7 +181,7 @@ describe('a command that was sent and not answered', () => {
     expect(wasSent(error)).toBe(false);
   });
 
-  it('is tried again by an enqueue, not by a fetch, when Redis refused to do anything', async () => {
+  it('is retried by an enqueue, not by a fetch, when Redis refused to execute it', async () => {
     const server = await ownServer();
     const connections = connectionsTo(server.url);
     const refuse = () =>
@@ -194,7 +194,7 @@ describe('a command that was sent and not answered', () => {
     expect(fetch).toHaveBeenCalledTimes(1);
   });
 
-  it('is tried again for five seconds', async () => {
+  it('is retried for five seconds', async () => {
     const server = await ownServer();
     const clock = new ManualClock();
     const connections = connectionsTo(server.url, clock);
@@ -214,7 +214,7 @@ describe('a command that was sent and not answered', () => {
     expect(send.mock.calls.length).toBeLessThanOrEqual(6);
   });
 
-  it('leaves faults of a program as they are', async () => {
+  it('does not change programming errors', async () => {
     const server = await ownServer();
     const fault = new TypeError('x is not a function');
     const call = connectionsTo(server.url).run('produce', 'enqueue', () => Promise.reject(fault));
@@ -241,7 +241,7 @@ describe('a command that was sent and not answered', () => {
 });
 
 describe('RedisConnections.close', () => {
-  it('lets the commands under way finish and leaves nothing behind', async () => {
+  it('waits for the commands under way and leaves nothing open', async () => {
     const server = await ownServer();
     const observer = observe(server.port);
     await observer.ping();
@@ -259,7 +259,7 @@ describe('RedisConnections.close', () => {
     await expect(connections.ready('consume')).rejects.toThrow(ClosedError);
   });
 
-  it('works when nothing was ever connected, and twice', async () => {
+  it('works when nothing was connected, and twice', async () => {
     const connections = connectionsTo('redis://127.0.0.1:1');
     connections.command('produce');
     await connections.close();
@@ -268,7 +268,7 @@ describe('RedisConnections.close', () => {
     await expect(connections.ready('consume')).rejects.toThrow(ClosedError);
   });
 
-  it('works while disconnected, and rejects who waits', async () => {
+  it('works while disconnected, and rejects commands that wait', async () => {
     const connections = connectionsTo({ host: '127.0.0.1', port: await freePort() });
     const lost = signal();
     connections.onStateChange(() => lost.fire());
@@ -283,7 +283,7 @@ describe('RedisConnections.close', () => {
     await expectNoHandles();
   });
 
-  it('works in the middle of the first connection', async () => {
+  it('works while the first connection is made', async () => {
     const server = await ownServer();
     const observer = observe(server.port);
     await observer.ping();
@@ -296,7 +296,7 @@ describe('RedisConnections.close', () => {
     await expectNoHandles();
   });
 
-  it('is bounded when Redis does not answer any more', async () => {
+  it('is bounded when Redis does not reply any more', async () => {
     const server = await ownServer();
     const clock = new ManualClock();
     const connections = connectionsTo(server.url, clock);
@@ -312,8 +312,8 @@ describe('RedisConnections.close', () => {
   });
 });
 
-describe('a passing connection', () => {
-  it('notices by itself that its peer has fallen silent', async () => {
+describe('an ephemeral connection', () => {
+  it('detects by itself that its peer has stopped responding', async () => {
     const server = await ownServer();
     const clock = new ManualClock();
     const connections = connectionsTo({ host: server.host, port: server.port, socketTimeout: 200 }, clock);
@@ -345,7 +345,7 @@ describe('a passing connection', () => {
 });
 
 describe('reconnectDelay', () => {
-  it('grows, is jittered from almost nothing, and is capped', () => {
+  it('grows, has jitter from almost zero, and has a maximum', () => {
     const longest = (attempt: number) => Math.max(...Array.from({ length: 2_000 }, () => reconnectDelay(attempt)));
     const shortest = Math.min(...Array.from({ length: 2_000 }, () => reconnectDelay(10)));
     expect(shortest).toBeGreaterThanOrEqual(20);

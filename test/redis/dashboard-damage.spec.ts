@@ -78,7 +78,7 @@ describe('a key of the wrong type', () => {
   it.each([
     ...['pending', 'active', 'lease', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'aggregation_sets'],
     ...['paused', 'processed', 'failed', 'delayed_groups', 't:x', 'g:g', `processed:${day}`, `failed:${day}`],
-  ])('of one queue harms none but this: %s', async (name) => {
+  ])('of one queue harms only that queue: %s', async (name) => {
     for (const make of Object.values(WRONG)) {
       await raw.flushall();
       await fill();
@@ -100,7 +100,7 @@ describe('a key of the wrong type', () => {
     ['asynq:servers:{h:1:s}', []],
     ['asynq:workers:{h:1:s}', []],
     ['asynq:schedulers:{s}', []],
-  ])('harms only what it is about, and is not taken for a Redis that is away: %s', async (key, broken) => {
+  ])('harms only what it belongs to, and does not look like an outage of Redis: %s', async (key, broken) => {
     for (const make of Object.values(WRONG)) {
       await raw.flushall();
       await fill();
@@ -116,20 +116,20 @@ describe('a key of the wrong type', () => {
     }
   });
 
-  it('is named also where it hides all queues', async () => {
+  it('is named also when it hides all queues', async () => {
     await raw.set('asynq:queues', 'x');
     const { status, text } = await web.api('GET', 'live');
     expect([status, text]).toEqual([500, expect.stringContaining('what asynq keeps in it: "asynq:queues"')]);
   });
 });
 
-describe('a Redis that stands still', () => {
+describe('a Redis that does not respond', () => {
   const stand = () => process.kill(redis.pid!, 'SIGSTOP');
   const goOn = () => process.kill(redis.pid!, 'SIGCONT');
   const scripts = async (): Promise<number> =>
     Number(/cmdstat_evalsha:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0);
 
-  it('is asked once, however many look and however long it takes, and everybody gets the answer', async () => {
+  it('is asked once for any number of clients, however long it takes, and all get the reply', async () => {
     const queues = Array.from({ length: 5 }, (_, index) => `q${index}`);
     for (const queue of queues) await web.client.enqueue('x', {}, { queue });
     await raw.sadd('asynq:queues', ...queues);
@@ -155,7 +155,7 @@ describe('a Redis that stands still', () => {
   });
 });
 
-describe('tasks with scores beyond all times', () => {
+describe('tasks with scores beyond every possible time', () => {
   const SETS: Readonly<Record<string, string>> = { aggregating: 'g:g' };
 
   it.each(['scheduled', 'retry', 'archived', 'completed', 'aggregating'])(

@@ -44,7 +44,7 @@ async function sent(): Promise<number> {
   return calls.reduce((sum, [, , number]) => sum + Number(number), 0);
 }
 
-it('costs the same whether one has it open or ten', async () => {
+it('costs the same for one open page and for ten', async () => {
   const queues = Array.from({ length: 20 }, (_, index) => `q${index}`);
   for (const queue of queues) await web.client.enqueue('x', { a: 1 }, { queue });
   const poll = (): Promise<unknown> =>
@@ -65,7 +65,7 @@ it('costs the same whether one has it open or ten', async () => {
   expect(ten).toBeLessThanOrEqual(queues.length + 6);
 });
 
-it('costs nothing more for another spelling of the same question', async () => {
+it('costs nothing more for another spelling of the same query', async () => {
   await web.client.enqueue('x', { a: 1 }, { queue: 'asked', taskId: 'x' });
   const path = 'queues/asked/pending_tasks';
   const spellings: Readonly<Record<string, readonly string[]>> = {
@@ -93,7 +93,7 @@ it('costs nothing more for another spelling of the same question', async () => {
   expect(await sent()).toBe(0);
 });
 
-it('reads the queues once, however many other questions are asked', async () => {
+it('reads the queues once, however many other queries there are', async () => {
   for (const queue of ['a', 'b', 'c']) await web.client.enqueue('x', { a: 1 }, { queue });
   await web.get('live');
   for (let page = 1; page <= 300; page++) await web.get(`queues/a/pending_tasks?page=${page}`);
@@ -102,7 +102,7 @@ it('reads the queues once, however many other questions are asked', async () => 
   expect(await sent()).toBe(0);
 });
 
-it('asks once while the same search is on its way', async () => {
+it('searches once while the same search is under way', async () => {
   await web.client.enqueueMany('x', [1, 2, 3], { queue: 'searched' });
   const search = () => web.get<{ tasks: object[] }>('queues/searched/pending_tasks?type=x&scan=500');
   await search();
@@ -147,7 +147,7 @@ it('lists damaged entries beside the others', async () => {
   expect(await web.api('DELETE', 'queues/damaged/tasks/garbage')).toMatchObject({ status: 204 });
 });
 
-it('goes through a long list page by page, and by cursor', async () => {
+it('shows a long list by page and by cursor', async () => {
   const payloads = Array.from({ length: 45 }, (_, index) => index);
   await web.client.enqueueMany('x', payloads, { queue: 'long' });
   const read = (query: string) =>
@@ -163,7 +163,7 @@ it('goes through a long list page by page, and by cursor', async () => {
   expect((await web.api('GET', 'queues/long/pending_tasks?cursor=nonsense')).status).toBe(400);
 });
 
-it('says how Redis is', async () => {
+it('shows the information of Redis', async () => {
   await raw.config('SET', 'maxmemory-policy', 'allkeys-lru');
   expect(await web.get('redis_info')).toMatchObject({
     ...{

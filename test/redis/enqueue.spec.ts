@@ -50,7 +50,7 @@ describe('what is written', () => {
     expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['u', 'p']);
   });
 
-  it('is nothing for what is refused, not even a lock', async ({ driver }) => {
+  it('is nothing for a rejected task, not even a lock', async ({ driver }) => {
     await driver.redis.hset(driver.keys.task('ghost'), 'result', 'x');
     expect(await driver.enqueue([unique('u', { id: 'ghost' }), request({ id: 'ghost' })])).toEqual([
       'conflict',
@@ -60,7 +60,7 @@ describe('what is written', () => {
     expect(await driver.redis.exists(driver.keys.unique('u', undefined))).toBe(0);
   });
 
-  it('is nothing when a time is no whole number, or a lock would not live a second', async ({ driver }) => {
+  it('is nothing when a time is no whole number, or a lock is shorter than a second', async ({ driver }) => {
     const bad = [{ processAt: NaN }, { processAt: 1.5 }, { uniqueTtl: 0 }, { uniqueTtl: 0.5 }, { uniqueTtl: Infinity }];
     for (const options of bad) {
       const wrong = { ...unique('u'), uniqueTtl: 1, ...options };
@@ -69,7 +69,7 @@ describe('what is written', () => {
     expect(await driver.contents()).toEqual({});
   });
 
-  it('is nothing when the set of a group is something else', async ({ driver }) => {
+  it('is nothing when the set of a group has another type', async ({ driver }) => {
     await driver.redis.set(driver.keys.group('g'), 'x');
     await expect(driver.enqueue([request(), request({ groupKey: 'g' })])).rejects.toMatchObject({
       code: 'ASYNQ_WRONG_KEY_TYPE',
@@ -96,7 +96,7 @@ describe('a call whose reply is lost', () => {
     return enqueued;
   }
 
-  it('is sent again, and finds its tasks in place', async ({ driver }) => {
+  it('is sent again, and finds its tasks', async ({ driver }) => {
     const requests = [
       request({ id: 'p' }),
       unique('u', { id: 'u' }),
@@ -108,7 +108,7 @@ describe('a call whose reply is lost', () => {
     expect(await driver.redis.get(driver.keys.unique('u', undefined))).toBe('u');
   });
 
-  it('still refuses what the first call refused', async ({ driver }) => {
+  it('still rejects what the first call rejected', async ({ driver }) => {
     await driver.enqueue([request({ id: 'taken' }), unique('held', { id: 'holder' })]);
     const requests = [
       request({ id: 'new' }),
@@ -128,12 +128,12 @@ describe('a call whose reply is lost', () => {
     ]);
   });
 
-  it('takes a task that has changed since for another one', async ({ driver }) => {
+  it('treats a task that has changed since as another one', async ({ driver }) => {
     const change = () => driver.redis.hset(driver.keys.task('a'), 'msg', 'rewritten');
     expect(await enqueueTwice(driver, [request({ id: 'a' })], change)).toEqual(['conflict']);
   });
 
-  it('knows tasks whose ids were made for them, whatever has become of them meanwhile', async ({ driver }) => {
+  it('recognizes tasks with generated ids, whatever has happened to them since', async ({ driver }) => {
     const { redis, keys } = driver;
     const requests = [
       request({ id: 'failed' }, { madeId: true }),
@@ -156,7 +156,7 @@ describe('a call whose reply is lost', () => {
     expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['a']);
   });
 
-  it('fails in the end as one that may have happened', async ({ driver }) => {
+  it('fails in the end as a call that may have been executed', async ({ driver }) => {
     const proxy = await startProxy(driver.server.port);
     const broker = driver.open(proxy.port);
     await broker.producer.enqueue('default', [request({ id: 'before' })]);
@@ -175,7 +175,7 @@ describe('a call whose reply is lost', () => {
 describe('the set of queues', () => {
   const listed = (driver: RedisDriver) => driver.redis.sismember(driver.keyspace.queues, 'default');
 
-  it('names a queue from its first task on, and again within a minute after Redis has lost it', async ({ driver }) => {
+  it('contains a queue from its first task on, and again within a minute after Redis lost it', async ({ driver }) => {
     const { redis, keyspace } = driver;
     await driver.enqueue([request()]);
     expect(await listed(driver)).toBe(1);
@@ -195,7 +195,7 @@ describe('the set of queues', () => {
     expect(await driver.redis.info('commandstats')).not.toContain('cmdstat_sadd');
   });
 
-  it('fails an enqueue only as long as the queue was never listed', async ({ driver }) => {
+  it('makes an enqueue fail only while the queue was never listed', async ({ driver }) => {
     const { redis, keyspace } = driver;
     await redis.set(keyspace.queues, 'x');
     await expect(driver.enqueue([request()])).rejects.toMatchObject({ code: 'ASYNQ_WRONG_KEY_TYPE' });

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import { it } from '../contract/redis-fixture.js';
 
 describe('the stream of events in Redis', () => {
-  it('is one bounded key that is forgotten after a week, that of the audit trail after 90 days', async ({ driver }) => {
+  it('is one bounded key that expires after a week; that of the audit trail after 90 days', async ({ driver }) => {
     const { broker, redis, keyspace } = driver;
     await broker.events.appendEvents(
       'events',

@@ -37,14 +37,14 @@ describe('a settlement whose reply is lost', () => {
     return { settled, tasks };
   }
 
-  it('is told as stored, which it is', async ({ driver }) => {
+  it('is reported as stored', async ({ driver }) => {
     const { settled } = await settleTwice(driver, ([a, b]) => [done(a!), retrial(b!, driver.now + 60)]);
     expect(await settled()).toEqual(['settled', 'settled']);
     expect(await driver.redis.get(driver.keys.processed)).toBe('2');
     expect(await driver.redis.zcard(driver.keys.retry)).toBe(1);
   });
 
-  it('is lost when somebody else may have had the task since', async ({ driver }) => {
+  it('is lost when another server may have had the task since', async ({ driver }) => {
     const { settled } = await settleTwice(
       driver,
       ([a]) => [done(a!)],
@@ -53,7 +53,7 @@ describe('a settlement whose reply is lost', () => {
     expect(await settled()).toEqual(['lost']);
   });
 
-  it('says nothing about a task that was not part of it', async ({ driver }) => {
+  it('does not affect a task that was not part of it', async ({ driver }) => {
     const { settled, tasks } = await settleTwice(driver, ([a]) => [done(a!)]);
     await driver.redis.zrem(driver.keys.lease, tasks[1]!.lease.id);
     expect(await driver.settle(done(tasks[1]!))).toEqual(['lost']);
@@ -62,7 +62,7 @@ describe('a settlement whose reply is lost', () => {
 });
 
 describe('taking', () => {
-  it('leaves pending, active, lease and hash as asynq would, task by task', async ({ driver }) => {
+  it('changes pending, active, lease and hash as asynq does, task by task', async ({ driver }) => {
     const { keys, redis, now } = driver;
     await driver.enqueue([request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
     expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['c', 'b', 'a']);
@@ -74,7 +74,7 @@ describe('taking', () => {
     expect(await redis.hget(keys.task('a'), 'state')).toBe('active');
   });
 
-  it('passes over ids without a message, removes their stubs, and fills the batch behind them', async ({ driver }) => {
+  it('skips ids without a message, removes their hashes, and fills the batch after them', async ({ driver }) => {
     const { keys, redis } = driver;
     await redis.hset(keys.task('stub'), 'state', 'pending');
     await redis.set(keys.task('foreign'), 'not ours');
@@ -89,9 +89,7 @@ describe('taking', () => {
     expect(await redis.zcard(keys.lease)).toBe(2);
   });
 
-  it('tells since when tasks were pending past ids without a task, and not where it cannot be read', async ({
-    driver,
-  }) => {
+  it('returns since when tasks were pending, also after dangling ids, unless it is unreadable', async ({ driver }) => {
     const { keys, redis } = driver;
     await redis.hset(keys.task('stub'), 'state', 'pending');
     await redis.set(keys.task('foreign'), 'not ours');
@@ -114,7 +112,7 @@ describe('taking', () => {
     expect(await redis.get(keys.task('foreign'))).toBe('not ours');
   });
 
-  it('gives up after a thousand ids without a message, and goes on with the next call', async ({ driver }) => {
+  it('stops after a thousand ids without a message, and continues with the next call', async ({ driver }) => {
     const { keys, redis } = driver;
     await redis.lpush(keys.pending, ...Array.from({ length: 2_500 }, (_, index) => `ghost-${index}`));
     await driver.enqueue([request({ id: 'a' })]);
@@ -126,7 +124,7 @@ describe('taking', () => {
     expect(tasks.map(({ lease }) => lease.id)).toEqual(['a']);
   });
 
-  it('sets aside what is no message, leased, so that it can be archived as it is', async ({ driver }) => {
+  it('leases a damaged task apart from the others, so that it can be archived unchanged', async ({ driver }) => {
     const { keys, redis, now } = driver;
     const bad = {
       garbage: Buffer.from('ffff', 'hex'),
@@ -158,14 +156,14 @@ describe('taking', () => {
     expect(reply).toEqual({ settled: [], tasks: [], damaged: [], limitedFor: 0, backlog: 1 });
   });
 
-  it('takes all there is when asked for more', async ({ driver }) => {
+  it('takes all tasks when asked for more', async ({ driver }) => {
     await driver.enqueue([request(), request()]);
     expect(await driver.take(Infinity)).toHaveLength(2);
   });
 });
 
 describe('the active list', () => {
-  it('keeps the others and their order, whichever are settled', async ({ driver }) => {
+  it('keeps the other tasks and their order, whichever are settled', async ({ driver }) => {
     const { keys, redis } = driver;
     const positions = fc.uniqueArray(fc.nat(59), { maxLength: 60 });
     await fc.assert(
@@ -182,7 +180,7 @@ describe('the active list', () => {
     );
   });
 
-  it('loses an id that stands at its end more than once', async ({ driver }) => {
+  it('loses an id that is at its end more than once', async ({ driver }) => {
     const { keys, redis } = driver;
     const tasks = await driver.lendMany(6);
     const [first, second] = tasks.map(({ lease }) => lease.id);
@@ -193,7 +191,7 @@ describe('the active list', () => {
 });
 
 describe('settling', () => {
-  it('is refused for a task whose hash is gone or in another state, except done', async ({ driver }) => {
+  it('is rejected for a task whose hash is gone or in another state, except done', async ({ driver }) => {
     const { keys, redis } = driver;
     const [gone, moved, finished] = await driver.lendMany(3);
     await redis.del(keys.task(gone!.lease.id), keys.task(finished!.lease.id));
@@ -204,7 +202,7 @@ describe('settling', () => {
     expect(await redis.exists(keys.task(gone!.lease.id), keys.retry)).toBe(0);
   });
 
-  it('goes for a result, too', async ({ driver }) => {
+  it('is rejected for a result, too', async ({ driver }) => {
     const { keys, redis, broker } = driver;
     const [gone, moved] = await driver.lendMany(2);
     await redis.del(keys.task(gone!.lease.id));
@@ -215,7 +213,7 @@ describe('settling', () => {
     expect(await redis.hexists(keys.task(moved!.lease.id), 'result')).toBe(0);
   });
 
-  it('releases a lock that is still of the task, and no other', async ({ driver }) => {
+  it('releases a lock that the task still holds, and no other', async ({ driver }) => {
     const { keys, redis } = driver;
     const requests = ['own', 'taken', 'strange'].map((id) =>
       request({ id, uniqueKey: keys.unique(id, undefined) }, { uniqueTtl: 60 }),
@@ -230,7 +228,7 @@ describe('settling', () => {
     expect(await Promise.all(locks.map((lock) => redis.exists(lock)))).toEqual([0, 1, 1]);
   });
 
-  it('leaves a lock alone that is none of the queue’s', async ({ driver }) => {
+  it('does not release a lock of another queue', async ({ driver }) => {
     const { redis } = driver;
     const requests = ['a', 'b'].map((id) => request({ id, uniqueKey: 'elsewhere' }));
     await driver.enqueue(requests);
@@ -241,7 +239,7 @@ describe('settling', () => {
     expect(await redis.get('elsewhere')).toBe('a');
   });
 
-  it('refuses a time that is no whole number before anything is sent', async ({ driver }) => {
+  it('rejects a time that is no whole number before anything is sent', async ({ driver }) => {
     const [task] = await driver.lendMany(1);
     const before = await driver.contents();
     for (const retryAt of [NaN, 1.5, Infinity]) {
@@ -325,7 +323,7 @@ describe('counters', () => {
 
 describe('a limit of starts', () => {
   it.for(['1.5', '0x1', 'none'])(
-    'that finds %j where it counts neither fails nor stops half-way',
+    'that reads %j as its counter neither fails nor stops half-way',
     async (value, { driver }) => {
       const { broker, clock, keys, redis } = driver;
       const [running] = await driver.lendMany(1);
@@ -349,7 +347,7 @@ describe('a limit of starts', () => {
 });
 
 describe('archiving', () => {
-  it('trims a bounded number of tasks behind it, and never fails by that', async ({ driver }) => {
+  it('trims a bounded number of tasks afterwards, and never fails because of it', async ({ driver }) => {
     const { keys, redis, now } = driver;
     const old = now - 91 * 86_400;
     for (let i = 0; i < 300; i++) {
@@ -378,7 +376,7 @@ describe('a lease that moves while its settlement is under way', () => {
     expect(await settling).toEqual(['settled', 'lost']);
   });
 
-  it('is lost when it is another’s', async ({ driver }) => {
+  it('is lost when another server holds it', async ({ driver }) => {
     const { keys, redis, now } = driver;
     const [task] = await driver.lendMany(1);
     await redis.zadd(keys.lease, now + 99, task!.lease.id);
@@ -390,7 +388,7 @@ describe('a lease that moves while its settlement is under way', () => {
 });
 
 describe('extensions', () => {
-  it('go on when Redis is full: running tasks must not be taken for abandoned', async ({ driver }) => {
+  it('continue when Redis is full: running tasks must not count as abandoned', async ({ driver }) => {
     const { keys, redis, broker, now } = driver;
     const leases = (await driver.lendMany(3)).map(({ lease }) => lease);
     await redis.config('SET', 'maxmemory', '1');
@@ -404,7 +402,7 @@ describe('extensions', () => {
 });
 
 describe('extensions whose replies are lost', () => {
-  it.for([0, 1, 2])('prove the lease by whichever arrived last: number %s', async (arrived, { driver }) => {
+  it.for([0, 1, 2])('prove the lease with the one that arrived last: number %s', async (arrived, { driver }) => {
     const { keys, redis, server, now } = driver;
     const [task] = await driver.lendMany(1);
     const { lease } = task!;
@@ -430,7 +428,7 @@ describe('extensions whose replies are lost', () => {
     expect(await driver.settle(done(task!))).toEqual(['lost']);
   });
 
-  it('leave nothing behind when they were certainly not sent, however often that is tried', async ({ driver }) => {
+  it('leave nothing behind when they were certainly not sent, however often they are retried', async ({ driver }) => {
     const { server, now } = driver;
     const [task] = await driver.lendMany(1);
     const { lease } = task!;
@@ -450,7 +448,7 @@ describe('extensions whose replies are lost', () => {
     expect(await driver.broker.consumer.extendLeases('default', [lease], now + 200)).toEqual([true]);
   });
 
-  it('prove the lease also when only the reply to an earlier one has come', () => {
+  it('prove the lease also when only the reply to an earlier one has arrived', () => {
     const scores = new LeaseScores();
     const lease = leaseOf('a', 30);
     scores.beginRenewal(lease, 35);
@@ -461,7 +459,7 @@ describe('extensions whose replies are lost', () => {
     expect(scores.fences([lease])).toEqual(['40', '1']);
   });
 
-  it('are told apart in one call', async ({ driver }) => {
+  it('are distinguished within one call', async ({ driver }) => {
     const { keys, redis, now } = driver;
     const ids = Array.from({ length: 30 }, (_, index) => `id-${index}`);
     for (const [index, id] of ids.entries()) await redis.zadd(keys.lease, now + (index % 7), id);
@@ -473,7 +471,7 @@ describe('extensions whose replies are lost', () => {
     expect(await driver.broker.consumer.extendLeases('default', leases, now + 30)).toEqual(expected);
   });
 
-  it('compare scores as numbers, whatever their spelling', async ({ driver }) => {
+  it('compare scores as numbers, whatever their notation', async ({ driver }) => {
     const { keys, redis } = driver;
     await redis.zadd(keys.lease, '1700000000.1', 'a', '1e9', 'b');
     const leases = [leaseOf('a', 1700000000.1), leaseOf('b', 1_000_000_000), leaseOf('c', 1)];

@@ -6,7 +6,7 @@ const numbered = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
 
 describe('forward', () => {
-  it('drops ids without a message, with their stubs', async ({ driver }) => {
+  it('removes ids without a message, with their hashes', async ({ driver }) => {
     const { keys, redis, broker, now } = driver;
     await broker.producer.enqueue('default', [request({ id: 'due' }, { processAt: now })]);
     await redis.hset(keys.task('stub'), 'state', 'scheduled');
@@ -19,7 +19,7 @@ describe('forward', () => {
     expect(await redis.get(keys.task('foreign'))).toBe('not ours');
   });
 
-  it('ends where a score has no end', { timeout: 5_000 }, async ({ driver }) => {
+  it('ends when a score is infinite', { timeout: 5_000 }, async ({ driver }) => {
     const { keys, redis, broker } = driver;
     await broker.producer.enqueue('default', [
       request({ id: 'never' }, { processAt: 1 }),
@@ -30,7 +30,7 @@ describe('forward', () => {
     expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['long']);
   });
 
-  it('moves nothing into a group whose set is something else', async ({ driver }) => {
+  it('moves nothing into a group whose set has another type', async ({ driver }) => {
     const { keys, redis, broker, now } = driver;
     await broker.producer.enqueue('default', [request({ id: 'a' }, { processAt: now })]);
     await redis.hset(keys.task('a'), 'group', 'g');
@@ -42,7 +42,7 @@ describe('forward', () => {
 });
 
 describe('listExpiredLeases', () => {
-  it('removes what has no message or is not active, page by page, and lists what is behind it', async ({ driver }) => {
+  it('removes ids without a message or not active, page by page, and lists the ids after them', async ({ driver }) => {
     const { keys, redis, broker, now } = driver;
     await broker.producer.enqueue('default', [request({ id: 'a' }), request({ id: 'gone-on' })]);
     await driver.take(2);
@@ -63,7 +63,7 @@ describe('listExpiredLeases', () => {
     expect(await redis.hget(keys.task('gone-on'), 'state')).toBe('retry');
   });
 
-  it('lists a lease without a beginning so that it can be settled', async ({ driver }) => {
+  it('lists a lease with a score of -inf so that it can be settled', async ({ driver }) => {
     const { keys, redis, broker, now } = driver;
     await broker.producer.enqueue('default', [request({ id: 'a' })]);
     await driver.take(1);
@@ -73,7 +73,7 @@ describe('listExpiredLeases', () => {
     expect((await broker.consumer.exchange('default', { settle: [archive], take: 0 })).settled).toEqual(['settled']);
   });
 
-  it('tells what cannot be decoded apart', async ({ driver }) => {
+  it('returns damaged tasks apart from the others', async ({ driver }) => {
     const { keys, redis, broker, now } = driver;
     await broker.producer.enqueue('default', [request({ id: 'good' }), request({ id: 'bad' })]);
     await driver.take(2);
@@ -86,7 +86,7 @@ describe('listExpiredLeases', () => {
 });
 
 describe('repairActive', () => {
-  it('leases what has been forgotten, however long the list, and leaves the other leases alone', async ({ driver }) => {
+  it('leases tasks without a lease, however long the list, and keeps the other leases', async ({ driver }) => {
     const { keys, redis, broker, now } = driver;
     const ids = numbered('id', 1_234);
     await redis.rpush(keys.active, ...ids);
@@ -98,7 +98,7 @@ describe('repairActive', () => {
     expect(await broker.maintenance.repairActive('default')).toBe(0);
   });
 
-  it('makes forgotten tasks visible to recovery', async ({ driver }) => {
+  it('makes tasks without a lease visible to recovery', async ({ driver }) => {
     const { keys, redis, broker, now } = driver;
     await broker.producer.enqueue('default', [request({ id: 'a' })]);
     await driver.take(1);
@@ -110,7 +110,7 @@ describe('repairActive', () => {
 });
 
 describe('deletion', () => {
-  it('goes on in steps until the limit', async ({ driver }) => {
+  it('continues in steps until the limit', async ({ driver }) => {
     const { keys, redis, broker, now } = driver;
     const ids = numbered('id', 1_700);
     for (const id of ids) await redis.hset(keys.task(id), 'msg', 'x');
@@ -121,7 +121,7 @@ describe('deletion', () => {
     expect(await broker.maintenance.deleteExpiredCompleted('default', 0)).toBe(0);
   });
 
-  it('keeps the lock of a completed task, which is another task’s by then', async ({ driver }) => {
+  it('keeps the lock of a completed task that another task holds by then', async ({ driver }) => {
     const { keys, redis, broker, now } = driver;
     await redis.hset(keys.task('a'), { msg: 'x', unique_key: keys.unique('u', undefined) });
     await redis.set(keys.unique('u', undefined), 'a');
@@ -132,7 +132,7 @@ describe('deletion', () => {
 });
 
 describe('monitoring data', () => {
-  it('is what asynq’s readers look for, and is gone after it was cleared', async ({ driver }) => {
+  it('is what asynq’s tools read, and is gone after it was cleared', async ({ driver }) => {
     const { redis, broker, keyspace, now } = driver;
     const info = { host: 'h', pid: 42, serverId: 'sid' };
     const server = {

@@ -33,13 +33,13 @@ describe('sendScript', () => {
   it.for([
     ['the ioredis beside this library', Redis],
     ['another copy and major version of it', Redis5 as unknown as typeof Redis],
-  ] as const)('sends text and bytes as they are: %s', async ([_, Client], { driver }) => {
+  ] as const)('sends text and bytes unchanged: %s', async ([_, Client], { driver }) => {
     const client = new Client({ port: driver.server.port });
     expect(await sendScript(client, 'eval', echo, ['key'], ['ä', Buffer.from('ff00', 'hex')])).toEqual(expected);
     client.disconnect();
   });
 
-  it('lets a whole broker work on a client of another copy', async ({ driver }) => {
+  it('runs a whole broker on a client of another copy', async ({ driver }) => {
     const client = new Redis5({ port: driver.server.port, lazyConnect: true });
     const broker = new RedisBroker(new RedisConnections(client as unknown as Redis));
     await broker.producer.enqueue('default', [request({ id: 'a' })]);
@@ -80,11 +80,11 @@ describe('PackedReader', () => {
     expect(read).toEqual(counts);
   });
 
-  it.each([[0xff], [0xa1], [0xd1]])('refuses what is no count: %i', (type) => {
+  it.each([[0xff], [0xa1], [0xd1]])('rejects a byte that starts no count: %i', (type) => {
     expect(() => new PackedReader(Buffer.from([0x91, type, 0, 0])).count()).toThrow(RangeError);
   });
 
-  it('is empty for an empty reply, and throws rather than read past the end', () => {
+  it('is empty for an empty reply, and throws instead of reading past the end', () => {
     expect(new PackedReader(Buffer.alloc(0)).more()).toBe(false);
     expect(() => new PackedReader(Buffer.from([0x91, 0xa5, 0x78])).view()).toThrow(RangeError);
     expect(() => new PackedReader(Buffer.from([0x91, 0x01])).text()).toThrow(RangeError);

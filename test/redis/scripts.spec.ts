@@ -219,7 +219,7 @@ const expectedArgument = (driver: RedisDriver, name: string): unknown =>
   })[name] ?? expect.anything();
 
 describe('lua/', () => {
-  it('holds the scripts of the registry and no others', () => {
+  it('contains the scripts of the registry and no others', () => {
     const files = readdirSync(DIRECTORY, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.lua'));
     const scripts = files.map((file) => file.replaceAll('\\', '/')).filter((file) => !file.startsWith('shared/'));
     expect(scripts.sort()).toEqual(NAMES.map(scriptFile).sort());
@@ -268,7 +268,7 @@ describe('the loader', () => {
     expect(await driver.redis.script('EXISTS', sha1)).toEqual([1]);
   });
 
-  it('sends a script that Redis knows by its hash only', async ({ driver }) => {
+  it('sends a script that Redis knows only by its hash', async ({ driver }) => {
     await CALLS.forward(driver);
     await driver.redis.config('RESETSTAT');
     await CALLS.forward(driver);
@@ -277,7 +277,7 @@ describe('the loader', () => {
     expect(stats).not.toContain('cmdstat_eval:');
   });
 
-  it('loses nothing when Redis forgets its scripts between calls that are under way', async ({ driver }) => {
+  it('loses nothing when Redis forgets its scripts while calls are under way', async ({ driver }) => {
     await driver.broker.monitoring.ping();
     const batches = Array.from({ length: 20 }, () => [request(), request()]);
     const created = Promise.all(batches.map((batch) => driver.enqueue(batch)));
@@ -318,7 +318,7 @@ describe('a key of the wrong type', () => {
     expect(await driver.contents()).toEqual(before);
   });
 
-  it('is also a counter that is no number', async ({ driver }) => {
+  it('includes a counter that is no number', async ({ driver }) => {
     await arrange(driver);
     await driver.redis.set(driver.keys.processed, 'many');
     const before = await driver.contents();

@@ -13,18 +13,18 @@ const answering = (message: string) => {
   return connections(() => Promise.reject(toBrokerError(error, 'INFO')));
 };
 
-describe('what Redis tells of itself', () => {
+describe('the information of Redis', () => {
   it.each([
     "NOPERM User x has no permissions to run the 'info' command",
     "ERR unknown command 'INFO', with args beginning with: ",
     "ERR unsupported command 'info'", // what proxies say
     'invalid request',
-  ])('is nothing when it answers %j', async (message) => {
+  ])('is empty when it replies %j', async (message) => {
     expect(await readStoreInfo(answering(message), new ManualClock())).toEqual([]);
   });
 
   it.each(['LOADING Redis is loading the dataset in memory', 'NOAUTH Authentication required.', 'BUSY Redis is busy'])(
-    'is asked again after %j',
+    'is requested again after %j',
     async (message) => {
       await expect(readStoreInfo(answering(message), new ManualClock())).rejects.toThrow(message);
     },

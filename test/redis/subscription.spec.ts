@@ -8,7 +8,7 @@ import { clientsOf, connectionsTo, expectNoHandles, namesOf, observe, ownServer 
 const CHANNEL = 'asynq:cancel';
 
 describe('subscribe', () => {
-  it('hears from when it has resolved, until it is ended', async () => {
+  it('receives messages from when it has resolved until it is ended', async () => {
     const server = await ownServer();
     const observer = observe(server.port);
     const heard: string[] = [];
@@ -24,7 +24,7 @@ describe('subscribe', () => {
     expect(heard).toHaveLength(3);
   });
 
-  it('rejects when Redis is not there, and leaves nothing behind', async () => {
+  it('rejects when Redis is down, and leaves nothing behind', async () => {
     const connections = connectionsTo({ host: '127.0.0.1', port: await freePort() });
     await expect(subscribe(connections, CHANNEL, () => undefined)).rejects.toThrow(/ECONNREFUSED/);
     await expectNoHandles();
@@ -43,7 +43,7 @@ describe('subscribe', () => {
     await vi.waitFor(async () => expect(await namesOf(observer)).toEqual([]));
   });
 
-  it('subscribes again when its connection was killed, and when Redis was', async () => {
+  it('subscribes again after its connection or Redis was killed', async () => {
     const server = await ownServer();
     const observer = observe(server.port);
     const heard: string[] = [];
@@ -59,7 +59,7 @@ describe('subscribe', () => {
     await vi.waitFor(() => expect(heard).toEqual(['one', 'two']));
   });
 
-  it('stops trying when it is ended, or all is closed, while Redis is away', async () => {
+  it('stops trying when it is ended or everything is closed while Redis is down', async () => {
     const server = await ownServer();
     const connections = connectionsTo(server.url);
     const end = await subscribe(connections, CHANNEL, () => undefined);
@@ -72,7 +72,7 @@ describe('subscribe', () => {
     expect(await namesOf(observe(server.port))).toEqual([]);
   });
 
-  it('hears in a cluster whatever node the message was published at', async () => {
+  it('receives messages in a cluster from every node', async () => {
     const cluster = await startCluster(3);
     onTestFinished(() => cluster.stop());
     const heard = new Set<string>();

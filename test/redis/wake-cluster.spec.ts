@@ -51,7 +51,7 @@ describe('RedisWakeSource in a cluster', () => {
     return { source, heard, connections };
   }
 
-  it('hears of queues on every node, over one pair of connections to each', async () => {
+  it('receives notices of queues on every node, over one pair of connections to each', async () => {
     const { source, heard } = watch();
     await nodeOf(1).lpush(pending(queues[1]), 'x');
     expect(await source.armPending(queues)).toEqual(
@@ -68,7 +68,7 @@ describe('RedisWakeSource in a cluster', () => {
     await vi.waitFor(() => expect(heard.notices.toSorted()).toEqual(queues.map((queue) => `pending ${queue}`).sort()));
   });
 
-  it('answers the lowest score of all nodes', async () => {
+  it('returns the lowest score of all nodes', async () => {
     const { source, heard } = watch();
     await nodeOf(0).zadd(keyspace.queue(queues[0]).retry, 1_700_000_900, 'x');
     await nodeOf(2).zadd(keyspace.queue(queues[2]).scheduled, 1_700_000_800, 'x');
@@ -77,7 +77,7 @@ describe('RedisWakeSource in a cluster', () => {
     await vi.waitFor(() => expect(heard.notices).toEqual([`delayed ${queues[1]}`]));
   });
 
-  it('says lost once when a node is killed, and works when it is back', async () => {
+  it('reports lost once when a node is killed, and works when it is back', async () => {
     const { source, heard } = watch();
     await source.armPending(queues);
     await cluster.killNode(1);
@@ -89,7 +89,7 @@ describe('RedisWakeSource in a cluster', () => {
     await vi.waitFor(() => expect(heard.notices).toContain(`pending ${queues[1]}`));
   });
 
-  it('says lost once when all nodes are killed, and works when they are back', async () => {
+  it('reports lost once when all nodes are killed, and works when they are back', async () => {
     const { source, heard } = watch();
     await source.armPending(queues);
     await Promise.all(cluster.processes.map((process) => process.kill()));
@@ -117,7 +117,7 @@ describe('RedisWakeSource in a cluster', () => {
     await nodeOf(2).del(pending(queue));
   });
 
-  it('has a server find what is put into a slot that has moved, busy though it is, and be woken for it again', async () => {
+  it('lets a busy server find tasks in a slot that has moved, and wakes it for them again', async () => {
     const [queue, busy] = [queueOn(0), queueOn(1)];
     const broker = new RedisBroker(connectionsTo({ cluster: cluster.nodes }));
     const put = (type: string, to: string) => broker.producer.enqueue(to, [request({ type, queue: to })]);
@@ -155,7 +155,7 @@ describe('RedisWakeSource in a cluster', () => {
     await vi.waitFor(() => expect(ran).toHaveLength(2));
   });
 
-  it('has a server run what is scheduled in other queues while a node hangs', async () => {
+  it('lets a server run scheduled tasks of other queues while a node hangs', async () => {
     const [queue, hanging] = [queueOn(0), queueOn(1)];
     for (const index of [0, 1, 2]) await nodeOf(index).config('SET', 'cluster-require-full-coverage', 'no');
     const broker = new RedisBroker(connectionsTo({ cluster: cluster.nodes }));

@@ -67,7 +67,7 @@ describe('RedisWakeSource', () => {
     expect(heard.notices).toEqual([]);
   });
 
-  it('answers what there is to do: the backlog unless paused, the lowest score', async () => {
+  it('returns the work to do: the backlog unless paused, and the lowest score', async () => {
     const source = watch(connectionsTo(server.url), heard);
     await redis.lpush(keys.pending, 'a', 'b');
     await redis.lpush(keyspace.queue('low').pending, 'c');
@@ -78,7 +78,7 @@ describe('RedisWakeSource', () => {
     expect(await source.armDelayed(['default', 'low'])).toBe(1_700_000_400);
   });
 
-  it('answers with a score that has no end as with any other', async () => {
+  it('returns an infinite score like any other', async () => {
     const source = watch(connectionsTo(server.url), heard);
     await redis.zadd(keys.scheduled, '+inf', 'never');
     expect(await source.armDelayed(['default'])).toBe(Infinity);
@@ -86,7 +86,7 @@ describe('RedisWakeSource', () => {
     expect(await source.armDelayed(['default'])).toBe(1_700_000_500);
   });
 
-  it('tells once of a push by any client, within a few milliseconds', async () => {
+  it('reports a push by any client once, within a few milliseconds', async () => {
     const source = watch(connectionsTo(server.url), heard);
     const delays: number[] = [];
     for (let round = 0; round < 50; round++) {
@@ -102,7 +102,7 @@ describe('RedisWakeSource', () => {
     expect(delays[25]).toBeLessThan(5);
   });
 
-  it('tells of a pause and of its end', async () => {
+  it('reports a pause and its end', async () => {
     const source = watch(connectionsTo(server.url), heard);
     for (const change of [() => redis.set(keys.paused, '1'), () => redis.del(keys.paused)]) {
       await source.armPending(['default']);
@@ -113,7 +113,7 @@ describe('RedisWakeSource', () => {
     expect(heard.notices).toEqual(['pending default', 'pending default']);
   });
 
-  it('tells of what is scheduled and of what is to be retried, apart from pending', async () => {
+  it('reports scheduled and retried tasks separately from pending ones', async () => {
     const source = watch(connectionsTo(server.url), heard);
     for (const key of [keys.scheduled, keys.retry]) {
       await source.armDelayed(['default']);
@@ -125,7 +125,7 @@ describe('RedisWakeSource', () => {
     expect(await heard.all(source, redis)).toEqual(['delayed default', 'delayed default']);
   });
 
-  it('is silent unless armed: before, after a notice, and about other queues', async () => {
+  it('emits nothing unless armed: before, after a notice, and for other queues', async () => {
     const source = watch(connectionsTo(server.url), heard);
     await source.armPending(['low']);
     await redis.lpush(keys.pending, 'x');
@@ -139,7 +139,7 @@ describe('RedisWakeSource', () => {
     expect(await heard.all(source, redis)).toEqual(['pending default']);
   });
 
-  it('tells everything armed when the database is flushed', async () => {
+  it('reports everything armed when the database is flushed', async () => {
     const source = watch(connectionsTo(server.url), heard);
     await source.armPending(['default', 'low']);
     await source.armDelayed(['low']);
@@ -149,7 +149,7 @@ describe('RedisWakeSource', () => {
     expect(await heard.all(source, redis)).toHaveLength(3);
   });
 
-  it('knows queue names that are not ASCII', async () => {
+  it('supports queue names that are not ASCII', async () => {
     const source = watch(connectionsTo(server.url), heard);
     await source.armPending(['очередь {1}']);
     const notice = heard.next();
@@ -158,7 +158,7 @@ describe('RedisWakeSource', () => {
     expect(heard.notices).toEqual(['pending очередь {1}']);
   });
 
-  it.each(['track', 'notices'])('says lost once when its connection %s is killed, and arms anew', async (name) => {
+  it.each(['track', 'notices'])('reports lost once when its connection %s is killed, and arms again', async (name) => {
     const source = watch(connectionsTo(server.url), heard);
     await source.armPending(['default']);
     await source.armDelayed(['default', 'low']);
@@ -175,7 +175,7 @@ describe('RedisWakeSource', () => {
     expect(heard.notices).toEqual(['lost', 'pending default']);
   });
 
-  it('says nothing of a lost connection when nothing was armed', async () => {
+  it('does not report a lost connection when nothing was armed', async () => {
     const source = watch(connectionsTo(server.url), heard);
     await source.armPending(['default']);
     const notice = heard.next();
@@ -188,7 +188,7 @@ describe('RedisWakeSource', () => {
     expect(heard.notices).toEqual(['pending default']);
   });
 
-  it('rejects while Redis is away and works when it is back', async () => {
+  it('rejects while Redis is down and works when it is back', async () => {
     const source = watch(connectionsTo(server.url), heard);
     await source.armPending(['default']);
     await server.kill();
@@ -239,7 +239,7 @@ describe('RedisWakeSource', () => {
     await vi.waitFor(() => expect(heard.notices).toEqual(['pending default', 'pending default']));
   });
 
-  it('closes in the middle of its first connection, and leaves nothing behind', async () => {
+  it('closes while its first connection is made, and leaves nothing behind', async () => {
     redis.disconnect();
     const connections = connectionsTo(server.url);
     const source = watch(connections, heard);

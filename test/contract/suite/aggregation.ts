@@ -34,7 +34,7 @@ const lockKey = (driver: Driver, name: string): string =>
 
 export function exerciseAggregation(it: DriverTest): void {
   describe('claimDueSets', () => {
-    it('takes a group when nobody has joined it for the grace period, and not a second before', async ({ driver }) => {
+    it('takes a group that no task has joined for the grace period, and not a second before', async ({ driver }) => {
       await join(driver, 'g', 'a');
       driver.clock.advance(5000);
       await join(driver, 'g', 'b');
@@ -66,9 +66,7 @@ export function exerciseAggregation(it: DriverTest): void {
       expect(idsOf(await claimOne(driver, policy))).toEqual(['n0', 'n1', 'n2', 'n3', 'n4']);
     });
 
-    it('takes a group at once when it has reached its greatest size, the oldest first, and leaves the rest', async ({
-      driver,
-    }) => {
+    it('takes a full group at once, the oldest tasks first, and leaves the rest', async ({ driver }) => {
       await join(driver, 'g', 'a', 'b');
       driver.clock.advance(1000);
       await join(driver, 'g', 'c', 'd', 'e');
@@ -81,13 +79,13 @@ export function exerciseAggregation(it: DriverTest): void {
       await expectQueue(driver, { groups: { g: [['e', driver.now]] }, groupNames: ['g'] });
     });
 
-    it('does not take more than the greatest size when the group is due by its time', async ({ driver }) => {
+    it('does not take more than the greatest size when the group is due by time', async ({ driver }) => {
       await join(driver, 'g', 'a', 'b', 'c');
       const { sets } = await claim(driver, { maxSize: 2 });
       expect(idsOf(await driver.broker.groups.readSet(sets[0]!))).toEqual(['a', 'b']);
     });
 
-    it('bounds a set where no size is given', async ({ driver }) => {
+    it('limits a set for which no size is given', async ({ driver }) => {
       const batch = Array.from({ length: MAX_SET_SIZE + 1 }, () => request({ groupKey: 'g' }));
       await driver.enqueue(batch);
       const first = await claim(driver);
@@ -96,7 +94,7 @@ export function exerciseAggregation(it: DriverTest): void {
       expect((await claimOne(driver)).tasks).toHaveLength(1);
     });
 
-    it('asks for the policy of each group, and leaves alone what has none', async ({ driver }) => {
+    it('asks for the policy of each group, and skips groups without one', async ({ driver }) => {
       for (const group of ['mine:1', 'mine:2', 'other']) await join(driver, group, `of ${group}`);
       const policies: Record<string, GroupPolicy> = { 'mine:1': AT_ONCE, 'mine:2': { ...AT_ONCE, gracePeriod: 7 } };
       const { sets, nextDue } = await driver.broker.groups.claimDueSets('default', (group) => policies[group], 10);
@@ -105,7 +103,7 @@ export function exerciseAggregation(it: DriverTest): void {
       expect((await driver.queue()).groupNames).toEqual(['mine:2', 'other']);
     });
 
-    it('claims no more sets than it is asked for, and says that there is more', async ({ driver }) => {
+    it('claims no more sets than it is asked for, and reports that more are due', async ({ driver }) => {
       for (let n = 0; n < 5; n++) await join(driver, `g${n}`, `t${n}`);
       const groups = new Set<string>();
       for (const expected of [2, 2, 1]) {
@@ -117,7 +115,7 @@ export function exerciseAggregation(it: DriverTest): void {
       expect(groups.size).toBe(5);
     });
 
-    it('only says when the next is due where it is asked for none', async ({ driver }) => {
+    it('only returns when the next one is due when it is asked for none', async ({ driver }) => {
       await join(driver, 'g', 'a');
       await expectUntouched(driver, async () => {
         expect(await claim(driver, { gracePeriod: 5 }, 0)).toEqual({ sets: [], nextDue: driver.now + 5 });
@@ -140,7 +138,7 @@ export function exerciseAggregation(it: DriverTest): void {
   });
 
   describe('readSet', () => {
-    it('answers whole messages in the order in which they joined', async ({ driver }) => {
+    it('returns whole messages in the order in which they joined', async ({ driver }) => {
       const batch = Array.from({ length: 1200 }, (_, n) =>
         request({ id: `n${String(n).padStart(4, '0')}`, groupKey: 'g', payload: Buffer.from([n % 256, 0, 255]) }),
       );
@@ -150,7 +148,7 @@ export function exerciseAggregation(it: DriverTest): void {
       expect(set.tasks).toEqual(batch.map(({ message }) => message));
     });
 
-    it('answers nothing for a set that is gone', async ({ driver }) => {
+    it('returns nothing for a set that is gone', async ({ driver }) => {
       await join(driver, 'g', 'a');
       const set = await claimOne(driver);
       await driver.broker.groups.finishSet(set, undefined);
@@ -198,7 +196,7 @@ export function exerciseAggregation(it: DriverTest): void {
       expect(tasks['whole']).toMatchObject({ state: 'pending', uniqueKey });
     });
 
-    it('releases the locks of its tasks, but none that has gone to another', async ({ driver }) => {
+    it('releases the locks of its tasks, but none that another task holds', async ({ driver }) => {
       const [own, other] = [lockKey(driver, 'own'), lockKey(driver, 'other')];
       await driver.add({ id: 'a', groupKey: 'g', uniqueKey: own }, { uniqueTtl: 60 });
       await driver.add({ id: 'b', groupKey: 'g', uniqueKey: other }, { uniqueTtl: 60 });
@@ -235,7 +233,7 @@ export function exerciseAggregation(it: DriverTest): void {
       });
     });
 
-    it('does nothing when the set was taken back, also when its tasks are claimed again', async ({ driver }) => {
+    it('does nothing when the set was reclaimed, also when its tasks are claimed again', async ({ driver }) => {
       await join(driver, 'g', 'a');
       const set = await claimOne(driver);
       driver.clock.advance(AGGREGATION_SECONDS * 1000);
@@ -260,7 +258,7 @@ export function exerciseAggregation(it: DriverTest): void {
   });
 
   describe('archiveDamaged', () => {
-    it('archives members as they are, and leaves the others', async ({ driver }) => {
+    it('archives members unchanged, and keeps the others', async ({ driver }) => {
       await join(driver, 'g', 'a', 'b', 'c');
       const { sets } = await claim(driver);
       expect(await driver.broker.groups.archiveDamaged(sets[0]!, ['b', 'stranger'])).toBe(1);
@@ -269,7 +267,7 @@ export function exerciseAggregation(it: DriverTest): void {
       expect(await driver.stateOf('b')).toBe('archived');
     });
 
-    it('leaves a set that can be finished when all its members are gone, but not into a task', async ({ driver }) => {
+    it('leaves a set without members that can be finished, but not into a task', async ({ driver }) => {
       await join(driver, 'g', 'a');
       const { sets } = await claim(driver);
       await driver.broker.groups.archiveDamaged(sets[0]!, ['a']);
@@ -280,7 +278,7 @@ export function exerciseAggregation(it: DriverTest): void {
       await expectQueue(driver, { sets: [], pending: [] });
     });
 
-    it('changes nothing in a set that was taken back', async ({ driver }) => {
+    it('changes nothing in a set that was reclaimed', async ({ driver }) => {
       await join(driver, 'g', 'a');
       const set = await claimOne(driver);
       driver.clock.advance(AGGREGATION_SECONDS * 1000);
@@ -292,9 +290,7 @@ export function exerciseAggregation(it: DriverTest): void {
   });
 
   describe('reclaimStaleSets', () => {
-    it('puts the tasks back into their groups at their old times when the deadline has passed, not before', async ({
-      driver,
-    }) => {
+    it('returns the tasks to their groups, at their old times, once the deadline has passed', async ({ driver }) => {
       const joined = driver.now;
       await join(driver, 'g:with:colons', 'a', 'b');
       await join(driver, 'h', 'c');
@@ -325,7 +321,7 @@ export function exerciseAggregation(it: DriverTest): void {
   });
 
   describe('repairGroups', () => {
-    it('has nothing to do where all is well', async ({ driver }) => {
+    it('changes nothing when nothing is wrong', async ({ driver }) => {
       await join(driver, 'g', 'a');
       await claim(driver);
       await join(driver, 'h', 'b');
@@ -336,7 +332,7 @@ export function exerciseAggregation(it: DriverTest): void {
   });
 
   describe('listOverdueGroups', () => {
-    it('names groups nobody has joined since', async ({ driver }) => {
+    it('lists groups that no task has joined since', async ({ driver }) => {
       await join(driver, 'old', 'a');
       await join(driver, 'new', 'b');
       driver.clock.advance(10_000);
@@ -349,9 +345,7 @@ export function exerciseAggregation(it: DriverTest): void {
       expect(await overdue(driver.now, 'empty')).toEqual([]);
     });
 
-    it('goes by the cutoff of each group, and finds those that have one among hundreds that have none', async ({
-      driver,
-    }) => {
+    it('uses the cutoff of each group, and finds them among hundreds of groups without one', async ({ driver }) => {
       const others = Array.from({ length: 600 }, (_, n) => request({ groupKey: `mine:${n}` }));
       await driver.enqueue([...others, request({ groupKey: 'a' }), request({ groupKey: 'b' })]);
       const cutoffs: Record<string, number> = { a: driver.now, b: driver.now - 1 };

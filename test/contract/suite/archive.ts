@@ -48,9 +48,7 @@ export function exerciseArchive(it: DriverTest): void {
       expect(Object.keys((await driver.queue()).tasks)).toEqual(['new']);
     });
 
-    it('never drops the task that is just being archived, even when it counts as the oldest of all', async ({
-      driver,
-    }) => {
+    it('never drops the task that is being archived, even when it is the oldest one', async ({ driver }) => {
       await fill(driver, MAX_ARCHIVED, 0);
       // Of the same second, and before all the others by its id.
       await archive(driver, 'first');
@@ -74,9 +72,7 @@ export function exerciseArchive(it: DriverTest): void {
       expect(await ids(driver)).toContain('one more');
     });
 
-    it('is not trimmed by an archiving that may only fill it up to a number, and takes none beyond that', async ({
-      driver,
-    }) => {
+    it('is not trimmed by a call that names a maximum size and refuses tasks beyond it', async ({ driver }) => {
       await archive(driver, 'old');
       driver.clock.advance(90 * DAY);
       for (const id of ['a', 'b', 'c', 'd']) await driver.add({ id });
@@ -92,7 +88,7 @@ export function exerciseArchive(it: DriverTest): void {
       expect(await ids(driver)).toEqual(['a', 'b', 'c', 'd']);
     });
 
-    it('gives back the locks of the tasks it drops, and no others', async ({ driver }) => {
+    it('releases the locks of the tasks it drops, and no others', async ({ driver }) => {
       const lock = (name: string): string =>
         new Keyspace(driver.broker.keyPrefix).queue('default').unique(name, undefined);
       for (const id of ['a', 'b']) {

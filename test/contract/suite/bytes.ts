@@ -35,7 +35,7 @@ export function exerciseBytes(it: DriverTest): void {
       expect((await driver.lend({ payload: Buffer.alloc(0) })).message.payload).toHaveLength(0);
     });
 
-    it('take their copy of what the caller gave, and give a copy of what they have', async ({ driver }) => {
+    it('copy what the caller passes, and return copies of what they store', async ({ driver }) => {
       const given = request({ id: 'a', payload: Buffer.from('before') });
       await driver.enqueue([given]);
       given.message.payload.write('after!');
@@ -76,7 +76,7 @@ export function exerciseBytes(it: DriverTest): void {
       expect((await driver.broker.inspection.getTask('default', full.id))?.message).toEqual(task.message);
     });
 
-    it('write half a surrogate pair as U+FFFD, wherever it is', async ({ driver }) => {
+    it('write half a surrogate pair as U+FFFD everywhere', async ({ driver }) => {
       const half = request({ id: 'x\ud800', type: '\udc00t', headers: { h: '\ud83d' } });
       expect(await driver.enqueue([half])).toEqual(['enqueued']);
       expect(await driver.enqueue([request({ id: 'x\ufffd' })])).toEqual(['conflict']);

@@ -4,7 +4,7 @@ import { type Driver, type DriverTest, expectUntouched } from '../driver.js';
 
 export function exerciseCancellation(it: DriverTest): void {
   describe('a published cancellation', () => {
-    it('reaches every subscriber, with the id as it was given', async ({ driver }) => {
+    it('reaches every subscriber, with the id unchanged', async ({ driver }) => {
       const { broker } = driver;
       const heard: string[][] = [[], []];
       const ends = await Promise.all(
@@ -18,7 +18,7 @@ export function exerciseCancellation(it: DriverTest): void {
       for (const end of ends) await end();
     });
 
-    it('no longer reaches who has ended his subscription', async ({ driver }) => {
+    it('does not reach a subscription that has ended', async ({ driver }) => {
       // Ids of its own: in a cluster a message may reach a node after the test it belongs to.
       const { broker } = driver;
       const [early, late]: [string[], string[]] = [[], []];
@@ -73,7 +73,7 @@ export function exerciseCancellation(it: DriverTest): void {
       ]);
     });
 
-    it('tells in which queues servers have acted on it', async ({ driver }) => {
+    it('lists the queues in which servers have acted on it', async ({ driver }) => {
       const { broker, clock } = driver;
       const [a, b] = [cancellation(driver, 'a', { reason: 'r' }), cancellation(driver, 'b')];
       for (const one of [a, b]) await broker.cancellation.recordCancellation(one);
@@ -101,7 +101,7 @@ export function exerciseCancellation(it: DriverTest): void {
       expect(await broker.cancellation.findCancellations(['a', 'b'])).toMatchObject([{ id: 'b' }]);
     });
 
-    it('gives way to later ones when there are too many', async ({ driver }) => {
+    it('is removed for later ones when there are too many', async ({ driver }) => {
       const { broker, clock } = driver;
       const ids = Array.from({ length: MAX_CANCELLATIONS + 5 }, (_, index) => `c${index}`);
       for (let first = 0; first < ids.length; first += 1000) {

@@ -46,7 +46,7 @@ export function exerciseCounters(it: DriverTest): void {
       });
     });
 
-    it('keep a day for 90 days from its first task', async ({ driver }) => {
+    it('keep the counters of a day for 90 days from its first task', async ({ driver }) => {
       const day = utcDay(driver.clock.now());
       await driver.settle(done(await driver.lend()));
       driver.clock.advance(90 * 86_400_000 - 1000);

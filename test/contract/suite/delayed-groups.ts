@@ -34,7 +34,7 @@ export function exerciseDelayedGroups(it: DriverTest): void {
       expect((await driver.queue()).tasks['later']).toMatchObject({ state: 'aggregating', group: 'g' });
     });
 
-    it('counts as joining then: the grace period begins anew', async ({ driver }) => {
+    it('counts as joining then: the grace period starts again', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' }, { processAt: driver.now + 30 });
       await pass(driver, 30);
       driver.clock.advance(9_000);
@@ -43,7 +43,7 @@ export function exerciseDelayedGroups(it: DriverTest): void {
       expect(await claimAll(driver, 10)).toEqual(['a']);
     });
 
-    it('joins whatever group it is, also hundreds at once', async ({ driver }) => {
+    it('joins any group, also hundreds at once', async ({ driver }) => {
       const names = ['g:1 {x}', ':', '🎉', 'a\nb', ...Array.from({ length: 700 }, (_, n) => `n${n}`)];
       await driver.enqueue(names.map((groupKey) => request({ groupKey }, { processAt: driver.now + 5 })));
       expect(await pass(driver, 5)).toBe(names.length);
@@ -51,7 +51,7 @@ export function exerciseDelayedGroups(it: DriverTest): void {
       expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 0, nextDue: undefined });
     });
 
-    it('runs alone when it is run by hand, and is in no group', async ({ driver }) => {
+    it('runs alone, outside its group, when it is run by hand', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' }, { processAt: driver.now + 30 });
       expect(await driver.broker.administration.moveTasks('default', 'run', ['a'], { state: 'scheduled' })).toEqual([
         'moved',
@@ -63,7 +63,7 @@ export function exerciseDelayedGroups(it: DriverTest): void {
       await expectQueue(driver, { tasks: {}, groups: {}, groupNames: [] });
     });
 
-    it('goes to its group as a retry, too, as in asynq', async ({ driver }) => {
+    it('joins its group after a retry, too, as in asynq', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' }, { processAt: driver.now + 30 });
       await driver.broker.administration.moveTasks('default', 'run', ['a']);
       await driver.settle(retrial(await driver.takeOne(), driver.now + 5));
@@ -79,7 +79,7 @@ export function exerciseDelayedGroups(it: DriverTest): void {
       expect(Object.keys((await driver.queue()).locks)).toEqual(action === 'delete' ? [] : [LOCK]);
     });
 
-    it('keeps its lock in the group, and gives it back with the set', async ({ driver }) => {
+    it('keeps its lock in the group, and releases it with the set', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g', uniqueKey: LOCK }, { processAt: driver.now + 30, uniqueTtl: 90 });
       await pass(driver, 30);
       expect((await driver.queue()).locks[LOCK]?.owner).toBe('a');
@@ -92,7 +92,7 @@ export function exerciseDelayedGroups(it: DriverTest): void {
       await expectQueue(driver, { locks: {}, tasks: {} });
     });
 
-    it('can be given another payload, and joins its group all the same', async ({ driver }) => {
+    it('still joins its group after its payload was changed', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' }, { processAt: driver.now + 30 });
       expect(await driver.broker.administration.updatePayload('default', 'a', Buffer.from('new'))).toBe('updated');
       await pass(driver, 30);
@@ -100,7 +100,7 @@ export function exerciseDelayedGroups(it: DriverTest): void {
       expect((await driver.broker.inspection.getTask('default', 'a'))?.message.payload.toString()).toBe('new');
     });
 
-    it('can be what a set is made into, and joins its group when due', async ({ driver }) => {
+    it('can be the task of an aggregated set, and joins its group when due', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' });
       const { sets } = await driver.broker.groups.claimDueSets(
         'default',
@@ -119,7 +119,7 @@ export function exerciseDelayedGroups(it: DriverTest): void {
       await expectQueue(driver, { groups: { h: [['whole', driver.now]] }, groupNames: ['h'] });
     });
 
-    it('goes with its queue', async ({ driver }) => {
+    it('is deleted with its queue', async ({ driver }) => {
       await driver.add({ groupKey: 'g' }, { processAt: driver.now + 30 });
       await driver.broker.administration.deleteQueue('default', { force: true });
       expect(await driver.world.dump()).toEqual({});

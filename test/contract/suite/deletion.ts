@@ -10,9 +10,7 @@ export function exerciseDeletion(it: DriverTest): void {
     const WAITING = TASK_STATES.filter((state) => state !== 'active');
 
     for (const state of WAITING) {
-      it(`refuses a queue with a task that is ${state}, unless forced; then it leaves nothing behind`, async ({
-        driver,
-      }) => {
+      it(`refuses a queue with a task that is ${state}; when forced, leaves nothing behind`, async ({ driver }) => {
         const { broker } = driver;
         await driver.add({ queue: 'other' });
         const before = await driver.world.dump();
@@ -27,7 +25,7 @@ export function exerciseDeletion(it: DriverTest): void {
       });
     }
 
-    it('refuses a queue with a claimed set, though nothing is left in it', async ({ driver }) => {
+    it('refuses a queue with a claimed set, even an empty one', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' });
       const policy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
       const { sets } = await driver.broker.groups.claimDueSets('default', () => policy, 1);
@@ -55,7 +53,7 @@ export function exerciseDeletion(it: DriverTest): void {
       expect(await driver.world.dump()).toEqual({});
     });
 
-    it('deletes locks, claimed sets and stranded tasks, too', async ({ driver }) => {
+    it('deletes locks, claimed sets and dangling tasks, too', async ({ driver }) => {
       await driver.enqueue(Array.from({ length: 450 }, () => request({}, { processAt: driver.now + 9 })));
       await driver.add({ uniqueKey: LOCK }, { uniqueTtl: 60 });
       await driver.add({ groupKey: 'g' });
@@ -78,7 +76,7 @@ export function exerciseDeletion(it: DriverTest): void {
       'd*',
       '[a-z]\\',
     ]) {
-      it(`and every other deed leave the queue ${other} alone, whose keys begin or look alike`, async ({ driver }) => {
+      it(`and every other action do not touch the queue ${other}, whose keys look alike`, async ({ driver }) => {
         const { broker } = driver;
         await driver.settle(archival(await driver.lend({ queue: other })));
         const lock = `asynq:{${other}}:unique:t:x`;

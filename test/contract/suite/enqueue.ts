@@ -32,7 +32,7 @@ export function exerciseEnqueue(it: DriverTest): void {
       });
     });
 
-    it('announces the queue', async ({ driver }) => {
+    it('lists the queue', async ({ driver }) => {
       await driver.add({ queue: 'one' });
       await driver.add({ queue: 'two' }, { processAt: driver.now + 5 });
       await driver.add({ queue: 'three', groupKey: 'g' });
@@ -51,7 +51,7 @@ export function exerciseEnqueue(it: DriverTest): void {
       expect(queue.pending).toEqual([]);
     });
 
-    it('puts a task with a group there, and names the group', async ({ driver }) => {
+    it('adds a task with a group to it, and lists the group', async ({ driver }) => {
       driver.clock.advance(999);
       const id = await driver.add({ groupKey: 'g:1 {x}' });
       const queue = await driver.queue();
@@ -70,7 +70,7 @@ export function exerciseEnqueue(it: DriverTest): void {
       expect(queue.groupNames).toEqual([]);
     });
 
-    it('answers an empty batch with nothing and writes nothing', async ({ driver }) => {
+    it('returns nothing for an empty batch and writes nothing', async ({ driver }) => {
       expect(await driver.enqueue([])).toEqual([]);
       expect(await driver.broker.inspection.queues()).toEqual([]);
     });
@@ -97,13 +97,13 @@ export function exerciseEnqueue(it: DriverTest): void {
       });
     }
 
-    it('refuses the second of two equal ids in a batch and carries on', async ({ driver }) => {
+    it('refuses the second of two equal ids in a batch and continues', async ({ driver }) => {
       const batch = ['a', 'b', 'a', 'c'].map((id) => request({ id }));
       expect(await driver.enqueue(batch)).toEqual(['enqueued', 'enqueued', 'conflict', 'enqueued']);
       expect((await driver.queue()).pending).toEqual(['a', 'b', 'c']);
     });
 
-    it('takes a batch of 5,000 by all routes and answers for each', async ({ driver }) => {
+    it('takes a batch of 5,000 by all routes and returns a status for each', async ({ driver }) => {
       const batch = Array.from({ length: 5000 }, (_, index) => {
         const id = `n${index}`;
         if (index % 100 === 99) return request({ id: 'n0' });

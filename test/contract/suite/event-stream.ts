@@ -8,7 +8,7 @@ const texts = (read: readonly StreamedEntry[]): string[] => read.map(({ data }) 
 
 export function exerciseEventStream(it: DriverTest): void {
   describe('the stream of events', () => {
-    it('is read in the order in which it was written, from any place on', async ({ driver }) => {
+    it('is read in the order in which it was written, from any position', async ({ driver }) => {
       const { broker, clock } = driver;
       expect([await broker.events.readEvents('events', '0-0', 10), await broker.events.lastEventId('events')]).toEqual([
         [],
@@ -27,7 +27,7 @@ export function exerciseEventStream(it: DriverTest): void {
       expect(await broker.events.readEvents('events', read[3]!.id, 10)).toEqual([]);
     });
 
-    it('goes on from its newest entry when a clock is behind', async ({ driver }) => {
+    it('continues from its newest entry when a clock is behind', async ({ driver }) => {
       const { broker, clock } = driver;
       await broker.events.appendEvents('events', entries(0, 2), { most: 100 });
       const newest = clock.now();
@@ -38,7 +38,7 @@ export function exerciseEventStream(it: DriverTest): void {
       expect(await broker.events.lastEventId('events')).toBe(`${newest}-3`);
     });
 
-    it('keeps about as many as are asked for, the newest, and any bytes', async ({ driver }) => {
+    it('keeps about as many entries as asked for, the newest ones, with any bytes', async ({ driver }) => {
       const { broker } = driver;
       for (let first = 0; first < 2_000; first += 1_000)
         await broker.events.appendEvents('events', entries(first, 1_000), { most: 300 });
@@ -51,7 +51,7 @@ export function exerciseEventStream(it: DriverTest): void {
       expect(texts(read.slice(0, -1))).toEqual(texts(entriesUpTo(2_000, read.length - 1)));
     });
 
-    it('is read back from its newest entry, or from before any place', async ({ driver }) => {
+    it('is read backwards from its newest entry, or from any position', async ({ driver }) => {
       const { broker, clock } = driver;
       expect(await broker.events.readEventsBack('events', undefined, 10)).toEqual([]);
       await broker.events.appendEvents('events', entries(0, 2), { most: 100 });
@@ -64,7 +64,7 @@ export function exerciseEventStream(it: DriverTest): void {
       expect(texts(await broker.events.readEventsBack('events', `${clock.now() - 3}-7`, 10))).toEqual(['e1', 'e0']);
     });
 
-    it('has entries replaced by later ones, in one step', async ({ driver }) => {
+    it('replaces an entry by a later one in one step', async ({ driver }) => {
       const { broker, clock } = driver;
       const append = (index: number, replaces?: string) =>
         broker.events.appendEvents('audit', entries(index, 1), { most: 100, replaces });
@@ -78,7 +78,7 @@ export function exerciseEventStream(it: DriverTest): void {
       expect(texts(await broker.events.readEvents('audit', '0-0', 10))).toEqual(['e2', 'e3', 'e4']);
     });
 
-    it('is one of several, which know nothing of each other, and is keeps its own ids', async ({ driver }) => {
+    it('is independent of the other streams, and keeps its own ids', async ({ driver }) => {
       const { broker, clock } = driver;
       await broker.events.appendEvents('events', entries(0, 1), { most: 100 });
       await broker.events.appendEvents('audit', entries(1, 1), { most: 100 });

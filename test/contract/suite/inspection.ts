@@ -16,7 +16,7 @@ export function exerciseInspection(it: DriverTest): void {
       });
     }
 
-    it('knows nothing of a task that is not there', async ({ driver }) => {
+    it('returns nothing for a task that does not exist', async ({ driver }) => {
       await driver.add({ id: 'a', queue: 'one' });
       expect(await driver.broker.inspection.getTask('one', 'b')).toBeUndefined();
       expect(await driver.broker.inspection.getTask('two', 'a')).toBeUndefined();
@@ -24,7 +24,7 @@ export function exerciseInspection(it: DriverTest): void {
   });
 
   describe('pause and resume', () => {
-    it('tell whether they changed anything', async ({ driver }) => {
+    it('return whether they changed anything', async ({ driver }) => {
       const { broker } = driver;
       expect(await broker.administration.resumeQueue('default')).toBe(false);
       expect(await broker.administration.pauseQueue('default')).toBe(true);
@@ -45,7 +45,7 @@ export function exerciseInspection(it: DriverTest): void {
       expect((await driver.queue()).pausedAt).toBe(paused);
     });
 
-    it('let tasks in while paused, and forward them', async ({ driver }) => {
+    it('accept tasks while paused, and forward them', async ({ driver }) => {
       await driver.broker.administration.pauseQueue('default');
       expect(await driver.enqueue([request()])).toEqual(['enqueued']);
       await driver.add({}, { processAt: driver.now });

@@ -5,14 +5,14 @@ import { type DriverTest, done, expectUntouched, retrial } from '../driver.js';
 
 export function exerciseLeases(it: DriverTest): void {
   describe('extendLeases', () => {
-    it('moves the lease here and there', async ({ driver }) => {
+    it("moves the end of the lease in the store and in the caller's object", async ({ driver }) => {
       const { lease } = await driver.lend();
       expect(await driver.broker.consumer.extendLeases('default', [lease], driver.now + 77)).toEqual([true]);
       expect(lease).toEqual({ queue: 'default', id: lease.id, expiresAt: driver.now + 77 });
       expect((await driver.queue()).lease).toEqual([[lease.id, driver.now + 77]]);
     });
 
-    it('answers for each lease, and leaves what is not ours', async ({ driver }) => {
+    it('returns a result for each lease, and does not change leases of others', async ({ driver }) => {
       const [mine, gone, foreign] = [await driver.lend(), await driver.lend(), await driver.lend()];
       await driver.settle(done(gone));
       const stolen = { ...foreign.lease, expiresAt: foreign.lease.expiresAt - 3 };
@@ -29,14 +29,14 @@ export function exerciseLeases(it: DriverTest): void {
       ]);
     });
 
-    it('leaves the lease provable while the extension is under way', async ({ driver }) => {
+    it('keeps the lease valid while the extension is under way', async ({ driver }) => {
       const task = await driver.lend();
       const extension = driver.broker.consumer.extendLeases('default', [task.lease], driver.now + 60);
       expect(await driver.settle(done(task))).toEqual(['settled']);
       expect([[true], [false]]).toContainEqual(await extension);
     });
 
-    it('accepts a lease by the end of an extension that was not seen to arrive', async ({ driver }) => {
+    it('accepts a lease whose extension was stored but whose reply was lost', async ({ driver }) => {
       const { lease } = await driver.lend();
       const before = lease.expiresAt;
       await driver.broker.consumer.extendLeases('default', [lease], before + 5);
@@ -79,7 +79,7 @@ export function exerciseLeases(it: DriverTest): void {
       expect((await driver.broker.inspection.getTask('default', task.lease.id))?.result).toEqual(Buffer.from('kept'));
     });
 
-    it('writes nothing about a task that is over, never was, or is not ours', async ({ driver }) => {
+    it('writes nothing for a task that is settled, never existed, or is not ours', async ({ driver }) => {
       const over = await driver.lend();
       await driver.settle(done(over));
       const { lease } = await driver.lend();
@@ -92,7 +92,7 @@ export function exerciseLeases(it: DriverTest): void {
   });
 
   describe('listExpiredLeases', () => {
-    it('lists what ended at or before the cutoff, oldest first, up to the limit, and changes nothing', async ({
+    it('lists leases that ended by the cutoff, oldest first, up to the limit, and changes nothing', async ({
       driver,
     }) => {
       const tasks = [];
@@ -111,7 +111,7 @@ export function exerciseLeases(it: DriverTest): void {
       });
     });
 
-    it('gives the old lease, by which one recoverer of several settles the task', async ({ driver }) => {
+    it('returns the old lease, with which only one of several recoverers settles the task', async ({ driver }) => {
       const { lease, message } = await driver.lend();
       const cutoff = driver.now + LEASE_SECONDS;
       const [mine] = (await driver.broker.maintenance.listExpiredLeases('default', cutoff, 9)).tasks;
@@ -132,7 +132,7 @@ export function exerciseLeases(it: DriverTest): void {
   });
 
   describe('repairActive', () => {
-    it('finds nothing to repair where every active task is leased', async ({ driver }) => {
+    it('repairs nothing when every active task is leased', async ({ driver }) => {
       await driver.lend();
       await expectUntouched(driver, async () =>
         expect(await driver.broker.maintenance.repairActive('default')).toBe(0),

@@ -20,7 +20,7 @@ async function take(driver: Driver, limits: QueueLimits, settle: readonly Leased
 
 export function exerciseLimiting(it: DriverTest): void {
   describe('limits of a queue', () => {
-    it('let no more tasks run than they say, those of others included', async ({ driver }) => {
+    it('let no more tasks run than allowed, the tasks of other servers included', async ({ driver }) => {
       for (let index = 0; index < 9; index++) await driver.add();
       const limits = { active: 3, rate: 0, window: 1 };
       const { tasks: others } = await driver.broker.consumer.exchange('default', { settle: [], take: 1 });
@@ -32,14 +32,14 @@ export function exerciseLimiting(it: DriverTest): void {
       expect(await take(driver, limits, next.tasks)).toMatchObject({ tasks: { length: 3 }, backlog: 0, limitedFor: 0 });
     });
 
-    it('are no limit where they are not reached', async ({ driver }) => {
+    it('have no effect where they are not reached', async ({ driver }) => {
       await driver.add();
       const reply = await take(driver, { active: 3, rate: 3, window: WINDOW });
       expect(reply).toMatchObject({ tasks: { length: 1 }, limitedFor: 0 });
       expect(await take(driver, { active: 3, rate: 3, window: WINDOW }, reply.tasks)).toMatchObject({ limitedFor: 0 });
     });
 
-    it('let no more tasks start in a window than they say', async ({ driver }) => {
+    it('let no more tasks start in a window than allowed', async ({ driver }) => {
       for (let index = 0; index < 12; index++) await driver.add();
       driver.clock.moveTo(Math.ceil(driver.clock.now() / WINDOW) * WINDOW); // where a slice begins
       const limits = { active: 0, rate: 5, window: WINDOW };
@@ -60,7 +60,7 @@ export function exerciseLimiting(it: DriverTest): void {
       expect(await take(driver, limits)).toMatchObject({ tasks: { length: 2 }, backlog: 0, limitedFor: 0 });
     });
 
-    it('settle all the same when nothing may start', async ({ driver }) => {
+    it('do not prevent settlements when no task may start', async ({ driver }) => {
       for (let index = 0; index < 3; index++) await driver.add();
       const limits = { active: 0, rate: 2, window: WINDOW };
       const { tasks } = await take(driver, limits);
@@ -69,21 +69,21 @@ export function exerciseLimiting(it: DriverTest): void {
       expect((await driver.queue()).processed).toBe(2);
     });
 
-    it('say nothing of a queue that is paused', async ({ driver }) => {
+    it('are not reported for a paused queue', async ({ driver }) => {
       for (let index = 0; index < 3; index++) await driver.add();
       await driver.broker.administration.pauseQueue('default');
       const reply = await take(driver, { active: 1, rate: 1, window: WINDOW });
       expect(reply).toMatchObject({ tasks: [], backlog: 0, limitedFor: 0 });
     });
 
-    it('that are both reached wait for the one that is in the way', async ({ driver }) => {
+    it('that are both reached: the limit of active tasks decides', async ({ driver }) => {
       for (let index = 0; index < 4; index++) await driver.add();
       await take(driver, { active: 2, rate: 2, window: WINDOW });
       // Already more than the rate have started; but with no slot free it is the running tasks that are in the way.
       expect(await take(driver, { active: 2, rate: 1, window: WINDOW })).toMatchObject({ tasks: [], limitedFor: 100 });
     });
 
-    it('are counted for each window by itself', async ({ driver }) => {
+    it('are counted for each window separately', async ({ driver }) => {
       for (let index = 0; index < 4; index++) await driver.add();
       expect(await take(driver, { active: 0, rate: 1, window: WINDOW })).toMatchObject({ tasks: { length: 1 } });
       expect(await take(driver, { active: 0, rate: 1, window: WINDOW })).toMatchObject({ tasks: [] });
@@ -92,7 +92,7 @@ export function exerciseLimiting(it: DriverTest): void {
   });
 
   describe('semaphore tokens', () => {
-    it('are as many as there are, and come back when they are released', async ({ driver }) => {
+    it('are limited in number, and are free again when they are released', async ({ driver }) => {
       const { broker, now } = driver;
       const get = (id: string): Promise<boolean> => acquire(broker, 'scope', id, 2, now + 60);
       expect([await get('a'), await get('b'), await get('c')]).toEqual([true, true, false]);
@@ -101,7 +101,7 @@ export function exerciseLimiting(it: DriverTest): void {
       expect([await get('c'), await get('d')]).toEqual([true, false]);
     });
 
-    it('are kept by who has one and asks again, with the new deadline', async ({ driver }) => {
+    it('stay with a holder that asks again, with the new deadline', async ({ driver }) => {
       const { broker, clock, now } = driver;
       expect(await acquire(broker, 'scope', 'a', 1, now + 5)).toBe(true);
       expect(await acquire(broker, 'scope', 'a', 1, now + 9)).toBe(true);
@@ -111,7 +111,7 @@ export function exerciseLimiting(it: DriverTest): void {
       expect(await acquire(broker, 'scope', 'b', 1, now + 60)).toBe(true);
     });
 
-    it('come back when the deadline has passed, not at it', async ({ driver }) => {
+    it('are free again after the deadline, not at it', async ({ driver }) => {
       const { broker, clock, now } = driver;
       await acquire(broker, 'scope', 'crashed', 1, now + 5);
       clock.advance(5_999);
@@ -129,21 +129,21 @@ export function exerciseLimiting(it: DriverTest): void {
       expect(await release(broker, 'other', 'a')).toBe(false);
     });
 
-    it('count against the number of the caller', async ({ driver }) => {
+    it('are counted against the number that the caller names', async ({ driver }) => {
       const { broker, now } = driver;
       for (const id of ['a', 'b', 'c']) await acquire(broker, 'scope', id, 3, now + 60);
       expect(await acquire(broker, 'scope', 'd', 2, now + 60)).toBe(false);
       expect(await acquire(broker, 'scope', 'd', 4, now + 60)).toBe(true);
     });
 
-    it('are never more than there are, however many ask at once', async ({ driver }) => {
+    it('never exceed their number, however many tasks ask at once', async ({ driver }) => {
       const { broker, now } = driver;
       const ids = Array.from({ length: 50 }, (_, index) => `t${index}`);
       const got = await Promise.all(ids.map((id) => acquire(broker, 'scope', id, 7, now + 60)));
       expect(got.filter(Boolean)).toHaveLength(7);
     });
 
-    it('are given to several tasks at a time, to as many as there are, in their order', async ({ driver }) => {
+    it('are given to several tasks in one call, in order, until none is left', async ({ driver }) => {
       const { broker, now } = driver;
       await acquire(broker, 'scope', 'b', 3, now + 60);
       expect(await broker.limiting.acquireTokens('scope', 3, now + 60, ['a', 'b', 'c', 'd'])).toEqual([
@@ -156,7 +156,7 @@ export function exerciseLimiting(it: DriverTest): void {
       expect(await broker.limiting.acquireTokens('scope', 1, now + 60, ['d', 'b'])).toEqual([false, true]);
     });
 
-    it('are not to be had from a closed broker', async ({ driver }) => {
+    it('are refused by a closed broker', async ({ driver }) => {
       const { broker, now } = driver;
       await broker.close();
       await expect(acquire(broker, 'scope', 'a', 1, now)).rejects.toThrow(ClosedError);
@@ -167,7 +167,7 @@ export function exerciseLimiting(it: DriverTest): void {
   describe('starts of a scope', () => {
     const limit = { max: 5, window: WINDOW };
 
-    it('are no more in a window than they may be, whoever asks', async ({ driver }) => {
+    it('never exceed their limit in a window, whoever asks', async ({ driver }) => {
       const { broker, clock } = driver;
       clock.moveTo(Math.ceil(clock.now() / WINDOW) * WINDOW);
       expect(await broker.limiting.takeStarts('scope', limit, 2)).toEqual({ granted: 2, retryIn: 0 });
@@ -189,7 +189,7 @@ export function exerciseLimiting(it: DriverTest): void {
     });
   });
 
-  describe('tasks that wait in a line', () => {
+  describe('tasks on a waitlist', () => {
     /** Takes everything and puts it into the line. */
     async function queueUp(driver: Driver, line = 'line'): Promise<void> {
       const { tasks } = await driver.broker.consumer.exchange('default', { settle: [], take: 100 });
@@ -198,7 +198,7 @@ export function exerciseLimiting(it: DriverTest): void {
       expect(settled).toEqual(tasks.map(() => 'settled'));
     }
 
-    it('are as though they had not been taken, and stand among the retries for a minute', async ({ driver }) => {
+    it('count as not taken, and are in retry for a minute', async ({ driver }) => {
       const id = await driver.add();
       await queueUp(driver);
       const queue = await driver.queue();
@@ -210,7 +210,7 @@ export function exerciseLimiting(it: DriverTest): void {
       expect((await driver.queue()).pending).toEqual([id]);
     });
 
-    it('come to the front of their queue when they are woken, in the order in which they came', async ({ driver }) => {
+    it('move to the front of their queue when they are woken, in the order of their arrival', async ({ driver }) => {
       const ids = [];
       for (let index = 0; index < 5; index++) ids.push(await driver.add());
       await queueUp(driver);
@@ -224,9 +224,7 @@ export function exerciseLimiting(it: DriverTest): void {
       expect(await driver.broker.limiting.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
     });
 
-    it('come in the order in which they were woken, of several lines, when they came at the same time', async ({
-      driver,
-    }) => {
+    it('keep the order in which they were woken, also across waitlists', async ({ driver }) => {
       const [z, a, m] = [await driver.add({ id: 'z' }), await driver.add({ id: 'a' }), await driver.add({ id: 'm' })];
       const { tasks } = await driver.exchange([], 3);
       const settle = tasks.map(({ lease }) => ({ kind: 'wait', lease, waitlist: lease.id }) as const);
@@ -235,7 +233,7 @@ export function exerciseLimiting(it: DriverTest): void {
       expect((await driver.queue()).pending).toEqual([z, a, m]);
     });
 
-    it('stay in their line while the queue is paused', async ({ driver }) => {
+    it('stay on their waitlist while the queue is paused', async ({ driver }) => {
       const id = await driver.add();
       await queueUp(driver);
       await driver.broker.administration.pauseQueue('default');
@@ -245,7 +243,7 @@ export function exerciseLimiting(it: DriverTest): void {
       expect((await driver.queue()).pending).toEqual([id]);
     });
 
-    it('get their old place back when they have to wait again', async ({ driver }) => {
+    it('get their old position back when they have to wait again', async ({ driver }) => {
       const first = await driver.add();
       const second = await driver.add();
       await queueUp(driver);
@@ -256,7 +254,7 @@ export function exerciseLimiting(it: DriverTest): void {
       expect((await driver.queue()).pending).toEqual([first, second, third]);
     });
 
-    it('are put off for longer the more of them there are', async ({ driver }) => {
+    it('are delayed longer the more of them there are', async ({ driver }) => {
       for (let index = 0; index < 25; index++) await driver.add();
       await queueUp(driver);
       const times = (await driver.queue()).retry.map(([, time]) => time - driver.now);
@@ -267,7 +265,9 @@ export function exerciseLimiting(it: DriverTest): void {
       ]);
     });
 
-    it('lose their place when they are run, archived or deleted, or fail and wait for a retry', async ({ driver }) => {
+    it('lose their position when they are run, archived or deleted, or fail and wait for a retry', async ({
+      driver,
+    }) => {
       const ids = [];
       for (let index = 0; index < 5; index++) ids.push(await driver.add());
       await queueUp(driver);
@@ -283,7 +283,7 @@ export function exerciseLimiting(it: DriverTest): void {
       expect(await driver.queue()).toMatchObject({ pending: [waiting], retry: [[failed, driver.now + 99]] });
     });
 
-    it('wait in one line of one queue', async ({ driver }) => {
+    it('are on one waitlist of one queue', async ({ driver }) => {
       await driver.add();
       await queueUp(driver, 'ü {b}:c');
       expect(await driver.broker.limiting.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
@@ -291,7 +291,7 @@ export function exerciseLimiting(it: DriverTest): void {
       expect(await driver.broker.limiting.wakeWaiting('default', 'ü {b}:c', 1)).toEqual({ woken: 1, left: 0 });
     });
 
-    it('stand in no line when the lease was lost', async ({ driver }) => {
+    it('are on no waitlist when the lease was lost', async ({ driver }) => {
       await driver.add();
       const { tasks } = await driver.broker.consumer.exchange('default', { settle: [], take: 1 });
       const lease = { ...tasks[0]!.lease, expiresAt: 1 };

@@ -45,7 +45,7 @@ const addAll = (driver: Driver, ids: readonly string[] = IDS, processAt?: number
 
 export function exerciseListing(it: DriverTest): void {
   describe('listTasks', () => {
-    it('tells a time beyond what a Date can tell as the last it can', async ({ driver }) => {
+    it('returns a time beyond the range of Date as the last one of that range', async ({ driver }) => {
       const inspector = new AsynqInspector(driver.broker);
       await driver.add({ id: 'far' }, { processAt: Number.MAX_SAFE_INTEGER });
       await driver.add({ id: 'near' }, { processAt: driver.now + 1 });
@@ -76,7 +76,7 @@ export function exerciseListing(it: DriverTest): void {
       });
     }
 
-    it('gives back results', async ({ driver }) => {
+    it('returns results', async ({ driver }) => {
       const task = await driver.lend();
       const result = Buffer.from([0, 255]);
       await driver.settle(completion(task, driver.now + 60, result));
@@ -99,7 +99,7 @@ export function exerciseListing(it: DriverTest): void {
       expect(await all(driver, { state: 'scheduled' }, 1)).toEqual(['w', 'y', 'z', 'ü', '\uffee', '🎉', 'x']);
     });
 
-    it('tells since when a task is pending, and from then on again when it is put back', async ({ driver }) => {
+    it('returns since when a task is pending, and again from when it is put back', async ({ driver }) => {
       await addAll(driver, ['first']);
       const since = driver.clock.now();
       driver.clock.advance(90_500);
@@ -119,7 +119,7 @@ export function exerciseListing(it: DriverTest): void {
       expect((await list())[0]).toEqual(['first', since + 90_500]);
     });
 
-    it('tells which active tasks nobody holds any more', async ({ driver }) => {
+    it('marks the active tasks that no server holds any more', async ({ driver }) => {
       await driver.lend({ id: 'old' });
       driver.clock.advance(30_000);
       await driver.lend({ id: 'new' });
@@ -141,7 +141,7 @@ export function exerciseListing(it: DriverTest): void {
       }
     });
 
-    it('can skip instead of going on', async ({ driver }) => {
+    it('can skip entries instead of using a cursor', async ({ driver }) => {
       await addAll(driver);
       await addAll(driver, ['p', 'q', 'r'], driver.now + 60);
       const skipped = async (state: TaskLocation['state'], offset: number): Promise<(string | undefined)[]> => {
@@ -155,7 +155,7 @@ export function exerciseListing(it: DriverTest): void {
       expect(await skipped('scheduled', 9)).toEqual([]);
     });
 
-    it('refuses a cursor of another kind of list, or none at all', async ({ driver }) => {
+    it('rejects a cursor of another kind of list, and text that is no cursor', async ({ driver }) => {
       await addAll(driver);
       const [, cursor] = await page(driver, { state: 'pending' }, 2);
       await expect(page(driver, { state: 'retry' }, 2, cursor)).rejects.toThrow(InvalidOptionError);
@@ -166,7 +166,7 @@ export function exerciseListing(it: DriverTest): void {
   });
 
   describe('a cursor', () => {
-    it('goes on where it was when the tasks before it are taken and others come', async ({ driver }) => {
+    it('continues where it was when tasks before it are taken and others are added', async ({ driver }) => {
       await addAll(driver);
       const seen = await all(driver, { state: 'pending' }, 2, async () => {
         await driver.take(2);
@@ -176,14 +176,14 @@ export function exerciseListing(it: DriverTest): void {
       expect(new Set(seen).size).toBe(seen.length);
     });
 
-    it('goes on at the front when all before it were taken, and more', async ({ driver }) => {
+    it('continues at the front when everything before it was taken, and more', async ({ driver }) => {
       await addAll(driver);
       const [, cursor] = await page(driver, { state: 'pending' }, 2);
       await driver.take(4);
       expect(await page(driver, { state: 'pending' }, 2, cursor)).toEqual([['e', 'f'], expect.any(String)]);
     });
 
-    it('goes on after the page before when a whole page has gone from the middle', async ({ driver }) => {
+    it('continues after the previous page when a whole page was removed from the middle', async ({ driver }) => {
       const { broker } = driver;
       await addAll(driver, ['1', '2', ...IDS]);
       await driver.take(9);
@@ -197,7 +197,7 @@ export function exerciseListing(it: DriverTest): void {
       expect(await page(driver, { state: 'active' }, 2, cursor)).toEqual([['c', 'd'], expect.any(String)]);
     });
 
-    it('is not moved by a task that was put back at the front', async ({ driver }) => {
+    it('is not changed by a task that was put back at the front', async ({ driver }) => {
       await addAll(driver);
       const [, cursor] = await page(driver, { state: 'pending' }, 3);
       const task = await driver.takeOne();
@@ -205,7 +205,7 @@ export function exerciseListing(it: DriverTest): void {
       expect((await page(driver, { state: 'pending' }, 9, cursor))[0]).toEqual(['d', 'e', 'f', 'g']);
     });
 
-    it('goes on after the last entry of a sorted list whether or not that is still there', async ({ driver }) => {
+    it('continues after the last entry of a sorted list, also when that entry is gone', async ({ driver }) => {
       await addAll(driver, IDS, driver.now + 10);
       await addAll(driver, ['later'], driver.now + 20);
       const [first, cursor] = await page(driver, { state: 'scheduled' }, 3);
@@ -219,7 +219,7 @@ export function exerciseListing(it: DriverTest): void {
       expect(await page(driver, { state: 'scheduled' }, 9, cursor)).toEqual([['later'], undefined]);
     });
 
-    it('leaves nothing out while the archive grows behind it', async ({ driver }) => {
+    it('misses nothing while the archive grows after it', async ({ driver }) => {
       await addAll(driver);
       await driver.settle(...(await driver.take(7)).map(archival));
       const seen = await all(driver, { state: 'archived' }, 2, async () => {
@@ -243,7 +243,7 @@ export function exerciseListing(it: DriverTest): void {
       return [tasks.map(({ message }) => message.id), next] as const;
     };
 
-    it('lists the highest time first, and of one time the ids backwards', async ({ driver }) => {
+    it('lists the latest time first, and equal times by id, backwards', async ({ driver }) => {
       await addAll(driver, ['z', 'y', 'ü', '🎉', '\uffee'], driver.now + 60);
       await addAll(driver, ['x'], driver.now + 61);
       await addAll(driver, ['w'], driver.now + 9);
@@ -263,9 +263,7 @@ export function exerciseListing(it: DriverTest): void {
       expect(ids).toEqual(expected);
     });
 
-    it('goes on after the last entry whether or not that is still there, and whatever comes in front', async ({
-      driver,
-    }) => {
+    it('continues after the last entry, also when that is gone or others come before it', async ({ driver }) => {
       await addAll(driver, IDS, driver.now + 10);
       await addAll(driver, ['earlier'], driver.now + 5);
       const [first, cursor] = await backwards(driver, 'scheduled', 3);
@@ -278,7 +276,7 @@ export function exerciseListing(it: DriverTest): void {
       expect(await backwards(driver, 'scheduled', 9, cursor)).toEqual([[], undefined]);
     });
 
-    it('leaves nothing out while the archive grows in front and is emptied behind', async ({ driver }) => {
+    it('misses nothing while the archive grows at one end and shrinks at the other', async ({ driver }) => {
       await addAll(driver);
       for (const task of await driver.take(7)) {
         driver.clock.advance(1000);
@@ -297,7 +295,7 @@ export function exerciseListing(it: DriverTest): void {
       expect(seen).toEqual(IDS.toReversed());
     });
 
-    it('goes on in the direction of its cursor, and refuses to turn round', async ({ driver }) => {
+    it('continues in the direction of its cursor, and refuses the other one', async ({ driver }) => {
       await addAll(driver, IDS, driver.now + 10);
       const [, backward] = await backwards(driver, 'scheduled', 2);
       const [, forward] = await page(driver, { state: 'scheduled' }, 2);
@@ -307,7 +305,7 @@ export function exerciseListing(it: DriverTest): void {
       await expect(driver.broker.listing.listTasks('default', turned)).rejects.toThrow('other direction');
     });
 
-    it('is not for lists whose order only Redis knows', async ({ driver }) => {
+    it('is refused for lists whose order only Redis knows', async ({ driver }) => {
       await addAll(driver);
       for (const state of ['pending', 'active'] as const)
         await expect(backwards(driver, state, 2)).rejects.toThrow(InvalidOptionError);

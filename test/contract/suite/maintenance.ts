@@ -4,7 +4,7 @@ import { type Driver, type DriverTest, completion, expectUntouched, retrial } fr
 
 export function exerciseMaintenance(it: DriverTest): void {
   describe('forward', () => {
-    it('moves what is due to the end of pending, earliest first, and tells when the next is', async ({ driver }) => {
+    it('moves due tasks to the end of pending, earliest first, and returns the next time', async ({ driver }) => {
       await driver.add({ id: 'waiting' });
       for (const [id, seconds] of Object.entries({ c: 3, a: 1, b: 2, late: 9 })) {
         await driver.add({ id }, { processAt: driver.now + seconds });
@@ -17,7 +17,7 @@ export function exerciseMaintenance(it: DriverTest): void {
       expect(queue.tasks['a']).toMatchObject({ state: 'pending', pendingSince: driver.clock.now() });
     });
 
-    it('moves retries, too, after scheduled tasks, and the next time is the lower of both', async ({ driver }) => {
+    it('moves retries after scheduled tasks, and returns the earlier of both next times', async ({ driver }) => {
       const [first, second] = [await driver.lend({ id: 'r1' }), await driver.lend({ id: 'r2' })];
       await driver.settle(retrial(first, driver.now), retrial(second, driver.now + 5));
       await driver.add({ id: 's1' }, { processAt: driver.now });
@@ -28,7 +28,7 @@ export function exerciseMaintenance(it: DriverTest): void {
       expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 2, nextDue: undefined });
     });
 
-    it('starts nothing early', async ({ driver }) => {
+    it('moves nothing early', async ({ driver }) => {
       await driver.add({}, { processAt: driver.now + 1 });
       driver.clock.advance(999);
       await expectUntouched(driver, async () => {
@@ -41,7 +41,7 @@ export function exerciseMaintenance(it: DriverTest): void {
       expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 0, nextDue: undefined });
     });
 
-    it('takes a task whose hash names a group there, and names the group', async ({ driver }) => {
+    it('moves a task whose hash names a group to that group, and lists the group', async ({ driver }) => {
       await driver.add({ id: 's' }, { processAt: driver.now });
       await driver.settle(retrial(await driver.lend({ id: 'r' }), driver.now));
       for (const id of ['s', 'r']) await driver.world.nameGroup('default', id, 'g 1');

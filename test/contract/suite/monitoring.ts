@@ -27,8 +27,8 @@ const worker: WorkerInfo = {
 };
 
 export function exerciseMonitoring(it: DriverTest): void {
-  describe('what holds the tasks', () => {
-    it('is told of without writing anything, and is fit for them', async ({ driver }) => {
+  describe('the information about the store', () => {
+    it('is read without a write, and shows a store that is fit for tasks', async ({ driver }) => {
       await expectUntouched(driver, async () => {
         for (const facts of await driver.broker.operations.storeInfo()) {
           expect(facts).toEqual({

@@ -46,12 +46,12 @@ export function exerciseMoving(it: DriverTest): void {
         });
       }
 
-      it(`${action}: knows nothing of tasks that are not there`, async ({ driver }) => {
+      it(`${action}: reports tasks that do not exist as missing`, async ({ driver }) => {
         await driver.add({ id: 'a' });
         await expectUntouched(driver, async () => expect(await move(driver, action, ['b'])).toEqual(['missing']));
       });
 
-      it(`${action}: leaves tasks alone whose group is being aggregated`, async ({ driver }) => {
+      it(`${action}: does not touch tasks of a claimed set`, async ({ driver }) => {
         await driver.add({ id: 'a', groupKey: 'g' });
         await claim(driver);
         await expectUntouched(driver, async () => {
@@ -61,7 +61,7 @@ export function exerciseMoving(it: DriverTest): void {
       });
     }
 
-    it('moves only what is in the place asked for', async ({ driver }) => {
+    it('moves only tasks that are where the caller saw them', async ({ driver }) => {
       await driver.add({ id: 'p' });
       await driver.add({ id: 's' }, { processAt: driver.now + 9 });
       await driver.add({ id: 'g', groupKey: 'g' });
@@ -80,9 +80,7 @@ export function exerciseMoving(it: DriverTest): void {
       await expectQueue(driver, { groupNames: ['g'], scheduled: [], pending: [] });
     });
 
-    it('puts tasks that are to run at the end of the line, in the order given, and counts their wait from then on', async ({
-      driver,
-    }) => {
+    it('puts tasks to run at the end of pending, in the given order, and restarts their wait', async ({ driver }) => {
       await driver.add({ id: 'a' });
       for (const id of ['c', 'b', 'd']) await driver.add({ id }, { processAt: driver.now + 9 });
       driver.clock.advance(2000);
@@ -93,7 +91,7 @@ export function exerciseMoving(it: DriverTest): void {
       expect((await driver.take(9)).map(({ lease }) => lease.id)).toEqual(['a', 'c', 'd', 'b']);
     });
 
-    it('wakes what waits for tasks', async ({ driver }) => {
+    it('wakes servers that wait for tasks', async ({ driver }) => {
       const id = await driver.arrange('archived');
       const woken: string[] = [];
       const listener = { onPending: (queue: string) => woken.push(queue), onDelayed: () => 0, onLost: () => undefined };
@@ -104,7 +102,7 @@ export function exerciseMoving(it: DriverTest): void {
       await source.close();
     });
 
-    it('releases the lock of what it deletes, if it still is its own; not of what it archives', async ({ driver }) => {
+    it('releases the lock of a deleted task that still holds it, not of an archived one', async ({ driver }) => {
       await driver.add({ id: 'a', uniqueKey: LOCK }, { uniqueTtl: 60 });
       await move(driver, 'archive', ['a']);
       expect((await driver.queue()).locks[LOCK]?.owner).toBe('a');
@@ -122,9 +120,7 @@ export function exerciseMoving(it: DriverTest): void {
       await expectQueue(driver, { locks: {}, tasks: {}, groupNames: [] });
     });
 
-    it('keeps the newest 9,999 of an archive, with everything that belongs to the others deleted', async ({
-      driver,
-    }) => {
+    it('keeps the newest 9,999 of the archive, and deletes the others completely', async ({ driver }) => {
       const ids = Array.from({ length: 10_050 }, (_, index) => `t${String(index).padStart(5, '0')}`);
       await driver.enqueue(ids.map((id) => request({ id })));
       for (let first = 0; first < ids.length; first += 5_000) {
@@ -142,7 +138,7 @@ export function exerciseMoving(it: DriverTest): void {
       await expectQueue(driver, { processed: 0, failed: 0, processedOn: {}, failedOn: {} });
     });
 
-    it('leaves the failures of a task as they are', async ({ driver }) => {
+    it('does not change the failures of a task', async ({ driver }) => {
       const task = await driver.lend({ maxRetry: 0, retried: 3, errorMsg: 'why', lastFailedAt: 5 });
       await driver.settle(archival(task));
       await move(driver, 'run', [task.lease.id]);
@@ -155,7 +151,7 @@ export function exerciseMoving(it: DriverTest): void {
       driver.broker.administration.rescheduleTasks('default', ids, at, from);
 
     for (const state of TASK_STATES.filter((one) => one !== 'active')) {
-      it(`has a task that is ${state} run at another time, once`, async ({ driver }) => {
+      it(`moves a task that is ${state} to another time, at which it runs once`, async ({ driver }) => {
         const id = await driver.arrange(state);
         const at = driver.now + 7;
         const target = state === 'retry' ? 'retry' : 'scheduled';
@@ -175,7 +171,7 @@ export function exerciseMoving(it: DriverTest): void {
       });
     }
 
-    it('brings a task forward as well; a time that has passed is due at once', async ({ driver }) => {
+    it('accepts earlier times, too; a time in the past is due at once', async ({ driver }) => {
       await driver.add({ id: 'a' }, { processAt: driver.now + 900 });
       await driver.add({ id: 'b' }, { processAt: driver.now + 900 });
       expect(await reschedule(driver, ['a', 'b', 'x'], 0)).toEqual(['moved', 'moved', 'missing']);
@@ -183,9 +179,7 @@ export function exerciseMoving(it: DriverTest): void {
       expect((await driver.take(9)).map(({ lease }) => lease.id)).toEqual(['a', 'b']);
     });
 
-    it('leaves running tasks alone, those of a claimed group, and those that are not where they were seen', async ({
-      driver,
-    }) => {
+    it('does not touch active tasks, tasks of a claimed set, and tasks that have moved', async ({ driver }) => {
       const active = await driver.arrange('active');
       await driver.add({ id: 'g', groupKey: 'g' });
       await claim(driver);
@@ -196,7 +190,7 @@ export function exerciseMoving(it: DriverTest): void {
       });
     });
 
-    it('keeps the lock of a unique task as much longer as it is put off, and no shorter', async ({ driver }) => {
+    it('extends the lock of a unique task by its delay, and never shortens it', async ({ driver }) => {
       await driver.add({ id: 'a', uniqueKey: LOCK }, { processAt: driver.now + 10, uniqueTtl: 60 });
       const before = (await driver.queue()).locks[LOCK]!.expiresIn;
       await reschedule(driver, ['a'], driver.now + 110);
@@ -211,7 +205,7 @@ export function exerciseMoving(it: DriverTest): void {
       expect([owner, Math.round(expiresIn / 1000)]).toEqual(['b', 60]);
     });
 
-    it('has a task leave its group, and join it again at that time', async ({ driver }) => {
+    it('removes a task from its group until that time, when it joins again', async ({ driver }) => {
       await driver.add({ id: 'a', groupKey: 'g' });
       await driver.add({ id: 'b', groupKey: 'g' });
       expect(await reschedule(driver, ['a'], driver.now + 5, { state: 'aggregating', group: 'g' })).toEqual(['moved']);
@@ -223,7 +217,7 @@ export function exerciseMoving(it: DriverTest): void {
       await expectQueue(driver, { groups: { g: [['a', driver.now]] }, groupNames: ['g'], scheduled: [] });
     });
 
-    it('takes a task out of the line it waits in for a limit', async ({ driver }) => {
+    it('takes a task off the waitlist of a limit', async ({ driver }) => {
       const { lease } = await driver.lend({});
       await driver.settle({ kind: 'wait', lease, waitlist: 'l' });
       expect(await reschedule(driver, [lease.id], driver.now + 500)).toEqual(['moved']);
@@ -233,7 +227,7 @@ export function exerciseMoving(it: DriverTest): void {
   });
 
   describe('updatePayload', () => {
-    it('gives a scheduled task another payload, and changes nothing else', async ({ driver }) => {
+    it('replaces the payload of a scheduled task, and changes nothing else', async ({ driver }) => {
       const before = message({ uniqueKey: LOCK, headers: { k: 'v' }, deadline: 9 });
       await driver.enqueue([{ message: before, processAt: driver.now + 9, uniqueTtl: 60 }]);
       const payload = Buffer.from([0, 255]);
@@ -244,7 +238,7 @@ export function exerciseMoving(it: DriverTest): void {
     });
 
     for (const state of ['pending', 'retry', 'archived'] as const) {
-      it(`works for a task that is ${state}, too, and leaves it where it is`, async ({ driver }) => {
+      it(`works for a task that is ${state}, too, and does not move it`, async ({ driver }) => {
         const id = await driver.arrange(state);
         const { tasks, ...rest } = await driver.queue();
         expect(await driver.broker.administration.updatePayload('default', id, Buffer.from('new'))).toBe('updated');
@@ -264,7 +258,7 @@ export function exerciseMoving(it: DriverTest): void {
       });
     }
 
-    it('replaces only the payload that its caller has seen, where he says which', async ({ driver }) => {
+    it('replaces only the payload that the caller has seen, when the caller names it', async ({ driver }) => {
       const { broker } = driver;
       const id = await driver.add({ payload: Buffer.from([0, 255, 1]) });
       const seen = Buffer.from([0, 255, 1]);
@@ -280,7 +274,7 @@ export function exerciseMoving(it: DriverTest): void {
       expect(await broker.administration.updatePayload('default', 'x', Buffer.from('newer'), seen)).toBe('missing');
     });
 
-    it('knows nothing of a task that is not there', async ({ driver }) => {
+    it('reports a task that does not exist as missing', async ({ driver }) => {
       expect(await driver.broker.administration.updatePayload('default', 'x', Buffer.alloc(1))).toBe('missing');
     });
   });

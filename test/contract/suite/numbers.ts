@@ -12,7 +12,7 @@ const server = (driver: Driver, serverId: string): ServerInfo => ({
 
 export function exerciseNumbers(it: DriverTest): void {
   describe('describeQueue', () => {
-    it('says nothing of a queue that has nothing', async ({ driver }) => {
+    it('returns zeros for a queue without tasks', async ({ driver }) => {
       const numbers = await driver.broker.inspection.describeQueue('default');
       for (const value of Object.values(numbers)) expect([0, false]).toContain(value);
     });
@@ -43,7 +43,7 @@ export function exerciseNumbers(it: DriverTest): void {
       });
     });
 
-    it('tells how long the oldest pending task has waited, also behind one that was put back', async ({ driver }) => {
+    it('returns how long the oldest pending task has waited, also after one that was put back', async ({ driver }) => {
       expect((await driver.broker.inspection.describeQueue('default')).latency).toBe(0);
       await driver.add();
       driver.clock.advance(1500);
@@ -79,7 +79,7 @@ export function exerciseNumbers(it: DriverTest): void {
       expect(await driver.broker.inspection.groups('other')).toEqual([]);
     });
 
-    it('are counted however many they are', async ({ driver }) => {
+    it('are all counted, however many there are', async ({ driver }) => {
       const names = Array.from({ length: 1_100 }, (_, index) => `g${index}`);
       await driver.enqueue(names.map((groupKey) => request({ groupKey })));
       const groups = await driver.broker.inspection.groups('default');
@@ -92,7 +92,7 @@ export function exerciseNumbers(it: DriverTest): void {
   });
 
   describe('hasQueue', () => {
-    it('knows the queues to which something was enqueued', async ({ driver }) => {
+    it('is true only for queues to which a task was enqueued', async ({ driver }) => {
       await driver.broker.administration.pauseQueue('paused');
       await driver.add();
       expect(await driver.broker.inspection.hasQueue('default')).toBe(true);
@@ -101,7 +101,7 @@ export function exerciseNumbers(it: DriverTest): void {
   });
 
   describe('countsOfDays', () => {
-    it('tells what happened on each day, in the order asked for', async ({ driver }) => {
+    it('returns the counts of each day, in the order asked for', async ({ driver }) => {
       const today = utcDay(driver.clock.now());
       await driver.settle(done(await driver.lend()));
       driver.clock.advance(2 * 86_400_000);
@@ -117,7 +117,7 @@ export function exerciseNumbers(it: DriverTest): void {
   });
 
   describe('servers', () => {
-    it('tells of those that have published themselves, with what they run', async ({ driver }) => {
+    it('returns the servers that have published themselves, with the tasks they run', async ({ driver }) => {
       const info = server(driver, 's');
       const worker: WorkerInfo = {
         ...{ host: 'h', pid: 7, serverId: 's', taskId: 'a', taskType: 't', taskPayload: Buffer.from([0, 255]) },

@@ -9,7 +9,7 @@ const entry = (driver: Driver, id: string): SchedulerEntry => ({
 
 export function exercisePublished(it: DriverTest): void {
   describe('schedulerEntries', () => {
-    it('tells what all schedulers have published, in their order', async ({ driver }) => {
+    it('returns what all schedulers have published, in their order', async ({ driver }) => {
       const [a, b, c] = ['a', 'b', 'c'].map((id) => entry(driver, id));
       expect(await driver.broker.publications.schedulerEntries()).toEqual([]);
       await driver.broker.scheduling.writeSchedulerEntries('h:1:x', [a!, b!], 20);
@@ -22,7 +22,7 @@ export function exercisePublished(it: DriverTest): void {
   });
 
   describe('enqueueEvents', () => {
-    it('tells the history of an entry page by page, newest first', async ({ driver }) => {
+    it('returns the history of an entry page by page, newest first', async ({ driver }) => {
       const events = Array.from({ length: 5 }, (_, index) => ({
         ...{ taskId: `t${index}`, enqueueTime: driver.clock.now() + index * 1000 },
       }));

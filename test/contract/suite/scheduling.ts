@@ -28,7 +28,7 @@ export function exerciseScheduling(it: DriverTest): void {
   const open = (driver: Driver, spec = 's') => driver.broker.scheduling.openSchedule('default', 'e', spec, YEAR);
 
   describe('an entry', () => {
-    it('begins when it is opened first, whoever opens it again', async ({ driver }) => {
+    it('starts when it is first opened, whoever opens it again', async ({ driver }) => {
       const { now } = driver;
       expect(await open(driver)).toEqual({ handledUntil: now, lastFiredAt: undefined });
       driver.clock.advance(5_000);
@@ -37,7 +37,7 @@ export function exerciseScheduling(it: DriverTest): void {
       expect(await open(driver)).toEqual({ handledUntil: now + 3, lastFiredAt: now + 3 });
     });
 
-    it('begins anew with another spec, but never goes back', async ({ driver }) => {
+    it('starts again with another spec, but never goes back', async ({ driver }) => {
       const { now } = driver;
       await open(driver, 'old');
       driver.clock.advance(5_000);
@@ -48,7 +48,7 @@ export function exerciseScheduling(it: DriverTest): void {
   });
 
   describe('a planned time', () => {
-    it('is dealt with once, and so is none before it', async ({ driver }) => {
+    it('is handled once, and no earlier time after it', async ({ driver }) => {
       const { now } = driver;
       expect(await fire(driver, now + 2)).toEqual({ status: 'enqueued', handledUntil: now + 2 });
       await expectUntouched(driver, async () => {
@@ -59,7 +59,7 @@ export function exerciseScheduling(it: DriverTest): void {
       expect((await driver.queue()).pending).toHaveLength(2);
     });
 
-    it('answers the same when the reply was lost and the call is sent again', async ({ driver }) => {
+    it('returns the same when the reply was lost and the call is sent again', async ({ driver }) => {
       const again = firing(driver.now + 1);
       expect(await driver.broker.scheduling.fire('default', again)).toEqual({
         status: 'enqueued',
@@ -73,7 +73,7 @@ export function exerciseScheduling(it: DriverTest): void {
       });
     });
 
-    it('of one entry says nothing of another, nor of another queue', async ({ driver }) => {
+    it('of one entry does not affect other entries or queues', async ({ driver }) => {
       const { broker, now } = driver;
       expect((await fire(driver, now + 9)).status).toBe('enqueued');
       expect((await fire(driver, now + 1, { entry: 'other' })).status).toBe('enqueued');
@@ -115,7 +115,7 @@ export function exerciseScheduling(it: DriverTest): void {
       expect(await driver.broker.inspection.queues()).toContain('default');
     });
 
-    it('is dealt with, too, when its task is a duplicate or its id is taken', async ({ driver }) => {
+    it('counts as handled when its task is a duplicate or its id is taken', async ({ driver }) => {
       const { now } = driver;
       const uniqueKey = 'asynq:{default}:unique:u:';
       const unique = () => request({ uniqueKey, id: 'u' }, { uniqueTtl: 60 });
@@ -132,7 +132,7 @@ export function exerciseScheduling(it: DriverTest): void {
       expect((await driver.queue()).pending).toEqual(['u']);
     });
 
-    it('creates no task while the last one is unfinished, if so wished', async ({ driver }) => {
+    it('creates no task while the last one is unfinished, when that is asked for', async ({ driver }) => {
       const { now } = driver;
       let planned = now;
       const attempt = async () => (await fire(driver, ++planned, { skipUnfinished: true })).status;
@@ -155,7 +155,7 @@ export function exerciseScheduling(it: DriverTest): void {
       expect((await fire(driver, ++planned)).status).toBe('enqueued');
     });
 
-    it('fires once whatever the clocks of the processes, and in whatever order they come', async ({ driver }) => {
+    it('fires once whatever the clocks and the order of the processes', async ({ driver }) => {
       let serial = 0;
       // Each process tries the planned times up to what it takes for now, in order; the processes take turns at random.
       const attempts = fc.array(fc.tuple(fc.nat(3), fc.integer({ min: -4, max: 4 })), { minLength: 1, maxLength: 30 });

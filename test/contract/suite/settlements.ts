@@ -28,7 +28,7 @@ export function exerciseSettlements(it: DriverTest): void {
       expect(await driver.enqueue([request({ id: task.lease.id })])).toEqual(['enqueued']);
     });
 
-    it('complete keeps the task until its retention ends, with the new message and the result', async ({ driver }) => {
+    it('complete keeps the task with its new message and result until its retention ends', async ({ driver }) => {
       const task = await driver.lend({ retention: 60 });
       const message = { ...task.message, completedAt: driver.now };
       const settlement = completion({ ...task, message }, driver.now + 60, Buffer.from([0, 255, 10]));
@@ -64,7 +64,7 @@ export function exerciseSettlements(it: DriverTest): void {
       expect(queue).toMatchObject({ active: [], lease: [] });
     });
 
-    it('archive keeps the task with the new message, from now on', async ({ driver }) => {
+    it('archive keeps the task with the new message', async ({ driver }) => {
       const task = changed(await driver.lend());
       driver.clock.advance(5999);
       expect(await driver.settle(archival(task))).toEqual(['settled']);
@@ -74,7 +74,7 @@ export function exerciseSettlements(it: DriverTest): void {
       expect(queue.tasks[task.lease.id]?.message).toMatchObject({ errorMsg: 'it failed' });
     });
 
-    it('archive without a message leaves the stored one as it is', async ({ driver }) => {
+    it('archive without a message keeps the stored one', async ({ driver }) => {
       const { lease, message } = await driver.lend({ headers: { a: 'b' } });
       expect(await driver.settle({ kind: 'archive', lease, message: undefined })).toEqual(['settled']);
       const task = (await driver.queue()).tasks[lease.id];
@@ -94,7 +94,7 @@ export function exerciseSettlements(it: DriverTest): void {
       expect(queue).toMatchObject({ active: [], lease: [], processed: 0, failed: 0 });
     });
 
-    it('settles a batch of all kinds, each by itself', async ({ driver }) => {
+    it('settles a batch of all kinds, each independently', async ({ driver }) => {
       await driver.enqueue(['a', 'b', 'c', 'd', 'e'].map((id) => request({ id })));
       const [a, b, c, d, e] = (await driver.take(5)) as [LeasedTask, LeasedTask, LeasedTask, LeasedTask, LeasedTask];
       const statuses = await driver.settle(
@@ -127,7 +127,7 @@ export function exerciseSettlements(it: DriverTest): void {
       await expectQueue(driver, { active: [], lease: [], pending: [], processed: 5, failed: 2 });
     });
 
-    it('is lost when the lease has another score, and writes nothing', async ({ driver }) => {
+    it('is lost when the lease has another end, and writes nothing', async ({ driver }) => {
       const task = await driver.lend({ retention: 60 });
       for (const wrong of [task.lease.expiresAt - 1, task.lease.expiresAt + 1, 0]) {
         const stale = { ...task, lease: { ...task.lease, expiresAt: wrong, renewing: wrong + 7 } };
@@ -160,7 +160,7 @@ export function exerciseSettlements(it: DriverTest): void {
       });
     }
 
-    it('is lost once another server has taken the task, whatever the late one wants', async ({ driver }) => {
+    it('is lost after another server has taken the task, whatever the settlement is', async ({ driver }) => {
       const stale = await driver.lend();
       driver.clock.advance(61_000);
       const [expired] = (await driver.broker.maintenance.listExpiredLeases('default', driver.now - 30, 10)).tasks;
@@ -177,7 +177,7 @@ export function exerciseSettlements(it: DriverTest): void {
       expect(await driver.settle(done(fresh))).toEqual(['settled']);
     });
 
-    it('accepts either end of a lease whose extension was not seen to arrive', async ({ driver }) => {
+    it('accepts both ends of a lease whose extension may have been lost', async ({ driver }) => {
       const arrived = await driver.lend();
       const arrivedEnd = arrived.lease.expiresAt;
       await driver.broker.consumer.extendLeases('default', [arrived.lease], arrivedEnd + 5);
@@ -189,7 +189,7 @@ export function exerciseSettlements(it: DriverTest): void {
       expect(await driver.settle(done({ ...lost, lease: unsent }))).toEqual(['settled']);
     });
 
-    it('settles by a lease whose time is over as long as nobody has taken the task', async ({ driver }) => {
+    it('accepts an expired lease as long as no server has taken the task', async ({ driver }) => {
       const task = await driver.lend();
       driver.clock.advance(3_600_000);
       expect(await driver.settle(done(task))).toEqual(['settled']);

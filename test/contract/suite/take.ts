@@ -7,7 +7,7 @@ const batch = (count: number) => Array.from({ length: count }, (_, index) => req
 
 export function exerciseTake(it: DriverTest): void {
   describe('take', () => {
-    it('takes up to the limit in order and says what is left', async ({ driver }) => {
+    it('takes up to the limit in order and returns how many are left', async ({ driver }) => {
       await driver.enqueue(batch(5));
       const first = await driver.exchange([], 3);
       expect(first.tasks.map(({ lease }) => lease.id)).toEqual(['n0', 'n1', 'n2']);
@@ -18,7 +18,7 @@ export function exerciseTake(it: DriverTest): void {
       expect((await driver.exchange([], 3)).tasks).toEqual([]);
     });
 
-    it('leases what it takes from the standing second on', async ({ driver }) => {
+    it('leases tasks from the start of the current second', async ({ driver }) => {
       const id = await driver.add();
       driver.clock.advance(1999);
       const { lease } = await driver.takeOne();
@@ -30,7 +30,7 @@ export function exerciseTake(it: DriverTest): void {
       expect(queue.tasks[id]).toMatchObject({ state: 'active', pendingSince: undefined });
     });
 
-    it('tells since when what it takes was pending, when asked', async ({ driver }) => {
+    it('returns since when the tasks were pending, when asked', async ({ driver }) => {
       const started = driver.clock.now();
       await driver.enqueue(batch(2));
       await driver.enqueue([request({ id: 'later' }, { processAt: driver.now + 2 })]);
@@ -54,7 +54,7 @@ export function exerciseTake(it: DriverTest): void {
       expect(since(last)).toEqual([['later', started + 2_500]]);
     });
 
-    it('takes nothing when nothing is asked for, but counts', async ({ driver }) => {
+    it('takes nothing when nothing is asked for, but returns the backlog', async ({ driver }) => {
       await driver.enqueue(batch(2));
       await expectUntouched(driver, async () => {
         expect(await driver.exchange([], 0)).toEqual({
@@ -67,7 +67,7 @@ export function exerciseTake(it: DriverTest): void {
       });
     });
 
-    it('finds nothing in a queue that nobody has heard of, and does not create it', async ({ driver }) => {
+    it('finds nothing in an unknown queue, and does not create it', async ({ driver }) => {
       expect(await driver.exchange([], 10, 'unheard')).toEqual({
         settled: [],
         tasks: [],
@@ -78,7 +78,7 @@ export function exerciseTake(it: DriverTest): void {
       expect(await driver.broker.inspection.queues()).toEqual([]);
     });
 
-    it('takes nothing of a paused queue and calls its backlog 0, but settles', async ({ driver }) => {
+    it('takes nothing from a paused queue and reports a backlog of 0, but settles', async ({ driver }) => {
       await driver.enqueue(batch(3));
       const task = await driver.takeOne();
       expect(await driver.broker.administration.pauseQueue('default')).toBe(true);
@@ -96,7 +96,7 @@ export function exerciseTake(it: DriverTest): void {
       expect(new Set(ids).size).toBe(100);
     });
 
-    it('gives the slot of a task it settles to another one in the same call', async ({ driver }) => {
+    it('gives the place of a settled task to another one in the same call', async ({ driver }) => {
       await driver.enqueue(batch(2));
       const task = await driver.takeOne();
       const reply = await driver.exchange([done(task)], 1);

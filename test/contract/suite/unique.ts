@@ -14,7 +14,7 @@ const unique = (driver: Driver, id: string, ttl = 60, options: Partial<EnqueueRe
 
 export function exerciseUnique(it: DriverTest): void {
   describe('a unique task', () => {
-    it('takes the lock under its id for the given time, and is known by it', async ({ driver }) => {
+    it('takes the lock under its id for the given time', async ({ driver }) => {
       expect(await driver.enqueue([unique(driver, 'a', 60)])).toEqual(['enqueued']);
       const queue = await driver.queue();
       const lock = queue.locks[lockKey(driver, 'one')];
@@ -42,9 +42,7 @@ export function exerciseUnique(it: DriverTest): void {
       }
     });
 
-    it('is a duplicate while the lock is held, in the same batch and in a later one, by every route', async ({
-      driver,
-    }) => {
+    it('is a duplicate while the lock is held, within a batch and later, by every route', async ({ driver }) => {
       expect(await driver.enqueue([unique(driver, 'a'), unique(driver, 'b')])).toEqual(['enqueued', 'duplicate']);
       const again = [
         unique(driver, 'c'),
@@ -78,7 +76,7 @@ export function exerciseUnique(it: DriverTest): void {
       expect((await driver.queue()).locks[lockKey(driver, 'one')]?.owner).toBe('b');
     });
 
-    it('gives its lock back when it is done, and when it is complete', async ({ driver }) => {
+    it('releases its lock when it is done, and when it is completed', async ({ driver }) => {
       await driver.enqueue([unique(driver, 'a')]);
       expect(await driver.settle(done(await driver.takeOne()))).toEqual(['settled']);
       expect(await driver.enqueue([unique(driver, 'b')])).toEqual(['enqueued']);
@@ -86,7 +84,7 @@ export function exerciseUnique(it: DriverTest): void {
       expect((await driver.queue()).locks).toEqual({});
     });
 
-    it('keeps its lock over retry and archive, where only time ends it', async ({ driver }) => {
+    it('keeps its lock in retry and archived, where only time ends it', async ({ driver }) => {
       await driver.enqueue([unique(driver, 'a')]);
       await driver.settle(retrial(await driver.takeOne(), driver.now));
       expect(await driver.enqueue([unique(driver, 'b')])).toEqual(['duplicate']);
@@ -95,7 +93,7 @@ export function exerciseUnique(it: DriverTest): void {
       expect(await driver.enqueue([unique(driver, 'c')])).toEqual(['duplicate']);
     });
 
-    it('leaves a lock alone that has become the lock of another task', async ({ driver }) => {
+    it('keeps a lock that another task holds by now', async ({ driver }) => {
       await driver.enqueue([unique(driver, 'a')]);
       const task = await driver.takeOne();
       await driver.world.expireLock('default', lockKey(driver, 'one'));

@@ -35,7 +35,7 @@ async function flush(driver: Driver, notices: Notices): Promise<void> {
 
 export function exerciseWake(it: DriverTest): void {
   describe('wake', () => {
-    it('tells the runnable backlog of each queue when it arms', async ({ driver }) => {
+    it('returns the runnable backlog of each queue when it arms', async ({ driver }) => {
       const { source } = watch(driver);
       await driver.enqueue([request(), request()]);
       await driver.add({ queue: 'paused' });
@@ -90,7 +90,7 @@ export function exerciseWake(it: DriverTest): void {
       expect(notices.pending).toEqual([]);
     });
 
-    it('tells the next due time of all queues and notices scheduled and retried tasks', async ({ driver }) => {
+    it('returns the next due time of all queues and notices scheduled and retried tasks', async ({ driver }) => {
       const task = await driver.lend();
       const notices = watch(driver);
       expect(await notices.source.armDelayed(['default', 'other'])).toBeUndefined();
@@ -110,7 +110,7 @@ export function exerciseWake(it: DriverTest): void {
       for (const notices of both) await vi.waitFor(() => expect(notices.pending).toEqual(['default']));
     });
 
-    it('is silent after it was closed, and cannot be armed again', async ({ driver }) => {
+    it('emits nothing after it was closed, and cannot be armed again', async ({ driver }) => {
       const [closed, open] = [watch(driver), watch(driver)];
       for (const { source } of [closed, open]) await source.armPending(['default']);
       await closed.source.close();
