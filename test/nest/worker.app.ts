@@ -1,9 +1,11 @@
-/* A worker as an application starts it, for redis.spec.ts: ends on SIGTERM, and says on stdout what it does. */
+/* A worker as an application starts it, for redis.spec.ts: ends on SIGTERM, and prints what it does. */
 import 'reflect-metadata';
 import { Injectable, Module, type OnModuleDestroy } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AsynqClient, AsynqModule, TaskHandler } from '../../lib/index.js'; // the sources: nothing is built here
 
+let enabled!: () => void;
+const shutdownHooks = new Promise<void>((resolve) => (enabled = resolve));
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 @Injectable()
@@ -15,6 +17,7 @@ class Tasks implements OnModuleDestroy {
 
   @TaskHandler('slow')
   async slow() {
+    await shutdownHooks; // the server starts before the application can enable them
     say('handling');
     process.once('SIGTERM', () => setTimeout(this.release, 100));
     await this.released;
@@ -33,4 +36,5 @@ class WorkerModule {}
 
 const app = await NestFactory.createApplicationContext(WorkerModule, { logger: false });
 app.enableShutdownHooks();
+enabled();
 say('ready');
