@@ -343,8 +343,8 @@ describe('what is done in the console by clicking', () => {
     await tab.sees('1 task');
     await tab.sees('all entries');
     // An endless list: every reply says that there is more.
-    const answer = { tasks: [], damaged: [], scanned: 5000, next_cursor: 'more' };
-    await tab.page.route('**/pending_tasks?*scan=*', (route) => route.fulfill({ json: answer }));
+    const reply = { tasks: [], damaged: [], scanned: 5000, next_cursor: 'more' };
+    await tab.page.route('**/pending_tasks?*scan=*', (route) => route.fulfill({ json: reply }));
     await tab.press('Search again');
     await tab.sees(/scanned [\d,]{6,}/);
     await tab.press('Stop');

@@ -21,7 +21,7 @@ export class FakePrometheus {
   static async start(queues: readonly string[]): Promise<FakePrometheus> {
     const server = createServer();
     const made = new FakePrometheus(server, queues);
-    server.on('request', ({ url = '' }, response) => made.answer(new URL(url, 'http://x').searchParams, response));
+    server.on('request', ({ url = '' }, response) => made.respond(new URL(url, 'http://x').searchParams, response));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     return made;
   }
@@ -35,7 +35,7 @@ export class FakePrometheus {
     this.server.close();
   }
 
-  private answer(params: URLSearchParams, response: ServerResponse): void {
+  private respond(params: URLSearchParams, response: ServerResponse): void {
     this.asked.push(params);
     const query = params.get('query') ?? '';
     const refusal = this.refuse?.(query);

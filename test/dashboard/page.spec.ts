@@ -78,7 +78,7 @@ describe.each(PLATFORMS)('the page on %s', (platform) => {
     expect((await web.raw('GET', '/asynq/', { 'if-none-match': '"old"' })).status).toBe(200);
   });
 
-  it('answers HEAD without a body', async () => {
+  it('replies to HEAD without a body', async () => {
     const { status, text, headers } = await web.raw('HEAD', '/asynq/');
     expect([status, text, headers['content-length']]).toEqual([200, '', '15']);
     expect((await web.raw('HEAD', '/asynq/api/queues')).status).toBe(200);

@@ -6,7 +6,7 @@ describe('cached replies', () => {
   const REFRESH = 1_000;
   const make = (maxEntries = 3, maxSize = 100) => {
     const clock = new ManualClock();
-    const sizeOf = (answer: string) => answer.length;
+    const sizeOf = (reply: string) => reply.length;
     return { clock, cache: new ReplyCache(clock, REFRESH, { maxEntries, maxSize, sizeOf }) };
   };
   const never = (): Promise<string> => Promise.reject(new Error('asked again'));
@@ -40,10 +40,10 @@ describe('cached replies', () => {
 
   it('are shared while pending, even if not kept; failures are not kept', async () => {
     const { cache } = make();
-    let answer!: (text: string) => void;
-    const first = cache.get('a', () => new Promise<string>((resolve) => (answer = resolve)), false);
+    let resolveReply!: (text: string) => void;
+    const first = cache.get('a', () => new Promise<string>((resolve) => (resolveReply = resolve)), false);
     const second = cache.get('a', never, false);
-    answer('once');
+    resolveReply('once');
     expect(await Promise.all([first, second])).toEqual(['once', 'once']);
     expect(cache.fresh('a')).toBeUndefined();
     await expect(cache.get('b', never)).rejects.toThrow('asked again');

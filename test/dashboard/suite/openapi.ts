@@ -136,7 +136,7 @@ describe('the OpenAPI document', () => {
       if (address === 'queues/empty') await web.api('DELETE', 'queues/empty/tasks/x');
       const { status, text, headers } = await web.api(method, address, BODIES[name] ?? batch);
       const described = operation.responses[status];
-      expect(described, `${name} answered ${status} ${text}`).toBeDefined();
+      expect(described, `${name} returned ${status} ${text}`).toBeDefined();
       const schema = described!.content?.['application/json']?.schema;
       if (described!.content?.['application/octet-stream']) {
         expect(headers['content-type'], name).toBe('application/octet-stream');

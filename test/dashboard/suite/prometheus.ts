@@ -10,11 +10,11 @@ describe('the history from Prometheus', () => {
     readonly authorization: string | undefined;
   }
 
-  async function prometheus(answer: string): Promise<{ address: string; asked: Asked[] }> {
+  async function prometheus(body: string): Promise<{ address: string; asked: Asked[] }> {
     const asked: Asked[] = [];
     const server = createServer(({ url, headers }, response) => {
       asked.push({ url: new URL(url!, 'http://x'), authorization: headers.authorization });
-      response.end(answer);
+      response.end(body);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
@@ -90,7 +90,7 @@ describe('the history from Prometheus', () => {
     [8 * 86_400, 180],
     [30 * 86_400, 600],
     [60 * 86_400, 1728],
-  ])('looks at %i seconds in steps of %i', (duration, step) => expect(stepOf(duration)).toBe(step));
+  ])('covers %i seconds in steps of %i', (duration, step) => expect(stepOf(duration)).toBe(step));
 
   it('escapes names of queues', () => {
     expect(filterOf([])).toBe('');

@@ -45,7 +45,7 @@ describe('responses of Prometheus', () => {
     [{ status: 'success' }, undefined],
     [{ status: 'error', errorType: 'timeout', error: 'too slow' }, 'too slow'],
     [{ status: 'error', errorType: 'timeout' }, 'timeout'],
-    [{ status: 'odd' }, 'it answered with the status “odd”'],
+    [{ status: 'odd' }, 'it responded with the status “odd”'],
   ])('%j is refused for %s', (reply, reason) => expect(refusalOf(reply)).toBe(reason));
 
   it('cover one day unless the address has a range', () => {

@@ -86,7 +86,7 @@ export const metricsRoutes: readonly Route[] = [
         canonical: pointsOf,
       },
     ],
-    reply: shape(Object.fromEntries(Object.keys(QUERIES).map((name) => [name, anything("Prometheus' answer")]))),
+    reply: shape(Object.fromEntries(Object.keys(QUERIES).map((name) => [name, anything("Prometheus' response")]))),
     handle: metrics,
   },
 ];

@@ -16,7 +16,7 @@ export interface History {
 
 /** Why Prometheus refused, or undefined. */
 export const refusalOf = ({ status, error, errorType }: PrometheusResponse): string | undefined =>
-  status === 'success' ? undefined : (error ?? errorType ?? `it answered with the status “${status}”`);
+  status === 'success' ? undefined : (error ?? errorType ?? `it responded with the status “${status}”`);
 
 /** `NaN` and `+Inf` are no values: without processed tasks there is no error rate. */
 function toNumber(text: string): number | undefined {

@@ -159,7 +159,7 @@ describe('requests that a page of another site makes a browser send', () => {
       ['notlocalhost', 403],
       ['ops.example.com:81', 403],
       ['[::1].evil.example', 403],
-    ])('the console answers to the name %s with %i', async (host, status) => {
+    ])('the console replies to the host %s with %i', async (host, status) => {
       vi.stubEnv('NODE_ENV', 'development');
       const web = await startConsole({ trustedOrigins: ['https://ops.example.com'] }, { platform });
       onTestFinished(() => web.close());
@@ -179,7 +179,7 @@ describe('requests that a page of another site makes a browser send', () => {
     };
 
     it.each(['x-forwarded-for', 'x-forwarded-proto', 'forwarded', 'via', 'x-real-ip'])(
-      'the console answers nothing that comes by a proxy: %s',
+      'the console refuses what comes through a proxy: %s',
       async (header) => {
         const web = await start('127.0.0.1');
         for (const path of ['/asynq/', '/asynq/assets/x.js', '/asynq/api/queues']) {
@@ -194,7 +194,7 @@ describe('requests that a page of another site makes a browser send', () => {
       .flatMap((addresses) => addresses ?? [])
       .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
 
-    it.skipIf(outside === undefined)('the console answers no other machine', async () => {
+    it.skipIf(outside === undefined)('the console refuses other machines', async () => {
       const web = await start('0.0.0.0');
       const { port } = new URL(web.origin);
       // Connecting to an address of a network card also gives the peer that address.

@@ -83,7 +83,7 @@ describe('what is redacted, attacked', () => {
   });
 
   it.each(['payload=hunter', 'payload=password%22%3A%22h', 'payload=%22pin%22%3A4', 'payload=hunter&type=user%3A'])(
-    'cannot be guessed by what a search answers, nor by how much it says to have looked at: %s',
+    'cannot be guessed from the results of a search, nor from the number of entries it has scanned: %s',
     async (query) => {
       const search = async (criteria: string) => {
         const { tasks, damaged, scanned, next_cursor } = await web.get<Record<string, unknown>>(

@@ -115,21 +115,24 @@ describe('hidden queues, attacked', () => {
     prometheus.close();
   });
 
-  it.each(['own', 'looks', 'acts', 'others'])('answers "%s" by every route as if they were not there', async (set) => {
-    // Cancellation is an exception: see below.
-    for (const route of routes.filter(({ path }) => !path.includes('cancel'))) {
-      const [whole, part] = [await fresh(web, ['own', 'hidden']), await fresh(alone, ['own'])];
-      part.clock.moveTo(whole.clock.now());
-      for (const queue of ['own', 'hidden']) {
-        const request = { method: route.method, path: addressOf(route, queue) };
-        const [told, expected] = [
-          await as(web, set, request, bodyOf(route)),
-          await as(alone, set, request, bodyOf(route)),
-        ];
-        expect(settled(told), `${set}: ${route.method} ${request.path}`).toBe(settled(expected));
+  it.each(['own', 'looks', 'acts', 'others'])(
+    'replies to "%s" by every route as if they did not exist',
+    async (set) => {
+      // Cancellation is an exception: see below.
+      for (const route of routes.filter(({ path }) => !path.includes('cancel'))) {
+        const [whole, part] = [await fresh(web, ['own', 'hidden']), await fresh(alone, ['own'])];
+        part.clock.moveTo(whole.clock.now());
+        for (const queue of ['own', 'hidden']) {
+          const request = { method: route.method, path: addressOf(route, queue) };
+          const [actual, expected] = [
+            await as(web, set, request, bodyOf(route)),
+            await as(alone, set, request, bodyOf(route)),
+          ];
+          expect(settled(actual), `${set}: ${route.method} ${request.path}`).toBe(settled(expected));
+        }
       }
-    }
-  });
+    },
+  );
 
   it.each(['own', 'looks', 'acts', 'others'])('lets "%s" change nothing in them by any route', async (set) => {
     for (const route of routes.filter(({ method }) => method !== 'GET')) {
