@@ -23,15 +23,8 @@ function snippetsOf(markdown: string): Snippet[] {
   });
 }
 
-/** A part of a program, with what the text before it has declared and what every test has. */
-function completed({ code }: Snippet, whole: readonly Snippet[]): string {
-  const unknown = (name: string): boolean => !new RegExp(`^import \\{[^}]*\\b${name}\\b`, 'm').test(code);
-  const imports = whole.flatMap(({ file, code }) => {
-    const names = [...code.matchAll(/^export (?:const|class) (\w+)/gm)].map(([, name]) => name!).filter(unknown);
-    return names.length > 0 ? [`import { ${names.join(', ')} } from './${file.replace(/ts$/, 'js')}';`] : [];
-  });
-  return ["import { expect } from 'vitest';", ...imports, code, 'export {};'].join('\n');
-}
+/** A part of a program, with what every test has. What it takes from another block it imports itself. */
+const completed = ({ code }: Snippet): string => `import { expect } from 'vitest';\n${code}\nexport {};`;
 
 /** As a Nest application has it. */
 const TSCONFIG = {
@@ -62,9 +55,8 @@ export class PageSnippets {
     const snippets = snippetsOf(await readFile(join(repository, page), 'utf8'));
     await mkdir(parent, { recursive: true });
     const folder = await mkdtemp(join(parent, `${basename(page, '.md')}-`));
-    const whole = snippets.filter(({ named }) => named);
     for (const snippet of snippets) {
-      const text = snippet.named ? snippet.code : completed(snippet, whole);
+      const text = snippet.named ? snippet.code : completed(snippet);
       await writeFile(join(folder, snippet.file), text);
     }
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG));
