@@ -98,7 +98,8 @@ function parsePart(text: string, whole: string, fraction: string, unit: string):
 /** In floating point and with as many digits as Go uses, so that the last nanosecond is equal. */
 function fractionOf(scale: number, fraction: string): number {
   const significant = fraction.replace(/^0+/, '');
-  const fitting = BigInt(significant.slice(0, MAX_INTEGER_DIGITS)) <= INT64_LIMIT ? MAX_INTEGER_DIGITS : MAX_INTEGER_DIGITS - 1;
+  const fitting =
+    BigInt(significant.slice(0, MAX_INTEGER_DIGITS)) <= INT64_LIMIT ? MAX_INTEGER_DIGITS : MAX_INTEGER_DIGITS - 1;
   const digits = significant.slice(0, fitting);
   const places = fraction.length - significant.length + digits.length;
   return Math.trunc(Number(digits) * (scale / 10 ** places));
