@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Programs, repository } from './program.js';
 
-vi.setConfig({ testTimeout: 180_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const NOT_SOURCE: ReadonlySet<string> = new Set(['.git', 'node_modules', 'dist']);
 
