@@ -1,5 +1,5 @@
--- Takes tokens of a semaphore, one per task, or moves the deadline of the one a task has: LimitingRole.acquireTokens.
--- In asynq a holder that asks again while all are taken is refused; then a reply that was lost would cost a token.
+-- Takes tokens of a semaphore, one per task, or moves the deadline of the token that a task has: LimitingRole.acquireTokens.
+-- A holder that asks again keeps its token. asynq refuses it while all are taken, so that a lost reply would cost a token.
 --
 -- KEYS
 --   1 semaphore
@@ -9,7 +9,7 @@
 --   3 deadline: seconds
 --   4… the ids of the tasks
 -- Returns
---   the indexes of the tasks that got none: all tokens are taken
+--   the indexes of the tasks without a token
 
 local call = redis.call
 

@@ -3,8 +3,8 @@
 -- KEYS
 --   1 eventStream
 -- ARGV
---   1 nowMillis: milliseconds; entries are numbered on from the newest where that is later
---   2 most: about how many are kept
+--   1 nowMillis: milliseconds; where the newest entry is later, numbering goes on from it
+--   2 most: about how many entries are kept
 --   3 keepFor: seconds
 --   4 replaces: the id of an entry to remove; empty: none
 --   5… entries
@@ -27,7 +27,7 @@ for i = 5, #ARGV do
   id = string.format('%.0f-%.0f', milliseconds, number)
   call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], id, 'e', ARGV[i])
 end
--- Only now: the newest entry must never go, as the next one is numbered after it.
+-- Last, as the newest entry must stay: the next one is numbered after it.
 if ARGV[4] ~= '' then
   call('XDEL', KEYS[1], ARGV[4])
 end

@@ -6,7 +6,7 @@
 --   3 archived
 -- ARGV
 --   1 taskPrefix
---   2 setDeadline: seconds; as long as it stands in `aggregationSets` the set is the caller's
+--   2 setDeadline: seconds; while `aggregationSets` has it, the set is the caller's
 --   3 now: seconds
 --   4… the ids
 -- Returns

@@ -1,4 +1,4 @@
--- Takes sets of tasks out of groups that are due: GroupsRole.claimDueSets, some groups.
+-- Claims sets of tasks from groups that are due: GroupsRole.claimDueSets, some groups.
 --
 -- KEYS
 --   1 aggregationSets
@@ -6,13 +6,13 @@
 --   3… the tasks of each group; then, group by group, the set that is claimed if it is due
 -- ARGV
 --   1 now: seconds
---   2 setDeadline: seconds; when a claimed set goes back
---   3 limit: sets; 0 only asks when the next is due
---   4 mostTasks: of one set; and after so many in all the call ends
---   5 policies: how many groups there are
---   6… name, grace period, greatest delay and greatest size of each group; the times in seconds, 0 is no limit
+--   2 setDeadline: seconds; then a claimed set goes back to its group
+--   3 limit: sets; 0 only reads when the next group is due
+--   4 mostTasks: of one set; after that many in all sets the call ends
+--   5 policies: the number of groups
+--   6… name, grace period, maximal delay and maximal size of each group; times in seconds, 0 is no limit
 -- Returns
---   how many groups were looked at, the lowest time at which one of those is due ('' when none is), and the indexes of the claimed
+--   how many groups were checked, when the first of them is due ('' when none is), and the indexes of the claimed ones
 --
 -- Uses shared/spread.lua
 
@@ -32,14 +32,14 @@ local function score_at(group, rank)
   return tonumber(call('ZRANGE', group, rank, rank, 'WITHSCORES')[2])
 end
 
--- When the last task has joined. One that says it will join in a day has a damaged score, and must not hold up the others for ever.
+-- When the last task joined. A score far in the future is damaged, and must not delay the others for ever.
 local function last_joined(group)
   local last = score_at(group, -1)
   if last <= now + 86400 then return last end
   return tonumber(call('ZRANGE', group, now, '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2] or '-inf')
 end
 
--- When it is due, and how many tasks of it a set takes.
+-- When the group is due, and how many of its tasks a set takes.
 local function judge(group, size, at)
   local grace, delay, greatest = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   local take = most

@@ -1,5 +1,5 @@
 -- Deletes completed tasks whose retention is over: MaintenanceRole.deleteExpiredCompleted, one step.
--- Their locks are not touched: completion has released them.
+-- Their locks were released at completion.
 --
 -- KEYS
 --   1 completed

@@ -1,5 +1,5 @@
 -- Creates tasks in order, all of one queue: ProducerRole.enqueue.
--- The state of a task follows from its route; tasks of one call see those before them.
+-- The route of a task decides its state. A task of a call sees those before it.
 --
 -- KEYS
 --   1 pending
@@ -10,11 +10,11 @@
 --   1 taskPrefix
 --   2 now: seconds
 --   3 nowNanos
---   4 resent: '0'; when an earlier call may have done this work, by what each task is known again: i its id, made for it, m its message
---   5 routes: a letter for each task: p pending, s scheduled, g group, l a group later; upper case when it is unique
---   6… the message of each task; then, task by task, the seconds its lock lives, its time (seconds), the name of its group
+--   4 resent: '0'; when an earlier call may have done this, how each task is recognised: i by its id, which was made for it, m by its message
+--   5 routes: a letter per task: p pending, s scheduled, g group, l a group later; upper case when it is unique
+--   6… the message of each task; then, task by task, the TTL of its lock (seconds), its time (seconds), the name of its group
 -- Returns
---   index, status of each task that was not created: 1 duplicate (its lock is held; tested first), 2 conflict (its id exists)
+--   index and status of each task that was not created: 1 duplicate (its lock is held; checked first), 2 conflict (its id exists)
 --
 -- Uses shared/spread.lua
 -- Uses shared/delayed-groups.lua
@@ -32,15 +32,15 @@ for first = 1, count, 1000 do
   existing = existing + call('EXISTS', unpack(KEYS, first + 3, math.min(first + 999, count) + 3))
 end
 
--- What this call creates: task keys and locks.
+-- The task keys and locks that this call creates.
 local created, locked = {}, {}
 
--- What the earlier call of a resent batch has stored, and nobody has changed since.
+-- Whether the earlier call of a resent batch has stored this, and nobody has changed it since.
 local function is_present(key, message)
   return resent and existing > 0 and try('HGET', key, 'msg') == message
 end
 
--- Whatever has become of it meanwhile: it may have failed or completed, and its lock may be gone.
+-- In any state: it may have failed or completed since, and its lock may be gone.
 local function is_known_by_id(i, key)
   return resent and existing > 0 and string.byte(ARGV[4], i) == BY_ID and call('EXISTS', key) == 1
 end
@@ -92,7 +92,7 @@ call('ZCARD', KEYS[2])
 call('SCARD', KEYS[3])
 if delayed_groups then call('ZCARD', delayed_groups) end
 
--- Everything is checked: now it is written.
+-- Everything is checked. From here on the script writes.
 local refused, pending, scheduled, delayed = {}, {}, {}, {}
 for i = 1, count do
   local status = statuses[i]

@@ -26,7 +26,7 @@ for i = 1, #ids do
     extended[#extended + 1] = ids[i]
   end
 end
--- A full Redis refuses ZADD, though this one takes no memory, unless the script has begun with a write that it allows.
+-- A full Redis refuses this ZADD, which takes no memory, unless the script has begun with a write that Redis allows.
 if #extended > 0 then redis.call('ZREM', KEYS[1], extended[2]) end
 spread('ZADD', KEYS[1], extended)
 return lost

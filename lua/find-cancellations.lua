@@ -1,13 +1,13 @@
--- Tells what is recorded of tasks that are to be cancelled: CancellationRole.findCancellations.
+-- Reads the cancellations that are recorded for tasks: CancellationRole.findCancellations.
 --
 -- KEYS
 --   1 cancellations
 --   2 cancellationDetails
 -- ARGV
---   1 oldest: milliseconds; what was recorded before counts no more
+--   1 oldest: milliseconds; earlier records no longer count
 --   2… ids
 -- Returns
---   the details of those ids of which there is a record, in their order
+--   the details of the ids that have a record, in their order
 
 local call = redis.call
 local number, oldest, found = call('ZCARD', KEYS[1]), tonumber(ARGV[1]), {}

@@ -1,4 +1,4 @@
--- Creates the task made of a set and deletes the set with its tasks: GroupsRole.finishSet.
+-- Creates the aggregated task and deletes the set with its tasks: GroupsRole.finishSet.
 -- Nothing is written unless the set is the caller's and the task can be created.
 --
 -- KEYS
@@ -10,15 +10,15 @@
 --   6… the locks members may hold; then, when a task is created, its hash, its lock when it is unique, the set of its group or delayedGroups
 -- ARGV
 --   1 taskPrefix
---   2 setDeadline: seconds; as long as it stands in `aggregationSets` the set is the caller's
+--   2 setDeadline: seconds; while `aggregationSets` has it, the set is the caller's
 --   3 now: seconds
 --   4 nowNanos
---   5 locks: how many members may hold one
---   6 resent: '1' when an earlier call with the same task may have done its work
+--   5 locks: how many members may hold a lock
+--   6 resent: '1' when an earlier call with the same task may have done this
 --   7 route: of the task, as in enqueue.lua: p pending, s scheduled, g group, l a group later, upper case when unique; '' without a task
---   8… the ids of those members; then the message, the seconds the lock lives, the time (seconds), the name of the group
+--   8… the ids of those members; then the message, the TTL of the lock (seconds), the time (seconds), the name of the group
 -- Returns
---   0, or why nothing was written: 1 duplicate (the lock is held; tested first), 2 conflict (the id exists), 3 the set is lost
+--   0, or why nothing was written: 1 duplicate (the lock is held; checked first), 2 conflict (the id exists), 3 the set is lost
 --
 -- Uses shared/spread.lua
 -- Uses shared/delayed-groups.lua
@@ -38,7 +38,7 @@ end
 local members = call('ZRANGE', KEYS[2], 0, -1)
 if route ~= '' and #members == 0 then return LOST end
 
--- Locks that end with the set: the new task may take one of them.
+-- Locks that are released with the set: the new task may take one of them.
 local released, free = {}, {}
 for i = 1, locks do
   local lock = KEYS[i + 5]
@@ -64,7 +64,8 @@ if route ~= '' then
   if call('EXISTS', key) == 1 then return CONFLICT end
 end
 
--- Everything is checked: now it is written. What takes memory comes first, as a full Redis refuses a script its first such write.
+-- Everything is checked. From here on the script writes. What takes memory comes first, as a full Redis refuses only the
+-- first such write of a script.
 if route == 'p' then
   call('HSET', key, 'msg', message, 'state', 'pending', 'pending_since', ARGV[4])
   call('LPUSH', KEYS[3], id)

@@ -1,4 +1,4 @@
--- Deals with one planned time of a periodic entry, once whoever calls: SchedulingRole.fire.
+-- Deals with one planned time of a periodic entry, once for all callers: SchedulingRole.fire.
 --
 -- KEYS
 --   1 schedule
@@ -18,7 +18,7 @@
 --   8 id
 --   9 route: p pending, s scheduled, g group, l a group later; upper case when it is unique
 --   10 message
---   11… the seconds the lock lives; the time (seconds), the name of the group
+--   11… the TTL of the lock (seconds); the time (seconds), the name of the group
 -- Returns
 --   the status, and up to when planned times are dealt with (seconds). The status: 0 enqueued, 1 duplicate, 2 conflict, 3 past (nothing was written), 4 unfinished
 --
@@ -58,7 +58,7 @@ elseif exists then
   status = CONFLICT
 end
 
--- Everything is checked: now it is written.
+-- Everything is checked. From here on the script writes.
 call('HSET', KEYS[1], 'mark', ARGV[4], 'fired', ARGV[4], 'attempt', ARGV[5], 'status', status)
 call('EXPIRE', KEYS[1], ARGV[7])
 if status ~= ENQUEUED then return { status, ARGV[4] } end

@@ -13,7 +13,7 @@
 --   4 nowNanos
 --   5 limit
 -- Returns
---   how many were moved, the lowest score that is left ('' when none is), and 1 when there is more to do
+--   how many were moved, the lowest score left ('' when none is), and 1 when more is due
 --
 -- Uses shared/spread.lua
 -- Uses shared/delayed-groups.lua
@@ -24,7 +24,7 @@ call('LLEN', KEYS[3])
 call('SCARD', KEYS[4])
 call('ZCARD', KEYS[5])
 
--- Reads before anything is written. An id without a message is dangling: it leaves the set, with its stub of a hash.
+-- Reads before anything is written. An id without a message is dangling: it is removed, with what is left of its hash.
 local due = { {}, {} }
 local keys, groups, dangling, left = {}, {}, {}, tonumber(ARGV[5])
 for source = 1, 2 do
@@ -74,6 +74,6 @@ for source = 1, 2 do
   if lowest and (next_due == '' or tonumber(lowest) < tonumber(next_due)) then next_due = lowest end
 end
 
--- Another server may have moved some of what was due.
+-- Another server may have moved some of the due tasks.
 local more = list_delayed_groups(KEYS[5], KEYS[4], ARGV[2], ARGV[3], next_due ~= '' and next_due or nil)
 return { moved, next_due, more and 1 or 0 }

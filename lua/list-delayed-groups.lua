@@ -8,7 +8,7 @@
 --   1 groupPrefix
 --   2 now: seconds
 -- Returns
---   the time of the next note ('' when there is none), and 1 when more of them can be dealt with at once
+--   the time of the next note ('' when there is none), and 1 when more of them are due
 --
 -- Uses shared/delayed-groups.lua
 

@@ -1,6 +1,6 @@
 -- Lists tasks whose lease has ended, oldest first: MaintenanceRole.listExpiredLeases.
--- Ids that cannot be recovered leave the lease and the active list: those without a message (with their stub of a hash), and
--- those whose task has gone on to another state, which have no business there.
+-- Ids that cannot be recovered leave `lease` and `active`: dangling ones (with what is left of their hash), and those whose
+-- task is in another state.
 --
 -- KEYS
 --   1 lease

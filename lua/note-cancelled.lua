@@ -6,7 +6,7 @@
 -- ARGV
 --   1… id, at (milliseconds) and queue of each
 -- Returns
---   how many were noted: not those of which there is no record any more, or a later one
+--   how many were noted: not those without a record, or with a later one
 
 local call = redis.call
 local noted = 0

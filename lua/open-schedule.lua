@@ -1,13 +1,13 @@
--- Reads how far a periodic entry has got, and begins it where that is unknown: SchedulingRole.openSchedule.
+-- Reads how far a periodic entry has got, and begins it when that is unknown: SchedulingRole.openSchedule.
 --
 -- KEYS
 --   1 schedule
 -- ARGV
 --   1 now: seconds
---   2 spec: another one than before begins again from now
+--   2 spec: a changed one begins again from now
 --   3 keepFor: seconds
 -- Returns
---   up to when planned times are dealt with (seconds), and the last time that was fired or an empty text
+--   up to when planned times are dealt with (seconds), and the last planned time that was fired, or ''
 
 local known = redis.call('HMGET', KEYS[1], 'mark', 'spec', 'fired')
 local handled_until = known[1]

@@ -1,13 +1,13 @@
--- Reads the tasks of a claimed set, in the order in which they joined: GroupsRole.readSet, one stretch.
+-- Reads the tasks of a claimed set, in the order in which they joined: GroupsRole.readSet, one page.
 --
 -- KEYS
 --   1 aggregationSet
 -- ARGV
 --   1 taskPrefix
---   2 from: how many ids to pass over
---   3 length: how many ids to look at
+--   2 from: how many ids to skip
+--   3 length: how many ids to read
 -- Returns
---   how many ids were looked at, and the tasks packed as [id, message, …]; ids without a message are left out
+--   how many ids were read, and the tasks packed as [id, message, …]; ids without a message are left out
 
 local ids = redis.call('ZRANGE', KEYS[1], ARGV[2], ARGV[2] + ARGV[3] - 1)
 local tasks = {}

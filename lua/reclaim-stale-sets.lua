@@ -1,5 +1,5 @@
 -- Puts tasks of a set whose deadline has passed back into their group: GroupsRole.reclaimStaleSets, one step.
--- A set that is larger than the limit is taken back in several; from the first on it is no longer its claimant's.
+-- A set that is larger than the limit takes several steps; from the first on its claim is lost.
 --
 -- KEYS
 --   1 aggregationSets
@@ -10,7 +10,7 @@
 --   3 now: seconds
 --   4 limit: tasks
 -- Returns
---   how many tasks went back, and 1 when there may be more to do
+--   how many tasks went back, and 1 when more may follow
 --
 -- Uses shared/spread.lua
 
@@ -20,7 +20,7 @@ call('SCARD', KEYS[2])
 local set = call('ZRANGE', KEYS[1], '-inf', ARGV[3], 'BYSCORE', 'LIMIT', 0, 1)[1]
 if not set then return { 0, 0 } end
 
--- The name of the set is data: the group is what stands between the prefix and the last colon.
+-- The name of the set is data: the group is the text between the prefix and the last colon.
 local prefix, last = ARGV[2], string.match(set, '^.*():')
 local size = 0
 if last and last > #prefix and string.sub(set, 1, #prefix) == prefix then size = try('ZCARD', set) end
@@ -44,7 +44,7 @@ for i = 1, #entries, 2 do
   end
 end
 if type(try('ZCARD', group)) ~= 'number' then
-  -- Something else has taken the key of the group. The tasks stay where they are, and are looked at again in an hour.
+  -- The key of the group holds another type. The tasks stay in their set, and are tried again in an hour.
   call('ZADD', KEYS[1], ARGV[3] + 3600, set)
   return { 0, 1 }
 end

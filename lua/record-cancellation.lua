@@ -1,4 +1,4 @@
--- Records that a task is to be cancelled, and forgets what is too old: CancellationRole.recordCancellation.
+-- Records a cancellation, and deletes records that are too old: CancellationRole.recordCancellation.
 --
 -- KEYS
 --   1 cancellations
@@ -7,7 +7,7 @@
 --   1 id
 --   2 at: milliseconds
 --   3 details: JSON
---   4 oldest: milliseconds; what was recorded before is forgotten
+--   4 oldest: milliseconds; earlier records are deleted
 --   5 most: how many are kept
 --   6 keepFor: seconds
 -- Returns

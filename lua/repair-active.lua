@@ -1,15 +1,15 @@
--- Leases the active ids that have no lease, so that recovery sees them: MaintenanceRole.repairActive, one stretch of the
--- list. Whoever takes a task writes both at once, so an id without a lease has been forgotten.
+-- Leases the active ids that have no lease, so that recovery sees them: MaintenanceRole.repairActive, one page
+-- of the list. A claim writes both in one step, so an active id without a lease belongs to nobody.
 --
 -- KEYS
 --   1 active
 --   2 lease
 -- ARGV
 --   1 expiry: seconds
---   2 from: how many ids to pass over, counted from the tail of the list
---   3 length: how many ids to look at
+--   2 from: how many ids to skip, from the tail of the list
+--   3 length: how many ids to check
 -- Returns
---   how many ids were looked at, and how many were given a lease
+--   how many ids were checked, and how many were given a lease
 --
 -- Uses shared/spread.lua
 

@@ -1,9 +1,9 @@
--- Makes the names of groups agree with the tasks that wait in them: GroupsRole.repairGroups, some groups.
+-- Makes the list of groups agree with the tasks that wait in them: GroupsRole.repairGroups, some groups.
 --
 -- KEYS
 --   1 aggregationSets
 --   2 groups
---   3… keys of groups, and of claimed sets, which are left alone
+--   3… keys of groups, and of aggregation sets, which are left alone
 -- ARGV
 --   1 groupPrefix
 -- Returns

@@ -1,4 +1,4 @@
--- Counts tasks that are to start, as many as a limit per window lets through: LimitingRole.takeStarts.
+-- Counts starts of tasks, up to a limit per window: LimitingRole.takeStarts.
 --
 -- KEYS
 --   1 starts

@@ -1,13 +1,13 @@
 -- Deletes archived tasks that are too old or too many, oldest first, with the locks they hold: MaintenanceRole.trimArchived,
--- one step, and what follows each archiving.
+-- one step. It also follows each archiving.
 --
 -- KEYS
 --   1 archived
 -- ARGV
 --   1 taskPrefix
---   2 cutoff: seconds; what was archived then or before is too old
+--   2 cutoff: seconds; tasks archived then or before are too old
 --   3 keep: how many are kept
---   4 limit: how many are looked at
+--   4 limit: how many are checked
 --   5… ids to spare
 -- Returns
 --   how many were deleted
@@ -30,7 +30,7 @@ for _, id in ipairs(call('ZRANGE', KEYS[1], 0, number - 1)) do
     local key = ARGV[1] .. id
     ids[#ids + 1], keys[#keys + 1] = id, key
     local lock = try('HGET', key, 'unique_key')
-    -- The name of the lock comes from the hash: whatever it is, it must not stop the trimming.
+    -- The name of the lock comes from the hash: a wrong one must not stop the trimming.
     if type(lock) == 'string' and lock ~= '' and try('GET', lock) == id then locks[#locks + 1] = lock end
   end
 end

@@ -1,5 +1,5 @@
--- Puts tasks that wait in a line for a limit to the front of their queue, the longest waiting one first: LimitingRole.wakeWaiting.
--- A task that has left the retry set since, or stands there for another time, no longer waits: its place is cleared away.
+-- Moves tasks of a waitlist to the front of their queue, the longest waiting one first: LimitingRole.wakeWaiting.
+-- A task that has left `retry` since, or is there for another time, no longer waits: it is only removed from the waitlist.
 --
 -- KEYS
 --   1 waiting
@@ -11,29 +11,29 @@
 --   2 nowNanos
 --   3 count
 -- Returns
---   how many were put there (none while the queue is paused), and how many still wait
+--   how many were moved (none while the queue is paused), and how many still wait
 --
 -- Uses shared/spread.lua
 
 local call, try = redis.call, redis.pcall
--- How many places without a task are cleared away in one call.
-local MOST_GONE = 1000
--- How many tasks that were woken before, and still stand at the front, are kept in their order with those that are woken now.
-local MOST_AHEAD = 256
+-- How many entries that no longer wait one call removes.
+local MAX_REMOVED = 1000
+-- How many tasks at the front that were woken before are put in order with those that are woken now.
+local MAX_WOKEN_AHEAD = 256
 
 call('LLEN', KEYS[3])
 call('ZCARD', KEYS[2])
 local waiting = call('ZCARD', KEYS[1])
 if waiting == 0 or call('EXISTS', KEYS[4]) == 1 then return { 0, waiting } end
 
--- Until when it stands among the retries, and since when it has waited.
+-- Until when it is in `retry`, and since when it waits.
 local function waits(id)
   local text = try('HGET', ARGV[1] .. id, 'waits')
   if type(text) == 'string' then return string.match(text, '^(%d+) (%d+)$') end
 end
 
 local count, woken, gone, since = tonumber(ARGV[3]), {}, 0, {}
-while #woken < count and gone < MOST_GONE do
+while #woken < count and gone < MAX_REMOVED do
   local id = call('ZPOPMIN', KEYS[1])[1]
   if not id then break end
   local till, from = waits(id)
@@ -46,7 +46,7 @@ while #woken < count and gone < MOST_GONE do
 end
 if #woken == 0 then return { 0, call('ZCARD', KEYS[1]) } end
 
-local line, ahead = {}, call('LRANGE', KEYS[3], -MOST_AHEAD, -1)
+local line, ahead = {}, call('LRANGE', KEYS[3], -MAX_WOKEN_AHEAD, -1)
 for i = #ahead, 1, -1 do
   local _, from = waits(ahead[i])
   if not from then break end

@@ -1,4 +1,4 @@
--- Stores the result of a task that is active and leased by the caller: ConsumerRole.writeResult.
+-- Stores the result of an active task that the caller has leased: ConsumerRole.writeResult.
 --
 -- KEYS
 --   1 lease

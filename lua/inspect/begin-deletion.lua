@@ -1,4 +1,4 @@
--- Looks whether a queue may be deleted, and pauses it so that no server takes a task while it is: AdministrationRole.deleteQueue.
+-- Checks that a queue may be deleted, and pauses it so that no server claims a task meanwhile: AdministrationRole.deleteQueue.
 --
 -- KEYS
 --   1 active
@@ -11,10 +11,10 @@
 --   8 groups
 --   9 aggregationSets
 -- ARGV
---   1 force: '1' when tasks that wait are to be deleted, too
+--   1 force: '1' also deletes waiting tasks
 --   2 now: seconds
 -- Returns
---   1 paused now, 0 was paused already, -1 has active tasks, -2 has tasks
+--   1 paused by this call, 0 was paused already, -1 has active tasks, -2 has tasks
 
 local call = redis.call
 local active = call('LLEN', KEYS[1])

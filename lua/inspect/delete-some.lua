@@ -61,7 +61,7 @@ if group then
   return deleted
 end
 if set then
-  -- The name comes from outside: a key of another queue is no business of ours.
+  -- The name comes from outside: a key of another queue is left alone.
   local ours = string.sub(set, 1, #ARGV[2]) == ARGV[2]
   local deleted = ours and empty(set) or 0
   if not ours or call('EXISTS', set) == 0 then call('ZREM', KEYS[7], set) end

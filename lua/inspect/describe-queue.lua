@@ -1,4 +1,4 @@
--- Counts the tasks of a queue by state and estimates what they weigh: InspectionRole.describeQueue.
+-- Counts the tasks of a queue by state and estimates their size: InspectionRole.describeQueue.
 --
 -- KEYS
 --   1 pending
@@ -16,11 +16,11 @@
 -- ARGV
 --   1 taskPrefix
 --   2 groupPrefix
---   3 sample: tasks of each state that are weighed, and looked at for the longest wait
---   4 counted: groups that are counted one by one; of more, so many are taken for all
+--   3 sample: how many tasks of each state are measured, and checked for the longest wait
+--   4 counted: how many groups are counted one by one; with more, they stand for all
 -- Returns
 --   the numbers of tasks pending, active, scheduled, retry, archived, completed and aggregating and of groups, whether it is paused,
---   the bytes, and as text the counters (processedOn, failedOn, processed, failed) and the oldest pending_since of those looked at
+--   the bytes, and as text the counters (processedOn, failedOn, processed, failed) and the oldest pending_since of the sample
 
 local call, try = redis.call, redis.pcall
 local sample, counted = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -30,7 +30,7 @@ local function weigh(key)
   return type(bytes) == 'number' and bytes or nil
 end
 
--- The mean of those that are there, times the number.
+-- The mean size of those that exist, times the number.
 local function estimate(ids, number)
   local sum, there = 0, 0
   for i = 1, #ids do

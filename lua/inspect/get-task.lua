@@ -7,8 +7,8 @@
 -- ARGV
 --   1 id
 -- Returns
---   message, state, result and score, each '' when it is not there, whether there is a result, and since when it waits (nanoseconds, or
---   ''); nothing without a message
+--   message, state, result and score, each '' when it is missing, whether there is a result, and since when it is pending (nanoseconds,
+--   or ''); nothing without a message
 
 local message, state, result, since = unpack(redis.call('HMGET', KEYS[1], 'msg', 'state', 'result', 'pending_since'))
 if not message then return {} end

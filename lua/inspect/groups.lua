@@ -7,7 +7,7 @@
 --   2 cursor: of SSCAN
 --   3 count
 -- Returns
---   the cursor to go on with, '0' at the end, and name, size of each group
+--   the next cursor, '0' at the end, and name and size of each group
 
 local reply = redis.call('SSCAN', KEYS[1], ARGV[2], 'COUNT', ARGV[3])
 local sizes = {}

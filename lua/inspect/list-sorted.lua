@@ -6,8 +6,8 @@
 --   1 taskPrefix
 --   2 size: how many at most
 --   3 bytes: fewer are listed when their messages and results take more than this; '0' lists ids only
---   4 offset: how many to skip, where the list begins
---   5 score: of the entry to go on after; '' where the list begins
+--   4 offset: how many to skip on the first page
+--   5 score: of the entry to continue after; '' on the first page
 --   6 after: its id
 --   7 reverse: '1' lists the highest score first
 -- Returns
@@ -27,7 +27,7 @@ local function comes_after(member, id)
   return #member > #id
 end
 
--- Where the list goes on after (score, id), whether or not that entry is still there: by halves among the entries of the same score,
+-- The rank after (score, id), whether or not that entry still exists: a binary search among the entries of the same score,
 -- whose order is the same in both directions. Backwards, ranks are counted from the end.
 local function is_beyond(member, id)
   if reverse then return not comes_after(id, member) end

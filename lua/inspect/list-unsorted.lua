@@ -1,4 +1,4 @@
--- Lists tasks of `pending` or `active`, from the end that is next to run or was taken first: ListingRole.listTasks.
+-- Lists tasks of `pending` or `active`, the next to run, or the first claimed, first: ListingRole.listTasks.
 --
 -- KEYS
 --   1 list
@@ -7,30 +7,30 @@
 --   1 taskPrefix
 --   2 size: how many at most
 --   3 bytes: fewer are listed when their messages and results take more than this; '0' lists ids only
---   4 cutoff: seconds; a lease that ended then or before is over. '' where no leases are looked at
---   5 seen: how far from the front to begin, or where the first of the anchors was
---   6… anchors: ids to go on after, the best first; none where the list begins
+--   4 cutoff: seconds; a lease that ends then or before is over. '' ignores leases
+--   5 seen: the position to begin at, or where the first anchor was
+--   6… anchors: ids to continue after, the best first; none on the first page
 -- Returns
---   1 when more follow, how far from the front the last one is, and the tasks packed as
---   [id, mark, message, result, …] or [id, …]; the mark is '1' for an orphan, and since when a pending task waits, in nanoseconds
+--   1 when more follow, the position of the last one, and the tasks packed as
+--   [id, mark, message, result, …] or [id, …]; the mark is '1' for an orphan, or since when a task is pending, in nanoseconds
 --
 -- Uses shared/stored.lua
 
--- How far around its old place an anchor is looked for first, and how much further back it may have come.
+-- An anchor is searched for this far around its old position first, then this far behind it.
 local NEAR, FURTHER = 100, 1000
 
 local call, list, budget, seen = redis.call, KEYS[1], tonumber(ARGV[3]), tonumber(ARGV[5])
 local length = call('LLEN', list)
 
--- Tasks leave at the front, so that places shrink; now and then one comes back there.
+-- Tasks leave at the front, so that positions shrink; sometimes one is put back there.
 local function find()
   local from = math.min(length, seen + NEAR)
-  local places = {}
+  local positions = {}
   for index, id in ipairs(call('LRANGE', list, -from, -math.max(1, seen - NEAR))) do
-    places[id] = from - index + 1
+    positions[id] = from - index + 1
   end
   for i = 6, #ARGV do
-    if places[ARGV[i]] then return places[ARGV[i]] end
+    if positions[ARGV[i]] then return positions[ARGV[i]] end
   end
   for i = 6, #ARGV do
     local index = call('LPOS', list, ARGV[i], 'RANK', -1, 'MAXLEN', seen + FURTHER)

@@ -1,5 +1,5 @@
 -- Runs, archives, deletes or reschedules tasks, wherever they wait: AdministrationRole.moveTasks and rescheduleTasks, one step.
--- Each task is checked before it is touched; what does not fit is left alone and does not stop the others.
+-- Each task is checked before it is changed. One that does not fit is left alone and does not stop the others.
 --
 -- KEYS
 --   1 pending
@@ -17,12 +17,12 @@
 --   4 now: seconds
 --   5 nowNanos
 --   6 state: only tasks that are in it; '' for any
---   7 group: and in this group
+--   7 group: only tasks of this group
 --   8 at: the time they are scheduled for, in seconds
 --   9 maxArchived: archives only while fewer are archived; '' for any number
 --   10… ids
 -- Returns
---   a letter for each id: m moved, n no such task, a active, s in that state already, e elsewhere, c claimed for an aggregation,
+--   a letter per id: m moved, n no such task, a active, s in that state already, e elsewhere, c in an aggregation set,
 --   f the archive is full
 --
 -- Uses shared/spread.lua
@@ -48,8 +48,8 @@ local function leave_set(set, id, group)
   return true
 end
 
--- From which end a long line is searched for one task: they stand in it by when they became pending, save for those that were put
--- back to the front.
+-- From which end a long list is searched for one task: it is in the order in which tasks became pending, but for those that
+-- were put back to the front.
 local function nearer_end(id, since)
   local length = call('LLEN', pending)
   if only ~= '' or length < 1000 or call('LPOS', pending, id, 'RANK', -1, 'MAXLEN', 1000) then return -1 end
@@ -64,9 +64,9 @@ local function leave(state, group, id, since)
   return leave_set(sorted[state], id)
 end
 
--- Deletes an id that has no task, or a key that is none, wherever it is listed. One that is pending is looked for near the front
--- only, when it is one of many: the ids of tasks that have run in the meantime must not each cost a search through the line.
--- A key that is no hash is left alone where nothing lists the id: asynq lets clients choose names by which it is another queue's.
+-- Deletes a dangling id, or one whose key is no task, wherever it is listed. In a long `pending` it is searched for near the
+-- front only: the ids of tasks that have run meanwhile must not each cost a search through the list.
+-- A key that is no hash is left alone when no list has the id: with some names of queues it belongs to another queue.
 local function clear(key, id)
   if call('ZSCORE', lease, id) then return 'a' end
   local found = call('TYPE', key).ok == 'hash'
@@ -88,9 +88,9 @@ local function clear(key, id)
   return found and 'm' or 'n'
 end
 
--- A lock lasts as much longer as its task is put off.
+-- A lock lasts longer by as much as its task is put off.
 local function extend_lock(lock, id, seconds)
-  -- No time anybody asked for is further away than a Date reaches; a score may be.
+  -- A requested time is within the range of a Date; a score may not be.
   if not lock or lock == '' or seconds <= 0 or seconds > 1e13 or try('GET', lock) ~= id then return end
   local left = call('PTTL', lock)
   if left > 0 then call('PEXPIRE', lock, string.format('%.0f', left + seconds * 1000)) end
@@ -98,7 +98,7 @@ end
 
 local runnable, joining = {}, {}
 
--- One that is to be retried stays so; one that has a group goes to it at that time.
+-- A task in `retry` stays there; one with a group joins it at that time.
 local function reschedule(key, id, state, group, lock, due)
   call('ZADD', state == 'retry' and KEYS[3] or KEYS[2], ARGV[8], id)
   if state ~= 'retry' then call('HSET', key, 'state', 'scheduled') end
@@ -126,7 +126,7 @@ local function move(id)
   local due = (state == 'scheduled' or state == 'retry') and call('ZSCORE', sorted[state], id)
   if not leave(state, group, id, fields[5]) then return state == 'aggregating' and 'c' or 'e' end
   if action == 'delete' then
-    -- The name of the lock comes from the hash: whatever it is, it must not stop the deletion.
+    -- The name of the lock comes from the hash: a wrong one must not stop the deletion.
     if lock and lock ~= '' and try('GET', lock) == id then call('DEL', lock) end
     call('DEL', key)
   elseif action == 'archive' then

@@ -1,4 +1,4 @@
--- Deletes keys that a queue without tasks has left, unless somebody has enqueued to it again: AdministrationRole.deleteQueue, the end.
+-- Deletes keys that a deleted queue has left, unless a task was enqueued again: AdministrationRole.deleteQueue, the last step.
 --
 -- KEYS
 --   1 pending
@@ -11,7 +11,7 @@
 --   8 aggregationSets
 --   9… the keys to delete
 -- ARGV
---   1 guards: how many of the keys tell that the queue is in use
+--   1 guards: how many of the keys show that the queue is in use
 -- Returns
 --   how many were deleted; -1 when the queue is in use
 

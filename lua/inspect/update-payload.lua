@@ -6,7 +6,7 @@
 --   1 old: the message as it was read
 --   2 new
 -- Returns
---   1 replaced, 0 another message now, -1 no such task, -2 active, completed, or in a group
+--   1 replaced, 0 the message has changed, -1 no such task, -2 active, completed, or in a group
 
 local editable = { scheduled = true, pending = true, retry = true, archived = true }
 local message, state = unpack(redis.call('HMGET', KEYS[1], 'msg', 'state'))
