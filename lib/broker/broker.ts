@@ -12,13 +12,18 @@ import type { SchedulingRole } from './scheduling.js';
 export type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 
 /*
- * The contract between asynq's state machine and everything above it. Two implementations exist (redis/, memory/), and
- * one suite (test/contract) holds both to it. Batches are the native form: a single task is a batch of one.
+ * The contract between asynq's state machine and everything above it. It has two implementations
+ * (redis/, memory/), and one suite (test/contract) tests both. Batches are the native form: a
+ * single task is a batch of one.
  * Every call concerns one queue, because one queue is one slot of a Redis Cluster.
- * A call that rejects (BrokerUnavailableError) may or may not have happened; a call that resolves has happened whole.
+ * A call that rejects with BrokerUnavailableError may or may not have happened; a call that
+ * resolves has happened completely.
  */
 
-/** Seconds a lease lasts, and the further seconds a recoverer waits (clock skew) before it takes an expired one. */
+/**
+ * How long a lease lasts, and how much longer a recoverer waits (clock skew) before it recovers an
+ * expired one.
+ */
 export const LEASE_SECONDS = 30;
 export const RECOVERY_GRACE_SECONDS = 30;
 
@@ -28,9 +33,9 @@ export interface ProducerRole {
 }
 
 /**
- * The right to finish a task: the score this process wrote to the lease set last. Every write about the task is fenced
- * by it; another dequeue wrote another score. `renewing` is the score of an extension whose reply has not (yet) been
- * seen: either value then proves the lease.
+ * The right to settle a task: the score that this process wrote to the lease set last. Every write
+ * about the task is fenced by it, as another claim writes another score. `renewing` is the score of
+ * an extension whose reply has not arrived (yet): either value then proves the lease.
  */
 export interface Lease {
   readonly queue: string;
@@ -40,28 +45,37 @@ export interface Lease {
   renewing?: number;
 }
 
-/** Margin for skewed clocks, in seconds. */
+/** Margin for clock skew. */
 const CLOCK_SKEW_SECONDS = 10;
 
-/** Whether another server may take the task any moment. @param now milliseconds since the epoch */
+/**
+ * Whether another server may recover the task at any moment. @param now milliseconds since the
+ * epoch
+ */
 export const isForfeit = ({ expiresAt }: Lease, now: number): boolean =>
   floorSeconds(now) > expiresAt + RECOVERY_GRACE_SECONDS - CLOCK_SKEW_SECONDS;
 
 export interface LeasedTask {
   readonly lease: Lease;
   readonly message: TaskMessage;
-  /** When it was put where it was taken from, in milliseconds since the epoch; only when asked for, and when it is known. */
+  /** Since when it was pending, in milliseconds since the epoch; only when asked for and known. */
   readonly pendingSince?: number;
 }
 
-/** A task whose `msg` is not a task message. It is leased like any other, so that it can be archived as it is. */
+/**
+ * A task whose `msg` is no task message. It is leased like any other, so that it can be archived as
+ * it is.
+ */
 export interface DamagedTask {
   readonly lease: Lease;
   readonly raw: Buffer;
   readonly error: Error;
 }
 
-/** What becomes of a leased task. Messages are the rewritten ones; times are Unix seconds. */
+/**
+ * The write that stores the outcome of an attempt. Messages are the updated ones; times are Unix
+ * seconds.
+ */
 export type Settlement =
   /** Success without retention, or a revoked task: the task is deleted. Counted as processed. */
   | { readonly kind: 'done'; readonly lease: Lease; readonly uniqueKey: string }
@@ -81,89 +95,115 @@ export type Settlement =
       readonly retryAt: number;
       readonly countAsFailure: boolean;
     }
-  /** Given up. Without a message the stored bytes stay as they are (damaged tasks). Counted as processed and failed. */
+  /**
+   * Given up. Without a message the stored bytes stay as they are (damaged tasks). Counted as
+   * processed and failed.
+   */
   | { readonly kind: 'archive'; readonly lease: Lease; readonly message: TaskMessage | undefined }
   /** Back to the front of its queue, the attempt not counted (shutdown). */
   | { readonly kind: 'requeue'; readonly lease: Lease }
   /**
-   * Puts it into a line of its queue until LimitingRole.wakeWaiting, as though it had not been taken; in one where it stood before it
-   * gets its old place. Meanwhile it is among those to be retried, where asynq's tools see it, and comes after a minute to
-   * an hour (a second more for ten that wait) should nobody wake it.
+   * Puts the task into a waitlist of its queue until LimitingRole.wakeWaiting, as though it had not
+   * been claimed. A task that was in the waitlist before gets its old position. Meanwhile it is in
+   * `retry`, where asynq's tools show it, and is due there after a minute to an hour (one second
+   * more per ten that wait) if nobody wakes it.
    */
   | { readonly kind: 'wait'; readonly lease: Lease; readonly waitlist: string };
 
 /**
- * `settled`: it is stored, by this call or by one before that was not answered. `lost`: the lease is not ours (any more), nothing was
- * written for this item. Both are final: do not try again.
+ * `settled`: stored, by this call or by an earlier one without a reply. `lost`: the lease is not
+ * ours (any more), nothing was written. Both are final: do not retry.
  */
 export type SettleStatus = 'settled' | 'lost';
 
-/** What bounds how many tasks of a queue run. Every server applies its own; Go servers know of none. */
+/**
+ * Bounds how many tasks of a queue run. Every server applies its own limits; Go servers have none.
+ */
 export interface QueueLimits {
-  /** Tasks of the queue that may be active in the whole fleet, those on Go servers included; 0 is no limit. */
+  /** Tasks of the queue that may be active in the fleet, Go servers included; 0 is no limit. */
   readonly active: number;
-  /** Tasks that may be taken per `window` by the servers that have this limit; 0 is no limit. */
+  /** Tasks that servers with this limit may claim per `window`; 0 is no limit. */
   readonly rate: number;
-  /** Milliseconds, at least 1. Counted in sixteenths, the oldest whole: no window ever sees more than `rate`. */
+  /**
+   * Milliseconds, at least 1. Counted in sixteenths, the oldest part whole: no window has more than
+   * `rate`.
+   */
   readonly window: number;
 }
 
 export interface ExchangeRequest {
   readonly settle: readonly Settlement[];
-  /** How many tasks to take at most; 0 only settles and counts. */
+  /** How many tasks to claim at most; 0 only settles and counts. */
   readonly take: number;
   readonly limits?: QueueLimits;
-  /** Also tell since when each task was pending: one more field is read per task. Default false. */
+  /**
+   * Also return since when each task was pending, which reads one more field per task. Default
+   * false.
+   */
   readonly since?: boolean;
 }
 
 export interface ExchangeReply {
   /** One per settlement, in order. */
   readonly settled: SettleStatus[];
-  /** In the order they are to run. Leased until now + LEASE_SECONDS (rounded down). */
+  /** In the order in which to run them. Leased until now + LEASE_SECONDS (rounded down). */
   readonly tasks: LeasedTask[];
   readonly damaged: DamagedTask[];
-  /** Tasks left in `pending` after the call; 0 when the queue is paused. */
+  /** Tasks left in `pending`; 0 when the queue is paused. */
   readonly backlog: number;
-  /** When a limit, not the backlog, ended the take: milliseconds until asking again may bring more. Else 0. */
+  /**
+   * When a limit, not the backlog, ended the claim: milliseconds until the next call may claim
+   * more. Else 0.
+   */
   readonly limitedFor: number;
 }
 
 export interface ConsumerRole {
   /**
-   * One atomic round trip: settles what has finished, then takes up to `take` pending tasks, unless the queue is paused.
-   * Ids without a message are cleared away and never fill the batch. Is never sent twice by the connection.
+   * One atomic round trip: settles finished tasks, then claims up to `take` pending ones, unless
+   * the queue is paused. Dangling ids are removed and do not count. The connection never sends it
+   * twice.
    */
   exchange(queue: string, request: ExchangeRequest): Promise<ExchangeReply>;
   /**
-   * Extends leases to `expiresAt` (Unix seconds); answers per lease whether it is still ours. Before sending, sets
-   * `lease.renewing`; after the reply moves it to `lease.expiresAt`.
+   * Extends leases to `expiresAt` (Unix seconds). Returns per lease whether it is still ours. Sets
+   * `lease.renewing` before sending, and `lease.expiresAt` after the reply.
    */
   extendLeases(queue: string, leases: readonly Lease[], expiresAt: number): Promise<boolean[]>;
-  /** Stores a result on an active task that is still ours; `false` when it is not, and nothing was written. */
+  /**
+   * Stores the result of an active task. Returns `false`, without a write, when its lease is not
+   * ours any more.
+   */
   writeResult(lease: Lease, result: Buffer): Promise<boolean>;
 }
 
 export interface ExpiredLeases {
   readonly tasks: LeasedTask[];
   readonly damaged: DamagedTask[];
-  /** Ids that had no message; they have been removed. */
+  /** How many dangling ids were removed. */
   readonly dangling: number;
 }
 
 export interface MaintenanceRole {
   /**
-   * Moves due tasks (score ≤ now) from `scheduled` and `retry` to `pending`, or to their group when the hash names one.
-   * Works in chunks until nothing is due. `nextDue`: the lowest score left, in Unix seconds.
+   * Moves due tasks (score ≤ now) from `scheduled` and `retry` to `pending`, or to their group when
+   * the hash names one, in chunks until none is due. `nextDue`: the lowest score left, in Unix
+   * seconds.
    */
   forward(queue: string): Promise<{ moved: number; nextDue: number | undefined }>;
-  /** Up to `limit` tasks whose lease ended at or before `cutoff` (Unix seconds), oldest first, to settle by their old lease. */
+  /**
+   * Up to `limit` tasks whose lease ended at or before `cutoff` (Unix seconds), oldest first, to be
+   * settled by their old lease.
+   */
   listExpiredLeases(queue: string, cutoff: number, limit: number): Promise<ExpiredLeases>;
-  /** Gives ids in `active` that have no lease one that ends at now + LEASE_SECONDS; answers how many. */
+  /** Gives active ids without a lease one that ends at now + LEASE_SECONDS. Returns how many. */
   repairActive(queue: string): Promise<number>;
-  /** Deletes up to `limit` completed tasks whose retention is over; answers how many. */
+  /** Deletes up to `limit` completed tasks whose retention is over. Returns how many. */
   deleteExpiredCompleted(queue: string, limit: number): Promise<number>;
-  /** Deletes up to `limit` archived tasks older than 90 days or beyond the newest 9,999, releasing their locks; answers how many. */
+  /**
+   * Deletes up to `limit` archived tasks that are older than 90 days or not among the newest 9,999,
+   * with their locks. Returns how many.
+   */
   trimArchived(queue: string, limit: number): Promise<number>;
 }
 
@@ -171,36 +211,48 @@ export interface MonitoringRole {
   /** Publishes a server and its running tasks for `ttl` seconds. */
   writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void>;
   clearServerState(info: Pick<ServerInfo, 'host' | 'pid' | 'serverId'>): Promise<void>;
-  /** Resolves when the store answers, in a cluster any part of it. */
+  /** Resolves when the store replies; in a cluster, when any node does. */
   ping(): Promise<void>;
 }
 
-/** Wake-up notices: what lets an idle server start a task at once without polling faster. */
+/** Wake-ups: an idle server starts a task at once without polling faster. */
 export interface WakeSource {
   /**
-   * Arms one notice per queue for the next change of `pending` or `paused`, and reads the backlog in the same step, so that
-   * nothing falls between. Answers the runnable backlog by queue (0 when paused). Rejects when notices are not to be had.
+   * Arms one wake-up per queue for the next change of `pending` or `paused`, and reads the backlog
+   * in the same step, so that no change is missed. Returns the backlog by queue (0 when paused).
+   * Rejects when wake-ups are not available.
    */
   armPending(queues: readonly string[]): Promise<Map<string, number>>;
-  /** The same for `scheduled` and `retry`; answers the lowest score of all queues (Unix seconds). */
+  /**
+   * The same for `scheduled` and `retry`. Returns the lowest score of all queues (Unix seconds).
+   */
   armDelayed(queues: readonly string[]): Promise<number | undefined>;
   close(): Promise<void>;
 }
 
 export interface WakeListener {
-  /** `pending` or `paused` of the queue has changed since it was armed; arm again to hear of it again. */
+  /**
+   * `pending` or `paused` of the queue has changed since it was armed. Arm again for the next
+   * change.
+   */
   onPending(queue: string): void;
   onDelayed(queue: string): void;
-  /** Everything armed is forgotten (connection lost, notices forbidden): poll, and arm again at the next occasion. */
+  /**
+   * All wake-ups are lost (lost connection, not permitted): poll, and arm again at the next
+   * occasion.
+   */
   onLost(): void;
 }
 
 export interface WakeRole {
-  /** A source of wake-ups on connections of its own, made lazily; each server has one. */
+  /** A source of wake-ups on connections of its own, opened at first use. Each server has one. */
   watch(listener: WakeListener): WakeSource;
 }
 
-/** The contract with the store. Each part of it is a role; who needs a part takes that role. */
+/**
+ * The contract with the store. Each part of it is a role, and each component takes the roles it
+ * needs.
+ */
 export interface Broker {
   /** Creates tasks. */
   readonly producer: ProducerRole;
@@ -232,11 +284,14 @@ export interface Broker {
   readonly wake: WakeRole;
   /** Describes the store itself. */
   readonly operations: OperationsRole;
-  /** The time everything above this broker lives by. */
+  /** The clock of everything above this broker. */
   readonly clock: Clock;
   /** Key prefix, default `asynq`; unique-lock names are built with it. */
   readonly keyPrefix: string;
-  /** The most bytes of a payload, or a result, that this process stores: a bound for its callers. The broker itself stores any. */
+  /**
+   * The maximal bytes of a payload or result that this process stores. Callers check it; the broker
+   * stores any size.
+   */
   readonly maxPayloadSize: number;
   /** Driven by hand (testing): the module does not start servers on it. */
   readonly manual: boolean;

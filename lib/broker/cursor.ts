@@ -37,7 +37,7 @@ export function nextAnchors(page: readonly Buffer[], before: ListPosition | unde
 
 const pack = (parts: readonly unknown[]): string => Buffer.from(JSON.stringify(parts)).toString('base64url');
 
-/** The letters by which cursors of sorted lists begin: lowest score first, and highest score first. */
+/** The first letter of a cursor of a sorted list: lowest score first, or highest score first. */
 const FORWARD = 's';
 const BACKWARD = 'r';
 
@@ -56,7 +56,10 @@ export function decodeSorted(cursor: string | undefined): SortedPosition | undef
   return { score, id: Buffer.from(id, 'base64'), reverse: kind === BACKWARD };
 }
 
-/** The direction of a sorted list: that of its cursor, if it has one. @throws InvalidOptionError when another one is asked for */
+/**
+ * The direction of a sorted list: that of its cursor, if any. @throws InvalidOptionError when
+ * another one is requested
+ */
 export function directionOf(position: SortedPosition | undefined, reverse: boolean | undefined): boolean {
   if (!position) return reverse ?? false;
   if (reverse === undefined || reverse === position.reverse) return position.reverse;

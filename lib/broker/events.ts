@@ -1,6 +1,6 @@
 /*
- * Bounded lines of what has happened, in streams of ours that Go does not know. They are for looking on: whoever appends may lose entries
- * when Redis is away, and the oldest are dropped.
+ * Bounded streams of what has happened. They are ours; Go does not know them. They are for watching
+ * only: entries may be lost while Redis is away, and the oldest are dropped.
  */
 
 /** `events`: what happens to tasks in the whole fleet. `audit`: what is changed through the console. */
@@ -16,9 +16,9 @@ export interface StreamedEntry {
 }
 
 export interface AppendOptions {
-  /** Of more than about so many entries the oldest are dropped; the newest so many are kept. */
+  /** About this many entries are kept; older ones are dropped. */
   readonly most: number;
-  /** The id of an entry that is removed in the same step, if it is still there. */
+  /** The id of an entry to remove in the same step, if it still exists. */
   readonly replaces?: string;
 }
 
@@ -26,15 +26,15 @@ export interface EventsRole {
   /** Appends entries in their order. Returns the id of the last; `undefined` when there is none. */
   appendEvents(stream: StreamName, entries: readonly Buffer[], options: AppendOptions): Promise<string | undefined>;
   /**
-   * What came after an entry, oldest first.
+   * The entries after an entry, oldest first.
    *
-   * @param after an id, whether there is such an entry or not; `0-0` is before all
+   * @param after an id, of an existing entry or not; `0-0` is before all
    */
   readEvents(stream: StreamName, after: string, limit: number): Promise<StreamedEntry[]>;
   /**
-   * What came before an entry, newest first.
+   * The entries before an entry, newest first.
    *
-   * @param before an id, whether there is such an entry or not; `undefined`: from the newest on
+   * @param before an id, of an existing entry or not; `undefined`: from the newest on
    */
   readEventsBack(stream: StreamName, before: string | undefined, limit: number): Promise<StreamedEntry[]>;
   /** The id of the newest entry; `0-0` when there is none. */

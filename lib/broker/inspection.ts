@@ -2,9 +2,10 @@ import type { SchedulerEnqueueEvent, SchedulerEntry, ServerInfo, TaskMessage, Wo
 import type { TaskState } from '../wire/states.js';
 
 /*
- * The administrative side of the contract (wire-protocol section 7). Every call does a bounded amount of work, so that none holds
- * Redis for long however many tasks there are; whatever concerns a whole queue is put together above from such calls.
- * Whether a queue is known (`hasQueue`) is asked apart, as that is kept in another slot of a cluster.
+ * The administrative side of the contract (wire-protocol section 7). Every call does a bounded
+ * amount of work, so that none blocks Redis for long, however many tasks there are. The inspector
+ * composes operations on a whole queue of such calls.
+ * `hasQueue` is a call of its own, as the list of queues is in another slot of a cluster.
  */
 
 /** A task as an inspector sees it. */
@@ -14,14 +15,14 @@ export interface StoredTask {
   /** Unix seconds: the score in `scheduled` or `retry`, else `undefined`. */
   readonly nextProcessAt: number | undefined;
   /**
-   * Milliseconds since the epoch: when it last became pending. `undefined` in every other state, and where nobody wrote it down: a Go
-   * server that shuts down puts its tasks back without it.
+   * Milliseconds since the epoch: when it last became pending. `undefined` in every other state,
+   * and when nobody wrote it: a Go server that shuts down puts its tasks back without it.
    */
   readonly pendingSince: number | undefined;
   readonly result: Buffer | undefined;
 }
 
-/** Where tasks wait: the tasks of one state, or of one group. */
+/** A place where tasks wait: a state, or a group. */
 export interface TaskLocation {
   readonly state: TaskState;
   /** Given exactly when the state is `aggregating`. */
@@ -29,15 +30,15 @@ export interface TaskLocation {
 }
 
 export interface ListRequest extends TaskLocation {
-  /** How many entries at most, 1 to {@link MAX_PAGE_SIZE}; fewer come when they are large. */
+  /** How many entries at most, 1 to {@link MAX_PAGE_SIZE}; fewer when they are large. */
   readonly size: number;
-  /** The `cursor` of the page before; without it the list begins at its front. */
+  /** The `cursor` of the previous page; without it the list begins at its front. */
   readonly cursor?: string;
-  /** Entries to skip, where there is no cursor. Default 0. */
+  /** Entries to skip, without a cursor. Default 0. */
   readonly offset?: number;
   /**
-   * Highest score first, and of one score the ids backwards; not for `pending` and `active`. Default: as the cursor does, else false. A
-   * cursor goes on in its own direction only.
+   * Highest score first, and ids of one score backwards; not for `pending` and `active`. Default:
+   * as the cursor, else false. A cursor continues in its own direction only.
    */
   readonly reverse?: boolean;
 }
@@ -45,24 +46,31 @@ export interface ListRequest extends TaskLocation {
 export const MAX_PAGE_SIZE = 1_000;
 
 export interface ListedTask extends StoredTask {
-  /** Active, and nobody holds its lease (any more). */
+  /** Active without a valid lease. */
   readonly orphaned: boolean;
 }
 
-/** An entry of a list that has no readable message: none at all, one that cannot be decoded, or another task's. */
+/**
+ * An entry without a readable message: none at all, one that cannot be decoded, or that of another
+ * task.
+ */
 export interface DamagedEntry {
   readonly id: string;
   readonly error: Error;
 }
 
 export interface TaskPage {
-  /** `pending` in the order they are to run, `active` in the order they were taken, all others by score and id, or the reverse. */
+  /**
+   * `pending` in the order to run, `active` in the order of their claims, all others by score and
+   * id, or in reverse.
+   */
   readonly tasks: ListedTask[];
   readonly damaged: DamagedEntry[];
   /**
-   * Goes on after the last entry of this page, also when that has gone or others have come in the meantime; `undefined` at the
-   * end. In `pending` and `active`, whose order only Redis knows, it holds on to the last entries: should all of those have gone,
-   * tasks may be listed again, but none is left out.
+   * Continues after the last entry of this page, even if that entry is gone or others were added
+   * meanwhile; `undefined` at the end. In `pending` and `active`, whose order only Redis knows, it
+   * remembers the last entries: if all of those are gone, tasks may be listed twice, but none is
+   * left out.
    */
   readonly cursor: string | undefined;
 }
@@ -77,7 +85,7 @@ export interface GroupSize {
   readonly size: number;
 }
 
-/** How a queue stands. */
+/** The figures of a queue. */
 export interface QueueNumbers {
   readonly pending: number;
   readonly active: number;
@@ -95,13 +103,16 @@ export interface QueueNumbers {
   readonly processedTotal: number;
   readonly failedTotal: number;
   readonly paused: boolean;
-  /** Milliseconds the task that is next to run has waited; of the next 20 the one that has waited longest. 0 when that is not known. */
+  /**
+   * How long the next task has waited, in milliseconds: the longest wait of the next 20. 0 when
+   * unknown.
+   */
   readonly latency: number;
   /** Bytes in Redis, estimated from the first 20 tasks of each state; in memory a rough figure. */
   readonly memoryUsage: number;
 }
 
-/** Groups up to this number are counted one by one. */
+/** More groups than this are estimated. */
 export const MAX_COUNTED_GROUPS = 1_000;
 
 export interface DayCount {
@@ -111,13 +122,13 @@ export interface DayCount {
   readonly failed: number;
 }
 
-/** A server that has published itself and has not expired. */
+/** A server that has published its state, which has not expired. */
 export interface PublishedServer {
   readonly info: ServerInfo;
   readonly workers: readonly WorkerInfo[];
 }
 
-/** What one Redis server says of itself. */
+/** `INFO` of one Redis server. */
 export interface RedisNode {
   /** `host:port` */
   readonly address: string;
@@ -125,17 +136,17 @@ export interface RedisNode {
   readonly info: string;
 }
 
-/** What Redis says of itself. */
+/** What Redis reports about itself. */
 export interface RedisInfo {
   /** Where it is, without credentials. */
   readonly address: string;
-  /** Every server that holds tasks: the one there is, or all masters of the cluster that answered. */
+  /** Every server with tasks: the only one, or all masters of the cluster that replied. */
   readonly nodes: readonly RedisNode[];
   /** The texts of `CLUSTER INFO` and `CLUSTER NODES`; `undefined` where there is no cluster. */
   readonly cluster: { readonly info: string; readonly nodes: string } | undefined;
 }
 
-/** Where a cluster keeps a queue. */
+/** Where a cluster stores a queue. */
 export interface ClusterLocation {
   readonly slot: number;
   /** `host:port`, the master first. */
@@ -145,27 +156,28 @@ export interface ClusterLocation {
 export type MoveAction = 'run' | 'archive' | 'delete';
 
 /**
- * `moved`: done. `missing`: no such task. `active`: a server has it. `same`: it is in that state already. `elsewhere`: not in
- * the place asked for (any more). `claimed`: its group is being aggregated. `full`: as many are archived as there may be.
+ * `moved`: done. `missing`: no such task. `active`: a server runs it. `same`: in that state
+ * already. `elsewhere`: not in the given location (any more). `claimed`: its group is being
+ * aggregated. `full`: the archive has reached its limit.
  */
 export type MoveStatus = 'moved' | 'missing' | 'active' | 'same' | 'elsewhere' | 'claimed' | 'full';
 
 /**
- * `notEditable`: active, completed, or in a group. `different`: it is not the payload to be replaced. `changed`: by somebody else, again
- * and again, while it was tried.
+ * `notEditable`: active, completed, or in a group. `different`: not the payload to be replaced.
+ * `changed`: somebody else changed it during each of several tries.
  */
 export type UpdateStatus = 'updated' | 'missing' | 'notEditable' | 'different' | 'changed';
 
 export interface DeletionOptions {
-  /** Also when tasks are waiting in it. */
+  /** Delete waiting tasks too. */
   readonly force: boolean;
-  /** Told after every step how many tasks were deleted so far. */
+  /** Called after every step with the number of tasks deleted so far. */
   readonly onProgress?: (deleted: number) => void;
-  /** Stops between two steps; the call then rejects with its reason, and what is left can be worked on. */
+  /** Stops between two steps. The call then rejects with its reason, and the rest stays usable. */
   readonly signal?: AbortSignal;
 }
 
-/** `active`, `notEmpty`: nothing was done. */
+/** `active` and `notEmpty`: nothing was deleted. */
 export type DeletionStatus = 'deleted' | 'active' | 'notEmpty';
 
 /** What queues and single tasks look like. */

@@ -1,16 +1,16 @@
 import type { ClusterLocation, RedisInfo } from './inspection.js';
 
-/** What matters to asynq of a Redis server. */
+/** The facts about a Redis server that matter to asynq. */
 export interface StoreInfo {
   /** `host:port` */
   readonly address: string;
-  /** As in `7.2.4`; `undefined` when it does not say. */
+  /** As in `7.2.4`; `undefined` when unknown. */
   readonly version: string | undefined;
-  /** What it removes when its memory is full, such as `noeviction`; `undefined` when it does not say. */
+  /** What it evicts when its memory is full, such as `noeviction`; `undefined` when unknown. */
   readonly evictionPolicy: string | undefined;
   /**
-   * Milliseconds by which the clock that tasks live by here is ahead of that of the server; negative when behind. As near to 0 as the
-   * time allows that the answer took; `undefined` when the server does not say.
+   * Milliseconds by which the clock of this process is ahead of the server's; negative when behind.
+   * The value nearest to 0 that the time of the reply allows; `undefined` when unknown.
    */
   readonly ahead: number | undefined;
 }
