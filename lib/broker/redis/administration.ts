@@ -19,12 +19,12 @@ import { nanoseconds } from './scripts/arguments.js';
 import { queueKeys } from './scripts/queue-keys.js';
 import type { Scripts } from './scripts/scripts.js';
 
-/** Tasks moved by one script: two or three milliseconds. */
+/** Tasks moved by one script: two or three milliseconds of Redis. */
 const MOVE_BATCH_SIZE = 200;
-/** How often an update is tried again when somebody else has changed the message in between. */
+/** How often an update is tried when somebody else has changed the message meanwhile. */
 const MAX_UPDATE_ATTEMPTS = 5;
 
-/** What move-tasks.lua calls its statuses. */
+/** The letters that move-tasks.lua returns. */
 const STATUS: Readonly<Record<string, MoveStatus>> = {
   m: 'moved',
   n: 'missing',
@@ -40,7 +40,7 @@ const UPDATED: Readonly<Record<number, UpdateStatus>> = { 1: 'updated', [-1]: 'm
 /** What move-tasks.lua does to each task. */
 interface Step {
   readonly action: MoveAction | 'schedule';
-  /** The time it is scheduled for, in Unix seconds. */
+  /** The new time, in Unix seconds. */
   readonly at?: number;
   readonly maxArchived?: number;
 }
@@ -49,7 +49,7 @@ interface Step {
 export class RedisAdministration implements AdministrationRole {
   private readonly deletion: QueueDeletion;
 
-  /** @param onDeleted called with the name of a queue that was deleted */
+  /** @param onDeleted called with the name of each deleted queue */
   constructor(
     private readonly connections: RedisConnections,
     private readonly scripts: Scripts,
@@ -132,7 +132,7 @@ export class RedisAdministration implements AdministrationRole {
     return statuses;
   }
 
-  /** What was just archived is the newest of all, and stays. */
+  /** Never deletes a task that was archived just now: it is the newest. */
   private async trim(keys: QueueKeys): Promise<void> {
     const argv = [keys.taskPrefix, ...archiveLimits(this.clock.now()), String(2 * MOVE_BATCH_SIZE)];
     await this.scripts.run('monitor', 'trimArchived', queueKeys('trimArchived', keys), argv);

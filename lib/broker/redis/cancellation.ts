@@ -13,7 +13,7 @@ import type { RedisConnections } from './connection/connections.js';
 import type { Scripts } from './scripts/scripts.js';
 import { subscribe } from './connection/subscription.js';
 
-/** What is to be cancelled, and asynq's channel for it, over the connection `monitor`. */
+/** Cancellations and asynq's channel for them, over the connection `monitor`. */
 export class RedisCancellation implements CancellationRole {
   private readonly keys: readonly [at: string, details: string];
 
@@ -28,7 +28,7 @@ export class RedisCancellation implements CancellationRole {
 
   async recordCancellation(cancellation: Cancellation): Promise<void> {
     const { id, at, outcome, reason } = cancellation;
-    // Half a surrogate pair would be an escape that Lua's JSON cannot read.
+    // A lone surrogate would become an escape that Lua's JSON cannot read.
     const details = { id: wellFormed(id), at, outcome, reason: reason === undefined ? undefined : wellFormed(reason) };
     const limits = [this.oldest(), String(MAX_CANCELLATIONS), String(CANCELLATION_SECONDS)];
     const argv = [id, String(at), JSON.stringify(details), ...limits];
@@ -55,7 +55,7 @@ export class RedisCancellation implements CancellationRole {
     return subscribe(this.connections, this.keyspace.cancel, onCancel);
   }
 
-  /** What was recorded before counts no more. */
+  /** Earlier records no longer count. */
   private oldest(): string {
     return String(this.clock.now() - CANCELLATION_SECONDS * 1000);
   }
@@ -63,7 +63,7 @@ export class RedisCancellation implements CancellationRole {
 
 const wellFormed = (text: string): string => Buffer.from(text).toString();
 
-/** `undefined` for what is none of ours. */
+/** `undefined` for a record that is not ours. */
 function read(text: string): RecordedCancellation | undefined {
   try {
     const { id, at, outcome, reason, acted = [] } = JSON.parse(text) as Record<string, unknown>;

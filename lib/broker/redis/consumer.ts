@@ -22,23 +22,28 @@ import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
 import { encodeSettlements } from './scripts/settlements.js';
 
-/** More tasks than anybody takes at once; keeps a mistaken number from emptying a queue into one process. */
+/**
+ * More tasks than any server claims at once. It keeps a wrong number from moving a whole queue into
+ * one process.
+ */
 const MOST_TAKEN = 10_000;
 
-/** Leases per call when they are extended. */
+/** Leases that one call extends. */
 const LEASES_PER_CALL = 1000;
 
-/** Archived tasks an archiving looks at beyond as many as it has added; the rest is the janitor's. */
+/**
+ * An archiving checks this many archived tasks more than it has added; the janitor does the rest.
+ */
 const TRIMMED_AT_ONCE = 100;
 
 /**
- * Takes, settles, extends. All of it goes over one connection (`consume`) and so arrives in the order of the calls: an
- * extension cannot overtake the settlement sent before it.
+ * Claims, settles, extends. All calls go over one connection (`consume`), and so arrive in their
+ * order: an extension cannot overtake an earlier settlement.
  */
 export class RedisConsumer implements ConsumerRole {
   private readonly keys: ExchangeKeys;
   private readonly scores = new LeaseScores();
-  /** A settlement of them was sent, and no answer came. */
+  /** Leases with a settlement that was sent and got no reply. */
   private readonly unanswered = new WeakSet<Lease>();
 
   constructor(
@@ -115,9 +120,9 @@ export class RedisConsumer implements ConsumerRole {
   }
 
   /**
-   * A lease may have been extended while its settlement was on the way: a settlement that was delayed (a redirection in a cluster,
-   * a script sent once more) then carries a score that is no longer in force. What was lost by such a score is sent again; a
-   * failure of that must not cost the tasks that were taken, and leaves it lost.
+   * A lease may be extended while its settlement is on the way. A delayed settlement (a redirection
+   * in a cluster, a script sent again) then carries an old score. What was lost by such a score is
+   * sent again; if that fails it stays lost, and the claimed tasks are kept.
    */
   private async markLost(
     queue: string,
@@ -133,12 +138,12 @@ export class RedisConsumer implements ConsumerRole {
     lost.forEach((index, at) => (settled[index - 1] = again?.settled[at] ?? 'lost'));
   }
 
-  /** What else took the lease while nobody could have: the call before, which was not answered. */
+  /** Only an earlier call without a reply can have taken this lease. */
   private wasStored(lease: Lease, now: number): boolean {
     return this.unanswered.has(lease) && !isForfeit(lease, now);
   }
 
-  /** Sent right behind the archiving, and never its failure: the janitor trims, too. */
+  /** Sent right after the archiving. Its failure is ignored: the janitor trims too. */
   private async trim(queue: string, spared: readonly string[], now: number): Promise<void> {
     const keys = this.keyspace.queue(queue);
     const limit = String(TRIMMED_AT_ONCE + spared.length);

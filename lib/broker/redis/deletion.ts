@@ -15,10 +15,10 @@ const REFUSED: Readonly<Record<number, DeletionStatus>> = { [-1]: 'active', [-2]
 /**
  * Deletes a queue:
  * 1. check that it may be deleted, and pause it;
- * 2. delete its tasks, with their locks, some at a time;
- * 3. delete every other key of it (counters, groups nobody knows of, locks without a task, the pause), as
- *    long as nothing is enqueued to it again;
- * 4. take it off the list of queues, and put it back when something was enqueued in this very moment.
+ * 2. delete its tasks with their locks, in batches;
+ * 3. delete all its other keys (counters, unlisted groups, locks without a task, the pause), while
+ * no task is enqueued;
+ * 4. remove it from the list of queues, and add it again if a task was enqueued in this moment.
  */
 export class QueueDeletion {
   constructor(
@@ -63,7 +63,7 @@ export class QueueDeletion {
     }
   }
 
-  /** Answers whether nothing is left; `false` when somebody has enqueued to the queue again, which then is not paused either. */
+  /** Returns `false`, and ends the pause, when a task was enqueued to the queue again. */
   private async sweep(keys: QueueKeys, signal: DeletionOptions['signal']): Promise<boolean> {
     for await (const found of scanKeys(this.connections, keys.base)) {
       const own = await ownKeys(this.connections, this.keyspace, keys, found);

@@ -4,7 +4,7 @@ import { type AppendOptions, type EventsRole, STREAM_SECONDS, type StreamedEntry
 import type { RedisConnections } from './connection/connections.js';
 import type { Scripts } from './scripts/scripts.js';
 
-/** Entries that one run of the script appends: bounds the time it holds Redis. */
+/** Entries per script: bounds the time it blocks Redis. */
 const APPEND_BATCH_SIZE = 500;
 
 type RawEntry = readonly [id: Buffer, fields: Buffer[]];

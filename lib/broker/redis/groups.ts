@@ -25,16 +25,16 @@ import type { Argument } from './scripts/script-command.js';
 import { SCRIPTS, type ScriptName } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
 
-/** Groups asked about, tasks read and tasks moved back by one script. */
+/** Groups checked, tasks read and tasks moved back by one script. */
 const GROUP_SCAN_COUNT = 100;
 const READ_AT_ONCE = 500;
 const RECLAIMED_AT_ONCE = 500;
-/** Pages of group names looked through for some that nobody aggregates. */
+/** How many pages of group names are searched for groups that nobody aggregates. */
 const PAGES_WATCHED = 10;
 
 const RESENT = SCRIPTS.finishSet.argv.indexOf('resent');
 
-/** What finish-set.lua answers. */
+/** The numbers that finish-set.lua returns. */
 const STATUS: Readonly<Record<number, FinishStatus>> = { 0: 'finished', 1: 'duplicate', 2: 'conflict', 3: 'lost' };
 
 interface Check extends GroupPolicy {
@@ -42,8 +42,8 @@ interface Check extends GroupPolicy {
 }
 
 /**
- * Groups and their aggregation, over the connection `consume`; what makes the task over `produce`, which waits for a Redis that is
- * away for a moment, and what looks for damage over `monitor`.
+ * Groups and their aggregation, over the connection `consume`. Over `produce`, which waits for
+ * Redis, what creates the aggregated task; over `monitor` the searches for damage.
  */
 export class RedisGroups implements GroupsRole {
   constructor(
@@ -70,7 +70,7 @@ export class RedisGroups implements GroupsRole {
         if (reply.nextDue !== undefined) wait(reply.nextDue);
         checks = checks.slice(reply.seen);
       }
-      if (checks.length > 0) wait(now); // nobody has looked at these
+      if (checks.length > 0) wait(now); // not checked in this call
       if (limit > 0 && sets.length >= limit) break;
     }
     return { sets, nextDue };
@@ -100,7 +100,7 @@ export class RedisGroups implements GroupsRole {
   async finishSet(set: AggregationSet, request: EnqueueRequest | undefined): Promise<FinishStatus> {
     const keys = this.keyspace.queue(set.queue);
     const now = this.clock.now();
-    // A lock of another queue would be in another slot; it ends by its time.
+    // A lock of another queue would be in another slot. It expires.
     const locked = set.tasks.filter(({ uniqueKey }) => uniqueKey.startsWith(keys.base));
     const task = request && encodeRequests(keys, [request]);
     const argv: Argument[] = [
@@ -211,7 +211,7 @@ export class RedisGroups implements GroupsRole {
     return { seen, sets, nextDue: next.length > 0 ? readScore(next.toString()) : undefined };
   }
 
-  /** The listed groups, in pages, some of them empty; a name may come twice. */
+  /** The listed groups, in pages. A page may be empty, and a name may come twice. */
   private async *groupNames(queue: string): AsyncGenerator<string[]> {
     const { groups } = this.keyspace.queue(queue);
     let cursor = '0';
@@ -245,7 +245,7 @@ const notASet = (key: string, cause: unknown): WrongKeyTypeError =>
     { cause },
   );
 
-/** The first KEYS of a script that is about one set. */
+/** The first KEYS of a script for one set. */
 function setKeys(name: 'archiveDamaged' | 'finishSet', keys: QueueKeys, set: ClaimedSet): string[] {
   return SCRIPTS[name].keys.map((key) => (key === 'aggregationSet' ? set.key : keys[key]));
 }

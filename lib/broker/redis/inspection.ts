@@ -17,9 +17,9 @@ import type { Scripts } from './scripts/scripts.js';
 
 type Reply = readonly [message: Buffer, state: Buffer, result: Buffer, score: Buffer, hasResult: number, since: Buffer];
 
-/** Tasks of each state that are weighed. */
+/** How many tasks of each state are measured. */
 const SAMPLE_SIZE = 20;
-/** Groups that one step looks at, more or less. */
+/** Groups that one step reads, roughly. */
 const GROUP_SCAN_COUNT = 200;
 
 /** Reads queues and single tasks, over the connection `monitor`. */
@@ -40,7 +40,7 @@ export class RedisInspection implements InspectionRole {
     return (await this.connections.run('monitor', 'SISMEMBER', (client) => client.sismember(queues, queue))) === 1;
   }
 
-  /** SSCAN may tell a name twice. */
+  /** SSCAN may return a name twice. */
   async groups(queue: string): Promise<GroupSize[]> {
     const keys = this.keyspace.queue(queue);
     const sizes = new Map<string, number>();
@@ -91,7 +91,7 @@ export class RedisInspection implements InspectionRole {
     }));
   }
 
-  /** @throws UndecodableMessageError when the message is none */
+  /** @throws UndecodableMessageError when the message cannot be decoded */
   async getTask(queue: string, id: string): Promise<StoredTask | undefined> {
     const keys = this.keyspace.queue(queue);
     const reply = await this.scripts.run('monitor', 'getTask', [keys.task(id), keys.scheduled, keys.retry], [id]);
@@ -109,5 +109,5 @@ export class RedisInspection implements InspectionRole {
   }
 }
 
-/** A number of Redis; a counter that holds something else counts nothing. */
+/** A number in Redis; a counter with anything else counts as 0. */
 const toCount = (text: string): number => Number(text) || 0;

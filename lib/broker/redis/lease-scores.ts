@@ -1,16 +1,16 @@
 import type { Lease } from '../broker.js';
 
 /**
- * The scores that prove a lease: the one known to be written last, and those of extensions whose reply was never seen. The
- * contract has room for one such (`renewing`), but when Redis stays away several extensions can be lost in a row, and any of
- * them may have been the last to arrive.
+ * The scores that prove a lease: the last one known to be written, and those of extensions without
+ * a reply. The contract has room for one such (`renewing`), but while Redis is away several
+ * extensions can be lost in a row, and any of them may have been the last to arrive.
  */
 export class LeaseScores {
   private readonly doubtful = new WeakMap<Lease, number[]>();
 
   /**
-   * Called before an extension is sent. Answers what takes that back when it was certainly not sent: while Redis is away for
-   * hours there is a try every second, and each would leave a score behind.
+   * Called before an extension is sent. Returns a function that undoes it if it was certainly not
+   * sent: while Redis is away for hours there is a try every second, and each would leave a score.
    */
   beginRenewal(lease: Lease, expiresAt: number): () => void {
     const { renewing } = lease;
@@ -22,14 +22,17 @@ export class LeaseScores {
     };
   }
 
-  /** Called when the reply has come. An extension sent after this one may be under way, and keeps its place. */
+  /** Called with the reply. A later extension may be under way, and stays recorded. */
   endRenewal(lease: Lease, expiresAt: number, kept: boolean): void {
     if (kept) lease.expiresAt = expiresAt;
     if (lease.renewing === expiresAt) lease.renewing = undefined;
     this.doubtful.delete(lease);
   }
 
-  /** For scripts (lua/shared/fence.lua): the accepted scores of stretches of leases that have them in common, and their lengths. */
+  /**
+   * For lua/shared/fence.lua: the accepted scores of each stretch of leases that share them, and
+   * its length.
+   */
   fences(leases: readonly Lease[]): string[] {
     const fences: string[] = [];
     let first = 0;

@@ -5,7 +5,7 @@ import { nanoseconds, requireSeconds } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
 import type { Scripts } from './scripts/scripts.js';
 
-/** Limits, over the connection `monitor`: a worker that waits for a token must not hold up those that settle tasks. */
+/** Limits, over the connection `monitor`: waiting for a token must not delay settlements. */
 export class RedisLimiting implements LimitingRole {
   constructor(
     private readonly connections: RedisConnections,

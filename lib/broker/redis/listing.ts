@@ -25,12 +25,18 @@ import { PackedReader } from './scripts/packed-reader.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
 
-/** What one page may weigh: a page of large payloads is cut short rather than hold Redis, or fill the memory. */
+/**
+ * The maximal bytes of a page: large payloads make it short, so that it does not block Redis or
+ * fill the memory.
+ */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 interface Entry {
   readonly id: Buffer;
-  /** The score; of an active task '1' for an orphan; of a pending one since when it waits, in nanoseconds. '' where there is none. */
+  /**
+   * The score; '1' for an orphaned active task; since when a pending task waits, in nanoseconds. ''
+   * for none.
+   */
   readonly mark: string;
   readonly message: Buffer;
   readonly result: Buffer;
@@ -108,7 +114,7 @@ export class RedisListing implements ListingRole {
 
 const isUnsorted = ({ state }: TaskLocation): boolean => state === 'pending' || state === 'active';
 
-/** The sorted set of a place. */
+/** The sorted set of a location. */
 export function sortedKey(keys: QueueKeys, { state, group }: TaskLocation): string {
   if (state === 'aggregating') return keys.group(group ?? '');
   return keys[state as 'scheduled' | 'retry' | 'archived' | 'completed'];

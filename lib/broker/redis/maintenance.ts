@@ -10,12 +10,12 @@ import type { Argument } from './scripts/script-command.js';
 import type { ScriptName } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
 
-/** Tasks moved by one script: keeps Redis free for others in between. */
+/** Tasks moved by one script: others get their turn in between. */
 const FORWARDED_AT_ONCE = 100;
 /** Tasks deleted, and ids compared, by one script. */
 const CHUNK = 500;
 
-/** What servers do for a queue in the background, each in steps that hold Redis only for a moment. */
+/** What servers do for a queue in the background, in steps that block Redis only briefly. */
 export class RedisMaintenance implements MaintenanceRole {
   constructor(
     private readonly scripts: Scripts,

@@ -20,7 +20,7 @@ export class RedisMonitoring implements MonitoringRole {
     private readonly clock: Clock,
   ) {}
 
-  /** The two index keys are in slots of their own, so they are written by commands of their own. */
+  /** The two index keys are in other slots, so they need commands of their own. */
   async writeServerState(info: ServerInfo, workers: readonly WorkerInfo[], ttl: number): Promise<void> {
     const [server, serverWorkers] = this.serverKeys(info);
     const staleAt = floorSeconds(this.clock.now() + ttl * 1000);
@@ -53,7 +53,10 @@ export class RedisMonitoring implements MonitoringRole {
   }
 }
 
-/** Of a cluster ioredis would ask any one node, and while one of three is away every third answer would be none. */
+/**
+ * In a cluster ioredis would ask one node, and while one of three is down every third ping would
+ * fail.
+ */
 async function pingAny(client: RedisClient): Promise<unknown> {
   const masters = client.isCluster ? (client as Cluster).nodes('master') : [];
   if (masters.length === 0) return client.ping();

@@ -2,7 +2,7 @@ import type { Keyspace } from '../../wire/keys.js';
 import type { WakeListener } from '../broker.js';
 import { type Command, TrackingConnection, type TrackingHooks } from './connection/tracking-connection.js';
 
-/** What one arming concerns: `pending` and `paused`, or `scheduled` and `retry`. */
+/** The keys of one arming: `pending` and `paused`, or `scheduled` and `retry`. */
 export type NoticeKind = 'pending' | 'delayed';
 
 /** The queues of one Redis node that are armed, on a pair of connections made at the first arming. */
@@ -10,31 +10,31 @@ export class NodeNotices {
   private connection: Promise<TrackingConnection> | undefined;
   private opened: TrackingConnection | undefined;
   private readonly armed = new Set<string>();
-  /** Key name → what it stands for. */
+  /** Key name → queue and kind. */
   private readonly meanings = new Map<string, { kind: NoticeKind; queue: string }>();
 
   constructor(
     private readonly open: (hooks: TrackingHooks) => Promise<TrackingConnection>,
     private readonly keyspace: Keyspace,
     private readonly listener: Pick<WakeListener, 'onPending' | 'onDelayed'>,
-    /** Called when a loss has made anything forgotten that was armed. */
+    /** Called when armed notices were lost. */
     private readonly onLost: () => void,
   ) {}
 
-  /** Runs `commands` (reads of keys that {@link watch} was told of) and arms the queues with it. */
+  /** Runs `commands` (reads of keys passed to {@link watch}) and arms the queues with them. */
   async arm(kind: NoticeKind, queues: readonly string[], commands: readonly Command[]): Promise<unknown[]> {
     const connection = await this.connect();
-    // Armed before it is read: a notice may overtake the reply on its own connection.
+    // Armed before the read: a notice may overtake the reply on its own connection.
     for (const queue of queues) this.remember(kind, queue);
     return connection.read(commands);
   }
 
-  /** Forgets what is armed, without a word. */
+  /** Drops what is armed, without a call of the listener. */
   disarm(): void {
     this.armed.clear();
   }
 
-  /** Does not wait for a connection that is still being made; it closes as soon as it is there. */
+  /** Does not wait for a connection that is being opened; that one closes when it is open. */
   async close(): Promise<void> {
     this.disarm();
     this.connection?.then((late) => late.close()).catch(() => undefined);

@@ -7,7 +7,7 @@ import { slotOf } from './connection/slot.js';
 import { readRedisInfo } from './redis-info.js';
 import { readStoreInfo } from './store-info.js';
 
-/** What Redis says of itself, over the connection `monitor`. */
+/** What Redis reports about itself, over the connection `monitor`. */
 export class RedisOperations implements OperationsRole {
   constructor(
     private readonly connections: RedisConnections,

@@ -12,14 +12,14 @@ import type { Argument } from './scripts/script-command.js';
 import { SCRIPTS } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
 
-/** How long a call whose reply was lost is sent again and again, in milliseconds: a failover takes seconds. */
+/** How long a call without a reply is sent again, in milliseconds: a failover takes seconds. */
 const PERSIST_FOR = 5_000;
 
 const LONGEST_PAUSE = 500;
 
 const RESENT = SCRIPTS.enqueue.argv.indexOf('resent');
 
-/** What enqueue.lua calls its statuses. */
+/** The numbers that enqueue.lua returns. */
 const STATUS: Readonly<Record<number, EnqueueStatus>> = { 1: 'duplicate', 2: 'conflict' };
 
 /** Enqueues over the connection `produce`. */
@@ -47,12 +47,12 @@ export class RedisProducer implements ProducerRole {
     return statuses;
   }
 
-  /** Lists the queue when that is due. A promise is to be awaited before anything is enqueued. */
+  /** Lists the queue when that is due. Await a returned promise before enqueuing. */
   register(queue: string): Promise<void> | undefined {
     return this.registrar.register(queue);
   }
 
-  /** The queue was deleted: who enqueues to it next lists it anew. */
+  /** The queue was deleted: the next enqueue lists it again. */
   forget(queue: string): void {
     this.registrar.forget(queue);
   }
@@ -72,8 +72,8 @@ export class RedisProducer implements ProducerRole {
 }
 
 /**
- * Sends again, once the connection is back, what may or may not have happened. When it does not come back in time, the first
- * error counts: what was sent once may have happened.
+ * Sends a call again, once the connection is back, that may or may not have happened. If it does
+ * not come back in time, the first error is thrown, as the first call may have happened.
  */
 export async function persist<T>(send: (attempt: number) => Promise<T>): Promise<T> {
   let first: unknown;

@@ -10,12 +10,15 @@ import type { SchedulerEnqueueEvent, SchedulerEntry } from '../../wire/message.j
 import type { PublicationsRole, PublishedServer } from '../inspection.js';
 import type { RedisConnections } from './connection/connections.js';
 
-/** Seconds after which an entry of an index is cleared away that nobody has renewed. Go's readers do it at once. */
+/**
+ * Index entries that were not renewed for this time are removed. Go's readers remove them at once.
+ */
 const STALE_INDEX_SECONDS = 3_600;
 
 /**
- * Reads what servers and schedulers publish. Everything in the index is asked for, and what has not expired is living: Redis'
- * own time decides, so that no skewed clock hides a server. Bytes that are no message are left out.
+ * Reads what servers and schedulers publish. All names of the index are read, and those that have
+ * not expired count: Redis' own clock decides, so that no skewed clock hides a server. Bytes that
+ * cannot be decoded are left out.
  */
 export class RedisPublications implements PublicationsRole {
   constructor(
@@ -31,7 +34,7 @@ export class RedisPublications implements PublicationsRole {
     return (await Promise.all(read)).filter((server) => server !== undefined);
   }
 
-  /** Each scheduler's in the order of its list; Go's pushes them to the head. */
+  /** The entries of a scheduler in the order of its list; Go pushes them to the head. */
   async schedulerEntries(): Promise<SchedulerEntry[]> {
     const names = await this.index(this.keyspace.schedulers);
     const read = names.map(async (name) => {
@@ -75,7 +78,7 @@ export class RedisPublications implements PublicationsRole {
   }
 }
 
-/** `undefined` for what is no message. */
+/** `undefined` when the bytes cannot be decoded. */
 function attempt<T>(decode: () => T): T | undefined {
   try {
     return decode();
@@ -84,7 +87,10 @@ function attempt<T>(decode: () => T): T | undefined {
   }
 }
 
-/** What a key holds, or `otherwise` when it is of another type: one such key must not hide all others. */
+/**
+ * The value of a key, or `otherwise` when it has another type: one such key must not hide all
+ * others.
+ */
 async function tolerant<T>(reading: Promise<T>, otherwise: T): Promise<T> {
   return reading.catch((error: unknown) => {
     if (error instanceof Error && error.cause instanceof Error && error.cause.message.startsWith('WRONGTYPE')) {

@@ -1,15 +1,21 @@
 import type { Clock } from '../../clock.js';
 
-/** How long a queue counts as listed, in milliseconds. Redis may lose the list (a flush, a failover), and others may edit it. */
+/**
+ * How long a queue counts as listed. Redis may lose the list (a flush, a failover), and others may
+ * edit it.
+ */
 const REGISTRATION_TTL_MS = 60_000;
 
 interface Registration {
-  /** Milliseconds since the epoch of the last success. */
+  /** The last success, in milliseconds since the epoch. */
   at: number | undefined;
   underWay: Promise<void> | undefined;
 }
 
-/** Keeps queues listed in asynq's set of queues, which is in another slot than the queues and so written separately. */
+/**
+ * Keeps queues listed in asynq's set of queues. The set is in another slot than the queues, so it
+ * is written separately.
+ */
 export class QueueRegistrar {
   private readonly queues = new Map<string, Registration>();
 
@@ -19,8 +25,9 @@ export class QueueRegistrar {
   ) {}
 
   /**
-   * Lists the queue when that is due. Answers a promise as long as this process has never listed the queue: it is to be
-   * awaited before anything is enqueued, so that a failure leaves no tasks nobody can see. Later on nobody has to wait.
+   * Lists the queue when that is due. Returns a promise while this process has never listed the
+   * queue. Await it before enqueuing, so that a failure leaves no tasks that nobody sees; later
+   * calls need not wait.
    */
   register(queue: string): Promise<void> | undefined {
     let known = this.queues.get(queue);
@@ -31,7 +38,7 @@ export class QueueRegistrar {
     return undefined;
   }
 
-  /** The queue was taken off the list: the next registration is made at once. */
+  /** The queue was removed from the list: the next call lists it at once. */
   forget(queue: string): void {
     this.queues.delete(queue);
   }

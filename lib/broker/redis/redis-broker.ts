@@ -21,20 +21,21 @@ import { Scripts } from './scripts/scripts.js';
 import { RedisWakeSource } from './wake-source.js';
 
 export interface RedisBrokerOptions {
-  /** The time tasks live by; default: that of the system. Timeouts of the network are always real time. */
+  /** The clock of tasks; default: the system's. Network timeouts are always real time. */
   readonly clock?: Clock;
-  /** Default `asynq`. Any other is a namespace that Go does not see. */
+  /** Default `asynq`. Go does not see any other. */
   readonly keyPrefix?: string;
-  /** The most bytes of a payload or a result. Default 5 MiB. */
+  /** The maximal bytes of a payload or a result. Default 5 MiB. */
   readonly maxPayloadSize?: number;
 }
 
 /**
- * asynq's state machine on Redis 6.2 or later: one file per role beside this one, one script per operation in lua/. Nothing is
- * connected before the first call.
+ * asynq's state machine on Redis 6.2 or later: one file per role in this folder, one script per
+ * operation in lua/. It connects at the first call.
  *
- * Connections: `produce` enqueues; `consume` takes, settles, extends leases and maintains queues; `monitor` is for what is
- * published and inspected. Subscriptions and wake-ups have their own.
+ * Connections: `produce` enqueues; `consume` claims, settles, extends leases and maintains queues;
+ * `monitor` is for publishing and inspection. Subscriptions and wake-ups have connections of their
+ * own.
  */
 export class RedisBroker implements Broker {
   readonly clock: Clock;

@@ -3,7 +3,10 @@ import type { RedisInfo, RedisNode } from '../inspection.js';
 import { toBrokerError } from './connection/broker-error.js';
 import type { RedisConnections } from './connection/connections.js';
 
-/** What Redis says of itself; a master of a cluster that does not answer is left out, as long as any does. */
+/**
+ * What Redis reports about itself. A master of a cluster that does not reply is left out, unless
+ * none does.
+ */
 export async function readRedisInfo(connections: RedisConnections): Promise<RedisInfo> {
   const address = connections.target;
   if (!connections.isCluster) {

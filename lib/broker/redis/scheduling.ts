@@ -19,7 +19,7 @@ import type { Argument } from './scripts/script-command.js';
 import { SCRIPTS } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
 
-/** What fire.lua calls its statuses. */
+/** The numbers that fire.lua returns. */
 const STATUS: readonly FiringStatus[] = ['enqueued', 'duplicate', 'conflict', 'past', 'unfinished'];
 
 /** Fires over the connection `produce`, publishes over `monitor`. */
@@ -48,7 +48,7 @@ export class RedisScheduling implements SchedulingRole {
     return { status: STATUS[status]!, handledUntil: Number(handledUntil.toString()) };
   }
 
-  /** The index is in a slot of its own, so it is written by a command of its own. */
+  /** The index is in another slot, so it needs a command of its own. */
   async writeSchedulerEntries(schedulerId: string, entries: readonly SchedulerEntry[], ttl: number): Promise<void> {
     const key = this.keyspace.scheduler(schedulerId);
     const staleAt = floorSeconds(this.clock.now() + ttl * 1000);
@@ -73,7 +73,7 @@ export class RedisScheduling implements SchedulingRole {
     await this.scripts.run('monitor', 'recordEnqueueEvent', [this.keyspace.schedulerHistory(entryId)], argv);
   }
 
-  /** Everything is encoded, and so checked, before anything is sent. */
+  /** Encodes, and so checks, everything before sending. */
   private firingArguments(queue: string, firing: Firing): { keys: string[]; argv: Argument[] } {
     const queueKeys = this.keyspace.queue(queue);
     const { entry, scheduledFor, attempt, request, skipUnfinished, keepFor } = firing;

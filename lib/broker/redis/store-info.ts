@@ -4,10 +4,10 @@ import { isTransient, isReply } from './connection/broker-error.js';
 import type { RedisConnections } from './connection/connections.js';
 import { readRedisInfo } from './redis-info.js';
 
-/** Reads INFO, not CONFIG: hosted services forbid that one. */
+/** Reads INFO, not CONFIG, which hosted services forbid. */
 export async function readStoreInfo(connections: RedisConnections, clock: Clock): Promise<StoreInfo[]> {
   try {
-    await connections.ready('monitor'); // the less time the answer takes, the more it tells of the clocks
+    await connections.ready('monitor'); // a shorter round trip gives a better estimate of the clock skew
     const asked = clock.now();
     const { nodes } = await readRedisInfo(connections);
     const answered = clock.now();
@@ -26,14 +26,14 @@ export async function readStoreInfo(connections: RedisConnections, clock: Clock)
 const field = (info: string, name: string): string | undefined =>
   new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] || undefined;
 
-/** The server looked at its clock at some moment between these two. */
+/** The server read its clock between these two moments. */
 function aheadOf(microseconds: string | undefined, asked: number, answered: number): number | undefined {
   if (microseconds === undefined) return undefined;
   const time = Number(microseconds) / 1000;
   return asked - time > 0 ? asked - time : Math.min(0, answered - time);
 }
 
-/** No permission, a renamed command, a proxy that has none: asked again, it would say the same. */
+/** No permission, a renamed command, a proxy without it: a retry would fail in the same way. */
 const isRefused = (error: unknown): boolean => {
   const cause = error instanceof Error ? error.cause : undefined;
   if (!(cause instanceof Error) || !isReply(cause) || isTransient(cause)) return false;

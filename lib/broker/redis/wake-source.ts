@@ -9,17 +9,18 @@ import type { RedisConnections } from './connection/connections.js';
 import { NodeNotices, type NoticeKind } from './node-notices.js';
 import { type Command, TrackingConnection } from './connection/tracking-connection.js';
 
-/** How long CLIENT TRACKING is not tried again after Redis has refused it, in milliseconds. */
+/** How long CLIENT TRACKING is not tried again after Redis has refused it. */
 const REFUSAL_HOLD_MS = 60_000;
 
-/** The name of the only node there is outside a cluster. */
+/** The name of the only node outside a cluster. */
 const SERVER = '';
 
 /**
- * Wake-ups by one-shot `CLIENT TRACKING`, whoever changes a queue. A pair of connections per Redis node that holds armed
- * queues, opened when first needed and again at the next arming after they were lost.
+ * Wake-ups by one-shot `CLIENT TRACKING`, for changes by any client. One pair of connections per
+ * Redis node with armed queues, opened at the first arming, and again at the next arming after a
+ * loss.
  *
- * A notice may come before the arming that asked for it has resolved.
+ * A notice may arrive before its arming has resolved.
  */
 export class RedisWakeSource implements WakeSource {
   private readonly nodes = new Map<string, NodeNotices>();
@@ -65,7 +66,7 @@ export class RedisWakeSource implements WakeSource {
     await Promise.all(nodes.map((node) => node.close()));
   }
 
-  /** Two reads per queue, all at once; the replies by queue. */
+  /** Two reads per queue, in one batch; the replies by queue. */
   private async arm(
     kind: NoticeKind,
     queues: readonly string[],
@@ -123,7 +124,7 @@ export class RedisWakeSource implements WakeSource {
     return node;
   }
 
-  /** The contract knows one loss for all nodes: told once, however many connections a failure takes. */
+  /** The contract has one loss for all nodes: reported once, however many connections fail. */
   private lose(): void {
     for (const node of this.nodes.values()) node.disarm();
     if (this.connections.isCluster) this.learnNodes();
@@ -144,7 +145,7 @@ export class RedisWakeSource implements WakeSource {
 
   private fail(error: unknown): never {
     if (error instanceof WakeUpRefusedError) this.refusal = { error, until: this.clock.now() + REFUSAL_HOLD_MS };
-    else if (this.connections.isCluster) this.learnNodes(); // perhaps a node has gone that our table still names
+    else if (this.connections.isCluster) this.learnNodes(); // a node of our table may be gone
     throw toBrokerError(error, 'CLIENT TRACKING');
   }
 }

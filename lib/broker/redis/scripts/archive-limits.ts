@@ -1,6 +1,6 @@
 import { floorSeconds } from '../../../clock.js';
 
-/** 90 days, as the counters of a day (exchange.lua). */
+/** 90 days, as for the daily counters (exchange.lua). */
 const ARCHIVE_SECONDS = 90 * 86_400;
 /** Go keeps one less than the 10,000 it names (wire-protocol section 4.12). */
 const MAX_ARCHIVED = 9_999;

@@ -2,7 +2,7 @@ import { UndecodableMessageError } from '../../../errors.js';
 import { decodeTaskMessage } from '../../../wire/codec.js';
 import type { DamagedTask, Lease, LeasedTask } from '../../broker.js';
 
-/** Sorts what a script has leased into tasks and messages that are none. */
+/** Divides what a script has leased into tasks and damaged tasks. */
 export class LeasedTasks {
   readonly tasks: LeasedTask[] = [];
   readonly damaged: DamagedTask[] = [];
@@ -22,7 +22,7 @@ export class LeasedTasks {
   }
 }
 
-/** Also what zero bytes come to: they decode as a message whose fields are all empty. */
+/** Also for zero bytes, which decode as a message with empty fields. */
 const foreignMessage = (id: string, other: string): UndecodableMessageError =>
   new UndecodableMessageError(
     `the message of task "${id}" is of a task "${other}"; see what else writes to the hash of the task`,

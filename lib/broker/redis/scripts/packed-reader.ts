@@ -10,8 +10,9 @@ const TEXT_16 = 0xda;
 const TEXT_32 = 0xdb;
 
 /**
- * Reads a flat list of byte strings and counts, as `cmsgpack.pack` writes it in a script. Scripts answer with one packed string rather
- * than with an array, because ioredis 6 takes several times longer to read an array of the same elements.
+ * Reads a flat list of byte strings and counts that a script wrote with `cmsgpack.pack`. Scripts
+ * return one packed string, because ioredis 6 takes several times longer to read an array of the
+ * same elements.
  */
 export class PackedReader {
   private position = 0;
@@ -37,7 +38,7 @@ export class PackedReader {
     return this.bytes.toString('utf8', start, this.position);
   }
 
-  /** The next element, an integer that is not negative. */
+  /** The next element, a non-negative integer. */
   count(): number {
     this.left--;
     const type = this.number(1);
@@ -46,7 +47,7 @@ export class PackedReader {
     return this.number(2 ** (type - COUNT_8));
   }
 
-  /** Steps over the next element and answers where it starts. */
+  /** Skips the next element and returns where it starts. */
   private enter(): number {
     const length = this.textLength();
     const start = this.position;

@@ -19,8 +19,8 @@ export function queueKeys(name: QueueScript, keys: QueueKeys): string[] {
 }
 
 /**
- * The first KEYS of `exchange`. They stay the same until midnight (UTC), and are kept because building them for every call
- * would cost as much as the rest of a small call.
+ * The first KEYS of `exchange`. They stay the same until midnight (UTC), and are cached: building
+ * them for every call would cost as much as the rest of a small call.
  */
 export class ExchangeKeys {
   private readonly byQueue = new Map<string, readonly string[]>();

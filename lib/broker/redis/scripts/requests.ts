@@ -5,17 +5,17 @@ import { requireSeconds } from './arguments.js';
 import { queueKeys } from './queue-keys.js';
 import type { Argument } from './script-command.js';
 
-/** A batch of requests as enqueue.lua wants it. */
+/** A batch of requests in the form of enqueue.lua. */
 export interface EncodedRequests {
   readonly keys: string[];
   readonly taskPrefix: string;
-  /** A letter for each. */
+  /** A letter per request. */
   readonly routes: string;
   /** The arguments after `routes`. */
   readonly rest: Argument[];
 }
 
-/** Everything is encoded, and so checked, before anything is sent. */
+/** Encodes, and so checks, everything before sending. */
 export function encodeRequests(queue: QueueKeys, requests: readonly EnqueueRequest[]): EncodedRequests {
   const keys = queueKeys('enqueue', queue);
   const messages: Argument[] = [];
@@ -39,7 +39,7 @@ export function encodeRequests(queue: QueueKeys, requests: readonly EnqueueReque
   };
 }
 
-/** A time wins over a group: the task joins it then. */
+/** With a time and a group, the task is scheduled and joins the group then. */
 function encodePlace(
   queue: QueueKeys,
   { message, processAt, uniqueTtl }: EnqueueRequest,

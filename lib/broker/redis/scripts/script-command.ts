@@ -9,9 +9,10 @@ const DOLLAR = 36;
 const ZERO = 48;
 
 /**
- * Sends EVALSHA or EVAL; the reply comes as buffers. ioredis makes several small buffers of each argument as soon as one of
- * them is binary, which at hundreds of arguments costs more than all the rest of a call: here a command is written in one
- * piece. A client of another copy of ioredis gets it the ordinary way, as a command of ours may be strange to it.
+ * Sends EVALSHA or EVAL; the reply has buffers for text. ioredis makes several small buffers of
+ * each argument as soon as one is binary, which with hundreds of arguments costs more than the rest
+ * of a call: here a command is written as one buffer. A client of another copy of ioredis gets an
+ * ordinary command, as it may not know ours.
  */
 export function sendScript(
   client: RedisClient,
@@ -27,7 +28,10 @@ export function sendScript(
   return client.sendCommand(command) as Promise<unknown>;
 }
 
-/** A command that is already encoded. Of its arguments ioredis only looks for the first key, which tells the slot. */
+/**
+ * A command that is already encoded. ioredis reads only the first key of its arguments, for the
+ * slot.
+ */
 class ScriptCommand extends Command {
   constructor(
     name: string,
@@ -61,7 +65,7 @@ export function encodeScriptCall(
 
 const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 
-/** The most bytes the arguments can take, 0 when none of them is binary. */
+/** The maximal bytes of the arguments, 0 when none is binary. */
 function binaryBound(argv: readonly Argument[]): number {
   let bound = 0;
   let binary = false;
@@ -99,7 +103,7 @@ function encodeBinary(head: string, argv: readonly Argument[], bound: number): B
   return bytes.subarray(0, offset);
 }
 
-/** `$<length>\r\n`, digit by digit: a call into Node costs more than the few bytes. */
+/** `$<length>\r\n`, digit by digit: a call into Node costs more than these bytes. */
 function writeLength(bytes: Buffer, start: number, length: number): number {
   let digits = 1;
   for (let rest = length; rest > 9; rest = Math.floor(rest / 10)) digits++;

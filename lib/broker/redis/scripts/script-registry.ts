@@ -1,4 +1,4 @@
-/** What a key of a queue holds, by the name QueueKeys has for it. */
+/** The type of each key of a queue, by its name in QueueKeys. */
 export const KEY_TYPES = {
   pending: 'list',
   active: 'list',
@@ -40,15 +40,15 @@ export type KeyName = keyof typeof KEY_TYPES;
 export interface ScriptShape {
   /** Path below lua/, without the ending. Default: the name in kebab-case. */
   readonly file?: string;
-  /** The first KEYS, in order; what may follow stands in the header of the file. */
+  /** The first KEYS, in order; the header of the file names the others. */
   readonly keys: readonly KeyName[];
   /** The first ARGV, in order. */
   readonly argv: readonly string[];
 }
 
 /**
- * The scripts, each named after the broker method it does the work of. The header of each file says the same of KEYS and
- * ARGV in more words; test/redis/scripts.spec.ts holds both, and the calls, to each other.
+ * The scripts, named after the broker methods they serve. The header of each file describes the
+ * same KEYS and ARGV; test/redis/scripts.spec.ts compares registry, headers and calls.
  */
 export const SCRIPTS = {
   enqueue: {

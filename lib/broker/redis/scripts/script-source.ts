@@ -7,12 +7,12 @@ export interface ScriptSource {
   readonly sha1: string;
 }
 
-/** A header line that puts another file in front, as in `-- Uses shared/fence.lua`. */
+/** A header line that prepends another file, as in `-- Uses shared/fence.lua`. */
 const USES = /^-- Uses (\S+)$/gm;
 
 const loaded = new Map<ScriptName, ScriptSource>();
 
-/** The text of a script and what Redis calls it; read at the first use and kept. */
+/** The text of a script and its hash in Redis; read at first use and kept. */
 export function scriptSource(name: ScriptName): ScriptSource {
   const known = loaded.get(name);
   if (known) return known;

@@ -7,8 +7,8 @@ import { KEY_TYPES, SCRIPTS, type ScriptName } from './script-registry.js';
 import { scriptSource } from './script-source.js';
 
 /**
- * Runs the scripts of lua/. By their hash; where Redis does not know it (never seen, SCRIPT FLUSH, a restart, a failover)
- * once more with the text, which Redis then keeps.
+ * Runs the scripts of lua/ by their hash. If Redis does not know it (first use, SCRIPT FLUSH,
+ * restart, failover), sends the text once, which Redis then keeps.
  */
 export class Scripts {
   constructor(private readonly connections: RedisConnections) {}
@@ -40,11 +40,11 @@ async function evaluate(
   }
 }
 
-/** Redis 6 puts words of its own before the error of a command in a script. */
+/** Redis 6 puts a prefix before the error of a command in a script. */
 const says = (error: unknown, code: string): error is Error =>
   error instanceof Error && isReply(error) && error.message.includes(code);
 
-/** Redis does not say which key it is. */
+/** Redis does not name the key. */
 async function explainWrongType(
   client: RedisClient,
   name: ScriptName,

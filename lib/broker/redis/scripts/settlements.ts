@@ -4,7 +4,7 @@ import type { Lease, Settlement } from '../../broker.js';
 import { requireSeconds } from './arguments.js';
 import type { Argument } from './script-command.js';
 
-/** What exchange.lua calls the kinds of settlement. */
+/** The codes of settlements in exchange.lua. */
 const KIND = {
   done: '0',
   complete: '1',
@@ -17,18 +17,20 @@ const KIND = {
   wait: '8',
 } as const;
 
-/** A batch of settlements as exchange.lua wants it. */
+/** A batch of settlements in the form of exchange.lua. */
 export interface EncodedSettlements {
   readonly leases: Lease[];
   readonly taskKeys: string[];
-  /** The locks to release and the lines to wait in, in the order of the settlements that name them. */
+  /**
+   * The locks to release and the waitlists to join, in the order of the settlements that name them.
+   */
   readonly named: string[];
-  /** Whatever is not a plain `done`, six arguments each. */
+  /** Settlements but plain `done`, six arguments each. */
   readonly specials: Argument[];
   readonly archivedIds: string[];
 }
 
-/** Messages are encoded, and so checked, before anything is sent. */
+/** Encodes, and so checks, messages before sending. */
 export function encodeSettlements(batch: readonly Settlement[], queue: QueueKeys): EncodedSettlements {
   const encoded: EncodedSettlements = { leases: [], taskKeys: [], named: [], specials: [], archivedIds: [] };
   for (let i = 0; i < batch.length; i++) {
@@ -48,7 +50,7 @@ function encodeSpecial(item: Settlement, index: number, queue: QueueKeys, encode
   specials.push(String(index), kindOf(item), key ? '1' : '', messageOf(item), timeOf(item), resultOf(item));
 }
 
-/** A name that is none of the queue's comes from elsewhere. In a cluster it would be in another slot, and fail the whole call. */
+/** A lock of another queue would be in another slot of a cluster, and fail the whole call. */
 function lockOf(item: Settlement, { base }: QueueKeys): string | undefined {
   const lock = item.kind === 'done' ? item.uniqueKey : item.kind === 'complete' ? item.message.uniqueKey : '';
   return lock.startsWith(base) ? lock : undefined;
