@@ -1,29 +1,34 @@
 import { AsynqError, BrokerUnavailableError, InvalidOptionError, WrongKeyTypeError } from '../../../errors.js';
 
-/** Errors of calls that were given up before anything was written to a socket. */
+/** Errors of calls that were rejected before anything was written to a socket. */
 const neverSent = new WeakSet<Error>();
 
-/** Errors that are not Redis' doing but a fault in a program; they are passed on as they are. */
+/** Programming errors. They are passed on as they are. */
 const FAULTS = [TypeError, RangeError, ReferenceError, SyntaxError];
 
-/** What ioredis says when it refuses a command by itself. */
+/** The messages with which ioredis itself refuses a command. */
 const UNSENT = /^(Stream isn't writeable|Cluster isn't ready|Cluster is ended|Too many Cluster redirections)/;
 
-/** Replies of a server that cannot serve just now, given in place of doing anything. Redis 6 wraps them when a script meets one. */
+/**
+ * Replies of a server that cannot serve just now, and has done nothing. Redis 6 wraps them when a
+ * script gets one.
+ */
 const TRANSIENT = /(^|-)(LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|MOVED|ASK) /;
 
-/** Marks a call as never sent: {@link wasSent} will say so. */
+/** Marks the error of a call that was never sent, for {@link wasSent}. */
 export function markUnsent<T extends Error>(error: T): T {
   neverSent.add(error);
   return error;
 }
 
 /**
- * The border between the driver and everything above: its errors (network, timeout, closed connection, and whatever Redis
- * answers instead of doing it: LOADING, READONLY, CLUSTERDOWN, OOM, NOAUTH …) become BrokerUnavailableError with the
- * original as `cause`; WRONGTYPE, which does not pass, a WrongKeyTypeError, and CROSSSLOT an InvalidOptionError. Errors of this library, and faults such as a TypeError, stay what they are.
+ * The border between the driver and everything above. The driver's errors (network, timeout, closed
+ * connection, and refusals of Redis such as LOADING, READONLY, CLUSTERDOWN, OOM, NOAUTH) become
+ * BrokerUnavailableError with the original as `cause`; WRONGTYPE, which is permanent, becomes
+ * WrongKeyTypeError, and CROSSSLOT InvalidOptionError. Errors of this library, and programming
+ * errors such as TypeError, stay as they are.
  *
- * @param what what was to be done, as in `enqueue`
+ * @param what the operation, as in `enqueue`
  */
 export function toBrokerError(error: unknown, what: string): Error {
   if (error instanceof AsynqError) return error;
@@ -37,7 +42,10 @@ export function toBrokerError(error: unknown, what: string): Error {
   return cause instanceof Error && isUnsent(cause) ? markUnsent(wrapped) : wrapped;
 }
 
-/** Of one queue, too, where its name leaves the hash tag of its keys empty. Redis 7 has words of its own for scripts. */
+/**
+ * Also for keys of one queue, when its name leaves their hash tag empty. Redis 7 has another text
+ * for scripts.
+ */
 const CROSS_SLOT = /^CROSSSLOT |do not hash to the same slot/;
 
 const crossSlot = (what: string, cause: unknown): InvalidOptionError =>
@@ -55,26 +63,30 @@ function wrongType(what: string, key: string | undefined, cause: unknown): Wrong
   );
 }
 
-/** Of a single command the key. */
+/** The key of a single command. */
 function firstArgument(error: unknown): string | undefined {
   const { args } = (error as { command?: { args?: unknown } } | null)?.command ?? {};
   const first: unknown = Array.isArray(args) ? args[0] : undefined;
   return typeof first === 'string' ? first : undefined;
 }
 
-/** ioredis' own words for a lost connection speak of an option that is none of the user's. */
+/** ioredis' text for a lost connection names an option that the user has not set. */
 const reasonOf = (error: Error): string =>
   error.name === 'MaxRetriesPerRequestError' ? 'the connection was lost before an answer came' : error.message;
 
 /**
- * Whether a failed call may nevertheless have happened: it was written to a socket and no answer came. `false` when it
- * was certainly never sent, or when Redis answered with an error, before which our scripts write nothing.
+ * Whether a failed call may have happened: it was written to a socket and got no reply. `false`
+ * when it was certainly never sent, or when Redis returned an error, before which our scripts write
+ * nothing.
  */
 export function wasSent(error: unknown): boolean {
   return error instanceof Error && !isUnsent(error) && !(error.cause instanceof Error && isUnsent(error.cause));
 }
 
-/** Whether the call was certainly not carried out, for a reason that may be gone in a moment (a failover, a restart). */
+/**
+ * Whether the call was certainly not executed, for a reason that may be over soon (a failover, a
+ * restart).
+ */
 export const isTransient = (error: unknown): boolean =>
   error instanceof Error && (isReply(error) ? TRANSIENT.test(error.message) : UNSENT.test(error.message));
 
@@ -82,16 +94,18 @@ const isUnsent = (error: Error): boolean => neverSent.has(error) || isReply(erro
 
 const REFUSED_LOGIN = /^(NOAUTH|WRONGPASS) /;
 
-/** Whether Redis answered, and wants another user or password. */
+/** Whether Redis requires another user or password. */
 export const isRefusedLogin = (error: unknown): boolean =>
   error instanceof Error && isReply(error) && REFUSED_LOGIN.test(error.message);
 
-/** Whether it is an error reply of Redis; by name, for there may be two copies of ioredis. */
+/**
+ * Whether it is an error reply of Redis; checked by name, as there may be two copies of ioredis.
+ */
 export const isReply = (error: unknown): boolean => error instanceof Error && error.name === 'ReplyError';
 
 /**
- * ioredis keeps the arguments of a refused command with its error: passwords (AUTH, HELLO) and whole payloads, which
- * would end in logs. Only the name of the command stays.
+ * ioredis keeps the arguments of a refused command with its error: passwords (AUTH, HELLO) and
+ * whole payloads, which would get into logs. Only the name of the command stays.
  */
 export function withoutArguments<T extends Error>(error: T): T {
   const { command } = error as { command?: { name?: unknown; args?: unknown } };

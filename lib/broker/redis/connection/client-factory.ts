@@ -6,7 +6,10 @@ export type RedisClient = Redis | Cluster;
 
 type Duplicable<T> = { duplicate(...overrides: unknown[]): T };
 
-/** Makes the ioredis clients of one plan. None connects before it is told to; whoever takes one listens to its `error`. */
+/**
+ * Makes the ioredis clients of one plan. They do not connect by themselves; who takes one handles
+ * its `error` events.
+ */
 export class ClientFactory {
   readonly isCluster: boolean;
   /** Where Redis is, for messages; without credentials. */
@@ -17,25 +20,28 @@ export class ClientFactory {
     this.target = describeTarget(plan);
   }
 
-  /** A client that renews its connection for ever. */
-  lasting(name: string): RedisClient {
+  /** A client that always reconnects. */
+  persistent(name: string): RedisClient {
     const client = this.makePersistent(name);
     if (client.isCluster) keepAskingQuiet(client);
     return client;
   }
 
-  /** A client of one connection that is not renewed: of the one server, or of this node of the cluster. */
-  passing(name: string, node?: Redis): Redis {
+  /**
+   * A client of one connection that does not reconnect: to the server, or to this node of the
+   * cluster.
+   */
+  ephemeral(name: string, node?: Redis): Redis {
     return node ? this.duplicateNode(node, name) : this.makeEphemeral(name);
   }
 
-  /** The name of the master where sentinels are asked for it. */
+  /** The name of the master, with sentinels. */
   get sentinelGroup(): string | undefined {
     const { sentinels, name } = this.serverOptions;
     return sentinels ? name : undefined;
   }
 
-  /** A client of each sentinel. */
+  /** One client per sentinel. */
   sentinels(name: string): Redis[] {
     const given = this.serverOptions;
     return (given.sentinels ?? []).map((address) => new Redis(sentinelSettings(given, address, name)));
@@ -68,7 +74,7 @@ export class ClientFactory {
     const { plan } = this;
     if (plan.kind === 'client') return duplicate(plan.client, ephemeralSettings(plan.client.options, name));
     if (plan.kind === 'options') return new Redis(ephemeralSettings(plan.options, name));
-    throw new TypeError(`a passing connection to ${this.target} needs a node`);
+    throw new TypeError(`an ephemeral connection to ${this.target} needs a node`);
   }
 
   private duplicateNode(node: Redis, name: string): Redis {
@@ -82,7 +88,10 @@ export class ClientFactory {
 const duplicate = (client: ExistingClient, settings: RedisOptions): Redis =>
   (client as unknown as Duplicable<Redis>).duplicate(settings);
 
-/** ioredis sends ASKING without looking at its promise; a node that goes away just then would be an unhandled rejection. */
+/**
+ * ioredis sends ASKING and ignores its promise. If the node goes away then, the rejection would be
+ * unhandled.
+ */
 function keepAskingQuiet(cluster: RedisClient): void {
   cluster.on('+node', (node: Redis) => {
     const asking = node.asking.bind(node) as () => Promise<'OK'>;

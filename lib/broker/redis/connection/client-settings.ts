@@ -5,14 +5,19 @@ import { backoff } from '../../../async.js';
 const MIN_RECONNECT_DELAY_MS = 20;
 const MAX_RECONNECT_DELAY_MS = 3_000;
 
-/** Milliseconds to wait before the attempt. The jitter spans nearly all of it: a whole fleet reconnects at once. */
+/**
+ * Milliseconds to wait before the attempt. The jitter is nearly the whole delay, as a whole fleet
+ * reconnects at once.
+ */
 export const reconnectDelay = (attempt: number, longest = MAX_RECONNECT_DELAY_MS): number =>
   Math.round(backoff(attempt, { longest, shortest: MIN_RECONNECT_DELAY_MS }));
 
-/** What the user may set otherwise. Milliseconds. */
+/** Defaults that the user may change. Milliseconds. */
 const DEFAULTS = {
   connectTimeout: 5_000,
-  /** A command without any answer for so long means that the connection is dead, or Redis blocked by something worse. */
+  /**
+   * A command without a reply for this time means that the connection is dead, or Redis blocked.
+   */
   socketTimeout: 10_000,
   keepAlive: 10_000,
   noDelay: true,
@@ -20,18 +25,24 @@ const DEFAULTS = {
 } satisfies RedisOptions;
 
 /**
- * How every connection behaves. Nothing is ever sent twice, and nothing waits in a queue of the driver: waiting for Redis
- * is done by PersistentConnection, which knows how long and for what, and can tell that nothing was sent.
+ * The behaviour of every connection. Nothing is ever sent twice, and nothing waits in a queue of
+ * the driver: PersistentConnection waits for Redis, with a limit per purpose, and knows that
+ * nothing was sent.
  */
 const FIXED = {
   lazyConnect: true,
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
-  /** With 0 a lost connection rejects the commands in flight at once; without it, and without resending, they would hang. */
+  /**
+   * With 0 a lost connection rejects the commands in flight at once; otherwise, without resending,
+   * they would never settle.
+   */
   maxRetriesPerRequest: 0,
-  /** ioredis does not catch a failure of its own resubscription; ours is in cancellation.ts. */
+  /** ioredis does not catch the failure of its own resubscription; ours is in subscription.ts. */
   autoResubscribe: false,
-  /** Would reject a command that may still be carried out, and leave the connection as it is: see socketTimeout. */
+  /**
+   * Would reject a command that may still be executed, and keep the connection: see socketTimeout.
+   */
   commandTimeout: undefined,
   enableReadyCheck: true,
   maxLoadingRetryTime: 500,
@@ -44,12 +55,15 @@ const FIXED = {
   scripts: undefined,
   himportFieldsets: undefined,
   role: 'master',
-  /** The redirection of CLIENT TRACKING to a second connection needs RESP2, and ioredis 5 speaks nothing else. */
+  /**
+   * The redirection of CLIENT TRACKING to a second connection needs RESP2, the only protocol of
+   * ioredis 5.
+   */
   protocol: 2,
   replyMapping: 'legacy',
 } satisfies RedisOptions;
 
-/** Settings of a lasting connection to one server (or to the master the sentinels name). */
+/** Settings of a persistent connection to one server (or to the master that the sentinels name). */
 export function persistentSettings(given: RedisOptions, name: string): RedisOptions {
   return {
     ...withDefaults(given),
@@ -61,7 +75,7 @@ export function persistentSettings(given: RedisOptions, name: string): RedisOpti
   };
 }
 
-/** Settings of a connection that is tried once and not renewed: whoever uses it starts another. */
+/** Settings of a connection that is tried once and does not reconnect: its user opens another. */
 export function ephemeralSettings(given: RedisOptions, name: string): RedisOptions {
   return {
     ...withDefaults(given),
@@ -73,7 +87,10 @@ export function ephemeralSettings(given: RedisOptions, name: string): RedisOptio
   };
 }
 
-/** Settings of a lasting connection to one of the sentinels, to listen; addressed and authenticated as ioredis does it when it asks them. */
+/**
+ * Settings of a persistent connection to a sentinel, to subscribe; address and credentials as
+ * ioredis uses them.
+ */
 export function sentinelSettings(
   given: RedisOptions,
   { host, port, family }: Partial<SentinelAddress>,
@@ -101,14 +118,20 @@ export function clusterSettings(given: ClusterOptions, name: string): ClusterOpt
   return {
     ...given,
     lazyConnect: true,
-    /** Only a command that was redirected meets this queue (PersistentConnection holds back all others until all is ready). */
+    /**
+     * Only redirected commands get into this queue; PersistentConnection holds back all others
+     * until the cluster is ready.
+     */
     enableOfflineQueue: true,
     enableReadyCheck: true,
     clusterRetryStrategy: (attempt) => reconnectDelay(attempt),
     clusterNodeRetryStrategy: null,
-    /** Not 0 would mean: send again what was in flight when a node went away. */
+    /** Any other value would send commands again that were in flight when a node went away. */
     retryDelayOnFailover: 0,
-    /** ioredis would go on with any node, a dead one too; whether to wait for the cluster is decided per role. */
+    /**
+     * ioredis would try any node, even a dead one. Whether to wait for the cluster is decided per
+     * purpose.
+     */
     retryDelayOnClusterDown: 0,
     scaleReads: 'master',
     shardedSubscribers: false,
@@ -120,13 +143,19 @@ export function clusterSettings(given: ClusterOptions, name: string): ClusterOpt
       ...withDefaults(nodes),
       ...FIXED,
       connectionName: connectionName(nodes, name),
-      /** A node that loads its data says LOADING, instead of holding back commands for as long as that takes. */
+      /**
+       * A node that loads its data replies LOADING, instead of holding back commands until it is
+       * done.
+       */
       enableReadyCheck: false,
     },
   };
 }
 
-/** ioredis' own defaults, which a client handed in carries as options, are taken for "not set" where they are none. */
+/**
+ * The options of a given client contain ioredis' own defaults; those that are empty count as not
+ * set.
+ */
 const withDefaults = (given: RedisOptions): RedisOptions => ({
   ...given,
   connectTimeout: given.connectTimeout ?? DEFAULTS.connectTimeout,
@@ -136,6 +165,6 @@ const withDefaults = (given: RedisOptions): RedisOptions => ({
   sentinelCommandTimeout: given.sentinelCommandTimeout ?? DEFAULTS.sentinelCommandTimeout,
 });
 
-/** `nestjs-asynq:consume`, as `CLIENT LIST` shows it, or the user's name in place of ours. */
+/** `nestjs-asynq:consume`, as in `CLIENT LIST`, or with the user's name in place of ours. */
 const connectionName = (given: RedisOptions, name: string): string =>
   `${given.connectionName || 'nestjs-asynq'}:${name}`;

@@ -5,9 +5,10 @@ import { CLUSTER_OPTION_NAMES, REDIS_OPTION_NAMES } from './ioredis-options.js';
 import { parseHost, parseRedisUrl } from './redis-url.js';
 
 /**
- * An ioredis `Redis` or `Cluster` of the user's, of whatever copy and major version. It serves as a template: every
- * connection is a `duplicate()` with settings of our own, so the instance is neither used nor closed by us. (With its usual
- * settings it would resend commands after a lost connection, and the user may close it while tasks are being finished.)
+ * An ioredis `Redis` or `Cluster` of the user, of any copy and major version. It is a template:
+ * every connection is a `duplicate()` with settings of our own, and the client itself is neither
+ * used nor closed. (With its usual settings it would resend commands after a lost connection, and
+ * the user may close it while tasks are being settled.)
  */
 export interface ExistingClient {
   readonly status: string;
@@ -29,18 +30,20 @@ export interface ClusterInput {
   readonly options?: ClusterOptions;
 }
 
-/** A URL and whatever else ioredis shall know; the options beside the URL win over what it says. */
+/** A URL with further options of ioredis, which win over those of the URL. */
 export interface UrlInput extends RedisOptions {
   readonly url: string;
 }
 
 /**
- * Where Redis is: a URL (`redis://`, `rediss://`, `redis-socket://`, `redis-sentinel://`), ioredis options (`host`, or
- * `path`, or `sentinels` with `name`), both, a cluster, or an ioredis client to take the options from.
+ * Where Redis is: a URL (`redis://`, `rediss://`, `redis-socket://`, `redis-sentinel://`), ioredis
+ * options (`host`, or `path`, or `sentinels` with `name`), both, a cluster, or an ioredis client
+ * with the options.
  *
- * How a connection behaves (retries, queues, protocol, reconnection, names) is set by this library per role; ioredis options
- * about that are accepted and have no effect. `connectTimeout` (5 s), `socketTimeout` (10 s), `keepAlive` (10 s), `noDelay`, TLS,
- * credentials and addresses are the user's.
+ * This library sets how each of its connections behaves (retries, queues, protocol, reconnection,
+ * names); ioredis options about that are accepted and have no effect. `connectTimeout` (5 s),
+ * `socketTimeout` (10 s), `keepAlive` (10 s), `noDelay`, TLS, credentials and addresses are the
+ * user's.
  */
 export type ConnectionInput = string | RedisOptions | UrlInput | ClusterInput | ExistingClient;
 
@@ -64,7 +67,7 @@ export function planConnection(input: ConnectionInput): ConnectionPlan {
   return { kind: 'options', options: checkOptions(input) };
 }
 
-/** By its shape: a client of another copy of ioredis is no `instanceof` ours. */
+/** By its shape: a client of another copy of ioredis is not `instanceof` ours. */
 function isExistingClient(input: object): input is ExistingClient {
   const { duplicate, disconnect, options } = input as Partial<ExistingClient>;
   return typeof duplicate === 'function' && typeof disconnect === 'function' && typeof options === 'object';

@@ -10,40 +10,44 @@ import { EphemeralConnection } from './ephemeral-connection.js';
 import { PersistentConnection, disconnect } from './persistent-connection.js';
 
 /**
- * `consume` takes, settles and extends leases; `produce` enqueues; `monitor` is everything else. A connection of its own
- * each, so that a bulk of one kind does not delay the others.
+ * `consume` claims, settles and extends leases; `produce` enqueues; `monitor` is for everything
+ * else. Each has a connection of its own, so that a bulk of one kind does not delay the others.
  */
 export type ConnectionPurpose = 'produce' | 'consume' | 'monitor';
 
 /**
- * How a role waits for Redis: for the first connection up to `patience` ms; for a lost one, and for a server that refuses
- * everything just now (LOADING, CLUSTERDOWN …), as long again, or not at all. A server that cannot fetch has to know at
- * once, an enqueue had better wait for the end of a short failover.
+ * How calls of each purpose wait for Redis: up to `waitMs` for the first connection; the same for a
+ * lost one, and while a server refuses everything (LOADING, CLUSTERDOWN …), unless `failFast`. A
+ * server that cannot fetch must know at once; an enqueue waits for the end of a short failover.
  */
-const WAITING: Readonly<Record<ConnectionPurpose, { patience: number; failFast: boolean }>> = {
-  produce: { patience: 5_000, failFast: false },
-  consume: { patience: 5_000, failFast: true },
-  monitor: { patience: 5_000, failFast: false },
+const WAITING: Readonly<Record<ConnectionPurpose, { waitMs: number; failFast: boolean }>> = {
+  produce: { waitMs: 5_000, failFast: false },
+  consume: { waitMs: 5_000, failFast: true },
+  monitor: { waitMs: 5_000, failFast: false },
 };
 
-/** `lost` is told once per outage, also when the first attempt to connect failed; `ready` at every (re)connection. */
-export type StateListener = (role: ConnectionPurpose, state: 'ready' | 'lost', error?: Error) => void;
+/**
+ * `lost` is reported once per outage, also when the first attempt to connect fails; `ready` at
+ * every (re)connection.
+ */
+export type StateListener = (purpose: ConnectionPurpose, state: 'ready' | 'lost', error?: Error) => void;
 
 /**
- * Every connection of one broker to Redis. Nothing is connected before its first use. Nothing is ever sent twice: a call that
- * rejects was sent at most once, and `wasSent(error)` says whether it may have happened.
+ * All connections of one broker to Redis. Each is opened at its first use. Nothing is ever sent
+ * twice: a rejected call was sent at most once, and `wasSent(error)` returns whether it may have
+ * happened.
  */
 export class RedisConnections {
   readonly isCluster: boolean;
   private readonly factory: ClientFactory;
-  private readonly roles = new Map<ConnectionPurpose, PersistentConnection>();
-  private readonly passing = new Set<Redis>();
+  private readonly persistent = new Map<ConnectionPurpose, PersistentConnection>();
+  private readonly ephemeral = new Set<Redis>();
   private readonly listeners = new Set<StateListener>();
   private failovers: FailoverWatch | undefined;
   private closing: Promise<void> | undefined;
 
   /**
-   * @param clock for timeouts of the network only; real time even where tasks live by a clock that is moved by hand
+   * @param clock for network timeouts only; real time even when the clock of tasks is moved by hand
    * @throws InvalidOptionError
    */
   constructor(
@@ -59,80 +63,91 @@ export class RedisConnections {
     return this.factory.target;
   }
 
-  /** The driver's client of this role, not (yet) connected: for {@link run}, or after {@link ready}. */
-  command(role: ConnectionPurpose): RedisClient {
-    return this.role(role).client;
-  }
-
-  /** The client when it is connected. @throws BrokerUnavailableError, ClosedError: nothing was sent */
-  async ready(role: ConnectionPurpose): Promise<RedisClient> {
-    await this.role(role).whenReady();
-    return this.role(role).client;
+  /**
+   * The driver's client for this purpose, maybe not connected: for {@link run}, or after {@link
+   * ready}.
+   */
+  command(purpose: ConnectionPurpose): RedisClient {
+    return this.connection(purpose).client;
   }
 
   /**
-   * Waits until the role is connected, calls `send`, and brings errors of the driver into ours.
+   * The client, once it is connected. @throws BrokerUnavailableError, ClosedError: nothing was sent
+   */
+  async ready(purpose: ConnectionPurpose): Promise<RedisClient> {
+    await this.connection(purpose).whenReady();
+    return this.connection(purpose).client;
+  }
+
+  /**
+   * Waits for the connection, calls `send`, and converts errors of the driver into ours.
    *
    * @param what for messages, as in `enqueue`
-   * @param send called again when Redis refused to do anything for now, by a role that waits
-   * @throws BrokerUnavailableError; ask `wasSent(error)` whether it may have happened
+   * @param send called again when Redis refuses everything for now, unless `failFast`
+   * @throws BrokerUnavailableError; `wasSent(error)` returns whether it may have happened
    */
-  async run<T>(role: ConnectionPurpose, what: string, send: (client: RedisClient) => Promise<T>): Promise<T> {
-    const connection = this.role(role);
+  async run<T>(purpose: ConnectionPurpose, what: string, send: (client: RedisClient) => Promise<T>): Promise<T> {
+    const connection = this.connection(purpose);
     let end: number | undefined;
     for (let attempt = 1; ; attempt++) {
       if (!connection.isReady) await connection.whenReady();
       try {
         return await send(connection.client);
       } catch (error) {
-        const { patience, failFast } = WAITING[role];
-        end ??= this.clock.now() + patience;
+        const { waitMs, failFast } = WAITING[purpose];
+        end ??= this.clock.now() + waitMs;
         if (failFast || !isTransient(error) || this.clock.now() >= end) throw toBrokerError(error, what);
       }
       await new Promise<void>((resolve) => this.clock.after(reconnectDelay(attempt, 500), resolve));
     }
   }
 
-  /** Tells of connections that come and go, until the returned function is called. */
+  /** Reports connections that are opened and lost, until the returned function is called. */
   onStateChange(listener: StateListener): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
   }
 
   /**
-   * A connection of its own for what belongs to one socket: to the server, to the node of the cluster named, or to any of
-   * its masters.
+   * A connection of its own for what belongs to one socket: to the server, to the named node of the
+   * cluster, or to any of its masters.
    *
-   * @param onGone called once when it is lost later on, not when it is closed
+   * @param onGone called once when it is lost later, not when it is closed
    * @throws BrokerUnavailableError, ClosedError
    */
   async open(name: string, onGone: (error: Error) => void, node?: string): Promise<EphemeralConnection> {
     const template = this.isCluster ? await this.findNode(node) : undefined;
     if (this.closing) throw new ClosedError('the connections to Redis are closed');
     this.watchFailovers();
-    const client = this.factory.passing(name, template);
-    this.passing.add(client);
-    client.once('end', () => this.passing.delete(client));
+    const client = this.factory.ephemeral(name, template);
+    this.ephemeral.add(client);
+    client.once('end', () => this.ephemeral.delete(client));
     return EphemeralConnection.open(client, this.clock, (error) => {
       if (!this.closing) onGone(error);
     });
   }
 
-  /** The cluster's client whose slot table is kept right by the traffic of the consumer. @throws TypeError outside a cluster */
+  /**
+   * The cluster client of the consumer, whose traffic keeps its slot table up to date. @throws
+   * TypeError outside a cluster
+   */
   async cluster(): Promise<Cluster> {
     if (!this.isCluster) throw new TypeError('there is no cluster');
     return (await this.ready('consume')) as Cluster;
   }
 
-  /** After the commands under way, within a few seconds, in whatever state. Idempotent; a client handed in stays open. */
+  /**
+   * Closes after the commands under way, within a few seconds, in any state. Idempotent; a given
+   * client stays open.
+   */
   close(): Promise<void> {
     return (this.closing ??= this.closeAll());
   }
 
   private async closeAll(): Promise<void> {
-    const passing = [...this.passing].map((client) => disconnect(client, this.clock));
-    const roles = [...this.roles.values()].map((connection) => connection.close());
-    await Promise.all([this.failovers?.close(), ...passing, ...roles]);
+    const ephemeral = [...this.ephemeral].map((client) => disconnect(client, this.clock));
+    const persistent = [...this.persistent.values()].map((connection) => connection.close());
+    await Promise.all([this.failovers?.close(), ...ephemeral, ...persistent]);
   }
 
   /** With sentinels only. */
@@ -145,25 +160,26 @@ export class RedisConnections {
 
   private leaveOldMaster(master: MasterAddress): void {
     if (this.closing) return;
-    for (const connection of this.roles.values()) connection.leaveUnless((client) => isConnectedTo(client, master));
-    for (const client of this.passing) {
+    for (const connection of this.persistent.values())
+      connection.leaveUnless((client) => isConnectedTo(client, master));
+    for (const client of this.ephemeral) {
       if (client.status === 'ready' && !isConnectedTo(client, master)) client.disconnect();
     }
   }
 
-  private role(role: ConnectionPurpose): PersistentConnection {
-    const known = this.roles.get(role);
+  private connection(purpose: ConnectionPurpose): PersistentConnection {
+    const known = this.persistent.get(purpose);
     if (known) return known;
     if (this.closing) throw new ClosedError('the connections to Redis are closed');
     this.watchFailovers();
     const connection = new PersistentConnection({
-      create: () => this.factory.lasting(role),
+      create: () => this.factory.persistent(purpose),
       target: this.factory.target,
       clock: this.clock,
-      ...WAITING[role],
-      onStateChange: (state, error) => this.listeners.forEach((listener) => listener(role, state, error)),
+      ...WAITING[purpose],
+      onStateChange: (state, error) => this.listeners.forEach((listener) => listener(purpose, state, error)),
     });
-    this.roles.set(role, connection);
+    this.persistent.set(purpose, connection);
     return connection;
   }
 

@@ -3,12 +3,13 @@ import type { Clock, ClockTimer } from '../../../clock.js';
 import { toBrokerError, withoutArguments } from './broker-error.js';
 import { disconnect, forgetSocketTimeout } from './persistent-connection.js';
 
-/** Milliseconds between two PINGs: a subscriber has nothing to say, so nothing else shows that its peer is gone. */
+/** Milliseconds between two PINGs: a subscriber sends nothing else that would show a dead peer. */
 const PING_EVERY = 10_000;
 
 /**
- * A connection for what belongs to one socket: a subscription, the keys Redis tracks for it. It is not renewed, for with
- * the socket all of that is gone; whoever holds it is told once and opens another.
+ * A connection for what belongs to one socket: a subscription, the keys that Redis tracks for it.
+ * It does not reconnect, as all of that is lost with the socket; its user is called once and opens
+ * another.
  */
 export class EphemeralConnection {
   private state: 'opening' | 'open' | 'gone' = 'opening';
@@ -26,7 +27,8 @@ export class EphemeralConnection {
   }
 
   /**
-   * @param onGone called once when the open connection is lost; not when it was never opened, nor after {@link close}
+   * @param onGone called once when the open connection is lost; not if it never opened, nor after
+   * {@link close}
    * @throws BrokerUnavailableError
    */
   static async open(client: Redis, clock: Clock, onGone: (error: Error) => void): Promise<EphemeralConnection> {
@@ -61,7 +63,7 @@ export class EphemeralConnection {
     if (wasOpen) this.onGone(toBrokerError(this.lastError ?? new Error('Connection is closed.'), 'connection'));
   }
 
-  /** No answer within `socketTimeout` closes the connection. */
+  /** No reply within `socketTimeout` closes the connection. */
   private schedulePing(): void {
     this.ping = this.clock.after(PING_EVERY, () => {
       this.client.ping().catch(() => undefined);

@@ -5,24 +5,27 @@ import { disconnect } from './persistent-connection.js';
 /** What sentinels publish: `<name> <old host> <old port> <new host> <new port>`. */
 const CHANNEL = '+switch-master';
 
-/** The new master, as the sentinels name it. */
+/** The new master, named by the sentinels. */
 export interface MasterAddress {
   readonly host: string;
   readonly port: number;
 }
 
 /**
- * Hears of failovers from the sentinels. A master that is well when another takes its place (SENTINEL FAILOVER, or one that was cut off
- * from the sentinels alone) is made a replica up to ten seconds later; what it accepts until then is lost, so nobody may wait for it
- * to close the connections. Each sentinel tells when it knows: who was sent back to the old master by one that did not is told again.
+ * Subscribes to failovers at the sentinels. A healthy master that is replaced (SENTINEL FAILOVER,
+ * or cut off from the sentinels only) becomes a replica up to ten seconds later. What it accepts
+ * until then is lost, so we cannot wait until it closes its connections. Each sentinel reports at
+ * its own time: a client that an outdated sentinel sent back to the old master is moved again by
+ * the next report.
  *
- * ioredis has a `failoverDetector` for this. It connects every client to every sentinel, leaves the master at a failover of any group, and
- * subscribes anew without looking at the promise: a sentinel that goes away just then would be an unhandled rejection of the process.
+ * ioredis' `failoverDetector` connects every client to every sentinel, leaves the master at a
+ * failover of any group, and ignores the promise of its resubscription, which would be an unhandled
+ * rejection when a sentinel goes away.
  */
 export class FailoverWatch {
   private readonly sentinels: readonly Redis[];
 
-  /** @param open makes a client of each sentinel, not connected, that renews its connection for ever */
+  /** @param open makes a client per sentinel, not connected, that always reconnects */
   constructor(
     open: () => readonly Redis[],
     name: string,
@@ -31,7 +34,7 @@ export class FailoverWatch {
   ) {
     this.sentinels = open();
     for (const sentinel of this.sentinels) {
-      sentinel.on('error', () => undefined); // it is tried again, and the others tell, too
+      sentinel.on('error', () => undefined); // it reconnects, and the other sentinels report too
       sentinel.on('ready', () => void sentinel.subscribe(CHANNEL).catch(() => undefined));
       sentinel.on('message', (_channel: string, text: string) => {
         const [group, , , host, port] = text.split(' ');
@@ -46,7 +49,7 @@ export class FailoverWatch {
   }
 }
 
-/** Whether the client is connected to this very address; behind a translation of addresses that is never known. */
+/** Whether the client is connected to this address. Behind address translation this is unknown. */
 export function isConnectedTo(client: Redis, { host, port }: MasterAddress): boolean {
   const { stream } = client as { stream?: { remoteAddress?: string; remotePort?: number } };
   return stream?.remoteAddress === host && stream.remotePort === port;

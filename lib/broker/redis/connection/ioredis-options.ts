@@ -1,6 +1,7 @@
 /*
- * The names ioredis knows (5.4 to 6), because ioredis ignores one it does not know: a mistyped `pasword` would fail much
- * later, and somewhere else. An option of a newer ioredis can be used by handing in a client that was made with it.
+ * The option names of ioredis (5.4 to 6), as ioredis ignores unknown ones: a mistyped `pasword`
+ * would fail much later, and somewhere else. For an option of a newer ioredis, pass a client that
+ * was made with it.
  */
 
 /** ioredis' `RedisOptions`. */

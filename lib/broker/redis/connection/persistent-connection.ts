@@ -6,7 +6,7 @@ import { isRefusedLogin, markUnsent, withoutArguments } from './broker-error.js'
 import type { RedisClient } from './client-factory.js';
 import { reconnectDelay } from './client-settings.js';
 
-/** How long a close waits for the commands under way, and then for the sockets, in milliseconds. */
+/** How long a close waits for the commands under way, and then for the sockets. */
 const QUIT_TIMEOUT_MS = 3_000;
 const DISCONNECT_TIMEOUT_MS = 1_000;
 
@@ -17,20 +17,21 @@ interface Waiter {
 }
 
 export interface PersistentConnectionOptions {
-  /** Makes the client; it must not connect before it is told to. */
+  /** Makes the client, which must not connect by itself. */
   readonly create: () => RedisClient;
   readonly target: string;
   readonly clock: Clock;
-  /** Milliseconds a call waits for Redis before it is rejected unsent. */
-  readonly patience: number;
-  /** After a connection was lost, or the first attempt failed: reject at once instead. */
+  /** Milliseconds that a call waits for Redis before it is rejected unsent. */
+  readonly waitMs: number;
+  /** Once a connection is lost, or the first attempt has failed, reject at once. */
   readonly failFast: boolean;
   readonly onStateChange: (state: 'ready' | 'lost', error?: Error) => void;
 }
 
 /**
- * One lasting connection, and the gate before it: a command goes to the driver only while the connection is ready, so what
- * the gate rejects was certainly never sent, and the driver has nothing to keep and send later.
+ * A connection that always reconnects, behind a gate: a command reaches the driver only while the
+ * connection is ready. So what the gate rejects was certainly never sent, and the driver never
+ * stores commands.
  */
 export class PersistentConnection {
   private made: RedisClient | undefined;
@@ -52,26 +53,32 @@ export class PersistentConnection {
     return this.state !== 'closed' && this.made?.status === 'ready';
   }
 
-  /** Connects at the first call. @throws BrokerUnavailableError (unsent) when Redis is not there; ClosedError after close */
+  /**
+   * Connects at the first call. @throws BrokerUnavailableError (unsent) when Redis is not
+   * available; ClosedError after close
+   */
   async whenReady(): Promise<void> {
     if (this.state === 'closed') throw closed();
     if (this.isReady) return;
     if (this.state === 'unused') this.connect();
     if (this.state === 'lost' && this.options.failFast) throw this.unavailable();
     await new Promise<void>((resolve, reject) => {
-      const timer = this.options.clock.after(this.options.patience, () => this.settle(waiter, this.unavailable()));
+      const timer = this.options.clock.after(this.options.waitMs, () => this.settle(waiter, this.unavailable()));
       const waiter: Waiter = { resolve, reject, timer };
       this.waiters.add(waiter);
     });
   }
 
-  /** Asks the sentinels anew for the master, unless this says that the client has it. What is under way may be left unanswered. */
+  /**
+   * Asks the sentinels for the master again, unless the client is connected to it. Commands under
+   * way may get no reply.
+   */
   leaveUnless(isRight: (client: Redis) => boolean): void {
     if (!this.isReady || this.client.isCluster || isRight(this.client as Redis)) return;
     this.client.disconnect(true);
   }
 
-  /** After the commands under way, but bounded. Idempotent. */
+  /** Closes after the commands under way, within a time limit. Idempotent. */
   close(): Promise<void> {
     return (this.closing ??= this.end());
   }
@@ -88,7 +95,7 @@ export class PersistentConnection {
 
   private connect(): void {
     if (this.state === 'unused') this.state = 'connecting';
-    this.client.connect().catch(() => undefined); // events tell
+    this.client.connect().catch(() => undefined); // its events report the failure
   }
 
   private becomeReady(): void {
@@ -108,20 +115,24 @@ export class PersistentConnection {
     this.options.onStateChange('lost', this.lastError);
   }
 
-  /** Our clients never give up by themselves; where ioredis does (it could not even begin to connect), begin again. */
+  /**
+   * Our clients never give up. When ioredis does (it could not start to connect), connect again.
+   */
   private revive(): void {
     this.becomeLost();
     if (this.state === 'closed') return;
     this.revival = this.options.clock.after(reconnectDelay(++this.revivals), () => this.connect());
   }
 
-  /** When no sentinel answers, nothing was opened that could be closed: the error is all that tells of it. */
+  /**
+   * When no sentinel replies, no connection is opened that could close: only the error shows it.
+   */
   private fail(error: Error): void {
     this.remember(error);
     if (this.state === 'connecting') this.becomeLost();
   }
 
-  /** That a connection was closed says less than whatever was told before it. */
+  /** An earlier error says more than "Connection is closed." */
   private remember(error: Error): void {
     if (!this.lastError || error.message !== 'Connection is closed.') this.lastError = error;
   }
@@ -148,7 +159,7 @@ export class PersistentConnection {
     if (!this.made) return;
     const client = this.made;
     const { clock } = this.options;
-    const quit = wasReady ? client.quit().catch(() => undefined) : undefined; // answered after all that was sent before
+    const quit = wasReady ? client.quit().catch(() => undefined) : undefined; // its reply comes after all others
     if (quit) await withTimeout(quit, QUIT_TIMEOUT_MS, clock);
     await disconnect(client, clock);
   }
@@ -159,14 +170,17 @@ const closed = (): ClosedError => markUnsent(new ClosedError('the connections to
 /** Resolves when the client has ended, within a second. */
 export async function disconnect(client: RedisClient, clock: Clock): Promise<void> {
   if (client.status === 'end') return;
-  const stopsSilently = client.status === 'reconnecting'; // it has no socket, and will not say `end`
+  const stopsSilently = client.status === 'reconnecting'; // it has no socket, and emits no `end`
   const ended = new Promise<void>((resolve) => client.once('end', resolve));
   client.disconnect();
   forgetSocketTimeout(client);
   if (!stopsSilently) await withTimeout(ended, DISCONNECT_TIMEOUT_MS, clock);
 }
 
-/** A cluster client says only that all its nodes failed; the reason is in the last one's error. */
+/**
+ * A cluster client reports only that all its nodes failed; the reason is in the error of the last
+ * one.
+ */
 function rootOf(error: Error): Error {
   const { lastNodeError } = error as { lastNodeError?: unknown };
   return withoutArguments(lastNodeError instanceof Error ? lastNodeError : error);

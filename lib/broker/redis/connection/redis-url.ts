@@ -1,7 +1,7 @@
 import type { RedisOptions } from 'ioredis';
 import { InvalidOptionError } from '../../../errors.js';
 
-/** `scheme://[user[:password]@]hosts[/path][?query]`; WHATWG's URL class knows no list of hosts. */
+/** `scheme://[user[:password]@]hosts[/path][?query]`; WHATWG's URL class has no list of hosts. */
 const URL_PARTS = /^([a-z][a-z0-9+.-]*):(?:\/\/(?:([^/?#]*)@)?([^/?#@]*))?([^?#]*)(?:\?([^#]*))?/i;
 
 interface UrlParts {
@@ -22,10 +22,10 @@ const FORMS: Readonly<Record<string, (parts: UrlParts) => RedisOptions>> = {
 };
 
 /**
- * The ioredis options a connection URL stands for. As asynq reads it, but for the user name, which is honoured, and the
- * default ports (6379, sentinels 26379).
+ * The ioredis options of a connection URL, read as asynq reads it, but for the user name, which is
+ * used, and the default ports (6379, sentinels 26379).
  *
- * @throws InvalidOptionError in asynq's words, with the remedy; never showing a password
+ * @throws InvalidOptionError in asynq's words, with the remedy; never with a password
  */
 export function parseRedisUrl(url: string): RedisOptions {
   const parts = split(url);
@@ -59,7 +59,7 @@ function split(url: string): UrlParts {
   };
 }
 
-/** Says nothing of the text: part of a password would be taken for the host. */
+/** Does not show the text: part of a password could be taken for the host. */
 const unescaped = (): InvalidOptionError =>
   refuse('redis uri', 'user name or password is not escaped', 'write / as %2F, ? as %3F, # as %23 and @ as %40');
 
@@ -88,7 +88,7 @@ function parseServer(parts: UrlParts): RedisOptions {
   };
 }
 
-/** Without a host, or with a port alone, Go's driver connects to this machine. */
+/** Without a host, or with only a port, Go's driver connects to this machine. */
 const withHost = (hosts: string): string => (hosts === '' || /^:\d+$/.test(hosts) ? `localhost${hosts}` : hosts);
 
 function parseSocket(parts: UrlParts): RedisOptions {
@@ -107,13 +107,13 @@ function parseSentinel({ hosts, path, query, username, password }: UrlParts): Re
   return {
     sentinels: hosts.split(',').map((host) => parseHost(host, 26_379, what)),
     name,
-    db: /^\/*$/.test(path) ? 0 : databaseOfPath(path, what), // asynq reads no path here
+    db: /^\/*$/.test(path) ? 0 : databaseOfPath(path, what), // asynq ignores the path here
     ...(username !== undefined && { sentinelUsername: username }),
     ...(password !== undefined && { sentinelPassword: password }),
   };
 }
 
-/** A bare slash is an error, as it is to asynq. */
+/** A bare slash is an error, as in asynq. */
 function databaseOfPath(path: string, what: string): number {
   if (path === '') return 0;
   const first = path.replaceAll(/^\/+|\/+$/g, '').split('/')[0] ?? '';
@@ -130,7 +130,7 @@ export function parseHost(text: string, defaultPort: number, what: string): { ho
   const host = v6 ?? name;
   const number = port === undefined ? defaultPort : Number(port);
   if (host !== undefined && number > 0 && number < 65_536) return { host, port: number };
-  const shown = JSON.stringify(text.replace(/:.*/s, ':…')); // what follows may be a password in the wrong place
+  const shown = JSON.stringify(text.replace(/:.*/s, ':…')); // the rest may be a misplaced password
   throw refuse(what, `${shown} is not a host`, 'write host, host:port or [ipv6]:port');
 }
 

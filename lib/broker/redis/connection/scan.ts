@@ -4,12 +4,12 @@ import { type Keyspace, QueueKeys } from '../../../wire/keys.js';
 import { masterOf } from './cluster-nodes.js';
 import type { RedisConnections } from './connections.js';
 
-/** Keys Redis looks at in one step: less than a millisecond of its time. */
+/** Keys that Redis scans in one step: less than a millisecond of its time. */
 const SCAN_COUNT = 1000;
 
 /**
- * Of keys that begin like those of a queue, those that are its own: `mail}:eu`, which asynq accepts as a name, has keys that begin like
- * those of `mail`.
+ * The keys of a queue among keys with its prefix: `mail}:eu`, a valid name in asynq, has keys with
+ * the prefix of `mail`.
  */
 export async function ownKeys(
   connections: RedisConnections,
@@ -24,8 +24,9 @@ export async function ownKeys(
 }
 
 /**
- * The keys that begin with a prefix, on the node that holds them: the prefix must contain a whole hash tag. In pages, some of them
- * empty; a key may come twice. Redis looks at every key it has, in small steps.
+ * The keys with a prefix, on the node that has them: the prefix must contain a whole hash tag.
+ * Returns pages, some of them empty; a key may come twice. Redis scans all its keys, in small
+ * steps.
  */
 export async function* scanKeys(connections: RedisConnections, prefix: string): AsyncGenerator<string[]> {
   const pattern = `${escapeGlob(prefix)}*`;

@@ -6,12 +6,14 @@ import type { RedisConnections } from './connections.js';
 import type { EphemeralConnection } from './ephemeral-connection.js';
 
 /**
- * Subscribes to a pub/sub channel on a connection of its own and stays subscribed: a lost connection is replaced, after
- * pauses that grow. What is published in between is lost, as ever with pub/sub. In a cluster any node will do.
+ * Subscribes to a pub/sub channel on a connection of its own and stays subscribed: a lost
+ * connection is replaced, after growing pauses. Messages published meanwhile are lost. In a cluster
+ * any node is used.
  *
  * @param onMessage gets the text; bytes that are not UTF-8 arrive as U+FFFD
  * @returns ends the subscription
- * @throws BrokerUnavailableError when the first attempt fails; nothing goes on in the background then
+ * @throws BrokerUnavailableError when the first attempt fails; then nothing continues in the
+ * background
  */
 export async function subscribe(
   connections: RedisConnections,
@@ -37,7 +39,7 @@ class Subscription {
     private readonly clock: Clock,
   ) {}
 
-  /** Connects and subscribes; what fails is closed again. */
+  /** Connects and subscribes; a failure closes the connection. */
   async open(): Promise<void> {
     const connection = await this.connections.open('subscribe', () => this.connection && this.reopenLater());
     try {

@@ -11,13 +11,14 @@ export type Command = [name: string, ...args: (string | number)[]];
 export interface TrackingHooks {
   /** These keys have changed since they were read; `undefined`: all of them (the database was flushed). */
   onChanged(keys: string[] | undefined): void;
-  /** Once, when either connection is lost: nothing is tracked any more. */
+  /** Called once, when either connection is lost: nothing is tracked any more. */
   onLost(error: Error): void;
 }
 
 /**
- * Notices from one Redis node: what is read here is remembered by the server, which tells once when it changes. A pair
- * of connections, because over RESP2 the notices must go to another one than that which reads.
+ * Notices from one Redis node: the server remembers what is read here, and reports its next change,
+ * once. A pair of connections, because over RESP2 the notices must go to another connection than
+ * the reads.
  */
 export class TrackingConnection {
   private ended = false;
@@ -28,7 +29,7 @@ export class TrackingConnection {
   ) {}
 
   /**
-   * @param connect opens one connection to the node, given a name and what to call when it is lost
+   * @param connect opens one connection to the node, with a name and a callback for its loss
    * @throws BrokerUnavailableError, WakeUpRefusedError
    */
   static async open(
@@ -52,7 +53,10 @@ export class TrackingConnection {
     }
   }
 
-  /** Reads in one go (what is sent in one tick is one write); whatever is read is tracked from then on. */
+  /**
+   * Reads in one batch (what is sent in one tick is one write). From then on, what was read is
+   * tracked.
+   */
   read(commands: readonly Command[]): Promise<unknown[]> {
     return Promise.all(commands.map(([name, ...args]) => this.reader.client.call(name, ...args)));
   }
@@ -69,7 +73,7 @@ export class TrackingConnection {
   }
 }
 
-/** CLIENT ID comes before SUBSCRIBE, after which a RESP2 connection takes no other command. */
+/** CLIENT ID comes before SUBSCRIBE, after which a RESP2 connection accepts no other command. */
 async function listen(reader: Redis, notices: Redis, hooks: TrackingHooks): Promise<void> {
   const id = (await notices.call('CLIENT', 'ID')) as number;
   notices.on('messageBuffer', (_channel: Buffer, keys: Buffer[] | null) =>

@@ -17,8 +17,13 @@ export class Scripts {
    * @returns the reply, with buffers for text
    * @throws BrokerUnavailableError: ask `wasSent(error)` whether it may have happened; WrongKeyTypeError: nothing was written
    */
-  run(role: ConnectionPurpose, name: ScriptName, keys: readonly string[], argv: readonly Argument[]): Promise<unknown> {
-    return this.connections.run(role, name, (client) => evaluate(client, name, keys, argv));
+  run(
+    purpose: ConnectionPurpose,
+    name: ScriptName,
+    keys: readonly string[],
+    argv: readonly Argument[],
+  ): Promise<unknown> {
+    return this.connections.run(purpose, name, (client) => evaluate(client, name, keys, argv));
   }
 }
 
