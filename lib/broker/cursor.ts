@@ -2,32 +2,32 @@ import { InvalidOptionError } from '../errors.js';
 import { describe } from '../validation.js';
 
 /*
- * Where a listing goes on. A cursor is opaque to everyone above the contract: JSON in base64url, with ids as base64, because
- * ids that are no text must come back as they were.
+ * Where a listing continues. A cursor is opaque to everyone above the contract: JSON in base64url,
+ * with ids as base64, because ids that are no text must stay as they were.
  */
 
-/** After the member that has (or had) this score and id. The score as Redis spells it. */
+/** After the member with this score and id, which may be gone. The score as Redis spells it. */
 export interface SortedPosition {
   readonly score: string;
   readonly id: Buffer;
-  /** Whether the list goes from the highest score to the lowest. */
+  /** Highest score first. */
   readonly reverse: boolean;
 }
 
-/** After the first of these ids that is still there; the latest come first. */
+/** After the first of these ids that still exists; the latest come first. */
 export interface ListPosition {
-  /** How far from the front the last one was. */
+  /** The position of the last one. */
   readonly seen: number;
   readonly anchors: readonly Buffer[];
 }
 
-/** Of one page, and of those before: see {@link nextAnchors}. */
+/** Ids of one page, and of earlier ones: see {@link nextAnchors}. */
 const OWN_ANCHORS = 4;
 const OLD_ANCHORS = 4;
 
 /**
- * The ids to hold on to after a page: its last few, then the last of each page before, for the case that a whole page has
- * been dealt with (deleted, say) while it was looked at.
+ * The ids to remember after a page: its last few, then the last of each earlier page, in case a
+ * whole page is gone (deleted, say) before the next one is read.
  */
 export function nextAnchors(page: readonly Buffer[], before: ListPosition | undefined): Buffer[] {
   const old = before?.anchors ?? [];

@@ -23,7 +23,7 @@ export const emptyDraft = (): Draft => ({
   groups: {},
   sets: [],
   groupNames: [],
-  lines: {},
+  waitlists: {},
   tasks: {},
   locks: {},
   schedules: {},
@@ -145,7 +145,7 @@ class QueueReader {
 
   private async readLine(node: Redis, key: string, line: string): Promise<void> {
     await requireEnd(node, key);
-    put(this.found.lines, line, await node.zrange(key, '0', '-1'));
+    put(this.found.waitlists, line, await node.zrange(key, '0', '-1'));
   }
 
   private async readDay(node: Redis, key: string, days: object, day: string): Promise<void> {

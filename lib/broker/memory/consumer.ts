@@ -29,16 +29,22 @@ export class MemoryConsumer implements ConsumerRole {
   }
 }
 
-/** Milliseconds after which a queue with too many running tasks is asked again. */
+/** A queue with too many active tasks is polled again after this time. */
 const LIMIT_RETRY_MS = 100;
-/** Seconds until a task that waits runs even if nobody wakes it: this, and one for so many that wait, and this at most. */
+/**
+ * A task in a waitlist runs after this time even if nobody wakes it: the least, one second per that
+ * many waiting, the most.
+ */
 const MIN_WAIT_SECONDS = 60;
 const TASKS_PER_EXTRA_SECOND = 10;
 const MAX_WAIT_SECONDS = 3_600;
-/** How many tasks that were woken before, and still stand at the front, are kept in their order with those that are woken now. */
+/**
+ * How many tasks at the front that were woken before are put in order with those that are woken
+ * now.
+ */
 const MAX_WOKEN_AHEAD = 256;
 
-/** Settles in order, then takes. Messages are encoded, and so checked, before anything is written. */
+/** Settles in order, then claims. Encodes, and so checks, messages before anything is written. */
 function exchange(store: QueueStore, queue: string, request: ExchangeRequest, now: number): ExchangeReply {
   const messages = request.settle.map((item) =>
     'message' in item && item.message ? storedMessage(item.message) : undefined,
@@ -60,7 +66,7 @@ function exchange(store: QueueStore, queue: string, request: ExchangeRequest, no
   return { settled, tasks, damaged: [], backlog: store.backlog, limitedFor };
 }
 
-/** How many tasks the limits leave of those wanted. */
+/** How many of the wanted tasks the limits allow. */
 function limitTake(
   store: QueueStore,
   { take, limits }: ExchangeRequest,
@@ -111,31 +117,31 @@ function settle(store: QueueStore, item: Settlement, id: string, record: TaskRec
 }
 
 function wait(store: QueueStore, name: string, id: string, record: TaskRecord, now: number): void {
-  const line = store.line(name);
-  const seconds = Math.min(MIN_WAIT_SECONDS + Math.floor(line.size / TASKS_PER_EXTRA_SECOND), MAX_WAIT_SECONDS);
-  const till = floorSeconds(now) + seconds;
+  const waitlist = store.waitlist(name);
+  const seconds = Math.min(MIN_WAIT_SECONDS + Math.floor(waitlist.size / TASKS_PER_EXTRA_SECOND), MAX_WAIT_SECONDS);
+  const waitEnd = floorSeconds(now) + seconds;
   record.state = 'retry';
-  // Its place: microseconds, but in any case behind those that are there.
-  const since = record.waits?.since ?? Math.max(Math.floor(now) * 1000, (line.last()?.score ?? 0) + 1);
-  record.waits = { since, till };
-  store.retry.set(id, till);
-  line.set(id, since);
+  // Its position: microseconds, but always behind those that are there.
+  const since = record.waits?.since ?? Math.max(Math.floor(now) * 1000, (waitlist.last()?.score ?? 0) + 1);
+  record.waits = { since, waitEnd };
+  store.retry.set(id, waitEnd);
+  waitlist.set(id, since);
 }
 
 /**
- * The longest waiting ones first, those that were woken before and not taken yet among them. Who has left the retries since, or stands
- * there for another time, no longer waits.
+ * The longest waiting first, in order with those that were woken before and not claimed yet. A task
+ * that has left `retry` since, or is there for another time, no longer waits.
  */
 export function wakeWaiting(store: QueueStore, name: string, count: number, now: number) {
-  const line = store.line(wellFormed(name));
-  if (store.pausedAt !== undefined) return { woken: 0, left: line.size };
+  const waitlist = store.waitlist(wellFormed(name));
+  if (store.pausedAt !== undefined) return { woken: 0, left: waitlist.size };
   const woken: string[] = [];
-  for (let first = line.first(); first && woken.length < count; first = line.first()) {
-    line.delete(first.id);
-    const till = store.tasks.get(first.id)?.waits?.till;
-    if (till !== undefined && store.retry.score(first.id) === till) woken.push(first.id);
+  for (let first = waitlist.first(); first && woken.length < count; first = waitlist.first()) {
+    waitlist.delete(first.id);
+    const waitEnd = store.tasks.get(first.id)?.waits?.waitEnd;
+    if (waitEnd !== undefined && store.retry.score(first.id) === waitEnd) woken.push(first.id);
   }
-  if (woken.length === 0) return { woken: 0, left: line.size };
+  if (woken.length === 0) return { woken: 0, left: waitlist.size };
   const front = [...wokenBefore(store), ...woken];
   for (const id of woken) {
     const record = store.tasks.get(id)!;
@@ -148,10 +154,10 @@ export function wakeWaiting(store: QueueStore, name: string, count: number, now:
     store.pending.remove(id);
     store.pending.pushFront(id);
   }
-  return { woken: woken.length, left: line.size };
+  return { woken: woken.length, left: waitlist.size };
 }
 
-/** Tasks at the front of the queue that have waited in a line. */
+/** Tasks at the front of the queue that have been in a waitlist. */
 function wokenBefore(store: QueueStore): string[] {
   const ids: string[] = [];
   for (const id of store.pending) {
@@ -161,7 +167,7 @@ function wokenBefore(store: QueueStore): string[] {
   return ids;
 }
 
-/** Each archiving trims the archive, but not what it was about. */
+/** Each archiving trims the archive, but spares what it has archived. */
 function trimAfter(store: QueueStore, items: readonly Settlement[], now: number): void {
   const spared = items.flatMap(({ kind, lease }) => (kind === 'archive' ? [wellFormed(lease.id)] : []));
   if (spared.length > 0) trimArchived(store, Infinity, now, new Set(spared));
@@ -177,19 +183,19 @@ function takeFront(
   const tasks: LeasedTask[] = [];
   while (tasks.length < count && store.backlog > 0) {
     const id = store.pending.popFront();
-    const task = id === undefined ? undefined : store.lend(queue, id, floorSeconds(now) + LEASE_SECONDS, since);
+    const task = id === undefined ? undefined : store.claim(queue, id, floorSeconds(now) + LEASE_SECONDS, since);
     if (task) tasks.push(task);
   }
   return tasks;
 }
 
-/** Leases one given pending task, wherever in the line it is and whether or not the queue is paused. */
+/** Leases one given pending task, at any position, paused or not. */
 export function takeOne(store: QueueStore, queue: string, id: string, now: number): LeasedTask | undefined {
   if (!store.pending.remove(id)) return undefined;
-  return store.lend(queue, id, floorSeconds(now) + LEASE_SECONDS);
+  return store.claim(queue, id, floorSeconds(now) + LEASE_SECONDS);
 }
 
-/** Extends each lease that is still ours when the call begins. */
+/** Extends each lease that is ours when the call begins. */
 function extendLeases(store: QueueStore, leases: readonly Lease[], expiresAt: number): boolean[] {
   const answers = leases.map((lease) => store.leased(lease) !== undefined);
   for (const [index, lease] of leases.entries()) {

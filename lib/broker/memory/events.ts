@@ -37,7 +37,9 @@ export class MemoryEvents implements EventsRole {
   }
 }
 
-/** As Redis does it, which drops whole blocks: trimming each time would copy the line each time. */
+/**
+ * As in Redis, which drops whole blocks: trimming at each append would copy the stream each time.
+ */
 const TRIM_SLACK = 100;
 
 interface Entry {

@@ -3,7 +3,7 @@ import type { DayCount, GroupSize, InspectionRole, QueueNumbers, StoredTask } fr
 import type { MemoryState } from './memory-state.js';
 import { type QueueStore, wellFormed } from './queue-store.js';
 
-/** Tasks looked at, as in Redis: for what they weigh, and for the one that has waited longest. */
+/** How many tasks are measured, and checked for the longest wait, as in Redis. */
 const SAMPLE_SIZE = 20;
 
 export class MemoryInspection implements InspectionRole {

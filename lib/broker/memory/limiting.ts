@@ -6,7 +6,7 @@ import { wellFormed } from './queue-store.js';
 import { Starts } from './starts.js';
 
 export class MemoryLimiting implements LimitingRole {
-  /** By scope: who holds a token, and until when (Unix seconds). */
+  /** By scope: the holders of tokens, and until when (Unix seconds). */
   private readonly holdersByScope = new Map<string, Map<string, number>>();
   private readonly startsByScope = new Map<string, Starts>();
 

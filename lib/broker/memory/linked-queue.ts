@@ -4,7 +4,10 @@ interface Link {
   after: Link | undefined;
 }
 
-/** A line of distinct ids. Joining at either end, leaving the front and leaving from the middle take constant time. */
+/**
+ * A list of distinct ids. Pushing at either end, popping the front and removing from the middle
+ * take constant time.
+ */
 export class LinkedQueue implements Iterable<string> {
   private readonly links = new Map<string, Link>();
   private front: Link | undefined;

@@ -24,13 +24,13 @@ export class Locks {
     this.locks.set(key, { owner, expiresAt: now + ttl * 1000 });
   }
 
-  /** Keeps the lock so many seconds longer, if this task holds it. */
+  /** Extends the lock by some seconds, if this task holds it. */
   extend(key: string, owner: string, seconds: number, now: number): void {
     const lock = this.living(key, now);
     if (lock?.owner === owner) this.locks.set(key, { owner, expiresAt: lock.expiresAt + seconds * 1000 });
   }
 
-  /** Gives the lock back, if this task is still the one that holds it. */
+  /** Releases the lock, if this task still holds it. */
   release(key: string, owner: string, now: number): void {
     if (this.living(key, now)?.owner === owner) this.locks.delete(key);
   }
@@ -63,7 +63,10 @@ export class Locks {
     return lock && lock.expiresAt > now ? lock : undefined;
   }
 
-  /** Expired locks nobody asks for again would pile up; the threshold doubles, so that this costs nothing on average. */
+  /**
+   * Expired locks that nobody requests again would pile up. The threshold doubles, so that the
+   * sweep costs nothing on average.
+   */
   private sweep(now: number): void {
     for (const [key, lock] of this.locks) if (lock.expiresAt <= now) this.locks.delete(key);
     this.sweepAt = Math.max(1024, this.locks.size * 2);

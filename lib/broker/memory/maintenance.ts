@@ -33,7 +33,7 @@ export class MemoryMaintenance implements MaintenanceRole {
   }
 }
 
-/** Moves what is due from `scheduled`, then from `retry`. */
+/** Moves due tasks of `scheduled`, then of `retry`. */
 function forward(store: QueueStore, now: number): { moved: number; nextDue: number | undefined } {
   const moved = forwardFrom(store, store.scheduled, now) + forwardFrom(store, store.retry, now);
   return { moved, nextDue: store.nextDue };
@@ -67,7 +67,10 @@ function deleteExpiredCompleted(store: QueueStore, limit: number, now: number): 
   return expired.length;
 }
 
-/** Deletes the oldest archived tasks: those past their time, and those beyond the greatest number. Never one of `spared`. */
+/**
+ * Deletes the oldest archived tasks: those past their time, and those beyond the maximal number.
+ * Never one of `spared`.
+ */
 export function trimArchived(store: QueueStore, limit: number, now: number, spared?: ReadonlySet<string>): number {
   const cutoff = floorSeconds(now) - ARCHIVE_SECONDS;
   const surplus = store.archived.size - MAX_ARCHIVED;

@@ -25,17 +25,18 @@ import { type Snapshot, describeQueue } from './snapshot.js';
 import { MemoryWake } from './wake.js';
 
 export interface MemoryBrokerOptions {
-  /** Default `asynq`. Only names the unique locks: every memory broker is a world of its own. */
+  /** Default `asynq`. Only the names of unique locks have it: every memory broker is separate. */
   readonly keyPrefix?: string;
-  /** The most bytes of a payload or a result. Default 5 MiB. */
+  /** The maximal bytes of a payload or a result. Default 5 MiB. */
   readonly maxPayloadSize?: number;
   /** Driven by hand (testing): no server is started on it. Default false. */
   readonly manual?: boolean;
 }
 
 /**
- * The broker in process: what `connection: 'memory'` and tests use. It holds to the same contract as the one on Redis, and
- * one suite tests both. Nothing survives the process. Every call does its work at once and resolves afterwards.
+ * The broker in process, for `connection: 'memory'` and tests. It has the contract of the one on
+ * Redis, and one suite tests both. Nothing survives the process. Every call does its work at once
+ * and resolves afterwards.
  */
 export class MemoryBroker implements Broker {
   readonly keyPrefix: string;

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.js';
 import { ClosedError } from '../../errors.js';
 import { QueueStore, wellFormed } from './queue-store.js';
 
-/** Who is told that a queue has changed. */
+/** Notified of changes of queues. */
 export interface ChangeListener {
   notePending(queue: string): void;
   noteDelayed(queue: string): void;

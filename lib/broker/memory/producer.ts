@@ -11,7 +11,7 @@ export class MemoryProducer implements ProducerRole {
   }
 }
 
-/** Enqueues in order. Everything is encoded, and so checked, before the first task is created. */
+/** Enqueues in order. Encodes, and so checks, everything before the first task is created. */
 export function enqueueAll(store: QueueStore, requests: readonly EnqueueRequest[], now: number): EnqueueStatus[] {
   const messages = requests.map(({ message }) => storedMessage(message));
   if (requests.length > 0) store.listed = true;
@@ -39,7 +39,7 @@ function enqueueOne(store: QueueStore, request: EnqueueRequest, msg: Buffer, now
   return 'enqueued';
 }
 
-/** A time wins over a group: the task joins it then. */
+/** With a time and a group, the task is scheduled and joins the group then. */
 function route(store: QueueStore, request: EnqueueRequest, id: string, record: TaskRecord, now: number): void {
   const group = wellFormed(request.message.groupKey);
   if (group !== '') record.group = group;

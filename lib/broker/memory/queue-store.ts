@@ -10,23 +10,32 @@ import { Locks } from './locks.js';
 import { SortedSet } from './sorted-set.js';
 import { Starts } from './starts.js';
 
-/** The task hash. The message is kept encoded: what comes back is then exactly what Redis would give back. */
+/**
+ * The task hash. The message is stored encoded, so that it is returned exactly as Redis would
+ * return it.
+ */
 export interface TaskRecord {
   msg: Buffer;
   state: TaskState;
   /** Milliseconds since the epoch. */
   pendingSince: number | undefined;
-  /** Full name of the lock, when the task was created with one. */
+  /** The full name of the lock, when the task was created with one. */
   readonly uniqueKey: string | undefined;
-  /** The hash field that sends a forwarded task to its group; the message's own group does not. */
+  /**
+   * The hash field with which a forwarded task joins its group; the group in the message does not
+   * count.
+   */
   group: string | undefined;
   result: Buffer | undefined;
   /** Counts the tasks of all queues in the order in which they were enqueued. */
   readonly arrival: number;
   /** Counts the tasks in the order in which they were last claimed: the order of Redis' list `active`. */
   turn?: number;
-  /** Since when it has waited in a line, as Redis orders it, and the time (Unix seconds) by which it stands among the retries. */
-  waits?: { readonly since: number; readonly till: number };
+  /**
+   * Since when it waits in a waitlist, as Redis orders it, and until when (Unix seconds) it is in
+   * `retry`.
+   */
+  waits?: { readonly since: number; readonly waitEnd: number };
 }
 
 /** Tasks claimed for one aggregation. */
@@ -37,7 +46,9 @@ export interface StoredSet {
   readonly deadline: number;
 }
 
-/** How far an entry has got. Times are Unix seconds, but for `expiresAt`: milliseconds since the epoch. */
+/**
+ * How far an entry has got. Times are Unix seconds; `expiresAt` is milliseconds since the epoch.
+ */
 export interface StoredSchedule {
   handledUntil: number;
   spec: string;
@@ -52,7 +63,9 @@ export interface StoredSchedule {
 export class QueueStore {
   readonly tasks = new Map<string, TaskRecord>();
   readonly pending = new LinkedQueue();
-  /** The active tasks and the ends of their leases: without dangling ids the two sets of Redis are one. */
+  /**
+   * The active tasks and the ends of their leases: without dangling ids, Redis' two sets are one.
+   */
   readonly lease = new SortedSet();
   readonly scheduled = new SortedSet();
   readonly retry = new SortedSet();
@@ -62,13 +75,13 @@ export class QueueStore {
   /** By the name of their key. */
   readonly sets = new Map<string, StoredSet>();
   readonly locks = new Locks();
-  /** The tasks that wait for a limit, by line: see TaskRecord.waits. */
-  readonly lines = new Map<string, SortedSet>();
+  /** The tasks that wait for a limit, by waitlist: see TaskRecord.waits. */
+  readonly waitlists = new Map<string, SortedSet>();
   /** By periodic entry. */
   readonly schedules = new Map<string, StoredSchedule>();
   readonly processed = new Counter();
   readonly failed = new Counter();
-  /** Whether something was ever enqueued: only then the queue is listed. */
+  /** Whether a task was ever enqueued: then the queue is listed. */
   listed = false;
   private turns = 0;
   private readonly startsByWindow = new Map<number, Starts>();
@@ -95,7 +108,7 @@ export class QueueStore {
     return starts;
   }
 
-  /** Tasks a consumer could take now. */
+  /** Tasks that a consumer could claim now. */
   get backlog(): number {
     return this.pauseTime === undefined ? this.pending.size : 0;
   }
@@ -106,7 +119,7 @@ export class QueueStore {
     return next === Infinity ? undefined : next;
   }
 
-  /** Two equal readings mean that `pending` and `paused` did not change in between. */
+  /** `pending` and `paused` have not changed while this is the same. */
   get pendingChanges(): number {
     return this.pending.changes + this.pauseChanges;
   }
@@ -121,10 +134,10 @@ export class QueueStore {
     this.pending.pushBack(id);
   }
 
-  line(name: string): SortedSet {
-    let line = this.lines.get(name);
-    if (!line) this.lines.set(name, (line = new SortedSet()));
-    return line;
+  waitlist(name: string): SortedSet {
+    let waitlist = this.waitlists.get(name);
+    if (!waitlist) this.waitlists.set(name, (waitlist = new SortedSet()));
+    return waitlist;
   }
 
   /** @param joinedAt Unix seconds */
@@ -135,8 +148,8 @@ export class QueueStore {
     members.set(id, joinedAt);
   }
 
-  /** Makes a pending task active; it must have left the line already. */
-  lend(queue: string, id: string, expiresAt: number, tellSince = false): LeasedTask | undefined {
+  /** Makes a task active, which has left `pending` already. */
+  claim(queue: string, id: string, expiresAt: number, withSince = false): LeasedTask | undefined {
     const record = this.tasks.get(id);
     if (!record) return undefined;
     const { pendingSince } = record;
@@ -145,10 +158,10 @@ export class QueueStore {
     record.turn = ++this.turns;
     this.lease.set(id, expiresAt);
     const leased = { lease: { queue, id, expiresAt }, message: readMessage(record) };
-    return tellSince && pendingSince !== undefined ? { ...leased, pendingSince: Math.floor(pendingSince) } : leased;
+    return withSince && pendingSince !== undefined ? { ...leased, pendingSince: Math.floor(pendingSince) } : leased;
   }
 
-  /** The task, if this lease still is the one that was given out last. */
+  /** The task, if this lease is still the last one. */
   leased(lease: Lease): TaskRecord | undefined {
     const score = this.lease.score(wellFormed(lease.id));
     if (score === undefined || (score !== lease.expiresAt && score !== lease.renewing)) return undefined;
@@ -169,13 +182,15 @@ export class QueueStore {
   }
 }
 
-/** A new object with bytes of its own: what the reader does to it does not reach the stored task. */
+/** A new object with bytes of its own, so that the reader cannot change the stored task. */
 export const readMessage = (record: TaskRecord): TaskMessage => decodeTaskMessage(Buffer.from(record.msg));
 
-/** Copied out of the memory the encoder shares between messages, all of which one waiting task would keep alive. */
+/**
+ * A copy, as the encoder's memory is shared by messages, and one waiting task would keep all of it.
+ */
 export const storedMessage = (message: TaskMessage): Buffer => Buffer.from(encodeTaskMessage(message));
 
 const SURROGATE = /[\ud800-\udfff]/;
 
-/** The text as it would come back from Redis: half a surrogate pair has no UTF-8 form and becomes U+FFFD. */
+/** The text as Redis would return it: a lone surrogate has no UTF-8 form and becomes U+FFFD. */
 export const wellFormed = (text: string): string => (SURROGATE.test(text) ? Buffer.from(text).toString() : text);

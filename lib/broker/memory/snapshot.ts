@@ -27,7 +27,10 @@ export interface SetSnapshot {
 
 export const compareSets = (a: SetSnapshot, b: SetSnapshot): number => compareIds(JSON.stringify(a), JSON.stringify(b));
 
-/** Everything that can be observed of a queue, in one order: two queues in the same state give equal snapshots. */
+/**
+ * Everything that can be observed of a queue, in one order: queues in the same state have equal
+ * snapshots.
+ */
 export interface QueueSnapshot {
   /** In the order they are to run. */
   readonly pending: readonly string[];
@@ -39,12 +42,12 @@ export interface QueueSnapshot {
   readonly archived: readonly ScoredId[];
   readonly completed: readonly ScoredId[];
   readonly groups: Readonly<Record<string, readonly ScoredId[]>>;
-  /** Claimed for aggregation, in the order of group, deadline and members; their keys are random. */
+  /** Aggregation sets in the order of group, deadline and members; their keys are random. */
   readonly sets: readonly SetSnapshot[];
   /** The names in the set `groups`. */
   readonly groupNames: readonly string[];
-  /** The ids that stand in each line, in their order; those included that have lost their place. */
-  readonly lines: Readonly<Record<string, readonly string[]>>;
+  /** The ids of each waitlist, in their order, including those that no longer wait. */
+  readonly waitlists: Readonly<Record<string, readonly string[]>>;
   readonly tasks: Readonly<Record<string, TaskSnapshot>>;
   /** By key; `expiresIn` in milliseconds. */
   readonly locks: Readonly<Record<string, { readonly owner: string; readonly expiresIn: number }>>;
@@ -91,8 +94,8 @@ export function describeQueue(store: QueueStore, now: number): QueueSnapshot {
       .map(({ members, ...set }) => ({ ...set, members: scored(members) }))
       .sort(compareSets),
     groupNames: groups.map(([name]) => name),
-    lines: Object.fromEntries(
-      [...store.lines].filter(([, line]) => line.size > 0).map(([name, line]) => [name, idsOf(line)]),
+    waitlists: Object.fromEntries(
+      [...store.waitlists].filter(([, list]) => list.size > 0).map(([name, list]) => [name, idsOf(list)]),
     ),
     tasks: Object.fromEntries(tasks.map(([id, record]) => [id, describeTask(record)])),
     locks: store.locks.held(now),

@@ -3,7 +3,7 @@ export interface Scored {
   readonly score: number;
 }
 
-/** A chunk is split in two when it grows beyond this: keeps every insertion and removal cheap, whatever the size of the set. */
+/** A larger chunk is split in two, so that insertion and removal are cheap in a set of any size. */
 const CHUNK = 512;
 
 /** Makes UTF-16 code units compare as the code points (and so the UTF-8 bytes) they stand for: surrogates come last. */

@@ -1,4 +1,4 @@
-/** A window is counted in so many parts; the oldest counts whole. */
+/** A window has this many parts; the oldest counts whole. */
 const PARTS = 16;
 
 /** How many tasks were started lately, for a limit per window. */

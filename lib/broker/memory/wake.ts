@@ -32,7 +32,9 @@ export class MemoryWake implements WakeRole {
   }
 }
 
-/** One-shot notices of one server, as CLIENT TRACKING gives them: armed by a reading, spent by the next change. */
+/**
+ * One-shot wake-ups of one server, like CLIENT TRACKING: armed by a read, spent by the next change.
+ */
 class MemoryWakeSource implements WakeSource, ChangeListener {
   private readonly pending = new Set<string>();
   private readonly delayed = new Set<string>();
@@ -63,14 +65,17 @@ class MemoryWakeSource implements WakeSource, ChangeListener {
     this.onClose(this);
   }
 
-  /** After this nothing is noticed any more. */
+  /** After this nothing is reported. */
   end(): void {
     this.closed = true;
     this.pending.clear();
     this.delayed.clear();
   }
 
-  /** Tells the listener after the call that made the change, so that it finds the broker between two calls. */
+  /**
+   * Calls the listener after the call that made the change, so that it finds the broker between two
+   * calls.
+   */
   notePending(queue: string): void {
     if (this.pending.delete(queue)) this.tell(() => this.listener.onPending(queue));
   }
