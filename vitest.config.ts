@@ -55,7 +55,7 @@ export default defineConfig({
   },
   test: {
     testTimeout: 30_000,
-    setupFiles: [here('./test/support/patience.ts')],
+    setupFiles: [here('./test/support/wait-timeout.ts')],
     hookTimeout: 60_000,
     // Many specs mostly wait for programs they have started: more of them at once than there are cores keep these busy.
     maxWorkers: Math.max(4, Math.floor(availableParallelism() / 2)),

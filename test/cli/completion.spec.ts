@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { runHere } from '../support/command-line.js';
+import { runInProcess } from '../support/command-line.js';
 
 const after = async (...words: string[]): Promise<string[]> => {
-  const { status, stdout, stderr } = await runHere(['__complete', '--', ...words], { env: { URI: '127.0.0.1:1' } });
+  const { status, stdout, stderr } = await runInProcess(['__complete', '--', ...words], {
+    env: { URI: '127.0.0.1:1' },
+  });
   expect([status, stderr]).toEqual([0, '']);
   return stdout
     .split('\n')
@@ -19,7 +21,7 @@ describe('completion', () => {
     expect(await after('queue', 're')).toEqual(['resume', 'remove']);
     expect(await after('--db=3', 'cron', '--tls', 'l')).toEqual(['list']);
     expect(await after('nonsense', 'x')).toEqual([]);
-    expect((await runHere(['__complete', '--', 'group', ''])).stdout).toBe(
+    expect((await runInProcess(['__complete', '--', 'group', ''])).stdout).toBe(
       'list\tlist the groups of a queue with waiting tasks\n',
     );
   });
@@ -45,14 +47,14 @@ describe('completion', () => {
   });
 
   it.each(['bash', 'zsh', 'fish'])('has a script for %s', async (shell) => {
-    const { status, stdout } = await runHere(['completion', shell]);
+    const { status, stdout } = await runInProcess(['completion', shell]);
     expect(status).toBe(0);
     expect(stdout).toContain('nestjs-asynq');
     expect(stdout).toContain('__complete -- ');
   });
 
   it('has none for other shells', async () => {
-    const { status, stderr } = await runHere(['completion', 'csh']);
+    const { status, stderr } = await runInProcess(['completion', 'csh']);
     expect([status, stderr]).toEqual([2, expect.stringContaining('Allowed choices are bash, zsh, fish')]);
   });
 });

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { buildProgram } from '../../lib/cli/program.js';
 import type { Terminal } from '../../lib/cli/output/terminal.js';
 import { SystemClock } from '../../lib/clock.js';
-import { runHere } from '../support/command-line.js';
+import { runInProcess } from '../support/command-line.js';
 
 const stream = new PassThrough();
 const terminal: Terminal = {
@@ -99,7 +99,7 @@ describe('the tree of commands', () => {
 
   it('describes every command with an example of itself and its required flags', async () => {
     for (const command of commands(root).slice(1)) {
-      const { stdout, status } = await runHere([...pathOf(command).split(' '), '--help']);
+      const { stdout, status } = await runInProcess([...pathOf(command).split(' '), '--help']);
       expect(status).toBe(0);
       expect(stdout, pathOf(command)).toContain(`Usage: nestjs-asynq ${pathOf(command)}`);
       expect(stdout).toContain('--cluster_addrs');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runHere } from '../support/command-line.js';
+import { runInProcess } from '../support/command-line.js';
 
 /** No server listens there: an error on the line must be reported before any connection. */
 const AWAY = ['-u', '127.0.0.1:1'];
@@ -41,7 +41,7 @@ const WRONG: [args: string[], message: RegExp][] = [
 
 describe('a wrong command line', () => {
   it.each(WRONG)('%j ends with status 2 and the reason', async (args, message) => {
-    const { status, stdout, stderr } = await runHere(args.length > 1 ? [...args, ...AWAY] : args);
+    const { status, stdout, stderr } = await runInProcess(args.length > 1 ? [...args, ...AWAY] : args);
     expect(stderr).toMatch(message);
     expect([status, stdout]).toEqual([2, '']);
   });
@@ -49,12 +49,12 @@ describe('a wrong command line', () => {
 
 describe('an error', () => {
   it('sends no escape sequence of the arguments to the terminal', async () => {
-    const { stderr } = await runHere(['task', 'list', '-q', 'a', '-s', '\u001b[2Jpending']);
+    const { stderr } = await runInProcess(['task', 'list', '-q', 'a', '-s', '\u001b[2Jpending']);
     expect(stderr).toContain("'\\x1b[2Jpending' is invalid");
   });
 
   it('is one line without escape sequences', async () => {
-    const { status, stderr } = await runHere(['stats', '--config', '/none\nerror: two\u001b[2J']);
+    const { status, stderr } = await runInProcess(['stats', '--config', '/none\nerror: two\u001b[2J']);
     expect(status).toBe(2);
     expect(stderr.split('\n')).toEqual([expect.stringContaining('/none\\nerror: two\\x1b[2J'), '']);
   });
@@ -62,7 +62,7 @@ describe('an error', () => {
 
 describe('a command line', () => {
   it.each([[['version']], [['--version']]])('%j prints the version', async (args) => {
-    expect(await runHere(args)).toEqual({ status: 0, stdout: 'nestjs-asynq version 1.2.3\n', stderr: '' });
+    expect(await runInProcess(args)).toEqual({ status: 0, stdout: 'nestjs-asynq version 1.2.3\n', stderr: '' });
   });
 
   it("accepts global flags anywhere, the last one winning, and switches in Go's notation", async () => {
@@ -72,20 +72,20 @@ describe('a command line', () => {
       ['queue', 'list', '--db=x'],
       ['-n', '1', 'queue', '-n', '2', 'list', '-nx'],
     ])
-      expect((await runHere(args)).stderr).toContain('--db is "x"');
-    const { stderr } = await runHere(['--insecure=true', 'queue', 'list', '--tls=false', ...AWAY]);
+      expect((await runInProcess(args)).stderr).toContain('--db is "x"');
+    const { stderr } = await runInProcess(['--insecure=true', 'queue', 'list', '--tls=false', ...AWAY]);
     expect(stderr).toContain('--insecure is for TLS, and there is none');
   });
 
   it('accepts a value that looks like a flag', async () => {
-    const { stderr, status } = await runHere(['task', 'enqueue', '-t', 'x', '-l', '-n', '--retention', 'y']);
+    const { stderr, status } = await runInProcess(['task', 'enqueue', '-t', 'x', '-l', '-n', '--retention', 'y']);
     expect([status, stderr]).toEqual([2, expect.stringContaining("'y' is invalid")]);
   });
 
   it('names the address and the remedy when Redis is unavailable', async () => {
-    const { status, stdout, stderr } = await runHere(['queue', 'ls', ...AWAY]);
+    const { status, stdout, stderr } = await runInProcess(['queue', 'ls', ...AWAY]);
     const started = performance.now(); // all is loaded now
-    await runHere(['queue', 'ls', ...AWAY]);
+    await runInProcess(['queue', 'ls', ...AWAY]);
     expect(performance.now() - started).toBeLessThan(4_500); // a server would be waited for longer
     expect([status, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(/^error: no connection to Redis at 127\.0\.0\.1:1: connect ECONNREFUSED .*--uri, ASYNQ_URI/);

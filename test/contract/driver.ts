@@ -16,16 +16,16 @@ import type { TaskState } from '../../lib/wire/states.js';
 import { request } from '../support/messages.js';
 import { emptyDraft } from '../support/redis-dump.js';
 
-/** A broker under test, and what a test must be able to do behind its back. */
+/** A broker under test, and access to its data that does not go through the broker. */
 export interface World {
   readonly broker: Broker;
-  /** Closes the broker and empties what it worked on. */
+  /** Closes the broker and deletes its data. */
   cleanup(): Promise<void>;
-  /** All that can be observed, read without the broker's help. */
+  /** All stored data, read without the broker. */
   dump(): Promise<Snapshot>;
-  /** Sets the hash field `group` of a task, as RunTask on a group's task leaves it behind. */
+  /** Sets the hash field `group` of a task, which RunTask on a group's task leaves there. */
   nameGroup(queue: string, id: string, group: string): Promise<void>;
-  /** Ends a lock as though its time were over. */
+  /** Ends a lock as if it had expired. */
   expireLock(queue: string, key: string): Promise<void>;
   /** What schedulers have published. */
   schedulerEntries(): Promise<SchedulerEntry[]>;
@@ -35,10 +35,16 @@ export interface World {
 
 export type MakeWorld = (clock: ManualClock) => Promise<World>;
 
-/** A whole second at noon: a test moves the clock by itself, and does not cross midnight unless it says so. */
+/**
+ * A whole second at noon: the clock only moves when a test moves it, so no test crosses midnight by
+ * chance.
+ */
 export const START = Date.UTC(2030, 5, 15, 12, 0, 0);
 
-/** Drives one broker through a test. Everything concerns the queue `default` unless another one is named. */
+/**
+ * Short calls of one broker for tests. They concern the queue `default` unless another one is
+ * named.
+ */
 export class Driver {
   constructor(
     readonly world: World,
@@ -49,7 +55,7 @@ export class Driver {
     return this.world.broker;
   }
 
-  /** Unix seconds of the standing clock, rounded down. */
+  /** Unix seconds of the manual clock, rounded down. */
   get now(): number {
     return floorSeconds(this.clock.now());
   }
@@ -58,7 +64,7 @@ export class Driver {
     return this.broker.producer.enqueue(queue, requests);
   }
 
-  /** Enqueues a task that has these message fields and options; answers its id. */
+  /** Enqueues a task that has these message fields and options; returns its id. */
   async add(partial: Partial<TaskMessage> = {}, options: Omit<EnqueueRequest, 'message'> = {}): Promise<string> {
     const one = request(partial, options);
     expect(await this.enqueue([one], one.message.queue)).toEqual(['enqueued']);
@@ -75,7 +81,7 @@ export class Driver {
     return reply.tasks;
   }
 
-  /** Takes the next task, which must be there. */
+  /** Takes the next task, which must exist. */
   async takeOne(queue = 'default'): Promise<LeasedTask> {
     const [task] = await this.take(1, queue);
     if (!task) throw new Error(`no task was pending in "${queue}"`);
@@ -83,15 +89,18 @@ export class Driver {
   }
 
   /** Enqueues a task and takes it; nothing else may be pending. */
-  async lend(partial: Partial<TaskMessage> = {}, options: Omit<EnqueueRequest, 'message'> = {}): Promise<LeasedTask> {
+  async takeNew(
+    partial: Partial<TaskMessage> = {},
+    options: Omit<EnqueueRequest, 'message'> = {},
+  ): Promise<LeasedTask> {
     const id = await this.add(partial, options);
     const task = await this.takeOne(partial.queue);
     expect(task.lease.id).toBe(id);
     return task;
   }
 
-  /** Enqueues tasks and takes them; they come in the order in which they were taken. */
-  async lendMany(count: number): Promise<LeasedTask[]> {
+  /** Enqueues tasks and takes them; returns them in the order in which they were taken. */
+  async takeNewMany(count: number): Promise<LeasedTask[]> {
     await this.enqueue(Array.from({ length: count }, () => request()));
     return this.take(count);
   }
@@ -109,12 +118,12 @@ export class Driver {
     return (await this.broker.inspection.getTask(queue, id))?.state;
   }
 
-  /** A task in the given state; answers its id. */
+  /** Creates a task in the given state; returns its id. */
   async arrange(state: TaskState): Promise<string> {
     if (state === 'pending') return this.add();
     if (state === 'scheduled') return this.add({}, { processAt: this.now + 60 });
     if (state === 'aggregating') return this.add({ groupKey: 'g' });
-    const task = await this.lend();
+    const task = await this.takeNew();
     if (state === 'completed') expect(await this.settle(completion(task, this.now + 60))).toEqual(['settled']);
     if (state === 'retry') expect(await this.settle(retrial(task, this.now + 60))).toEqual(['settled']);
     if (state === 'archived') expect(await this.settle(archival(task))).toEqual(['settled']);
@@ -167,8 +176,11 @@ export const allSettlements = (task: LeasedTask, now: number): Settlement[] => [
   requeueing(task),
 ];
 
-/** Locks die by the real time of Redis while the clock of the test stands still: seconds are enough. */
-export const withRoundedLocks = (snapshot: Snapshot): unknown =>
+/**
+ * Locks in Redis expire in real time while the test's clock stands still, so their remaining time
+ * is left out.
+ */
+export const withoutLockExpiry = (snapshot: Snapshot): unknown =>
   Object.fromEntries(
     Object.entries(snapshot).map(([name, queue]) => {
       const locks = Object.entries(queue.locks).map(([key, { owner }]) => [key, owner]);
@@ -176,16 +188,19 @@ export const withRoundedLocks = (snapshot: Snapshot): unknown =>
     }),
   );
 
-/** Expects exactly these properties of the queue `default`; unlike toMatchObject, an empty object means one that is empty. */
+/**
+ * Expects exactly these properties of the queue `default`; unlike in toMatchObject, `{}` matches
+ * only an empty object.
+ */
 export async function expectQueue(driver: Driver, expected: Partial<QueueSnapshot>): Promise<void> {
   const queue = await driver.queue();
   const names = Object.keys(expected) as (keyof QueueSnapshot)[];
   expect(Object.fromEntries(names.map((name) => [name, queue[name]]))).toEqual(expected);
 }
 
-/** Runs `work` and expects that nothing observable has changed by it. */
-export async function expectUntouched(driver: Driver, work: () => Promise<void>): Promise<void> {
-  const before = withRoundedLocks(await driver.world.dump());
+/** Runs `work` and expects that it changes no stored data. */
+export async function expectUnchanged(driver: Driver, work: () => Promise<void>): Promise<void> {
+  const before = withoutLockExpiry(await driver.world.dump());
   await work();
-  expect(withRoundedLocks(await driver.world.dump())).toEqual(before);
+  expect(withoutLockExpiry(await driver.world.dump())).toEqual(before);
 }

@@ -36,7 +36,7 @@ export const driverTest = (makeWorld: MakeWorld): DriverTest =>
     return driver;
   });
 
-/** The contract of `lib/broker/broker.ts`: one suite, which every broker must pass. */
+/** The contract of `lib/broker/broker.ts`: every broker must pass this suite. */
 export function exerciseBroker(name: string, it: DriverTest): void {
   describe(name, () => {
     exerciseEnqueue(it);

@@ -2,11 +2,17 @@ import type { QueueLimits } from '../../lib/broker/broker.js';
 import fc from 'fast-check';
 import { type InspectorCall, inspectorCall } from './inspector-calls.js';
 
-/** What a settlement of a random history wants; an even `lease` picks one not settled yet, an odd one any ever given out. */
+/**
+ * A settlement in a random history; an even `lease` picks an unsettled lease, an odd one any
+ * earlier lease.
+ */
 export interface SettlementStep {
   readonly lease: number;
   readonly kind: 'done' | 'complete' | 'retry' | 'archive' | 'archiveAsIs' | 'requeue' | 'wait';
-  /** How the lease is presented: as it is, with a wrong end, or with its true end only as `renewing`. */
+  /**
+   * How the lease is presented: as it is, with a wrong end, or with its true end only as
+   * `renewing`.
+   */
   readonly fence: 'true' | 'wrong' | 'renewing';
   /** Seconds from now, for the retry or the end of the retention. */
   readonly seconds: number;
@@ -24,7 +30,10 @@ export interface EnqueueStep {
   readonly payload: Uint8Array;
 }
 
-/** One step of a history. Everything in it is a plain value, so that a failing history can be read and run again. */
+/**
+ * One step of a history. Everything in it is a plain value, so that a failing history can be read
+ * and run again.
+ */
 export type Step =
   | { readonly do: 'enqueue'; readonly queue: string; readonly items: readonly EnqueueStep[] }
   | {
@@ -37,7 +46,7 @@ export type Step =
   | { readonly do: 'extend'; readonly leases: readonly number[]; readonly seconds: number; readonly wrong: boolean }
   | { readonly do: 'writeResult'; readonly lease: number; readonly wrong: boolean; readonly result: Uint8Array }
   | { readonly do: 'move'; readonly seconds: number }
-  | { readonly do: 'wake'; readonly queue: string; readonly line: string; readonly count: number }
+  | { readonly do: 'wake'; readonly queue: string; readonly waitlist: string; readonly count: number }
   | { readonly do: 'recover'; readonly queue: string; readonly grace: number; readonly limit: number }
   | { readonly do: 'trim' | 'expire'; readonly queue: string; readonly limit: number }
   | {
@@ -46,7 +55,7 @@ export type Step =
       readonly gracePeriod: number;
       readonly maxDelay: number;
       readonly maxSize: number;
-      readonly end: 'finish' | 'delete' | 'aside' | 'leave';
+      readonly end: 'finish' | 'delete' | 'archive' | 'leave';
       readonly made: EnqueueStep;
     }
   | { readonly do: 'forward' | 'pause' | 'resume' | 'repair' | 'reclaim' | 'repairGroups'; readonly queue: string }
@@ -66,7 +75,7 @@ export type Step =
     };
 
 export const QUEUES = ['default', 'b {x}:'] as const;
-export const LINES = ['l', 'ü'] as const;
+export const WAITLISTS = ['l', 'ü'] as const;
 const DAY = 86_400;
 
 const queue = fc.constantFrom('default', 'default', ...QUEUES);
@@ -167,13 +176,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       gracePeriod: fc.integer({ min: 0, max: 30 }),
       maxDelay: fc.integer({ min: 0, max: 30 }),
       maxSize: fc.nat(3),
-      end: fc.constantFrom('finish', 'finish', 'delete', 'aside', 'leave'),
+      end: fc.constantFrom('finish', 'finish', 'delete', 'archive', 'leave'),
       made: enqueueItem,
     }),
   },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant('wake'), queue, line: fc.constantFrom(...LINES), count: fc.nat(3) }),
+    arbitrary: fc.record({ do: fc.constant('wake'), queue, waitlist: fc.constantFrom(...WAITLISTS), count: fc.nat(3) }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('nameGroup'), queue, id, group }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('getTask'), queue, id }) },
@@ -196,7 +205,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** A history of up to 57 steps, some thirty on average, that always begins with something to work on. */
+/**
+ * A history of up to 57 steps, some thirty on average, that always begins with something to work
+ * on.
+ */
 export const history: fc.Arbitrary<Step[]> = fc
   .tuple(fc.array(enqueueItem, { minLength: 3, maxLength: 6 }), fc.array(step, { maxLength: 55, size: 'max' }))
   .map(([items, steps]) => [

@@ -7,7 +7,7 @@ import { TASK_STATES } from '../../lib/wire/states.js';
 
 type Action = 'run' | 'archive' | 'delete';
 
-/** What somebody at an inspector does. */
+/** A call of the inspector. */
 export type InspectorCall =
   | { readonly call: 'move'; readonly action: Action; readonly queue: string; readonly id: string }
   | {
@@ -42,7 +42,7 @@ export function inspectorCall({ queue, id, group }: Names): fc.Arbitrary<Inspect
   );
 }
 
-/** Does it on one broker; answers what was told, also when it was an error. */
+/** Makes the call on one broker; returns the result or the error. */
 export async function inspect(broker: Broker, call: InspectorCall): Promise<unknown> {
   try {
     return await act(new AsynqInspector(broker), call);
@@ -72,7 +72,7 @@ function act(inspector: AsynqInspector, call: InspectorCall): Promise<unknown> {
   }
 }
 
-/** Everything an inspector tells of a queue, but what it weighs. */
+/** Everything that an inspector returns about a queue, without its memory usage. */
 async function look(inspector: AsynqInspector, queue: string): Promise<unknown> {
   const info = { ...(await inspector.getQueueInfo(queue)), memoryUsage: undefined };
   const groups = await inspector.groups(queue);

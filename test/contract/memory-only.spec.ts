@@ -122,9 +122,9 @@ describe('what the memory broker offers beyond the contract', () => {
 
   it('wakes no server after it was closed, and reports that it is closed', async () => {
     const { broker } = setUp();
-    const heard: string[] = [];
+    const received: string[] = [];
     const source = broker.wake.watch({
-      onPending: (queue) => void heard.push(queue),
+      onPending: (queue) => void received.push(queue),
       onDelayed: () => {},
       onLost: () => {},
     });
@@ -132,7 +132,7 @@ describe('what the memory broker offers beyond the contract', () => {
     const enqueued = broker.producer.enqueue('q', [request({ queue: 'q' })]);
     await broker.close();
     await enqueued;
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     await expect(source.armPending(['q'])).rejects.toBeInstanceOf(ClosedError);
     const late = broker.wake.watch({ onPending: () => {}, onDelayed: () => {}, onLost: () => {} });
     await expect(late.armDelayed(['q'])).rejects.toBeInstanceOf(ClosedError);

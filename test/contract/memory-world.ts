@@ -3,7 +3,7 @@ import { wellFormed } from '../../lib/broker/memory/queue-store.js';
 import type { ManualClock } from '../../lib/clock.js';
 import type { World } from './driver.js';
 
-/** The broker in process as a world of the contract suite. */
+/** The memory broker as a world of the contract suite. */
 export function memoryWorld(clock: ManualClock): World & { readonly broker: MemoryBroker } {
   const broker = new MemoryBroker(clock);
   return {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Snapshot } from '../../lib/broker/memory/snapshot.js';
 import { ManualClock } from '../../lib/clock.js';
 import { startCluster, startRedis } from '../support/redis.js';
-import { withRoundedLocks } from './driver.js';
+import { withoutLockExpiry } from './driver.js';
 import { type Step, history } from './history.js';
 import { memoryWorld } from './memory-world.js';
 import { RedisBackdoor } from './redis-world.js';
@@ -22,7 +22,10 @@ const locksOf = (snapshot: Snapshot): Map<string, number> =>
     ),
   );
 
-/** Redis lets its locks age in real time: gives them the ages they have by the clock that the test moves. */
+/**
+ * Locks in Redis expire in real time: gives them the remaining time that they have by the test's
+ * clock.
+ */
 async function alignLocks(backdoor: RedisBackdoor, inRedis: Snapshot, inMemory: Snapshot): Promise<void> {
   const alive = locksOf(inMemory);
   for (const key of locksOf(inRedis).keys()) {
@@ -34,7 +37,7 @@ async function alignLocks(backdoor: RedisBackdoor, inRedis: Snapshot, inMemory: 
 }
 
 function expectSame(inRedis: Snapshot, inMemory: Snapshot): void {
-  expect(withRoundedLocks(inRedis)).toEqual(withRoundedLocks(inMemory));
+  expect(withoutLockExpiry(inRedis)).toEqual(withoutLockExpiry(inMemory));
   const others = locksOf(inMemory);
   for (const [key, expiresIn] of locksOf(inRedis)) {
     expect(Math.abs(expiresIn - (others.get(key) ?? 0))).toBeLessThan(TOLERANCE);
@@ -42,7 +45,7 @@ function expectSame(inRedis: Snapshot, inMemory: Snapshot): void {
 }
 
 async function replay(backdoor: RedisBackdoor, steps: readonly Step[]): Promise<void> {
-  // Not on the second, so that what rounds and what does not can be told apart.
+  // Not at a whole second, so that the test sees the difference between rounded and exact times.
   const clock = new ManualClock(Math.floor(Date.now() / 1000) * 1000 + 300);
   const players = [new Player(await backdoor.world(clock), clock), new Player(memoryWorld(clock), clock)] as const;
   const [onRedis, onMemory] = players;

@@ -3,10 +3,10 @@ import { LEASE_SECONDS } from '../../lib/broker/broker.js';
 import { UndecodableMessageError, WrongKeyTypeError } from '../../lib/errors.js';
 import { encodeTaskMessage } from '../../lib/wire/codec.js';
 import { message, request } from '../support/messages.js';
-import { completion, done, expectUntouched, requeueing, retrial, expectQueue } from './driver.js';
+import { completion, done, expectUnchanged, requeueing, retrial, expectQueue } from './driver.js';
 import { it, type RedisDriver } from './redis-fixture.js';
 
-const ids = (count: number, prefix = 'ghost'): string[] =>
+const ids = (count: number, prefix = 'dangling'): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
 /** Bytes that are no message of the task `a`. */
@@ -94,10 +94,10 @@ describe('an id without a task', () => {
   });
 
   it('in active and lease is removed and counted by recovery, and hides no other task', async ({ driver }) => {
-    const task = await driver.lend({ id: 'real' });
+    const task = await driver.takeNew({ id: 'real' });
     await driver.redis.lpush(driver.keys.active, ...ids(30));
     for (const id of ids(30)) await driver.redis.zadd(driver.keys.lease, driver.now, id);
-    await driver.redis.hset(driver.keys.task('ghost7'), 'state', 'active');
+    await driver.redis.hset(driver.keys.task('dangling7'), 'state', 'active');
     const expired = await driver.broker.maintenance.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10);
     expect(expired.dangling).toBe(30);
     expect(expired.tasks.map(({ lease }) => lease)).toEqual([{ ...task.lease }]);
@@ -106,8 +106,8 @@ describe('an id without a task', () => {
   });
 
   it('in scheduled and retry is removed when it is due', async ({ driver }) => {
-    await driver.redis.zadd(driver.keys.scheduled, driver.now, 'ghost0');
-    await driver.redis.zadd(driver.keys.retry, driver.now, 'ghost1');
+    await driver.redis.zadd(driver.keys.scheduled, driver.now, 'dangling0');
+    await driver.redis.zadd(driver.keys.retry, driver.now, 'dangling1');
     await driver.add({ id: 'real' }, { processAt: driver.now });
     expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 1, nextDue: undefined });
     await expectQueue(driver, { pending: ['real'], scheduled: [], retry: [] });
@@ -115,15 +115,15 @@ describe('an id without a task', () => {
 
   it('in completed and archived is deleted with the others', async ({ driver }) => {
     await driver.add();
-    await driver.redis.zadd(driver.keys.completed, 1, 'ghost0');
-    await driver.redis.zadd(driver.keys.archived, 1, 'ghost1');
+    await driver.redis.zadd(driver.keys.completed, 1, 'dangling0');
+    await driver.redis.zadd(driver.keys.archived, 1, 'dangling1');
     expect(await driver.broker.maintenance.deleteExpiredCompleted('default', 10)).toBe(1);
     expect(await driver.broker.maintenance.trimArchived('default', 10)).toBe(1);
     await expectQueue(driver, { completed: [], archived: [] });
   });
 
   it('is lost for every settlement that keeps the task, and no task is created', async ({ driver }) => {
-    const task = await driver.lend();
+    const task = await driver.takeNew();
     await driver.redis.del(driver.keys.task(task.lease.id));
     const before = await driver.contents();
     const settlements = [completion(task, driver.now + 9), retrial(task, driver.now), requeueing(task)];
@@ -133,7 +133,7 @@ describe('an id without a task', () => {
   });
 
   it('that is settled as done leaves no trace in active and lease', async ({ driver }) => {
-    const task = await driver.lend();
+    const task = await driver.takeNew();
     await driver.redis.del(driver.keys.task(task.lease.id));
     await driver.settle(done(task));
     await driver.broker.maintenance.listExpiredLeases('default', driver.now + LEASE_SECONDS, 10);
@@ -143,7 +143,7 @@ describe('an id without a task', () => {
 
 describe('an active task without a lease', () => {
   it('gets one, once, and is recovered like any other', async ({ driver }) => {
-    const [task, other] = [await driver.lend(), await driver.lend()];
+    const [task, other] = [await driver.takeNew(), await driver.takeNew()];
     driver.clock.advance(3000);
     await driver.redis.zrem(driver.keys.lease, task.lease.id);
     expect(await driver.broker.maintenance.repairActive('default')).toBe(1);
@@ -170,9 +170,9 @@ describe('an active task without a lease', () => {
   });
 
   it('is lost for its old holder, which must not settle it without a fence', async ({ driver }) => {
-    const task = await driver.lend();
+    const task = await driver.takeNew();
     await driver.redis.zrem(driver.keys.lease, task.lease.id);
-    await expectUntouched(driver, async () => {
+    await expectUnchanged(driver, async () => {
       expect(await driver.settle(done(task), retrial(task, driver.now))).toEqual(['lost', 'lost']);
       expect(await driver.broker.consumer.extendLeases('default', [task.lease], driver.now + 60)).toEqual([false]);
     });
@@ -202,7 +202,7 @@ describe('a key of the wrong type', () => {
   });
 
   it('in the place of a sorted set fails every kind of settlement, and the whole batch', async ({ driver }) => {
-    const tasks = [await driver.lend(), await driver.lend()] as const;
+    const tasks = [await driver.takeNew(), await driver.takeNew()] as const;
     await driver.add();
     for (const key of [driver.keys.retry, driver.keys.processed]) {
       await driver.redis.rpush(key, 'x');

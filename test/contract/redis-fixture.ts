@@ -42,7 +42,10 @@ export class RedisDriver extends Driver {
   }
 }
 
-/** A test with a driver: one server per spec file, and for each test an empty database with a new broker. */
+/**
+ * A test with a driver: one server per spec file, and for each test an empty database with a new
+ * broker.
+ */
 export const it = base
   .extend('server', { scope: 'file' }, async ({}, { onCleanup }) => {
     const server = await startRedis();

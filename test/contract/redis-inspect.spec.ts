@@ -9,7 +9,7 @@ import { it, type RedisDriver } from './redis-fixture.js';
 const LISTED = ['pending', 'active', 'scheduled', 'retry', 'archived', 'completed'] as const;
 
 /** Puts an id into the list of a state without a task. */
-async function strand(driver: RedisDriver, state: TaskState, id: string): Promise<void> {
+async function addDangling(driver: RedisDriver, state: TaskState, id: string): Promise<void> {
   const { redis, keys } = driver;
   if (state === 'pending' || state === 'active') await redis.lpush(keys[state], id);
   else if (state === 'aggregating') await redis.zadd(keys.group('g'), driver.now, id);
@@ -20,14 +20,14 @@ describe('a list', () => {
   it.for(LISTED)('of %s tasks separates damaged entries from the others', async (state, { driver }) => {
     const good = await driver.arrange(state);
     const bad: [string, Buffer | undefined | 'list'][] = [
-      ['ghost', undefined],
+      ['dangling', undefined],
       ['noise', Buffer.from([0xff, 0xff])],
       ['empty', Buffer.alloc(0)],
       ['foreign', encodeTaskMessage(message({ id: 'x' }))],
       ['list', 'list'],
     ];
     for (const [id, msg] of bad) {
-      await strand(driver, state, id);
+      await addDangling(driver, state, id);
       if (msg === 'list') await driver.redis.lpush(driver.keys.task(id), 'x');
       else if (msg) await driver.redis.hset(driver.keys.task(id), { msg, state });
     }
@@ -38,7 +38,7 @@ describe('a list', () => {
   });
 
   it('shows an active task without a lease as orphaned', async ({ driver }) => {
-    const { lease } = await driver.lend();
+    const { lease } = await driver.takeNew();
     await driver.redis.zrem(driver.keys.lease, lease.id);
     expect((await driver.broker.listing.listTasks('default', { state: 'active', size: 1 })).tasks).toMatchObject([
       { orphaned: true },
@@ -118,9 +118,9 @@ describe('a list', () => {
 describe('the numbers of a queue', () => {
   it('ignore dangling ids, and counters and times that are no numbers', async ({ driver }) => {
     const { redis, keys } = driver;
-    for (const state of LISTED) await strand(driver, state, `ghost-${state}`);
+    for (const state of LISTED) await addDangling(driver, state, `dangling-${state}`);
     await redis.sadd(keys.groups, 'g', 'empty', 'wrong');
-    await strand(driver, 'aggregating', 'ghost-g');
+    await addDangling(driver, 'aggregating', 'dangling-g');
     await redis.set(keys.group('wrong'), 'x');
     await redis.set(keys.processed, 'many');
     await redis.hset(keys.task('odd'), 'pending_since', '1.7e18');
@@ -141,8 +141,8 @@ describe('the numbers of a queue', () => {
     await driver.redis.del(driver.keys.task(requests[0]!.message.id));
     const { memoryUsage } = await driver.broker.inspection.describeQueue('default');
     const one = (await driver.redis.memory('USAGE', driver.keys.task(requests[1]!.message.id))) as number;
-    const line = (await driver.redis.memory('USAGE', driver.keys.pending)) as number;
-    expect(memoryUsage).toBe(50 * one + line);
+    const list = (await driver.redis.memory('USAGE', driver.keys.pending)) as number;
+    expect(memoryUsage).toBe(50 * one + list);
   });
 
   it('cost the same few commands whatever the size of the queue', async ({ driver }) => {
@@ -178,15 +178,15 @@ describe('deleting damaged entries', () => {
     'works in %s, for one entry and for all',
     async (state, { driver }) => {
       const { broker, redis, keys } = driver;
-      const bad = ['ghost', 'other', 'list', 'noise'];
-      for (const id of bad) await strand(driver, state, id);
+      const bad = ['dangling', 'other', 'list', 'noise'];
+      for (const id of bad) await addDangling(driver, state, id);
       await redis.lpush(keys.task('list'), 'x');
       await redis.hset(keys.task('noise'), { msg: Buffer.from([0xff]), state });
-      expect(await broker.administration.moveTasks('default', 'run', ['ghost', 'list'], { state })).toEqual([
+      expect(await broker.administration.moveTasks('default', 'run', ['dangling', 'list'], { state })).toEqual([
         'missing',
         'missing',
       ]);
-      expect(await broker.administration.moveTasks('default', 'delete', ['ghost'])).toEqual(['moved']);
+      expect(await broker.administration.moveTasks('default', 'delete', ['dangling'])).toEqual(['moved']);
       expect(await broker.administration.moveTasks('default', 'delete', bad, { state })).toEqual([
         'missing',
         'moved',
@@ -207,7 +207,7 @@ describe('deleting damaged entries', () => {
   });
 
   it('keeps an id that is leased', async ({ driver }) => {
-    const { lease } = await driver.lend();
+    const { lease } = await driver.takeNew();
     await driver.redis.hdel(driver.keys.task(lease.id), 'msg', 'state');
     expect(await driver.broker.administration.moveTasks('default', 'delete', [lease.id])).toEqual(['active']);
   });
@@ -226,7 +226,8 @@ describe('one task of a long list', () => {
     }
     driver.clock.advance(1_000);
     await driver.add({ id: 'new' });
-    // A second entry of the same id, at the other end, or not quite there, shows from which end the first was found.
+    // A second entry of the same id, near the other end, shows from which end the first one was
+    // found.
     if (id === 'old') await redis.lpush(keys.pending, id);
     else await redis.linsert(keys.pending, 'BEFORE', (await redis.lindex(keys.pending, -1_100))!, id);
     expect(await broker.administration.moveTasks('default', 'delete', [id])).toEqual(['moved']);
@@ -273,7 +274,7 @@ describe('deleting a queue', () => {
     const { redis, keys, broker } = driver;
     const odd = 'a*[b]?\\\\c';
     for (const queue of ['default', 'default2', odd, 'axb']) await driver.add({ queue });
-    await redis.zadd(keys.group('stranded'), 1, 'x');
+    await redis.zadd(keys.group('unlisted'), 1, 'x');
     await redis.set(keys.unique('t', Buffer.from('x')), 'nobody', 'EX', 60);
     await redis.zadd(keys.aggregationSets, 1, 'asynq:{default2}:pending');
     expect(await broker.administration.deleteQueue('default', { force: true })).toBe('deleted');

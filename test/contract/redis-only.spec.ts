@@ -52,8 +52,8 @@ describe('the layout', () => {
   });
 
   it('sets an expiry on locks and daily counters only', async ({ driver }) => {
-    await driver.lend({ uniqueKey: driver.keys.unique('t', undefined) }, { uniqueTtl: 60 });
-    await driver.settle(archival(await driver.lend()));
+    await driver.takeNew({ uniqueKey: driver.keys.unique('t', undefined) }, { uniqueTtl: 60 });
+    await driver.settle(archival(await driver.takeNew()));
     const lasting = [];
     for (const key of await driver.redis.keys('*')) if ((await driver.redis.ttl(key)) !== -1) lasting.push(key);
     const day = utcDay(driver.clock.now());
@@ -74,9 +74,9 @@ describe('the counters', () => {
   it('expire 90 days after their first increment, whatever comes later', async ({ driver }) => {
     const noon = Math.ceil(driver.clock.now() / 86_400_000) * 86_400_000 + 43_200_000;
     driver.clock.moveTo(noon);
-    await driver.settle(done(await driver.lend()));
+    await driver.settle(done(await driver.takeNew()));
     driver.clock.advance(5000);
-    await driver.settle(archival(await driver.lend()));
+    await driver.settle(archival(await driver.takeNew()));
     const expiry = async (key: string) => Number(await driver.redis.call('EXPIRETIME', key));
     const days = 90 * 86_400;
     expect(await expiry(driver.keys.processedOn(utcDay(noon)))).toBe(noon / 1000 + days);
@@ -87,19 +87,19 @@ describe('the counters', () => {
     for (const total of ['9223372036854775807', '9223372036854775296']) {
       await driver.redis.set(driver.keys.processed, total);
       await driver.redis.set(driver.keys.failed, '7');
-      await driver.settle(done(await driver.lend()));
+      await driver.settle(done(await driver.takeNew()));
       expect(await driver.redis.mget(driver.keys.processed, driver.keys.failed)).toEqual(['1', '7']);
       await driver.redis.set(driver.keys.processed, total);
-      await driver.settle(retrial(await driver.lend(), driver.now));
+      await driver.settle(retrial(await driver.takeNew(), driver.now));
       expect(await driver.redis.mget(driver.keys.processed, driver.keys.failed)).toEqual(['1', '1']);
     }
   });
 
   it('continue just below that limit, and across it in the middle of a batch', async ({ driver }) => {
     await driver.redis.set(driver.keys.processed, '9223372036854775294');
-    await driver.settle(done(await driver.lend()));
+    await driver.settle(done(await driver.takeNew()));
     expect(await driver.redis.get(driver.keys.processed)).toBe('9223372036854775295');
-    const tasks = await driver.lendMany(5);
+    const tasks = await driver.takeNewMany(5);
     await driver.settle(...tasks.map(done));
     // One more reaches the double that stands for the maximum; the next starts again at 1.
     expect(await driver.redis.get(driver.keys.processed)).toBe('4');
@@ -180,10 +180,10 @@ describe('a key prefix', () => {
 
   it('separates tenants: tasks, locks, queues, pauses, counters and cancellations', async ({ driver }) => {
     const tenant = openTenant(driver);
-    const heard: string[] = [];
+    const received: string[] = [];
     const ends = [
-      await driver.broker.cancellation.subscribeCancellations((id) => void heard.push(`ours ${id}`)),
-      await tenant.cancellation.subscribeCancellations((id) => void heard.push(`theirs ${id}`)),
+      await driver.broker.cancellation.subscribeCancellations((id) => void received.push(`ours ${id}`)),
+      await tenant.cancellation.subscribeCancellations((id) => void received.push(`theirs ${id}`)),
     ];
     const own = (prefix: string) => ({
       message: message({ id: 'same', uniqueKey: new Keyspace(prefix).queue('default').unique('t', undefined) }),
@@ -198,7 +198,7 @@ describe('a key prefix', () => {
     await tenant.producer.enqueue('more', [request({ queue: 'more' })]);
     expect(await driver.broker.inspection.queues()).toEqual(['default']);
     expect((await tenant.inspection.queues()).sort()).toEqual(['default', 'more']);
-    await vi.waitFor(() => expect([...heard].sort()).toEqual(['ours b', 'theirs a']));
+    await vi.waitFor(() => expect([...received].sort()).toEqual(['ours b', 'theirs a']));
     const theirs = await dumpRedis([driver.redis], driver.clock, PREFIX);
     expect(theirs['default']).toMatchObject({ pending: ['same'], processed: 0, pausedAt: driver.now });
     expect(Object.keys(theirs['default']?.locks ?? {})).toEqual([`${PREFIX}:{default}:unique:t:`]);
@@ -257,8 +257,8 @@ describe('the information of Redis', () => {
     const clock = new ManualClock(Date.now() + seconds * 1000);
     const broker = new RedisBroker(new RedisConnections({ host: host!, port: port! }), { clock });
     onTestFinished(() => broker.close());
-    const [facts] = await broker.operations.storeInfo();
-    expect(facts!.ahead! / 1000 - seconds).toBeLessThanOrEqual(0); // the manual clock stands still meanwhile
-    expect(facts!.ahead! / 1000 - seconds).toBeGreaterThan(-5);
+    const [info] = await broker.operations.storeInfo();
+    expect(info!.ahead! / 1000 - seconds).toBeLessThanOrEqual(0); // the manual clock stands still meanwhile
+    expect(info!.ahead! / 1000 - seconds).toBeGreaterThan(-5);
   });
 });

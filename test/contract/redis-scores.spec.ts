@@ -3,18 +3,18 @@ import { describe, expect } from 'vitest';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import type { TaskState } from '../../lib/wire/states.js';
 import { request } from '../support/messages.js';
-import { runHere } from '../support/command-line.js';
+import { runInProcess } from '../support/command-line.js';
 import { requeueing } from './driver.js';
 import { it, type RedisDriver } from './redis-fixture.js';
 
-/** What Redis takes for a score, and no server writes. */
+/** Scores that Redis accepts and no server writes. */
 const SCORES = ['-inf', '-1e300', '-1.5', '1e18', '1e300', 'inf'] as const;
 const SORTED = ['scheduled', 'retry', 'archived', 'completed', 'aggregating'] as const;
 
 const setOf = ({ keys }: RedisDriver, state: (typeof SORTED)[number]): string =>
   state === 'aggregating' ? keys.group('g') : keys[state];
 
-/** Six tasks with odd scores, and one with a good one. */
+/** Six tasks with odd scores, and one with a normal score. */
 async function damage(driver: RedisDriver, state: (typeof SORTED)[number]): Promise<{ good: string; bad: string[] }> {
   const bad: string[] = [];
   for (const _ of SCORES) bad.push(await driver.arrange(state));
@@ -53,7 +53,7 @@ describe.each(SORTED)('a score beyond every possible time, of a task in %s', (st
     const group = state === 'aggregating' ? ['--group', 'g'] : [];
     for (const format of [[], ['--json']]) {
       const args = ['task', 'list', '-q', 'default', '-s', state, ...group, ...format, '-u', `${host}:${port}`];
-      const { status, stdout, stderr } = await runHere(args);
+      const { status, stdout, stderr } = await runInProcess(args);
       expect([status, stderr]).toEqual([0, '']);
       for (const id of [good, ...bad]) expect(stdout).toContain(id);
     }
@@ -94,7 +94,7 @@ describe('a score beyond every possible time', () => {
   it("of a lease does not prevent the recovery of a dead server's tasks", async ({ driver }) => {
     const ids: string[] = [];
     for (const score of ['-inf', '-1e300', '-1.5', '5']) {
-      const { lease } = await driver.lend();
+      const { lease } = await driver.takeNew();
       await driver.redis.zadd(driver.keys.lease, score, lease.id);
       ids.push(lease.id);
     }

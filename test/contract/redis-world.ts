@@ -12,7 +12,9 @@ interface Address {
   readonly port: number;
 }
 
-/** Plain connections to every server a Redis broker works on, to look at what it does and to do what it cannot. */
+/**
+ * Plain connections to every server of a Redis broker, to read and change data without the broker.
+ */
 export class RedisBackdoor {
   readonly nodes: readonly Redis[];
 

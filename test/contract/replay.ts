@@ -4,19 +4,19 @@ import { type ManualClock, floorSeconds } from '../../lib/clock.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { request } from '../support/messages.js';
 import type { World } from './driver.js';
-import { type EnqueueStep, LINES, QUEUES, type SettlementStep, type Step } from './history.js';
+import { type EnqueueStep, WAITLISTS, QUEUES, type SettlementStep, type Step } from './history.js';
 import { inspect } from './inspector-calls.js';
 
 type StepOf<D extends Step['do']> = Extract<Step, { do: D }>;
 
-/** Seconds a mark is remembered: longer than any history, as Redis and the clock of the test do not agree on its end. */
-const KEPT = 100 * 365 * 86_400;
+/** Longer than any history: Redis expires an entry by its own clock, not by the test's. */
+const KEEP_SECONDS = 100 * 365 * 86_400;
 
-/** Plays a history on one broker. What the steps answer is what two brokers are compared by. */
+/** Plays a history on one broker. A test compares the results of the steps on two brokers. */
 export class Player {
-  /** Every lease ever given out, in order: the histories of two equal brokers have the same. */
+  /** Every task ever leased, in order: two equal brokers lease the same tasks. */
   private readonly given: LeasedTask[] = [];
-  /** Those of them that no settlement has ended yet. */
+  /** Those of them that are not settled yet. */
   private readonly open = new Set<LeasedTask>();
 
   constructor(
@@ -49,13 +49,13 @@ export class Player {
       case 'inspect':
         return inspect(broker, step.call);
       case 'openSchedule':
-        return broker.scheduling.openSchedule(step.queue, step.entry, step.spec, KEPT);
+        return broker.scheduling.openSchedule(step.queue, step.entry, step.spec, KEEP_SECONDS);
       case 'fire':
         return this.fire(step);
       case 'move':
         return undefined;
       case 'wake':
-        return broker.limiting.wakeWaiting(step.queue, step.line, step.count);
+        return broker.limiting.wakeWaiting(step.queue, step.waitlist, step.count);
       default:
         return this.maintain(step);
     }
@@ -150,18 +150,18 @@ export class Player {
     }
     if (kind === 'retry') return { kind, lease, message, retryAt: at, countAsFailure: item.flag };
     if (kind === 'requeue') return { kind, lease };
-    if (kind === 'wait') return { kind, lease, waitlist: LINES[item.flag ? 1 : 0] };
+    if (kind === 'wait') return { kind, lease, waitlist: WAITLISTS[item.flag ? 1 : 0] };
     return { kind: 'archive', lease, message: kind === 'archive' ? message : undefined };
   }
 
   private async extend(step: StepOf<'extend'>): Promise<unknown> {
-    const answers = [];
+    const results = [];
     for (const queue of QUEUES) {
       const tasks = [...new Set(step.leases.flatMap((index) => this.pick(queue, index) ?? []))];
       const leases = tasks.map(({ lease }) => (step.wrong ? present(lease, 'wrong') : lease));
-      answers.push(await this.world.broker.consumer.extendLeases(queue, leases, this.now + step.seconds), leases);
+      results.push(await this.world.broker.consumer.extendLeases(queue, leases, this.now + step.seconds), leases);
     }
-    return answers;
+    return results;
   }
 
   private async writeResult(step: StepOf<'writeResult'>): Promise<unknown> {
@@ -185,25 +185,28 @@ export class Player {
     return expired;
   }
 
-  /** Claims what is due and ends each set as the step says; what is left claimed may be reclaimed later. */
+  /**
+   * Claims due sets and ends each as the step says; a set that stays claimed may be reclaimed
+   * later.
+   */
   private async aggregate(step: StepOf<'aggregate'>): Promise<unknown> {
     const { broker } = this.world;
     const { sets, nextDue } = await broker.groups.claimDueSets(step.queue, () => step, 100);
-    const answers = [];
+    const results = [];
     for (const claimed of sets.sort((a, b) => compareIds(a.group, b.group))) {
       const set = await broker.groups.readSet(claimed);
       const { group, tasks } = set;
       const ids = tasks.slice(0, 1).map(({ id }) => id);
-      const aside = step.end === 'aside' ? await broker.groups.archiveDamaged(set, ids) : 0;
+      const archived = step.end === 'archive' ? await broker.groups.archiveDamaged(set, ids) : 0;
       const made = step.end === 'delete' ? undefined : this.enqueueRequest(step.queue, step.made);
       const status = step.end === 'leave' ? undefined : await broker.groups.finishSet(set, made);
-      answers.push({ group, tasks, aside, status });
+      results.push({ group, tasks, archived, status });
     }
-    return { nextDue, answers };
+    return { nextDue, results };
   }
 
   private fire({ queue, entry, planned, attempt, skipUnfinished, item }: StepOf<'fire'>): Promise<unknown> {
-    const firing = { entry, scheduledFor: this.now + planned, attempt, skipUnfinished, keepFor: KEPT };
+    const firing = { entry, scheduledFor: this.now + planned, attempt, skipUnfinished, keepFor: KEEP_SECONDS };
     return this.world.broker.scheduling.fire(queue, { ...firing, request: this.enqueueRequest(queue, item) });
   }
 
@@ -220,7 +223,7 @@ export class Player {
     }
   }
 
-  /** Recent leases come first, as most work is about those. */
+  /** Recent leases come first, as most steps use them. */
   private pick(queue: string, index: number): LeasedTask | undefined {
     const candidates = index % 2 === 0 ? [...this.open] : this.given;
     const ours = candidates.filter(({ lease }) => lease.queue === queue);

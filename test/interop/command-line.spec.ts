@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { TASK_STATES } from '../../lib/wire/states.js';
-import { runHere } from '../support/command-line.js';
+import { runInProcess } from '../support/command-line.js';
 import { describeWithGo } from '../support/go.js';
 import type { GoTask } from '../support/go-peer.js';
 import { PAIRS, useInterop } from './fixture.js';
@@ -46,7 +46,7 @@ describeWithGo("Go's inspector and our command line", () => {
   const interop = useInterop();
 
   const run = async (...args: string[]): Promise<string> => {
-    const { status, stdout, stderr } = await runHere(['-u', interop.redis.url, ...args]);
+    const { status, stdout, stderr } = await runInProcess(['-u', interop.redis.url, ...args]);
     expect([status, stderr]).toEqual([0, '']);
     return stdout;
   };

@@ -4,7 +4,10 @@ import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { request } from '../support/messages.js';
 import { startProxy } from './proxy.js';
 
-/** Finishes a set of one task through a proxy that lets the call through, loses the reply and then the connection. */
+/**
+ * Finishes a set of one task through a proxy that lets the call through, loses the reply and then
+ * the connection.
+ */
 async function finishTwice(
   driver: RedisDriver,
   made: EnqueueRequest | undefined,
@@ -13,7 +16,7 @@ async function finishTwice(
   const proxy = await startProxy(driver.server.port);
   const broker = driver.open(proxy.port);
   const uniqueKey = driver.keys.unique('part', undefined);
-  // So that Redis knows the script.
+  // Redis must know the script first.
   const none = { queue: 'default', group: 'g', key: 'asynq:{default}:g:g:none', deadline: 0, tasks: [], damaged: [] };
   expect(await broker.groups.finishSet(none, undefined)).toBe('lost');
   await broker.producer.enqueue('default', [request({ id: 'part', groupKey: 'g', uniqueKey }, { uniqueTtl: 60 })]);

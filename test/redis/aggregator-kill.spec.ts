@@ -56,7 +56,7 @@ class Aggregating {
     return vi.waitFor(() => expect(this.lines, this.errors).toContain(line), { timeout: 30_000, interval: 10 });
   }
 
-  /** What it has run of the queue. */
+  /** The tasks of the queue that it has run. */
   made(queue: string): string[] {
     const prefix = `made ${queue} `;
     const aggregates = this.lines.filter((line) => line.startsWith(prefix)).map((line) => line.slice(prefix.length));
@@ -69,7 +69,10 @@ class Aggregating {
   }
 }
 
-/** A process that has claimed the tasks of each queue, and stands where the name of the queue says. */
+/**
+ * A process that has claimed the tasks of each queue, and has stopped at the point that the queue's
+ * name says.
+ */
 async function startVictim(...queues: string[]): Promise<Aggregating> {
   for (const queue of queues) {
     const requests = Object.entries(PARTS).flatMap(([groupKey, lines]) =>
@@ -86,7 +89,7 @@ async function startVictim(...queues: string[]): Promise<Aggregating> {
   return victim;
 }
 
-/** Lets the two minutes of every claimed set be over, and another process do the rest: until nothing is left. */
+/** Expires every claimed set, and lets another process finish the work until nothing is left. */
 async function succeed(...queues: string[]): Promise<Aggregating> {
   for (const { aggregationSets } of queues.map((queue) => keyspace.queue(queue))) {
     for (const set of await redis.zrange(aggregationSets, '0', '-1')) await redis.zadd(aggregationSets, 1, set);

@@ -1,8 +1,9 @@
 /*
- * A process that aggregates the groups of some queues, for aggregator-kill.spec.ts. Arguments: host and port of Redis, the queues, and
- * `run` when it also runs what it makes; else it waits in each queue where its name begins to say, until it gets a line: `function` is
- * inside the aggregating function, `before` the step that finishes a set, `after` that step, before its reply is known. Writes `at
- * <queue>`, and `made <queue> <lines>`.
+ * A process that aggregates the groups of some queues, for aggregator-kill.spec.ts. Arguments: host
+ * and port of Redis, the queues, and `run` when it also runs what it makes; else it waits in each
+ * queue where its name begins to say, until it gets a line: `function` is inside the aggregating
+ * function, `before` the step that finishes a set, `after` that step, before its reply is known.
+ * Writes `at <queue>`, and `made <queue> <lines>`.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

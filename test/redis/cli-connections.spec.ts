@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../support/redis-process.js';
-import { runHere } from '../support/command-line.js';
+import { runInProcess } from '../support/command-line.js';
 import { type RedisCluster, startCluster, startSentinel } from '../support/redis.js';
 import { ownServer } from './support.js';
 import { makeCertificate } from './tls.js';
@@ -12,8 +12,8 @@ const enqueue = ['task', 'enqueue', '-t', 'x', '-l', '{}', '--id', 'one'];
 
 /** Enqueues a task and lists it. */
 async function expectExchange(flags: string[], env: Record<string, string> = {}): Promise<void> {
-  expect(await runHere([...flags, ...enqueue], { env })).toMatchObject({ status: 0, stderr: '' });
-  const { status, stdout } = await runHere(['task', 'ls', '-q', 'default', '-s', 'pending', '--json', ...flags], {
+  expect(await runInProcess([...flags, ...enqueue], { env })).toMatchObject({ status: 0, stderr: '' });
+  const { status, stdout } = await runInProcess(['task', 'ls', '-q', 'default', '-s', 'pending', '--json', ...flags], {
     env,
   });
   expect([status, JSON.parse(stdout)]).toEqual([
@@ -33,15 +33,17 @@ describe('the command line reaches', () => {
     const { port } = await ownServer({ args: ['--user', 'joe', 'on', '>secret', '+@all', '~*', '&*'] });
     await expectExchange(['-u', `localhost:${port}`, '-n', '3', '-U', 'joe', '-p', 'secret']);
     const env = { URI: `localhost:${port}`, ASYNQ_DB: '3', DB: '1', ASYNQ_USERNAME: 'joe', PASSWORD: 'secret' };
-    expect((await runHere(['queue', 'ls'], { env })).stdout).toBe('default\n');
-    expect((await runHere(['queue', 'ls', '-u', `redis://joe:secret@localhost:${port}/3`])).stdout).toBe('default\n');
-    const refused = await runHere(['queue', 'ls', '-u', `redis://joe:wrong@localhost:${port}/3`]);
+    expect((await runInProcess(['queue', 'ls'], { env })).stdout).toBe('default\n');
+    expect((await runInProcess(['queue', 'ls', '-u', `redis://joe:secret@localhost:${port}/3`])).stdout).toBe(
+      'default\n',
+    );
+    const refused = await runInProcess(['queue', 'ls', '-u', `redis://joe:wrong@localhost:${port}/3`]);
     expect([refused.status, refused.stdout]).toEqual([1, '']);
     expect(refused.stderr).toMatch(
       /^error: no connection to Redis at localhost:\d+: WRONGPASS .*; give the password with ASYNQ_PASSWORD/,
     );
     expect(refused.stderr).not.toContain('wrong@');
-    const none = await runHere(['queue', 'ls', '-u', `redis://joe:secret@localhost:${port}/99`]);
+    const none = await runInProcess(['queue', 'ls', '-u', `redis://joe:secret@localhost:${port}/99`]);
     expect(none.stderr).toMatch(/: ERR DB index is out of range; give another number with --db/);
   });
 
@@ -58,7 +60,7 @@ describe('the command line reaches', () => {
     await ownServer({ args: ['--tls-port', `${port}`, '--tls-auth-clients', 'no', ...files] });
     await expectExchange(['-u', `localhost:${port}`, '--tls', '--insecure']);
     await expectExchange(['-u', `rediss://localhost:${port}`, '-n', '1', '--insecure']);
-    const refused = await runHere(['queue', 'ls', '-u', `rediss://localhost:${port}`]);
+    const refused = await runInProcess(['queue', 'ls', '-u', `rediss://localhost:${port}`]);
     expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining('self-signed certificate')]);
   });
 
@@ -82,16 +84,16 @@ describe('the command line reaches', () => {
     it('by some of its nodes', async () => {
       const flags = ['--cluster', '--cluster_addrs', `127.0.0.1:1,127.0.0.1:${cluster.nodes[0]!.port}`];
       await expectExchange(flags);
-      const { stdout } = await runHere(['queue', 'ls', ...flags]);
+      const { stdout } = await runInProcess(['queue', 'ls', ...flags]);
       const [head, row] = stdout.split('\n');
       expect(head).toBe('Queue    Key Slot  Nodes');
       expect(row).toMatch(/^default +\d+ {2}127\.0\.0\.1:\d+$/);
-      const stats = await runHere(['stats', '--json', ...flags]);
+      const stats = await runInProcess(['stats', '--json', ...flags]);
       expect(JSON.parse(stats.stdout)).toMatchObject({
         aggregate: { pending: 1 },
         redis: { cluster_state: 'ok', cluster_size: '3' },
       });
-      expect((await runHere(['stats', ...flags])).stdout).toMatch(
+      expect((await runInProcess(['stats', ...flags])).stdout).toMatch(
         /Redis Cluster\nstate +known nodes +size\nok +3 +3\n$/,
       );
     });

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { it as base, type RedisDriver } from '../contract/redis-fixture.js';
-import { bare, type Ran, runHere, type Surroundings } from '../support/command-line.js';
+import { withoutStyles, type CommandResult, runInProcess, type CommandEnvironment } from '../support/command-line.js';
 import { arrangeEveryState } from '../support/every-state.js';
 import { request } from '../support/messages.js';
 
@@ -8,13 +8,13 @@ const it = base
   .extend(
     'run',
     async ({ driver: { server, clock } }) =>
-      (line: string | string[], more: Surroundings = {}): Promise<Ran> => {
+      (line: string | string[], more: CommandEnvironment = {}): Promise<CommandResult> => {
         const args = typeof line === 'string' ? line.split(' ') : line;
-        return runHere(['--uri', `${server.host}:${server.port}`, ...args], { clock, ...more });
+        return runInProcess(['--uri', `${server.host}:${server.port}`, ...args], { clock, ...more });
       },
   )
   /** The lines of the output; fails on any other status, and on any note. */
-  .extend('lines', async ({ run }) => async (line: string | string[], more?: Surroundings): Promise<string[]> => {
+  .extend('lines', async ({ run }) => async (line: string | string[], more?: CommandEnvironment): Promise<string[]> => {
     const { status, stdout, stderr } = await run(line, more);
     expect([status, stderr]).toEqual([0, '']);
     return stdout.split('\n').slice(0, -1);
@@ -466,7 +466,7 @@ describe('the command line', () => {
     await driver.broker.consumer.exchange('default', { settle: [{ kind: 'requeue', lease: lease!.lease }], take: 0 });
     const { status, stdout, stderr } = await run('queue rm default -fy', { columns: 80 });
     expect([status, stdout]).toEqual([0, 'Queue "default" is removed\n']);
-    expect(bare(stderr)).toMatch(/remove queue "default" \[=+\] 100% 7\/7/);
+    expect(withoutStyles(stderr)).toMatch(/remove queue "default" \[=+\] 100% 7\/7/);
   });
 
   it('enqueues with exactly the given options', async ({ driver, run, lines, json }) => {

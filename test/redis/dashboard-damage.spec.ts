@@ -7,7 +7,10 @@ import { ManualClock } from '../../lib/clock.js';
 import { startConsole, type TestConsole } from '../dashboard/console.js';
 import { startRedis, type RedisProcess } from '../support/redis.js';
 
-/* How the console stands damage and load in Redis: keys of the wrong type, and a Redis that is slow, or stands still. */
+/*
+ * How the console stands damage and load in Redis: keys of the wrong type, and a Redis that is
+ * slow, or stands still.
+ */
 
 const REFRESH = 2_000;
 const clock = new ManualClock();
@@ -51,7 +54,7 @@ async function fill(): Promise<void> {
   await raw.sadd('asynq:queues', 'bad', 'good');
 }
 
-/** Every page of the API about one queue. */
+/** Every request of the API about one queue. */
 const pagesOf = (queue: string): string[] => [
   ...['', '/groups', '/groups/g/aggregating_tasks', '/tasks/x'].map((path) => `queues/${queue}${path}`),
   ...['pending', 'active', 'scheduled', 'retry', 'archived', 'completed'].map(
@@ -141,7 +144,7 @@ describe('a Redis that does not respond', () => {
     try {
       for (let period = 0; period < 10; period++, clock.advance(REFRESH)) {
         for (let tab = 0; tab < 10; tab++) asked.push(ask(['live', 'queues/q0/pending_tasks']));
-        // Each of them has come to the console before the clock moves.
+        // All requests have reached the console before the clock moves.
         await ask(['config']);
       }
     } finally {

@@ -7,7 +7,10 @@ import { ManualClock } from '../../lib/clock.js';
 import { startConsole, type TestConsole } from '../dashboard/console.js';
 import { startRedis, type RedisProcess } from '../support/redis.js';
 
-/* What the console does with a real Redis: what it costs, and how little one bad key breaks. Every test has queues of its own. */
+/*
+ * What the console does with a real Redis: what it costs, and how little one bad key breaks. Every
+ * test has queues of its own.
+ */
 
 const REFRESH = 2_000;
 const clock = new ManualClock();
@@ -37,7 +40,10 @@ afterAll(async () => {
   await redis.stop();
 });
 
-/** What clients sent, but for the one SMEMBERS of the names: commands that scripts call count as part of the script. */
+/**
+ * The commands that clients sent, without the one SMEMBERS of the names; commands within scripts do
+ * not count.
+ */
 async function sent(): Promise<number> {
   const info = await raw.info('commandstats');
   const calls = [...info.matchAll(/cmdstat_(evalsha|eval|sismember|zrange|zremrangebyscore|mget):calls=(\d+)/g)];
@@ -61,7 +67,7 @@ it('costs the same for one open page and for ten', async () => {
   await costOf(1); // scripts are loaded
   const [one, ten] = [await costOf(1), await costOf(10)];
   expect(ten).toBe(one);
-  // A script for each queue, another for the page of tasks, and what servers say of themselves: every 2 seconds.
+  // Every 2 seconds: a script for each queue, one for the page of tasks, and the published servers.
   expect(ten).toBeLessThanOrEqual(queues.length + 6);
 });
 
@@ -135,12 +141,12 @@ it('shows one bad queue as one bad row', async () => {
 
 it('lists damaged entries beside the others', async () => {
   await web.client.enqueue('x', { a: 1 }, { queue: 'damaged', taskId: 'whole' });
-  await raw.lpush('asynq:{damaged}:pending', 'ghost', 'garbage');
+  await raw.lpush('asynq:{damaged}:pending', 'dangling', 'garbage');
   await raw.hset('asynq:{damaged}:t:garbage', 'msg', 'no message', 'state', 'pending');
   const list = await web.get<{ damaged: object[] }>('queues/damaged/pending_tasks');
   expect(list).toMatchObject({ tasks: [{ id: 'whole' }] });
   expect(list.damaged).toEqual([
-    { id: 'ghost', error: expect.any(String) },
+    { id: 'dangling', error: expect.any(String) },
     { id: 'garbage', error: expect.any(String) },
   ]);
   expect((await web.api('GET', 'queues/damaged/tasks/garbage')).status).toBe(500);

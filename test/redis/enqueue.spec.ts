@@ -51,12 +51,12 @@ describe('what is written', () => {
   });
 
   it('is nothing for a rejected task, not even a lock', async ({ driver }) => {
-    await driver.redis.hset(driver.keys.task('ghost'), 'result', 'x');
-    expect(await driver.enqueue([unique('u', { id: 'ghost' }), request({ id: 'ghost' })])).toEqual([
+    await driver.redis.hset(driver.keys.task('dangling'), 'result', 'x');
+    expect(await driver.enqueue([unique('u', { id: 'dangling' }), request({ id: 'dangling' })])).toEqual([
       'conflict',
       'conflict',
     ]);
-    expect(await hash(driver, 'ghost')).toEqual({ result: 'x' });
+    expect(await hash(driver, 'dangling')).toEqual({ result: 'x' });
     expect(await driver.redis.exists(driver.keys.unique('u', undefined))).toBe(0);
   });
 
@@ -79,7 +79,9 @@ describe('what is written', () => {
 });
 
 describe('a call whose reply is lost', () => {
-  /** Enqueues through a proxy that lets the call through, loses the reply and then the connection. */
+  /**
+   * Enqueues through a proxy that lets the call through, loses the reply and then the connection.
+   */
   async function enqueueTwice(
     driver: RedisDriver,
     requests: EnqueueRequest[],

@@ -11,7 +11,7 @@ import { message, request } from '../support/messages.js';
 import { startProxy } from './proxy.js';
 
 const MAX = '9223372036854775807';
-/** The first total a Lua number cannot tell from MAX. */
+/** The first total that equals MAX as a Lua number. */
 const WRAPS_FROM = '9223372036854775296';
 
 describe('a settlement whose reply is lost', () => {
@@ -114,7 +114,7 @@ describe('taking', () => {
 
   it('stops after a thousand ids without a message, and continues with the next call', async ({ driver }) => {
     const { keys, redis } = driver;
-    await redis.lpush(keys.pending, ...Array.from({ length: 2_500 }, (_, index) => `ghost-${index}`));
+    await redis.lpush(keys.pending, ...Array.from({ length: 2_500 }, (_, index) => `dangling-${index}`));
     await driver.enqueue([request({ id: 'a' })]);
     const first = await driver.broker.consumer.exchange('default', { settle: [], take: 100 });
     expect(first.tasks).toEqual([]);
@@ -169,7 +169,7 @@ describe('the active list', () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 60 }), positions, async (count, chosen) => {
         await redis.flushall();
-        const tasks = await driver.lendMany(count);
+        const tasks = await driver.takeNewMany(count);
         const picked = chosen.filter((position) => position < count).map((position) => tasks[position]!);
         expect(await driver.settle(...picked.map(done))).toEqual(picked.map(() => 'settled'));
         const left = tasks.filter((task) => !picked.includes(task)).map(({ lease }) => lease.id);
@@ -182,7 +182,7 @@ describe('the active list', () => {
 
   it('loses an id that is at its end more than once', async ({ driver }) => {
     const { keys, redis } = driver;
-    const tasks = await driver.lendMany(6);
+    const tasks = await driver.takeNewMany(6);
     const [first, second] = tasks.map(({ lease }) => lease.id);
     await redis.rpush(keys.active, second!, first!, first!);
     await driver.settle(...tasks.slice(0, 5).map(done));
@@ -193,7 +193,7 @@ describe('the active list', () => {
 describe('settling', () => {
   it('is rejected for a task whose hash is gone or in another state, except done', async ({ driver }) => {
     const { keys, redis } = driver;
-    const [gone, moved, finished] = await driver.lendMany(3);
+    const [gone, moved, finished] = await driver.takeNewMany(3);
     await redis.del(keys.task(gone!.lease.id), keys.task(finished!.lease.id));
     await redis.hset(keys.task(moved!.lease.id), 'state', 'pending');
     expect(
@@ -204,7 +204,7 @@ describe('settling', () => {
 
   it('is rejected for a result, too', async ({ driver }) => {
     const { keys, redis, broker } = driver;
-    const [gone, moved] = await driver.lendMany(2);
+    const [gone, moved] = await driver.takeNewMany(2);
     await redis.del(keys.task(gone!.lease.id));
     await redis.hset(keys.task(moved!.lease.id), 'state', 'pending');
     expect(await broker.consumer.writeResult(gone!.lease, Buffer.from('r'))).toBe(false);
@@ -240,7 +240,7 @@ describe('settling', () => {
   });
 
   it('rejects a time that is no whole number before anything is sent', async ({ driver }) => {
-    const [task] = await driver.lendMany(1);
+    const [task] = await driver.takeNewMany(1);
     const before = await driver.contents();
     for (const retryAt of [NaN, 1.5, Infinity]) {
       const settlement = { ...retrial(task!, 0), retryAt } as Settlement;
@@ -251,7 +251,7 @@ describe('settling', () => {
 
   it('works when Redis is full, as it frees memory', async ({ driver }) => {
     const { redis } = driver;
-    const tasks = await driver.lendMany(10);
+    const tasks = await driver.takeNewMany(10);
     await redis.config('SET', 'maxmemory', '1');
     try {
       await expect(driver.enqueue([request()])).rejects.toThrow(/OOM/);
@@ -270,7 +270,7 @@ describe('counters', () => {
 
   it('set the end of a daily counter once, in 90 days', async ({ driver }) => {
     const { keys, redis } = driver;
-    const [first, second, third] = await driver.lendMany(3);
+    const [first, second, third] = await driver.takeNewMany(3);
     await driver.settle(done(first!), retrial(second!, driver.now + 60));
     for (const key of [keys.processedOn(day(driver)), keys.failedOn(day(driver))]) {
       expect(await redis.call('EXPIRETIME', key)).toBe(driver.now + 90 * 86_400);
@@ -289,7 +289,7 @@ describe('counters', () => {
   ] as const)('after %s the totals of a failure are %s and %s', async ([before, processed, failures], { driver }) => {
     const { keys, redis } = driver;
     await redis.mset(keys.processed, before, keys.failed, '7');
-    const [task] = await driver.lendMany(1);
+    const [task] = await driver.takeNewMany(1);
     await driver.settle(retrial(task!, driver.now + 60));
     expect(await redis.mget(keys.processed, keys.failed)).toEqual([processed, failures]);
   });
@@ -298,7 +298,7 @@ describe('counters', () => {
     'of which one holds %j fail the call before anything is written',
     async (value, { driver }) => {
       const { keys, redis } = driver;
-      const [task] = await driver.lendMany(1);
+      const [task] = await driver.takeNewMany(1);
       const total = value === MAX ? [] : [keys.processed];
       for (const key of [keys.processedOn(day(driver)), keys.failedOn(day(driver)), keys.failed, ...total]) {
         await redis.set(key, value);
@@ -314,7 +314,7 @@ describe('counters', () => {
   it('wrap within a batch as they would one by one', async ({ driver }) => {
     const { keys, redis } = driver;
     await redis.mset(keys.processed, '9223372036854775294', keys.failed, '7');
-    const tasks = await driver.lendMany(5);
+    const tasks = await driver.takeNewMany(5);
     await driver.settle(...tasks.map((task, index) => (index === 4 ? retrial(task, driver.now + 60) : done(task))));
     // …295, …296, 1, 2, and the failure, which finds 2.
     expect(await redis.mget(keys.processed, keys.failed)).toEqual(['3', '8']);
@@ -326,7 +326,7 @@ describe('a limit of starts', () => {
     'that reads %j as its counter neither fails nor stops half-way',
     async (value, { driver }) => {
       const { broker, clock, keys, redis } = driver;
-      const [running] = await driver.lendMany(1);
+      const [running] = await driver.takeNewMany(1);
       await broker.producer.enqueue(
         'default',
         Array.from({ length: 4 }, () => request()),
@@ -354,7 +354,7 @@ describe('archiving', () => {
       await redis.hset(keys.task(`old-${i}`), { msg: 'x', state: 'archived' });
       await redis.zadd(keys.archived, old + i, `old-${i}`);
     }
-    const [task, other] = await driver.lendMany(2);
+    const [task, other] = await driver.takeNewMany(2);
     expect(await driver.settle(archival(task!))).toEqual(['settled']);
     expect(await redis.zcard(keys.archived)).toBe(300 - 101 + 1);
     expect(await redis.exists(keys.task('old-0'))).toBe(0);
@@ -369,7 +369,7 @@ describe('archiving', () => {
 describe('a lease that moves while its settlement is under way', () => {
   it('is settled by its new score', async ({ driver }) => {
     const { keys, redis, now } = driver;
-    const [task, other] = await driver.lendMany(2);
+    const [task, other] = await driver.takeNewMany(2);
     await redis.zadd(keys.lease, now + 99, task!.lease.id, now + 99, other!.lease.id);
     const settling = driver.settle(done(task!), done(other!)); // carries the old score …
     task!.lease.expiresAt = now + 99; // … when the reply to an extension comes in
@@ -378,7 +378,7 @@ describe('a lease that moves while its settlement is under way', () => {
 
   it('is lost when another server holds it', async ({ driver }) => {
     const { keys, redis, now } = driver;
-    const [task] = await driver.lendMany(1);
+    const [task] = await driver.takeNewMany(1);
     await redis.zadd(keys.lease, now + 99, task!.lease.id);
     const settling = driver.settle(done(task!));
     task!.lease.renewing = now + 60;
@@ -390,7 +390,7 @@ describe('a lease that moves while its settlement is under way', () => {
 describe('extensions', () => {
   it('continue when Redis is full: running tasks must not count as abandoned', async ({ driver }) => {
     const { keys, redis, broker, now } = driver;
-    const leases = (await driver.lendMany(3)).map(({ lease }) => lease);
+    const leases = (await driver.takeNewMany(3)).map(({ lease }) => lease);
     await redis.config('SET', 'maxmemory', '1');
     try {
       expect(await broker.consumer.extendLeases('default', leases, now + 60)).toEqual([true, true, true]);
@@ -404,7 +404,7 @@ describe('extensions', () => {
 describe('extensions whose replies are lost', () => {
   it.for([0, 1, 2])('prove the lease with the one that arrived last: number %s', async (arrived, { driver }) => {
     const { keys, redis, server, now } = driver;
-    const [task] = await driver.lendMany(1);
+    const [task] = await driver.takeNewMany(1);
     const { lease } = task!;
     const ends = [now + 35, now + 40, now + 45];
     const proxy = await startProxy(server.port);
@@ -430,7 +430,7 @@ describe('extensions whose replies are lost', () => {
 
   it('leave nothing behind when they were certainly not sent, however often they are retried', async ({ driver }) => {
     const { server, now } = driver;
-    const [task] = await driver.lendMany(1);
+    const [task] = await driver.takeNewMany(1);
     const { lease } = task!;
     const proxy = await startProxy(server.port);
     const broker = driver.open(proxy.port);

@@ -36,7 +36,7 @@ describe('limits of a queue, several servers on one Redis', () => {
     await Promise.all(brokers.map((broker) => broker.close()));
   });
 
-  /** A broker that notes what it takes, and the time by which the script takes it. */
+  /** A broker that records what it takes, and the time that it passes to the script. */
   const makeBroker = (): RedisBroker => {
     const broker = new RedisBroker(new RedisConnections({ host: '127.0.0.1', port: redis.port }));
     const exchange = broker.consumer.exchange.bind(broker.consumer);
@@ -50,7 +50,7 @@ describe('limits of a queue, several servers on one Redis', () => {
     return broker;
   };
 
-  /** Runs so many tasks of `options` on three servers; resolves when all have ended. */
+  /** Runs tasks with `options` on three servers; resolves when all have ended. */
   async function run(count: number, options: QueueOptions, handle: () => unknown): Promise<void> {
     let ended = 0;
     const requests = Array.from({ length: count }, () => request({ type: 't' }));
@@ -111,13 +111,13 @@ describe('limits of a queue, several servers on one Redis', () => {
     expect(Math.max(...Object.keys(counts).map((part) => Number(part) || 0)) * 3750).toBeGreaterThan(
       Date.now() + 590_000,
     );
-    // Somebody took away the time to live: only then nothing is known of what has passed.
+    // Without an expiry Redis does not know how much of the window has passed.
     await client.persist('asynq:starts:60000:scope');
     expect(await starts(0, 4)).toBe(0);
   });
 
   describe('limits of a handler', () => {
-    /** The same with a handler that is limited, and tasks of another one among them. */
+    /** The same with a limited handler, and tasks of another one among them. */
     async function runLimited(count: number, limits: TaskLimits, handle: () => unknown): Promise<string[]> {
       const started: string[] = [];
       const requests = Array.from({ length: count }, (_, n) =>
@@ -167,7 +167,8 @@ describe('limits of a queue, several servers on one Redis', () => {
       await runLimited(60, { rateLimit: { max: 10, per: window } }, () => void starts.push(Date.now()));
       starts.sort((a, b) => a - b);
       expect(starts).toHaveLength(40);
-      // A handler starts some milliseconds after it was counted; four windows cannot hold more than four times as many.
+      // A handler starts some milliseconds after it was counted; four windows cannot hold more than
+      // four times as many.
       expect(starts.at(-1)! - starts[0]!).toBeGreaterThanOrEqual(3 * window - 50);
       expect(await client.pttl('asynq:starts:160:narrow')).toBeGreaterThan(0);
     });

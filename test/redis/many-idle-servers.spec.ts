@@ -61,7 +61,8 @@ describe('many idle servers', () => {
     const before = await scriptCalls();
     for (let count = 0; count < TASKS; count++) await runOne();
     const perTask = ((await scriptCalls()) - before) / TASKS;
-    // A task costs its enqueue, the exchange that takes it and the one that settles it; a stampede would add one per server.
+    // A task costs its enqueue, the exchange that takes it and the one that settles it; a stampede
+    // would add one per server.
     expect(perTask).toBeGreaterThanOrEqual(2);
     expect(perTask).toBeLessThan(SERVERS / 2);
     console.log(`${SERVERS} idle servers: ${perTask.toFixed(1)} script calls per task`);

@@ -3,16 +3,16 @@ import { onTestFinished } from 'vitest';
 
 export interface Proxy {
   readonly port: number;
-  /** Requests go on to Redis and are carried out, but replies are kept back from now on. */
+  /** From now on requests reach Redis and are executed, but replies are held back. */
   holdReplies(): void;
-  /** Cuts every connection; new ones are let through whole again. */
+  /** Cuts every connection; new ones work again. */
   cut(): void;
   /** The same, and refuses new ones. */
   close(): void;
 }
 
 /**
- * A TCP proxy before a port on loopback, for answers that get lost on their way, or take their time. Ends with the test.
+ * A TCP proxy before a port on loopback, for replies that are lost or slow. It ends with the test.
  *
  * @param delay milliseconds that every reply takes
  */

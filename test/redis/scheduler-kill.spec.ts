@@ -47,12 +47,12 @@ it('three processes, the busiest killed again and again, enqueue each planned ti
   const begin = Date.now();
   const start = (skew: number): Replica => new Replica(server, begin, skew);
   const key = new Keyspace().queue('default').schedule('tick');
-  const mark = async (): Promise<number> => Number(await redis.hget(key, 'mark'));
+  const lastFiredAt = async (): Promise<number> => Number(await redis.hget(key, 'mark'));
   let alive = SKEWS.map(start);
   const all = [...alive];
   try {
     await vi.waitFor(async () => expect(await redis.exists(key)).toBe(1), { timeout: 60_000 });
-    // What the first one began with: tasks so far stand for the seconds since then.
+    // The start: each task so far stands for one second since then.
     const [first] = (await redis
       .multi()
       .hget(key, 'mark')
@@ -63,8 +63,11 @@ it('three processes, the busiest killed again and again, enqueue each planned ti
     for (let kill = 0; kill < KILLS; kill++) {
       const before = new Map(alive.map((replica) => [replica, replica.fired.length]));
       const gain = (replica: Replica): number => replica.fired.length - before.get(replica)!;
-      const reached = (await mark()) + 15;
-      await vi.waitFor(async () => expect(await mark()).toBeGreaterThan(reached), { timeout: 60_000, interval: 7 });
+      const reached = (await lastFiredAt()) + 15;
+      await vi.waitFor(async () => expect(await lastFiredAt()).toBeGreaterThan(reached), {
+        timeout: 60_000,
+        interval: 7,
+      });
       const busiest = alive.reduce((a, b) => (gain(b) > gain(a) ? b : a));
       expect(gain(busiest)).toBeGreaterThan(0);
       await busiest.kill();
@@ -74,14 +77,14 @@ it('three processes, the busiest killed again and again, enqueue each planned ti
     }
     await Promise.all(alive.map((replica) => replica.kill()));
 
-    const planned = (await mark()) - first;
+    const planned = (await lastFiredAt()) - first;
     expect(planned).toBeGreaterThan(KILLS * 15);
     expect(await redis.llen('asynq:{default}:pending')).toBe(planned);
     expect((await redis.keys('asynq:{default}:t:*')).length).toBe(planned);
-    const told = all.flatMap(({ fired }) => fired);
-    expect(new Set(told).size).toBe(told.length);
-    // A process can die between a firing and telling of it: at most once each.
-    expect(told.length).toBeGreaterThanOrEqual(planned - all.length);
+    const reported = all.flatMap(({ fired }) => fired);
+    expect(new Set(reported).size).toBe(reported.length);
+    // A process can die between a firing and its report, at most once each.
+    expect(reported.length).toBeGreaterThanOrEqual(planned - all.length);
     expect(all.filter(({ fired }) => fired.length > 0).length).toBeGreaterThan(SKEWS.length);
     expect(all.map(({ errors }) => errors).join('')).toBe('');
   } finally {

@@ -1,7 +1,7 @@
 /*
- * A process with a scheduler and nothing else, for scheduler-kill.spec.ts. Arguments: host and port of Redis, where time begins
- * (milliseconds since the epoch), how much faster than real time it goes, and by how much the clock of this process differs.
- * Writes the planned time of each firing.
+ * A process with a scheduler and nothing else, for scheduler-kill.spec.ts. Arguments: host and port
+ * of Redis, where time begins (milliseconds since the epoch), how much faster than real time it
+ * goes, and by how much the clock of this process differs. Writes the planned time of each firing.
  */
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';

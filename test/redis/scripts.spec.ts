@@ -34,7 +34,7 @@ const INFO: ServerInfo = {
   activeWorkerCount: 0,
 };
 
-/** What a header says of KEYS or ARGV: the numbered names, and whether more may follow. */
+/** The KEYS or ARGV in a header: the numbered names, and whether more may follow. */
 function section(header: string, title: string): { names: string[]; open: boolean } {
   const body = new RegExp(`^-- ${title}\\n((?:--   .*\\n)+)`, 'm').exec(header)?.[1] ?? '';
   const rows = body.trimEnd().split('\n');
@@ -56,7 +56,7 @@ const SHARED = [
   { file: 'shared/starts.lua', defines: ['starts_left', 'count_starts'] },
 ];
 
-/** One call of the broker per script, which brings that script to run. */
+/** For each script a broker call that runs it. */
 const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   enqueue: (driver) => driver.enqueue([request(), request({}, { processAt: 2 ** 32 }), request({ groupKey: 'g' })]),
   exchange: (driver) =>
@@ -90,7 +90,7 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   noteCancelled: (driver) => driver.broker.cancellation.noteCancelled([{ ...cancellation(driver), queue: 'default' }]),
   acquireTokens: (driver) => driver.broker.limiting.acquireTokens('scope', 3, driver.now + 60, ['a']),
   takeStarts: ({ broker }) => broker.limiting.takeStarts('scope', { max: 3, window: 60_000 }, 1),
-  wakeWaiting: ({ broker }) => broker.limiting.wakeWaiting('default', 'line', 1),
+  wakeWaiting: ({ broker }) => broker.limiting.wakeWaiting('default', 'waitlist', 1),
   openSchedule: ({ broker }) => broker.scheduling.openSchedule('default', 'entry', 'spec', 60),
   fire: (driver) => driver.broker.scheduling.fire('default', firing(driver)),
   writeSchedulerEntries: ({ broker }) => broker.scheduling.writeSchedulerEntries('h:1:sid', [], 20),
@@ -119,7 +119,7 @@ const claimedSet = (driver: RedisDriver): ClaimedSet => ({
 });
 
 let fired = 0;
-/** Another one each time: a planned time is dealt with once. */
+/** Another one each time: a planned time is handled once. */
 const firing = (driver: RedisDriver): Firing => ({
   entry: 'entry',
   scheduledFor: driver.now + ++fired,
@@ -142,7 +142,10 @@ const retrial = (driver: RedisDriver, id: string): Settlement => ({
   countAsFailure: true,
 });
 
-/** Leased tasks `a` and `b`, a task in a group and one in a claimed set that is stale, so that the calls find something to do. */
+/**
+ * Active tasks `a` and `b`, a task in a group and one in a stale claimed set, so that every call
+ * has work.
+ */
 async function arrange(driver: RedisDriver, script?: ScriptName): Promise<void> {
   const { keys, redis, now } = driver;
   await driver.enqueue([request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
@@ -157,7 +160,7 @@ async function arrange(driver: RedisDriver, script?: ScriptName): Promise<void> 
   if (script === 'deleteSome' || script === 'sweepQueue') await redis.del(keys.active, keys.lease);
 }
 
-/** The values of KEYS by the name the registry has for them. */
+/** The values of KEYS by their names in the registry. */
 function expectedKey(driver: RedisDriver, name: KeyName): string {
   const { keys, keyspace, clock } = driver;
   const day = utcDay(clock.now());
@@ -187,7 +190,7 @@ function expectedKey(driver: RedisDriver, name: KeyName): string {
     case 'starts':
       return keyspace.starts('scope', 60_000);
     case 'waiting':
-      return keys.waiting('line');
+      return keys.waiting('waitlist');
     case 'semaphore':
       return keyspace.semaphore('scope');
     case 'workers':
@@ -289,7 +292,10 @@ describe('the loader', () => {
 });
 
 describe('a key of the wrong type', () => {
-  /** Keys whose type does not matter: overwritten, looked up by existence, or not looked at by these calls. */
+  /**
+   * Keys whose type does not matter: these calls overwrite them, only check that they exist, or do
+   * not use them.
+   */
   const UNREAD: Partial<Record<ScriptName, KeyName[]>> = {
     exchange: ['paused'],
     wakeWaiting: ['paused'],

@@ -7,7 +7,7 @@ import { readStoreInfo } from '../../lib/broker/redis/store-info.js';
 const connections = (run: () => Promise<string>) =>
   ({ target: 'a:1', isCluster: false, run, ready: async () => undefined }) as unknown as RedisConnections;
 
-/** Connections to something that answers INFO with an error. */
+/** Connections to a server that replies to INFO with an error. */
 const answering = (message: string) => {
   const error = Object.assign(new Error(message), { name: 'ReplyError' });
   return connections(() => Promise.reject(toBrokerError(error, 'INFO')));

@@ -11,17 +11,17 @@ describe('subscribe', () => {
   it('receives messages from when it has resolved until it is ended', async () => {
     const server = await ownServer();
     const observer = observe(server.port);
-    const heard: string[] = [];
-    const end = await subscribe(connectionsTo(server.url), CHANNEL, (id) => heard.push(id));
+    const received: string[] = [];
+    const end = await subscribe(connectionsTo(server.url), CHANNEL, (id) => received.push(id));
     expect(await observer.publish(CHANNEL, 'one')).toBe(1);
     await observer.publish('other', 'never');
     await observer.publish(CHANNEL, Buffer.from([0x66, 0xff, 0x66]));
     await observer.publish(CHANNEL, '');
-    await vi.waitFor(() => expect(heard).toEqual(['one', 'f\ufffdf', '']));
+    await vi.waitFor(() => expect(received).toEqual(['one', 'f\ufffdf', '']));
     await end();
     expect(await observer.publish(CHANNEL, 'two')).toBe(0);
     expect(await namesOf(observer)).toEqual([]);
-    expect(heard).toHaveLength(3);
+    expect(received).toHaveLength(3);
   });
 
   it('rejects when Redis is down, and leaves nothing behind', async () => {
@@ -46,17 +46,17 @@ describe('subscribe', () => {
   it('subscribes again after its connection or Redis was killed', async () => {
     const server = await ownServer();
     const observer = observe(server.port);
-    const heard: string[] = [];
-    await subscribe(connectionsTo(server.url), CHANNEL, (id) => heard.push(id));
+    const received: string[] = [];
+    await subscribe(connectionsTo(server.url), CHANNEL, (id) => received.push(id));
     const [row] = await clientsOf(observer);
     expect(row?.name).toBe('nestjs-asynq:subscribe');
     await observer.call('CLIENT', 'KILL', 'ID', row?.id ?? '');
     await vi.waitFor(async () => expect(await observer.publish(CHANNEL, 'one')).toBe(1), 5_000);
-    await vi.waitFor(() => expect(heard).toEqual(['one'])); // or it dies with the server, on its way
+    await vi.waitFor(() => expect(received).toEqual(['one'])); // or it dies with the server, on its way
     await server.kill();
     await server.start();
     await vi.waitFor(async () => expect(await observer.publish(CHANNEL, 'two')).toBe(1), 10_000);
-    await vi.waitFor(() => expect(heard).toEqual(['one', 'two']));
+    await vi.waitFor(() => expect(received).toEqual(['one', 'two']));
   });
 
   it('stops trying when it is ended or everything is closed while Redis is down', async () => {
@@ -75,12 +75,13 @@ describe('subscribe', () => {
   it('receives messages in a cluster from every node', async () => {
     const cluster = await startCluster(3);
     onTestFinished(() => cluster.stop());
-    const heard = new Set<string>();
-    await subscribe(connectionsTo({ cluster: cluster.nodes }), CHANNEL, (id) => heard.add(id));
-    // Again and again: a young cluster has not yet connected each node to each, and loses what it cannot hand on.
+    const received = new Set<string>();
+    await subscribe(connectionsTo({ cluster: cluster.nodes }), CHANNEL, (id) => received.add(id));
+    // Repeatedly: in a new cluster not all nodes are connected yet, and it loses messages that it
+    // cannot forward.
     await vi.waitFor(async () => {
       for (const { port } of cluster.nodes) await observe(port).publish(CHANNEL, `${port}`);
-      expect([...heard].sort()).toEqual(cluster.nodes.map(({ port }) => `${port}`).sort());
+      expect([...received].sort()).toEqual(cluster.nodes.map(({ port }) => `${port}`).sort());
     });
   });
 });

@@ -14,14 +14,14 @@ export function connectionsTo(input: ConnectionInput, clock?: Clock): RedisConne
   return connections;
 }
 
-/** A server of this test alone. */
+/** A server for this test only. */
 export async function ownServer(options?: Parameters<typeof startRedis>[0]): Promise<RedisProcess> {
   const server = await startRedis(options);
   onTestFinished(() => server.stop());
   return server;
 }
 
-/** A client of ours beside those under test; named `observer` in CLIENT LIST. */
+/** A client beside those under test; its name in CLIENT LIST is `observer`. */
 export function observe(port: number, options: object = {}): Redis {
   const redis = new Redis({ host: '127.0.0.1', port, connectionName: 'observer', protocol: 2, ...options });
   redis.on('error', () => undefined);
@@ -36,7 +36,7 @@ export interface ClientRow {
   readonly flags: string;
 }
 
-/** Who is connected, apart from the observer. */
+/** The connected clients, without the observer. */
 export async function clientsOf(observer: Redis): Promise<ClientRow[]> {
   const list = (await observer.call('CLIENT', 'LIST')) as string;
   const rows = list.split('\n').filter(Boolean);
@@ -57,7 +57,7 @@ export function signal<T = void>(): { fired: Promise<T>; fire: (value: T) => voi
   return { fired, values, fire: (value) => (values.push(value), resolve(value)) };
 }
 
-/** Waits (on no timer of its own) until neither a socket nor a timer is left that keeps this process alive. */
+/** Waits, without a timer, until no socket and no timer keeps this process alive. */
 export async function expectNoHandles(): Promise<void> {
   const left = () => process.getActiveResourcesInfo().filter((kind) => /^(TCPSocket|TLS|Timeout)/.test(kind));
   const end = performance.now() + 4_000;

@@ -3,7 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** A certificate for `localhost` and 127.0.0.1 that signs itself, made in this directory. Fails when openssl is not there. */
+/**
+ * A self-signed certificate for `localhost` and 127.0.0.1, created in this directory. Fails without
+ * openssl.
+ */
 export async function makeCertificate(dir: string): Promise<{ cert: string; key: string; ca: Buffer }> {
   const cert = join(dir, 'redis.crt');
   const key = join(dir, 'redis.key');

@@ -44,15 +44,15 @@ describe('RedisWakeSource in a cluster', () => {
   const nodeOf = (index: number) => observe(cluster.nodes[index]?.port ?? 0);
 
   function watch() {
-    const heard = listener();
+    const received = listener();
     const connections = connectionsTo({ cluster: cluster.nodes });
-    const source = new RedisWakeSource(connections, keyspace, heard);
+    const source = new RedisWakeSource(connections, keyspace, received);
     onTestFinished(() => source.close());
-    return { source, heard, connections };
+    return { source, received, connections };
   }
 
   it('receives notices of queues on every node, over one pair of connections to each', async () => {
-    const { source, heard } = watch();
+    const { source, received } = watch();
     await nodeOf(1).lpush(pending(queues[1]), 'x');
     expect(await source.armPending(queues)).toEqual(
       new Map(queues.map((queue, index) => [queue, index === 1 ? 1 : 0])),
@@ -65,45 +65,47 @@ describe('RedisWakeSource in a cluster', () => {
       ]);
     }
     for (const [index, queue] of queues.entries()) await nodeOf(index % 3).lpush(pending(queue), 'x');
-    await vi.waitFor(() => expect(heard.notices.toSorted()).toEqual(queues.map((queue) => `pending ${queue}`).sort()));
+    await vi.waitFor(() =>
+      expect(received.notices.toSorted()).toEqual(queues.map((queue) => `pending ${queue}`).sort()),
+    );
   });
 
   it('returns the lowest score of all nodes', async () => {
-    const { source, heard } = watch();
+    const { source, received } = watch();
     await nodeOf(0).zadd(keyspace.queue(queues[0]).retry, 1_700_000_900, 'x');
     await nodeOf(2).zadd(keyspace.queue(queues[2]).scheduled, 1_700_000_800, 'x');
     expect(await source.armDelayed(queues)).toBe(1_700_000_800);
     await nodeOf(1).zadd(keyspace.queue(queues[1]).scheduled, 1_700_000_700, 'x');
-    await vi.waitFor(() => expect(heard.notices).toEqual([`delayed ${queues[1]}`]));
+    await vi.waitFor(() => expect(received.notices).toEqual([`delayed ${queues[1]}`]));
   });
 
   it('reports lost once when a node is killed, and works when it is back', async () => {
-    const { source, heard } = watch();
+    const { source, received } = watch();
     await source.armPending(queues);
     await cluster.killNode(1);
-    await vi.waitFor(() => expect(heard.notices).toEqual(['lost']));
+    await vi.waitFor(() => expect(received.notices).toEqual(['lost']));
     await expect(source.armPending(queues)).rejects.toThrow(/Redis is unavailable/);
     await cluster.processes[1]?.restart();
     await vi.waitFor(() => source.armPending(queues), { timeout: 20_000, interval: 100 });
     await nodeOf(1).lpush(pending(queues[1]), 'x');
-    await vi.waitFor(() => expect(heard.notices).toContain(`pending ${queues[1]}`));
+    await vi.waitFor(() => expect(received.notices).toContain(`pending ${queues[1]}`));
   });
 
   it('reports lost once when all nodes are killed, and works when they are back', async () => {
-    const { source, heard } = watch();
+    const { source, received } = watch();
     await source.armPending(queues);
     await Promise.all(cluster.processes.map((process) => process.kill()));
-    await vi.waitFor(() => expect(heard.notices).toContain('lost'));
+    await vi.waitFor(() => expect(received.notices).toContain('lost'));
     await expect(source.armPending(queues)).rejects.toThrow(/Redis is unavailable/);
     await Promise.all(cluster.processes.map((process) => process.start()));
     await vi.waitFor(() => source.armPending(queues), { timeout: 20_000, interval: 100 });
-    expect(heard.notices).toEqual(['lost']);
+    expect(received.notices).toEqual(['lost']);
     await nodeOf(2).lpush(pending(queues[2]), 'x');
-    await vi.waitFor(() => expect(heard.notices).toEqual(['lost', `pending ${queues[2]}`]));
+    await vi.waitFor(() => expect(received.notices).toEqual(['lost', `pending ${queues[2]}`]));
   });
 
   it('follows a slot that moves to another node', async () => {
-    const { source, heard } = watch();
+    const { source, received } = watch();
     const queue = queueOn(0);
     await source.armPending([queue]);
     const slot = slotOf(pending(queue));
@@ -111,9 +113,9 @@ describe('RedisWakeSource in a cluster', () => {
     onTestFinished(() => move(slot, ids[0] as string));
     await move(slot, ids[2] as string);
     expect(await source.armPending([queue])).toEqual(new Map([[queue, 0]]));
-    heard.notices.length = 0;
+    received.notices.length = 0;
     await nodeOf(2).lpush(pending(queue), 'x');
-    await vi.waitFor(() => expect(heard.notices).toEqual([`pending ${queue}`]));
+    await vi.waitFor(() => expect(received.notices).toEqual([`pending ${queue}`]));
     await nodeOf(2).del(pending(queue));
   });
 
@@ -189,15 +191,15 @@ describe('RedisWakeSource with sentinels', () => {
   it('follows the master', async () => {
     const group = await startSentinel();
     onTestFinished(() => group.stop());
-    const heard = listener();
+    const received = listener();
     const connections = connectionsTo({ sentinels: group.sentinels, name: group.name });
-    const source = new RedisWakeSource(connections, keyspace, heard);
+    const source = new RedisWakeSource(connections, keyspace, received);
     onTestFinished(() => source.close());
     await source.armPending(['default']);
     await group.master.kill();
-    await vi.waitFor(() => expect(heard.notices).toEqual(['lost']));
+    await vi.waitFor(() => expect(received.notices).toEqual(['lost']));
     await vi.waitFor(() => source.armPending(['default']), { timeout: 20_000, interval: 200 });
     await observe(group.replica.port).lpush(pending('default'), 'x');
-    await vi.waitFor(() => expect(heard.notices).toEqual(['lost', 'pending default']));
+    await vi.waitFor(() => expect(received.notices).toEqual(['lost', 'pending default']));
   });
 });

@@ -12,8 +12,8 @@ import { clientsOf, connectionsTo, expectNoHandles, namesOf, observe, ownServer 
 const keyspace = new Keyspace();
 const keys = keyspace.queue('default');
 
-/** What the listener was told, in order. */
-class Heard {
+/** The notices that a listener received, in order. */
+class ReceivedNotices {
   readonly notices: string[] = [];
   private waiting: (() => void)[] = [];
 
@@ -21,7 +21,7 @@ class Heard {
   onDelayed = (queue: string): void => this.hear(`delayed ${queue}`);
   onLost = (): void => this.hear('lost');
 
-  /** Notices come in order: once that of another queue is here, all before it are. */
+  /** Notices arrive in order: after the one of another queue, all earlier ones have arrived. */
   async all(source: RedisWakeSource, redis: Redis): Promise<string[]> {
     await source.armPending(['barrier']);
     await redis.lpush(keyspace.queue('barrier').pending, 'x');
@@ -39,8 +39,8 @@ class Heard {
   }
 }
 
-function watch(connections: RedisConnections, heard: Heard, clock?: ManualClock): RedisWakeSource {
-  const source = new RedisWakeSource(connections, keyspace, heard, clock);
+function watch(connections: RedisConnections, received: ReceivedNotices, clock?: ManualClock): RedisWakeSource {
+  const source = new RedisWakeSource(connections, keyspace, received, clock);
   onTestFinished(() => source.close());
   return source;
 }
@@ -48,15 +48,15 @@ function watch(connections: RedisConnections, heard: Heard, clock?: ManualClock)
 describe('RedisWakeSource', () => {
   let server: RedisProcess;
   let redis: Redis;
-  let heard: Heard;
+  let received: ReceivedNotices;
   beforeEach(async () => {
     server = await ownServer();
     redis = observe(server.port);
-    heard = new Heard();
+    received = new ReceivedNotices();
   });
 
   it('connects at the first arming, a pair of RESP2 connections', async () => {
-    const source = watch(connectionsTo(server.url), heard);
+    const source = watch(connectionsTo(server.url), received);
     expect(await namesOf(redis)).toEqual([]);
     expect(await source.armPending(['default', 'low'])).toEqual(new Map(Object.entries({ default: 0, low: 0 })));
     expect(await source.armDelayed(['default'])).toBeUndefined();
@@ -64,11 +64,11 @@ describe('RedisWakeSource', () => {
     await source.close();
     await vi.waitFor(async () => expect(await namesOf(redis)).toEqual([]));
     await expect(source.armPending(['default'])).rejects.toThrow(ClosedError);
-    expect(heard.notices).toEqual([]);
+    expect(received.notices).toEqual([]);
   });
 
   it('returns the work to do: the backlog unless paused, and the lowest score', async () => {
-    const source = watch(connectionsTo(server.url), heard);
+    const source = watch(connectionsTo(server.url), received);
     await redis.lpush(keys.pending, 'a', 'b');
     await redis.lpush(keyspace.queue('low').pending, 'c');
     await redis.set(keyspace.queue('low').paused, '1');
@@ -79,7 +79,7 @@ describe('RedisWakeSource', () => {
   });
 
   it('returns an infinite score like any other', async () => {
-    const source = watch(connectionsTo(server.url), heard);
+    const source = watch(connectionsTo(server.url), received);
     await redis.zadd(keys.scheduled, '+inf', 'never');
     expect(await source.armDelayed(['default'])).toBe(Infinity);
     await redis.zadd(keys.retry, 1_700_000_500, 'x');
@@ -87,162 +87,164 @@ describe('RedisWakeSource', () => {
   });
 
   it('reports a push by any client once, within a few milliseconds', async () => {
-    const source = watch(connectionsTo(server.url), heard);
+    const source = watch(connectionsTo(server.url), received);
     const delays: number[] = [];
     for (let round = 0; round < 50; round++) {
       await source.armPending(['default']);
-      const notice = heard.next();
+      const notice = received.next();
       const start = performance.now();
       void redis.lpush(keys.pending, 'x', 'y');
       await notice;
       delays.push(performance.now() - start);
     }
-    expect(heard.notices).toEqual(Array.from({ length: 50 }, () => 'pending default'));
+    expect(received.notices).toEqual(Array.from({ length: 50 }, () => 'pending default'));
     delays.sort((a, b) => a - b);
     expect(delays[25]).toBeLessThan(5);
   });
 
   it('reports a pause and its end', async () => {
-    const source = watch(connectionsTo(server.url), heard);
+    const source = watch(connectionsTo(server.url), received);
     for (const change of [() => redis.set(keys.paused, '1'), () => redis.del(keys.paused)]) {
       await source.armPending(['default']);
-      const notice = heard.next();
+      const notice = received.next();
       await change();
       await notice;
     }
-    expect(heard.notices).toEqual(['pending default', 'pending default']);
+    expect(received.notices).toEqual(['pending default', 'pending default']);
   });
 
   it('reports scheduled and retried tasks separately from pending ones', async () => {
-    const source = watch(connectionsTo(server.url), heard);
+    const source = watch(connectionsTo(server.url), received);
     for (const key of [keys.scheduled, keys.retry]) {
       await source.armDelayed(['default']);
-      const notice = heard.next();
+      const notice = received.next();
       await redis.zadd(key, 1_700_000_000, 'x');
       await redis.lpush(keys.pending, 'x');
       await notice;
     }
-    expect(await heard.all(source, redis)).toEqual(['delayed default', 'delayed default']);
+    expect(await received.all(source, redis)).toEqual(['delayed default', 'delayed default']);
   });
 
   it('emits nothing unless armed: before, after a notice, and for other queues', async () => {
-    const source = watch(connectionsTo(server.url), heard);
+    const source = watch(connectionsTo(server.url), received);
     await source.armPending(['low']);
     await redis.lpush(keys.pending, 'x');
     await source.armPending(['default']);
-    const notice = heard.next();
+    const notice = received.next();
     await redis.lpush(keys.pending, 'x');
     await notice;
     await redis.lpush(keys.pending, 'y');
     await redis.set(keys.paused, '1');
     await redis.lpush(keyspace.queue('high').pending, 'x');
-    expect(await heard.all(source, redis)).toEqual(['pending default']);
+    expect(await received.all(source, redis)).toEqual(['pending default']);
   });
 
   it('reports everything armed when the database is flushed', async () => {
-    const source = watch(connectionsTo(server.url), heard);
+    const source = watch(connectionsTo(server.url), received);
     await source.armPending(['default', 'low']);
     await source.armDelayed(['low']);
     await redis.flushall();
-    await vi.waitFor(() => expect(heard.notices.toSorted()).toEqual(['delayed low', 'pending default', 'pending low']));
+    await vi.waitFor(() =>
+      expect(received.notices.toSorted()).toEqual(['delayed low', 'pending default', 'pending low']),
+    );
     await redis.flushall();
-    expect(await heard.all(source, redis)).toHaveLength(3);
+    expect(await received.all(source, redis)).toHaveLength(3);
   });
 
   it('supports queue names that are not ASCII', async () => {
-    const source = watch(connectionsTo(server.url), heard);
+    const source = watch(connectionsTo(server.url), received);
     await source.armPending(['очередь {1}']);
-    const notice = heard.next();
+    const notice = received.next();
     await redis.lpush(keyspace.queue('очередь {1}').pending, 'x');
     await notice;
-    expect(heard.notices).toEqual(['pending очередь {1}']);
+    expect(received.notices).toEqual(['pending очередь {1}']);
   });
 
   it.each(['track', 'notices'])('reports lost once when its connection %s is killed, and arms again', async (name) => {
-    const source = watch(connectionsTo(server.url), heard);
+    const source = watch(connectionsTo(server.url), received);
     await source.armPending(['default']);
     await source.armDelayed(['default', 'low']);
     const row = (await clientsOf(redis)).find((client) => client.name === `nestjs-asynq:${name}`);
-    const lost = heard.next();
+    const lost = received.next();
     await redis.call('CLIENT', 'KILL', 'ID', row?.id ?? '');
     await lost;
     await redis.lpush(keys.pending, 'x');
     expect(await source.armPending(['default'])).toEqual(new Map([['default', 1]]));
     expect(await namesOf(redis)).toEqual(['nestjs-asynq:notices', 'nestjs-asynq:track']);
-    const notice = heard.next();
+    const notice = received.next();
     await redis.lpush(keys.pending, 'x');
     await notice;
-    expect(heard.notices).toEqual(['lost', 'pending default']);
+    expect(received.notices).toEqual(['lost', 'pending default']);
   });
 
   it('does not report a lost connection when nothing was armed', async () => {
-    const source = watch(connectionsTo(server.url), heard);
+    const source = watch(connectionsTo(server.url), received);
     await source.armPending(['default']);
-    const notice = heard.next();
+    const notice = received.next();
     await redis.lpush(keys.pending, 'x');
     await notice;
     const [row] = await clientsOf(redis);
     await redis.call('CLIENT', 'KILL', 'ID', row?.id ?? '');
     await vi.waitFor(async () => expect(await namesOf(redis)).toEqual([]));
     await source.armPending(['default']);
-    expect(heard.notices).toEqual(['pending default']);
+    expect(received.notices).toEqual(['pending default']);
   });
 
   it('rejects while Redis is down and works when it is back', async () => {
-    const source = watch(connectionsTo(server.url), heard);
+    const source = watch(connectionsTo(server.url), received);
     await source.armPending(['default']);
     await server.kill();
-    await vi.waitFor(() => expect(heard.notices).toEqual(['lost']));
+    await vi.waitFor(() => expect(received.notices).toEqual(['lost']));
     const rejected = await Promise.allSettled([source.armPending(['default']), source.armDelayed(['default'])]);
     for (const outcome of rejected) {
       expect((outcome as PromiseRejectedResult).reason).toBeInstanceOf(BrokerUnavailableError);
     }
     await server.start();
     await source.armPending(['default']);
-    const notice = heard.next();
+    const notice = received.next();
     await redis.lpush(keys.pending, 'x');
     await notice;
-    expect(heard.notices).toEqual(['lost', 'pending default']);
+    expect(received.notices).toEqual(['lost', 'pending default']);
   });
 
   it.each([
     ['CLIENT TRACKING', ['-client|tracking'], /tracking/],
     ['SUBSCRIBE', ['resetchannels'], /NOPERM/],
-  ])('rejects when %s is refused, and does not ask again for a minute', async (_what, rule, reason) => {
+  ])('rejects when %s is refused, and does not try again for a minute', async (_what, rule, reason) => {
     await redis.call('ACL', 'SETUSER', 'poor', 'on', '>pw', '~*', '&*', '+@all', ...rule);
     const clock = new ManualClock();
-    const source = watch(connectionsTo(`redis://poor:pw@127.0.0.1:${server.port}`), heard, clock);
+    const source = watch(connectionsTo(`redis://poor:pw@127.0.0.1:${server.port}`), received, clock);
     const first = source.armPending(['default']);
     await expect(first).rejects.toThrow(WakeUpRefusedError);
     await expect(first).rejects.toThrow(reason);
     await vi.waitFor(async () => expect(await namesOf(redis)).toEqual([]));
-    const received = async () => /total_connections_received:(\d+)/.exec(await redis.info('stats'))?.[1];
-    const before = await received();
+    const connected = async () => /total_connections_received:(\d+)/.exec(await redis.info('stats'))?.[1];
+    const before = await connected();
     await redis.call('ACL', 'SETUSER', 'poor', '+@all', 'allchannels');
     clock.advance(59_000);
     await expect(source.armDelayed(['default'])).rejects.toThrow(WakeUpRefusedError);
-    expect(await received()).toBe(before);
+    expect(await connected()).toBe(before);
     clock.advance(2_000);
     expect(await source.armPending(['default'])).toEqual(new Map([['default', 0]]));
-    expect(heard.notices).toEqual([]);
+    expect(received.notices).toEqual([]);
   });
 
   it('works on a client of ioredis 5', async () => {
     const client = new Redis5({ port: server.port, lazyConnect: true });
-    const source = watch(connectionsTo(client), heard);
+    const source = watch(connectionsTo(client), received);
     await source.armPending(['default']);
-    const notice = heard.next();
+    const notice = received.next();
     await redis.lpush(keys.pending, 'x');
     await notice;
     await source.armPending(['default']);
     await redis.flushall();
-    await vi.waitFor(() => expect(heard.notices).toEqual(['pending default', 'pending default']));
+    await vi.waitFor(() => expect(received.notices).toEqual(['pending default', 'pending default']));
   });
 
   it('closes while its first connection is made, and leaves nothing behind', async () => {
     redis.disconnect();
     const connections = connectionsTo(server.url);
-    const source = watch(connections, heard);
+    const source = watch(connections, received);
     const arming = source.armPending(['default']);
     const outcome = arming.then(
       () => 'armed',
@@ -252,6 +254,6 @@ describe('RedisWakeSource', () => {
     await connections.close();
     expect(['armed', 'rejected']).toContain(await outcome);
     await expectNoHandles();
-    expect(heard.notices).toEqual([]);
+    expect(received.notices).toEqual([]);
   });
 });

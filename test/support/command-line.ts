@@ -4,18 +4,18 @@ import { runCommandLine } from '../../lib/cli/run.js';
 import type { Terminal } from '../../lib/cli/output/terminal.js';
 import { type Clock, SystemClock } from '../../lib/clock.js';
 
-export interface Ran {
+export interface CommandResult {
   readonly status: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export interface Surroundings {
+export interface CommandEnvironment {
   readonly env?: Readonly<Record<string, string>>;
   readonly clock?: Clock;
-  /** Makes all three streams terminals of so many columns. */
+  /** Makes all three streams terminals with this many columns. */
   readonly columns?: number;
-  /** What is typed. */
+  /** The text on stdin. */
   readonly input?: string;
   readonly interruption?: AbortSignal;
 }
@@ -32,9 +32,12 @@ class Stream extends PassThrough {
   }
 }
 
-/** Runs a command line in this process, with nothing of its environment. */
-export async function runHere(args: readonly string[], surroundings: Surroundings = {}): Promise<Ran> {
-  const { env = {}, clock = new SystemClock(), columns, input, interruption } = surroundings;
+/** Runs a command line in this process, without its environment variables. */
+export async function runInProcess(
+  args: readonly string[],
+  environment: CommandEnvironment = {},
+): Promise<CommandResult> {
+  const { env = {}, clock = new SystemClock(), columns, input, interruption } = environment;
   const stdin = Object.assign(new PassThrough(), { isTTY: columns !== undefined });
   const [stdout, stderr] = [new Stream(columns !== undefined, columns), new Stream(columns !== undefined, columns)];
   if (input !== undefined) stdin.end(input);
@@ -48,5 +51,5 @@ export async function runHere(args: readonly string[], surroundings: Surrounding
   return { status, stdout: stdout.text, stderr: stderr.text };
 }
 
-/** Without what colours it. */
-export const bare = (text: string): string => stripVTControlCharacters(text);
+/** Without escape sequences for colors and styles. */
+export const withoutStyles = (text: string): string => stripVTControlCharacters(text);

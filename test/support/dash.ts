@@ -10,7 +10,9 @@ import { AsynqInspector } from '../../lib/inspector/inspector.js';
 
 type WithoutTime<T> = T extends unknown ? Omit<T, 'now'> : never;
 
-/** The dashboard without a terminal and without Redis; everything between keys and screen is real. */
+/**
+ * The dashboard without a terminal and without Redis; everything between keys and screen is real.
+ */
 export class DashRig {
   readonly clock = new ManualClock(new Date('2030-06-15T12:00:00Z'));
   readonly broker = new MemoryBroker(this.clock);

@@ -23,7 +23,9 @@ const HOW: Readonly<Record<string, How>> = {
   archived: ({ lease, message }, now) => ({ kind: 'archive', lease, message: fails(message, now) }),
 };
 
-/** One task in every state, with the state for its id; of the group `g`. The queue holds no other. */
+/**
+ * One task in every state, with the state for its id; of the group `g`. The queue holds no other.
+ */
 export async function arrangeEveryState(broker: Broker, queue = 'default'): Promise<void> {
   const now = floorSeconds(broker.clock.now());
   const make = (id: string, more: Partial<TaskMessage> = {}) =>

@@ -6,7 +6,10 @@ type Roles = { [K in keyof Broker as Broker[K] extends object ? Exclude<K, 'cloc
 /** The name of a method of any role, or `close`. */
 export type Operation = { [R in keyof Roles]: keyof Roles[R] }[keyof Roles] | 'close';
 
-/** What a faulty operation does: fail before it did anything, or after it did everything (the reply was lost). */
+/**
+ * What a faulty operation does: fail before it did anything, or after it did everything (the reply
+ * was lost).
+ */
 export type Fault = 'before' | 'after';
 
 const ROLES = [
@@ -27,7 +30,10 @@ const ROLES = [
   'operations',
 ] as const satisfies readonly (keyof Roles)[];
 
-/** A broker in front of another that fails on command. `faults` says which operations, and how, until changed. */
+/**
+ * A broker in front of another that fails on command. `faults` says which operations, and how,
+ * until changed.
+ */
 export function failingBroker<B extends Broker>(
   broker: B,
 ): { broker: B; faults: Map<Operation, Fault>; calls: Operation[] } {

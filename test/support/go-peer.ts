@@ -115,7 +115,10 @@ export class GoPeer extends Peer {
     return this.call('history', { queue, days });
   }
 
-  /** What robfig/cron makes of each spec: its error, or that many firings after `from` (milliseconds). */
+  /**
+   * What robfig/cron makes of each spec: its error, or that many firings after `from`
+   * (milliseconds).
+   */
   cron(
     specs: readonly { spec: string; location: string; from: number; count: number }[],
   ): Promise<{ error: string; next: number[] | null }[]> {
@@ -136,7 +139,7 @@ export class GoPeer extends Peer {
     return this.call('enqueueEvents', { id });
   }
 
-  /** Starts a scheduler of asynq's that publishes every second; answers the ids of its entries. */
+  /** Starts a scheduler of asynq that publishes every second; returns the ids of its entries. */
   startScheduler(
     name: string,
     location: string,

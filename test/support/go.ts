@@ -8,12 +8,16 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 
 /*
- * Finds Go and builds the programs of test/interop/go and go-rate, once for all specs. Where Go is missing the interop suites are
- * skipped with the reason in the output; under CI (the variable CI is set) they fail instead, since they must run there.
+ * Finds Go and builds the programs of test/interop/go and go-rate, once for all specs. Where Go is
+ * missing the interop suites are skipped with the reason in the output; under CI (the variable CI
+ * is set) they fail instead, since they must run there.
  */
 
 const INTEROP = fileURLToPath(new URL('../interop/', import.meta.url));
-/** A build on a machine that never built asynq compiles Go's standard library and downloads the modules. */
+/**
+ * A build on a machine that never built asynq compiles Go's standard library and downloads the
+ * modules.
+ */
 export const BUILD_TIMEOUT = 300_000;
 
 const findGo = (): string | undefined => {
@@ -24,8 +28,8 @@ const findGo = (): string | undefined => {
 const go = findGo();
 
 /**
- * `describe` for suites that need Go: without it they are reported as skipped, with the reason in the output, and fail where
- * the variable CI says that they must run.
+ * `describe` for suites that need Go: without it they are reported as skipped, with the reason in
+ * the output, and fail where the variable CI says that they must run.
  */
 export const describeWithGo = (name: string, define: () => void): void => {
   const reason = 'Go was not found in PATH nor in /usr/local/go/bin: install Go 1.24 or later';
@@ -44,7 +48,10 @@ const hashOfSources = (sources: string): string => {
   return hash.digest('hex').slice(0, 16);
 };
 
-/** Spec files run in several processes: the one that can make the folder builds, the others wait for the result. */
+/**
+ * Spec files run in several processes: the one that can make the folder builds, the others wait for
+ * the result.
+ */
 const takeLock = (lock: string): boolean => {
   try {
     mkdirSync(lock);

@@ -3,12 +3,16 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 /*
- * A process with a client and any number of servers, driven over stdin and stdout: Go asynq (test/interop/go) or ours
- * (test/interop/our-peer.ts). Both understand the same requests and tell the same events, so that one test can put either on
- * either side of Redis. test/interop/go/main.go describes the lines; bytes are base64 there and in everything received here.
+ * A process with a client and any number of servers, driven over stdin and stdout: Go asynq
+ * (test/interop/go) or ours (test/interop/our-peer.ts). Both understand the same requests and tell
+ * the same events, so that one test can put either on either side of Redis. test/interop/go/main.go
+ * describes the lines; bytes are base64 there and in everything received here.
  */
 
-/** Options of one enqueue; durations and times (since the epoch) in milliseconds. No payload is Go's nil. */
+/**
+ * Options of one enqueue; durations and times (since the epoch) in milliseconds. No payload is Go's
+ * nil.
+ */
 export interface PeerEnqueue {
   type: string;
   payload?: Buffer;
@@ -27,13 +31,19 @@ export interface PeerEnqueue {
 
 /** What one attempt of a task does. */
 export interface PeerStep {
-  /** `hold` ends well once `release` was called for the task; `hang` ends, with the reason, when it is cancelled or its time is up. */
+  /**
+   * `hold` ends well once `release` was called for the task; `hang` ends, with the reason, when it
+   * is cancelled or its time is up.
+   */
   do: 'ok' | 'hold' | 'hang' | 'fail' | 'skipRetry' | 'revoke' | 'panic' | 'forward';
   error?: string;
   result?: Buffer;
   /** Milliseconds of work before it does. */
   ms?: number;
-  /** Of `forward`, which Go alone knows: the queue of the task it enqueues, with the type and the payload of its own and in its trace. */
+  /**
+   * Of `forward`, which Go alone knows: the queue of the task it enqueues, with the type and the
+   * payload of its own and in its trace.
+   */
   to?: string;
 }
 
@@ -47,7 +57,10 @@ export interface PeerServe {
   delayedTaskCheckInterval?: number;
   retryDelay?: number;
   shutdownTimeout?: number;
-  /** Type of the tasks that groups become, with the payloads line by line; without it nothing is aggregated here. */
+  /**
+   * Type of the tasks that groups become, with the payloads line by line; without it nothing is
+   * aggregated here.
+   */
   aggregateTo?: string;
   groupGracePeriod?: number;
   groupMaxDelay?: number;
@@ -62,7 +75,10 @@ export interface PeerServer {
   shutdown(): Promise<void>;
 }
 
-/** An attempt begins (`start`) or its handler returns (`end`); `error`: the server takes the failure path. */
+/**
+ * An attempt begins (`start`) or its handler returns (`end`); `error`: the server takes the failure
+ * path.
+ */
 export interface PeerEvent {
   event: 'ready' | 'start' | 'end' | 'error';
   server: string;
@@ -78,11 +94,13 @@ export interface PeerEvent {
   error?: string;
 }
 
-/** An error the peer answered with. */
+/** An error that the peer returned. */
 export class PeerError extends Error {
   constructor(
     message: string,
-    /** `duplicate`, `conflict`, `queue not found`, `task not found`, `queue not empty` or `other`. */
+    /**
+     * `duplicate`, `conflict`, `queue not found`, `task not found`, `queue not empty` or `other`.
+     */
     readonly kind: string,
   ) {
     super(message);
@@ -124,7 +142,7 @@ export class Peer {
     return this.child.pid;
   }
 
-  /** Everything the process wrote to stderr: it should be nothing. */
+  /** Everything the process wrote to stderr; a test expects nothing. */
   get stderr(): string {
     return this.complaints;
   }
@@ -144,14 +162,17 @@ export class Peer {
     return this.call('enqueue', task);
   }
 
-  /** Starts a server; unless told otherwise it polls every 20 ms, forwards every 100 ms, retries at once and ends soon. */
+  /**
+   * Starts a server; unless told otherwise it polls every 20 ms, forwards every 100 ms, retries at
+   * once and ends soon.
+   */
   async serve({ name = `server ${++this.lastServer}`, ...options }: PeerServe): Promise<PeerServer> {
     const intervals = { taskCheckInterval: 20, delayedTaskCheckInterval: 100, retryDelay: 0, shutdownTimeout: 200 };
     await this.call('serve', { concurrency: 10, ...intervals, ...options, name });
     return { stop: () => this.call('stop', { name }), shutdown: () => this.call('shutdown', { name }) };
   }
 
-  /** Lets a `hold` attempt of the task end well, now or when it comes. */
+  /** Lets a `hold` attempt of the task succeed, now or when it starts. */
   release(id: string): Promise<void> {
     return this.call('release', { id });
   }
@@ -173,7 +194,7 @@ export class Peer {
     return this.events.filter(matcher(event, fields));
   }
 
-  /** The first event, past or future, that fits. Rejects when the process ends first. */
+  /** The first matching event, past or future. Rejects when the process ends first. */
   event(event: PeerEvent['event'], fields: Partial<PeerEvent> = {}): Promise<PeerEvent> {
     const matches = matcher(event, fields);
     const past = this.events.find(matches);
@@ -182,7 +203,7 @@ export class Peer {
     return new Promise((resolve, reject) => this.waiters.add({ matches, resolve, reject }));
   }
 
-  /** Ends the process as a crash would: kill -9. */
+  /** Ends the process like a crash: kill -9. */
   async kill(): Promise<void> {
     if (this.ended) return;
     const closed = once(this.child, 'close');

@@ -8,7 +8,9 @@ export interface ProducerCall {
   readonly requests: readonly EnqueueRequest[];
 }
 
-/** A broker that stores nothing: it records the calls, and replies, fails or waits as a test wants. */
+/**
+ * A broker that stores nothing: it records the calls, and replies, fails or waits as a test wants.
+ */
 export class FakeProducerBroker implements ClientBroker {
   readonly clock: ManualClock;
   readonly keyPrefix: string;

@@ -7,7 +7,10 @@ const SLOTS = 16_384;
 export interface RedisCluster {
   readonly nodes: { host: string; port: number }[];
   readonly processes: RedisProcess[];
-  /** SIGKILL to the node at this index; there are no replicas, so its slots are gone until `processes[index].restart()`. */
+  /**
+   * SIGKILL to the node at this index; there are no replicas, so its slots are gone until
+   * `processes[index].restart()`.
+   */
   killNode(index: number): Promise<void>;
   stop(): Promise<void>;
 }
@@ -43,7 +46,10 @@ async function join(processes: readonly RedisProcess[], clients: readonly Redis[
   for (const client of clients) await until('the cluster is complete', () => isComplete(client, count), 30_000);
 }
 
-/** Starts masters that share all slots; resolves when every node says `cluster_state:ok` (a good two seconds). */
+/**
+ * Starts masters that share all slots; resolves when every node says `cluster_state:ok` (a good two
+ * seconds).
+ */
 export async function startCluster(nodes = 3): Promise<RedisCluster> {
   const args = ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf', '--cluster-node-timeout', '2000'];
   const processes: RedisProcess[] = [];

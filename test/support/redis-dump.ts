@@ -11,7 +11,7 @@ type Draft = { -readonly [K in keyof QueueSnapshot]: QueueSnapshot[K] };
 
 const FIELDS = new Set(['msg', 'state', 'pending_since', 'unique_key', 'group', 'result', 'waits']);
 
-/** A queue without anything. */
+/** An empty queue. */
 export const emptyDraft = (): Draft => ({
   pending: [],
   active: [],
@@ -58,7 +58,10 @@ async function scored(node: Redis, key: string): Promise<ScoredId[]> {
 const pairUp = (flat: readonly string[]): [string, string][] =>
   flat.flatMap((id, index): [string, string][] => (index % 2 ? [] : [[id, flat[index + 1] ?? '']]));
 
-/** The milliseconds of `pending_since`, which must be a whole number of nanoseconds spelled out in full. */
+/**
+ * The milliseconds of `pending_since`, which must be a whole number of nanoseconds spelled out in
+ * full.
+ */
 function pendingSince(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (!/^\d{13}000000$/.test(text)) throw new Error(`pending_since is "${text}", not nanoseconds`);
@@ -81,7 +84,10 @@ function describeTask(key: string, hash: Readonly<Record<string, Buffer>>): Task
   };
 }
 
-/** Reads one key into the draft of its queue. Redis runs on real time, so what the clock says has expired is left out. */
+/**
+ * Reads one key into the draft of its queue. Redis runs on real time, so what the clock says has
+ * expired is left out.
+ */
 class QueueReader {
   private readonly found = emptyDraft();
   /** Full names of aggregation sets, and their deadlines. */
@@ -160,12 +166,15 @@ class QueueReader {
   }
 }
 
-/** Ours, and no state of a task. */
+/** Keys of this library that are no state of a task. */
 async function requireEnd(node: Redis, key: string): Promise<void> {
   if ((await node.pttl(key)) === -1) throw new Error(`the key "${key}" does not expire`);
 }
 
-/** The queue of a key: one that was announced, or one that is only paused or has periodic entries that have not fired. */
+/**
+ * The queue of a key: one that was announced, or one that is only paused or has periodic entries
+ * that have not fired.
+ */
 function queueOf(key: string, prefix: string, announced: readonly string[]): string {
   const known = announced.filter((name) => key.startsWith(`${prefix}:{${name}}:`));
   const paused = new RegExp(`:\\{(.*)\\}:(?:paused$|periodic:)`, 's').exec(key)?.[1];
@@ -175,8 +184,9 @@ function queueOf(key: string, prefix: string, announced: readonly string[]): str
 }
 
 /**
- * All that is stored under the prefix, in the shape of the memory broker's snapshot. Anything asynq would not expect there is
- * an error: an unknown key or hash field, a task without message, a lock without end.
+ * All that is stored under the prefix, in the shape of the memory broker's snapshot. Anything asynq
+ * would not expect there is an error: an unknown key or hash field, a task without message, a lock
+ * without end.
  *
  * @param nodes the one server, or every master of a cluster
  */

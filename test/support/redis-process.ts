@@ -5,17 +5,23 @@ import { connect, createServer } from 'node:net';
 const MISSING =
   'redis-server was not found, and these tests talk to a real one: install it (apt-get install redis-server, or brew install redis) and run again';
 
-/** Below the range the kernel gives to outgoing connections; a cluster bus takes the port 10,000 above. */
+/**
+ * Below the range the kernel gives to outgoing connections; a cluster bus takes the port 10,000
+ * above.
+ */
 const FIRST_PORT = 10_000;
 const LAST_PORT = 22_000;
-const START_TIMEOUT = 15_000;
-const RETRY = 15;
+const START_TIMEOUT_MS = 15_000;
+const RETRY_INTERVAL_MS = 15;
 
 export const sleep = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-/** Repeats `probe` until it answers true; what it throws counts as "not yet" and is told when time is up. */
-export async function until(what: string, probe: () => Promise<boolean>, timeout = START_TIMEOUT): Promise<void> {
+/**
+ * Repeats `probe` until it returns true; what it throws counts as "not yet" and is reported at the
+ * timeout.
+ */
+export async function until(what: string, probe: () => Promise<boolean>, timeout = START_TIMEOUT_MS): Promise<void> {
   const end = Date.now() + timeout;
   let last: unknown;
   while (Date.now() < end) {
@@ -25,7 +31,7 @@ export async function until(what: string, probe: () => Promise<boolean>, timeout
     } catch (error) {
       last = error;
     }
-    await sleep(RETRY);
+    await sleep(RETRY_INTERVAL_MS);
   }
   throw new Error(`${what}: not within ${timeout} ms`, { cause: last });
 }
@@ -54,8 +60,8 @@ export interface ServerProcess {
 }
 
 /**
- * A shell that waits for the end of this process, whatever ends it, and then kills the server. Node's own `exit` event
- * does not come when a test runner terminates its worker.
+ * A shell that waits for the end of this process, whatever ends it, and then kills the server.
+ * Node's own `exit` event does not come when a test runner terminates its worker.
  */
 function guard(pid: number, dir: string, removeDir: boolean): ChildProcess {
   const script = `cat >/dev/null; kill -9 "$1"; ${removeDir ? 'rm -rf "$2"' : ''}`;
@@ -77,11 +83,11 @@ export function launch(args: readonly string[], dir: string, removeDir: boolean)
   child.stdout.on('data', listen);
   child.stderr.on('data', listen);
   child.unref();
-  const watchman = child.pid === undefined ? undefined : guard(child.pid, dir, removeDir);
+  const guardProcess = child.pid === undefined ? undefined : guard(child.pid, dir, removeDir);
   const gone = new Promise<void>((resolve) => {
     const over = (error: Error): void => {
       failure ??= error;
-      watchman?.kill('SIGKILL');
+      guardProcess?.kill('SIGKILL');
       resolve();
     };
     child.once('error', (error) =>
@@ -102,7 +108,10 @@ export function launch(args: readonly string[], dir: string, removeDir: boolean)
 /** Whether a start failed because someone else had the port. */
 export const refusesPort = (error: unknown): boolean => String(error).includes('Address already in use');
 
-/** One PING over a bare socket; any reply but LOADING means that the server serves (it may ask for a password). */
+/**
+ * One PING over a bare socket; any reply but LOADING means that the server serves (it may ask for a
+ * password).
+ */
 const serves = (port: number): Promise<boolean> =>
   new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'));

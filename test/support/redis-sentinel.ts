@@ -43,7 +43,10 @@ async function startOne(master: RedisProcess, quorum: number): Promise<Sentinel>
   return { port, dir, process };
 }
 
-/** Whether this sentinel knows the replica and all of its fellows, without which there is no failover. */
+/**
+ * Whether this sentinel knows the replica and all of its fellows, without which there is no
+ * failover.
+ */
 async function knowsAll(port: number, count: number): Promise<boolean> {
   const client = new Redis({ host: '127.0.0.1', port, retryStrategy: null });
   client.on('error', () => undefined);
@@ -59,7 +62,10 @@ async function knowsAll(port: number, count: number): Promise<boolean> {
 const pairs = (flat: readonly string[]): Record<string, string> =>
   Object.fromEntries(flat.flatMap((name, index) => (index % 2 ? [] : [[name, flat[index + 1] ?? '']])));
 
-/** Starts a master, its replica and sentinels that watch them; resolves when a failover could be carried out. */
+/**
+ * Starts a master, its replica and sentinels that watch them; resolves when a failover could be
+ * carried out.
+ */
 export async function startSentinel(count = 3): Promise<RedisSentinels> {
   const master = await startRedis();
   const replica = await startRedis({ args: ['--replicaof', master.host, `${master.port}`] });

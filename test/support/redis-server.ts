@@ -14,7 +14,10 @@ export interface RedisOptions {
   dir?: string;
 }
 
-/** A redis-server of a test, on loopback only. It dies with the process of the test, however that ends. */
+/**
+ * A redis-server of a test, on loopback only. It dies with the process of the test, however that
+ * ends.
+ */
 export class RedisProcess {
   readonly host = '127.0.0.1';
   private server: ServerProcess | undefined;
@@ -64,7 +67,9 @@ export class RedisProcess {
 const persistence = (appendOnly: boolean | undefined): string[] =>
   appendOnly ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
 
-/** Starts a redis-server; a port taken by someone else in the meantime is exchanged for another one. */
+/**
+ * Starts a redis-server; a port taken by someone else in the meantime is exchanged for another one.
+ */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisProcess> {
   const args = [...persistence(options.appendOnly), ...(options.args ?? [])];
   for (let attempt = 1; ; attempt++) {

@@ -11,9 +11,15 @@ export interface ScreenOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A real terminal with a shell in it: a tmux server of its own, driven by keys and read like a screen. */
+/**
+ * A real terminal with a shell in it: a tmux server of its own, driven by keys and read like a
+ * screen.
+ */
 export class Screen {
-  /** Command lines so far: what the last one has left on the screen must not be taken for the end of the next. */
+  /**
+   * Command lines so far: what the last one has left on the screen must not be taken for the end of
+   * the next.
+   */
   private lines = 0;
 
   private constructor(private readonly socket: string) {}
@@ -39,17 +45,20 @@ export class Screen {
     await this.tmux('send-keys', ...keys);
   }
 
-  /** What is seen, without what follows the last text of each line. */
+  /** The visible text, without trailing space in each line. */
   async text(): Promise<string> {
     return this.tmux('capture-pane', '-p');
   }
 
-  /** {@link text} with the escape sequences for how it looks. */
+  /** {@link text} with the escape sequences for its styles. */
   async styledText(): Promise<string> {
     return this.tmux('capture-pane', '-p', '-e');
   }
 
-  /** What programs may leave behind: the other screen, a hidden cursor, lines that do not wrap, and all that stty knows. */
+  /**
+   * What programs may leave behind: the other screen, a hidden cursor, lines that do not wrap, and
+   * all that stty knows.
+   */
   async modes(): Promise<string> {
     const modes = await this.tmux('display-message', '-p', '#{alternate_on} #{cursor_flag} #{wrap_flag}');
     const { output } = await this.run('stty -g');
@@ -63,7 +72,7 @@ export class Screen {
     return Number(stdout.trim());
   }
 
-  /** Resolves with the text once it is as wanted: there is no event for what a screen shows. */
+  /** Resolves with the text once it matches. A screen has no event for changes, so this polls. */
   until(isThere: (text: string) => boolean, timeout = 15_000): Promise<string> {
     const look = async (): Promise<string> => {
       const text = await this.text();
@@ -73,7 +82,9 @@ export class Screen {
     return vi.waitFor(look, { timeout, interval: 15 });
   }
 
-  /** Runs a command line on a cleared screen; resolves with what it wrote (as shown) and its status. */
+  /**
+   * Runs a command line on a cleared screen; resolves with what it wrote (as shown) and its status.
+   */
   async run(line: string): Promise<{ output: string; status: number }> {
     await this.start(line);
     return this.finish();
@@ -85,7 +96,7 @@ export class Screen {
     await this.press('Enter');
   }
 
-  /** Waits until what {@link start} has begun is over. */
+  /** Waits until the program that {@link start} began has ended. */
   async finish(): Promise<{ output: string; status: number }> {
     const end = new RegExp(`^([^]*?)\\[status (\\d+) of ${this.lines}\\]$`, 'm');
     const [, output, status] = end.exec(await this.until((text) => end.test(text)))!;

@@ -112,7 +112,9 @@ export async function startRig(...args: Parameters<typeof rig>): Promise<Rig> {
   return made;
 }
 
-/** Clears the faults of every open rig and shuts it down, its manual clock moved until that is done. */
+/**
+ * Clears the faults of every open rig and shuts it down, its manual clock moved until that is done.
+ */
 export async function closeRigs(): Promise<void> {
   for (const { server, faults, memory } of open) {
     faults.clear();

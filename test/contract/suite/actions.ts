@@ -1,11 +1,11 @@
 import { describe, expect } from 'vitest';
 import { isAllowed, TASK_ACTIONS, type TaskAction } from '../../../lib/task/actions.js';
 import { TASK_STATES } from '../../../lib/wire/states.js';
-import { type Driver, type DriverTest, expectUntouched } from '../driver.js';
+import { type Driver, type DriverTest, expectUnchanged } from '../driver.js';
 
 type Act = (driver: Driver, id: string) => Promise<unknown>;
 
-/** The actions that a broker allows or refuses by the state of the task. */
+/** The actions that a broker allows or rejects by the state of the task. */
 const ACTIONS: Partial<Record<TaskAction, Act>> = {
   run: async ({ broker }, id) => (await broker.administration.moveTasks('default', 'run', [id]))[0],
   archive: async ({ broker }, id) => (await broker.administration.moveTasks('default', 'archive', [id]))[0],
@@ -24,7 +24,7 @@ export function exerciseActions(it: DriverTest): void {
       const id = await driver.arrange(state);
       const act = () => ACTIONS[action]!(driver, id);
       if (isAllowed(action, state)) return expect(await act()).toBe(action === 'edit' ? 'updated' : 'moved');
-      await expectUntouched(driver, async () => expect(['active', 'same', 'notEditable']).toContain(await act()));
+      await expectUnchanged(driver, async () => expect(['active', 'same', 'notEditable']).toContain(await act()));
     });
   });
 }

@@ -9,7 +9,7 @@ import {
 import type { EnqueueRequest } from '../../../lib/broker/broker.js';
 import { Keyspace } from '../../../lib/wire/keys.js';
 import { request } from '../../support/messages.js';
-import { type Driver, type DriverTest, expectQueue, expectUntouched } from '../driver.js';
+import { type Driver, type DriverTest, expectQueue, expectUnchanged } from '../driver.js';
 
 const AT_ONCE: GroupPolicy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
 
@@ -39,7 +39,7 @@ export function exerciseAggregation(it: DriverTest): void {
       driver.clock.advance(5000);
       await join(driver, 'g', 'b');
       driver.clock.advance(9999);
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         expect(await claim(driver, { gracePeriod: 10 })).toEqual({ sets: [], nextDue: driver.now + 1 });
       });
       driver.clock.advance(1);
@@ -117,7 +117,7 @@ export function exerciseAggregation(it: DriverTest): void {
 
     it('only returns when the next one is due when it is asked for none', async ({ driver }) => {
       await join(driver, 'g', 'a');
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         expect(await claim(driver, { gracePeriod: 5 }, 0)).toEqual({ sets: [], nextDue: driver.now + 5 });
         expect(await claim(driver, {}, 0)).toEqual({ sets: [], nextDue: driver.now });
       });
@@ -212,15 +212,15 @@ export function exerciseAggregation(it: DriverTest): void {
       await driver.add({ id: 'taken', uniqueKey }, { uniqueTtl: 60 });
       await driver.add({ id: 'a', groupKey: 'g', uniqueKey: lockKey(driver, 'a') }, { uniqueTtl: 60 });
       const set = await claimOne(driver);
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         const { groups } = driver.broker;
-        const answers = [
+        const statuses = [
           await groups.finishSet(set, request({ id: 'taken', uniqueKey }, { uniqueTtl: 9 })),
           await groups.finishSet(set, request({ id: 'new', uniqueKey }, { uniqueTtl: 9 })),
           await groups.finishSet(set, request({ id: 'taken' })),
           await groups.finishSet(set, request({ id: 'a' })),
         ];
-        expect(answers).toEqual(['duplicate', 'duplicate', 'conflict', 'conflict']);
+        expect(statuses).toEqual(['duplicate', 'duplicate', 'conflict', 'conflict']);
       });
     });
 
@@ -228,7 +228,7 @@ export function exerciseAggregation(it: DriverTest): void {
       await join(driver, 'g', 'a');
       const set = await claimOne(driver);
       await driver.broker.groups.finishSet(set, request());
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         expect(await driver.broker.groups.finishSet(set, request())).toBe('lost');
       });
     });
@@ -239,7 +239,7 @@ export function exerciseAggregation(it: DriverTest): void {
       driver.clock.advance(AGGREGATION_SECONDS * 1000);
       await driver.broker.groups.reclaimStaleSets('default');
       const again = await claimOne(driver);
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         expect(await driver.broker.groups.finishSet(set, request())).toBe('lost');
       });
       expect(await driver.broker.groups.finishSet(again, request())).toBe('finished');
@@ -283,7 +283,7 @@ export function exerciseAggregation(it: DriverTest): void {
       const set = await claimOne(driver);
       driver.clock.advance(AGGREGATION_SECONDS * 1000);
       await driver.broker.groups.reclaimStaleSets('default');
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         expect(await driver.broker.groups.archiveDamaged(set, ['a'])).toBe(0);
       });
     });
@@ -297,7 +297,7 @@ export function exerciseAggregation(it: DriverTest): void {
       await claim(driver);
       await join(driver, 'h', 'd');
       driver.clock.advance(AGGREGATION_SECONDS * 1000 - 1);
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         expect(await driver.broker.groups.reclaimStaleSets('default')).toBe(0);
       });
       driver.clock.advance(1);
@@ -325,7 +325,7 @@ export function exerciseAggregation(it: DriverTest): void {
       await join(driver, 'g', 'a');
       await claim(driver);
       await join(driver, 'h', 'b');
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         expect(await driver.broker.groups.repairGroups('default')).toEqual({ listed: 0, removed: 0 });
       });
     });

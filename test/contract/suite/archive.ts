@@ -8,10 +8,13 @@ const DAY = 86_400_000;
 const MAX_ARCHIVED = 9999;
 
 const archive = async (driver: Driver, id: string): Promise<void> => {
-  expect(await driver.settle(archival(await driver.lend({ id })))).toEqual(['settled']);
+  expect(await driver.settle(archival(await driver.takeNew({ id })))).toEqual(['settled']);
 };
 
-/** Archives so many tasks named by their number, a thousand at a time and so many milliseconds apart. */
+/**
+ * Archives `count` tasks named by their number, in batches of a thousand, with a pause between
+ * batches.
+ */
 async function fill(driver: Driver, count: number, apart: number): Promise<void> {
   await driver.enqueue(
     Array.from({ length: count }, (_, index) => request({ id: `n${index}`, payload: Buffer.alloc(0) })),
@@ -50,7 +53,7 @@ export function exerciseArchive(it: DriverTest): void {
 
     it('never drops the task that is being archived, even when it is the oldest one', async ({ driver }) => {
       await fill(driver, MAX_ARCHIVED, 0);
-      // Of the same second, and before all the others by its id.
+      // Of the same second, and first by its id.
       await archive(driver, 'first');
       expect(await driver.stateOf('first')).toBe('archived');
       expect((await ids(driver))[0]).toBe('first');
@@ -92,7 +95,7 @@ export function exerciseArchive(it: DriverTest): void {
       const lock = (name: string): string =>
         new Keyspace(driver.broker.keyPrefix).queue('default').unique(name, undefined);
       for (const id of ['a', 'b']) {
-        const task = await driver.lend({ id, uniqueKey: lock(id) }, { uniqueTtl: 200 * 86_400 });
+        const task = await driver.takeNew({ id, uniqueKey: lock(id) }, { uniqueTtl: 200 * 86_400 });
         await driver.settle(archival(task));
       }
       await driver.world.expireLock('default', lock('b'));

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { message, request } from '../../support/messages.js';
-import { type DriverTest, archival, completion, done, expectUntouched, retrial } from '../driver.js';
+import { type DriverTest, archival, completion, done, expectUnchanged, retrial } from '../driver.js';
 
 const EVERY_BYTE = Buffer.from(Array.from({ length: 512 }, (_, index) => index % 256));
 
@@ -19,7 +19,7 @@ const ODD_NAMES = [
 export function exerciseBytes(it: DriverTest): void {
   describe('bytes and names', () => {
     it('keep every byte of payload and result', async ({ driver }) => {
-      const task = await driver.lend({ payload: EVERY_BYTE });
+      const task = await driver.takeNew({ payload: EVERY_BYTE });
       expect(task.message.payload.equals(EVERY_BYTE)).toBe(true);
       await driver.broker.consumer.writeResult(task.lease, EVERY_BYTE);
       await driver.settle(retrial(task, driver.now));
@@ -31,8 +31,8 @@ export function exerciseBytes(it: DriverTest): void {
 
     it('keep a payload of a megabyte, and an empty one', async ({ driver }) => {
       const large = Buffer.alloc(1_000_000, EVERY_BYTE);
-      expect((await driver.lend({ payload: large })).message.payload.equals(large)).toBe(true);
-      expect((await driver.lend({ payload: Buffer.alloc(0) })).message.payload).toHaveLength(0);
+      expect((await driver.takeNew({ payload: large })).message.payload.equals(large)).toBe(true);
+      expect((await driver.takeNew({ payload: Buffer.alloc(0) })).message.payload).toHaveLength(0);
     });
 
     it('copy what the caller passes, and return copies of what they store', async ({ driver }) => {
@@ -99,7 +99,7 @@ export function exerciseBytes(it: DriverTest): void {
       expect((await driver.queue(name)).groupNames).toEqual([name]);
       expect(await driver.broker.consumer.extendLeases(name, [task.lease], driver.now + 40)).toEqual([true]);
       const stale = { ...task, lease: { ...task.lease, expiresAt: 1 } };
-      await expectUntouched(driver, async () => expect(await driver.settle(done(stale))).toEqual(['lost']));
+      await expectUnchanged(driver, async () => expect(await driver.settle(done(stale))).toEqual(['lost']));
       expect(await driver.settle(done(task))).toEqual(['settled']);
       expect(await driver.broker.inspection.getTask(name, name)).toBeUndefined();
     });

@@ -1,25 +1,25 @@
 import { describe, expect, vi } from 'vitest';
 import { CANCELLATION_SECONDS, type Cancellation, MAX_CANCELLATIONS } from '../../../lib/broker/cancellation.js';
-import { type Driver, type DriverTest, expectUntouched } from '../driver.js';
+import { type Driver, type DriverTest, expectUnchanged } from '../driver.js';
 
 export function exerciseCancellation(it: DriverTest): void {
   describe('a published cancellation', () => {
     it('reaches every subscriber, with the id unchanged', async ({ driver }) => {
       const { broker } = driver;
-      const heard: string[][] = [[], []];
+      const received: string[][] = [[], []];
       const ends = await Promise.all(
-        heard.map((ids) => broker.cancellation.subscribeCancellations((id) => void ids.push(id))),
+        received.map((ids) => broker.cancellation.subscribeCancellations((id) => void ids.push(id))),
       );
       for (const id of ['a', 'ü b:{c}', 'b']) await broker.cancellation.publishCancellation(id);
-      // In no order: a cluster carries each message along another way.
+      // In no order: a cluster routes each message differently.
       await vi.waitFor(() => {
-        for (const ids of heard) expect([...ids].sort()).toEqual(['a', 'b', 'ü b:{c}']);
+        for (const ids of received) expect([...ids].sort()).toEqual(['a', 'b', 'ü b:{c}']);
       });
       for (const end of ends) await end();
     });
 
     it('does not reach a subscription that has ended', async ({ driver }) => {
-      // Ids of its own: in a cluster a message may reach a node after the test it belongs to.
+      // Ids of this test only: in a cluster a message may reach a node after its test has ended.
       const { broker } = driver;
       const [early, late]: [string[], string[]] = [[], []];
       const end = await broker.cancellation.subscribeCancellations((id) => void early.push(id));
@@ -49,7 +49,7 @@ export function exerciseCancellation(it: DriverTest): void {
       const { broker } = driver;
       await driver.add({ id: 'a' });
       const wanted = cancellation(driver, 'a', { outcome: 'archive', reason: 'a "reason" / ü 🎉\n\0' });
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         expect(await broker.cancellation.findCancellations(['a', 'b'])).toEqual([]);
         await broker.cancellation.recordCancellation(wanted);
         await broker.cancellation.recordCancellation(cancellation(driver, 'ü b:{c}', { outcome: 'delete' }));

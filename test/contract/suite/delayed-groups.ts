@@ -5,7 +5,7 @@ import { type Driver, type DriverTest, done, expectQueue, retrial } from '../dri
 
 const LOCK = new Keyspace().queue('default').unique('t', undefined);
 
-/** Lets the time pass and what is due then move. */
+/** Advances the clock and forwards what is due then. */
 async function pass(driver: Driver, seconds: number): Promise<number> {
   driver.clock.advance(seconds * 1000);
   return (await driver.broker.maintenance.forward('default')).moved;

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { TASK_STATES } from '../../../lib/wire/states.js';
 import { request } from '../../support/messages.js';
-import { type Driver, type DriverTest, archival, done, expectUntouched } from '../driver.js';
+import { type Driver, type DriverTest, archival, done, expectUnchanged } from '../driver.js';
 
 const LOCK = 'asynq:{default}:unique:t:x';
 
@@ -15,7 +15,7 @@ export function exerciseDeletion(it: DriverTest): void {
         await driver.add({ queue: 'other' });
         const before = await driver.world.dump();
         await driver.arrange(state);
-        await expectUntouched(driver, async () =>
+        await expectUnchanged(driver, async () =>
           expect(await broker.administration.deleteQueue('default', { force: false })).toBe('notEmpty'),
         );
         expect(await broker.administration.deleteQueue('default', { force: true })).toBe('deleted');
@@ -32,7 +32,7 @@ export function exerciseDeletion(it: DriverTest): void {
       await driver.broker.groups.archiveDamaged(sets[0]!, ['a']);
       await driver.broker.administration.moveTasks('default', 'delete', ['a']);
       expect((await driver.queue()).tasks).toEqual({});
-      await expectUntouched(driver, async () =>
+      await expectUnchanged(driver, async () =>
         expect(await driver.broker.administration.deleteQueue('default', { force: false })).toBe('notEmpty'),
       );
       expect(await driver.broker.administration.deleteQueue('default', { force: true })).toBe('deleted');
@@ -41,13 +41,13 @@ export function exerciseDeletion(it: DriverTest): void {
 
     it('refuses a queue with active tasks even when forced', async ({ driver }) => {
       await driver.arrange('active');
-      await expectUntouched(driver, async () =>
+      await expectUnchanged(driver, async () =>
         expect(await driver.broker.administration.deleteQueue('default', { force: true })).toBe('active'),
       );
     });
 
     it('deletes an empty queue with its counters and its pause', async ({ driver }) => {
-      await driver.settle(done(await driver.lend()));
+      await driver.settle(done(await driver.takeNew()));
       await driver.broker.administration.pauseQueue('default');
       expect(await driver.broker.administration.deleteQueue('default', { force: false })).toBe('deleted');
       expect(await driver.world.dump()).toEqual({});
@@ -78,7 +78,7 @@ export function exerciseDeletion(it: DriverTest): void {
     ]) {
       it(`and every other action do not touch the queue ${other}, whose keys look alike`, async ({ driver }) => {
         const { broker } = driver;
-        await driver.settle(archival(await driver.lend({ queue: other })));
+        await driver.settle(archival(await driver.takeNew({ queue: other })));
         const lock = `asynq:{${other}}:unique:t:x`;
         await driver.add({ queue: other, uniqueKey: lock }, { uniqueTtl: 60 });
         await driver.add({ queue: other }, { processAt: driver.now + 9 });
@@ -115,12 +115,12 @@ export function exerciseDeletion(it: DriverTest): void {
       const reason = new Error('called off');
       const deletion = (): Promise<unknown> =>
         driver.broker.administration.deleteQueue('default', { force: true, signal: AbortSignal.abort(reason) });
-      await expectUntouched(driver, () => expect(deletion()).rejects.toBe(reason));
+      await expectUnchanged(driver, () => expect(deletion()).rejects.toBe(reason));
     });
   });
 }
 
-/** What an inspector sees of a queue. */
+/** All that an inspector returns about a queue. */
 async function outline({ broker }: Driver, queue: string): Promise<unknown> {
   const { memoryUsage: _, ...numbers } = await broker.inspection.describeQueue(queue);
   const places = TASK_STATES.map((state) => (state === 'aggregating' ? { state, group: 'g' } : { state }));

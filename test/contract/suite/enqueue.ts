@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { TASK_STATES } from '../../../lib/wire/states.js';
 import { message, request } from '../../support/messages.js';
-import { type DriverTest, expectUntouched } from '../driver.js';
+import { type DriverTest, expectUnchanged } from '../driver.js';
 
 export function exerciseEnqueue(it: DriverTest): void {
   describe('enqueue', () => {
@@ -85,7 +85,7 @@ export function exerciseEnqueue(it: DriverTest): void {
     for (const state of TASK_STATES) {
       it(`refuses the id of a task that is ${state}, by every route`, async ({ driver }) => {
         const id = await driver.arrange(state);
-        await expectUntouched(driver, async () => {
+        await expectUnchanged(driver, async () => {
           const requests = [
             request({ id }),
             request({ id }, { processAt: driver.now + 9 }),

@@ -71,7 +71,7 @@ export function exerciseEventStream(it: DriverTest): void {
       const first = (await append(0))!;
       const second = (await append(1))!;
       expect([first, second]).toEqual([`${clock.now()}-0`, `${clock.now()}-1`]);
-      // In the same millisecond, and the newest: the ids go on nevertheless.
+      // In the same millisecond, and the newest entry is replaced: the ids continue nevertheless.
       expect(await append(2, second)).toBe(`${clock.now()}-2`);
       expect(await append(3, first)).toBe(`${clock.now()}-3`);
       expect(await append(4, first)).toBe(`${clock.now()}-4`); // it is gone already

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import { TASK_STATES } from '../../../lib/wire/states.js';
 import { ClosedError } from '../../../lib/errors.js';
 import { request } from '../../support/messages.js';
-import { type DriverTest, expectUntouched } from '../driver.js';
+import { type DriverTest, expectUnchanged } from '../driver.js';
 
 export function exerciseInspection(it: DriverTest): void {
   describe('getTask', () => {
@@ -39,7 +39,7 @@ export function exerciseInspection(it: DriverTest): void {
       driver.clock.advance(999);
       await driver.broker.administration.pauseQueue('default');
       driver.clock.advance(5000);
-      await expectUntouched(driver, async () =>
+      await expectUnchanged(driver, async () =>
         expect(await driver.broker.administration.pauseQueue('default')).toBe(false),
       );
       expect((await driver.queue()).pausedAt).toBe(paused);

@@ -1,27 +1,27 @@
 import { describe, expect } from 'vitest';
 import { LEASE_SECONDS } from '../../../lib/broker/broker.js';
 import { request } from '../../support/messages.js';
-import { type DriverTest, done, expectUntouched, retrial } from '../driver.js';
+import { type DriverTest, done, expectUnchanged, retrial } from '../driver.js';
 
 export function exerciseLeases(it: DriverTest): void {
   describe('extendLeases', () => {
     it("moves the end of the lease in the store and in the caller's object", async ({ driver }) => {
-      const { lease } = await driver.lend();
+      const { lease } = await driver.takeNew();
       expect(await driver.broker.consumer.extendLeases('default', [lease], driver.now + 77)).toEqual([true]);
       expect(lease).toEqual({ queue: 'default', id: lease.id, expiresAt: driver.now + 77 });
       expect((await driver.queue()).lease).toEqual([[lease.id, driver.now + 77]]);
     });
 
     it('returns a result for each lease, and does not change leases of others', async ({ driver }) => {
-      const [mine, gone, foreign] = [await driver.lend(), await driver.lend(), await driver.lend()];
+      const [mine, gone, foreign] = [await driver.takeNew(), await driver.takeNew(), await driver.takeNew()];
       await driver.settle(done(gone));
       const stolen = { ...foreign.lease, expiresAt: foreign.lease.expiresAt - 3 };
-      const answers = await driver.broker.consumer.extendLeases(
+      const extended = await driver.broker.consumer.extendLeases(
         'default',
         [gone.lease, mine.lease, stolen],
         driver.now + 50,
       );
-      expect(answers).toEqual([false, true, false]);
+      expect(extended).toEqual([false, true, false]);
       expect(stolen.expiresAt).toBe(foreign.lease.expiresAt - 3);
       expect((await driver.queue()).lease).toEqual([
         [foreign.lease.id, foreign.lease.expiresAt],
@@ -30,14 +30,14 @@ export function exerciseLeases(it: DriverTest): void {
     });
 
     it('keeps the lease valid while the extension is under way', async ({ driver }) => {
-      const task = await driver.lend();
+      const task = await driver.takeNew();
       const extension = driver.broker.consumer.extendLeases('default', [task.lease], driver.now + 60);
       expect(await driver.settle(done(task))).toEqual(['settled']);
       expect([[true], [false]]).toContainEqual(await extension);
     });
 
     it('accepts a lease whose extension was stored but whose reply was lost', async ({ driver }) => {
-      const { lease } = await driver.lend();
+      const { lease } = await driver.takeNew();
       const before = lease.expiresAt;
       await driver.broker.consumer.extendLeases('default', [lease], before + 5);
       const unseen = { ...lease, expiresAt: before, renewing: before + 5 };
@@ -47,8 +47,8 @@ export function exerciseLeases(it: DriverTest): void {
     });
 
     it('does nothing for no leases', async ({ driver }) => {
-      await driver.lend();
-      await expectUntouched(driver, async () => {
+      await driver.takeNew();
+      await expectUnchanged(driver, async () => {
         expect(await driver.broker.consumer.extendLeases('default', [], driver.now + 99)).toEqual([]);
       });
     });
@@ -56,22 +56,22 @@ export function exerciseLeases(it: DriverTest): void {
     it('extends 5,000 leases in one call', async ({ driver }) => {
       await driver.enqueue(Array.from({ length: 5000 }, () => request()));
       const leases = (await driver.take(5000)).map(({ lease }) => lease);
-      const answers = await driver.broker.consumer.extendLeases('default', leases, driver.now + 90);
-      expect(answers).toEqual(leases.map(() => true));
+      const extended = await driver.broker.consumer.extendLeases('default', leases, driver.now + 90);
+      expect(extended).toEqual(leases.map(() => true));
       expect(new Set((await driver.queue()).lease.map(([, score]) => score))).toEqual(new Set([driver.now + 90]));
     });
   });
 
   describe('writeResult', () => {
     it('replaces what was there', async ({ driver }) => {
-      const { lease } = await driver.lend();
+      const { lease } = await driver.takeNew();
       expect(await driver.broker.consumer.writeResult(lease, Buffer.from('1'))).toBe(true);
       expect(await driver.broker.consumer.writeResult(lease, Buffer.from('2'))).toBe(true);
       expect((await driver.queue()).tasks[lease.id]?.result).toEqual(Buffer.from('2'));
     });
 
     it('survives a retry and the next run', async ({ driver }) => {
-      const task = await driver.lend();
+      const task = await driver.takeNew();
       await driver.broker.consumer.writeResult(task.lease, Buffer.from('kept'));
       await driver.settle(retrial(task, driver.now));
       await driver.broker.maintenance.forward('default');
@@ -80,10 +80,10 @@ export function exerciseLeases(it: DriverTest): void {
     });
 
     it('writes nothing for a task that is settled, never existed, or is not ours', async ({ driver }) => {
-      const over = await driver.lend();
+      const over = await driver.takeNew();
       await driver.settle(done(over));
-      const { lease } = await driver.lend();
-      await expectUntouched(driver, async () => {
+      const { lease } = await driver.takeNew();
+      await expectUnchanged(driver, async () => {
         expect(await driver.broker.consumer.writeResult(over.lease, Buffer.from('x'))).toBe(false);
         expect(await driver.broker.consumer.writeResult({ ...lease, id: 'nobody' }, Buffer.from('x'))).toBe(false);
         expect(await driver.broker.consumer.writeResult({ ...lease, expiresAt: 1 }, Buffer.from('x'))).toBe(false);
@@ -97,11 +97,11 @@ export function exerciseLeases(it: DriverTest): void {
     }) => {
       const tasks = [];
       for (const id of ['b', 'a', 'c', 'd']) {
-        tasks.push(await driver.lend({ id }));
+        tasks.push(await driver.takeNew({ id }));
         if (id !== 'b') driver.clock.advance(1000);
       }
       const last = tasks.at(-1)?.lease.expiresAt ?? 0;
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         const some = await driver.broker.maintenance.listExpiredLeases('default', last - 1, 10);
         expect(some.tasks.map(({ lease }) => lease.id)).toEqual(['a', 'b', 'c']);
         expect(some).toMatchObject({ damaged: [], dangling: 0 });
@@ -112,7 +112,7 @@ export function exerciseLeases(it: DriverTest): void {
     });
 
     it('returns the old lease, with which only one of several recoverers settles the task', async ({ driver }) => {
-      const { lease, message } = await driver.lend();
+      const { lease, message } = await driver.takeNew();
       const cutoff = driver.now + LEASE_SECONDS;
       const [mine] = (await driver.broker.maintenance.listExpiredLeases('default', cutoff, 9)).tasks;
       const [other] = (await driver.broker.maintenance.listExpiredLeases('default', cutoff, 9)).tasks;
@@ -124,7 +124,7 @@ export function exerciseLeases(it: DriverTest): void {
     });
 
     it('no longer lists a lease that was extended', async ({ driver }) => {
-      const { lease } = await driver.lend();
+      const { lease } = await driver.takeNew();
       const cutoff = lease.expiresAt;
       await driver.broker.consumer.extendLeases('default', [lease], cutoff + 1);
       expect((await driver.broker.maintenance.listExpiredLeases('default', cutoff, 9)).tasks).toEqual([]);
@@ -133,8 +133,8 @@ export function exerciseLeases(it: DriverTest): void {
 
   describe('repairActive', () => {
     it('repairs nothing when every active task is leased', async ({ driver }) => {
-      await driver.lend();
-      await expectUntouched(driver, async () =>
+      await driver.takeNew();
+      await expectUnchanged(driver, async () =>
         expect(await driver.broker.maintenance.repairActive('default')).toBe(0),
       );
     });

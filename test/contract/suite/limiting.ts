@@ -12,7 +12,10 @@ const acquire = async (broker: Broker, scope: string, id: string, max: number, d
 const release = async (broker: Broker, scope: string, id: string): Promise<boolean> =>
   (await broker.limiting.releaseTokens(scope, [id])) === 1;
 
-/** Takes up to `take` tasks and settles `done`; how many it got, and how long a limit holds the others back. */
+/**
+ * Takes up to `take` tasks and settles `done`; returns the taken tasks, and for how long a limit
+ * delays the others.
+ */
 async function take(driver: Driver, limits: QueueLimits, settle: readonly LeasedTask[] = [], wanted = 10) {
   const done = settle.map(({ lease }): Settlement => ({ kind: 'done', lease, uniqueKey: '' }));
   return driver.broker.consumer.exchange('default', { settle: done, take: wanted, limits });
@@ -79,7 +82,8 @@ export function exerciseLimiting(it: DriverTest): void {
     it('that are both reached: the limit of active tasks decides', async ({ driver }) => {
       for (let index = 0; index < 4; index++) await driver.add();
       await take(driver, { active: 2, rate: 2, window: WINDOW });
-      // Already more than the rate have started; but with no slot free it is the running tasks that are in the way.
+      // More tasks than the rate allows have started; but no slot is free, so the active tasks
+      // decide.
       expect(await take(driver, { active: 2, rate: 1, window: WINDOW })).toMatchObject({ tasks: [], limitedFor: 100 });
     });
 
@@ -190,17 +194,17 @@ export function exerciseLimiting(it: DriverTest): void {
   });
 
   describe('tasks on a waitlist', () => {
-    /** Takes everything and puts it into the line. */
-    async function queueUp(driver: Driver, line = 'line'): Promise<void> {
+    /** Takes everything and puts it on the waitlist. */
+    async function deferAll(driver: Driver, waitlist = 'waitlist'): Promise<void> {
       const { tasks } = await driver.broker.consumer.exchange('default', { settle: [], take: 100 });
-      const settle = tasks.map(({ lease }): Settlement => ({ kind: 'wait', lease, waitlist: line }));
+      const settle = tasks.map(({ lease }): Settlement => ({ kind: 'wait', lease, waitlist }));
       const { settled } = await driver.broker.consumer.exchange('default', { settle, take: 0 });
       expect(settled).toEqual(tasks.map(() => 'settled'));
     }
 
     it('count as not taken, and are in retry for a minute', async ({ driver }) => {
       const id = await driver.add();
-      await queueUp(driver);
+      await deferAll(driver);
       const queue = await driver.queue();
       expect(queue).toMatchObject({ pending: [], active: [], lease: [], processed: 0, failed: 0 });
       expect(queue.retry).toEqual([[id, driver.now + 60]]);
@@ -213,15 +217,15 @@ export function exerciseLimiting(it: DriverTest): void {
     it('move to the front of their queue when they are woken, in the order of their arrival', async ({ driver }) => {
       const ids = [];
       for (let index = 0; index < 5; index++) ids.push(await driver.add());
-      await queueUp(driver);
+      await deferAll(driver);
       const late = await driver.add();
-      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 2)).toEqual({ woken: 2, left: 3 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'waitlist', 2)).toEqual({ woken: 2, left: 3 });
       const { pending, tasks } = await driver.queue();
       expect(pending).toEqual([ids[0], ids[1], late]);
       expect(tasks[ids[0]!]).toMatchObject({ state: 'pending', pendingSince: driver.clock.now() });
-      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 9)).toEqual({ woken: 3, left: 0 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'waitlist', 9)).toEqual({ woken: 3, left: 0 });
       expect((await driver.queue()).pending).toEqual([...ids, late]); // behind those that were woken before
-      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'waitlist', 1)).toEqual({ woken: 0, left: 0 });
     });
 
     it('keep the order in which they were woken, also across waitlists', async ({ driver }) => {
@@ -229,34 +233,34 @@ export function exerciseLimiting(it: DriverTest): void {
       const { tasks } = await driver.exchange([], 3);
       const settle = tasks.map(({ lease }) => ({ kind: 'wait', lease, waitlist: lease.id }) as const);
       await driver.exchange(settle, 0);
-      for (const line of [z, a, m]) await driver.broker.limiting.wakeWaiting('default', line, 1);
+      for (const waitlist of [z, a, m]) await driver.broker.limiting.wakeWaiting('default', waitlist, 1);
       expect((await driver.queue()).pending).toEqual([z, a, m]);
     });
 
     it('stay on their waitlist while the queue is paused', async ({ driver }) => {
       const id = await driver.add();
-      await queueUp(driver);
+      await deferAll(driver);
       await driver.broker.administration.pauseQueue('default');
-      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 1 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'waitlist', 1)).toEqual({ woken: 0, left: 1 });
       await driver.broker.administration.resumeQueue('default');
-      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 1)).toEqual({ woken: 1, left: 0 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'waitlist', 1)).toEqual({ woken: 1, left: 0 });
       expect((await driver.queue()).pending).toEqual([id]);
     });
 
     it('get their old position back when they have to wait again', async ({ driver }) => {
       const first = await driver.add();
       const second = await driver.add();
-      await queueUp(driver);
-      await driver.broker.limiting.wakeWaiting('default', 'line', 1);
+      await deferAll(driver);
+      await driver.broker.limiting.wakeWaiting('default', 'waitlist', 1);
       const third = await driver.add();
-      await queueUp(driver);
-      await driver.broker.limiting.wakeWaiting('default', 'line', 3);
+      await deferAll(driver);
+      await driver.broker.limiting.wakeWaiting('default', 'waitlist', 3);
       expect((await driver.queue()).pending).toEqual([first, second, third]);
     });
 
     it('are delayed longer the more of them there are', async ({ driver }) => {
       for (let index = 0; index < 25; index++) await driver.add();
-      await queueUp(driver);
+      await deferAll(driver);
       const times = (await driver.queue()).retry.map(([, time]) => time - driver.now);
       expect(times).toEqual([
         ...Array<number>(10).fill(60),
@@ -270,7 +274,7 @@ export function exerciseLimiting(it: DriverTest): void {
     }) => {
       const ids = [];
       for (let index = 0; index < 5; index++) ids.push(await driver.add());
-      await queueUp(driver);
+      await deferAll(driver);
       const [run, archived, deleted, failed, waiting] = ids as [string, string, string, string, string];
       await driver.broker.administration.moveTasks('default', 'run', [run, failed]);
       await driver.broker.administration.moveTasks('default', 'archive', [archived]);
@@ -279,14 +283,14 @@ export function exerciseLimiting(it: DriverTest): void {
       const { lease, message } = tasks.find((task) => task.lease.id === failed)!;
       const settle: Settlement[] = [{ kind: 'retry', lease, message, retryAt: driver.now + 99, countAsFailure: true }];
       await driver.broker.consumer.exchange('default', { settle, take: 0 });
-      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 9)).toEqual({ woken: 1, left: 0 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'waitlist', 9)).toEqual({ woken: 1, left: 0 });
       expect(await driver.queue()).toMatchObject({ pending: [waiting], retry: [[failed, driver.now + 99]] });
     });
 
     it('are on one waitlist of one queue', async ({ driver }) => {
       await driver.add();
-      await queueUp(driver, 'ü {b}:c');
-      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
+      await deferAll(driver, 'ü {b}:c');
+      expect(await driver.broker.limiting.wakeWaiting('default', 'waitlist', 1)).toEqual({ woken: 0, left: 0 });
       expect(await driver.broker.limiting.wakeWaiting('other', 'ü {b}:c', 1)).toEqual({ woken: 0, left: 0 });
       expect(await driver.broker.limiting.wakeWaiting('default', 'ü {b}:c', 1)).toEqual({ woken: 1, left: 0 });
     });
@@ -296,11 +300,11 @@ export function exerciseLimiting(it: DriverTest): void {
       const { tasks } = await driver.broker.consumer.exchange('default', { settle: [], take: 1 });
       const lease = { ...tasks[0]!.lease, expiresAt: 1 };
       const { settled } = await driver.broker.consumer.exchange('default', {
-        settle: [{ kind: 'wait', lease, waitlist: 'line' }],
+        settle: [{ kind: 'wait', lease, waitlist: 'waitlist' }],
         take: 0,
       });
       expect(settled).toEqual(['lost']);
-      expect(await driver.broker.limiting.wakeWaiting('default', 'line', 1)).toEqual({ woken: 0, left: 0 });
+      expect(await driver.broker.limiting.wakeWaiting('default', 'waitlist', 1)).toEqual({ woken: 0, left: 0 });
       expect((await driver.queue()).active).toHaveLength(1);
     });
   });

@@ -77,7 +77,7 @@ export function exerciseListing(it: DriverTest): void {
     }
 
     it('returns results', async ({ driver }) => {
-      const task = await driver.lend();
+      const task = await driver.takeNew();
       const result = Buffer.from([0, 255]);
       await driver.settle(completion(task, driver.now + 60, result));
       expect((await driver.broker.listing.listTasks('default', { state: 'completed', size: 1 })).tasks).toMatchObject([
@@ -120,9 +120,9 @@ export function exerciseListing(it: DriverTest): void {
     });
 
     it('marks the active tasks that no server holds any more', async ({ driver }) => {
-      await driver.lend({ id: 'old' });
+      await driver.takeNew({ id: 'old' });
       driver.clock.advance(30_000);
-      await driver.lend({ id: 'new' });
+      await driver.takeNew({ id: 'new' });
       const { tasks } = await driver.broker.listing.listTasks('default', { state: 'active', size: 5 });
       expect(tasks.map(({ message, orphaned }) => [message.id, orphaned])).toEqual([
         ['old', true],
@@ -224,7 +224,7 @@ export function exerciseListing(it: DriverTest): void {
       await driver.settle(...(await driver.take(7)).map(archival));
       const seen = await all(driver, { state: 'archived' }, 2, async () => {
         driver.clock.advance(1000);
-        if (driver.now % 3 === 0) await driver.settle(archival(await driver.lend()));
+        if (driver.now % 3 === 0) await driver.settle(archival(await driver.takeNew()));
       });
       expect(seen.slice(0, 7)).toEqual(IDS);
     });
@@ -288,7 +288,7 @@ export function exerciseListing(it: DriverTest): void {
         seen.push(...ids);
         cursor = next;
         driver.clock.advance(1000);
-        await driver.settle(archival(await driver.lend()));
+        await driver.settle(archival(await driver.takeNew()));
         await driver.broker.administration.moveTasks('default', 'run', ids);
         await driver.take(9);
       }

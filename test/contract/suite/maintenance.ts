@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { request } from '../../support/messages.js';
-import { type Driver, type DriverTest, completion, expectUntouched, retrial } from '../driver.js';
+import { type Driver, type DriverTest, completion, expectUnchanged, retrial } from '../driver.js';
 
 export function exerciseMaintenance(it: DriverTest): void {
   describe('forward', () => {
@@ -18,7 +18,7 @@ export function exerciseMaintenance(it: DriverTest): void {
     });
 
     it('moves retries after scheduled tasks, and returns the earlier of both next times', async ({ driver }) => {
-      const [first, second] = [await driver.lend({ id: 'r1' }), await driver.lend({ id: 'r2' })];
+      const [first, second] = [await driver.takeNew({ id: 'r1' }), await driver.takeNew({ id: 'r2' })];
       await driver.settle(retrial(first, driver.now), retrial(second, driver.now + 5));
       await driver.add({ id: 's1' }, { processAt: driver.now });
       await driver.add({ id: 's2' }, { processAt: driver.now + 8 });
@@ -31,7 +31,7 @@ export function exerciseMaintenance(it: DriverTest): void {
     it('moves nothing early', async ({ driver }) => {
       await driver.add({}, { processAt: driver.now + 1 });
       driver.clock.advance(999);
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         const { moved } = await driver.broker.maintenance.forward('default');
         expect(moved).toBe(0);
       });
@@ -43,7 +43,7 @@ export function exerciseMaintenance(it: DriverTest): void {
 
     it('moves a task whose hash names a group to that group, and lists the group', async ({ driver }) => {
       await driver.add({ id: 's' }, { processAt: driver.now });
-      await driver.settle(retrial(await driver.lend({ id: 'r' }), driver.now));
+      await driver.settle(retrial(await driver.takeNew({ id: 'r' }), driver.now));
       for (const id of ['s', 'r']) await driver.world.nameGroup('default', id, 'g 1');
       driver.clock.advance(2000);
       expect((await driver.broker.maintenance.forward('default')).moved).toBe(2);
@@ -70,7 +70,7 @@ export function exerciseMaintenance(it: DriverTest): void {
 
   describe('deleteExpiredCompleted', () => {
     const complete = async (driver: Driver, id: string, seconds: number): Promise<void> => {
-      await driver.settle(completion(await driver.lend({ id }), driver.now + seconds, Buffer.from('r')));
+      await driver.settle(completion(await driver.takeNew({ id }), driver.now + seconds, Buffer.from('r')));
     };
 
     it('deletes tasks whose retention is over, earliest first, up to the limit', async ({ driver }) => {

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { ServerInfo, WorkerInfo } from '../../../lib/wire/message.js';
-import { type DriverTest, expectUntouched } from '../driver.js';
+import { type DriverTest, expectUnchanged } from '../driver.js';
 
 const server: ServerInfo = {
   host: 'h',
@@ -29,9 +29,9 @@ const worker: WorkerInfo = {
 export function exerciseMonitoring(it: DriverTest): void {
   describe('the information about the store', () => {
     it('is read without a write, and shows a store that is fit for tasks', async ({ driver }) => {
-      await expectUntouched(driver, async () => {
-        for (const facts of await driver.broker.operations.storeInfo()) {
-          expect(facts).toEqual({
+      await expectUnchanged(driver, async () => {
+        for (const info of await driver.broker.operations.storeInfo()) {
+          expect(info).toEqual({
             address: expect.stringMatching(/:\d+$/),
             version: expect.stringMatching(/^\d+\.\d+/),
             evictionPolicy: 'noeviction',
@@ -45,7 +45,7 @@ export function exerciseMonitoring(it: DriverTest): void {
   describe('server state', () => {
     it('is published, again and again, and cleared, without touching the queues', async ({ driver }) => {
       await driver.add();
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         await driver.broker.monitoring.writeServerState(server, [worker], 10);
         await driver.broker.monitoring.writeServerState({ ...server, status: 'stopped' }, [], 10);
         await driver.broker.monitoring.clearServerState(server);

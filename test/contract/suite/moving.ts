@@ -2,12 +2,12 @@ import { describe, expect } from 'vitest';
 import type { MoveStatus, TaskLocation, MoveAction } from '../../../lib/broker/inspection.js';
 import { TASK_STATES, type TaskState } from '../../../lib/wire/states.js';
 import { message, request } from '../../support/messages.js';
-import { type Driver, type DriverTest, archival, expectQueue, expectUntouched } from '../driver.js';
+import { type Driver, type DriverTest, archival, expectQueue, expectUnchanged } from '../driver.js';
 
 const LOCK = 'asynq:{default}:unique:t:x';
 
-/** What each action answers for a task in each state. */
-const ANSWERS: Readonly<Record<MoveAction, Partial<Record<TaskState, MoveStatus>>>> = {
+/** What each action returns for a task in each state. */
+const STATUSES: Readonly<Record<MoveAction, Partial<Record<TaskState, MoveStatus>>>> = {
   run: { active: 'active', pending: 'same' },
   archive: { active: 'active', archived: 'same' },
   delete: { active: 'active' },
@@ -29,11 +29,11 @@ export function exerciseMoving(it: DriverTest): void {
   describe('moveTasks', () => {
     for (const action of ['run', 'archive', 'delete'] as const) {
       for (const state of TASK_STATES) {
-        const answer = ANSWERS[action][state] ?? 'moved';
-        it(`${action}: a task that is ${state} is ${answer}`, async ({ driver }) => {
+        const status = STATUSES[action][state] ?? 'moved';
+        it(`${action}: a task that is ${state} is ${status}`, async ({ driver }) => {
           const id = await driver.arrange(state);
-          const act = async (): Promise<void> => expect(await move(driver, action, [id])).toEqual([answer]);
-          if (answer !== 'moved') return expectUntouched(driver, act);
+          const act = async (): Promise<void> => expect(await move(driver, action, [id])).toEqual([status]);
+          if (status !== 'moved') return expectUnchanged(driver, act);
           await act();
           expect(await driver.stateOf(id)).toBe(RESULTS[action]);
           const queue = await driver.queue();
@@ -48,13 +48,13 @@ export function exerciseMoving(it: DriverTest): void {
 
       it(`${action}: reports tasks that do not exist as missing`, async ({ driver }) => {
         await driver.add({ id: 'a' });
-        await expectUntouched(driver, async () => expect(await move(driver, action, ['b'])).toEqual(['missing']));
+        await expectUnchanged(driver, async () => expect(await move(driver, action, ['b'])).toEqual(['missing']));
       });
 
       it(`${action}: does not touch tasks of a claimed set`, async ({ driver }) => {
         await driver.add({ id: 'a', groupKey: 'g' });
         await claim(driver);
-        await expectUntouched(driver, async () => {
+        await expectUnchanged(driver, async () => {
           expect(await move(driver, action, ['a'])).toEqual(['claimed']);
           expect(await move(driver, action, ['a'], { state: 'aggregating', group: 'g' })).toEqual(['claimed']);
         });
@@ -139,7 +139,7 @@ export function exerciseMoving(it: DriverTest): void {
     });
 
     it('does not change the failures of a task', async ({ driver }) => {
-      const task = await driver.lend({ maxRetry: 0, retried: 3, errorMsg: 'why', lastFailedAt: 5 });
+      const task = await driver.takeNew({ maxRetry: 0, retried: 3, errorMsg: 'why', lastFailedAt: 5 });
       await driver.settle(archival(task));
       await move(driver, 'run', [task.lease.id]);
       expect((await driver.takeOne()).message).toEqual(task.message);
@@ -184,7 +184,7 @@ export function exerciseMoving(it: DriverTest): void {
       await driver.add({ id: 'g', groupKey: 'g' });
       await claim(driver);
       await driver.add({ id: 'p' });
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         expect(await reschedule(driver, [active, 'g', 'x'], driver.now + 9)).toEqual(['active', 'claimed', 'missing']);
         expect(await reschedule(driver, ['p'], driver.now + 9, { state: 'scheduled' })).toEqual(['elsewhere']);
       });
@@ -218,7 +218,7 @@ export function exerciseMoving(it: DriverTest): void {
     });
 
     it('takes a task off the waitlist of a limit', async ({ driver }) => {
-      const { lease } = await driver.lend({});
+      const { lease } = await driver.takeNew({});
       await driver.settle({ kind: 'wait', lease, waitlist: 'l' });
       expect(await reschedule(driver, [lease.id], driver.now + 500)).toEqual(['moved']);
       expect(await driver.broker.limiting.wakeWaiting('default', 'l', 5)).toEqual({ woken: 0, left: 0 });
@@ -252,7 +252,7 @@ export function exerciseMoving(it: DriverTest): void {
     for (const state of ['active', 'completed', 'aggregating'] as const) {
       it(`refuses a task that is ${state}`, async ({ driver }) => {
         const id = await driver.arrange(state);
-        await expectUntouched(driver, async () =>
+        await expectUnchanged(driver, async () =>
           expect(await driver.broker.administration.updatePayload('default', id, Buffer.alloc(1))).toBe('notEditable'),
         );
       });
@@ -262,7 +262,7 @@ export function exerciseMoving(it: DriverTest): void {
       const { broker } = driver;
       const id = await driver.add({ payload: Buffer.from([0, 255, 1]) });
       const seen = Buffer.from([0, 255, 1]);
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         for (const other of [Buffer.alloc(0), Buffer.from([0, 255]), Buffer.from([0, 255, 2])])
           expect(await broker.administration.updatePayload('default', id, Buffer.from('new'), other)).toBe('different');
       });

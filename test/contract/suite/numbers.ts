@@ -30,8 +30,8 @@ export function exerciseNumbers(it: DriverTest): void {
 
     it('counts groups, attempts and the pause', async ({ driver }) => {
       for (const groupKey of ['g', 'g', 'h:i']) await driver.add({ groupKey });
-      await driver.settle(done(await driver.lend()));
-      await driver.settle(archival(await driver.lend()));
+      await driver.settle(done(await driver.takeNew()));
+      await driver.settle(archival(await driver.takeNew()));
       await driver.broker.administration.pauseQueue('default');
       expect(await driver.broker.inspection.describeQueue('default')).toMatchObject({
         ...{ groups: 2, aggregating: 3, archived: 1, paused: true },
@@ -103,9 +103,9 @@ export function exerciseNumbers(it: DriverTest): void {
   describe('countsOfDays', () => {
     it('returns the counts of each day, in the order asked for', async ({ driver }) => {
       const today = utcDay(driver.clock.now());
-      await driver.settle(done(await driver.lend()));
+      await driver.settle(done(await driver.takeNew()));
       driver.clock.advance(2 * 86_400_000);
-      await driver.settle(archival(await driver.lend()));
+      await driver.settle(archival(await driver.takeNew()));
       const later = utcDay(driver.clock.now());
       const between = utcDay(driver.clock.now() - 86_400_000);
       expect(await driver.broker.inspection.countsOfDays('default', [later, between, today])).toEqual([

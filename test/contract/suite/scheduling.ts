@@ -3,13 +3,13 @@ import fc from 'fast-check';
 import type { Firing, FiringReply } from '../../../lib/broker/scheduling.js';
 import type { SchedulerEntry } from '../../../lib/wire/message.js';
 import { request, uniqueId } from '../../support/messages.js';
-import { type Driver, type DriverTest, archival, completion, done, expectUntouched, retrial } from '../driver.js';
+import { type Driver, type DriverTest, archival, completion, done, expectUnchanged, retrial } from '../driver.js';
 
 const YEAR = 365 * 86_400;
 
-function firing(planned: number, changes: Partial<Firing> = {}): Firing {
+function firing(scheduledFor: number, changes: Partial<Firing> = {}): Firing {
   const common = { entry: 'e', attempt: uniqueId('attempt'), skipUnfinished: false, keepFor: YEAR };
-  return { ...common, scheduledFor: planned, request: request(), ...changes };
+  return { ...common, scheduledFor, request: request(), ...changes };
 }
 
 const entry = (id: string): SchedulerEntry => ({
@@ -23,8 +23,8 @@ const entry = (id: string): SchedulerEntry => ({
 });
 
 export function exerciseScheduling(it: DriverTest): void {
-  const fire = (driver: Driver, planned: number, changes?: Partial<Firing>): Promise<FiringReply> =>
-    driver.broker.scheduling.fire('default', firing(planned, changes));
+  const fire = (driver: Driver, scheduledFor: number, changes?: Partial<Firing>): Promise<FiringReply> =>
+    driver.broker.scheduling.fire('default', firing(scheduledFor, changes));
   const open = (driver: Driver, spec = 's') => driver.broker.scheduling.openSchedule('default', 'e', spec, YEAR);
 
   describe('an entry', () => {
@@ -51,7 +51,7 @@ export function exerciseScheduling(it: DriverTest): void {
     it('is handled once, and no earlier time after it', async ({ driver }) => {
       const { now } = driver;
       expect(await fire(driver, now + 2)).toEqual({ status: 'enqueued', handledUntil: now + 2 });
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         expect(await fire(driver, now + 2)).toEqual({ status: 'past', handledUntil: now + 2 });
         expect(await fire(driver, now + 1)).toEqual({ status: 'past', handledUntil: now + 2 });
       });
@@ -65,7 +65,7 @@ export function exerciseScheduling(it: DriverTest): void {
         status: 'enqueued',
         handledUntil: driver.now + 1,
       });
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         expect(await driver.broker.scheduling.fire('default', again)).toEqual({
           status: 'enqueued',
           handledUntil: driver.now + 1,
@@ -134,8 +134,8 @@ export function exerciseScheduling(it: DriverTest): void {
 
     it('creates no task while the last one is unfinished, when that is asked for', async ({ driver }) => {
       const { now } = driver;
-      let planned = now;
-      const attempt = async () => (await fire(driver, ++planned, { skipUnfinished: true })).status;
+      let scheduledFor = now;
+      const attempt = async () => (await fire(driver, ++scheduledFor, { skipUnfinished: true })).status;
       expect(await attempt()).toBe('enqueued');
       expect(await attempt()).toBe('unfinished');
       const task = await driver.takeOne();
@@ -152,28 +152,29 @@ export function exerciseScheduling(it: DriverTest): void {
         await driver.settle(settle(await driver.takeOne()));
       }
       expect(await attempt()).toBe('enqueued');
-      expect((await fire(driver, ++planned)).status).toBe('enqueued');
+      expect((await fire(driver, ++scheduledFor)).status).toBe('enqueued');
     });
 
     it('fires once whatever the clocks and the order of the processes', async ({ driver }) => {
       let serial = 0;
-      // Each process tries the planned times up to what it takes for now, in order; the processes take turns at random.
+      // Each process tries the planned times up to its own time, in order; the processes take turns
+      // at random.
       const attempts = fc.array(fc.tuple(fc.nat(3), fc.integer({ min: -4, max: 4 })), { minLength: 1, maxLength: 30 });
       await fc.assert(
         fc.asyncProperty(attempts, async (turns) => {
           const name = `p${++serial}`;
           const fired: number[] = [];
-          const marks = [driver.now, driver.now, driver.now, driver.now];
+          const lastFired = [driver.now, driver.now, driver.now, driver.now];
           for (const [turn, [process, skew]] of turns.entries()) {
             const seen = driver.now + turn + skew;
-            while (marks[process]! < seen) {
-              const planned = marks[process]! + 1;
-              const reply = await fire(driver, planned, { entry: name });
-              if (reply.status === 'enqueued') fired.push(planned);
-              marks[process] = reply.handledUntil;
+            while (lastFired[process]! < seen) {
+              const scheduledFor = lastFired[process]! + 1;
+              const reply = await fire(driver, scheduledFor, { entry: name });
+              if (reply.status === 'enqueued') fired.push(scheduledFor);
+              lastFired[process] = reply.handledUntil;
             }
           }
-          const last = Math.max(driver.now, ...marks);
+          const last = Math.max(driver.now, ...lastFired);
           expect(fired).toEqual(Array.from({ length: last - driver.now }, (_, index) => driver.now + 1 + index));
         }),
         { numRuns: 25 },

@@ -8,7 +8,7 @@ import {
   archival,
   completion,
   done,
-  expectUntouched,
+  expectUnchanged,
   requeueing,
   retrial,
   expectQueue,
@@ -22,14 +22,14 @@ const changed = (task: LeasedTask): LeasedTask => ({
 export function exerciseSettlements(it: DriverTest): void {
   describe('settle', () => {
     it('done deletes the task and frees its id', async ({ driver }) => {
-      const task = await driver.lend();
+      const task = await driver.takeNew();
       expect(await driver.settle(done(task))).toEqual(['settled']);
       await expectQueue(driver, { active: [], lease: [], tasks: {} });
       expect(await driver.enqueue([request({ id: task.lease.id })])).toEqual(['enqueued']);
     });
 
     it('complete keeps the task with its new message and result until its retention ends', async ({ driver }) => {
-      const task = await driver.lend({ retention: 60 });
+      const task = await driver.takeNew({ retention: 60 });
       const message = { ...task.message, completedAt: driver.now };
       const settlement = completion({ ...task, message }, driver.now + 60, Buffer.from([0, 255, 10]));
       expect(await driver.settle(settlement)).toEqual(['settled']);
@@ -41,21 +41,21 @@ export function exerciseSettlements(it: DriverTest): void {
     });
 
     it('complete without a result keeps the one that was written before', async ({ driver }) => {
-      const task = await driver.lend();
+      const task = await driver.takeNew();
       expect(await driver.broker.consumer.writeResult(task.lease, Buffer.from('early'))).toBe(true);
       await driver.settle(completion(task, driver.now + 60));
       expect((await driver.queue()).tasks[task.lease.id]?.result).toEqual(Buffer.from('early'));
     });
 
     it('complete with a result replaces the one that was written before', async ({ driver }) => {
-      const task = await driver.lend();
+      const task = await driver.takeNew();
       await driver.broker.consumer.writeResult(task.lease, Buffer.from('early'));
       await driver.settle(completion(task, driver.now + 60, Buffer.from('late')));
       expect((await driver.queue()).tasks[task.lease.id]?.result).toEqual(Buffer.from('late'));
     });
 
     it('retry keeps the task with the new message until its time', async ({ driver }) => {
-      const task = changed(await driver.lend());
+      const task = changed(await driver.takeNew());
       expect(await driver.settle(retrial(task, driver.now + 90))).toEqual(['settled']);
       const queue = await driver.queue();
       expect(queue.retry).toEqual([[task.lease.id, driver.now + 90]]);
@@ -65,7 +65,7 @@ export function exerciseSettlements(it: DriverTest): void {
     });
 
     it('archive keeps the task with the new message', async ({ driver }) => {
-      const task = changed(await driver.lend());
+      const task = changed(await driver.takeNew());
       driver.clock.advance(5999);
       expect(await driver.settle(archival(task))).toEqual(['settled']);
       const queue = await driver.queue();
@@ -75,7 +75,7 @@ export function exerciseSettlements(it: DriverTest): void {
     });
 
     it('archive without a message keeps the stored one', async ({ driver }) => {
-      const { lease, message } = await driver.lend({ headers: { a: 'b' } });
+      const { lease, message } = await driver.takeNew({ headers: { a: 'b' } });
       expect(await driver.settle({ kind: 'archive', lease, message: undefined })).toEqual(['settled']);
       const task = (await driver.queue()).tasks[lease.id];
       expect(task).toMatchObject({ state: 'archived' });
@@ -83,7 +83,7 @@ export function exerciseSettlements(it: DriverTest): void {
     });
 
     it('requeue puts the task in front of all others, with the message it had', async ({ driver }) => {
-      const [first, second] = [await driver.lend({ id: 'a' }), await driver.lend({ id: 'b' })];
+      const [first, second] = [await driver.takeNew({ id: 'a' }), await driver.takeNew({ id: 'b' })];
       await driver.add({ id: 'c' });
       driver.clock.advance(2000);
       expect(await driver.settle(requeueing(first), requeueing(second))).toEqual(['settled', 'settled']);
@@ -117,7 +117,7 @@ export function exerciseSettlements(it: DriverTest): void {
 
     it('settles a task once only, also within a batch', async ({ driver }) => {
       for (const index of [0, 1, 2, 3, 4]) {
-        const task = await driver.lend({ id: `twice${index}` });
+        const task = await driver.takeNew({ id: `twice${index}` });
         const [settlement] = allSettlements(task, driver.now).slice(index);
         const twice = [settlement, done(task)] as Settlement[];
         expect(await driver.settle(...twice)).toEqual(['settled', 'lost']);
@@ -128,10 +128,10 @@ export function exerciseSettlements(it: DriverTest): void {
     });
 
     it('is lost when the lease has another end, and writes nothing', async ({ driver }) => {
-      const task = await driver.lend({ retention: 60 });
+      const task = await driver.takeNew({ retention: 60 });
       for (const wrong of [task.lease.expiresAt - 1, task.lease.expiresAt + 1, 0]) {
         const stale = { ...task, lease: { ...task.lease, expiresAt: wrong, renewing: wrong + 7 } };
-        await expectUntouched(driver, async () => {
+        await expectUnchanged(driver, async () => {
           const statuses = await driver.settle(...allSettlements(stale, driver.now));
           expect(statuses).toEqual(['lost', 'lost', 'lost', 'lost', 'lost']);
         });
@@ -139,9 +139,9 @@ export function exerciseSettlements(it: DriverTest): void {
     });
 
     it('is lost for a task that never was', async ({ driver }) => {
-      const task = await driver.lend();
+      const task = await driver.takeNew();
       const nobody = { ...task, lease: { ...task.lease, id: 'nobody' } };
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         const statuses = await driver.settle(...allSettlements(nobody, driver.now));
         expect(new Set(statuses)).toEqual(new Set(['lost']));
       });
@@ -153,7 +153,7 @@ export function exerciseSettlements(it: DriverTest): void {
         const stored = await driver.broker.inspection.getTask('default', id);
         if (!stored) throw new Error(`no task "${id}"`);
         const lease = { queue: 'default', id, expiresAt: driver.now + 30 };
-        await expectUntouched(driver, async () => {
+        await expectUnchanged(driver, async () => {
           const statuses = await driver.settle(...allSettlements({ lease, message: stored.message }, driver.now));
           expect(new Set(statuses)).toEqual(new Set(['lost']));
         });
@@ -161,14 +161,14 @@ export function exerciseSettlements(it: DriverTest): void {
     }
 
     it('is lost after another server has taken the task, whatever the settlement is', async ({ driver }) => {
-      const stale = await driver.lend();
+      const stale = await driver.takeNew();
       driver.clock.advance(61_000);
       const [expired] = (await driver.broker.maintenance.listExpiredLeases('default', driver.now - 30, 10)).tasks;
       if (!expired) throw new Error('the lease has not expired');
       await driver.settle(retrial(expired, driver.now));
       await driver.broker.maintenance.forward('default');
       const fresh = await driver.takeOne();
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         const late = await driver.settle(...allSettlements(stale, driver.now));
         expect(new Set(late)).toEqual(new Set(['lost']));
         expect(await driver.broker.consumer.writeResult(stale.lease, Buffer.from('late'))).toBe(false);
@@ -178,19 +178,19 @@ export function exerciseSettlements(it: DriverTest): void {
     });
 
     it('accepts both ends of a lease whose extension may have been lost', async ({ driver }) => {
-      const arrived = await driver.lend();
+      const arrived = await driver.takeNew();
       const arrivedEnd = arrived.lease.expiresAt;
       await driver.broker.consumer.extendLeases('default', [arrived.lease], arrivedEnd + 5);
       const unseen = { ...arrived.lease, expiresAt: arrivedEnd, renewing: arrivedEnd + 5 };
       expect(await driver.settle(done({ ...arrived, lease: unseen }))).toEqual(['settled']);
-      const lost = await driver.lend();
+      const lost = await driver.takeNew();
       const unsent = { ...lost.lease, renewing: lost.lease.expiresAt + 5 };
       expect(await driver.broker.consumer.writeResult(unsent, Buffer.from('r'))).toBe(true);
       expect(await driver.settle(done({ ...lost, lease: unsent }))).toEqual(['settled']);
     });
 
     it('accepts an expired lease as long as no server has taken the task', async ({ driver }) => {
-      const task = await driver.lend();
+      const task = await driver.takeNew();
       driver.clock.advance(3_600_000);
       expect(await driver.settle(done(task))).toEqual(['settled']);
     });

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { LEASE_SECONDS } from '../../../lib/broker/broker.js';
 import { request } from '../../support/messages.js';
-import { type DriverTest, done, expectQueue, expectUntouched, requeueing } from '../driver.js';
+import { type DriverTest, done, expectQueue, expectUnchanged, requeueing } from '../driver.js';
 
 const batch = (count: number) => Array.from({ length: count }, (_, index) => request({ id: `n${index}` }));
 
@@ -56,7 +56,7 @@ export function exerciseTake(it: DriverTest): void {
 
     it('takes nothing when nothing is asked for, but returns the backlog', async ({ driver }) => {
       await driver.enqueue(batch(2));
-      await expectUntouched(driver, async () => {
+      await expectUnchanged(driver, async () => {
         expect(await driver.exchange([], 0)).toEqual({
           settled: [],
           tasks: [],

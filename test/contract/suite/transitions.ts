@@ -23,7 +23,7 @@ const claimed = async ({ broker }: Driver): Promise<AggregationSet> => {
   return broker.groups.readSet(sets[0]!);
 };
 
-/** How each operation is carried out on a task that `Driver.arrange` has made. */
+/** How each operation is applied to a task that `Driver.arrange` has created. */
 const OPERATIONS: Record<TaskOperation, Operate> = {
   enqueue: (driver, id) => driver.enqueue([request({ id })]),
   schedule: (driver, id) => driver.enqueue([request({ id, groupKey: 'g' }, { processAt: driver.now + 5 })]),

@@ -24,7 +24,7 @@ const watch = (driver: Driver): Notices => {
   return notices;
 };
 
-/** Notices come in the order of the changes: once this one is here, none before it is still under way. */
+/** Notices arrive in the order of the changes: after this one, no earlier one is under way. */
 async function flush(driver: Driver, notices: Notices): Promise<void> {
   const { length } = notices.pending;
   await notices.source.armPending(['flush']);
@@ -79,7 +79,7 @@ export function exerciseWake(it: DriverTest): void {
     });
 
     it('does not notice what changes neither pending nor paused', async ({ driver }) => {
-      const task = await driver.lend();
+      const task = await driver.takeNew();
       const notices = watch(driver);
       await notices.source.armPending(['default']);
       await driver.add({}, { processAt: driver.now + 5 });
@@ -91,7 +91,7 @@ export function exerciseWake(it: DriverTest): void {
     });
 
     it('returns the next due time of all queues and notices scheduled and retried tasks', async ({ driver }) => {
-      const task = await driver.lend();
+      const task = await driver.takeNew();
       const notices = watch(driver);
       expect(await notices.source.armDelayed(['default', 'other'])).toBeUndefined();
       await driver.settle(retrial(task, driver.now + 50));

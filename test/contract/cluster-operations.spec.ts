@@ -59,11 +59,11 @@ it('returns the information of Redis, master by master', async () => {
 it('returns version, eviction policy and time of every master', async () => {
   const broker = new RedisBroker(new RedisConnections({ cluster: cluster.nodes }));
   onTestFinished(() => broker.close());
-  const facts = await broker.operations.storeInfo();
-  expect(facts.map(({ address }) => address)).toEqual(
+  const info = await broker.operations.storeInfo();
+  expect(info.map(({ address }) => address)).toEqual(
     cluster.nodes.map(({ host, port }) => `${host}:${port}`).toSorted(),
   );
-  for (const { version, evictionPolicy, ahead } of facts) {
+  for (const { version, evictionPolicy, ahead } of info) {
     expect(ahead).toBeCloseTo(0, -2);
     expect(version).toMatch(/^\d+\.\d+\.\d+$/);
     expect(evictionPolicy).toBe('noeviction');
