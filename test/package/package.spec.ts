@@ -19,7 +19,7 @@ describe('the tarball', () => {
 
   it('holds compiled code, Lua and the documents, nothing else', () => {
     const known =
-      /^(dist\/[\w./-]+\.(js|d\.ts)|dist\/dashboard\/web-licenses\.txt|docs\/(monitoring|kubernetes)\/[a-z-]+\.(json|yaml)|lua\/[\w./-]+\.lua|package\.json|LICENSE|(README|CHANGELOG|ARCHITECTURE|docs\/[a-z-]+)\.md|docs\/console\.png)$/;
+      /^(dist\/[\w./-]+\.(js|d\.ts)|dist\/dashboard\/web-licenses\.txt|docs\/(monitoring|kubernetes)\/[a-z-]+\.(json|yaml)|lua\/[\w./-]+\.lua|package\.json|LICENSE|(README|CHANGELOG|ARCHITECTURE|DECISIONS|docs\/[a-z-]+)\.md|docs\/console\.png)$/;
     expect(files.filter((path) => !known.test(path))).toEqual([]);
     expect(files.filter((path) => /\.spec\.|\.map$|test\//.test(path))).toEqual([]);
   });
