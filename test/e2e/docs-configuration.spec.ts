@@ -2,7 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseDuration } from '../../lib/duration.js';
-import { EXTRAS, resolveModuleOptions, type AsynqModuleOptions } from '../../lib/nest/connection/asynq-module.options.js';
+import {
+  EXTRAS,
+  resolveModuleOptions,
+  type AsynqModuleOptions,
+} from '../../lib/nest/connection/asynq-module.options.js';
 import { resolveServerOptions, type ServerOptions } from '../../lib/server/options.js';
 import { repository } from './program.js';
 

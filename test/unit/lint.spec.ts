@@ -111,6 +111,24 @@ const arrows: Record<string, { allowed: string[]; forbidden: string[] }> = {
       '@nestjs/common',
     ],
   },
+  'lib/loop.ts': {
+    allowed: ['./async.js', './clock.js'],
+    forbidden: ['./broker/broker.js', './events/events.js', './server/server.js'],
+  },
+  'lib/enqueue/preparer.ts': {
+    allowed: ['../broker/broker.js', '../task/options.js', '../events/events.js', '../tracing/tracing.js'],
+    forbidden: [
+      '../client/client.js',
+      '../scheduler/scheduler.js',
+      '../server/server.js',
+      '../nest/module.js',
+      'ioredis',
+    ],
+  },
+  'lib/scheduler/scheduler.ts': {
+    allowed: ['../broker/broker.js', '../cron/parse.js', '../enqueue/preparer.js', '../client/types.js', '../loop.js'],
+    forbidden: ['../server/server.js', '../broker/memory/memory-broker.js', '../nest/module.js', 'ioredis'],
+  },
   'lib/client/client.ts': {
     allowed: ['../broker/broker.js', '../task/options.js', '../tracing/tracing.js'],
     forbidden: [
