@@ -47,9 +47,8 @@ export interface ExecutorOptions {
  * - `claim` makes an attempt of each of them.
  * - `admit` finds the handler and asks its limiter, which may defer the task to a waitlist.
  * - `run` calls the handler.
- * - `conclude` gives the attempt its verdict: that of the handler, or of what comes first from
- *   outside (deadline, cancellation, lost lease). A handler that goes on keeps its slot and changes
- *   nothing.
+ * - `conclude` gives the attempt its verdict: the handler's, or that of a deadline, cancellation or
+ *   lost lease before. A handler that goes on keeps its slot and changes nothing.
  * - `settle` ends the attempt when an exchange has stored the verdict.
  */
 export class Executor implements Exchanger, Attempts {
@@ -162,13 +161,14 @@ export class Executor implements Exchanger, Attempts {
 
   /** The handler has settled, or was not called. */
   end(task: ActiveTask, succeeded: boolean, value: unknown): void {
-    const { queues, limiters, listener } = this.options;
+    const hasEnded = task.verdict !== undefined || task.lost;
     task.handlerSettled = true;
     this.running -= 1;
-    if (!task.verdict && !task.lost) this.conclude(task, this.verdictOf(task, succeeded, value));
-    if (limiters.size > 0) this.limiterOf(task)?.left(task);
-    queues.get(task.queue)?.lingering.delete(task);
-    listener.workAvailable();
+    if (!hasEnded) this.conclude(task, this.verdictOf(task, succeeded, value));
+    if (this.options.limiters.size > 0) this.limiterOf(task)?.left(task);
+    if (!hasEnded) return;
+    this.options.queues.get(task.queue)?.lingering.delete(task);
+    this.options.listener.workAvailable();
   }
 
   private verdictOf(task: ActiveTask, succeeded: boolean, value: unknown): Verdict {
