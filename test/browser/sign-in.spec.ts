@@ -95,7 +95,10 @@ describe('the guards of the documentation', () => {
         { platform, prepare, metadata },
       );
       onTestFinished(() => web.close());
-      expect(await web.api('GET', 'queues')).toMatchObject({ status: 401, headers: { 'x-asynq-error': 'UNAUTHORIZED' } });
+      expect(await web.api('GET', 'queues')).toMatchObject({
+        status: 401,
+        headers: { 'x-asynq-error': 'UNAUTHORIZED' },
+      });
       const old = new Sessions().cookieFor({ name: 'alice', groups: ['ops'] }, Date.now() - 1).split(';')[0]!;
       expect(await web.api('GET', 'queues', undefined, { cookie: old })).toMatchObject({ status: 401 });
       expect(await web.api('GET', 'queues', undefined, { cookie: `${old}x` })).toMatchObject({ status: 401 });
