@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-/** What the programs are made of. */
+/** The sources of the programs. */
 const SOURCES = [
   'lib',
   'lua',
@@ -16,10 +16,10 @@ const SOURCES = [
   'sample/04-console/src',
   'package.json',
 ];
-/** Written last, with the time of the beginning: every older source is in it. */
+/** Written after the build, with the time of its start: the build contains every older source. */
 const STAMP = join(root, 'sample', 'dist', 'built');
 
-/** Compiles the package and the samples, unless nothing has changed since. Throws when that fails. */
+/** Compiles the package and the samples if a source has changed. Throws if that fails. */
 export function build() {
   if (isFresh()) return;
   console.error('compiling …');
@@ -39,7 +39,7 @@ function isFresh() {
   return SOURCES.every((path) => newest(join(root, path)) < built);
 }
 
-/** Folders count too: their time changes when a file in them goes away. */
+/** Folders count, too: the time of a folder changes when a file in it is deleted. */
 function newest(path) {
   const entry = statSync(path);
   if (!entry.isDirectory()) return entry.mtimeMs;

@@ -1,4 +1,5 @@
-// Compiles what has changed, then is the program: node sample/start.mjs 01-quickstart/main [arguments].
+// Compiles what has changed, then runs the program in this process:
+// node sample/start.mjs 01-quickstart/main [arguments].
 import { fileURLToPath } from 'node:url';
 import { build } from './build.mjs';
 

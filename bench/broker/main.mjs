@@ -1,6 +1,6 @@
 /*
- * What the broker alone can do, without a server around it: npm run build && node bench/broker/main.mjs [runs].
- * Medians of interleaved runs on a redis-server of its own, with the time per task that Redis and this process spend.
+ * Measures the broker alone, without a server: npm run build && node bench/broker/main.mjs [runs].
+ * Prints medians of interleaved runs on its own redis-server, with the time per task of Redis and of this process.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -58,7 +58,7 @@ const message = (id) => ({
 });
 
 let created = 0;
-/** Ids as long as asynq's own. */
+/** Ids of the same length as those of asynq. */
 const requests = (count) =>
   Array.from({ length: count }, () => ({
     message: message(`0f8fad5b-d9cb-469f-a165-${String(created++).padStart(12, '0')}`),
@@ -68,20 +68,20 @@ async function fill(broker, total) {
   for (let left = total; left > 0; left -= 1000) await broker.producer.enqueue(QUEUE, requests(Math.min(left, 1000)));
 }
 
-/** `inFlight` calls at a time, each of `batch` tasks. */
+/** Runs `inFlight` calls at a time, each with `batch` tasks. */
 const enqueue = (batch, total, inFlight = 1) => ({
   name: `enqueue, ${batch} a call${inFlight > 1 ? `, ${inFlight} in flight` : ''}`,
   total,
   prepare: async () => Array.from({ length: total / batch }, () => requests(batch)),
   run: async (broker, batches) => {
-    const lane = async () => {
+    const caller = async () => {
       for (let next = batches.pop(); next; next = batches.pop()) await broker.producer.enqueue(QUEUE, next);
     };
-    await Promise.all(Array.from({ length: inFlight }, lane));
+    await Promise.all(Array.from({ length: inFlight }, caller));
   },
 });
 
-/** What a server does whose handlers take no time: everything taken is settled by the next call. */
+/** Does what a server with no-op handlers does: the next call settles all tasks of the last one. */
 const exchange = (batch, total) => ({
   name: `done ${batch} + take ${batch}`,
   total,
@@ -105,7 +105,7 @@ const idle = (total) => ({
   },
 });
 
-/** Microseconds of processor time Redis has used: unlike its own statistics, not disturbed by what else runs here. */
+/** Processor time of Redis in microseconds. Other programs do not affect it, unlike Redis' own statistics. */
 async function redisTime(client) {
   const info = await client.info('cpu');
   const seconds = (name) => Number(new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]);

@@ -1,6 +1,6 @@
 import type { TaskMessage } from '../../lib/wire/message.js';
 
-/** One way to turn a task message into bytes and back. All work on the same object, as the library needs it. */
+/** One way to encode and decode a task message. All candidates use the same object, the one that the package needs. */
 export interface Candidate {
   readonly name: string;
   encode(message: TaskMessage): Uint8Array;
@@ -11,7 +11,7 @@ export const NO_BYTES: Buffer = Buffer.alloc(0);
 
 export const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** A draft of a message, to be filled field by field. */
+/** A message that is filled field by field. */
 export const emptyMessage = (): { -readonly [K in keyof TaskMessage]: TaskMessage[K] } => ({
   type: '',
   payload: NO_BYTES,

@@ -1,7 +1,7 @@
 import type { TaskMessage } from '../../lib/wire/message.js';
 
 type Kind = 'string' | 'bytes' | 'int32' | 'int64';
-/** The scalar fields of asynq.TaskMessage in ascending order; headers (15) are treated apart. */
+/** The scalar fields of asynq.TaskMessage in ascending order, without the headers (15). */
 export const SCALARS: readonly (readonly [no: number, protoName: string, name: keyof TaskMessage, kind: Kind])[] = [
   [1, 'type', 'type', 'string'],
   [2, 'payload', 'payload', 'bytes'],

@@ -11,8 +11,8 @@ import { bufferOf, NO_BYTES, type Candidate } from './candidate.js';
 import { SCALARS } from './fields.js';
 
 /*
- * The libraries as their manuals say: a schema, messages of their own. Our object is made from theirs and the other way
- * round, as the library would have to (bytes to Buffer, bigint to number).
+ * The libraries as their manuals describe them: with a schema and their own messages. Our object is converted
+ * from theirs and back, as this package would have to (bytes to Buffer, bigint to number).
  */
 
 const TYPES = {

@@ -12,7 +12,7 @@ const VARIETY = 1024;
 const ROUNDS = 75;
 const CALLS = 20_000;
 
-/** What an enqueue with defaults writes: a JSON payload of 100 bytes, a UUID, 25 retries, 30 minutes. */
+/** The message of an enqueue with defaults: a JSON payload of 100 bytes, a UUID, 25 retries, 30 minutes. */
 function plain(): TaskMessage {
   const payload = Buffer.from(JSON.stringify({ userId: 1e6 + Math.floor(Math.random() * 1e6), note: 'x'.repeat(72) }));
   assert.equal(payload.length, 100);
@@ -27,7 +27,7 @@ function plain(): TaskMessage {
   };
 }
 
-/** The same after a failure, unique, with trace headers. */
+/** The same message after a failure, unique, with trace headers. */
 function full(): TaskMessage {
   return {
     ...plain(),
@@ -42,8 +42,8 @@ function full(): TaskMessage {
 }
 
 /**
- * Nanoseconds of processor time per call, garbage collection included (wall time would measure who else is busy). The sum
- * keeps the work from being optimised away.
+ * Nanoseconds of processor time per call, garbage collection included. Wall time would include other programs.
+ * The sum prevents V8 from removing the work.
  */
 function time<T>(inputs: readonly T[], call: (input: T) => number): number {
   let sum = 0;
@@ -54,7 +54,7 @@ function time<T>(inputs: readonly T[], call: (input: T) => number): number {
   return ((user + system) * 1000) / CALLS;
 }
 
-/** Median and best round; on a machine that is busy with other things the best ones tell more. */
+/** The median and the best round. On a busy machine the best rounds are more reliable. */
 function figures(values: readonly number[]): string {
   const sorted = [...values].sort((a, b) => a - b);
   return `${Math.round(sorted[sorted.length >> 1]!)} (best ${Math.round(sorted[0]!)})`;
@@ -65,7 +65,7 @@ function measure(title: string, make: () => TaskMessage): void {
   const stored = messages.map((message) => Buffer.from(encodeTaskMessage(message)));
   const results = CANDIDATES.map((candidate) => ({ candidate, encode: [] as number[], decode: [] as number[] }));
   for (const { candidate } of results) check(candidate, messages[0]!);
-  // Interleaved, so that a busy moment of the machine meets all of them. The first rounds warm up.
+  // The rounds are interleaved, so that a busy moment affects all candidates. The first rounds warm up.
   for (let round = -10; round < ROUNDS; round++) {
     for (const { candidate, encode, decode } of results) {
       const encoding = time(messages, (message) => candidate.encode(message).length);
@@ -88,7 +88,7 @@ function measure(title: string, make: () => TaskMessage): void {
   );
 }
 
-/** A candidate that gets it wrong is not a candidate. */
+/** Throws if a candidate does not return the same message. */
 function check(candidate: Candidate, message: TaskMessage): void {
   const bytes = Buffer.from(candidate.encode(message));
   const plainly = (value: TaskMessage) => JSON.stringify({ ...value, headers: Object.entries(value.headers ?? {}) });

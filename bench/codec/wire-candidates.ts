@@ -5,8 +5,8 @@ import { bufferOf, emptyMessage, type Candidate } from './candidate.js';
 import { SCALARS } from './fields.js';
 
 /*
- * The readers and writers of the libraries, driven by code of our own that is flat (a switch), not by a table: the fastest
- * that each allows. Unknown fields are kept, as they must be.
+ * The readers and writers of the libraries, called from our own switch and not from a table: the fastest
+ * use of each library. Unknown fields are kept, because the package must keep them.
  */
 
 interface Reader {
@@ -21,7 +21,7 @@ interface Reader {
 
 type Draft = ReturnType<typeof emptyMessage>;
 
-/** Answers whether the field was known. */
+/** Returns whether the field is known. */
 function readScalar(reader: Reader, tag: number, draft: Draft): boolean {
   switch (tag) {
     case 10:

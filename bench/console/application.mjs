@@ -1,6 +1,6 @@
 /*
- * What bench/console/main.mjs starts: `web` is an application with the console, `worker` one that enqueues and runs the tasks.
- * Says `listening <port>` or, for every thousand tasks run, `ran <count>`.
+ * bench/console/main.mjs starts this: `web` is an application with the console, `worker` enqueues and runs the tasks.
+ * Prints `listening <port>`, or `ran <count>` after every thousand tasks.
  */
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';
@@ -25,7 +25,7 @@ async function startWeb() {
 let ran = 0;
 
 class Tasks {
-  /** One in a thousand is archived, in silence after the first. */
+  /** One task in a thousand is archived. Only the first is logged. */
   run({ n }) {
     ran += 1;
     if (ran % 1000 === 0) console.log(`ran ${ran}`);
@@ -46,7 +46,7 @@ async function startWorker() {
   process.stdin.once('data', () => void app.get(AsynqServer).start());
 }
 
-/** A thousand a call; of ten tasks six are critical, three default, one low. */
+/** Enqueues a thousand tasks per call: of ten tasks six are critical, three default, one low. */
 async function fill(client) {
   const text = 'x'.repeat(80);
   for (let first = 0; first < Number(tasks); first += 1000) {

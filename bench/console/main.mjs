@@ -1,7 +1,9 @@
 /*
- * What the console costs, and how it answers, while a million tasks move: npm run bench:console [-- --smoke | --tasks=N].
- * On a redis-server of its own: an application with the console, a worker of another process, and ten tabs that ask for what open
- * pages ask for, as often. First while all tasks wait, then while they run. `--smoke` says that the bench runs, not how fast.
+ * Measures the cost and the speed of the console while a million tasks move:
+ * npm run bench:console [-- --smoke | --tasks=N].
+ * It uses its own redis-server, an application with the console, a worker in another process, and
+ * ten tabs that send the requests of open pages: first while all tasks wait, then while they run.
+ * `--smoke` checks that the bench runs, not its speed.
  */
 import { spawn } from 'node:child_process';
 import { once, setMaxListeners } from 'node:events';
@@ -20,11 +22,11 @@ if (!Number.isInteger(TASKS) || TASKS < 1_000 || TASKS % 1_000 !== 0) {
   throw new Error(`--tasks must be a multiple of 1000, not ${asked}`);
 }
 const TABS = 10;
-/** Milliseconds between two requests of a tab, as the page has them. */
-const LIVE_EVERY = smoke ? 200 : 2_000;
-const LIST_EVERY = smoke ? 300 : 5_000;
-/** How long the console is watched while nothing runs. */
-const RESTING = smoke ? 1_000 : 20_000;
+/** Milliseconds between two requests of a tab, as in the page. */
+const LIVE_INTERVAL_MS = smoke ? 200 : 2_000;
+const LIST_INTERVAL_MS = smoke ? 300 : 5_000;
+/** How long the console is measured while no task runs. */
+const IDLE_MS = smoke ? 1_000 : 20_000;
 
 const QUEUES = ['critical', 'default', 'low'];
 const LISTS = ['pending', 'active', 'retry', 'archived', 'completed', 'scheduled'];
@@ -39,36 +41,36 @@ async function startRedis() {
   return { port, stop: () => server.kill('SIGKILL') };
 }
 
-/** A program of ours: what it says is waited for by its first word. */
+/** Starts one of our programs. `until` waits for a line by its first word. */
 function startProgram(...args) {
   const path = fileURLToPath(new URL('application.mjs', import.meta.url));
   const child = spawn(process.execPath, [path, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const said = new Map();
+  const received = new Map();
   const waiting = new Set();
-  const end = (tell) => [...waiting].forEach(tell);
+  const notify = (listener) => [...waiting].forEach(listener);
   createInterface(child.stdout).on('line', (line) => {
     const [word, value = ''] = line.split(' ');
-    said.set(word, value);
-    end(({ check }) => check());
+    received.set(word, value);
+    notify(({ check }) => check());
   });
-  child.on('exit', (status) => end(({ reject }) => reject(new Error(`${args[0]} ended with ${status}`))));
-  const hear = (word, fits = () => true) =>
+  child.on('exit', (status) => notify(({ reject }) => reject(new Error(`${args[0]} ended with ${status}`))));
+  const until = (word, matches = () => true) =>
     new Promise((resolve, reject) => {
       const waiter = {
         reject,
         check: () => {
-          if (!said.has(word) || !fits(said.get(word))) return;
+          if (!received.has(word) || !matches(received.get(word))) return;
           waiting.delete(waiter);
-          resolve(said.get(word));
+          resolve(received.get(word));
         },
       };
       waiting.add(waiter);
       waiter.check();
     });
-  return { hear, write: (text) => child.stdin.write(text), stop: () => child.kill('SIGKILL') };
+  return { until, write: (text) => child.stdin.write(text), stop: () => child.kill('SIGKILL') };
 }
 
-/** Requests by what they ask for: how long each took, in milliseconds. */
+/** The times of all requests, by kind, in milliseconds. */
 class Requests {
   byName = new Map();
   failures = [];
@@ -79,14 +81,14 @@ class Requests {
     const body = await response.text();
     const took = performance.now() - start;
     if (!response.ok) this.failures.push(`${path}: ${response.status} ${body.trim()}`);
-    const known = this.byName.get(name);
-    if (known) known.push(took);
+    const times = this.byName.get(name);
+    if (times) times.push(took);
     else this.byName.set(name, [took]);
     return response.ok ? JSON.parse(body) : undefined;
   }
 }
 
-/** One open tab until `over`: the live figures all the time, and a list of tasks or another page beside it. */
+/** One open tab until `over`: it polls the live numbers, and beside them a list of tasks or another page. */
 function openTab(base, index, requests, over) {
   const loop = async (every, ask) => {
     await pause((every * index) / TABS, undefined, { signal: over }).catch(() => undefined); // tabs are not opened all at once
@@ -112,16 +114,16 @@ function openTab(base, index, requests, over) {
     ['Redis', 'redis_info'],
   ];
   let page = index;
-  const look = async () => {
+  const openPage = async () => {
     const [name, path] = pages[page++ % pages.length];
     await requests.send(base, name, path);
   };
-  return Promise.all([loop(LIVE_EVERY, live), loop(LIST_EVERY, look)]);
+  return Promise.all([loop(LIVE_INTERVAL_MS, live), loop(LIST_INTERVAL_MS, openPage)]);
 }
 
 const scripts = new Map(Object.keys(SCRIPTS).map((name) => [scriptSource(name).sha1, name]));
 
-/** The command that held Redis longest since the last reset. */
+/** The longest command since the last reset. */
 async function slowest(redis) {
   let [longest, name] = [0, 'none above 0.1 ms'];
   for (const [, , microseconds, words] of await redis.call('SLOWLOG', 'GET', '-1')) {
@@ -137,8 +139,8 @@ async function calls(redis) {
   return [...info.matchAll(/calls=(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-/** Has ten tabs open while `work` goes on; tells what they saw and what it cost. */
-async function watched(name, redis, base, work) {
+/** Opens ten tabs during `work`. Returns their times and their cost. */
+async function measured(name, redis, base, work) {
   await redis.call('SLOWLOG', 'RESET');
   const [before, start] = [await calls(redis), performance.now()];
   const requests = new Requests();
@@ -178,16 +180,16 @@ try {
   const worker = startProgram('worker', server.port, TASKS);
   const web = startProgram('web', server.port);
   programs.push(worker, web);
-  const base = `http://127.0.0.1:${await web.hear('listening')}`;
-  await worker.hear('filled');
+  const base = `http://127.0.0.1:${await web.until('listening')}`;
+  await worker.until('filled');
   console.error(`${TASKS.toLocaleString('en')} tasks are enqueued`);
-  const resting = await watched('All tasks wait', redis, base, () => pause(RESTING)); // the pause is the load
-  const moving = await watched('All tasks run', redis, base, () => {
+  const idle = await measured('All tasks wait', redis, base, () => pause(IDLE_MS)); // the pause is the load
+  const moving = await measured('All tasks run', redis, base, () => {
     worker.write('go\n');
-    return worker.hear('ran', (count) => Number(count) >= TASKS);
+    return worker.until('ran', (count) => Number(count) >= TASKS);
   });
   console.log(`${TASKS.toLocaleString('en')} tasks, Node ${process.version}`);
-  report(resting, 0);
+  report(idle, 0);
   report(moving, TASKS);
 } finally {
   for (const program of programs) program.stop();

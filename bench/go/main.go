@@ -1,4 +1,4 @@
-// One measurement of Go asynq: bench-go KIND PORT COUNT AT_ONCE WARM. Prints one JSON line.
+// Runs one measurement of Go asynq: bench-go KIND PORT COUNT AT_ONCE WARM. Prints one JSON line.
 package main
 
 import (
@@ -56,7 +56,7 @@ func rssMegabytes() float64 {
 	return pages * float64(os.Getpagesize()) / (1 << 20)
 }
 
-// timed measures work; work calls begin when what is measured begins.
+// timed measures work. work calls begin when the measured part begins.
 func timed(count int, work func(begin func())) measurement {
 	cpu, start := cpuMillis(), time.Now()
 	work(func() { cpu, start = cpuMillis(), time.Now() })
@@ -69,12 +69,12 @@ func enqueueOne(client *asynq.Client, n int) {
 	must(err)
 }
 
-// enqueueConcurrently keeps `lanes` goroutines busy; v0.26 has no batch call, so this is its bulk as well.
-func enqueueConcurrently(client *asynq.Client, from, to, lanes int) {
+// enqueueConcurrently keeps `workers` goroutines busy. v0.26 has no batch call, so the bulk scenario uses it, too.
+func enqueueConcurrently(client *asynq.Client, from, to, workers int) {
 	var next atomic.Int64
 	next.Store(int64(from))
 	var group sync.WaitGroup
-	for lane := 0; lane < lanes; lane++ {
+	for worker := 0; worker < workers; worker++ {
 		group.Add(1)
 		go func() {
 			defer group.Done()
@@ -137,7 +137,7 @@ func serve(redisOpt asynq.RedisClientOpt, concurrency int, handle func(*asynq.Ta
 	return server
 }
 
-// process measures from the first task handled after `warm` others to the last one settled.
+// process measures from the first task after `warm` other tasks to the last one settled.
 func process(client *asynq.Client, rdb *redis.Client, redisOpt asynq.RedisClientOpt, count, concurrency, warm int, slow bool) measurement {
 	enqueueConcurrently(client, 0, warm+count, 200)
 	return timed(count, func(begin func()) {

@@ -1,7 +1,8 @@
 /*
- * What an inspector costs on a queue of a million tasks: npm run bench:inspector [-- --smoke | --tasks=N].
- * On a redis-server of its own: how long each operation takes, the slowest single command Redis ran for it (others wait for that
- * long), what Redis holds in memory afterwards, and the most this process has held. `--smoke` says that the bench runs, not how fast anything is.
+ * Measures what the inspector costs on a queue of a million tasks: npm run bench:inspector [-- --smoke | --tasks=N].
+ * It uses its own redis-server. It prints how long each operation takes, its slowest single command
+ * (other clients wait that long), the memory of Redis afterwards, and the most memory of this
+ * process. `--smoke` checks that the bench runs, not its speed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -49,7 +50,7 @@ const request = (index, processAt) => ({
   processAt,
 });
 
-/** A thousand a call, a second apart when they are scheduled. */
+/** Enqueues a thousand tasks per call. Scheduled tasks are a second apart. */
 async function fill(broker, scheduled) {
   const start = Math.ceil(Date.now() / 1000) + 86_400;
   for (let first = 0; first < TASKS; first += 1000) {
@@ -64,7 +65,7 @@ async function fill(broker, scheduled) {
 const scripts = new Map(Object.keys(SCRIPTS).map((name) => [scriptSource(name).sha1, name]));
 const OURS = new Set(['slowlog', 'info', 'config', 'client', 'hello']);
 
-/** The command that held Redis longest since the last reset, in milliseconds. */
+/** The time of the longest command since the last reset, in milliseconds. */
 async function slowest(client) {
   const entries = await client.call('SLOWLOG', 'GET', '-1');
   let [longest, name] = [0, ''];
@@ -81,7 +82,7 @@ async function megabytes(client) {
   return Number(/^used_memory:(\d+)/m.exec(info)[1]) / 2 ** 20;
 }
 
-/** The most memory this process has while it works, in megabytes, looked at every few milliseconds. */
+/** The most memory of this process during the work, in megabytes, measured every few milliseconds. */
 function watchMemory() {
   let most = 0;
   const look = () => (most = Math.max(most, process.memoryUsage.rss() / 2 ** 20));
@@ -93,7 +94,7 @@ function watchMemory() {
   };
 }
 
-/** Of thousands of commands only the slow ones are logged: a log of all would take more memory than the tasks. */
+/** Only slow commands are logged: a log of all would take more memory than the tasks. */
 const isBulk = (name) => /^fill|All |^deleteQueue/.test(name);
 
 async function measure(client, name, work) {
@@ -111,7 +112,7 @@ async function measure(client, name, work) {
   return { name, milliseconds, longest, memory, rss };
 }
 
-/** One call, and then another every second; tells the slowest of them. */
+/** Calls once per second and returns the slowest time. */
 const polled = async (call) => {
   let milliseconds = 0;
   for (let poll = 0; poll < POLLS; poll++) {
@@ -123,7 +124,7 @@ const polled = async (call) => {
   return { milliseconds };
 };
 
-/** A page at the start, in the middle and at the end, and the one behind each. */
+/** Reads a page at the start, in the middle and at the end, and the page after each. */
 const pages = (inspector, state) =>
   [
     ['start', 1],
@@ -181,7 +182,7 @@ const redis = await startRedis();
 const connections = new RedisConnections({ port: redis.port });
 const broker = new RedisBroker(connections);
 const client = await connections.ready('monitor');
-// So that none is sent, and measured, with its text.
+// So that no measured call sends the text of a script.
 for (const name of Object.keys(SCRIPTS)) await client.script('LOAD', scriptSource(name).text);
 const results = [];
 try {

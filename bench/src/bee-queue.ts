@@ -15,7 +15,7 @@ interface BeeQueue {
 }
 const BeeQueue = createRequire(import.meta.url)('bee-queue') as new (name: string, settings: object) => BeeQueue;
 
-/** bee-queue with finished jobs removed, its fastest documented settings otherwise. */
+/** bee-queue with finished jobs removed, and otherwise its fastest documented settings. */
 export async function beeQueue(port: number): Promise<System> {
   const settings = { redis: { host: '127.0.0.1', port }, removeOnSuccess: true, getEvents: false, sendEvents: false };
   const queue = new BeeQueue('bench', { ...settings, isWorker: false, storeJobs: false });

@@ -1,4 +1,4 @@
-/* Runs every system in turn, several times over, on a Redis of its own, and prints one table of medians and ratios. */
+/* Runs every system in turn, several times, on its own Redis, and prints one table of medians and ratios. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
@@ -12,20 +12,20 @@ interface Scenario {
   readonly title: string;
   readonly kind: 'enqueue' | 'process' | 'slow' | 'latency';
   readonly count: number;
-  /** Tasks at once for enqueue, handlers at once otherwise. */
+  /** Concurrent enqueue calls, or concurrent handlers in the other scenarios. */
   readonly atOnce: number;
   readonly systems: readonly string[];
 }
 
-/** The first scenario of each kind with few tasks: says that the bench runs, not how fast anything is. */
+/** The first scenario of each kind with few tasks: checks that the bench runs, not its speed. */
 const smoke = process.argv.includes('--smoke');
-/** What follows `--name=`. */
+/** The value after `--name=`. */
 const option = (name: string): string | undefined =>
   process.argv.find((argument) => argument.startsWith(`--${name}=`))?.slice(name.length + 3);
 const only = option('only');
 const asked = option('systems')?.split(',');
 const rounds = smoke ? 1 : Number(option('rounds') ?? 3);
-/** Tasks a worker runs before those that are measured. */
+/** How many tasks a worker runs before the measured ones. */
 const warm = Number(option('warm') ?? (smoke ? 20 : 5_000));
 const n = (count: number): number => (smoke ? Math.max(20, Math.floor(count / 50)) : count);
 
@@ -79,12 +79,12 @@ async function startRedis(port: number, dir: string): Promise<ChildProcess> {
   return server;
 }
 
-/** Builds the Go program; without Go its column is missing, and the table says so. */
+/** Builds the Go program. Without Go its column is missing, and the table says so. */
 function buildGo(dir: string): string | undefined {
   const cwd = join(here, '..', 'go');
   const program = join(dir, 'bench-go');
   for (const go of ['go', '/usr/local/go/bin/go']) {
-    // -trimpath as the interop tests do: what they have compiled is not compiled once more.
+    // -trimpath like the interop tests: this reuses the packages that they have compiled.
     const built = spawnSync(go, ['build', '-trimpath', '-o', program, '.'], {
       cwd,
       stdio: ['ignore', 'ignore', 'inherit'],

@@ -14,7 +14,7 @@ import type { Observable } from 'rxjs';
 import { AsynqClient, AsynqModule, Payload as TaskPayload, TaskHandler } from '../../dist/index.js';
 import type { Handle, Payload, System } from './system.js';
 
-/** What the handlers call; set before the application starts. */
+/** The function that the handlers call. It is set before the application starts. */
 let current: Handle = () => undefined;
 
 @Injectable()

@@ -1,4 +1,7 @@
-/* One measurement in a process of its own: node run.js SYSTEM SCENARIO PORT COUNT CONCURRENCY WARM. Prints one JSON line. */
+/*
+ * Runs one measurement in its own process: node run.js SYSTEM SCENARIO PORT COUNT CONCURRENCY WARM.
+ * Prints one JSON line.
+ */
 import { Redis } from 'ioredis';
 import { makePayload, type Handle, type System } from './system.js';
 
@@ -27,7 +30,7 @@ const rss = (): number => process.memoryUsage.rss() / 2 ** 20;
 const usedMemory = async (redis: Redis): Promise<number> =>
   Number(/used_memory_dataset:(\d+)/.exec(await redis.info('memory'))?.[1]);
 
-/** @param work calls `begin` when what is measured begins */
+/** @param work calls `begin` when the measured part begins */
 async function timed(count: number, work: (begin: () => void) => Promise<void>): Promise<Measurement> {
   let cpu = process.cpuUsage();
   let start = performance.now();
@@ -63,8 +66,8 @@ async function enqueue(system: System, count: number, atOnce: number, port: numb
 }
 
 /**
- * From the first task handled after `warm` others to the last one settled: neither the start of an application nor the work of
- * the JavaScript compiler in its first tenths of a second is a queue's speed.
+ * Measures from the first task after `warm` other tasks to the last one settled. So the start of the
+ * application and the first work of the JavaScript compiler do not count.
  */
 async function processAll(
   system: System,
@@ -90,7 +93,7 @@ async function processAll(
   return measured;
 }
 
-/** Time from before the enqueue call to the start of the handler, one task at a time, in an otherwise idle system. */
+/** The time from the enqueue call to the start of the handler, one task at a time, in an idle system. */
 async function idleLatency(system: System, count: number): Promise<Measurement> {
   let started: (time: number) => void = () => {};
   await system.work(10, () => started(performance.now()));

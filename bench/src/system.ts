@@ -1,12 +1,12 @@
-/** One queue system under measurement, running in a process of its own against the Redis of the run. */
+/** One measured queue system. It runs in its own process on the Redis of the run. */
 export interface System {
   /** Adds one task and resolves when Redis has it. */
   enqueue(payload: Payload): Promise<unknown>;
-  /** Adds many in whatever way the system offers for that. */
+  /** Adds many tasks in the way that the system offers for that. */
   enqueueMany(payloads: readonly Payload[]): Promise<unknown>;
-  /** Starts working; `handle` is called for each task. */
+  /** Starts to run tasks: calls `handle` for each task. */
   work(concurrency: number, handle: Handle): Promise<void>;
-  /** Tasks not yet acknowledged in Redis: waiting or active. */
+  /** How many tasks are not yet acknowledged in Redis: waiting or active. */
   unfinished(): Promise<number>;
   close(): Promise<void>;
 }

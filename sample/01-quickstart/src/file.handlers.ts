@@ -7,33 +7,33 @@ import { TextCounter } from './text-counter.js';
 
 @Injectable()
 export class FileHandlers {
-  /** What a handler returns is the task's result, kept for its retention. */
+  /** The return value is the result of the task. It is kept for the retention of the task. */
   @TaskHandler(MeasureFile)
   async measure(@Payload('path') path: string, @TaskCtx() { signal }: TaskContext): Promise<FileFacts> {
     const digest = createHash('sha256');
     const counter = new TextCounter();
     try {
-      // The signal ends the reading when the task times out, is cancelled or must make way for a shutdown.
+      // The signal stops the reading when the task times out or is cancelled, or at shutdown.
       for await (const chunk of createReadStream(path, { signal })) {
         digest.update(chunk);
         counter.add(chunk);
       }
     } catch (error) {
-      // A file that is not there will not be there in a minute either: no use in retrying.
+      // A missing file is still missing in a minute, so a retry does not help.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new SkipRetry(`no such file: ${path}`);
       throw error;
     }
     return { path, ...counter.counts, sha256: digest.digest('hex'), pid: process.pid };
   }
 
-  /** A flaky step: the first two attempts fail, the third succeeds. */
+  /** An unreliable step: the first two attempts fail, the third succeeds. */
   @TaskHandler(PublishReport, { retryDelay: () => 500 })
   publish(@Payload() { files }: { files: number }, @TaskCtx() { retried }: TaskContext): string {
     if (retried < 2) throw new Error('the printer is on fire');
     return `a report on ${files} files`;
   }
 
-  /** Without parameter decorators a handler gets the payload, and then the context. */
+  /** Without parameter decorators the parameters are the payload and the context. */
   @TaskHandler(SayGoodbye)
   goodbye({ name, since }: { name: string; since: number }): string {
     return `goodbye ${name}, ${((Date.now() - since) / 1000).toFixed(1)} s after it was enqueued`;

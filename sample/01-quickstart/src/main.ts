@@ -8,11 +8,11 @@ import { printReport } from './print-report.js';
 import { Screen } from './screen.js';
 import { Survey } from './survey.js';
 
-/** Surveys the files with one task each. Answers the exit code: 1 when a task was given up. */
+/** Surveys the files with one task each. Returns the exit code: 1 if a task was archived. */
 async function survey(names: readonly string[]): Promise<number> {
   const screen = new Screen();
   const app = await NestFactory.createApplicationContext(AppModule, { logger: screen });
-  app.enableShutdownHooks(); // Ctrl-C: stop fetching, let running tasks end, put the rest back
+  app.enableShutdownHooks(); // Ctrl-C: claim no more tasks, wait for those that run, put the rest back
   try {
     const paths = await findFiles(names);
     console.log(`${paths.length} files, one task each, ${process.env.REDIS_URL ? 'on Redis' : 'in memory'}`);
@@ -27,7 +27,7 @@ async function survey(names: readonly string[]): Promise<number> {
   }
 }
 
-/** Only runs what others enqueue, until Ctrl-C or SIGTERM. */
+/** Only runs the tasks that other processes enqueue, until Ctrl-C or SIGTERM. */
 async function work(): Promise<void> {
   if (!process.env.REDIS_URL) throw new Error('a worker needs REDIS_URL: tasks in memory cannot be shared');
   const app = await NestFactory.createApplicationContext(AppModule, { logger: ['warn', 'error'] });

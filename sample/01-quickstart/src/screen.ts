@@ -3,7 +3,7 @@ import { MultiBar, type SingleBar } from 'cli-progress';
 
 const LOOK = { format: '{bar} {value}/{total} files', barCompleteChar: '█', barIncompleteChar: '░' };
 
-/** The terminal during a survey: warnings and errors above, the progress below. Where there is no terminal, no bar. */
+/** The terminal during a survey: warnings and errors above, the progress bar below (only in a terminal). */
 export class Screen implements LoggerService {
   private readonly bars = new MultiBar({
     ...LOOK,
@@ -28,7 +28,7 @@ export class Screen implements LoggerService {
     this.bars.stop();
   }
 
-  /** What Nest says while it starts would hide the point. */
+  /** Nest's start messages would distract from the sample. */
   log(): void {}
 
   warn(message: unknown): void {

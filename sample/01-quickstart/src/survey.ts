@@ -6,13 +6,13 @@ import { MeasureFile, PublishReport, SayGoodbye, type FileFacts } from './tasks.
 
 export interface SurveyReport {
   readonly files: FileFacts[];
-  /** What the two steps after the files came to. */
+  /** The two tasks after those of the files. */
   readonly steps: TaskInfo[];
-  /** The tasks that were given up. */
+  /** The archived tasks. */
   readonly failures: TaskInfo[];
 }
 
-/** Enqueues one task per file and follows them where they are stored: any process may do the work. */
+/** Enqueues one task per file and follows the tasks in the store: any process may run them. */
 @Injectable()
 export class Survey {
   constructor(
@@ -33,7 +33,7 @@ export class Survey {
     return { files, steps, failures: [...measured, ...steps].filter((task) => !succeeded(task)) };
   }
 
-  /** All at once: a few round trips, however many files. */
+  /** Enqueues all at once: any number of files needs only a few round trips. */
   private async enqueueFiles(paths: readonly string[]): Promise<TaskInfo[]> {
     const payloads = paths.map((path) => ({ path: resolve(path) })); // a worker may run in another folder
     const results = await this.client.enqueueMany(MeasureFile, payloads);
@@ -43,7 +43,7 @@ export class Survey {
     });
   }
 
-  /** Looks until the task has completed or was given up. Tasks end about in their order, so one at a time will do. */
+  /** Polls until the task is completed or archived. Tasks end about in their order, so one at a time is enough. */
   private async end({ queue, id }: TaskInfo): Promise<TaskInfo> {
     for (;;) {
       const task = await this.inspector.getTaskInfo(queue, id);

@@ -1,7 +1,7 @@
 const NEWLINE = 0x0a;
 const SPACES = new Set([0x20, 0x09, NEWLINE, 0x0b, 0x0c, 0x0d]);
 
-/** Counts as `wc` does, chunk by chunk. */
+/** Counts like `wc`, chunk by chunk. */
 export class TextCounter {
   private bytes = 0;
   private lines = 0;

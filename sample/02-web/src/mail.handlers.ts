@@ -12,7 +12,7 @@ import { TimingInterceptor } from './timing.interceptor.js';
 export class MailHandlers {
   constructor(private readonly mailer: Mailer) {}
 
-  /** A payload that does not validate (a Go service may send anything) is archived at once with the messages. */
+  /** A task with an invalid payload (a Go service may send anything) is archived at once with the messages. */
   @TaskHandler(WelcomeEmail)
   async welcome(@Payload(ValidationPipe) signup: SignupDto, @TaskCtx() task: TaskContext): Promise<string> {
     return this.mailer.send(signup.email, `Welcome, ${signup.name}!`, task.signal);

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 
-/** Stands for a mail service: takes a moment, and stops when told to. */
+/** Simulates a mail service: it takes a moment and stops when the signal fires. */
 @Injectable()
 export class Mailer {
   private readonly logger = new Logger('Mailer');

@@ -13,7 +13,7 @@ import { AsynqClient, AsynqInspector } from 'nestjs-asynq';
 import { SignupDto } from './signup.dto.js';
 import { MAIL_QUEUE, WelcomeEmail } from './tasks.js';
 
-/** `result` once the mail is sent, `error` when the last attempt has failed. */
+/** Has a `result` when the mail is sent, an `error` when the last attempt has failed. */
 export interface SignupStatus {
   readonly state: string;
   readonly result?: unknown;
@@ -27,7 +27,7 @@ export class SignupsController {
     private readonly inspector: AsynqInspector,
   ) {}
 
-  /** Answers as soon as the task is stored; the mail is sent by a worker. */
+  /** Returns as soon as the task is stored. A worker sends the mail. */
   @Post()
   @HttpCode(202)
   async signUp(

@@ -1,7 +1,7 @@
 import { defineTask } from 'nestjs-asynq';
 import type { SignupDto } from './signup.dto.js';
 
-/** A queue of its own: this sample leaves other tasks on the same Redis alone. */
+/** The sample has its own queue, so it does not touch other tasks on the same Redis. */
 export const MAIL_QUEUE = 'signup-mail';
 
 export const WelcomeEmail = defineTask<SignupDto, string>('email:welcome', {

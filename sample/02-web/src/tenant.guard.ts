@@ -3,7 +3,7 @@ import { getTaskContext, isAsynqContext, SkipRetry } from 'nestjs-asynq';
 
 const BLOCKED = new Set(['blocked']);
 
-/** A guard as in HTTP, here on a task: mail for a blocked tenant is given up at once instead of being retried. */
+/** A guard as in HTTP, here for a task: mail for a blocked tenant is archived at once and not retried. */
 @Injectable()
 export class TenantGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

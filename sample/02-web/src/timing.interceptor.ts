@@ -2,7 +2,7 @@ import { type CallHandler, type ExecutionContext, Injectable, Logger, type NestI
 import { getTaskContext } from 'nestjs-asynq';
 import { finalize, type Observable } from 'rxjs';
 
-/** Middleware of a task: Nest's own interceptor around the handler. */
+/** Middleware for tasks: an interceptor of Nest around the handler. */
 @Injectable()
 export class TimingInterceptor implements NestInterceptor {
   private readonly logger = new Logger('Timing');

@@ -5,7 +5,7 @@ import { AsynqModule } from 'nestjs-asynq';
 import { redisUrl } from './redis-url.js';
 import { SignupsController } from './signups.controller.js';
 
-/** The web process: it only produces, so it has no server. */
+/** The web process only enqueues tasks, so it has no server. */
 @Module({
   imports: [AsynqModule.forRoot({ connection: redisUrl, server: false })],
   controllers: [SignupsController],

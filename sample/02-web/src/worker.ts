@@ -7,7 +7,7 @@ import { Mailer } from './mailer.js';
 import { redisUrl } from './redis-url.js';
 import { MAIL_QUEUE } from './tasks.js';
 
-/** The worker process: start as many as you like; SIGTERM lets running tasks end first. */
+/** The worker process. You can start several. SIGTERM lets running tasks end first. */
 @Module({
   imports: [AsynqModule.forRoot({ connection: redisUrl, server: { concurrency: 20, queues: [MAIL_QUEUE] } })],
   providers: [MailHandlers, Mailer],

@@ -11,9 +11,9 @@ import { FORUM_QUEUE } from './tasks.js';
       connection: process.env.REDIS_URL ?? 'memory',
       server: {
         queues: [FORUM_QUEUE],
-        groupGracePeriod: '2s', // a digest goes out when its reader was not mentioned for so long; minutes in real life
-        groupMaxDelay: '6s', // … or the first mention has waited for so long
-        groupMaxSize: 5, // … or there are so many
+        groupGracePeriod: '2s', // a digest is sent when its reader was not mentioned for 2 s (minutes in real life)
+        groupMaxDelay: '6s', // … or when the first mention has waited for 6 s
+        groupMaxSize: 5, // … or when there are 5 mentions
       },
     }),
   ],

@@ -17,19 +17,19 @@ const READER = 'reader:';
 export class Digests {
   constructor(private readonly client: AsynqClient) {}
 
-  /** Joins the mentions of that reader that have not been mailed yet: now, or when the reader's quiet hours are over. */
+  /** Adds the mention to the next digest of the reader: now, or when the quiet hours of the reader end. */
   mention(reader: string, mention: Mention, quietUntil?: Date): Promise<TaskInfo> {
     return this.client.enqueue(Mentioned, mention, { group: READER + reader, processAt: quietUntil });
   }
 
-  /** When a group is due (app.module.ts says when), one task takes the place of all its tasks, in one step. */
+  /** When a group is due (see app.module.ts), one task replaces all its tasks in one step. */
   @TaskAggregator(READER)
   collect(group: string, mentions: readonly GroupedTask<Mention>[]): AggregatedTask {
     const inOrder = mentions.map(({ payload }) => payload).toSorted((a, b) => a.at - b.at);
     return { task: SendDigest, payload: { reader: group.slice(READER.length), mentions: inOrder } };
   }
 
-  /** A task like any other: it is retried when the mail cannot be sent. */
+  /** An ordinary task: it is retried when the mail cannot be sent. */
   @TaskHandler(SendDigest)
   send({ reader, mentions }: Digest): void {
     say(`mail to ${reader}: ${mentions.map(({ by, text }) => `${by}: ${text}`).join(' | ')}`);

@@ -7,7 +7,7 @@ import { FORUM_QUEUE } from './tasks.js';
 
 const PAUSE = 200;
 
-/** Who is mentioned, by whom. */
+/** Who is mentioned by whom. */
 const TALK = [
   ['ann', 'bob', 'is it out yet?'],
   ['ann', 'cem', 'I hear it is'],
@@ -23,10 +23,10 @@ const TALK = [
   ['dee', 'bob', 'good morning'],
 ] as const;
 
-/** Wants no mail for so many milliseconds. */
+/** How long the reader wants no mail, in milliseconds. */
 const QUIET: Readonly<Record<string, number>> = { dee: 4_000 };
 
-/** A lively hour in a forum, in two seconds. */
+/** Plays a busy hour of a forum in two seconds. */
 @Injectable()
 export class Forum {
   constructor(
@@ -34,7 +34,7 @@ export class Forum {
     private readonly inspector: AsynqInspector,
   ) {}
 
-  /** Resolves when every mention is in a mail that was sent, by this process or another. */
+  /** Resolves when this or another process has sent every mention in a mail. */
   async talk(): Promise<void> {
     const mentions: TaskInfo[] = [];
     const start = Date.now();
@@ -48,7 +48,7 @@ export class Forum {
     await this.untilIdle();
   }
 
-  /** Nothing is left to run now. */
+  /** Resolves when no task is left to run. */
   untilIdle(): Promise<void> {
     return this.until(async () => {
       const { pending, active } = await this.inspector.getQueueInfo(FORUM_QUEUE);
@@ -56,7 +56,7 @@ export class Forum {
     });
   }
 
-  /** It is gone as soon as the digest is there. */
+  /** A mention is deleted as soon as its digest is stored. */
   private find({ queue, id }: TaskInfo): Promise<TaskInfo | undefined> {
     return this.inspector.getTaskInfo(queue, id);
   }

@@ -3,12 +3,12 @@ import { AsynqInspector, PeriodicTask } from 'nestjs-asynq';
 import { say } from './say.js';
 import { FORUM_QUEUE } from './tasks.js';
 
-/** Reports on what the queue does. However many processes have these methods, each planned time comes once. */
+/** Reports what the queue does. Several processes may have these methods: each planned time runs once. */
 @Injectable()
 export class Reports {
   constructor(private readonly inspector: AsynqInspector) {}
 
-  /** At two in the morning on the clocks of Berlin; when all processes were down at two, as soon as one is up. */
+  /** At 2:00 in Berlin. If all processes were down then, it runs as soon as one is up. */
   @PeriodicTask('0 2 * * *', {
     type: 'report:nightly',
     tz: 'Europe/Berlin',
@@ -22,7 +22,7 @@ export class Reports {
     say(`report on ${yesterday!.date}: ${yesterday!.processed} tasks done, ${yesterday!.failed} failures`);
   }
 
-  /** The same for today, so that nobody has to stay up. */
+  /** The same report for today, so that you can see it now. */
   @PeriodicTask('@every 2s', { type: 'report:preview', queue: FORUM_QUEUE })
   async preview(): Promise<void> {
     const { processed, failed, aggregating } = await this.inspector.getQueueInfo(FORUM_QUEUE);

@@ -30,22 +30,23 @@ import { Traffic } from './traffic.js';
         groupGracePeriod: '5s',
         groupMaxDelay: '15s',
         groupMaxSize: 20,
-        shutdownTimeout: '1s', // its tasks go on at the next start; on Redis they do
+        shutdownTimeout: '1s', // on Redis, unfinished tasks run again at the next start
       },
-      eventStream: { events: ['failed'] }, // for whoever follows the failures of all processes
+      eventStream: { events: ['failed'] }, // so that each process can follow the failures of all processes
     }),
     AsynqDashboardModule.forRoot({
       path: '/asynq',
       title: 'A shop on asynq',
-      // Whoever reaches this page may do everything: it listens on this machine only. A real application gives `guards`, its own.
+      // Everyone who reaches this page may do everything, because it listens on this machine only.
+      // A real application has `guards`.
       access: 'destroy',
-      redact: [{ type: Charge.type, fields: ['card'] }], // what is called `authorization` is hidden anyway
+      redact: [{ type: Charge.type, fields: ['card'] }], // fields named `authorization` are hidden by default
       decoders: [
         { name: 'msgpack', decode: (bytes, { type }) => (type === ResizeImage.type ? decode(bytes) : undefined) },
       ],
     }),
     AsynqMetricsModule.forRoot({ path: 'metrics' }),
-    // No proxy on this machine leads here, so what comes from it may drain.
+    // No proxy on this machine forwards to this application, so programs of this machine may drain it.
     AsynqOperationsModule.forRoot({ path: 'health', drainAccess: 'loopback', drainTimeout: '30s' }),
   ],
   controllers: [HomeController, IncidentsController, TracesController],

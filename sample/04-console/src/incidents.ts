@@ -9,7 +9,7 @@ interface Incident {
   readonly error: string;
 }
 
-/** What was given up lately: in real life a page to whoever is on call. */
+/** The latest archived tasks. A real application alerts the engineer on call. */
 @Injectable()
 export class Incidents {
   private readonly recent: Incident[] = [];

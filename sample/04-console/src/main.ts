@@ -4,7 +4,7 @@ import { ConsoleLogger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 
-/** Tasks fail here all the time, on purpose; the console shows them. What concerns the process is said. */
+/** Tasks fail here on purpose, and the console shows them. The log has only messages about the process. */
 class QuietLogger extends ConsoleLogger {
   override warn(message: unknown, ...rest: unknown[]): void {
     if (!isAboutTask(message)) super.warn(message, ...rest);
@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   const app = await NestFactory.create(AppModule, {
     logger: new QuietLogger({ logLevels: ['warn', 'error', 'fatal'] }),
     abortOnError: false,
-    forceCloseConnections: true, // a page that is open must not hold up the end
+    forceCloseConnections: true, // an open page must not delay the shutdown
   });
   app.enableShutdownHooks([], { useProcessExit: true });
   await app.listen(process.env.PORT ?? 3000, '127.0.0.1');

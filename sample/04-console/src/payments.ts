@@ -8,11 +8,11 @@ import { Charge, type Order, ProductChanged, type Receipt, SendMail } from './ta
 export class Payments {
   constructor(private readonly client: AsynqClient) {}
 
-  /** What it enqueues belongs to the trace of the order. */
+  /** The tasks that it enqueues belong to the trace of the order. */
   @TaskHandler(Charge, { concurrency: 4, retryDelay: (retried) => 2_000 * (retried + 1) })
   async charge(@Payload() { number, customer, items }: Order): Promise<Receipt> {
     await wait(30 + below(150));
-    if (chance(3)) throw new SkipRetry('card declined'); // archived at once: trying again will not help
+    if (chance(3)) throw new SkipRetry('card declined'); // archived at once: a retry does not help
     if (chance(12)) throw new Error('the bank does not answer');
     if (chance(1)) throw new RevokeTask('the customer has cancelled the order');
     await this.client.enqueue(SendMail, { to: customer.email, subject: `Order ${number}` });

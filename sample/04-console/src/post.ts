@@ -4,7 +4,7 @@ import { Payload, TaskHandler } from 'nestjs-asynq';
 import { below, chance } from './chance.js';
 import { DeliverWebhook, SendMail } from './tasks.js';
 
-/** A small error of its own, so that dashboards have something to group by. */
+/** An error class of its own, so that dashboards can group by it. */
 class MailboxError extends Error {
   override readonly name = 'MailboxError';
 }
@@ -18,7 +18,7 @@ export class Post {
     return { accepted: to };
   }
 
-  /** At most five a second in the whole fleet; what must wait costs no retry. */
+  /** At most five per second in the whole fleet. A task that must wait uses up no retry. */
   @TaskHandler(DeliverWebhook, { rateLimit: { max: 5, per: '1s' }, retryDelay: (retried) => 3_000 * 2 ** retried })
   async deliver(@Payload('url') url: string): Promise<void> {
     await wait(50 + below(200));

@@ -4,7 +4,7 @@ import { UpdateIndex } from './tasks.js';
 
 @Injectable()
 export class Search {
-  /** One update for all that has changed on a shelf for a few seconds. */
+  /** One update for all changes of a shelf within a few seconds. */
   @TaskAggregator('shelf:')
   collect(group: string, changes: readonly GroupedTask<{ sku: string }>[]): AggregatedTask {
     const skus = [...new Set(changes.map(({ payload }) => payload.sku))];

@@ -1,6 +1,6 @@
 import { bytesCodec, defineTask } from 'nestjs-asynq';
 
-/** The queues of a shop, of its own: this sample leaves other tasks on the same Redis alone. */
+/** The sample has its own queues, so it does not touch other tasks on the same Redis. */
 export const QUEUES = {
   payments: 'shop:payments',
   mail: 'shop:mail',
@@ -21,7 +21,7 @@ export interface Receipt {
   readonly reference: string;
 }
 
-/** Once per order, whoever asks twice. */
+/** Enqueued with the number of the order as its id, so it runs once per order. */
 export const Charge = defineTask<Order, Receipt>('order:charge', {
   queue: QUEUES.payments,
   maxRetry: 4,
@@ -41,14 +41,14 @@ export const DeliverWebhook = defineTask<{ url: string; event: string }>('webhoo
   headers: { authorization: 'Bearer not-for-everyone' },
 });
 
-/** Written by a team that uses Go and MessagePack: bytes that are no JSON. */
+/** From a team that uses Go and MessagePack: the payload is not JSON. */
 export const ResizeImage = defineTask<Uint8Array, { width: number; bytes: number }>('image:resize', {
   queue: QUEUES.media,
   retention: '10m',
   codec: bytesCodec,
 });
 
-/** Runs long, tells how far it is, and can be cancelled. */
+/** Runs long, reports its progress, and can be cancelled. */
 export const ImportRows = defineTask<{ supplier: string; rows: number }>('import:rows', {
   queue: QUEUES.imports,
   maxRetry: 1,
@@ -56,7 +56,7 @@ export const ImportRows = defineTask<{ supplier: string; rows: number }>('import
   retention: '10m',
 });
 
-/** Has no handler: it is always in a group, and what runs is the update made of that. */
+/** Has no handler, because it is always in a group. The update made of the group runs instead. */
 export const ProductChanged = defineTask<{ sku: string }>('product:changed', { queue: QUEUES.search });
 
 export const UpdateIndex = defineTask<{ shelf: string; skus: string[] }>('search:update', {
@@ -64,5 +64,5 @@ export const UpdateIndex = defineTask<{ shelf: string; skus: string[] }>('search
   retention: '5m',
 });
 
-/** Its handler was removed in the last release, and somebody still enqueues it. */
+/** The last release removed its handler, but a process still enqueues it. */
 export const SyncLegacy = defineTask<{ since: string }>('legacy:sync', { queue: QUEUES.imports, maxRetry: 3 });

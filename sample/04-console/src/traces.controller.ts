@@ -9,7 +9,7 @@ const milliseconds = ([seconds, nanoseconds]: [number, number]): number => secon
 
 @Controller('traces')
 export class TracesController {
-  /** The newest traces that have come to work, as trees: a request, its task, the wait, the work, and what that enqueued. */
+  /** The newest traces with an attempt, as trees: request, task, wait, attempt, and the tasks it enqueued. */
   @Get()
   @Header('content-type', 'text/plain; charset=utf-8')
   list(): string {

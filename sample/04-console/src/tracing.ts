@@ -7,7 +7,7 @@ import {
 
 const MOST = 200;
 
-/** Keeps the newest traces; in real life an OTLP exporter sends them to a backend. */
+/** Keeps the newest traces. In real life an OTLP exporter sends them to a backend. */
 class NewestTraces implements SpanExporter {
   readonly traces = new Map<string, ReadableSpan[]>();
 
@@ -31,6 +31,6 @@ class NewestTraces implements SpanExporter {
 
 export const newest = new NewestTraces();
 
-/** Registered before the application is made: nothing else is needed for tasks to be traced. */
+/** Registered before the application is created. Tasks need nothing else to be traced. */
 export const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(newest)] });
 provider.register();

@@ -9,11 +9,11 @@ const CUSTOMERS = ['Ann Arbor', 'Bob Bobson', 'Cem Ã‡elik', 'Dee Dupont', 'Eve Ã
 const SKUS = ['apple', 'atlas', 'boots', 'brush', 'chair', 'clock'] as const;
 const tracer = trace.getTracer('shop');
 
-/** Customers who are never tired. A real shop has none of this: it enqueues in its controllers. */
+/** Simulates customers. A real shop enqueues in its controllers instead. */
 @Injectable()
 export class Traffic implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly timers: NodeJS.Timeout[] = [];
-  private lastOrder = below(1e6) * 1e5; // each process and each start on the same Redis has numbers of its own
+  private lastOrder = below(1e6) * 1e5; // each process and each start on the same Redis has its own numbers
 
   constructor(private readonly client: AsynqClient) {}
 
@@ -32,7 +32,7 @@ export class Traffic implements OnApplicationBootstrap, OnModuleDestroy {
     for (const timer of this.timers) clearInterval(timer);
   }
 
-  /** A request of a customer, with the trace that begins there. */
+  /** A request of a customer. A trace begins with it. */
   placeOrder(): Promise<TaskInfo> {
     return tracer.startActiveSpan('POST /orders', async (span) => {
       const order = this.order();
@@ -67,7 +67,7 @@ export class Traffic implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private every(milliseconds: number, work: () => Promise<unknown>): void {
-    // While Redis is away customers get an error page, and come back.
+    // While Redis is away, customers get an error page and try again.
     this.timers.push(setInterval(() => void work().catch(() => undefined), milliseconds));
   }
 }
