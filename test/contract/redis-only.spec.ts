@@ -237,9 +237,7 @@ describe('a key prefix', () => {
 });
 
 describe('the information of Redis', () => {
-  it('comes from INFO, also where CONFIG is forbidden; it is empty where INFO is forbidden, too', async ({
-    driver,
-  }) => {
+  it('comes from INFO, also without CONFIG; it is empty where both are forbidden', async ({ driver }) => {
     const { broker, redis } = driver;
     await redis.config('SET', 'maxmemory-policy', 'volatile-lru');
     await redis.acl('SETUSER', 'default', '-config');

@@ -341,7 +341,7 @@ describe('the command line', () => {
     });
   });
 
-  it('by default lists ended tasks newest first, and the others in the order in which they run', async ({
+  it('by default lists ended tasks newest first, and others in the order in which they run', async ({
     driver,
     run,
   }) => {

@@ -269,9 +269,7 @@ export function exerciseLimiting(it: DriverTest): void {
       ]);
     });
 
-    it('lose their position when they are run, archived or deleted, or fail and wait for a retry', async ({
-      driver,
-    }) => {
+    it('lose their position when they are run, archived or deleted, or fail', async ({ driver }) => {
       const ids = [];
       for (let index = 0; index < 5; index++) ids.push(await driver.add());
       await deferAll(driver);

@@ -85,9 +85,7 @@ export function exerciseListing(it: DriverTest): void {
       ]);
     });
 
-    it('orders pending as they are to run, active as they were taken, the others by time and id', async ({
-      driver,
-    }) => {
+    it('lists pending tasks as they will run, active ones as taken, others by time and id', async ({ driver }) => {
       await addAll(driver, ['b', 'a', 'c']);
       expect(await all(driver, { state: 'pending' }, 2)).toEqual(['b', 'a', 'c']);
       await driver.take(2);
