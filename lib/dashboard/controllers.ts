@@ -18,7 +18,7 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Dashboard } from './dashboard.js';
-import type { ResolvedStatics } from './dashboard.options.js';
+import type { ResolvedStatics } from './resolve-options.js';
 import { servePage } from './page.js';
 import { ApiErrorFilter, replyWithError } from './rest/api-error.filter.js';
 import { keepBodyErrorsOfExpress, keepBodyErrorsOfFastify } from './rest/body-errors.js';

@@ -17,16 +17,13 @@ import { requireClosed } from './access.js';
 import { type DashboardControllers, makeControllers } from './controllers.js';
 import { Dashboard } from './dashboard.js';
 import { openForDevelopment, twoAt } from './dashboard.messages.js';
-import {
-  type AsynqDashboardAsyncOptions,
-  type AsynqDashboardOptions,
-  type AsynqDashboardOptionsFactory,
-  type AsynqDashboardSettings,
-  type ResolvedStatics,
-  resolveAsyncStatics,
-  resolveSettings,
-  splitOptions,
+import type {
+  AsynqDashboardAsyncOptions,
+  AsynqDashboardOptions,
+  AsynqDashboardOptionsFactory,
+  AsynqDashboardSettings,
 } from './dashboard.options.js';
+import { type ResolvedStatics, resolveAsyncStatics, resolveSettings, splitOptions } from './resolve-options.js';
 
 const SETTINGS = 'ASYNQ_DASHBOARD_SETTINGS';
 const FACTORY = 'ASYNQ_DASHBOARD_OPTIONS_FACTORY';

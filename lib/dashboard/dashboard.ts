@@ -10,7 +10,7 @@ import { DEFAULT_REDACTION } from '../redaction/default-rule.js';
 import { Redactor } from '../redaction/redactor.js';
 import type { PayloadCodec } from '../task/codec.js';
 import { Recorder } from './audit/recorder.js';
-import type { ResolvedSettings } from './dashboard.options.js';
+import type { ResolvedSettings } from './resolve-options.js';
 import { Presenter } from './payload/presenter.js';
 import { QueueOverview } from './queue-overview.js';
 import { type CacheLimits, ReplyCache } from './reply-cache.js';

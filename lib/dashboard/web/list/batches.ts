@@ -2,7 +2,7 @@ import { api, type BulkAction, type ListScope } from '../api/endpoints.js';
 
 /** Ids in one request. */
 const MAX_IDS = 500;
-/** Bytes of ids in one request. Express refuses bodies over 100 kB unless the application sets another limit. */
+/** Bytes of ids in one request. By default Express refuses bodies over 100 kB. */
 const MAX_BYTES = 90_000;
 
 const encoder = new TextEncoder();
