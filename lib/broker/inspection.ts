@@ -1,6 +1,8 @@
 import type { SchedulerEnqueueEvent, SchedulerEntry, ServerInfo, TaskMessage, WorkerInfo } from '../wire/message.js';
 import type { TaskState } from '../wire/states.js';
 
+export type { ClusterLocation, RedisInfo, RedisNode } from './operations.js';
+
 /*
  * The administrative side of the contract (wire-protocol section 7). Every call does a bounded
  * amount of work, so that none blocks Redis for long, however many tasks there are. The inspector
@@ -126,31 +128,6 @@ export interface DayCount {
 export interface PublishedServer {
   readonly info: ServerInfo;
   readonly workers: readonly WorkerInfo[];
-}
-
-/** `INFO` of one Redis server. */
-export interface RedisNode {
-  /** `host:port` */
-  readonly address: string;
-  /** The text of `INFO`: lines of `name:value`. */
-  readonly info: string;
-}
-
-/** What Redis reports about itself. */
-export interface RedisInfo {
-  /** Where it is, without credentials. */
-  readonly address: string;
-  /** Every server with tasks: the only one, or all masters of the cluster that replied. */
-  readonly nodes: readonly RedisNode[];
-  /** The texts of `CLUSTER INFO` and `CLUSTER NODES`; `undefined` where there is no cluster. */
-  readonly cluster: { readonly info: string; readonly nodes: string } | undefined;
-}
-
-/** Where a cluster stores a queue. */
-export interface ClusterLocation {
-  readonly slot: number;
-  /** `host:port`, the master first. */
-  readonly nodes: readonly string[];
 }
 
 export type MoveAction = 'run' | 'archive' | 'delete';

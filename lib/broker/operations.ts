@@ -1,5 +1,3 @@
-import type { ClusterLocation, RedisInfo } from './inspection.js';
-
 /** The facts about a Redis server that matter to asynq. */
 export interface StoreInfo {
   /** `host:port` */
@@ -13,6 +11,31 @@ export interface StoreInfo {
    * The value nearest to 0 that the time of the reply allows; `undefined` when unknown.
    */
   readonly ahead: number | undefined;
+}
+
+/** `INFO` of one Redis server. */
+export interface RedisNode {
+  /** `host:port` */
+  readonly address: string;
+  /** The text of `INFO`: lines of `name:value`. */
+  readonly info: string;
+}
+
+/** What Redis reports about itself. */
+export interface RedisInfo {
+  /** Where it is, without credentials. */
+  readonly address: string;
+  /** Every server with tasks: the only one, or all masters of the cluster that replied. */
+  readonly nodes: readonly RedisNode[];
+  /** The texts of `CLUSTER INFO` and `CLUSTER NODES`; `undefined` where there is no cluster. */
+  readonly cluster: { readonly info: string; readonly nodes: string } | undefined;
+}
+
+/** Where a cluster stores a queue. */
+export interface ClusterLocation {
+  readonly slot: number;
+  /** `host:port`, the master first. */
+  readonly nodes: readonly string[];
 }
 
 /** The place where tasks are kept. */

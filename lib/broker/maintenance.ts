@@ -1,0 +1,31 @@
+import type { DamagedTask, LeasedTask } from './consumer.js';
+
+export interface ExpiredLeases {
+  readonly tasks: LeasedTask[];
+  readonly damaged: DamagedTask[];
+  /** How many dangling ids were removed. */
+  readonly dangling: number;
+}
+
+export interface MaintenanceRole {
+  /**
+   * Moves due tasks (score ≤ now) from `scheduled` and `retry` to `pending`, or to their group when
+   * the hash names one, in chunks until none is due. `nextDue`: the lowest score left, in Unix
+   * seconds.
+   */
+  forward(queue: string): Promise<{ moved: number; nextDue: number | undefined }>;
+  /**
+   * Up to `limit` tasks whose lease ended at or before `cutoff` (Unix seconds), oldest first, to be
+   * settled by their old lease.
+   */
+  listExpiredLeases(queue: string, cutoff: number, limit: number): Promise<ExpiredLeases>;
+  /** Gives active ids without a lease one that ends at now + LEASE_SECONDS. Returns how many. */
+  repairActive(queue: string): Promise<number>;
+  /** Deletes up to `limit` completed tasks whose retention is over. Returns how many. */
+  deleteExpiredCompleted(queue: string, limit: number): Promise<number>;
+  /**
+   * Deletes up to `limit` archived tasks that are older than 90 days or not among the newest 9,999,
+   * with their locks. Returns how many.
+   */
+  trimArchived(queue: string, limit: number): Promise<number>;
+}
