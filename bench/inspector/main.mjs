@@ -44,8 +44,20 @@ const idOf = (index) => `0f8fad5b-d9cb-469f-a165-${String(index).padStart(12, '0
 
 const request = (index, processAt) => ({
   message: {
-    ...{ type: 'bench:task', payload: PAYLOAD, id: idOf(index), queue: QUEUE, maxRetry: 25, retried: 0, errorMsg: '' },
-    ...{ timeout: 1800, deadline: 0, uniqueKey: '', lastFailedAt: 0, retention: 0, completedAt: 0, groupKey: '' },
+    type: 'bench:task',
+    payload: PAYLOAD,
+    id: idOf(index),
+    queue: QUEUE,
+    maxRetry: 25,
+    retried: 0,
+    errorMsg: '',
+    timeout: 1800,
+    deadline: 0,
+    uniqueKey: '',
+    lastFailedAt: 0,
+    retention: 0,
+    completedAt: 0,
+    groupKey: '',
   },
   processAt,
 });

@@ -51,7 +51,7 @@ export class Bulk {
       if (batch && !batch.hasRoomFor(task.request)) await this.send(queue);
       this.add(queue, { index, task });
     }
-    for (const queue of [...this.open.keys()]) await this.send(queue);
+    for (const queue of Array.from(this.open.keys())) await this.send(queue);
     await Promise.all(this.sending);
     return this.results;
   }

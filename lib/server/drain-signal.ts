@@ -4,8 +4,20 @@ import { describe, nearest } from '../validation.js';
 
 /** They end the process, also through Nest's `enableShutdownHooks()`, or cannot be caught. */
 const RESERVED: readonly string[] = [
-  ...['SIGKILL', 'SIGSTOP', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'],
-  ...['SIGILL', 'SIGTRAP', 'SIGABRT', 'SIGIOT', 'SIGBUS', 'SIGFPE', 'SIGSEGV'],
+  'SIGKILL',
+  'SIGSTOP',
+  'SIGTERM',
+  'SIGINT',
+  'SIGHUP',
+  'SIGQUIT',
+  'SIGUSR2',
+  'SIGILL',
+  'SIGTRAP',
+  'SIGABRT',
+  'SIGIOT',
+  'SIGBUS',
+  'SIGFPE',
+  'SIGSEGV',
 ];
 
 /** @throws InvalidOptionError */

@@ -234,7 +234,7 @@ export class Executor implements Exchanger, Attempts {
 
   /** Asks every handler to stop. What it makes of that is still the verdict. */
   interruptAll(reason: AsynqError): void {
-    for (const task of [...this.held()]) if (!task.handlerSettled) task.abort(reason);
+    for (const task of Array.from(this.held())) if (!task.handlerSettled) task.abort(reason);
   }
 
   /** Each goes to the front of its queue, so the one claimed last goes first. */

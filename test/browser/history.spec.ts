@@ -44,7 +44,15 @@ describe('the history of queues', () => {
     const tab = await visit('history?range=7+days', options);
     await charts(tab).nth(8).waitFor();
     expect(await tab.page.locator('.chart h2').allTextContents()).toEqual([
-      ...['Processed', 'Failed', 'Error rate', 'Latency', 'Size', 'Pending', 'Retry', 'Archived', 'Memory'],
+      'Processed',
+      'Failed',
+      'Error rate',
+      'Latency',
+      'Size',
+      'Pending',
+      'Retry',
+      'Archived',
+      'Memory',
     ]);
     expect(await tab.barriers()).toEqual([]);
     expect(await tab.fits()).toBe(true);

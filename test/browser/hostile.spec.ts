@@ -16,7 +16,7 @@ const EVIL = `${SCRIPT}\u202E\u2066\u0000\u001b[31m\u200b\n\r\t'\`\${alert(4)}{{
  * The page has failed after this time: opening anything here takes less than a second on an idle
  * machine.
  */
-const PATIENCE = 10_000;
+const PAGE_TIMEOUT_MS = 10_000;
 const MILLION = 999_000;
 
 const PAYLOADS: Readonly<Record<string, Buffer>> = {
@@ -78,7 +78,7 @@ beforeAll(async () => {
   await broker.producer.enqueue(' ', [request({ id: 'x', type: 'x' })]);
   await publish(broker);
   visit = await Visit.start(browser, `${web.origin}/asynq/`, { width: 800 });
-  visit.page.setDefaultTimeout(PATIENCE);
+  visit.page.setDefaultTimeout(PAGE_TIMEOUT_MS);
 });
 afterAll(async () => {
   await Promise.all([browser.close(), web.close()]);

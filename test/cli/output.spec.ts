@@ -81,8 +81,13 @@ describe('a table', () => {
 
   it('becomes complete blocks where cutting is not enough', () => {
     expect(renderTable(columns, rows, screen(25))).toEqual([
-      ...['<ID:   >one', '<Size: >5', '<Text: >日本語 text', ''],
-      ...['<ID:   >twenty-two', '<Size: >1234', '<Text: >a\\x1b[2J and a very long text that does not fit'],
+      '<ID:   >one',
+      '<Size: >5',
+      '<Text: >日本語 text',
+      '',
+      '<ID:   >twenty-two',
+      '<Size: >1234',
+      '<Text: >a\\x1b[2J and a very long text that does not fit',
     ]);
   });
 

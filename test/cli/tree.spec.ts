@@ -9,7 +9,12 @@ import { runInProcess } from '../support/command-line.js';
 
 const stream = new PassThrough();
 const terminal: Terminal = {
-  ...{ stdin: stream, stdout: stream, stderr: stream, env: {}, clock: new SystemClock(), version: '1.2.3' },
+  stdin: stream,
+  stdout: stream,
+  stderr: stream,
+  env: {},
+  clock: new SystemClock(),
+  version: '1.2.3',
   interruption: () => AbortSignal.abort(),
   onEnd: () => () => undefined,
 };
@@ -46,8 +51,18 @@ const ASYNQ: [path: string, aliases: string[], argument: string, flags: string[]
     [],
     '',
     [
-      ...['*-t/--type_name', '*-l/--payload', '--retry', '--queue', '--id', '--timeout', '--deadline', '--unique'],
-      ...['--process_at', '--process_in', '--retention', '--group'],
+      '*-t/--type_name',
+      '*-l/--payload',
+      '--retry',
+      '--queue',
+      '--id',
+      '--timeout',
+      '--deadline',
+      '--unique',
+      '--process_at',
+      '--process_in',
+      '--retention',
+      '--group',
     ],
   ],
   ['task archiveall', [], '', ['*-q/--queue', '*-s/--state', '-g/--group']],

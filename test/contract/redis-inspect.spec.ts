@@ -126,7 +126,13 @@ describe('the numbers of a queue', () => {
     await redis.hset(keys.task('odd'), 'pending_since', '1.7e18');
     await redis.rpush(keys.pending, 'odd');
     expect(await driver.broker.inspection.describeQueue('default')).toMatchObject({
-      ...{ pending: 2, active: 1, scheduled: 1, aggregating: 1, groups: 3, latency: 0, processedTotal: 0 },
+      pending: 2,
+      active: 1,
+      scheduled: 1,
+      aggregating: 1,
+      groups: 3,
+      latency: 0,
+      processedTotal: 0,
     });
     expect(await driver.broker.inspection.groups('default')).toEqual([
       { group: 'empty', size: 0 },

@@ -82,7 +82,7 @@ export class Program {
   }
 
   private notify(): void {
-    for (const listener of [...this.listeners]) listener();
+    for (const listener of Array.from(this.listeners)) listener();
   }
 }
 

@@ -130,8 +130,13 @@ describeWithGo("Go's inspector and our command line", () => {
       '2100-01-01T00:00:00Z',
     );
     expect(await go.taskInfo(queue, 'a')).toMatchObject({
-      ...{ type: 't', payload: Buffer.from('{"é":1}').toString('base64'), state: 'pending', maxRetry: 3 },
-      ...{ timeout: 90_000, retention: 86_400_000, deadline: Date.UTC(2100, 0) },
+      type: 't',
+      payload: Buffer.from('{"é":1}').toString('base64'),
+      state: 'pending',
+      maxRetry: 3,
+      timeout: 90_000,
+      retention: 86_400_000,
+      deadline: Date.UTC(2100, 0),
     });
     for (const id of ['b', 'c', 'd']) await enqueue('--id', id, '--process_in', '1h');
     await enqueue('--id', 'e', '--group', 'g');
@@ -176,7 +181,13 @@ describeWithGo("Go's inspector and our command line", () => {
     const { id, spec, type, payload, options } = seen[0]!;
     expect(await json('cron', 'list')).toEqual([
       {
-        ...{ id, spec, taskType: type, options, taskPayload: '{}', taskPayloadEncoding: 'utf8', replicas: 2 },
+        id,
+        spec,
+        taskType: type,
+        options,
+        taskPayload: '{}',
+        taskPayloadEncoding: 'utf8',
+        replicas: 2,
         nextEnqueueAt: new Date(seen[0]!.next!).toISOString(),
         prevEnqueueAt: new Date(seen[0]!.prev!).toISOString(),
       },

@@ -72,10 +72,24 @@ describeWithGo("asynqmon's API over what Go has written", () => {
     const info = await go.queueInfo(queue);
     const { pending, active, scheduled, retry, archived, completed, aggregating, size, groups, paused } = info;
     expect((await web.get<{ current: object }>(at(''))).current).toMatchObject({
-      ...{ queue, pending, active, scheduled, retry, archived, completed, aggregating, size, groups, paused },
-      ...{ processed: info.processed, failed: info.failed, succeeded: info.processed - info.failed },
-      ...{ latency_msec: expect.any(Number), display_latency: expect.stringMatching(/^[\d.]+(ms|s)$/) },
-      ...{ memory_usage_bytes: expect.any(Number), timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) },
+      queue,
+      pending,
+      active,
+      scheduled,
+      retry,
+      archived,
+      completed,
+      aggregating,
+      size,
+      groups,
+      paused,
+      processed: info.processed,
+      failed: info.failed,
+      succeeded: info.processed - info.failed,
+      latency_msec: expect.any(Number),
+      display_latency: expect.stringMatching(/^[\d.]+(ms|s)$/),
+      memory_usage_bytes: expect.any(Number),
+      timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
     });
     expect(await web.get(at('/groups'))).toMatchObject({ groups: [{ group: 'g', size: 2 }] });
     const [day] = await go.history(queue, 1);

@@ -396,8 +396,15 @@ describe('AsynqTaskEvents', () => {
     await tasks.work(Mail, { to: 'b' });
     expect(results).toEqual(['to a']);
     expect(everything).toEqual([
-      ...['enqueued', 'started', 'finished', 'succeeded'],
-      ...['enqueued', 'started', 'finished', 'failed', 'retried'],
+      'enqueued',
+      'started',
+      'finished',
+      'succeeded',
+      'enqueued',
+      'started',
+      'finished',
+      'failed',
+      'retried',
     ]);
   });
 

@@ -78,20 +78,32 @@ describe('the command line', () => {
         'Last error:        connect ECONNREFUSED',
       ]);
       expect(await json('task inspect -q default -i completed')).toEqual({
-        ...{ id: 'completed', queue: 'default', type: 'email:completed', state: 'completed' },
-        ...{ payload: '{"id":"completed"}', payloadEncoding: 'utf8', headers: {}, group: '' },
-        ...{ maxRetry: 25, retried: 0, lastErr: '', lastFailedAt: null, timeout: 1_800_000, deadline: null },
-        ...{
-          nextProcessAt: null,
-          pendingSince: null,
-          isOrphaned: false,
-          retention: 3_600_000,
-          completedAt: '2030-06-15T12:00:00.000Z',
-        },
-        ...{ result: '{"ok":true}', resultEncoding: 'utf8' },
+        id: 'completed',
+        queue: 'default',
+        type: 'email:completed',
+        state: 'completed',
+        payload: '{"id":"completed"}',
+        payloadEncoding: 'utf8',
+        headers: {},
+        group: '',
+        maxRetry: 25,
+        retried: 0,
+        lastErr: '',
+        lastFailedAt: null,
+        timeout: 1_800_000,
+        deadline: null,
+        nextProcessAt: null,
+        pendingSince: null,
+        isOrphaned: false,
+        retention: 3_600_000,
+        completedAt: '2030-06-15T12:00:00.000Z',
+        result: '{"ok":true}',
+        resultEncoding: 'utf8',
       });
       expect(await run('task inspect -q default -i nobody')).toEqual({
-        ...{ status: 1, stdout: '', stderr: 'error: task not found: id="nobody", queue="default"\n' },
+        status: 1,
+        stdout: '',
+        stderr: 'error: task not found: id="nobody", queue="default"\n',
       });
     });
 
@@ -199,9 +211,24 @@ describe('the command line', () => {
         aggregate: { ...counts, processed: 3, failed: 2, timestamp },
         queues: [
           {
-            ...{ Queue: 'default', MemoryUsage: expect.any(Number), Latency: 1_500_000_000, Size: 7, Groups: 1 },
-            ...{ Pending: 1, Active: 1, Scheduled: 1, Retry: 1, Archived: 1, Completed: 1, Aggregating: 1 },
-            ...{ Processed: 3, Failed: 2, ProcessedTotal: 3, FailedTotal: 2, Paused: true, Timestamp: timestamp },
+            Queue: 'default',
+            MemoryUsage: expect.any(Number),
+            Latency: 1_500_000_000,
+            Size: 7,
+            Groups: 1,
+            Pending: 1,
+            Active: 1,
+            Scheduled: 1,
+            Retry: 1,
+            Archived: 1,
+            Completed: 1,
+            Aggregating: 1,
+            Processed: 3,
+            Failed: 2,
+            ProcessedTotal: 3,
+            FailedTotal: 2,
+            Paused: true,
+            Timestamp: timestamp,
           },
         ],
         redis: expect.objectContaining({ redis_mode: 'standalone', uptime_in_days: '0' }),
@@ -233,11 +260,9 @@ describe('the command line', () => {
       const task = await driver.broker.inspection.getTask('default', 'scheduled');
       expect(task?.message.payload.toString()).toBe('{"é":1}');
       expect(await run('task archive -q default -i active')).toEqual({
-        ...{
-          status: 1,
-          stdout: '',
-          stderr: 'error: cannot archive task in active state. use cancelProcessing instead.\n',
-        },
+        status: 1,
+        stdout: '',
+        stderr: 'error: cannot archive task in active state. use cancelProcessing instead.\n',
       });
       expect(await run('task run -q nowhere -i x')).toMatchObject({
         status: 1,
@@ -474,15 +499,13 @@ describe('the command line', () => {
     const [plain] = await lines(['task', 'enqueue', '-t', 'mail', '-l', payload]);
     const [, id] = /^Enqueued task: id="([0-9a-f-]{36})" queue="default" state=pending$/.exec(plain!)!;
     expect((await driver.broker.inspection.getTask('default', id!))?.message).toMatchObject({
-      ...{
-        type: 'mail',
-        payload: Buffer.from(payload),
-        maxRetry: 25,
-        timeout: 1800,
-        deadline: 0,
-        retention: 0,
-        uniqueKey: '',
-      },
+      type: 'mail',
+      payload: Buffer.from(payload),
+      maxRetry: 25,
+      timeout: 1800,
+      deadline: 0,
+      retention: 0,
+      uniqueKey: '',
     });
     expect(await lines('task enqueue -t mail -l --tls=true --id flag')).toHaveLength(1);
     expect((await driver.broker.inspection.getTask('default', 'flag'))?.message.payload.toString()).toBe('--tls=true');
@@ -598,12 +621,15 @@ describe('the command line', () => {
     ]);
     expect(await json('cron ls')).toEqual([
       {
-        ...{ id: 'e', spec: '@hourly', taskType: 'mail', taskPayload: '{}', taskPayloadEncoding: 'utf8', replicas: 2 },
-        ...{
-          options: entry.enqueueOptions,
-          nextEnqueueAt: '2030-06-15T13:00:00.000Z',
-          prevEnqueueAt: '2030-06-15T12:00:00.000Z',
-        },
+        id: 'e',
+        spec: '@hourly',
+        taskType: 'mail',
+        taskPayload: '{}',
+        taskPayloadEncoding: 'utf8',
+        replicas: 2,
+        options: entry.enqueueOptions,
+        nextEnqueueAt: '2030-06-15T13:00:00.000Z',
+        prevEnqueueAt: '2030-06-15T12:00:00.000Z',
       },
     ]);
     for (const taskId of ['t1', 't2', 't3']) {

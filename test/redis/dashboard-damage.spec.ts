@@ -79,8 +79,23 @@ describe('a key of the wrong type', () => {
   const day = new Date(clock.now()).toISOString().slice(0, 10);
 
   it.each([
-    ...['pending', 'active', 'lease', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'aggregation_sets'],
-    ...['paused', 'processed', 'failed', 'delayed_groups', 't:x', 'g:g', `processed:${day}`, `failed:${day}`],
+    'pending',
+    'active',
+    'lease',
+    'scheduled',
+    'retry',
+    'archived',
+    'completed',
+    'groups',
+    'aggregation_sets',
+    'paused',
+    'processed',
+    'failed',
+    'delayed_groups',
+    't:x',
+    'g:g',
+    `processed:${day}`,
+    `failed:${day}`,
   ])('of one queue harms only that queue: %s', async (name) => {
     for (const make of Object.values(WRONG)) {
       await raw.flushall();

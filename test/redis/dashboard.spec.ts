@@ -76,8 +76,24 @@ it('costs nothing more for another spelling of the same query', async () => {
   const path = 'queues/asked/pending_tasks';
   const spellings: Readonly<Record<string, readonly string[]>> = {
     [path]: [
-      ...['junk=1', 'junk=2', '%6aunk', 'page=1', 'page=x', 'page=0', 'page=01', 'size=20', 'size=', 'size=x&page=1'],
-      ...['SIZE=5', 'cursor=', 'cursor=&page=1', 'scan=7', 'order=oldest', 'type=', 'size=20&size=3', '__proto__=1'],
+      'junk=1',
+      'junk=2',
+      '%6aunk',
+      'page=1',
+      'page=x',
+      'page=0',
+      'page=01',
+      'size=20',
+      'size=',
+      'size=x&page=1',
+      'SIZE=5',
+      'cursor=',
+      'cursor=&page=1',
+      'scan=7',
+      'order=oldest',
+      'type=',
+      'size=20&size=3',
+      '__proto__=1',
     ],
     [`${path}?size=5&page=2`]: ['page=2&size=5', 'size=05&page=2', '%73ize=5&page=2', 'size=5&page=2&page=3&x'],
     [`${path}?size=900`]: ['size=200', 'size=201', 'size=100000'],
@@ -172,14 +188,16 @@ it('shows a long list by page and by cursor', async () => {
 it('shows the information of Redis', async () => {
   await raw.config('SET', 'maxmemory-policy', 'allkeys-lru');
   expect(await web.get('redis_info')).toMatchObject({
-    ...{
-      address: expect.stringContaining(String(redis.port)),
-      cluster: false,
-      raw_cluster_nodes: '',
-      queue_locations: null,
-    },
-    ...{ info: { redis_version: expect.any(String) }, raw_info: expect.stringContaining('# Server') },
-    ...{ version: expect.any(String), role: 'master', used_memory: expect.any(Number), maxmemory: 0 },
+    address: expect.stringContaining(String(redis.port)),
+    cluster: false,
+    raw_cluster_nodes: '',
+    queue_locations: null,
+    info: { redis_version: expect.any(String) },
+    raw_info: expect.stringContaining('# Server'),
+    version: expect.any(String),
+    role: 'master',
+    used_memory: expect.any(Number),
+    maxmemory: 0,
     warnings: [expect.stringContaining('set it to noeviction')],
   });
 });

@@ -42,8 +42,15 @@ export async function runInProcess(
   const [stdout, stderr] = [new Stream(columns !== undefined, columns), new Stream(columns !== undefined, columns)];
   if (input !== undefined) stdin.end(input);
   const terminal: Terminal = {
-    ...{ stdin, stdout, stderr, clock, version: '1.2.3' },
-    env: { HOME: '/nowhere', ...env },
+    stdin,
+    stdout,
+    stderr,
+    clock,
+    version: '1.2.3',
+    env: {
+      HOME: '/nowhere',
+      ...env,
+    },
     interruption: () => interruption ?? new AbortController().signal,
     onEnd: () => () => undefined,
   };

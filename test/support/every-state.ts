@@ -14,11 +14,21 @@ const fails = (message: TaskMessage, now: number): TaskMessage => ({
 
 const HOW: Readonly<Record<string, How>> = {
   completed: ({ lease, message }, now) => ({
-    ...{ kind: 'complete', lease, message: { ...message, completedAt: now } },
-    ...{ expiresAt: now + 3600, result: Buffer.from('{"ok":true}') },
+    kind: 'complete',
+    lease,
+    message: {
+      ...message,
+      completedAt: now,
+    },
+    expiresAt: now + 3600,
+    result: Buffer.from('{"ok":true}'),
   }),
   retry: ({ lease, message }, now) => ({
-    ...{ kind: 'retry', lease, message: fails(message, now), retryAt: now + 60, countAsFailure: true },
+    kind: 'retry',
+    lease,
+    message: fails(message, now),
+    retryAt: now + 60,
+    countAsFailure: true,
   }),
   archived: ({ lease, message }, now) => ({ kind: 'archive', lease, message: fails(message, now) }),
 };

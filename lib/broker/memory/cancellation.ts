@@ -47,7 +47,7 @@ export class MemoryCancellation implements CancellationRole {
 
   async publishCancellation(id: string): Promise<void> {
     this.state.assertOpen();
-    for (const listener of [...this.listeners]) listener(wellFormed(id));
+    for (const listener of Array.from(this.listeners)) listener(wellFormed(id));
   }
 
   async subscribeCancellations(onCancel: (id: string) => void): Promise<() => Promise<void>> {

@@ -75,7 +75,7 @@ function claimDueSets(
   const time = floorSeconds(now);
   const sets: ClaimedSet[] = [];
   let next = Infinity;
-  for (const [group, members] of [...store.groups]) {
+  for (const [group, members] of Array.from(store.groups)) {
     const policy = policyOf(group);
     if (!policy) continue;
     const due = dueAt(members, policy, time);

@@ -65,17 +65,38 @@ export class RedisInspection implements InspectionRole {
       'monitor',
       'describeQueue',
       [
-        ...[pending, active, scheduled, retry, archived, completed, groups, paused],
-        ...[keys.processedOn(day), keys.failedOn(day), processed, failed],
+        pending,
+        active,
+        scheduled,
+        retry,
+        archived,
+        completed,
+        groups,
+        paused,
+        keys.processedOn(day),
+        keys.failedOn(day),
+        processed,
+        failed,
       ],
       [keys.taskPrefix, keys.groupPrefix, String(SAMPLE_SIZE), String(MAX_COUNTED_GROUPS)],
     )) as readonly (number | Buffer)[];
     const at = (index: number): number => toCount(String(reply[index]));
     const since = readNanoseconds(String(reply[14]));
     return {
-      ...{ pending: at(0), active: at(1), scheduled: at(2), retry: at(3), archived: at(4), completed: at(5) },
-      ...{ aggregating: at(6), groups: at(7), paused: at(8) > 0, memoryUsage: at(9) },
-      ...{ processed: at(10), failed: at(11), processedTotal: at(12), failedTotal: at(13) },
+      pending: at(0),
+      active: at(1),
+      scheduled: at(2),
+      retry: at(3),
+      archived: at(4),
+      completed: at(5),
+      aggregating: at(6),
+      groups: at(7),
+      paused: at(8) > 0,
+      memoryUsage: at(9),
+      processed: at(10),
+      failed: at(11),
+      processedTotal: at(12),
+      failedTotal: at(13),
       latency: since === undefined ? 0 : Math.max(0, now - since),
     };
   }

@@ -36,7 +36,7 @@ export class Deadlines {
     const now = this.clock.now();
     let next = Infinity;
     this.next = Infinity;
-    for (const task of [...this.attempts.held()]) {
+    for (const task of Array.from(this.attempts.held())) {
       if (task.verdict) continue;
       if (task.deadlineAt <= now) this.attempts.fail(task, new DeadlineExceededError());
       else if (task.deadlineAt < next) next = task.deadlineAt;

@@ -9,9 +9,24 @@ import type { QueueInfo } from '../../../lib/inspector/views.js';
 import { FakeTerminal } from '../../support/fake-terminal.js';
 
 const NUMBERS: QueueInfo = {
-  ...{ queue: '', size: 0, pending: 0, active: 0, scheduled: 0, retry: 0, archived: 0, completed: 0, aggregating: 0 },
-  ...{ groups: 0, processed: 0, failed: 0, processedTotal: 0, failedTotal: 0, paused: false, latency: 0 },
-  ...{ memoryUsage: 0, timestamp: new Date(0) },
+  queue: '',
+  size: 0,
+  pending: 0,
+  active: 0,
+  scheduled: 0,
+  retry: 0,
+  archived: 0,
+  completed: 0,
+  aggregating: 0,
+  groups: 0,
+  processed: 0,
+  failed: 0,
+  processedTotal: 0,
+  failedTotal: 0,
+  paused: false,
+  latency: 0,
+  memoryUsage: 0,
+  timestamp: new Date(0),
 };
 
 /** A backend that replies when the test says so. */

@@ -35,7 +35,8 @@ describe('navigation in the dashboard', () => {
     await dash.press('G');
     expect([ids(), dash.selected?.slice(0, 5), dash.position]).toEqual([
       ['t-020', 't-021', 't-022', 't-023', 't-024'],
-      ...['t-024', '25 of 25'],
+      't-024',
+      '25 of 25',
     ]);
     await dash.press('down', 'pagedown');
     expect(dash.position).toBe('25 of 25');

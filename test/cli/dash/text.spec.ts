@@ -111,7 +111,10 @@ describe('formats', () => {
     expect([0, 999, 1000, 1234567].map(formatCount)).toEqual(['0', '999', '1,000', '1,234,567']);
     const at = (time: number) => formatDistance(new Date(time), 1_000_000);
     expect([at(1_000_400), at(1_005_000), at(930_000), formatDistance(undefined, 0)]).toEqual([
-      ...['now', 'in 5s', '1m10s ago', ''],
+      'now',
+      'in 5s',
+      '1m10s ago',
+      '',
     ]);
   });
 

@@ -27,7 +27,10 @@ describe('the views of the dashboard', () => {
       ),
       expect.stringMatching(/^> critical +paused +1 +1 +0 +0 +0 +0 +0 +0 +1m30s +\S+ k?B +0 +0 +N\/A$/),
       expect.stringMatching(/^ {2}default +running +7 +1 +1 +1 +1 +1 +1 +1 +1m30s +\S+ k?B +3 +2 +66\.67%$/),
-      ...['', '', '', ''],
+      '',
+      '',
+      '',
+      '',
       expect.stringMatching(/^ +1 of 2$/),
       ' ? help  q quit  Enter open  P pause  / filter  r refresh',
     ]);
@@ -48,17 +51,13 @@ describe('the views of the dashboard', () => {
     expect(dash.lines[0]).toContain('nestjs-asynq › default ');
     const states = dash.lines.slice(2, 9).map((line) => line.slice(2).split(/ +/).slice(0, 2));
     expect(states).toEqual([
-      ...[
-        ['pending', '1'],
-        ['active', '1'],
-        ['scheduled', '1'],
-        ['retry', '1'],
-      ],
-      ...[
-        ['archived', '1'],
-        ['completed', '1'],
-        ['aggregating', '1'],
-      ],
+      ['pending', '1'],
+      ['active', '1'],
+      ['scheduled', '1'],
+      ['retry', '1'],
+      ['archived', '1'],
+      ['completed', '1'],
+      ['aggregating', '1'],
     ]);
     expect(dash.text).toMatch(/aggregating +1 .* in 1 group$/m);
     expect(dash.text).toMatch(/latency +1m30s\n/);

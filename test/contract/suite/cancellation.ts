@@ -41,7 +41,10 @@ export function exerciseCancellation(it: DriverTest): void {
 
   describe('a recorded cancellation', () => {
     const cancellation = (driver: Driver, id: string, more: Partial<Cancellation> = {}): Cancellation => ({
-      ...{ id, at: driver.clock.now(), outcome: 'retry', reason: undefined },
+      id,
+      at: driver.clock.now(),
+      outcome: 'retry',
+      reason: undefined,
       ...more,
     });
 

@@ -41,7 +41,12 @@ export function exerciseMoving(it: DriverTest): void {
           expect(queue.archived).toEqual(action === 'archive' ? [[id, driver.now]] : []);
           const { lease, scheduled, retry, completed, groups, groupNames } = queue;
           expect({ lease, scheduled, retry, completed, groups, groupNames }).toEqual({
-            ...{ lease: [], scheduled: [], retry: [], completed: [], groups: {}, groupNames: [] },
+            lease: [],
+            scheduled: [],
+            retry: [],
+            completed: [],
+            groups: {},
+            groupNames: [],
           });
         });
       }
@@ -75,7 +80,11 @@ export function exerciseMoving(it: DriverTest): void {
         'missing',
       ]);
       expect(await move(driver, 'delete', ids, { state: 'pending' })).toEqual([
-        ...['elsewhere', 'moved', 'elsewhere', 'elsewhere', 'missing'],
+        'elsewhere',
+        'moved',
+        'elsewhere',
+        'elsewhere',
+        'missing',
       ]);
       await expectQueue(driver, { groupNames: ['g'], scheduled: [], pending: [] });
     });
@@ -159,7 +168,11 @@ export function exerciseMoving(it: DriverTest): void {
         const queue = await driver.queue();
         const { pending, archived, completed, groups, groupNames } = queue;
         expect({ pending, archived, completed, groups, groupNames }).toEqual({
-          ...{ pending: [], archived: [], completed: [], groups: {}, groupNames: [] },
+          pending: [],
+          archived: [],
+          completed: [],
+          groups: {},
+          groupNames: [],
         });
         expect([queue.scheduled, queue.retry]).toEqual(target === 'retry' ? [[], [[id, at]]] : [[[id, at]], []]);
         expect(queue.tasks[id]).toMatchObject({ state: target, pendingSince: undefined });

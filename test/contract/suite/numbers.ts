@@ -6,8 +6,15 @@ import { request } from '../../support/messages.js';
 import { type Driver, type DriverTest, archival, done } from '../driver.js';
 
 const server = (driver: Driver, serverId: string): ServerInfo => ({
-  ...{ host: 'h', pid: 7, serverId, concurrency: 3, queues: { default: 2 }, strictPriority: true },
-  ...{ status: 'active', startTime: driver.clock.now(), activeWorkerCount: 1 },
+  host: 'h',
+  pid: 7,
+  serverId,
+  concurrency: 3,
+  queues: { default: 2 },
+  strictPriority: true,
+  status: 'active',
+  startTime: driver.clock.now(),
+  activeWorkerCount: 1,
 });
 
 export function exerciseNumbers(it: DriverTest): void {
@@ -34,12 +41,21 @@ export function exerciseNumbers(it: DriverTest): void {
       await driver.settle(archival(await driver.takeNew()));
       await driver.broker.administration.pauseQueue('default');
       expect(await driver.broker.inspection.describeQueue('default')).toMatchObject({
-        ...{ groups: 2, aggregating: 3, archived: 1, paused: true },
-        ...{ processed: 2, failed: 1, processedTotal: 2, failedTotal: 1 },
+        groups: 2,
+        aggregating: 3,
+        archived: 1,
+        paused: true,
+        processed: 2,
+        failed: 1,
+        processedTotal: 2,
+        failedTotal: 1,
       });
       driver.clock.advance(86_400_000);
       expect(await driver.broker.inspection.describeQueue('default')).toMatchObject({
-        ...{ processed: 0, failed: 0, processedTotal: 2, failedTotal: 1 },
+        processed: 0,
+        failed: 0,
+        processedTotal: 2,
+        failedTotal: 1,
       });
     });
 
@@ -120,8 +136,15 @@ export function exerciseNumbers(it: DriverTest): void {
     it('returns the servers that have published themselves, with the tasks they run', async ({ driver }) => {
       const info = server(driver, 's');
       const worker: WorkerInfo = {
-        ...{ host: 'h', pid: 7, serverId: 's', taskId: 'a', taskType: 't', taskPayload: Buffer.from([0, 255]) },
-        ...{ queue: 'default', startTime: driver.clock.now(), deadline: driver.clock.now() + 5000 },
+        host: 'h',
+        pid: 7,
+        serverId: 's',
+        taskId: 'a',
+        taskType: 't',
+        taskPayload: Buffer.from([0, 255]),
+        queue: 'default',
+        startTime: driver.clock.now(),
+        deadline: driver.clock.now() + 5_000,
       };
       await driver.broker.monitoring.writeServerState(info, [worker], 10);
       await driver.broker.monitoring.writeServerState(server(driver, 'idle'), [], 10);

@@ -3,8 +3,13 @@ import type { SchedulerEntry } from '../../../lib/wire/message.js';
 import type { Driver, DriverTest } from '../driver.js';
 
 const entry = (driver: Driver, id: string): SchedulerEntry => ({
-  ...{ id, spec: '@every 1h', taskType: 't', taskPayload: Buffer.from([0, 255]), enqueueOptions: ['MaxRetry(5)'] },
-  ...{ nextEnqueueTime: driver.clock.now() + 1000, prevEnqueueTime: undefined },
+  id,
+  spec: '@every 1h',
+  taskType: 't',
+  taskPayload: Buffer.from([0, 255]),
+  enqueueOptions: ['MaxRetry(5)'],
+  nextEnqueueTime: driver.clock.now() + 1_000,
+  prevEnqueueTime: undefined,
 });
 
 export function exercisePublished(it: DriverTest): void {
@@ -24,7 +29,8 @@ export function exercisePublished(it: DriverTest): void {
   describe('enqueueEvents', () => {
     it('returns the history of an entry page by page, newest first', async ({ driver }) => {
       const events = Array.from({ length: 5 }, (_, index) => ({
-        ...{ taskId: `t${index}`, enqueueTime: driver.clock.now() + index * 1000 },
+        taskId: `t${index}`,
+        enqueueTime: driver.clock.now() + index * 1_000,
       }));
       for (const event of events) await driver.broker.scheduling.recordEnqueueEvent('e', event);
       expect(await driver.broker.publications.enqueueEvents('e', 0, 2)).toEqual([events[4], events[3]]);

@@ -207,7 +207,8 @@ describe('routes that asynqmon does not have', () => {
       });
       const result = await get('queues/default/tasks/completed/result');
       expect([result.text, result.headers['content-disposition']]).toEqual([
-        ...['{"ok":true}', 'attachment; filename="completed-result.json"'],
+        '{"ok":true}',
+        'attachment; filename="completed-result.json"',
       ]);
       const large = Buffer.alloc(3_000_000, Buffer.from([0, 255, 13, 10]));
       await web.client.enqueue('bytes', large, { taskId: 'large' });

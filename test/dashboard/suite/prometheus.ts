@@ -28,8 +28,14 @@ describe('the history from Prometheus', () => {
     expect(await web.get('config')).toMatchObject({ prometheus: true });
     const reply = await web.get<Record<string, object>>('metrics?duration=7200&endtime=1700000000&queues=a.b,c%22%5C');
     expect(Object.keys(reply)).toEqual([
-      ...['queue_size', 'queue_latency_seconds', 'queue_memory_usage_approx_bytes', 'tasks_processed_per_second'],
-      ...['tasks_failed_per_second', 'error_rate', 'pending_tasks_by_queue', 'retry_tasks_by_queue'],
+      'queue_size',
+      'queue_latency_seconds',
+      'queue_memory_usage_approx_bytes',
+      'tasks_processed_per_second',
+      'tasks_failed_per_second',
+      'error_rate',
+      'pending_tasks_by_queue',
+      'retry_tasks_by_queue',
       'archived_tasks_by_queue',
     ]);
     expect(reply['queue_size']).toEqual({ status: 'success', data: { result: [] } });

@@ -23,18 +23,38 @@ const sample = (processed_total: number, pending = 0) => ({
 describe('numbers of the console', () => {
   it('are short', () => {
     expect([0, 999, 9999, 12_345, 712_345, 1_234_567].map(compact)).toEqual([
-      ...['0', '999', '9,999', '12.3k', '712k', '1.23M'],
+      '0',
+      '999',
+      '9,999',
+      '12.3k',
+      '712k',
+      '1.23M',
     ]);
     expect([0, 0.04, 0.44, 99.94, 1234].map(rate)).toEqual(['0', '<0.1', '0.4', '99.9', '1,234']);
     expect([0, 999, 1000, 1500, 999_400, 999_600, 1_048_567, 5e9, 12_345_678, 9e18].map(bytes)).toEqual([
-      ...['0 B', '999 B', '1.00 kB', '1.50 kB', '999 kB', '1.00 MB', '1.05 MB', '5.00 GB', '12.3 MB', '9000 PB'],
+      '0 B',
+      '999 B',
+      '1.00 kB',
+      '1.50 kB',
+      '999 kB',
+      '1.00 MB',
+      '1.05 MB',
+      '5.00 GB',
+      '12.3 MB',
+      '9000 PB',
     ]);
     expect([percent(0, 0), percent(1, 5000), percent(1, 3), percent(1, 40)]).toEqual(['0%', '<0.1%', '33%', '2.5%']);
   });
 
   it('show durations by their two largest units', () => {
     expect([0, 0.34, 4.29, 59.9, 200, 3600, 90_000].map(duration)).toEqual([
-      ...['0 s', '340 ms', '4.2 s', '59 s', '3m 20s', '1h', '1d 1h'],
+      '0 s',
+      '340 ms',
+      '4.2 s',
+      '59 s',
+      '3m 20s',
+      '1h',
+      '1d 1h',
     ]);
     expect(relative(1000, 61_000)).toBe('1m ago');
     expect(relative(5500, 1000)).toBe('in 4 s');

@@ -67,7 +67,13 @@ describe('AsynqInspector', () => {
     const { broker, inspector } = await setUp();
     await broker.producer.enqueue('default', [request({ id: 'a' }), request({ groupKey: 'g' }), request({ id: 'c' })]);
     expect(await inspector.getQueueInfo('default')).toMatchObject({
-      ...{ queue: 'default', size: 3, pending: 2, aggregating: 1, groups: 1, paused: false, timestamp: new Date(now) },
+      queue: 'default',
+      size: 3,
+      pending: 2,
+      aggregating: 1,
+      groups: 1,
+      paused: false,
+      timestamp: new Date(now),
     });
     expect(await inspector.groups('default')).toEqual([{ group: 'g', size: 1 }]);
     expect(await inspector.history('default', 2)).toEqual([
@@ -114,12 +120,22 @@ describe('AsynqInspector', () => {
     );
     expect(await inspector.servers()).toEqual([
       {
-        ...{ id: 's', host: 'h', pid: 1, concurrency: 2, queues: { q: 1 }, strictPriority: false, status: 'active' },
+        id: 's',
+        host: 'h',
+        pid: 1,
+        concurrency: 2,
+        queues: { q: 1 },
+        strictPriority: false,
+        status: 'active',
         startedAt: new Date(now),
         activeWorkers: [
           {
-            ...{ taskId: 'a', taskType: 't', taskPayload: Buffer.alloc(0), queue: 'q' },
-            ...{ startedAt: new Date(now), deadline: new Date(now + 1) },
+            taskId: 'a',
+            taskType: 't',
+            taskPayload: Buffer.alloc(0),
+            queue: 'q',
+            startedAt: new Date(now),
+            deadline: new Date(now + 1),
           },
         ],
       },
@@ -401,8 +417,15 @@ describe('AsynqInspector', () => {
     }
     expect(await inspector.schedulerEntries()).toEqual([
       {
-        ...{ id: 'e', spec: '@daily', taskType: 't', taskPayload: Buffer.alloc(0), options: ['Queue("q")'] },
-        ...{ taskOptions: { queue: 'q' }, nextEnqueueAt: new Date(now + 5), prevEnqueueAt: undefined, replicas: 1 },
+        id: 'e',
+        spec: '@daily',
+        taskType: 't',
+        taskPayload: Buffer.alloc(0),
+        options: ['Queue("q")'],
+        taskOptions: { queue: 'q' },
+        nextEnqueueAt: new Date(now + 5),
+        prevEnqueueAt: undefined,
+        replicas: 1,
       },
     ]);
     expect(await inspector.schedulerEnqueueEvents('e', { size: 2 })).toEqual([
@@ -437,8 +460,17 @@ describe('AsynqInspector', () => {
   it('reads the options of a periodic task', async () => {
     const { broker, inspector } = await setUp();
     const enqueueOptions = [
-      ...['Queue("a")', 'Queue("b")', 'ProcessIn(5s)', 'ProcessAt(Tue Jan  2 03:04:05 UTC 2024)', 'Group("g")'],
-      ...['Header(["k","v"])', 'Header(["l","w"])', 'Header(["k","last"])', 'Timeout(1m30s)', 'Unheard(1)', 'broken'],
+      'Queue("a")',
+      'Queue("b")',
+      'ProcessIn(5s)',
+      'ProcessAt(Tue Jan  2 03:04:05 UTC 2024)',
+      'Group("g")',
+      'Header(["k","v"])',
+      'Header(["l","w"])',
+      'Header(["k","last"])',
+      'Timeout(1m30s)',
+      'Unheard(1)',
+      'broken',
     ];
     const entry = { id: 'e', spec: '@daily', taskType: 't', taskPayload: Buffer.alloc(0), enqueueOptions };
     const never = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
@@ -446,8 +478,14 @@ describe('AsynqInspector', () => {
     const [{ options, taskOptions } = { options: [] }] = await inspector.schedulerEntries();
     expect(options).toEqual(enqueueOptions);
     expect(taskOptions).toEqual({
-      ...{ queue: 'b', timeout: 90_000, headers: { k: 'last', l: 'w' } },
-      ...{ processAt: new Date(Date.UTC(2024, 0, 2, 3, 4, 5)), processIn: undefined },
+      queue: 'b',
+      timeout: 90_000,
+      headers: {
+        k: 'last',
+        l: 'w',
+      },
+      processAt: new Date(Date.UTC(2024, 0, 2, 3, 4, 5)),
+      processIn: undefined,
     });
   });
 

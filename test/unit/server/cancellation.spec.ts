@@ -58,7 +58,11 @@ describe('a cancelled task', () => {
     await inspector.cancelProcessing('a');
     await pass(clock, 10);
     expect(await memory.inspection.getTask('default', 'a')).toMatchObject({
-      ...{ state: 'retry', message: { retried: 1, errorMsg: 'context canceled' } },
+      state: 'retry',
+      message: {
+        retried: 1,
+        errorMsg: 'context canceled',
+      },
     });
   });
 
@@ -153,7 +157,8 @@ describe('a message that arrives', () => {
     await memory.cancellation.publishCancellation('a');
     await pass(clock, 10);
     expect(await memory.inspection.getTask('default', 'a')).toMatchObject({
-      ...{ state: 'retry', message: { errorMsg: 'context canceled' } },
+      state: 'retry',
+      message: { errorMsg: 'context canceled' },
     });
   });
 
