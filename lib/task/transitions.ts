@@ -2,8 +2,8 @@ import type { TaskState } from '../wire/states.js';
 import { STATES_BY_ACTION } from './actions.js';
 
 /**
- * What can happen to a task: the three ways to enqueue it, its claim, the five settlements, and
- * what maintenance and inspectors do. Named as in the broker contract.
+ * What can happen to a task: the three ways to enqueue it, its claim, the six settlements, and what
+ * limiters, maintenance and inspectors do. Named as in the broker contract.
  */
 export type TaskOperation =
   | 'enqueue'
@@ -15,6 +15,8 @@ export type TaskOperation =
   | 'retry'
   | 'archive'
   | 'requeue'
+  | 'wait'
+  | 'wakeWaiting'
   | 'forward'
   | 'deleteExpiredCompleted'
   | 'trimArchived'
@@ -50,6 +52,8 @@ export const TRANSITIONS: readonly Transition[] = [
   { from: 'active', operation: 'retry', to: 'retry', note: 'failed with retries left, or not a failure' },
   { from: 'active', operation: 'archive', to: 'archived', note: 'given up; the archive is trimmed' },
   { from: 'active', operation: 'requeue', to: 'pending', note: 'shutdown; first in line' },
+  { from: 'active', operation: 'wait', to: 'retry', note: 'deferred: a limit of its handler is reached' },
+  { from: 'retry', operation: 'wakeWaiting', to: 'pending', note: 'deferred before; first in line' },
   { from: 'scheduled', operation: 'forward', to: 'pending', note: 'due; last in line' },
   { from: 'retry', operation: 'forward', to: 'pending', note: 'due; last in line' },
   { from: 'scheduled', operation: 'forward', to: 'aggregating', note: 'due, and the hash names a group' },

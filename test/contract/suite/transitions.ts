@@ -1,21 +1,29 @@
 import { describe, expect } from 'vitest';
 import type { AggregationSet } from '../../../lib/broker/groups.js';
-import type { Settlement } from '../../../lib/broker/broker.js';
+import type { Lease, Settlement } from '../../../lib/broker/broker.js';
 import { TRANSITIONS, type TaskOperation, type Transition } from '../../../lib/task/transitions.js';
 import { request } from '../../support/messages.js';
 import { type Driver, type DriverTest, allSettlements } from '../driver.js';
 
 type Operate = (driver: Driver, id: string) => Promise<unknown>;
 
+const leaseOf = async (driver: Driver, id: string): Promise<Lease> => {
+  const [score] = (await driver.queue()).lease.flatMap(([other, expiresAt]) => (other === id ? [expiresAt] : []));
+  if (score === undefined) throw new Error(`"${id}" is not leased`);
+  return { queue: 'default', id, expiresAt: score };
+};
+
 const settle =
   (kind: Settlement['kind']): Operate =>
   async (driver, id) => {
-    const [score] = (await driver.queue()).lease.flatMap(([other, expiresAt]) => (other === id ? [expiresAt] : []));
+    const lease = await leaseOf(driver, id);
     const stored = await driver.broker.inspection.getTask('default', id);
-    if (score === undefined || !stored) throw new Error(`"${id}" is not leased`);
-    const task = { lease: { queue: 'default', id, expiresAt: score }, message: stored.message };
+    const task = { lease, message: stored!.message };
     return driver.settle(...allSettlements(task, driver.now).filter((item) => item.kind === kind));
   };
+
+const defer: Operate = async (driver, id) =>
+  driver.settle({ kind: 'wait', lease: await leaseOf(driver, id), waitlist: 'w' });
 
 const claimed = async ({ broker }: Driver): Promise<AggregationSet> => {
   const at = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
@@ -34,6 +42,8 @@ const OPERATIONS: Record<TaskOperation, Operate> = {
   retry: settle('retry'),
   archive: settle('archive'),
   requeue: settle('requeue'),
+  wait: defer,
+  wakeWaiting: ({ broker }) => broker.limiting.wakeWaiting('default', 'w', 1),
   forward: async (driver) => {
     driver.clock.advance(60_000);
     return driver.broker.maintenance.forward('default');
@@ -54,20 +64,27 @@ const OPERATIONS: Record<TaskOperation, Operate> = {
   archiveDamaged: async (driver, id) => driver.broker.groups.archiveDamaged(await claimed(driver), [id]),
 };
 
+/** A task in the state an operation starts from. */
+async function arrange(driver: Driver, { from, operation }: Transition): Promise<string> {
+  if (from === undefined) return 'new';
+  if (operation !== 'wakeWaiting') return driver.arrange(from);
+  const id = await driver.arrange('active');
+  await defer(driver, id);
+  return id;
+}
+
 const title = ({ from, operation, to, note }: Transition): string =>
   `${from ?? '(none)'} --${operation}--> ${to ?? '(gone)'}: ${note}`;
 
 export function exerciseTransitions(it: DriverTest): void {
   describe('the transition table', () => {
-    it.for(TRANSITIONS.map((row) => [title(row), row] as const))(
-      '%s',
-      async ([_, { from, operation, to }], { driver }) => {
-        const id = from === undefined ? 'new' : await driver.arrange(from);
-        if (to === 'aggregating' && from !== undefined) await driver.world.nameGroup('default', id, 'g');
-        expect(await driver.stateOf(id)).toBe(from);
-        await OPERATIONS[operation](driver, id);
-        expect(await driver.stateOf(id)).toBe(to);
-      },
-    );
+    it.for(TRANSITIONS.map((row) => [title(row), row] as const))('%s', async ([_, row], { driver }) => {
+      const { from, operation, to } = row;
+      const id = await arrange(driver, row);
+      if (to === 'aggregating' && from !== undefined) await driver.world.nameGroup('default', id, 'g');
+      expect(await driver.stateOf(id)).toBe(from);
+      await OPERATIONS[operation](driver, id);
+      expect(await driver.stateOf(id)).toBe(to);
+    });
   });
 }
