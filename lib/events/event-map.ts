@@ -125,8 +125,8 @@ export interface AsynqEventMap {
   taskRecovered: TaskRecovery;
   /** The same as a sum: the tasks of one queue that were recovered in one step. */
   tasksRecovered: { readonly queue: string; readonly retried: number; readonly archived: number };
-  /** Dangling ids (`ghosts`) were removed, and active tasks without a lease were given one. */
-  queueRepaired: { readonly queue: string; readonly ghosts: number; readonly leases: number };
+  /** Dangling ids were removed, and active tasks without a lease were given one. */
+  queueRepaired: { readonly queue: string; readonly dangling: number; readonly leases: number };
   /** The tasks of a group have become one task. */
   groupAggregated: GroupRef & { readonly size: number; readonly task: TaskRef };
   /**

@@ -4,8 +4,8 @@ import { count, errorText, type Wording } from './wording.js';
 export const QUEUES: Wording = {
   tasksRecovered: ({ queue, retried, archived }, logger) =>
     logger.warn(`Recovered tasks of a lost server, queue "${queue}": ${retried} to retry, ${archived} archived`),
-  queueRepaired: ({ queue, ghosts, leases }, logger) =>
-    logger.warn(`Repaired queue "${queue}": ${ghosts} dangling ids removed, ${leases} running tasks given a lease`),
+  queueRepaired: ({ queue, dangling, leases }, logger) =>
+    logger.warn(`Repaired queue "${queue}": ${dangling} dangling ids removed, ${leases} running tasks given a lease`),
 };
 
 export const SERVER: Wording = {

@@ -228,7 +228,7 @@ describe('the log', () => {
     events.emit('hookFailed', { hook: 'retryDelay', error: boom });
     events.emit('listenerFailed', { event: 'taskFinished', error: 'text' });
     events.emit('tasksRecovered', { queue: 'low', retried: 2, archived: 1 });
-    events.emit('queueRepaired', { queue: 'low', ghosts: 3, leases: 4 });
+    events.emit('queueRepaired', { queue: 'low', dangling: 3, leases: 4 });
     expect(lines.map(([level, message]) => `${level}: ${message}`)).toEqual([
       'error: Task email a1 in queue "low" was aborted 10 s ago (boom), but its handler still runs and keeps its slot; pass task.signal to whatever it waits for',
       'error: Task a1 in queue "low" cannot be decoded and was archived unchanged: boom',

@@ -197,14 +197,14 @@ export function takeOne(store: QueueStore, queue: string, id: string, now: numbe
 
 /** Extends each lease that is ours when the call begins. */
 function extendLeases(store: QueueStore, leases: readonly Lease[], expiresAt: number): boolean[] {
-  const answers = leases.map((lease) => store.leased(lease) !== undefined);
+  const ours = leases.map((lease) => store.leased(lease) !== undefined);
   for (const [index, lease] of leases.entries()) {
     delete lease.renewing;
-    if (!answers[index]) continue;
+    if (!ours[index]) continue;
     store.lease.set(wellFormed(lease.id), expiresAt);
     lease.expiresAt = expiresAt;
   }
-  return answers;
+  return ours;
 }
 
 function writeResult(store: QueueStore, lease: Lease, result: Buffer): boolean {

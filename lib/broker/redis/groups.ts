@@ -25,16 +25,15 @@ import type { Argument } from './scripts/script-command.js';
 import { SCRIPTS, type ScriptName } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
 
-/** Groups checked, tasks read and tasks moved back by one script. */
+/** Groups checked by one script. */
 const GROUP_SCAN_COUNT = 100;
-const READ_AT_ONCE = 500;
-const RECLAIMED_AT_ONCE = 500;
+/** Tasks read, or moved back, by one script. */
+const MAX_TASKS_PER_CALL = 500;
 /** How many pages of group names are searched for groups that nobody aggregates. */
 const PAGES_WATCHED = 10;
-
 const RESENT = SCRIPTS.finishSet.argv.indexOf('resent');
 
-/** The numbers that finish-set.lua returns. */
+/** By the number finish-set.lua returns. */
 const STATUS: Readonly<Record<number, FinishStatus>> = { 0: 'finished', 1: 'duplicate', 2: 'conflict', 3: 'lost' };
 
 interface Check extends GroupPolicy {
@@ -79,12 +78,12 @@ export class RedisGroups implements GroupsRole {
   async readSet(set: ClaimedSet): Promise<AggregationSet> {
     const { taskPrefix } = this.keyspace.queue(set.queue);
     const read = new LeasedTasks(set.queue);
-    for (let from = 0; ; from += READ_AT_ONCE) {
-      const reply = await this.run('readSet', [set.key], [taskPrefix, String(from), String(READ_AT_ONCE)]);
+    for (let from = 0; ; from += MAX_TASKS_PER_CALL) {
+      const reply = await this.run('readSet', [set.key], [taskPrefix, String(from), String(MAX_TASKS_PER_CALL)]);
       const [seen, packed] = reply as [number, Buffer];
       const reader = new PackedReader(packed);
       while (reader.more()) read.add(reader.text(), set.deadline, reader.view());
-      if (seen < READ_AT_ONCE) break;
+      if (seen < MAX_TASKS_PER_CALL) break;
     }
     const tasks = read.tasks.map(({ message }) => message);
     return { ...set, tasks, damaged: read.damaged.map(({ lease, error }) => ({ id: lease.id, error })) };
@@ -127,7 +126,7 @@ export class RedisGroups implements GroupsRole {
     const { taskPrefix, groupPrefix } = keys;
     const now = String(floorSeconds(this.clock.now()));
     for (let reclaimed = 0; ;) {
-      const argv = [taskPrefix, groupPrefix, now, String(RECLAIMED_AT_ONCE)];
+      const argv = [taskPrefix, groupPrefix, now, String(MAX_TASKS_PER_CALL)];
       const reply = await this.run('reclaimStaleSets', queueKeys('reclaimStaleSets', keys), argv);
       const [moved, more] = reply as [number, number];
       reclaimed += moved;

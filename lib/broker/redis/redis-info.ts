@@ -23,12 +23,12 @@ export async function readRedisInfo(connections: RedisConnections): Promise<Redi
 }
 
 async function readNodes(masters: readonly Redis[]): Promise<RedisNode[]> {
-  const answers = await Promise.allSettled(masters.map((node) => node.info()));
-  const read = answers.flatMap((answer, index) => {
+  const replies = await Promise.allSettled(masters.map((node) => node.info()));
+  const read = replies.flatMap((reply, index) => {
     const { host, port } = masters[index]!.options;
-    return answer.status === 'fulfilled' ? [{ address: `${host}:${port}`, info: answer.value }] : [];
+    return reply.status === 'fulfilled' ? [{ address: `${host}:${port}`, info: reply.value }] : [];
   });
-  const failed = answers.find((answer) => answer.status === 'rejected');
+  const failed = replies.find((reply) => reply.status === 'rejected');
   if (read.length === 0 && failed) throw toBrokerError(failed.reason, 'INFO');
   return read.toSorted((a, b) => (a.address < b.address ? -1 : 1));
 }

@@ -50,7 +50,7 @@ export class Recoverer {
     const cutoff = floorSeconds(clock.now()) - RECOVERY_GRACE_SECONDS;
     for (;;) {
       const expired = await broker.maintenance.listExpiredLeases(queue, cutoff, BATCH_SIZE);
-      if (expired.dangling > 0) events.emit('queueRepaired', { queue, ghosts: expired.dangling, leases: 0 });
+      if (expired.dangling > 0) events.emit('queueRepaired', { queue, dangling: expired.dangling, leases: 0 });
       const settle = this.notHeld(queue, [
         ...expired.tasks.map((task) => verdicts.leaseExpired(task).settlement),
         ...expired.damaged.map(({ lease }): Settlement => ({ kind: 'archive', lease, message: undefined })),
@@ -64,7 +64,7 @@ export class Recoverer {
     const tasks = await broker.groups.reclaimStaleSets(queue);
     if (tasks > 0) events.emit('groupsReclaimed', { queue, tasks });
     const leases = repair ? await broker.maintenance.repairActive(queue) : 0;
-    if (leases > 0) events.emit('queueRepaired', { queue, ghosts: 0, leases });
+    if (leases > 0) events.emit('queueRepaired', { queue, dangling: 0, leases });
   }
 
   /**
