@@ -81,7 +81,7 @@ export interface GroupsRole {
    * Archives damaged members of a claimed set as they are, so that the others can be aggregated.
    * Returns how many.
    */
-  archiveDamaged(set: ClaimedSet, ids: readonly string[]): Promise<number>;
+  archiveDamagedMembers(set: ClaimedSet, ids: readonly string[]): Promise<number>;
   /**
    * Creates the task (in the state that the request leads to) and deletes the set with its tasks
    * and their unique locks, in one atomic step, if the set is still ours. Without a request it only

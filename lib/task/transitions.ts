@@ -21,7 +21,7 @@ export type TaskOperation =
   | 'deleteExpiredCompleted'
   | 'trimArchived'
   | 'finishSet'
-  | 'archiveDamaged'
+  | 'archiveDamagedMembers'
   | 'runTask'
   | 'archiveTask'
   | 'deleteTask'
@@ -73,7 +73,7 @@ export const TRANSITIONS: readonly Transition[] = [
   },
   {
     from: 'aggregating',
-    operation: 'archiveDamaged',
+    operation: 'archiveDamagedMembers',
     to: 'archived',
     note: 'cannot be read; the others are aggregated',
   },

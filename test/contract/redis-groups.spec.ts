@@ -37,7 +37,7 @@ describe('damage in a claimed set', () => {
     const set = await driver.broker.groups.readSet(claimed!);
     expect(set.tasks.map(({ id }) => id)).toEqual(['fine']);
     expect(set.damaged.map(({ id }) => id)).toEqual(['broken', 'foreign']);
-    expect(await driver.broker.groups.archiveDamaged(set, ['broken', 'foreign'])).toBe(2);
+    expect(await driver.broker.groups.archiveDamagedMembers(set, ['broken', 'foreign'])).toBe(2);
     expect(await driver.redis.hget(driver.keys.task('broken'), 'state')).toBe('archived');
     expect(await driver.broker.groups.finishSet(set, request())).toBe('finished');
     expect(await driver.redis.zrange(driver.keys.archived, '0', '-1')).toEqual(['broken', 'foreign']);

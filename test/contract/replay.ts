@@ -197,7 +197,7 @@ export class Player {
       const set = await broker.groups.readSet(claimed);
       const { group, tasks } = set;
       const ids = tasks.slice(0, 1).map(({ id }) => id);
-      const archived = step.end === 'archive' ? await broker.groups.archiveDamaged(set, ids) : 0;
+      const archived = step.end === 'archive' ? await broker.groups.archiveDamagedMembers(set, ids) : 0;
       const made = step.end === 'delete' ? undefined : this.enqueueRequest(step.queue, step.made);
       const status = step.end === 'leave' ? undefined : await broker.groups.finishSet(set, made);
       results.push({ group, tasks, archived, status });

@@ -75,7 +75,7 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   trimArchived: ({ broker }) => broker.maintenance.trimArchived('default', 10),
   claimDueSets: ({ broker }) => broker.groups.claimDueSets('default', () => AT_ONCE, 10),
   readSet: (driver) => driver.broker.groups.readSet(claimedSet(driver)),
-  archiveDamaged: (driver) => driver.broker.groups.archiveDamaged(claimedSet(driver), ['g']),
+  archiveDamagedMembers: (driver) => driver.broker.groups.archiveDamagedMembers(claimedSet(driver), ['g']),
   finishSet: (driver) => driver.broker.groups.finishSet({ ...claimedSet(driver), tasks: [], damaged: [] }, request()),
   reclaimStaleSets: ({ broker }) => broker.groups.reclaimStaleSets('default'),
   repairGroups: ({ broker }) => broker.groups.repairGroups('default'),

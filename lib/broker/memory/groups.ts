@@ -36,8 +36,8 @@ export class MemoryGroups implements GroupsRole {
     return this.state.change(set.queue, (store) => readSet(store, set));
   }
 
-  async archiveDamaged(set: ClaimedSet, ids: readonly string[]): Promise<number> {
-    return this.state.change(set.queue, (store, now) => archiveDamaged(store, set, ids, now));
+  async archiveDamagedMembers(set: ClaimedSet, ids: readonly string[]): Promise<number> {
+    return this.state.change(set.queue, (store, now) => archiveDamagedMembers(store, set, ids, now));
   }
 
   async finishSet(set: AggregationSet, request: EnqueueRequest | undefined): Promise<FinishStatus> {
@@ -122,7 +122,7 @@ function readSet(store: QueueStore, set: ClaimedSet): AggregationSet {
   return { ...set, tasks, damaged: [] };
 }
 
-function archiveDamaged(store: QueueStore, set: ClaimedSet, ids: readonly string[], now: number): number {
+function archiveDamagedMembers(store: QueueStore, set: ClaimedSet, ids: readonly string[], now: number): number {
   const { members } = own(store, set) ?? {};
   const moved = ids.map(wellFormed).filter((id) => members?.delete(id));
   for (const id of moved) {

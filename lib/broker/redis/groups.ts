@@ -89,11 +89,11 @@ export class RedisGroups implements GroupsRole {
     return { ...set, tasks, damaged: read.damaged.map(({ lease, error }) => ({ id: lease.id, error })) };
   }
 
-  async archiveDamaged(set: ClaimedSet, ids: readonly string[]): Promise<number> {
+  async archiveDamagedMembers(set: ClaimedSet, ids: readonly string[]): Promise<number> {
     if (ids.length === 0) return 0;
     const keys = this.keyspace.queue(set.queue);
     const argv = [keys.taskPrefix, String(set.deadline), String(floorSeconds(this.clock.now())), ...ids];
-    return (await this.run('archiveDamaged', setKeys('archiveDamaged', keys, set), argv)) as number;
+    return (await this.run('archiveDamagedMembers', setKeys('archiveDamagedMembers', keys, set), argv)) as number;
   }
 
   async finishSet(set: AggregationSet, request: EnqueueRequest | undefined): Promise<FinishStatus> {
@@ -245,6 +245,6 @@ const notASet = (key: string, cause: unknown): WrongKeyTypeError =>
   );
 
 /** The first KEYS of a script for one set. */
-function setKeys(name: 'archiveDamaged' | 'finishSet', keys: QueueKeys, set: ClaimedSet): string[] {
+function setKeys(name: 'archiveDamagedMembers' | 'finishSet', keys: QueueKeys, set: ClaimedSet): string[] {
   return SCRIPTS[name].keys.map((key) => (key === 'aggregationSet' ? set.key : keys[key]));
 }

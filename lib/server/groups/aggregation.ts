@@ -98,7 +98,7 @@ export class Aggregation {
       }
     }
     if (damaged.length === 0) return tasks;
-    const archived = await broker.groups.archiveDamaged(
+    const archived = await broker.groups.archiveDamagedMembers(
       set,
       damaged.map(({ id }) => id),
     );

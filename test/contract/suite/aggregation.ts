@@ -257,11 +257,11 @@ export function exerciseAggregation(it: DriverTest): void {
     });
   });
 
-  describe('archiveDamaged', () => {
+  describe('archiveDamagedMembers', () => {
     it('archives members unchanged, and keeps the others', async ({ driver }) => {
       await join(driver, 'g', 'a', 'b', 'c');
       const { sets } = await claim(driver);
-      expect(await driver.broker.groups.archiveDamaged(sets[0]!, ['b', 'stranger'])).toBe(1);
+      expect(await driver.broker.groups.archiveDamagedMembers(sets[0]!, ['b', 'stranger'])).toBe(1);
       expect(idsOf(await driver.broker.groups.readSet(sets[0]!))).toEqual(['a', 'c']);
       await expectQueue(driver, { archived: [['b', driver.now]] });
       expect(await driver.stateOf('b')).toBe('archived');
@@ -270,7 +270,7 @@ export function exerciseAggregation(it: DriverTest): void {
     it('leaves a set without members that can be finished, but not into a task', async ({ driver }) => {
       await join(driver, 'g', 'a');
       const { sets } = await claim(driver);
-      await driver.broker.groups.archiveDamaged(sets[0]!, ['a']);
+      await driver.broker.groups.archiveDamagedMembers(sets[0]!, ['a']);
       const empty = await driver.broker.groups.readSet(sets[0]!);
       expect(empty.tasks).toEqual([]);
       expect(await driver.broker.groups.finishSet(empty, request())).toBe('lost');
@@ -284,7 +284,7 @@ export function exerciseAggregation(it: DriverTest): void {
       driver.clock.advance(AGGREGATION_SECONDS * 1000);
       await driver.broker.groups.reclaimStaleSets('default');
       await expectUnchanged(driver, async () => {
-        expect(await driver.broker.groups.archiveDamaged(set, ['a'])).toBe(0);
+        expect(await driver.broker.groups.archiveDamagedMembers(set, ['a'])).toBe(0);
       });
     });
   });

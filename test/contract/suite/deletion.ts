@@ -29,7 +29,7 @@ export function exerciseDeletion(it: DriverTest): void {
       await driver.add({ id: 'a', groupKey: 'g' });
       const policy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
       const { sets } = await driver.broker.groups.claimDueSets('default', () => policy, 1);
-      await driver.broker.groups.archiveDamaged(sets[0]!, ['a']);
+      await driver.broker.groups.archiveDamagedMembers(sets[0]!, ['a']);
       await driver.broker.administration.moveTasks('default', 'delete', ['a']);
       expect((await driver.queue()).tasks).toEqual({});
       await expectUnchanged(driver, async () =>

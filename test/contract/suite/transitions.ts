@@ -61,7 +61,7 @@ const OPERATIONS: Record<TaskOperation, Operate> = {
   archiveTask: ({ broker }, id) => broker.administration.moveTasks('default', 'archive', [id]),
   deleteTask: ({ broker }, id) => broker.administration.moveTasks('default', 'delete', [id]),
   rescheduleTask: ({ broker, now }, id) => broker.administration.rescheduleTasks('default', [id], now + 9),
-  archiveDamaged: async (driver, id) => driver.broker.groups.archiveDamaged(await claimed(driver), [id]),
+  archiveDamagedMembers: async (driver, id) => driver.broker.groups.archiveDamagedMembers(await claimed(driver), [id]),
 };
 
 /** A task in the state an operation starts from. */

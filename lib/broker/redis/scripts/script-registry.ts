@@ -87,7 +87,7 @@ export const SCRIPTS = {
     argv: ['now', 'setDeadline', 'limit', 'mostTasks', 'policies'],
   },
   readSet: { keys: ['aggregationSet'], argv: ['taskPrefix', 'from', 'length'] },
-  archiveDamaged: {
+  archiveDamagedMembers: {
     keys: ['aggregationSets', 'aggregationSet', 'archived'],
     argv: ['taskPrefix', 'setDeadline', 'now'],
   },

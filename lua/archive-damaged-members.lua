@@ -1,4 +1,4 @@
--- Archives members of a claimed set as they are: GroupsRole.archiveDamaged.
+-- Archives members of a claimed set as they are: GroupsRole.archiveDamagedMembers.
 --
 -- KEYS
 --   1 aggregationSets
