@@ -86,7 +86,8 @@ export async function settleAll<T>(work: readonly Promise<T>[]): Promise<T[]> {
  * Calls `work` for every item, for at most `concurrency` of them at the same time.
  *
  * @returns the results, in the order of the items
- * @throws the first error; the other items are worked on all the same
+ * @throws the first error; work that runs goes on, but the rest may not be begun: let `work` catch
+ * what must not end the others
  */
 export async function mapConcurrent<T, R>(
   items: readonly T[],
