@@ -1,0 +1,149 @@
+import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
+
+/*
+ * Links between tasks: who waits for whom, and who must be told when a task ends. A place is where
+ * links are kept: a queue, or the marks of a task type (see placeOfMarks). One place is one slot of
+ * a Redis Cluster, and what happens in it happens in one step. Places tell each other by parcels: a
+ * parcel is stored where it comes from in the step that caused it, delivered at least once, applied
+ * by identity (twice is once), and then acknowledged.
+ */
+
+/** The group that holds waiting tasks. No list of groups names it, so no aggregator takes them. */
+export const WAITING_GROUP = 'asynq:waiting';
+
+/**
+ * Seconds that a linked task without a retention is kept after a success, if a Go server ran it:
+ * until the keeper has seen its end. Our servers take exactly this number as no retention.
+ */
+export const TECHNICAL_RETENTION = 604_801;
+
+/** At most this many prerequisites of one task. */
+export const MAX_PREREQUISITES = 1_000;
+
+/** The place of the marks of a task type. */
+export const placeOfMarks = (type: string): string => `~${type}`;
+
+/** A message between two places. */
+export interface Parcel {
+  readonly from: string;
+  readonly to: string;
+  /** Its identity in the outbox of `from`. */
+  readonly key: string;
+  /** JSON; only the store reads it. */
+  readonly body: string;
+  readonly data: Buffer;
+}
+
+/** What a task waits for: a task, or the end of any task of this type with this key. */
+export type Prerequisite =
+  { readonly queue: string; readonly id: string } | { readonly type: string; readonly key: string };
+
+export const FAILURE_POLICIES = ['cancel', 'run', 'wait'] as const;
+/** What a task does when a prerequisite has failed. */
+export type FailurePolicy = (typeof FAILURE_POLICIES)[number];
+
+export const TIMEOUT_POLICIES = ['archive', 'run'] as const;
+/** What a task does that has waited for as long as it may. */
+export type TimeoutPolicy = (typeof TIMEOUT_POLICIES)[number];
+
+/** The wait of a task. */
+export interface Wait {
+  /** In order: the index of a prerequisite is the identity of its edge. */
+  readonly prerequisites: readonly Prerequisite[];
+  readonly onFailure: FailurePolicy;
+  readonly onTimeout: TimeoutPolicy;
+  /** Unix seconds. */
+  readonly deadline: number;
+}
+
+/** Where the end of a task is remembered for those that wait for its key. */
+export interface MarkRequest {
+  readonly type: string;
+  readonly key: string;
+  /** Seconds, at least 1. */
+  readonly rememberFor: number;
+}
+
+/** A task to create that waits, or whose end is remembered. */
+export interface LinkedRequest extends EnqueueRequest {
+  readonly wait?: Wait;
+  readonly mark?: MarkRequest;
+}
+
+/** Who is told about the end of a task, as the store keeps it. */
+export type Watcher =
+  | { readonly k: 'w'; readonly to: string; readonly id: string; readonly n: number }
+  | { readonly k: 'm'; readonly to: string; readonly key: string; readonly ttl: number }
+  | { readonly k: 'r'; readonly to: string; readonly run: string; readonly step: string }
+  | { readonly k: 'b'; readonly to: string; readonly batch: string };
+
+/** Registers a waiting task, which may not exist yet, with a prerequisite that is a task. */
+export interface WatchRequest {
+  /** The prerequisite. */
+  readonly id: string;
+  /** The queue and the id of the waiting task, and the index of the edge. */
+  readonly waiting: { readonly queue: string; readonly id: string; readonly n: number };
+}
+
+export interface EdgeState {
+  readonly prerequisite: Prerequisite;
+  readonly state: 'waiting' | 'succeeded' | 'failed';
+  /** Why it failed. */
+  readonly reason?: string;
+}
+
+/** What a stored task waits for. */
+export interface StoredWait {
+  readonly edges: readonly EdgeState[];
+  readonly onFailure: FailurePolicy;
+  readonly onTimeout: TimeoutPolicy;
+  /** Unix seconds; `undefined` when it waits no more. */
+  readonly deadline: number | undefined;
+  /** It was archived because a prerequisite failed; the success of that one revives it. */
+  readonly cancelled: boolean;
+}
+
+/** What a call about links has brought about elsewhere: see Relay. Always empty in memory. */
+export interface Caused {
+  readonly parcels: readonly Parcel[];
+}
+
+export interface PassReply extends Caused {
+  /** Links that were found ended by somebody who knows no links, and timers that were due. */
+  readonly settled: number;
+  /** The place has nothing left to keep. */
+  readonly empty: boolean;
+}
+
+export interface LinksRole {
+  /** Creates tasks with links, in order, in one atomic step: as ProducerRole.enqueue. */
+  enqueue(
+    queue: string,
+    requests: readonly LinkedRequest[],
+  ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }>;
+  /**
+   * Registers waiting tasks with prerequisites of one queue. `missing`: there is no such task, and
+   * nothing was registered. A prerequisite that has ended answers at once, with a parcel.
+   */
+  watch(
+    queue: string,
+    requests: readonly WatchRequest[],
+  ): Promise<Caused & { readonly found: readonly ('watched' | 'missing')[] }>;
+  /** Applies parcels of any origin to their place. */
+  deliver(place: string, parcels: readonly Parcel[]): Promise<Caused>;
+  /** Removes delivered parcels; one that has changed since stays. */
+  acknowledge(place: string, parcels: readonly Parcel[]): Promise<void>;
+  /** Tells who watches these tasks, if they have ended: after an action of an operator, say. */
+  check(queue: string, ids: readonly string[]): Promise<Caused>;
+  /** `undefined` when the task does not exist or has never waited. */
+  waitOf(queue: string, id: string): Promise<StoredWait | undefined>;
+  /** The places that may have something to keep. */
+  places(): Promise<string[]>;
+  /** Takes or extends the right to keep a place, for `ttl` milliseconds. */
+  lease(place: string, owner: string, ttl: number): Promise<boolean>;
+  /**
+   * One bounded pass over a place: waits and timers that are due, tasks that ended without telling,
+   * parcels that were stored `age` seconds ago or earlier.
+   */
+  keep(place: string, age: number): Promise<PassReply>;
+}

@@ -1,0 +1,122 @@
+import type { EnqueueRequest } from './enqueue-request.js';
+import type { Caused, FailurePolicy } from './links.js';
+
+/*
+ * Runs of workflows. A run lives in one queue, its place, with the whole graph: every decision is one
+ * step there. Its steps are tasks of any queue. The id of the task of a step is `<run>~<step>`.
+ */
+
+export const RUN_STATES = ['running', 'succeeded', 'failed', 'cancelled'] as const;
+export type RunState = (typeof RUN_STATES)[number];
+
+/**
+ * `waiting`: for steps before it; `ready`: its task is stored, or on the way; `cancelled`: it will not
+ * run, unless what failed before it succeeds in the end.
+ */
+export const STEP_STATES = ['waiting', 'ready', 'succeeded', 'failed', 'cancelled'] as const;
+export type StepState = (typeof STEP_STATES)[number];
+
+export const taskIdOfStep = (run: string, step: string): string => `${run}~${step}`;
+
+export interface NewStep {
+  readonly name: string;
+  /** The message's queue is the queue of the step, its id is `taskIdOfStep`. */
+  readonly request: EnqueueRequest;
+  /** Names of steps. */
+  readonly after: readonly string[];
+  readonly onFailure: FailurePolicy;
+  /** Its failure counts as done. */
+  readonly optional: boolean;
+  /** Milliseconds after its release until it may start; 0: at once. */
+  readonly delay: number;
+}
+
+export interface NewRun {
+  readonly id: string;
+  readonly name: string;
+  readonly steps: readonly NewStep[];
+  /** Seconds that the run and its results are kept after its end. */
+  readonly retention: number;
+  /** Unix seconds: what has not ended by then is cancelled. `undefined`: no limit of the run itself. */
+  readonly deadline: number | undefined;
+}
+
+export interface StoredStep {
+  readonly name: string;
+  readonly type: string;
+  readonly queue: string;
+  readonly after: readonly string[];
+  readonly onFailure: FailurePolicy;
+  readonly optional: boolean;
+  readonly state: StepState;
+  readonly error: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly readyAt: number | undefined;
+  readonly endedAt: number | undefined;
+  readonly hasResult: boolean;
+}
+
+export interface RunSummary {
+  readonly queue: string;
+  readonly id: string;
+  readonly name: string;
+  readonly state: RunState;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly endedAt: number | undefined;
+  readonly steps: number;
+  /** Steps that have not ended. */
+  readonly open: number;
+  readonly failed: number;
+}
+
+export interface StoredRun extends RunSummary {
+  readonly graph: readonly StoredStep[];
+}
+
+export interface WorkflowsRole {
+  /** Starts runs, each all or nothing. `exists`: there is a run with this id, nothing was written. */
+  start(
+    queue: string,
+    runs: readonly NewRun[],
+  ): Promise<Caused & { readonly statuses: readonly ('started' | 'exists')[] }>;
+  /** Adds steps to a run. `ended`: the run is over; `unknown`: a step named in `after`; `taken`: a name. */
+  grow(
+    queue: string,
+    run: string,
+    steps: readonly NewStep[],
+  ): Promise<Caused & { readonly status: 'added' | 'missing' | 'ended' | 'unknown' | 'taken' }>;
+  run(queue: string, run: string): Promise<StoredRun | undefined>;
+  /** State and counts only. */
+  summary(queue: string, run: string): Promise<RunSummary | undefined>;
+  /** Newest first. */
+  runs(queue: string, options: { readonly offset: number; readonly size: number }): Promise<RunSummary[]>;
+  /** Results of steps, in order; `undefined` where there is none. */
+  results(queue: string, run: string, steps: readonly string[]): Promise<(Buffer | undefined)[]>;
+  /**
+   * Ends a run: what waits is cancelled, and the ids of tasks that are under way are returned for the
+   * caller to cancel.
+   */
+  cancel(
+    queue: string,
+    run: string,
+    reason: string,
+  ): Promise<
+    Caused & {
+      readonly status: 'cancelled' | 'missing' | 'ended';
+      readonly tasks: readonly { queue: string; id: string }[];
+    }
+  >;
+  /** The failed steps of a run, whose tasks the caller runs again; the run is running again then. */
+  retry(
+    queue: string,
+    run: string,
+  ): Promise<
+    Caused & {
+      readonly status: 'retried' | 'missing' | 'notFailed';
+      readonly tasks: readonly { queue: string; id: string }[];
+    }
+  >;
+  /** Deletes an ended run with its results. `running`: nothing was deleted. */
+  delete(queue: string, run: string): Promise<'deleted' | 'missing' | 'running'>;
+}
