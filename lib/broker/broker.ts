@@ -4,6 +4,9 @@ import type { ConsumerRole } from './consumer.js';
 import type { EventsRole } from './events.js';
 import type { GroupsRole } from './groups.js';
 import type { AdministrationRole, InspectionRole, ListingRole, PublicationsRole } from './inspection.js';
+import type { LinksRole } from './links.js';
+import type { WorkflowsRole } from './workflows.js';
+import type { BatchesRole } from './batches.js';
 import type { LimitingRole } from './limiting.js';
 import type { MaintenanceRole } from './maintenance.js';
 import type { MonitoringRole } from './monitoring.js';
@@ -57,6 +60,12 @@ export interface Broker {
   readonly scheduling: SchedulingRole;
   /** Bounds work of the whole fleet. */
   readonly limiting: LimitingRole;
+  /** Waits, and the parcels between places. */
+  readonly links: LinksRole;
+  /** Runs of workflows. */
+  readonly workflows: WorkflowsRole;
+  /** Batches of tasks. */
+  readonly batches: BatchesRole;
   /** Bounded streams of what has happened. */
   readonly events: EventsRole;
   /** Notices of changed queues. */

@@ -1,0 +1,31 @@
+import type { WorkflowsRole } from '../../workflows.js';
+
+export class MemoryWorkflows implements WorkflowsRole {
+  start(): never {
+    throw new Error('not built yet');
+  }
+  grow(): never {
+    throw new Error('not built yet');
+  }
+  run(): never {
+    throw new Error('not built yet');
+  }
+  summary(): never {
+    throw new Error('not built yet');
+  }
+  runs(): never {
+    throw new Error('not built yet');
+  }
+  results(): never {
+    throw new Error('not built yet');
+  }
+  cancel(): never {
+    throw new Error('not built yet');
+  }
+  retry(): never {
+    throw new Error('not built yet');
+  }
+  delete(): never {
+    throw new Error('not built yet');
+  }
+}
