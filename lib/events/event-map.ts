@@ -148,6 +148,16 @@ export interface AsynqEventMap {
   /** Redis does not reply for a queue; `unsettled` finished tasks wait to be stored. */
   queueUnreachable: { readonly queue: string; readonly error: unknown; readonly unsettled: number };
   queueReachable: { readonly queue: string };
+  /**
+   * Messages between linked tasks have reached their place: a queue, or `~type`, where the ends of
+   * tasks with a key are remembered.
+   */
+  parcelsCarried: { readonly place: string; readonly parcels: number };
+  /**
+   * A place of links could not be reached. The messages are stored; some server of the fleet
+   * carries them within seconds.
+   */
+  relayFailed: { readonly place: string; readonly parcels: number; readonly error: unknown };
   /** A pass of a loop failed; the loop goes on with back-off. */
   loopFailed: { readonly loop: string; readonly error: unknown };
   /** Redis sends no wake-ups; the server polls. */
