@@ -1,5 +1,6 @@
 import { floorSeconds } from '../clock.js';
 import type { TaskMessage } from '../wire/message.js';
+import type { Parcel, Watcher } from './links.js';
 
 /**
  * How long a lease lasts, and how much longer a recoverer waits (clock skew) before it recovers an
@@ -36,6 +37,8 @@ export interface LeasedTask {
   readonly message: TaskMessage;
   /** Since when it was pending, in milliseconds since the epoch; only when asked for and known. */
   readonly pendingSince?: number;
+  /** Who is told about its end; only when somebody is. */
+  readonly links?: readonly Watcher[];
 }
 
 /**
@@ -53,8 +56,18 @@ export interface DamagedTask {
  * seconds.
  */
 export type Settlement =
-  /** Success without retention, or a revoked task: the task is deleted. Counted as processed. */
-  | { readonly kind: 'done'; readonly lease: Lease; readonly uniqueKey: string }
+  /**
+   * Success without retention, or a revoked task: the task is deleted. Counted as processed. Those
+   * who wait for the task are told `result`; for them a revoked task has failed, for `reason`.
+   */
+  | {
+      readonly kind: 'done';
+      readonly lease: Lease;
+      readonly uniqueKey: string;
+      readonly result?: Buffer;
+      readonly revoked?: true;
+      readonly reason?: string;
+    }
   /** Success with retention: kept until `expiresAt`, with `result` when given. Counted as processed. */
   | {
       readonly kind: 'complete';
@@ -73,9 +86,14 @@ export type Settlement =
     }
   /**
    * Given up. Without a message the stored bytes stay as they are (damaged tasks). Counted as
-   * processed and failed.
+   * processed and failed. Those who wait for the task are told `reason`.
    */
-  | { readonly kind: 'archive'; readonly lease: Lease; readonly message: TaskMessage | undefined }
+  | {
+      readonly kind: 'archive';
+      readonly lease: Lease;
+      readonly message: TaskMessage | undefined;
+      readonly reason?: string;
+    }
   /** Back to the front of its queue, the attempt not counted (shutdown). */
   | { readonly kind: 'requeue'; readonly lease: Lease }
   /**
@@ -132,6 +150,8 @@ export interface ExchangeReply {
    * more. Else 0.
    */
   readonly limitedFor: number;
+  /** For the relay; only when the queue has links. */
+  readonly parcels?: readonly Parcel[];
 }
 
 export interface ConsumerRole {
