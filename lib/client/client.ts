@@ -2,6 +2,7 @@ import type { GroupsRole } from '../broker/groups.js';
 import type { Broker, EnqueueStatus, ProducerRole } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 import { ClosedError, InvalidOptionError, InvalidTaskError } from '../errors.js';
+import type { Relay } from '../links/relay.js';
 import type { PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskInfo } from '../task/info.js';
@@ -35,6 +36,8 @@ export interface AsynqClientOptions {
 export interface ClientHooks {
   readonly events?: AsynqEvents | undefined;
   readonly tracing?: Tracing | undefined;
+  /** Carries what linked tasks tell each other. Default: one of its own. */
+  readonly relay?: Relay | undefined;
 }
 
 /** One call takes Redis a few microseconds per task: a batch of 500 blocks it for some 2 ms. */

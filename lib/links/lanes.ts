@@ -4,6 +4,7 @@ export type BatchSize<T> = (items: Iterable<T>) => number;
 interface Lane<T> {
   /** By identity: a newer item takes the place of an older one that has not left. */
   readonly waiting: Map<string, T>;
+  busy: boolean;
 }
 
 /**
@@ -25,20 +26,21 @@ export class Lanes<T> {
     return this.lanes.size === 0;
   }
 
+  /** To be followed by `start`. */
   add(name: string, identity: string, item: T): void {
     let lane = this.lanes.get(name);
-    if (!lane) {
-      this.lanes.set(name, (lane = { waiting: new Map() }));
-      lane.waiting.set(identity, item);
-      void this.workOff(name, lane);
-      return;
-    }
+    if (!lane) this.lanes.set(name, (lane = { waiting: new Map(), busy: false }));
     lane.waiting.delete(identity); // the order is that of the newest
     lane.waiting.set(identity, item);
   }
 
+  /** Begins with every lane that is idle. */
+  start(): void {
+    for (const [name, lane] of this.lanes) if (!lane.busy) void this.workOff(name, lane);
+  }
+
   private async workOff(name: string, lane: Lane<T>): Promise<void> {
-    await Promise.resolve(); // what is added in this turn goes along
+    lane.busy = true;
     while (lane.waiting.size > 0) {
       if (!(await this.work(name, take(lane, this.sizeOf)))) lane.waiting.clear();
     }

@@ -37,6 +37,7 @@ export class Relay {
   carry(parcels: readonly Parcel[]): void {
     if (this.closed) return;
     for (const parcel of parcels) this.deliveries.add(parcel.to, identityOf(parcel), parcel);
+    this.deliveries.start();
     for (const listener of this.listeners) listener();
   }
 
@@ -76,8 +77,9 @@ export class Relay {
   private async deliver(place: string, parcels: Parcel[]): Promise<boolean> {
     try {
       const caused = await this.links.deliver(place, parcels);
-      for (const parcel of parcels) this.acknowledgements.add(parcel.from, identityOf(parcel), parcel);
       this.carry(caused.parcels);
+      for (const parcel of parcels) this.acknowledgements.add(parcel.from, identityOf(parcel), parcel);
+      this.acknowledgements.start();
       this.events.emit('parcelsCarried', { place, parcels: parcels.length });
       return true;
     } catch (error) {

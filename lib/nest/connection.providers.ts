@@ -14,7 +14,14 @@ import { resolveEventStream } from './events/event-stream.options.js';
 import { AsynqServer } from './asynq-server.js';
 import { AsynqTaskEvents } from './events/asynq-task-events.js';
 import { ConnectionRegistry, type Connection } from './connection/connection.registry.js';
-import { CONNECTION, HOOKS, RAW_MODULE_OPTIONS, RESOLVED_MODULE_OPTIONS } from './connection/connection.tokens.js';
+import {
+  CONNECTION,
+  HOOKS,
+  RAW_MODULE_OPTIONS,
+  RELAY,
+  RESOLVED_MODULE_OPTIONS,
+} from './connection/connection.tokens.js';
+import { Relay } from '../links/relay.js';
 import type { AsynqHealth } from './health/asynq-health.js';
 import { AsynqHealthIndicator } from './health/asynq-health-indicator.js';
 import { HealthFactory } from './health/health.factory.js';
@@ -55,10 +62,15 @@ function brokerProviders(name: string): Provider[] {
     },
     { provide: HOOKS, useFactory: makeHooks, inject: [RESOLVED_MODULE_OPTIONS] },
     {
+      provide: RELAY,
+      useFactory: (made: Broker, { events }: Hooks) => new Relay(made.links, events),
+      inject: [broker, HOOKS],
+    },
+    {
       provide: getAsynqClientToken(name),
-      useFactory: (made: Broker, { codec, defaults }: ResolvedModuleOptions, hooks: Hooks) =>
-        new AsynqClient(made, { codec, defaults }, hooks),
-      inject: [broker, RESOLVED_MODULE_OPTIONS, HOOKS],
+      useFactory: (made: Broker, { codec, defaults }: ResolvedModuleOptions, hooks: Hooks, relay: Relay) =>
+        new AsynqClient(made, { codec, defaults }, { ...hooks, relay }),
+      inject: [broker, RESOLVED_MODULE_OPTIONS, HOOKS, RELAY],
     },
     {
       provide: getAsynqInspectorToken(name),
@@ -76,9 +88,16 @@ function brokerProviders(name: string): Provider[] {
 function connectionProvider(name: string): Provider {
   return {
     provide: CONNECTION,
-    useFactory: (registry: ConnectionRegistry, ...made: [ResolvedModuleOptions, Broker, AsynqClient, Hooks]) =>
+    useFactory: (registry: ConnectionRegistry, ...made: [ResolvedModuleOptions, Broker, AsynqClient, Hooks, Relay]) =>
       register(registry, name, ...made),
-    inject: [ConnectionRegistry, RESOLVED_MODULE_OPTIONS, getAsynqBrokerToken(name), getAsynqClientToken(name), HOOKS],
+    inject: [
+      ConnectionRegistry,
+      RESOLVED_MODULE_OPTIONS,
+      getAsynqBrokerToken(name),
+      getAsynqClientToken(name),
+      HOOKS,
+      RELAY,
+    ],
   };
 }
 
@@ -142,12 +161,13 @@ function register(
   broker: Broker,
   client: AsynqClient,
   { events, tracing, redactor }: Hooks,
+  relay: Relay,
 ): Connection {
   const { codec, defaults } = options;
   const scheduler = new AsynqScheduler(broker, events, { codec, defaults, tracing });
   const taskEvents = new AsynqTaskEvents(events, name, broker);
   const eventWriter = makeEventWriter(broker, events, options);
-  const parts = { broker, client, events, tracing, redactor, scheduler, taskEvents, eventWriter };
+  const parts = { broker, client, events, relay, tracing, redactor, scheduler, taskEvents, eventWriter };
   const connection = { name, options, ...parts };
   registry.add(connection);
   return connection;

@@ -1,5 +1,6 @@
 import type { Broker, WakeListener, WakeSource } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
+import type { Relay } from '../links/relay.js';
 import { jsonCodec } from '../task/codec.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { TaskHandlerEntry } from './attempt/handler.js';
@@ -25,6 +26,7 @@ import type { ServerStatus } from './server-status.js';
 
 export interface CoreDeps {
   readonly broker: Broker;
+  readonly relay: Relay;
   readonly handlers: Iterable<TaskHandlerEntry>;
   readonly aggregators: Iterable<TaskAggregatorEntry>;
   readonly options: ResolvedServerOptions;
@@ -53,12 +55,12 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
 
   /** @throws InvalidHandlerError */
   constructor(readonly deps: CoreDeps) {
-    const { broker, events, tracing, options } = deps;
+    const { broker, relay, events, tracing, options } = deps;
     const { strictPriority, concurrency, taskCheckInterval: pollInterval, groups } = options;
     const queues = (this.queues = new QueueRegistry(options.queues));
     const mux = (this.mux = new Mux(deps.handlers));
     const aggregators = (this.aggregators = new Aggregators(deps.aggregators));
-    const common = { broker, clock: broker.clock, events, tracing, queues, mux, aggregators, listener: this };
+    const common = { broker, relay, clock: broker.clock, events, tracing, queues, mux, aggregators, listener: this };
     const results = new Results(broker.consumer, broker.maxPayloadSize, deps.encodeResult ?? encodeJson);
     const verdicts = new Verdicts({ ...common, results, hooks: new Hooks(options, events) });
     // A broker driven by hand has no time to wait for a limit.

@@ -2,6 +2,7 @@ import { finishesWithin } from '../async.js';
 import type { Broker, LeasedTask } from '../broker/broker.js';
 import { InvalidOptionError } from '../errors.js';
 import { AsynqEvents, type TaskOutcome } from '../events/events.js';
+import { Relay } from '../links/relay.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { ActiveTask } from './attempt/active-task.js';
 import type { TaskHandlerEntry } from './attempt/handler.js';
@@ -17,6 +18,8 @@ import { drain, shutDown } from './shutdown.js';
 
 export interface ServerDeps {
   readonly broker: Broker;
+  /** Carries messages between linked tasks. Default: one of its own. */
+  readonly relay?: Relay;
   readonly handlers: Iterable<TaskHandlerEntry>;
   /** Functions that make one task of a group. Default: none, groups are left to other servers. */
   readonly aggregators?: Iterable<TaskAggregatorEntry>;
@@ -46,12 +49,13 @@ export class Server {
   private readonly closed = new Promise<void>((resolve) => (this.resolveClosed = resolve));
 
   /** @throws InvalidOptionError, InvalidHandlerError */
-  constructor({ broker, handlers, aggregators = [], options, events, tracing, encodeResult }: ServerDeps) {
+  constructor({ broker, relay, handlers, aggregators = [], options, events, tracing, encodeResult }: ServerDeps) {
     this.events = events ?? new AsynqEvents();
     const resolved = resolveServerOptions(options);
     this.drainSignal = resolved.drainSignal;
     this.core = new Core({
       broker,
+      relay: relay ?? new Relay(broker.links, this.events),
       handlers,
       aggregators,
       options: resolved,

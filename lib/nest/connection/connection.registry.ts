@@ -3,6 +3,7 @@ import type { Broker } from '../../broker/broker.js';
 import type { AsynqClient } from '../../client/client.js';
 import { InvalidHandlerError, InvalidOptionError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
+import type { Relay } from '../../links/relay.js';
 import type { AsynqScheduler } from '../../scheduler/scheduler.js';
 import { nearest } from '../../validation.js';
 import type { EventWriter } from '../../event-streams/event-writer.js';
@@ -19,6 +20,8 @@ export interface Connection {
   readonly broker: Broker;
   readonly client: AsynqClient;
   readonly events: AsynqEvents;
+  /** Carries messages between linked tasks, for everything of this connection. */
+  readonly relay: Relay;
   readonly scheduler: AsynqScheduler;
   readonly taskEvents: AsynqTaskEvents;
   readonly tracing: Tracing | undefined;

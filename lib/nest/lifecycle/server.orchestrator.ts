@@ -1,5 +1,7 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { AsynqClient } from '../../client/client.js';
+import { finishesWithin } from '../../async.js';
+import { SystemClock } from '../../clock.js';
 import { ServerStateError } from '../../errors.js';
 import type { AsynqScheduler } from '../../scheduler/scheduler.js';
 import { Server } from '../../server/index.js';
@@ -12,6 +14,9 @@ import { SchedulerOrchestrator } from './scheduler.orchestrator.js';
 import { AggregatorExplorer, type DiscoveredAggregator } from '../discovery/aggregator.explorer.js';
 import { EventListeners } from './event.listeners.js';
 import { HandlerExplorer, type DiscoveredHandler } from '../discovery/handler.explorer.js';
+
+/** How long a shutdown waits for messages between linked tasks; what is left, other processes carry. */
+const RELAY_TIMEOUT_MS = 2_000;
 
 /**
  * Owns the servers of an application: one per connection, created when the handlers are known, started after everything else
@@ -106,14 +111,14 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
   }
 
   private createServer(connection: Connection): Server {
-    const { name, options, broker, events, tracing } = connection;
+    const { name, options, broker, relay, events, tracing } = connection;
     if (options.server === false) throw new ServerStateError(noServer(name));
     const settings = { codec: options.codec ?? jsonCodec, invalidPayload: options.invalidPayload, events };
     const handlers = this.handlersOf(connection).map((handler) => this.factory.create(handler, settings));
     const aggregators = this.aggregatorsOf(connection).map((found) =>
       this.aggregatorFactory.create(found, broker, options),
     );
-    return new Server({ broker, handlers, aggregators, options: options.server, events, tracing });
+    return new Server({ broker, relay, handlers, aggregators, options: options.server, events, tracing });
   }
 
   private requireConnections<D extends DiscoveredHandler | DiscoveredAggregator>(found: D[]): D[] {
@@ -122,10 +127,14 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
   }
 }
 
-/** Closes the client first: its pending calls need the broker. A mock of it need not have a `close`. Idempotent. */
-export async function closeConnection({ client, broker }: Connection): Promise<void> {
+/**
+ * Closes the client first: its pending calls need the broker, and what they cause is carried yet. A mock of it need not have a
+ * `close`. Idempotent.
+ */
+export async function closeConnection({ client, relay, broker }: Connection): Promise<void> {
   try {
     await (client as Partial<AsynqClient>).close?.();
+    await finishesWithin(relay.close(), RELAY_TIMEOUT_MS, broker.manual ? new SystemClock() : broker.clock);
   } finally {
     await broker.close();
   }
