@@ -8,6 +8,20 @@ import type { Caused } from './links.js';
 
 export const taskIdOfMember = (batch: string, number: number): string => `${batch}~${number}`;
 
+const MEMBER = /^(batch-[^~]+)~(\d+)$/;
+
+/** Which member of which batch a task is by its id. */
+export function memberOf(taskId: string): { readonly batch: string; readonly number: number } | undefined {
+  const [, batch, number] = (taskId.startsWith('batch-') && MEMBER.exec(taskId)) || [];
+  return batch === undefined ? undefined : { batch, number: Number(number) };
+}
+
+/** At most this many members in one chunk. */
+export const MAX_CHUNK = 500;
+
+/** A chunk that nobody confirmed is settled after this time, in seconds: see BatchesRole.add. */
+export const CHUNK_SECONDS = 60;
+
 export const BATCH_CALLBACKS = ['success', 'complete', 'death'] as const;
 export type BatchCallback = (typeof BATCH_CALLBACKS)[number];
 
@@ -51,18 +65,30 @@ export interface BatchProgress {
 
 export interface BatchesRole {
   open(home: string, batch: NewBatch): Promise<Caused>;
-  /** Reserves numbers, one chunk per request. `ended` and `missing`: nothing is reserved. */
+  /**
+   * Reserves numbers, one chunk of at most MAX_CHUNK per request. `ended` and `missing`: nothing is
+   * reserved. Within CHUNK_SECONDS the members are to be added, and the chunk to be confirmed.
+   *
+   * @param byMember a running member adds: it may, too, when it had died, the batch has ended without
+   *   it, and it is run again. The batch then ends once more, and calls back what it has not called yet.
+   */
   reserve(
     home: string,
     batch: string,
     requests: readonly { readonly queue: string; readonly count: number }[],
+    byMember?: boolean,
   ): Promise<{ readonly status: 'reserved' | 'missing' | 'ended'; readonly chunks: readonly Chunk[] }>;
-  /** Creates the members of a chunk in one step. `void`: the chunk was given up meanwhile, nothing was written. */
+  /**
+   * Creates the members of a chunk in one step; request by request, their numbers follow the base. The
+   * refused are no members. `void`: the chunk was given up meanwhile, nothing was written.
+   *
+   * @throws InvalidTaskError for an id that is not that of the number, and for a task with a group
+   */
   add(
     chunk: Chunk,
     requests: readonly EnqueueRequest[],
   ): Promise<Caused & { readonly status: 'added' | 'void'; readonly statuses: readonly EnqueueStatus[] }>;
-  /** Tells the home how many members of each chunk there are. */
+  /** Tells the home how many members of each chunk there are. Members that nobody confirmed are found later. */
   confirm(
     home: string,
     batch: string,
