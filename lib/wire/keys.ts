@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 export const DEFAULT_KEY_PREFIX = 'asynq';
 
 /** The kinds of keys that end in a name from outside. */
-const NAMED_KEY = /^(?:t|g|unique|waiting|periodic):/;
+const NAMED_KEY = /^(?:t|g|unique|waiting|periodic|early|mark|waiters|run|batch|part):/;
 
 /**
  * The keys of one queue (wire-protocol section 1.2). All share the hash tag `{queue}`.
@@ -33,6 +33,18 @@ export class QueueKeys {
   readonly schedulePrefix: string;
   /** Ours, unknown to Go: when scheduled tasks will join which groups. */
   readonly delayedGroups: string;
+  /** Ours: who is told about the end of which task. It exists while the queue has links. */
+  readonly links: string;
+  /** Ours: parcels to other places that have not been delivered. */
+  readonly outbox: string;
+  /** Ours: what is due when in this place. */
+  readonly timers: string;
+  /** Ours: the right to keep the links of this place. */
+  readonly linksLease: string;
+  /** Ours: how far the keeper of this place has come. */
+  readonly linksProgress: string;
+  /** A group for Go, which lists no such group: the tasks that wait for tasks, by their deadline. */
+  readonly waitingTasks: string;
 
   constructor(prefix: string, queue: string) {
     this.base = `${prefix}:{${queue}}:`;
@@ -52,6 +64,12 @@ export class QueueKeys {
     this.failed = `${this.base}failed`;
     this.schedulePrefix = `${this.base}periodic:`;
     this.delayedGroups = `${this.base}delayed_groups`;
+    this.links = `${this.base}links`;
+    this.outbox = `${this.base}outbox`;
+    this.timers = `${this.base}timers`;
+    this.linksLease = `${this.base}links_lease`;
+    this.linksProgress = `${this.base}links_progress`;
+    this.waitingTasks = `${this.base}g:asynq:waiting`;
   }
 
   /**
@@ -108,6 +126,21 @@ export class QueueKeys {
     return this.schedulePrefix + entry;
   }
 
+  /** Ours: ends of prerequisites of a task that is not stored yet. */
+  early(id: string): string {
+    return `${this.base}early:${id}`;
+  }
+
+  /** Ours, where marks are kept: the remembered end of a task. */
+  mark(key: string): string {
+    return `${this.base}mark:${key}`;
+  }
+
+  /** Ours, where marks are kept: the tasks that wait for this key. */
+  waiters(key: string): string {
+    return `${this.base}waiters:${key}`;
+  }
+
   /**
    * The lock of a unique task. `undefined` is Go's nil payload, which differs from an empty one
    * only here.
@@ -133,6 +166,8 @@ export class Keyspace {
   readonly eventStream: string;
   /** Ours, unknown to Go: the changes made in the console. */
   readonly auditStream: string;
+  /** Ours, unknown to Go: the places that have links. */
+  readonly linked: string;
   private readonly schedulerHistoryPrefix: string;
   private readonly byQueue = new Map<string, QueueKeys>();
 
@@ -146,6 +181,7 @@ export class Keyspace {
     this.cancellationDetails = `${prefix}:cancellations:{ids}:details`;
     this.eventStream = `${prefix}:events`;
     this.auditStream = `${prefix}:audit`;
+    this.linked = `${prefix}:linked`;
     this.schedulerHistoryPrefix = `${prefix}:scheduler_history:`;
   }
 

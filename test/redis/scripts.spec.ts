@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, vi } from 'vitest';
 import { LEASE_SECONDS, type Settlement } from '../../lib/broker/broker.js';
 import type { ClaimedSet } from '../../lib/broker/groups.js';
+import type { LinkedRequest } from '../../lib/broker/links.js';
 import type { Cancellation } from '../../lib/broker/cancellation.js';
 import type { Firing } from '../../lib/broker/scheduling.js';
 import { readLua } from '../../lib/broker/redis/scripts/lua.js';
@@ -12,7 +13,7 @@ import {
   type ScriptName,
   type ScriptShape,
 } from '../../lib/broker/redis/scripts/script-registry.js';
-import { scriptFile, scriptSource } from '../../lib/broker/redis/scripts/script-source.js';
+import { includeFiles, scriptFile, scriptSource } from '../../lib/broker/redis/scripts/script-source.js';
 import { Scripts } from '../../lib/broker/redis/scripts/scripts.js';
 import { WrongKeyTypeError } from '../../lib/errors.js';
 import { utcDay } from '../../lib/wire/keys.js';
@@ -105,8 +106,24 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   beginDeletion: ({ broker }) => broker.administration.deleteQueue('default', { force: true }),
   deleteSome: ({ broker }) => broker.administration.deleteQueue('default', { force: true }),
   sweepQueue: ({ broker }) => broker.administration.deleteQueue('default', { force: true }),
+  enqueueLinked: ({ broker }) => broker.links.enqueue('default', [linked('l')]),
+  deliver: ({ broker }) => broker.links.deliver('default', [PARCEL]),
+  acknowledge: ({ broker }) => broker.links.acknowledge('default', [PARCEL]),
   listUnsorted: ({ broker }) => broker.listing.listTasks('default', { state: 'active', size: 10 }),
 };
+
+const PARCEL = {
+  from: 'other',
+  to: 'default',
+  key: 'default edge l 0',
+  body: JSON.stringify({ kind: 'edge', id: 'l', n: 0, of: ['other', 'x'], ok: true }),
+  data: Buffer.alloc(0),
+};
+
+const linked = (id: string): LinkedRequest => ({
+  ...request({ id }),
+  wait: { prerequisites: [{ type: 't', key: 'k' }], onFailure: 'cancel', onTimeout: 'archive', deadline: 2 ** 32 },
+});
 
 const cancellation = (driver: RedisDriver): Cancellation => ({ id: 'a', at: driver.clock.now(), outcome: 'retry' });
 
@@ -147,7 +164,8 @@ const retrial = (driver: RedisDriver, id: string): Settlement => ({
  * has work.
  */
 async function arrange(driver: RedisDriver, script?: ScriptName): Promise<void> {
-  const { keys, redis, now } = driver;
+  const { keys, keyspace, redis, now } = driver;
+  await redis.sadd(keyspace.linked, 'default', 'other');
   await driver.enqueue([request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
   await driver.take(2);
   await redis.zadd(keys.lease, now, 'a', now, 'b');
@@ -241,7 +259,7 @@ describe('lua/', () => {
     const named = [...own.matchAll(/^-- Uses (\S+)$/gm)].map(([, file]) => file);
     const used = SHARED.filter(({ defines }) => defines.some((helper) => own.includes(`${helper}(`)));
     expect(named).toEqual(used.map(({ file }) => file));
-    expect(scriptSource(name).text).toBe([...used.map(({ file }) => readLua(file)), own].join('\n'));
+    expect(scriptSource(name).text).toBe(includeFiles([...used.map(({ file }) => readLua(file)), own].join('\n')));
   });
 
   it.for(NAMES)('%s: is called with the KEYS and ARGV its header names', async (name, { driver }) => {

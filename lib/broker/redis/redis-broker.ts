@@ -88,7 +88,7 @@ export class RedisBroker implements Broker {
     this.publications = new RedisPublications(connections, keyspace, clock);
     this.scheduling = new RedisScheduling(connections, scripts, keyspace, clock, producer);
     this.limiting = new RedisLimiting(connections, scripts, keyspace, clock);
-    this.links = new RedisLinks();
+    this.links = new RedisLinks(connections, scripts, keyspace, clock, (queue) => producer.register(queue));
     this.workflows = new RedisWorkflows();
     this.batches = new RedisBatches();
     this.events = new RedisEvents(connections, scripts, keyspace, clock);

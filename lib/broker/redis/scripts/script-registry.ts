@@ -33,6 +33,11 @@ export const KEY_TYPES = {
   cancellations: 'zset',
   cancellationDetails: 'hash',
   eventStream: 'stream',
+  links: 'hash',
+  outbox: 'hash',
+  timers: 'zset',
+  /** The tasks that wait for tasks. */
+  waitingTasks: 'zset',
 } as const;
 
 export type KeyName = keyof typeof KEY_TYPES;
@@ -45,6 +50,18 @@ export interface ScriptShape {
   /** The first ARGV, in order. */
   readonly argv: readonly string[];
 }
+
+/** What lua/shared/links.lua checks before the first write of a script. */
+const LINK_KEYS = [
+  'links',
+  'outbox',
+  'timers',
+  'waitingTasks',
+  'pending',
+  'scheduled',
+  'archived',
+  'completed',
+] as const satisfies readonly KeyName[];
 
 /**
  * The scripts, named after the broker methods they serve. The header of each file describes the
@@ -180,6 +197,9 @@ export const SCRIPTS = {
     keys: ['pending', 'active', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'aggregationSets'],
     argv: ['guards'],
   },
+  enqueueLinked: { file: 'links/enqueue-linked', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
+  deliver: { file: 'links/deliver', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
+  acknowledge: { file: 'links/acknowledge', keys: ['outbox'], argv: [] },
   getTask: { file: 'inspect/get-task', keys: ['task', 'scheduled', 'retry'], argv: ['id'] },
 } as const satisfies Record<string, ScriptShape>;
 

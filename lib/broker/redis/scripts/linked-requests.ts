@@ -1,0 +1,52 @@
+import { encodeTaskMessage } from '../../../wire/codec.js';
+import type { TaskMessage } from '../../../wire/message.js';
+import { InvalidTaskError } from '../../../errors.js';
+import type { EnqueueRequest } from '../../broker.js';
+import { type LinkedRequest, placeOfMarks, type Prerequisite, TECHNICAL_RETENTION, type Wait } from '../../links.js';
+import { requireSeconds } from './arguments.js';
+import type { Argument } from './script-command.js';
+
+/** How links.lua recognises a task of a call that is sent again; see enqueue.lua. */
+export type Resent = 'i' | 'm' | undefined;
+
+/** The message of a linked task: kept for a while when Go completes it, so that the keeper sees its end. */
+export const encodeLinkedMessage = (message: TaskMessage): Buffer =>
+  encodeTaskMessage(message.retention > 0 ? message : { ...message, retention: TECHNICAL_RETENTION });
+
+/** The fields of a task for L.create of links.lua, without its message. */
+export function linkedTask(request: EnqueueRequest, resent: Resent): Record<string, unknown> {
+  const { message, processAt, uniqueTtl } = request;
+  const task = `of task "${message.id}"`;
+  if (message.groupKey !== '') {
+    throw new InvalidTaskError(`task "${message.id}" is linked and has the group "${message.groupKey}"; leave one out`);
+  }
+  return {
+    id: message.id,
+    processAt: processAt === undefined ? undefined : Number(requireSeconds(processAt, `processAt ${task}`)),
+    uniqueKey: uniqueTtl === undefined ? undefined : message.uniqueKey,
+    uniqueTtl: uniqueTtl === undefined ? undefined : Number(requireSeconds(uniqueTtl, `uniqueTtl ${task}`, 1)),
+    resent,
+  };
+}
+
+/** JSON and message of each task, as enqueue-linked.lua reads them. */
+export function encodeLinkedRequests(requests: readonly LinkedRequest[], again: boolean): Argument[] {
+  return requests.flatMap((request) => {
+    const { wait, mark, madeId, message } = request;
+    const watchers = mark && [{ k: 'm', to: placeOfMarks(mark.type), key: mark.key, ttl: mark.rememberFor }];
+    const task = linkedTask(request, again ? (madeId ? 'i' : 'm') : undefined);
+    const text = JSON.stringify({ ...task, watchers, after: wait && encodeWait(wait, message.id) });
+    return [text, encodeLinkedMessage(message)];
+  });
+}
+
+const encodeWait = ({ prerequisites, onFailure, onTimeout, deadline }: Wait, id: string): unknown => ({
+  refs: prerequisites.map(encodePrerequisite),
+  onFailure,
+  onTimeout,
+  deadline: Number(requireSeconds(deadline, `the deadline of the wait of task "${id}"`)),
+});
+
+/** Place and name, which is how the store knows a prerequisite. */
+const encodePrerequisite = (prerequisite: Prerequisite): [place: string, name: string] =>
+  'id' in prerequisite ? [prerequisite.queue, prerequisite.id] : [placeOfMarks(prerequisite.type), prerequisite.key];

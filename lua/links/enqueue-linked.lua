@@ -1,0 +1,36 @@
+-- Creates tasks with links in order, all of one queue: LinksRole.enqueue.
+--
+-- KEYS
+--   1 links
+--   2 outbox
+--   3 timers
+--   4 waitingTasks
+--   5 pending
+--   6 scheduled
+--   7 archived
+--   8 completed
+-- ARGV
+--   1 taskPrefix
+--   2 now: seconds
+--   3 nowNanos
+--   4… JSON and message of each task: { id, processAt, uniqueKey, uniqueTtl, watchers, after, resent }, see links.lua
+-- Returns
+--   the status of each task: 0 enqueued, 1 duplicate, 2 conflict; and the parcels, packed as in deliver.lua
+
+local L = {}
+-- Includes shared/links.lua
+
+local STATUS = { enqueued = 0, duplicate = 1, conflict = 2 }
+
+L.open(ARGV[1], ARGV[2], ARGV[3])
+local tasks, statuses = {}, {}
+for i = 4, #ARGV, 2 do
+  local task = cjson.decode(ARGV[i])
+  task.message = ARGV[i + 1]
+  tasks[#tasks + 1] = task
+end
+for i = 1, #tasks do
+  statuses[i] = STATUS[L.create(tasks[i])]
+  L.work()
+end
+return { statuses, L.parcels() }

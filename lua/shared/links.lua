@@ -1,0 +1,194 @@
+-- The engine of links: what happens in one place, in one script. LinksRole says what they are for.
+--
+-- A script that includes it has an empty table `L`, and calls L.open first. What is sent to a place is a body (a table with
+-- `kind`) and bytes: L.post works it off here when the place is this one, else stores it in the outbox and returns it as a
+-- parcel. Each kind has a handler in L.on, and each kind of watcher a function in L.tell that posts the end of a task to it.
+-- Handlers apply by identity: twice is once. Everything a handler needs is checked by L.open, before the first write.
+do
+  local call, try, type = redis.call, redis.pcall, type
+  -- How many bodies one script works off; it leaves the others to the next delivery.
+  local MOST_BODIES = 2000
+
+  local queue, head, tail = {}, 1, 0
+  local posted, positions = {}, {}
+
+  L.on, L.tell, L.due, L.audits = {}, {}, {}, {}
+
+  -- `task_prefix`, `now` (seconds) and `now_nanos` as text.
+  function L.open(task_prefix, now, now_nanos)
+    L.task_prefix, L.base = task_prefix, string.sub(task_prefix, 1, -3)
+    L.place = string.match(L.base, ':{(.*)}:$')
+    L.now, L.seconds, L.now_nanos = now, tonumber(now), now_nanos
+    L.pending, L.scheduled, L.archived = L.base .. 'pending', L.base .. 'scheduled', L.base .. 'archived'
+    L.completed, L.waiting = L.base .. 'completed', L.base .. 'g:asynq:waiting'
+    L.links, L.outbox, L.timers = L.base .. 'links', L.base .. 'outbox', L.base .. 'timers'
+    L.has_links = call('HLEN', L.links) > 0
+    call('HLEN', L.outbox)
+    call('LLEN', L.pending)
+    for _, set in ipairs({ L.scheduled, L.archived, L.completed, L.waiting, L.timers }) do
+      call('ZCARD', set)
+    end
+  end
+
+  local function store(to, field, text, data)
+    call('HSET', L.outbox, field, cmsgpack.pack({ to, text, data, L.seconds }))
+    local at = positions[field]
+    if not at then
+      at = #posted
+      positions[field] = at
+    end
+    posted[at + 1], posted[at + 2], posted[at + 3], posted[at + 4] = to, field, text, data
+  end
+
+  -- `key` is the identity of what is sent there: a newer body takes the place of an older one that has not left.
+  function L.post(to, key, body, data)
+    if to == L.place then
+      tail = tail + 1
+      queue[tail] = { key, body, data or '' }
+    else
+      store(to, to .. ' ' .. key, cjson.encode(body), data or '')
+    end
+  end
+
+  -- Works off what was posted to this place, and what that causes here.
+  function L.work()
+    while head <= tail do
+      local key, body, data = unpack(queue[head])
+      queue[head] = nil
+      head = head + 1
+      if head <= MOST_BODIES then
+        L.on[body.kind](body, data)
+      else
+        store(L.place, L.place .. ' ' .. key, cjson.encode(body), data)
+      end
+    end
+  end
+
+  -- What this script has stored in the outbox, packed: to, key, body and data of each.
+  function L.parcels()
+    return #posted > 0 and cmsgpack.pack(posted) or ''
+  end
+
+  -- Watchers of a task are a JSON list. After a `-` they were told that it failed; it is kept, and may be run again.
+  local function watchers_of(id)
+    local text = L.has_links and call('HGET', L.links, id)
+    if not text then return nil, false end
+    local told = string.sub(text, 1, 1) == '-'
+    return told and string.sub(text, 2) or text, told
+  end
+
+  -- `watcher`: { k, to, … }, see Watcher.
+  function L.add_watcher(id, watcher)
+    local list, told = watchers_of(id)
+    local text = cjson.encode(watcher)
+    if not list then
+      list = '[' .. text .. ']'
+    elseif not string.find(list, text, 1, true) then
+      list = string.sub(list, 1, -2) .. ',' .. text .. ']'
+    end
+    call('HSET', L.links, id, (told and '-' or '') .. list)
+    L.has_links = true
+  end
+
+  -- The batch that a task is a member of, and its number: nil when it is none, or this place has nothing of the batch.
+  function L.member_of(id)
+    local batch, number = string.match(id, '^(batch%-[^~]+)~(%d+)$')
+    if batch and L.has_links and call('HEXISTS', L.links, batch) == 1 then return batch, tonumber(number) end
+    return nil
+  end
+
+  -- A task has ended: tells who watches it. Call it before its hash is deleted. `result` is the result, if any. `gone`: a failed
+  -- task that is not kept, so that no rerun can follow.
+  function L.ended(id, ok, reason, result, gone)
+    if not L.has_links then return end
+    local batch, number = L.member_of(id)
+    if batch then L.member_ended(batch, number, ok, reason, gone) end
+    local list = watchers_of(id)
+    if not list then return end
+    if ok or gone then
+      call('HDEL', L.links, id)
+    else
+      call('HSET', L.links, id, '-' .. list)
+    end
+    local known, watchers = pcall(cjson.decode, list)
+    if not known or type(watchers) ~= 'table' then return end
+    for _, watcher in ipairs(watchers) do
+      local tell = type(watcher) == 'table' and L.tell[watcher.k]
+      if tell then tell(watcher, id, ok, reason, result or '') end
+    end
+  end
+
+  -- Who watches these tasks, packed: id and JSON of each that is linked.
+  function L.links_of(ids)
+    local found, single = {}, {}
+    for i = 1, #ids do
+      local batch = L.member_of(ids[i])
+      if batch then
+        found[#found + 1] = ids[i]
+        found[#found + 1] = cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
+      else
+        single[#single + 1] = ids[i]
+      end
+    end
+    for first = 1, #single, 1000 do
+      local last = math.min(first + 999, #single)
+      local lists = call('HMGET', L.links, unpack(single, first, last))
+      for i = first, last do
+        local list = lists[i - first + 1]
+        if list then
+          found[#found + 1] = single[i]
+          found[#found + 1] = string.sub(list, 1, 1) == '-' and string.sub(list, 2) or list
+        end
+      end
+    end
+    return #found > 0 and cmsgpack.pack(found) or ''
+  end
+
+  function L.make_pending(id)
+    call('HSET', L.task_prefix .. id, 'state', 'pending', 'pending_since', L.now_nanos)
+    call('LPUSH', L.pending, id)
+  end
+
+  function L.make_scheduled(id, at)
+    call('HSET', L.task_prefix .. id, 'state', 'scheduled')
+    call('ZADD', L.scheduled, at, id)
+  end
+
+  -- Whether an earlier call has created this: `how` is 'i' when its id was made for it, 'm' when its message tells. A task that
+  -- links have changed since has more behind its message.
+  local function is_present(key, how, message)
+    if how == 'i' then return true end
+    local stored = how == 'm' and try('HGET', key, 'msg')
+    return type(stored) == 'string' and string.sub(stored, 1, #message) == message
+  end
+
+  -- Creates a task of this place. `task`: id, message; processAt (seconds), uniqueKey with uniqueTtl, watchers (a list), after (see
+  -- waits.lua), resent ('i' or 'm': creates nothing when is_present). Returns enqueued, duplicate or conflict, and whether it was
+  -- created now.
+  function L.create(task)
+    local key, lock = L.task_prefix .. task.id, task.uniqueKey
+    local exists = call('EXISTS', key) == 1
+    if exists and is_present(key, task.resent, task.message) then return 'enqueued', false end
+    if lock and call('EXISTS', lock) == 1 then return 'duplicate', false end
+    if exists then return 'conflict', false end
+    call('HSET', key, 'msg', task.message)
+    if lock then
+      call('SET', lock, task.id, 'NX', 'EX', task.uniqueTtl)
+      call('HSET', key, 'unique_key', lock)
+    end
+    for _, watcher in ipairs(task.watchers or {}) do
+      L.add_watcher(task.id, watcher)
+    end
+    if task.after then
+      L.await(task.id, task.after, task.processAt)
+    elseif task.processAt then
+      L.make_scheduled(task.id, task.processAt)
+    else
+      L.make_pending(task.id)
+    end
+    return 'enqueued', true
+  end
+end
+-- Includes shared/waits.lua
+-- Includes shared/runs.lua
+-- Includes shared/batches.lua

@@ -1,0 +1,173 @@
+-- Waiting tasks and marks: part of links.lua.
+--
+-- A waiting task has `after` in its hash, JSON { f: failure policy, t: timeout policy, d: deadline, s: processAt }, `left`, the number of
+-- edges it waits for, and a field `w<n>` per edge: a letter (? waits, + succeeded, - failed) and JSON [place, name, reason] of
+-- the prerequisite. `cancelled` says that it was archived because one failed.
+do
+  local call, try, type = redis.call, redis.pcall, type
+  -- How long the end of a prerequisite waits for a task that is not stored yet.
+  local EARLY_SECONDS = 600
+  local DAY = 86400
+
+  local function varint(number)
+    local bytes = {}
+    while number >= 128 do
+      bytes[#bytes + 1] = string.char(number % 128 + 128)
+      number = math.floor(number / 128)
+    end
+    bytes[#bytes + 1] = string.char(number)
+    return table.concat(bytes)
+  end
+
+  local function leave_waiting(id)
+    call('ZREM', L.waiting, id)
+    call('HDEL', L.task_prefix .. id, 'group')
+  end
+
+  -- The wait is over: the task becomes pending, or scheduled when its time has not come.
+  local function release(id, after)
+    leave_waiting(id)
+    if after.s and after.s > L.seconds then
+      L.make_scheduled(id, after.s)
+    else
+      L.make_pending(id)
+    end
+  end
+
+  -- Archives a waiting task; the reason is its error. Of a field that a message has twice, the last counts.
+  local function archive(id, reason)
+    local key = L.task_prefix .. id
+    local message = call('HGET', key, 'msg') .. '\58' .. varint(#reason) .. reason .. '\88' .. varint(L.seconds)
+    leave_waiting(id)
+    call('HSET', key, 'msg', message, 'state', 'archived')
+    call('ZADD', L.archived, L.now, id)
+    L.ended(id, false, reason)
+  end
+
+  local function name_of(prerequisite)
+    local known, text = pcall(cjson.decode, prerequisite)
+    if not known or type(text) ~= 'table' then return '?' end
+    if string.sub(text[1], 1, 1) == '~' then return string.sub(text[1], 2) .. ' "' .. text[2] .. '"' end
+    return 'task "' .. text[2] .. '" of queue "' .. text[1] .. '"'
+  end
+
+  -- The end of the prerequisite `body.of` for the edge `body.n` of a task that has waited or waits.
+  local function settle(id, body)
+    local key, field = L.task_prefix .. id, 'w' .. body.n
+    local stored = try('HMGET', key, 'after', 'left', field, 'state', 'group', 'cancelled')
+    local edge, of = stored[3], cjson.encode(body.of)
+    if not stored[1] or not edge then return end
+    local state, rest = string.sub(edge, 1, 1), string.sub(edge, 2)
+    if state == '+' then return end
+    -- The reason of an earlier failure comes behind the prerequisite.
+    if string.sub(rest, 1, #of - 1) ~= string.sub(of, 1, -2) then return end
+    local known, after = pcall(cjson.decode, stored[1])
+    local left = tonumber(stored[2])
+    if not known or not left then return end
+    if body.ok then
+      if not (after.f == 'run' and state == '-') then left = left - 1 end
+      call('HSET', key, field, '+' .. of, 'left', left)
+    else
+      if after.f == 'run' and state == '?' then left = left - 1 end
+      call('HSET', key, field, '-' .. cjson.encode({ body.of[1], body.of[2], body.why or '' }), 'left', left)
+    end
+    local waits = stored[4] == 'aggregating' and stored[5] == 'asynq:waiting'
+    if waits and left == 0 then
+      release(id, after)
+    elseif waits and not body.ok and after.f == 'cancel' then
+      call('HSET', key, 'cancelled', '1')
+      archive(id, 'asynq: prerequisite failed: ' .. name_of(of) .. (body.why and body.why ~= '' and ': ' .. body.why or ''))
+    elseif stored[6] and stored[4] == 'archived' and left == 0 and call('ZREM', L.archived, id) == 1 then
+      call('HDEL', key, 'cancelled')
+      release(id, after)
+    end
+  end
+
+  L.on.edge = function(body)
+    local exists = call('EXISTS', L.task_prefix .. body.id) == 1
+    if exists then return settle(body.id, body) end
+    local early = L.base .. 'early:' .. body.id
+    local known = try('HGET', early, body.n)
+    if type(known) == 'string' then
+      local ended, before = pcall(cjson.decode, known)
+      if ended and before.ok then return end
+    end
+    if type(try('HSET', early, body.n, cjson.encode(body))) == 'number' then call('EXPIRE', early, EARLY_SECONDS) end
+  end
+
+  -- Lets a task wait that was just created. `after`: { refs = [[place, name], …], onFailure, onTimeout, deadline }.
+  function L.await(id, after, process_at)
+    local key = L.task_prefix .. id
+    local wait = { f = after.onFailure, t = after.onTimeout, d = after.deadline, s = process_at }
+    call('HSET', key, 'state', 'aggregating', 'group', 'asynq:waiting', 'after', cjson.encode(wait), 'left', #after.refs)
+    call('ZADD', L.waiting, after.deadline, id)
+    for i = 1, #after.refs do
+      local ref, n = after.refs[i], i - 1
+      call('HSET', key, 'w' .. n, '?' .. cjson.encode(ref))
+      if string.sub(ref[1], 1, 1) == '~' then
+        local body = { kind = 'watchmark', key = ref[2], w = { to = L.place, id = id, n = n }, till = after.deadline }
+        L.post(ref[1], 'watchmark ' .. L.place .. ' ' .. id .. ' ' .. n, body)
+      end
+    end
+    local early = L.base .. 'early:' .. id
+    local ends = try('HVALS', early)
+    for i = 1, #ends do
+      local known, body = pcall(cjson.decode, ends[i])
+      if known then settle(id, body) end
+    end
+    if #ends > 0 then call('DEL', early) end
+  end
+
+  local function tell_edge(w, of, ok, why)
+    L.post(w.to, 'edge ' .. w.id .. ' ' .. w.n, { kind = 'edge', id = w.id, n = w.n, of = of, ok = ok, why = why })
+  end
+
+  L.tell.w = function(w, id, ok, why)
+    tell_edge(w, { L.place, id }, ok, why)
+  end
+
+  L.tell.m = function(w, id, ok, why)
+    L.post(w.to, 'mark ' .. w.key, { kind = 'mark', key = w.key, ok = ok, why = why, ttl = w.ttl, task = id })
+  end
+
+  -- Registers watcher `w` with a task. Returns whether there is such a task. One that has ended answers at once.
+  function L.watch(id, w)
+    local stored = try('HMGET', L.task_prefix .. id, 'msg', 'state')
+    if not stored[1] then return false end
+    if stored[2] ~= 'completed' then L.add_watcher(id, w) end
+    if stored[2] == 'completed' then
+      L.tell[w.k](w, id, true, nil, '')
+    elseif stored[2] == 'archived' then
+      L.tell[w.k](w, id, false, 'archived', '')
+    end
+    return true
+  end
+
+  -- The end of the task of this key; it is remembered for `ttl` seconds. A success is not undone by a later failure.
+  L.on.mark = function(body)
+    local key, of = L.base .. 'mark:' .. body.key, { L.place, body.key }
+    local before = try('GET', key)
+    if not body.ok and type(before) == 'string' and string.find(before, '"ok":true', 1, true) then return end
+    call('SET', key, cjson.encode({ ok = body.ok, why = body.why, task = body.task }), 'EX', body.ttl)
+    local waiters = L.base .. 'waiters:' .. body.key
+    local fields = try('HKEYS', waiters)
+    for i = 1, #fields do
+      local known, w = pcall(cjson.decode, fields[i])
+      if known then tell_edge({ to = w[1], id = w[2], n = w[3] }, of, body.ok, body.why) end
+    end
+    if body.ok then call('DEL', waiters) end
+  end
+
+  -- A task waits for the end of the task of this key. A failure that is remembered answers, too; a success may still follow it.
+  L.on.watchmark = function(body)
+    local stored = try('GET', L.base .. 'mark:' .. body.key)
+    local known, mark = false, nil
+    if type(stored) == 'string' then known, mark = pcall(cjson.decode, stored) end
+    if known then tell_edge(body.w, { L.place, body.key }, mark.ok, mark.why) end
+    if known and mark.ok then return end
+    local waiters = L.base .. 'waiters:' .. body.key
+    if type(try('HSET', waiters, cjson.encode({ body.w.to, body.w.id, body.w.n }), '')) ~= 'number' then return end
+    local left = math.max(body.till - L.seconds + DAY, DAY)
+    if call('TTL', waiters) < left then call('EXPIRE', waiters, string.format('%.0f', left)) end
+  end
+end

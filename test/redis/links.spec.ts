@@ -1,0 +1,42 @@
+import { describe, expect } from 'vitest';
+import type { LinkedRequest, Parcel } from '../../lib/broker/links.js';
+import { it, type RedisDriver } from '../contract/redis-fixture.js';
+import { request } from '../support/messages.js';
+
+const waits = (id: string, key: string): LinkedRequest => ({
+  ...request({ id }),
+  wait: { prerequisites: [{ type: 't', key }], onFailure: 'cancel', onTimeout: 'archive', deadline: 2 ** 31 },
+});
+const marks = (id: string, key: string): LinkedRequest => ({
+  ...request({ id, type: 't' }),
+  mark: { type: 't', key, rememberFor: 60 },
+});
+
+/** Carries parcels until nothing is left. */
+async function carry({ broker: { links } }: RedisDriver, parcels: readonly Parcel[]): Promise<void> {
+  for (const parcel of parcels) {
+    const caused = await links.deliver(parcel.to, [parcel]);
+    await links.acknowledge(parcel.from, [parcel]);
+    await carry({ broker: { links } } as RedisDriver, caused.parcels);
+  }
+}
+
+describe('a task that waits for a mark', () => {
+  it('is for Go a task in a group that nobody lists', async ({ driver }) => {
+    const { redis, keys } = driver;
+    const { statuses, parcels } = await driver.broker.links.enqueue('default', [waits('b', '1')]);
+    expect(statuses).toEqual(['enqueued']);
+    expect(parcels).toHaveLength(1);
+    expect(await redis.hmget(keys.task('b'), 'state', 'group')).toEqual(['aggregating', 'asynq:waiting']);
+    expect(await redis.zscore(keys.waitingTasks, 'b')).toBe(String(2 ** 31));
+    expect(await redis.exists(keys.groups)).toBe(0);
+    await carry(driver, parcels);
+    expect(await redis.exists(keys.outbox)).toBe(0);
+  });
+
+  it('has a watcher where it is stored, when its end is remembered', async ({ driver }) => {
+    expect((await driver.broker.links.enqueue('default', [marks('a', '1')])).parcels).toEqual([]);
+    const links = await driver.redis.hget(driver.keys.links, 'a');
+    expect(JSON.parse(links!)).toEqual([{ k: 'm', to: '~t', key: '1', ttl: 60 }]);
+  });
+});
