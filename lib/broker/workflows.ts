@@ -22,7 +22,7 @@ export interface NewStep {
   readonly name: string;
   /** The message's queue is the queue of the step, its id is `taskIdOfStep`. */
   readonly request: EnqueueRequest;
-  /** Names of steps. */
+  /** Names of steps, each once: of this call, or of the run. */
   readonly after: readonly string[];
   readonly onFailure: FailurePolicy;
   /** Its failure counts as done. */
@@ -45,10 +45,12 @@ export interface StoredStep {
   readonly name: string;
   readonly type: string;
   readonly queue: string;
+  /** In the order of the graph. */
   readonly after: readonly string[];
   readonly onFailure: FailurePolicy;
   readonly optional: boolean;
   readonly state: StepState;
+  /** Why it failed or was cancelled. */
   readonly error: string | undefined;
   /** Milliseconds since the epoch. */
   readonly readyAt: number | undefined;
@@ -68,12 +70,20 @@ export interface RunSummary {
   /** Steps that have not ended. */
   readonly open: number;
   readonly failed: number;
+  /** Why it was cancelled. */
+  readonly reason: string | undefined;
 }
 
 export interface StoredRun extends RunSummary {
   readonly graph: readonly StoredStep[];
 }
 
+/*
+ * A run is running while a step is ready: as a graph has no cycle, nothing else can proceed. Then it has
+ * failed if a step that is not optional has, else it has succeeded. A failed step whose task succeeds in
+ * the end, whoever ran it again, revives what was cancelled for it, and with it the run. A cancelled
+ * run only notes how the tasks end that were under way.
+ */
 export interface WorkflowsRole {
   /** Starts runs, each all or nothing. `exists`: there is a run with this id, nothing was written. */
   start(
@@ -94,8 +104,8 @@ export interface WorkflowsRole {
   /** Results of steps, in order; `undefined` where there is none. */
   results(queue: string, run: string, steps: readonly string[]): Promise<(Buffer | undefined)[]>;
   /**
-   * Ends a run: what waits is cancelled, and the ids of tasks that are under way are returned for the
-   * caller to cancel.
+   * Ends a run: what waits is cancelled, tasks that no server has claimed yet are deleted, and the ids of
+   * those that may be under way are returned for the caller to cancel.
    */
   cancel(
     queue: string,
@@ -107,7 +117,10 @@ export interface WorkflowsRole {
       readonly tasks: readonly { queue: string; id: string }[];
     }
   >;
-  /** The failed steps of a run, whose tasks the caller runs again; the run is running again then. */
+  /**
+   * The failed steps of a run are ready again, and the run is running. The caller runs their tasks again;
+   * where it does not, the step has failed again a minute later.
+   */
   retry(
     queue: string,
     run: string,
@@ -117,6 +130,9 @@ export interface WorkflowsRole {
       readonly tasks: readonly { queue: string; id: string }[];
     }
   >;
-  /** Deletes an ended run with its results. `running`: nothing was deleted. */
-  delete(queue: string, run: string): Promise<'deleted' | 'missing' | 'running'>;
+  /**
+   * Deletes an ended run with its results, and the archived tasks of its steps. `running`: nothing was
+   * deleted.
+   */
+  delete(queue: string, run: string): Promise<Caused & { readonly status: 'deleted' | 'missing' | 'running' }>;
 }
