@@ -9,15 +9,20 @@ import {
   type Settlement,
   type SettleStatus,
 } from '../broker.js';
+import type { LinkEngine } from './links/engine.js';
+import { ARCHIVED, REVOKED } from './links/texts.js';
 import type { MemoryState } from './memory-state.js';
 import { trimArchived } from './maintenance.js';
 import { type QueueStore, type TaskRecord, storedMessage, wellFormed } from './queue-store.js';
 
 export class MemoryConsumer implements ConsumerRole {
-  constructor(private readonly state: MemoryState) {}
+  constructor(
+    private readonly state: MemoryState,
+    private readonly links: LinkEngine,
+  ) {}
 
   async exchange(queue: string, request: ExchangeRequest): Promise<ExchangeReply> {
-    return this.state.change(queue, (store, now) => exchange(store, queue, request, now));
+    return this.state.change(queue, (store, now) => exchange(store, this.links, queue, request, now));
   }
 
   async extendLeases(queue: string, leases: readonly Lease[], expiresAt: number): Promise<boolean[]> {
@@ -45,25 +50,51 @@ const MAX_WAIT_SECONDS = 3_600;
 const MAX_WOKEN_AHEAD = 256;
 
 /** Settles in order, then claims. Encodes, and so checks, messages before anything is written. */
-function exchange(store: QueueStore, queue: string, request: ExchangeRequest, now: number): ExchangeReply {
+function exchange(
+  store: QueueStore,
+  links: LinkEngine,
+  queue: string,
+  request: ExchangeRequest,
+  now: number,
+): ExchangeReply {
   const messages = request.settle.map((item) =>
     'message' in item && item.message ? storedMessage(item.message) : undefined,
   );
+  const linked = links.isLinked(queue);
   const settled = request.settle.map((item, index): SettleStatus => {
     const record = store.leased(item.lease);
     if (!record) return 'lost';
+    const { result } = record;
     record.msg = messages[index] ?? record.msg;
     settle(store, item, wellFormed(item.lease.id), record, now);
+    if (linked) tellEnd(links, queue, item, result);
     return 'settled';
   });
   const written = request.settle.filter((_, index) => settled[index] === 'settled');
   store.processed.add(written.filter(countsAsProcessed).length, now);
   store.failed.add(written.filter(countsAsFailed).length, now);
+  if (linked) links.work(); // what this releases here can be claimed by this call
   trimAfter(store, request.settle, now);
   const { wanted, limitedFor } = limitTake(store, request, now);
-  const tasks = takeFront(store, queue, wanted, now, request.since);
+  const taken = takeFront(store, queue, wanted, now, request.since);
+  const tasks = linked ? taken.map((task) => withLinks(links, task)) : taken;
   if (request.limits && request.limits.rate > 0) store.starts(request.limits.window).add(tasks.length, now);
   return { settled, tasks, damaged: [], backlog: store.backlog, limitedFor };
+}
+
+/** Tells who watches the task, if this is its end. @param result what the task has stored before */
+function tellEnd(links: LinkEngine, queue: string, item: Settlement, result: Buffer | undefined): void {
+  const id = wellFormed(item.lease.id);
+  if (item.kind === 'archive') links.ended(queue, id, false, item.reason ?? ARCHIVED);
+  else if (item.kind === 'done' && item.revoked) links.ended(queue, id, false, item.reason ?? REVOKED);
+  else if (item.kind === 'done' || item.kind === 'complete') {
+    links.ended(queue, id, true, '', item.result ?? result);
+  }
+}
+
+export function withLinks(links: LinkEngine, task: LeasedTask): LeasedTask {
+  const watchers = links.watchersOf(task.lease.queue, wellFormed(task.lease.id));
+  return watchers ? { ...task, links: watchers } : task;
 }
 
 /** How many of the wanted tasks the limits allow. */

@@ -8,6 +8,7 @@ import {
   nextAnchors,
   requireForward,
 } from '../cursor.js';
+import { WAITING_GROUP } from '../links.js';
 import type { IdPage, ListedTask, ListingRole, ListRequest, TaskLocation, TaskPage } from '../inspection.js';
 import type { MemoryState } from './memory-state.js';
 import { type QueueStore, wellFormed } from './queue-store.js';
@@ -45,6 +46,7 @@ function listIds(store: QueueStore, request: ListRequest): IdPage {
 
 /** The sorted set of a place; an empty one for a group that is not there. */
 export function sortedSetOf(store: QueueStore, { state, group = '' }: TaskLocation): SortedSet {
+  if (state === 'aggregating' && group === WAITING_GROUP) return store.waiting;
   if (state === 'aggregating') return store.groups.get(wellFormed(group)) ?? new SortedSet();
   return store[state as 'scheduled' | 'retry' | 'archived' | 'completed'];
 }

@@ -1,5 +1,6 @@
 import { floorSeconds } from '../../clock.js';
 import type { ExpiredLeases, LeasedTask, MaintenanceRole } from '../broker.js';
+import { WAITING_GROUP } from '../links.js';
 import type { MemoryState } from './memory-state.js';
 import { type QueueStore, type TaskRecord, readMessage } from './queue-store.js';
 import type { SortedSet } from './sorted-set.js';
@@ -44,7 +45,8 @@ function forwardFrom(store: QueueStore, source: SortedSet, now: number): number 
   for (const { id } of due) {
     source.delete(id);
     const record = store.tasks.get(id);
-    if (record?.group) store.addToGroup(id, record, record.group, floorSeconds(now));
+    // One that has waited for others, and was run by hand.
+    if (record?.group && record.group !== WAITING_GROUP) store.addToGroup(id, record, record.group, floorSeconds(now));
     else if (record) store.addPending(id, record, now);
   }
   return due.length;

@@ -6,10 +6,11 @@ import type { Broker, LeasedTask } from '../broker.js';
 import type { StoredTask } from '../inspection.js';
 import { MemoryAdministration } from './administration.js';
 import { MemoryCancellation } from './cancellation.js';
-import { MemoryConsumer, takeOne } from './consumer.js';
+import { MemoryConsumer, takeOne, withLinks } from './consumer.js';
 import { MemoryEvents } from './events.js';
 import { MemoryGroups } from './groups.js';
 import { MemoryInspection } from './inspection.js';
+import { LinkEngine } from './links/engine.js';
 import { MemoryLinks } from './links/links.js';
 import { MemoryWorkflows } from './links/workflows.js';
 import { MemoryBatches } from './links/batches.js';
@@ -64,6 +65,7 @@ export class MemoryBroker implements Broker {
   readonly wake: MemoryWake;
   readonly operations: MemoryOperations;
   private readonly state: MemoryState;
+  private readonly engine: LinkEngine;
   private readonly schedulers = new SchedulerPublications();
 
   constructor(
@@ -76,7 +78,9 @@ export class MemoryBroker implements Broker {
     this.maxPayloadSize = checkMaxPayloadSize(options.maxPayloadSize);
     this.manual = options.manual ?? false;
     this.producer = new MemoryProducer(state);
-    this.consumer = new MemoryConsumer(state);
+    const links = new LinkEngine(state);
+    this.engine = links;
+    this.consumer = new MemoryConsumer(state, links);
     this.maintenance = new MemoryMaintenance(state);
     this.groups = new MemoryGroups(state, this.keyPrefix);
     this.monitoring = new MemoryMonitoring(state);
@@ -87,9 +91,9 @@ export class MemoryBroker implements Broker {
     this.publications = new MemoryPublications(state, this.monitoring, this.schedulers);
     this.scheduling = new MemoryScheduling(state, this.schedulers);
     this.limiting = new MemoryLimiting(state);
-    this.links = new MemoryLinks();
-    this.workflows = new MemoryWorkflows();
-    this.batches = new MemoryBatches();
+    this.links = new MemoryLinks(links);
+    this.workflows = new MemoryWorkflows(links);
+    this.batches = new MemoryBatches(links);
     this.events = new MemoryEvents(state);
     this.wake = new MemoryWake(state);
     this.operations = new MemoryOperations(state);
@@ -103,7 +107,8 @@ export class MemoryBroker implements Broker {
 
   /** Leases one given pending task, paused or not; `undefined` when it is not pending. */
   take(queue: string, id: string): LeasedTask | undefined {
-    return this.state.change(queue, (store, now) => takeOne(store, queue, wellFormed(id), now));
+    const task = this.state.change(queue, (store, now) => takeOne(store, queue, wellFormed(id), now));
+    return task && withLinks(this.engine, task);
   }
 
   /** Every task of the queue, or of all queues, in the order in which they were enqueued. */
@@ -140,6 +145,7 @@ export class MemoryBroker implements Broker {
   /** Forgets every queue and task, as FLUSHDB would. */
   clear(): void {
     this.state.stores.clear();
+    this.engine.clear();
     this.cancellation.clear();
     this.limiting.clear();
     this.events.clear();

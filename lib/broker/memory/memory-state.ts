@@ -14,6 +14,9 @@ export class MemoryState {
   readonly listeners = new Set<ChangeListener>();
   closed = false;
   private arrivals = 0;
+  /** The queues that a step changes, and how often each had changed before it. */
+  private readonly touched = new Map<string, { readonly pending: number; readonly delayed: number }>();
+  private depth = 0;
 
   constructor(readonly clock: Clock) {}
 
@@ -33,14 +36,33 @@ export class MemoryState {
   /** Does the work in one step, as a script does, and reports what it changed. */
   change<T>(queue: string, work: (store: QueueStore, now: number) => T): T {
     this.assertOpen();
+    const store = this.touch(queue);
+    this.depth++;
+    try {
+      return work(store, this.now);
+    } finally {
+      if (--this.depth === 0) this.report();
+    }
+  }
+
+  /** The data of another queue that the work of a step changes. */
+  touch(queue: string): QueueStore {
     const store = this.store(queue);
-    const { pendingChanges, delayedChanges } = store;
-    const result = work(store, this.now);
-    if (store.pendingChanges !== pendingChanges)
-      for (const listener of this.listeners) listener.notePending(wellFormed(queue));
-    if (store.delayedChanges !== delayedChanges)
-      for (const listener of this.listeners) listener.noteDelayed(wellFormed(queue));
-    return result;
+    const name = wellFormed(queue);
+    if (!this.touched.has(name)) {
+      this.touched.set(name, { pending: store.pendingChanges, delayed: store.delayedChanges });
+    }
+    return store;
+  }
+
+  private report(): void {
+    for (const [queue, { pending, delayed }] of this.touched) {
+      const store = this.stores.get(queue);
+      if (!store) continue;
+      if (store.pendingChanges !== pending) for (const listener of this.listeners) listener.notePending(queue);
+      if (store.delayedChanges !== delayed) for (const listener of this.listeners) listener.noteDelayed(queue);
+    }
+    this.touched.clear();
   }
 
   assertOpen(): void {

@@ -1,5 +1,7 @@
 import { floorSeconds } from '../../clock.js';
 import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker.js';
+import { WAITING_GROUP } from '../links.js';
+import type { WaitRecord } from './links/place.js';
 import type { MemoryState } from './memory-state.js';
 import { type QueueStore, type TaskRecord, storedMessage, wellFormed } from './queue-store.js';
 
@@ -15,10 +17,17 @@ export class MemoryProducer implements ProducerRole {
 export function enqueueAll(store: QueueStore, requests: readonly EnqueueRequest[], now: number): EnqueueStatus[] {
   const messages = requests.map(({ message }) => storedMessage(message));
   if (requests.length > 0) store.listed = true;
-  return requests.map((request, index) => enqueueOne(store, request, messages[index] ?? Buffer.alloc(0), now));
+  return requests.map((request, index) => createTask(store, request, messages[index] ?? Buffer.alloc(0), now));
 }
 
-function enqueueOne(store: QueueStore, request: EnqueueRequest, msg: Buffer, now: number): EnqueueStatus {
+/** Creates one task; it waits first when it is to come after others. */
+export function createTask(
+  store: QueueStore,
+  request: EnqueueRequest,
+  msg: Buffer,
+  now: number,
+  after?: WaitRecord,
+): EnqueueStatus {
   const { message, uniqueTtl } = request;
   const id = wellFormed(message.id);
   const lock = uniqueTtl === undefined ? undefined : wellFormed(message.uniqueKey);
@@ -35,8 +44,16 @@ function enqueueOne(store: QueueStore, request: EnqueueRequest, msg: Buffer, now
     arrival: store.nextArrival(),
   };
   store.tasks.set(id, record);
-  route(store, request, id, record, now);
+  if (after) wait(store, id, record, after);
+  else route(store, request, id, record, now);
   return 'enqueued';
+}
+
+function wait(store: QueueStore, id: string, record: TaskRecord, after: WaitRecord): void {
+  record.after = after;
+  record.state = 'aggregating';
+  record.group = WAITING_GROUP;
+  store.waiting.set(id, after.deadline);
 }
 
 /** With a time and a group, the task is scheduled and joins the group then. */

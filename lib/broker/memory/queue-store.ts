@@ -6,6 +6,7 @@ import type { StoredTask } from '../inspection.js';
 import type { FiringStatus } from '../scheduling.js';
 import { Counter } from './counters.js';
 import { LinkedQueue } from './linked-queue.js';
+import type { WaitRecord } from './links/place.js';
 import { Locks } from './locks.js';
 import { SortedSet } from './sorted-set.js';
 import { Starts } from './starts.js';
@@ -36,6 +37,8 @@ export interface TaskRecord {
    * `retry`.
    */
   waits?: { readonly since: number; readonly waitEnd: number };
+  /** What it waits for, or has waited for: see Wait. */
+  after?: WaitRecord | undefined;
 }
 
 /** Tasks claimed for one aggregation. */
@@ -72,6 +75,8 @@ export class QueueStore {
   readonly archived = new SortedSet();
   readonly completed = new SortedSet();
   readonly groups = new Map<string, SortedSet>();
+  /** The group of the tasks that wait for others, with their deadlines (Unix seconds): no list of groups names it. */
+  readonly waiting = new SortedSet();
   /** By the name of their key. */
   readonly sets = new Map<string, StoredSet>();
   readonly locks = new Locks();

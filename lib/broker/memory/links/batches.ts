@@ -1,6 +1,8 @@
 import type { BatchesRole } from '../../batches.js';
+import type { LinkEngine } from './engine.js';
 
 export class MemoryBatches implements BatchesRole {
+  constructor(readonly engine: LinkEngine) {}
   open(): never {
     throw new Error('not built yet');
   }

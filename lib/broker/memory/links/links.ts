@@ -1,31 +1,171 @@
-import type { LinksRole } from '../../links.js';
+import type { EnqueueStatus } from '../../enqueue-request.js';
+import {
+  type Caused,
+  type LinkedRequest,
+  type LinksRole,
+  type Parcel,
+  type PassReply,
+  type Prerequisite,
+  type StoredWait,
+  type Wait,
+  type Watcher,
+  type WatchRequest,
+  placeOfMarks,
+} from '../../links.js';
+import { wellFormed } from '../queue-store.js';
+import type { Bodies, Body, Kind } from './bodies.js';
+import type { LinkEngine } from './engine.js';
+import type { Edge, WaitRecord } from './place.js';
+import { Waits } from './waits.js';
+
+/** How many waits and ended tasks one pass deals with. */
+const PASS_LIMIT = 1_000;
+
+const NOTHING: Caused = { parcels: [] };
 
 export class MemoryLinks implements LinksRole {
-  enqueue(): never {
-    throw new Error('not built yet');
+  private readonly waits: Waits;
+
+  constructor(private readonly engine: LinkEngine) {
+    this.waits = new Waits(engine);
   }
-  watch(): never {
-    throw new Error('not built yet');
+
+  async enqueue(
+    queue: string,
+    requests: readonly LinkedRequest[],
+  ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }> {
+    const place = wellFormed(queue);
+    return this.engine.change(place, (store) => {
+      const tasks = requests.map((request) => ({
+        request,
+        watchers: watchersOf(request),
+        after: request.wait && waitRecord(request.wait, request.processAt),
+      }));
+      const messages = tasks.map(({ request, watchers }) => this.engine.encode(request, watchers));
+      if (requests.length > 0) store.listed = true;
+      const statuses = tasks.map((task, index) => this.waits.create(place, task, messages[index]));
+      return { ...NOTHING, statuses };
+    });
   }
-  deliver(): never {
-    throw new Error('not built yet');
+
+  async watch(
+    queue: string,
+    requests: readonly WatchRequest[],
+  ): Promise<Caused & { readonly found: readonly ('watched' | 'missing')[] }> {
+    const place = wellFormed(queue);
+    return this.engine.change(place, () => {
+      const found = requests.map(({ id, waiting }) => {
+        const watcher = { k: 'w', to: wellFormed(waiting.queue), id: wellFormed(waiting.id), n: waiting.n } as const;
+        return this.waits.watch(place, wellFormed(id), watcher) ? 'watched' : 'missing';
+      });
+      return { ...NOTHING, found };
+    });
   }
-  acknowledge(): never {
-    throw new Error('not built yet');
+
+  async deliver(place: string, parcels: readonly Parcel[]): Promise<Caused> {
+    return this.engine.change(wellFormed(place), () => {
+      for (const { body, data } of parcels) {
+        const { kind, ...rest } = JSON.parse(body) as Body;
+        this.engine.post(wellFormed(place), kind, rest as Bodies[Kind], data);
+      }
+      return NOTHING;
+    });
   }
-  check(): never {
-    throw new Error('not built yet');
+
+  /** What is told here is applied at once: nothing is kept. */
+  async acknowledge(): Promise<void> {
+    this.engine.state.assertOpen();
   }
-  waitOf(): never {
-    throw new Error('not built yet');
+
+  async check(queue: string, ids: readonly string[]): Promise<Caused> {
+    const place = wellFormed(queue);
+    return this.engine.change(place, () => {
+      for (const id of ids) this.waits.check(place, wellFormed(id));
+      return NOTHING;
+    });
   }
-  places(): never {
-    throw new Error('not built yet');
+
+  async waitOf(queue: string, id: string): Promise<StoredWait | undefined> {
+    const place = wellFormed(queue);
+    return this.engine.change(place, (store) => {
+      const name = wellFormed(id);
+      const after = store.tasks.get(name)?.after;
+      return after && describeWait(after, store.waiting.score(name), this.waits.isCancelled(place, name, after));
+    });
   }
-  lease(): never {
-    throw new Error('not built yet');
+
+  async places(): Promise<string[]> {
+    this.engine.state.assertOpen();
+    return this.engine.names();
   }
-  keep(): never {
-    throw new Error('not built yet');
+
+  async lease(place: string, owner: string, ttl: number): Promise<boolean> {
+    this.engine.state.assertOpen();
+    const found = this.engine.place(wellFormed(place));
+    const { now } = this.engine;
+    if (found.lease && found.lease.owner !== owner && found.lease.expiresAt > now) return false;
+    found.lease = { owner, expiresAt: now + ttl };
+    return true;
+  }
+
+  async keep(place: string): Promise<PassReply> {
+    const name = wellFormed(place);
+    return this.engine.change(name, () => {
+      let settled = this.waits.timeOut(name, PASS_LIMIT) + this.findEnds(name) + this.runTimers(name);
+      for (const keeper of this.engine.keepers) settled += keeper(name);
+      this.engine.work();
+      return { ...NOTHING, settled, empty: this.engine.isEmpty(name) };
+    });
+  }
+
+  /** Tasks that ended without telling: somebody deleted them, or archived them. */
+  private findEnds(place: string): number {
+    const ids = [...(this.engine.find(place)?.links.keys() ?? [])];
+    return ids.filter((id) => this.waits.check(place, id)).length;
+  }
+
+  private runTimers(place: string): number {
+    const timers = this.engine.find(place)?.timers ?? new Map<string, number>();
+    const due = [...timers].filter(([, at]) => at * 1000 <= this.engine.now);
+    for (const [text] of due) {
+      timers.delete(text);
+      const [kind = '', ...about] = text.split(' ');
+      this.engine.onTimer[kind]?.(place, about.join(' '));
+    }
+    return due.length;
   }
 }
+
+const watchersOf = ({ mark }: LinkedRequest): Watcher[] =>
+  mark ? [{ k: 'm', to: placeOfMarks(wellFormed(mark.type)), key: wellFormed(mark.key), ttl: mark.rememberFor }] : [];
+
+const waitRecord = (wait: Wait, processAt: number | undefined): WaitRecord => ({
+  edges: wait.prerequisites.map((one): Edge =>
+    'id' in one
+      ? { from: wellFormed(one.queue), of: wellFormed(one.id), state: 'waiting' }
+      : { from: placeOfMarks(wellFormed(one.type)), of: wellFormed(one.key), state: 'waiting' },
+  ),
+  onFailure: wait.onFailure,
+  onTimeout: wait.onTimeout,
+  deadline: wait.deadline,
+  processAt,
+});
+
+const prerequisiteOf = ({ from, of }: Edge): Prerequisite =>
+  from.startsWith('~') ? { type: from.slice(1), key: of } : { queue: from, id: of };
+
+const describeWait = (
+  { edges, onFailure, onTimeout }: WaitRecord,
+  deadline: number | undefined,
+  cancelled: boolean,
+): StoredWait => ({
+  edges: edges.map((edge) => ({
+    prerequisite: prerequisiteOf(edge),
+    state: edge.state,
+    ...(edge.reason === undefined ? {} : { reason: edge.reason }),
+  })),
+  onFailure,
+  onTimeout,
+  deadline,
+  cancelled,
+});

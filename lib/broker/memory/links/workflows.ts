@@ -1,6 +1,8 @@
 import type { WorkflowsRole } from '../../workflows.js';
+import type { LinkEngine } from './engine.js';
 
 export class MemoryWorkflows implements WorkflowsRole {
+  constructor(readonly engine: LinkEngine) {}
   start(): never {
     throw new Error('not built yet');
   }

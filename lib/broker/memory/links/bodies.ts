@@ -1,0 +1,45 @@
+import type { EnqueueRequest } from '../../enqueue-request.js';
+import type { Watcher } from '../../links.js';
+import type { EdgeTarget, WaitRecord } from './place.js';
+
+/** A task that links create. */
+export interface NewTask {
+  readonly request: EnqueueRequest;
+  readonly watchers: readonly Watcher[];
+  readonly after?: WaitRecord;
+}
+
+/** What places tell each other: the body of a parcel by its kind. A room of links adds its own kinds. */
+export interface Bodies {
+  /** A prerequisite of a waiting task has ended. `from` and `of` say which: an edge of another one is ignored. */
+  edge: {
+    readonly id: string;
+    readonly n: number;
+    readonly ok: boolean;
+    readonly why: string;
+    readonly from: string;
+    readonly of: string;
+  };
+  /** Registers a watcher with a task, and answers at once when that has ended. */
+  watch: { readonly id: string; readonly w: Watcher };
+  /** Remembers the end of a task by its key, for `ttl` seconds. */
+  mark: { readonly key: string; readonly ok: boolean; readonly why: string; readonly ttl: number };
+  /** Registers a waiting task with a key, until a time in Unix seconds. */
+  watchmark: { readonly key: string; readonly w: EdgeTarget; readonly until: number };
+  /** Creates a task, if there is none with its id. */
+  create: { readonly task: NewTask };
+  /** A step of a run has ended; its result is the data. */
+  step: {
+    readonly run: string;
+    readonly step: string;
+    readonly ok: boolean;
+    readonly why: string;
+    /** Milliseconds since the epoch. */
+    readonly at: number;
+  };
+}
+
+export type Kind = keyof Bodies;
+
+/** A body with its kind. */
+export type Body = { [K in Kind]: { readonly kind: K } & Bodies[K] }[Kind];

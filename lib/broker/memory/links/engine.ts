@@ -1,0 +1,182 @@
+import type { EnqueueRequest, EnqueueStatus } from '../../enqueue-request.js';
+import { TECHNICAL_RETENTION, type Watcher } from '../../links.js';
+import type { MemoryState } from '../memory-state.js';
+import { createTask } from '../producer.js';
+import type { QueueStore } from '../queue-store.js';
+import { storedMessage, wellFormed } from '../queue-store.js';
+import type { Bodies, Body, Kind, NewTask } from './bodies.js';
+import { Place } from './place.js';
+
+const NO_BYTES = Buffer.alloc(0);
+
+/** A task of a place has ended. */
+export interface Ended {
+  readonly place: string;
+  readonly id: string;
+  readonly ok: boolean;
+  /** Why it failed, else empty. */
+  readonly reason: string;
+  /** What a task that succeeded has returned. */
+  readonly result: Buffer | undefined;
+}
+
+/** Applies a body to a place. */
+export type Handler<K extends Kind> = (place: string, body: Bodies[K], data: Buffer) => void;
+
+/** Finds what has ended without telling, in one pass over a place. Returns how much it has settled. */
+export type Keeper = (place: string) => number;
+
+/**
+ * Links in process. Places tell each other by bodies, as they do in Redis by parcels; here a body is
+ * applied in the same step, from a queue: nothing is called within a call, however long a chain is.
+ */
+export class LinkEngine {
+  /** By the kind of body. */
+  readonly on: { [K in Kind]?: Handler<K> } = {};
+  /** By the kind of watcher. */
+  readonly tell: { [K in Watcher['k']]?: (watcher: Extract<Watcher, { k: K }>, ended: Ended) => void } = {};
+  /** Called for every task that ends in a place with links, watched or not. */
+  readonly endings: ((ended: Ended) => void)[] = [];
+  /** By the first word of a timer; gets the rest of it. */
+  readonly onTimer: Record<string, (place: string, about: string) => void> = {};
+  /** Called by every pass. */
+  readonly keepers: Keeper[] = [];
+  /** Whether a place has something to keep besides links, waits and timers. */
+  readonly holders: ((place: string) => boolean)[] = [];
+  private readonly places = new Map<string, Place>();
+  private bodies: { readonly to: string; readonly body: Body; readonly data: Buffer }[] = [];
+
+  constructor(readonly state: MemoryState) {}
+
+  /** Milliseconds since the epoch. */
+  get now(): number {
+    return this.state.now;
+  }
+
+  /** The place, which is created when it is missing. */
+  place(name: string): Place {
+    let place = this.places.get(name);
+    if (!place) this.places.set(name, (place = new Place()));
+    return place;
+  }
+
+  find(name: string): Place | undefined {
+    return this.places.get(name);
+  }
+
+  /** The places that have something to keep. */
+  names(): string[] {
+    return [...this.places.keys()].filter((name) => !this.isEmpty(name));
+  }
+
+  isEmpty(name: string): boolean {
+    const place = this.places.get(name);
+    const isKept = (place?.links.size ?? 0) + (place?.timers.size ?? 0) + this.state.store(name).waiting.size > 0;
+    return !isKept && !this.holders.some((holds) => holds(name));
+  }
+
+  clear(): void {
+    this.places.clear();
+  }
+
+  /** The queue of a place, within {@link change}: who waits for its tasks learns of it. */
+  store(queue: string): QueueStore {
+    return this.state.touch(queue);
+  }
+
+  /** One step: does the work, then what it has caused in any place. */
+  change<T>(place: string, work: (store: QueueStore, now: number) => T): T {
+    return this.state.change(place, (store, now) => {
+      try {
+        const result = work(store, now);
+        this.work();
+        return result;
+      } finally {
+        this.bodies = [];
+      }
+    });
+  }
+
+  /** Tells a place something; {@link work} applies it. */
+  post<K extends Kind>(to: string, kind: K, body: Bodies[K], data: Buffer = NO_BYTES): void {
+    this.bodies.push({ to, body: { kind, ...body } as unknown as Body, data });
+  }
+
+  /** Applies all that has been posted, and what that causes. */
+  work(): void {
+    for (let at = 0; at < this.bodies.length; at++) {
+      const { to, body, data } = this.bodies[at]!;
+      const handler = this.on[body.kind] as Handler<Kind> | undefined;
+      handler?.(to, body, data);
+    }
+    this.bodies = [];
+  }
+
+  /** Whether the end of a task of this queue may concern others. */
+  isLinked(queue: string): boolean {
+    return this.places.size > 0 && (this.places.get(wellFormed(queue))?.links.size ?? 0) > 0;
+  }
+
+  /** The watchers of a task that was claimed. */
+  watchersOf(queue: string, id: string): readonly Watcher[] | undefined {
+    return this.places.get(queue)?.links.get(id)?.watchers;
+  }
+
+  /** A task has ended: tells who watches it. One that failed and is still there (archived) may end again. */
+  ended(place: string, id: string, ok: boolean, reason: string, result?: Buffer): void {
+    const links = this.places.get(place)?.links;
+    if (!links || links.size === 0) return;
+    const ended: Ended = { place, id, ok, reason, result };
+    const watched = links.get(id);
+    for (const watcher of watched?.watchers ?? []) this.inform(watcher, ended);
+    if (watched && !ok && this.store(place).tasks.has(id)) watched.told = true;
+    else links.delete(id);
+    for (const ending of this.endings) ending(ended);
+  }
+
+  /** Tells one watcher. */
+  inform(watcher: Watcher, ended: Ended): void {
+    const tell = this.tell[watcher.k] as ((watcher: Watcher, ended: Ended) => void) | undefined;
+    tell?.(watcher, ended);
+  }
+
+  /** Registers a watcher, once. */
+  watch(place: string, id: string, watcher: Watcher): void {
+    const { links } = this.place(place);
+    const watched = links.get(id) ?? { watchers: [], told: false };
+    const text = JSON.stringify(watcher);
+    if (!watched.watchers.some((known) => JSON.stringify(known) === text)) watched.watchers.push(watcher);
+    links.set(id, watched);
+  }
+
+  /** Creates a task with links in a place. `conflict`: there is a task with this id, nothing has changed. */
+  create(queue: string, { request, watchers, after }: NewTask, msg = this.encode(request, watchers)): EnqueueStatus {
+    const store = this.store(queue);
+    const id = wellFormed(request.message.id);
+    const status = createTask(store, request, msg, this.now, after);
+    if (status === 'enqueued') for (const watcher of watchers) this.watch(queue, id, watcher);
+    return status;
+  }
+
+  /** The stored message: one whose end somebody wants to know is kept long enough to be seen. */
+  encode({ message }: EnqueueRequest, watchers: readonly Watcher[]): Buffer {
+    const brief = watchers.length > 0 && message.retention === 0;
+    return storedMessage(brief ? { ...message, retention: TECHNICAL_RETENTION } : message);
+  }
+
+  /** Lets a waiting or cancelled task run, at its time. */
+  release(queue: string, id: string): void {
+    const store = this.store(queue);
+    const record = store.tasks.get(id);
+    if (!record?.after) return;
+    store.waiting.delete(id);
+    store.archived.delete(id);
+    record.group = undefined;
+    record.after.cancelledAt = undefined;
+    const { processAt } = record.after;
+    if (processAt !== undefined && processAt * 1000 > this.now) {
+      record.state = 'scheduled';
+      store.scheduled.set(id, processAt);
+    } else store.addPending(id, record, this.now);
+  }
+}

@@ -1,0 +1,169 @@
+import { floorSeconds } from '../../../clock.js';
+import type { EnqueueStatus } from '../../enqueue-request.js';
+import { type TaskRecord, readMessage, storedMessage, wellFormed } from '../queue-store.js';
+import type { Bodies, NewTask } from './bodies.js';
+import type { LinkEngine } from './engine.js';
+import type { Edge, EdgeTarget, End, Origin, WaitRecord } from './place.js';
+import { ARCHIVED, DELETED, TIMED_OUT, prerequisiteFailed } from './texts.js';
+
+/** How long an edge is remembered whose task is not stored yet. */
+export const EARLY_SECONDS = 600;
+/** How long those who wait for a key are known beyond the last deadline. */
+const WAITERS_EXTRA_SECONDS = 86_400;
+
+/** An edge of a waiting task by which it is known before the task is stored. */
+const nameOf = (n: number, { from, of }: Origin): string => JSON.stringify([n, from, of]);
+
+/** Tasks that wait for others, and the marks they may wait for. */
+export class Waits {
+  constructor(private readonly engine: LinkEngine) {
+    engine.on.edge = (place, body) => this.edge(place, body);
+    engine.on.create = (place, { task }) => void this.create(place, task);
+    engine.on.watch = (place, { id, w }) => void this.watch(place, id, w);
+    engine.on.mark = (place, body) => this.mark(place, body);
+    engine.on.watchmark = (place, body) => this.watchMark(place, body);
+    engine.tell.w = ({ to, id, n }, { place, id: of, ok, reason }) =>
+      engine.post(to, 'edge', { id, n, ok, why: reason, from: place, of });
+    engine.tell.m = ({ to, key, ttl }, { ok, reason }) => engine.post(to, 'mark', { key, ok, why: reason, ttl });
+  }
+
+  /** A new task has been stored: applies what is known already, and asks the marks. */
+  private begin(place: string, id: string): void {
+    const after = this.recordOf(place, id)?.after;
+    if (!after) return;
+    const { early } = this.engine.place(place);
+    const known = early.get(id, this.engine.now);
+    for (const [n, { from, of }] of after.edges.entries()) {
+      const end = known?.get(nameOf(n, { from, of }));
+      if (end) this.engine.post(place, 'edge', { id, n, ok: end.ok, why: end.reason, from, of });
+    }
+    early.delete(id);
+    for (const [n, { from, of }] of after.edges.entries()) {
+      if (!from.startsWith('~')) continue;
+      this.engine.post(from, 'watchmark', { key: of, w: { to: place, id, n }, until: after.deadline });
+    }
+  }
+
+  /** Creates a task, and lets it wait if it is to. */
+  create(place: string, task: NewTask, message?: Buffer): EnqueueStatus {
+    const status = this.engine.create(place, task, message);
+    if (status === 'enqueued' && task.after) this.begin(place, wellFormed(task.request.message.id));
+    return status;
+  }
+
+  /** Registers a watcher with a task; `false` when there is no such task. */
+  watch(place: string, id: string, watcher: Bodies['watch']['w']): boolean {
+    const record = this.recordOf(place, id);
+    if (!record) return false;
+    const { state, result } = record;
+    const ended = { place, id, ok: state === 'completed', reason: '', result };
+    if (state !== 'completed') this.engine.watch(place, id, watcher);
+    if (state === 'completed') this.engine.inform(watcher, ended);
+    else if (state === 'archived') this.engine.inform(watcher, { ...ended, reason: ARCHIVED });
+    return true;
+  }
+
+  /** Tells who watches the task, if it has ended. Returns whether it told. */
+  check(place: string, id: string): boolean {
+    const watched = this.engine.find(place)?.links.get(id);
+    const record = this.recordOf(place, id);
+    if (!record) this.engine.ended(place, id, false, DELETED);
+    else if (record.state === 'completed') this.engine.ended(place, id, true, '', record.result);
+    else if (record.state === 'archived' && !watched?.told) this.engine.ended(place, id, false, ARCHIVED);
+    else return false;
+    return watched !== undefined;
+  }
+
+  /** Ends waits that are due. Returns how many. */
+  timeOut(place: string, limit: number): number {
+    const store = this.engine.store(place);
+    const due = store.waiting.upTo(floorSeconds(this.engine.now), limit);
+    for (const { id } of due) {
+      const record = store.tasks.get(id);
+      if (!record?.after) store.waiting.delete(id);
+      else if (record.after.onTimeout === 'run') this.engine.release(place, id);
+      else this.archive(place, id, record, TIMED_OUT);
+    }
+    return due.length;
+  }
+
+  private edge(place: string, { id, n, ok, why, from, of }: Bodies['edge']): void {
+    const record = this.recordOf(place, id);
+    if (!record) return this.remember(place, id, nameOf(n, { from, of }), { ok, reason: why });
+    const edge = record.after?.edges[n];
+    if (!record.after || !edge || edge.from !== from || edge.of !== of || edge.state === 'succeeded') return;
+    edge.state = ok ? 'succeeded' : 'failed';
+    edge.reason = ok ? undefined : why;
+    if (this.isWaiting(place, id)) this.decide(place, id, record, record.after, edge);
+    else if (this.isCancelled(place, id, record.after) && isOver(record.after)) this.engine.release(place, id);
+  }
+
+  private decide(place: string, id: string, record: TaskRecord, after: WaitRecord, edge: Edge): void {
+    const cancels = after.onFailure === 'cancel' && edge.state === 'failed';
+    if (cancels) {
+      after.cancelledAt = floorSeconds(this.engine.now);
+      this.archive(place, id, record, prerequisiteFailed(edge, edge.reason ?? ''));
+    } else if (isOver(after)) this.engine.release(place, id);
+  }
+
+  private isWaiting(place: string, id: string): boolean {
+    return this.engine.store(place).waiting.score(id) !== undefined;
+  }
+
+  /** Archived because a prerequisite failed, and not touched since. */
+  isCancelled(place: string, id: string, { cancelledAt }: WaitRecord): boolean {
+    return cancelledAt !== undefined && this.engine.store(place).archived.score(id) === cancelledAt;
+  }
+
+  private archive(place: string, id: string, record: TaskRecord, error: string): void {
+    const store = this.engine.store(place);
+    const now = floorSeconds(this.engine.now);
+    store.waiting.delete(id);
+    record.msg = storedMessage({ ...readMessage(record), errorMsg: error, lastFailedAt: now });
+    record.state = 'archived';
+    record.group = undefined;
+    store.archived.set(id, now);
+    this.engine.ended(place, id, false, error);
+  }
+
+  private remember(place: string, id: string, name: string, end: End): void {
+    const { early } = this.engine.place(place);
+    const { now } = this.engine;
+    const ends = early.get(id, now) ?? new Map<string, End>();
+    if (ends.get(name)?.ok !== true) ends.set(name, end);
+    early.set(id, ends, now + EARLY_SECONDS * 1000, now);
+  }
+
+  private mark(place: string, { key, ok, why, ttl }: Bodies['mark']): void {
+    const { marks, waiters } = this.engine.place(place);
+    const { now } = this.engine;
+    if (!ok && marks.get(key, now)?.ok) return;
+    marks.set(key, { ok, reason: why }, now + ttl * 1000, now);
+    for (const target of waiters.get(key, now)?.values() ?? []) this.answer(place, key, target, { ok, reason: why });
+    if (ok) waiters.delete(key);
+  }
+
+  private watchMark(place: string, { key, w, until }: Bodies['watchmark']): void {
+    const { marks, waiters } = this.engine.place(place);
+    const { now } = this.engine;
+    const mark = marks.get(key, now);
+    if (mark) this.answer(place, key, w, mark);
+    if (mark?.ok) return;
+    const targets = waiters.get(key, now) ?? new Map<string, EdgeTarget>();
+    targets.set(JSON.stringify(w), w);
+    const expiresAt = Math.max(waiters.expiresAt(key), (until + WAITERS_EXTRA_SECONDS) * 1000);
+    waiters.set(key, targets, expiresAt, now);
+  }
+
+  private answer(place: string, key: string, { to, id, n }: EdgeTarget, { ok, reason }: End): void {
+    this.engine.post(to, 'edge', { id, n, ok, why: reason, from: place, of: key });
+  }
+
+  private recordOf(place: string, id: string): TaskRecord | undefined {
+    return this.engine.store(place).tasks.get(id);
+  }
+}
+
+/** Whether the task may run: what failed counts as over only for one that runs all the same. */
+const isOver = ({ edges, onFailure }: WaitRecord): boolean =>
+  edges.every(({ state }) => state === 'succeeded' || (state === 'failed' && onFailure === 'run'));
