@@ -13,8 +13,12 @@ export type { ClusterLocation, RedisInfo, RedisNode } from './operations.js';
 /** A task as an inspector sees it. */
 export interface StoredTask {
   readonly message: TaskMessage;
+  /** `waiting` for a task that is stored as aggregating in WAITING_GROUP. */
   readonly state: TaskState;
-  /** Unix seconds: the score in `scheduled` or `retry`, else `undefined`. */
+  /**
+   * Unix seconds: the score in `scheduled` or `retry`, or the end of the wait of one that is
+   * `waiting`; else `undefined`.
+   */
   readonly nextProcessAt: number | undefined;
   /**
    * Milliseconds since the epoch: when it last became pending. `undefined` in every other state,
@@ -97,6 +101,8 @@ export interface QueueNumbers {
   readonly completed: number;
   /** Tasks waiting in groups; estimated where there are more than 1,000 groups. */
   readonly aggregating: number;
+  /** Tasks that wait for other tasks. */
+  readonly waiting: number;
   /** Groups that have waiting tasks. */
   readonly groups: number;
   /** Attempts finished today (UTC), and those of them that failed. */
@@ -135,12 +141,13 @@ export type MoveAction = 'run' | 'archive' | 'delete';
 /**
  * `moved`: done. `missing`: no such task. `active`: a server runs it. `same`: in that state
  * already. `elsewhere`: not in the given location (any more). `claimed`: its group is being
- * aggregated. `full`: the archive has reached its limit.
+ * aggregated. `waiting`: it waits for other tasks, so that no time can be set. `full`: the archive
+ * has reached its limit.
  */
-export type MoveStatus = 'moved' | 'missing' | 'active' | 'same' | 'elsewhere' | 'claimed' | 'full';
+export type MoveStatus = 'moved' | 'missing' | 'active' | 'same' | 'elsewhere' | 'claimed' | 'waiting' | 'full';
 
 /**
- * `notEditable`: active, completed, or in a group. `different`: not the payload to be replaced.
+ * `notEditable`: active, completed, or in a group (not: waiting). `different`: not the payload to be replaced.
  * `changed`: somebody else changed it during each of several tries.
  */
 export type UpdateStatus = 'updated' | 'missing' | 'notEditable' | 'different' | 'changed';
@@ -196,14 +203,14 @@ export interface AdministrationRole {
     maxArchived?: number,
   ): Promise<MoveStatus[]>;
   /**
-   * Runs tasks at another time, wherever they wait: they become scheduled; one in `retry` stays there. A task with a group
+   * Runs tasks at another time, wherever they are, unless they wait for other tasks: they become scheduled; one in `retry` stays there. A task with a group
    * joins it at that time. A lock that a task holds is extended by as much as the task is put off. Otherwise as {@link moveTasks}.
    *
    * @param at Unix seconds; a time that has passed is due at once
    */
   rescheduleTasks(queue: string, ids: readonly string[], at: number, from?: TaskLocation): Promise<MoveStatus[]>;
   /**
-   * Gives a task another payload while it is scheduled, pending, in retry or archived. A lock it holds stays that of the old one.
+   * Gives a task another payload while it is scheduled, pending, in retry, archived or waiting. A lock it holds stays that of the old one.
    *
    * @param replaces only if this is its payload
    */

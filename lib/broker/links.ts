@@ -8,8 +8,7 @@ import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
  * by identity (twice is once), and then acknowledged.
  */
 
-/** The group that holds waiting tasks. No list of groups names it, so no aggregator takes them. */
-export const WAITING_GROUP = 'asynq:waiting';
+export { WAITING_GROUP } from '../wire/keys.js';
 
 /**
  * Seconds that a linked task without a retention is kept after a success, if a Go server ran it:
@@ -83,6 +82,8 @@ export interface WatchRequest {
   readonly id: string;
   /** The queue and the id of the waiting task, and the index of the edge. */
   readonly waiting: { readonly queue: string; readonly id: string; readonly n: number };
+  /** How a prerequisite counts that does not exist: the edge ends so at once, with a parcel. Default: `missing` is returned. */
+  readonly missing?: 'succeeded' | 'failed';
 }
 
 export interface EdgeState {
@@ -123,7 +124,8 @@ export interface LinksRole {
   ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }>;
   /**
    * Registers waiting tasks with prerequisites of one queue. `missing`: there is no such task, and
-   * nothing was registered. A prerequisite that has ended answers at once, with a parcel.
+   * nothing was registered, unless the request says how that counts. A prerequisite that has ended
+   * answers at once, with a parcel.
    */
   watch(
     queue: string,

@@ -10,6 +10,7 @@ export interface QueueSample {
   readonly archived: number;
   readonly completed: number;
   readonly aggregating: number;
+  readonly waiting: number;
   readonly processed_total: number;
   readonly failed_total: number;
   /** Milliseconds. */
@@ -83,6 +84,7 @@ const toSample = (info: QueueInfo): QueueSample => ({
   archived: info.archived,
   completed: info.completed,
   aggregating: info.aggregating,
+  waiting: info.waiting,
   processed_total: info.processedTotal,
   failed_total: info.failedTotal,
   latency_ms: info.latency,

@@ -97,7 +97,7 @@ export class AsynqInspector {
   }
 
   /**
-   * Makes a waiting, archived or completed task pending at once, as the last of its queue. Its failures stay counted: an archived
+   * Makes a delayed, archived, completed or waiting task pending at once, as the last of its queue; it waits for no other task then. Its failures stay counted: an archived
    * task that fails again is archived again.
    *
    * @throws TaskNotFoundError; TaskStateError when it is active or pending, not where `options` say, or its group is being aggregated
@@ -138,7 +138,7 @@ export class AsynqInspector {
   }
 
   /**
-   * Replaces the payload of a scheduled, pending, retry or archived task (asynq: only of a scheduled one): bytes as they are,
+   * Replaces the payload of a scheduled, pending, retry, archived or waiting task (asynq: only of a scheduled one): bytes as they are,
    * everything else as JSON, `undefined` as no payload. A unique lock stays that of the old payload. With `replaces`, only if that
    * still is the payload, so that nobody overwrites a change they have not seen.
    *

@@ -87,7 +87,7 @@ export async function updatePayload(
   if (status === 'missing') throw new TaskNotFoundError(queue, id);
   if (status === 'notEditable') {
     throw new TaskStateError(
-      `the payload of task "${id}" cannot be changed now: the task must be scheduled, pending, to be retried or archived`,
+      `the payload of task "${id}" cannot be changed now: the task must be scheduled, pending, to be retried, archived or waiting`,
     );
   }
   if (status === 'different') {
@@ -138,6 +138,10 @@ function refusal(
     case 'claimed':
       return new TaskStateError(
         `the group of task "${id}" is being aggregated; within two minutes it is free again or gone`,
+      );
+    case 'waiting':
+      return new TaskStateError(
+        `task "${id}" waits for other tasks, so it cannot get a time; run it (it skips its wait), or archive or delete it`,
       );
     case 'elsewhere':
       if (from) return new TaskStateError(`task "${id}" is not in ${describeLocation(from)} any more`);

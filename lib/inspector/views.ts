@@ -88,8 +88,8 @@ export function viewTask(task: StoredTask | ListedTask, clock: Clock): TaskInfo 
 }
 
 export function viewQueue(queue: string, numbers: QueueNumbers, now: number): QueueInfo {
-  const { pending, active, scheduled, retry, archived, completed, aggregating } = numbers;
-  const size = pending + active + scheduled + retry + archived + completed + aggregating;
+  const { pending, active, scheduled, retry, archived, completed, aggregating, waiting } = numbers;
+  const size = pending + active + scheduled + retry + archived + completed + aggregating + waiting;
   return { queue, size, ...numbers, timestamp: new Date(now) };
 }
 

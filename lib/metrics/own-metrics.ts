@@ -124,6 +124,7 @@ export function queueMetrics(prefix: string): MetricDefinition[] {
       ({ latency }) => latency / 1000,
     ),
     gauge('queue_aggregating_tasks', 'Tasks that wait in groups.', ({ aggregating }) => aggregating),
+    gauge('queue_waiting_tasks', 'Tasks that wait for other tasks.', ({ waiting }) => waiting),
     gauge('queue_groups', 'Groups with waiting tasks.', ({ groups }) => groups),
     gauge(
       'queue_servers',

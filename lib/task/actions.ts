@@ -12,12 +12,12 @@ export type TaskAction = (typeof TASK_ACTIONS)[number];
  * it.
  */
 export const STATES_BY_ACTION = {
-  run: ['scheduled', 'retry', 'archived', 'completed', 'aggregating'],
-  archive: ['pending', 'scheduled', 'retry', 'completed', 'aggregating'],
-  delete: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
+  run: ['scheduled', 'retry', 'archived', 'completed', 'aggregating', 'waiting'],
+  archive: ['pending', 'scheduled', 'retry', 'completed', 'aggregating', 'waiting'],
+  delete: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating', 'waiting'],
   cancel: ['active'],
   reschedule: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
-  edit: ['pending', 'scheduled', 'retry', 'archived'],
+  edit: ['pending', 'scheduled', 'retry', 'archived', 'waiting'],
   clone: TASK_STATES,
 } as const satisfies Readonly<Record<TaskAction, readonly TaskState[]>>;
 

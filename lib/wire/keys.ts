@@ -3,6 +3,9 @@ import { createHash } from 'node:crypto';
 /** asynq's key prefix. Any other is a namespace of ours that Go does not see. */
 export const DEFAULT_KEY_PREFIX = 'asynq';
 
+/** The group that holds tasks that wait for others. No list of groups names it, so no aggregator takes them. */
+export const WAITING_GROUP = 'asynq:waiting';
+
 /** The kinds of keys that end in a name from outside. */
 const NAMED_KEY = /^(?:t|g|unique|waiting|periodic|early|mark|waiters|run|batch|part):/;
 
@@ -43,7 +46,7 @@ export class QueueKeys {
   readonly linksLease: string;
   /** Ours: how far the keeper of this place has come. */
   readonly linksProgress: string;
-  /** A group for Go, which lists no such group: the tasks that wait for tasks, by their deadline. */
+  /** Ours: the tasks that wait for others, by the end of their wait (WAITING_GROUP). No list of groups names it. */
   readonly waitingTasks: string;
 
   constructor(prefix: string, queue: string) {
@@ -69,7 +72,7 @@ export class QueueKeys {
     this.timers = `${this.base}timers`;
     this.linksLease = `${this.base}links_lease`;
     this.linksProgress = `${this.base}links_progress`;
-    this.waitingTasks = `${this.base}g:asynq:waiting`;
+    this.waitingTasks = `${this.groupPrefix}${WAITING_GROUP}`;
   }
 
   /**

@@ -1,5 +1,21 @@
-/** The states of a task, and the values of the hash field `state`. */
-export const TASK_STATES = ['active', 'pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'] as const;
+/** asynq's states, which are the values of the hash field `state`. */
+export const STORED_STATES = [
+  'active',
+  'pending',
+  'scheduled',
+  'retry',
+  'archived',
+  'completed',
+  'aggregating',
+] as const;
+
+export type StoredState = (typeof STORED_STATES)[number];
+
+/**
+ * The states of a task. `waiting` is ours: it waits for other tasks. It is stored as aggregating, in
+ * a group of its own that no aggregator takes (WAITING_GROUP), so that Go's tools can read it.
+ */
+export const TASK_STATES = [...STORED_STATES, 'waiting'] as const;
 
 export type TaskState = (typeof TASK_STATES)[number];
 
@@ -7,7 +23,7 @@ export type TaskState = (typeof TASK_STATES)[number];
  * The numbers of Go's `TaskState` (wire-protocol section 3.4). They are in no key and no message,
  * only in Go's API.
  */
-export const GO_STATE_NUMBERS: Readonly<Record<TaskState, number>> = {
+export const GO_STATE_NUMBERS: Readonly<Record<StoredState, number>> = {
   active: 1,
   pending: 2,
   scheduled: 3,

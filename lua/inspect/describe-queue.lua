@@ -18,9 +18,11 @@
 --   2 groupPrefix
 --   3 sample: how many tasks of each state are measured, and checked for the longest wait
 --   4 counted: how many groups are counted one by one; with more, they stand for all
+--   5 waitingGroup: the group of the tasks that wait for others
 -- Returns
 --   the numbers of tasks pending, active, scheduled, retry, archived, completed and aggregating and of groups, whether it is paused,
---   the bytes, and as text the counters (processedOn, failedOn, processed, failed) and the oldest pending_since of the sample
+--   the bytes, and as text the counters (processedOn, failedOn, processed, failed) and the oldest pending_since of the sample, and the number of tasks
+--   that wait for others
 
 local call, try = redis.call, redis.pcall
 local sample, counted = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -80,6 +82,9 @@ end
 if not all then waiting = math.floor(waiting / #names * groups) end
 numbers[7], numbers[8] = waiting, groups
 bytes = bytes + estimate(weighed, waiting)
+local waits = ARGV[2] .. ARGV[5]
+numbers[16] = call('ZCARD', waits)
+if numbers[16] > 0 then bytes = bytes + estimate(call('ZRANGE', waits, 0, sample - 1), numbers[16]) end
 
 numbers[9] = call('EXISTS', KEYS[8])
 numbers[10] = math.floor(bytes)

@@ -4,15 +4,21 @@
 --   1 task
 --   2 scheduled
 --   3 retry
+--   4 waitingTasks
 -- ARGV
 --   1 id
+--   2 waitingGroup: the group of the tasks that wait for others
 -- Returns
 --   message, state, result and score, each '' when it is missing, whether there is a result, and since when it is pending (nanoseconds,
---   or ''); nothing without a message
+--   or ''); the state of a task that waits for others is 'waiting'; nothing without a message
 
-local message, state, result, since = unpack(redis.call('HMGET', KEYS[1], 'msg', 'state', 'result', 'pending_since'))
+local fields = redis.call('HMGET', KEYS[1], 'msg', 'state', 'result', 'pending_since', 'group')
+local message, state, result, since, group = unpack(fields)
 if not message then return {} end
 local score
 if state == 'scheduled' then score = redis.call('ZSCORE', KEYS[2], ARGV[1]) end
+if state == 'aggregating' and group == ARGV[2] then
+  state, score = 'waiting', redis.call('ZSCORE', KEYS[4], ARGV[1])
+end
 if state == 'retry' then score = redis.call('ZSCORE', KEYS[3], ARGV[1]) end
 return { message, state or '', result or '', score or '', result and 1 or 0, since or '' }

@@ -20,16 +20,17 @@
 --   7 group: only tasks of this group
 --   8 at: the time they are scheduled for, in seconds
 --   9 maxArchived: archives only while fewer are archived; '' for any number
---   10… ids
+--   10 waitingGroup: the group of the tasks that wait for others
+--   11… ids
 -- Returns
 --   a letter per id: m moved, n no such task, a active, s in that state already, e elsewhere, c in an aggregation set,
---   f the archive is full
+--   w waits for others, so that no time can be set, f the archive is full
 --
 -- Uses shared/spread.lua
 -- Uses shared/delayed-groups.lua
 
 local call, try = redis.call, redis.pcall
-local action, only, only_group, max_archived = ARGV[3], ARGV[6], ARGV[7], tonumber(ARGV[9])
+local action, only, only_group, max_archived, waiting_group = ARGV[3], ARGV[6], ARGV[7], tonumber(ARGV[9]), ARGV[10]
 local pending, archived, groups, lease = KEYS[1], KEYS[4], KEYS[6], KEYS[7]
 local sorted = { scheduled = KEYS[2], retry = KEYS[3], archived = archived, completed = KEYS[5] }
 local known = { pending = true, aggregating = true }
@@ -122,9 +123,13 @@ local function move(id)
     group = only_group
   end
   if (action == 'run' and state == 'pending') or (action == 'archive' and state == 'archived') then return 's' end
+  local waits = state == 'aggregating' and group == waiting_group
+  if waits and action == 'schedule' then return 'w' end
   if action == 'archive' and max_archived and call('ZCARD', archived) >= max_archived then return 'f' end
   local due = (state == 'scheduled' or state == 'retry') and call('ZSCORE', sorted[state], id)
   if not leave(state, group, id, fields[5]) then return state == 'aggregating' and 'c' or 'e' end
+  -- Or it would wait again after a retry.
+  if waits then call('HDEL', key, 'group') end
   if action == 'delete' then
     -- The name of the lock comes from the hash: a wrong one must not stop the deletion.
     if lock and lock ~= '' and try('GET', lock) == id then call('DEL', lock) end
@@ -143,7 +148,7 @@ local function move(id)
 end
 
 local statuses = {}
-for i = 10, #ARGV do
+for i = 11, #ARGV do
   statuses[#statuses + 1] = move(ARGV[i])
 end
 spread('LPUSH', pending, runnable)

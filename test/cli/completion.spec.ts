@@ -35,6 +35,7 @@ describe('completion', () => {
       'retry',
       'completed',
       'aggregating',
+      'waiting',
     ]);
     expect(await after('task', 'archiveall', '--state=s')).toEqual(['--state=scheduled']);
     expect(await after('completion', '')).toEqual(['bash', 'zsh', 'fish']);

@@ -75,12 +75,12 @@ const ASYNQ: [path: string, aliases: string[], argument: string, flags: string[]
   ['version', [], '', []],
 ];
 
-/** asynq's, and `completed`, which asynq's inspector runs and archives one at a time only. */
+/** asynq's, `waiting`, which is ours, and `completed`, which asynq's inspector runs and archives one at a time only. */
 const STATES = {
-  'task list': ['active', 'pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
-  'task archiveall': ['pending', 'scheduled', 'retry', 'aggregating', 'completed'],
-  'task deleteall': ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating'],
-  'task runall': ['scheduled', 'retry', 'archived', 'aggregating', 'completed'],
+  'task list': ['active', 'pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating', 'waiting'],
+  'task archiveall': ['pending', 'scheduled', 'retry', 'aggregating', 'completed', 'waiting'],
+  'task deleteall': ['pending', 'scheduled', 'retry', 'archived', 'completed', 'aggregating', 'waiting'],
+  'task runall': ['scheduled', 'retry', 'archived', 'aggregating', 'completed', 'waiting'],
 };
 
 const flagsOf = (command: Command): string[] =>

@@ -14,7 +14,7 @@ const WRONG: [args: string[], message: RegExp][] = [
   [['stats', 'everything'], /too many arguments/],
   [['queue', 'inspect'], /missing required argument 'queue'/],
   [['task', 'list', '-s', 'pending'], /required option '-q, --queue <name>' not specified/],
-  [['task', 'list', '-q', 'a', '-s', 'waiting'], /'waiting' is invalid. Allowed choices are active, pending/],
+  [['task', 'list', '-q', 'a', '-s', 'blocked'], /'blocked' is invalid. Allowed choices are active, pending/],
   [
     ['task', 'runall', '-q', 'a', '-s', 'pending'],
     /Allowed choices are scheduled, retry, archived, completed, aggregating/,

@@ -3,7 +3,7 @@ import type { Broker } from '../../lib/broker/broker.js';
 import { AsynqError } from '../../lib/errors.js';
 import type { MovableState } from '../../lib/inspector/bulk.js';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
-import { TASK_STATES } from '../../lib/wire/states.js';
+import { STORED_STATES } from '../../lib/wire/states.js';
 
 type Action = 'run' | 'archive' | 'delete';
 
@@ -30,7 +30,7 @@ interface Names {
 
 export function inspectorCall({ queue, id, group }: Names): fc.Arbitrary<InspectorCall> {
   const action = fc.constantFrom('run', 'archive', 'delete');
-  const state = fc.constantFrom(...TASK_STATES.filter((name) => name !== 'active'));
+  const state = fc.constantFrom(...STORED_STATES.filter((name) => name !== 'active'));
   const payload = fc.uint8Array({ maxLength: 6 });
   return fc.oneof(
     { weight: 6, arbitrary: fc.record({ call: fc.constant('move'), action, queue, id }) },
@@ -77,14 +77,14 @@ async function look(inspector: AsynqInspector, queue: string): Promise<unknown> 
   const info = { ...(await inspector.getQueueInfo(queue)), memoryUsage: undefined };
   const groups = await inspector.groups(queue);
   const lists = [];
-  for (const state of TASK_STATES) {
+  for (const state of STORED_STATES) {
     if (state !== 'aggregating') lists.push(await list(inspector, queue, state));
   }
   for (const { group } of groups) lists.push(await list(inspector, queue, 'aggregating', group));
   return { info, groups, lists, history: await inspector.history(queue, 3) };
 }
 
-async function list(inspector: AsynqInspector, queue: string, state: (typeof TASK_STATES)[number], group?: string) {
+async function list(inspector: AsynqInspector, queue: string, state: (typeof STORED_STATES)[number], group?: string) {
   const tasks = [];
   let cursor: string | undefined;
   do {

@@ -1,6 +1,6 @@
 import { describe, expect, vi } from 'vitest';
 import { Scripts } from '../../lib/broker/redis/scripts/scripts.js';
-import type { TaskState } from '../../lib/wire/states.js';
+import type { StoredState } from '../../lib/wire/states.js';
 import { UndecodableMessageError, WrongKeyTypeError } from '../../lib/errors.js';
 import { encodeTaskMessage } from '../../lib/wire/codec.js';
 import { message, request } from '../support/messages.js';
@@ -9,7 +9,7 @@ import { it, type RedisDriver } from './redis-fixture.js';
 const LISTED = ['pending', 'active', 'scheduled', 'retry', 'archived', 'completed'] as const;
 
 /** Puts an id into the list of a state without a task. */
-async function addDangling(driver: RedisDriver, state: TaskState, id: string): Promise<void> {
+async function addDangling(driver: RedisDriver, state: StoredState, id: string): Promise<void> {
   const { redis, keys } = driver;
   if (state === 'pending' || state === 'active') await redis.lpush(keys[state], id);
   else if (state === 'aggregating') await redis.zadd(keys.group('g'), driver.now, id);

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
-import { TASK_STATES } from '../../lib/wire/states.js';
+import { STORED_STATES } from '../../lib/wire/states.js';
 import { runInProcess } from '../support/command-line.js';
 import { describeWithGo } from '../support/go.js';
 import type { GoTask } from '../support/go-peer.js';
@@ -56,7 +56,7 @@ describeWithGo("Go's inspector and our command line", () => {
     const { go } = interop;
     const queue = interop.queue();
     await interop.arrangeEveryState(queue, interop[from], interop[by]);
-    for (const state of TASK_STATES) {
+    for (const state of STORED_STATES) {
       const group = state === 'aggregating' ? 'g' : undefined;
       // Ours lists what has ended newest first, unless told otherwise.
       const place = ['-q', queue, '-s', state, '--order', 'oldest', ...(group ? ['-g', group] : [])];

@@ -4,7 +4,7 @@ import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import type { TaskInfo } from '../../lib/task/info.js';
-import { TASK_STATES } from '../../lib/wire/states.js';
+import { STORED_STATES, type StoredState } from '../../lib/wire/states.js';
 import { describeWithGo } from '../support/go.js';
 import type { GoQueue, GoTask } from '../support/go-peer.js';
 import { PAIRS, useInterop } from './fixture.js';
@@ -12,6 +12,7 @@ import { PAIRS, useInterop } from './fixture.js';
 /** As Go tells it, which does not say since when a task waits. Pending tasks are due "now", of which each side has its own; so is memory measured. */
 const asGo = ({ pendingSince: _, ...task }: TaskInfo): GoTask => ({
   ...task,
+  state: task.state as StoredState,
   payload: task.payload.length === 0 ? null : task.payload.toString('base64'),
   headers: Object.keys(task.headers).length === 0 ? null : { ...task.headers },
   lastFailedAt: task.lastFailedAt?.getTime() ?? null,
@@ -39,7 +40,7 @@ describeWithGo("Go's inspector and ours", () => {
     const queue = interop.queue();
     await interop.arrangeEveryState(queue, interop[from], interop[by]);
     const ours = inspector();
-    for (const state of TASK_STATES) {
+    for (const state of STORED_STATES) {
       const group = state === 'aggregating' ? 'g' : undefined;
       const { tasks, damaged } = await ours.listTasks(queue, state, { group });
       const theirs = await interop.go.list(queue, state, group);
@@ -48,7 +49,7 @@ describeWithGo("Go's inspector and ours", () => {
       const one = await ours.getTaskInfo(queue, theirs[0]!.id);
       expect(asGo(one!)).toEqual(withoutNow(await interop.go.taskInfo(queue, theirs[0]!.id)));
     }
-    const { timestamp, queue: name, ...info } = await ours.getQueueInfo(queue);
+    const { timestamp, queue: name, waiting: _waiting, ...info } = await ours.getQueueInfo(queue);
     const seen = await interop.go.queueInfo(queue);
     const rounded = ({ latency: _, memoryUsage: __, ...rest }: GoQueue): object => rest;
     expect(rounded(info)).toEqual(rounded(seen));

@@ -319,7 +319,7 @@ describe('a key of the wrong type', () => {
     wakeWaiting: ['paused'],
     writeServerState: ['server', 'workers'],
     writeSchedulerEntries: ['schedulerEntries'],
-    getTask: ['scheduled', 'retry'],
+    getTask: ['scheduled', 'retry', 'waitingTasks'],
     describeQueue: ['paused'],
     beginDeletion: ['paused'],
   };

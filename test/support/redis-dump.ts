@@ -5,7 +5,7 @@ import { compareIds } from '../../lib/broker/memory/sorted-set.js';
 import type { Clock } from '../../lib/clock.js';
 import { decodeTaskMessage } from '../../lib/wire/codec.js';
 import { DEFAULT_KEY_PREFIX, Keyspace, type QueueKeys } from '../../lib/wire/keys.js';
-import { TASK_STATES, type TaskState } from '../../lib/wire/states.js';
+import { STORED_STATES, type StoredState } from '../../lib/wire/states.js';
 
 type Draft = { -readonly [K in keyof QueueSnapshot]: QueueSnapshot[K] };
 
@@ -71,8 +71,8 @@ function pendingSince(text: string | undefined): number | undefined {
 function describeTask(key: string, hash: Readonly<Record<string, Buffer>>): TaskSnapshot {
   const unknown = Object.keys(hash).filter((field) => !FIELDS.has(field));
   if (unknown.length > 0) throw new Error(`the task "${key}" has unknown fields: ${unknown.join(', ')}`);
-  const state = hash['state']?.toString() as TaskState;
-  if (!TASK_STATES.includes(state)) throw new Error(`the task "${key}" is in the state "${state}"`);
+  const state = hash['state']?.toString() as StoredState;
+  if (!STORED_STATES.includes(state)) throw new Error(`the task "${key}" is in the state "${state}"`);
   if (!hash['msg']) throw new Error(`the task "${key}" has no message`);
   return {
     state,

@@ -21,8 +21,17 @@ describe('unique keys (appendix A.3)', () => {
 describe('keys of a queue', () => {
   it('are those of section 1.2', () => {
     const keys = asynq.queue('q');
-    const { base: _base, taskPrefix, groupPrefix, schedulePrefix: _schedulePrefix, delayedGroups, ...named } = keys;
+    const {
+      base: _base,
+      taskPrefix,
+      groupPrefix,
+      schedulePrefix: _schedulePrefix,
+      delayedGroups,
+      waitingTasks,
+      ...named
+    } = keys;
     expect(delayedGroups).toBe('asynq:{q}:delayed_groups'); // ours
+    expect(waitingTasks).toBe('asynq:{q}:g:asynq:waiting'); // ours
     expect(named).toEqual({
       pending: 'asynq:{q}:pending',
       active: 'asynq:{q}:active',

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { InvalidOptionError } from '../../lib/errors.js';
 import { formatUnixDate } from '../../lib/wire/go-time.js';
 import { formatOption, parseOption, type EnqueueOption } from '../../lib/wire/options.js';
-import { GO_STATE_NUMBERS, TASK_STATES } from '../../lib/wire/states.js';
+import { GO_STATE_NUMBERS, STORED_STATES } from '../../lib/wire/states.js';
 import { anyText } from './any-text.js';
 import { readGolden } from './golden.js';
 
@@ -123,7 +123,7 @@ describe('parseOption', () => {
 
 describe('GO_STATE_NUMBERS', () => {
   it('numbers every state once, from 1', () => {
-    expect(TASK_STATES.map((state) => GO_STATE_NUMBERS[state]).sort()).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    expect(STORED_STATES.map((state) => GO_STATE_NUMBERS[state]).sort()).toEqual([1, 2, 3, 4, 5, 6, 7]);
     expect(GO_STATE_NUMBERS).toMatchObject({ active: 1, pending: 2, aggregating: 7 });
   });
 });

@@ -12,7 +12,7 @@ import type {
 import { sortedSetOf } from './listing.js';
 import type { MemoryState } from './memory-state.js';
 import { trimArchived } from './maintenance.js';
-import { type QueueStore, type TaskRecord, readMessage, storedMessage, wellFormed } from './queue-store.js';
+import { type QueueStore, type TaskRecord, readMessage, stateOf, storedMessage, wellFormed } from './queue-store.js';
 
 export class MemoryAdministration implements AdministrationRole {
   constructor(private readonly state: MemoryState) {}
@@ -83,17 +83,19 @@ function moveTasks(
 function moveOne(store: QueueStore, step: Step, id: string, from: TaskLocation | undefined, now: number): MoveStatus {
   const record = store.tasks.get(id);
   if (!record) return 'missing';
-  const { state } = record;
+  const state = stateOf(record);
   if (state === 'active') return 'active';
   if (from && state !== from.state) return 'elsewhere';
   const group = wellFormed(from?.group ?? record.group ?? '');
   const isThere = state === 'pending' || sortedSetOf(store, { state, group }).score(id) !== undefined;
   if (!isThere) return group === record.group ? 'claimed' : 'elsewhere';
   const { action } = step;
+  if (action === 'schedule' && state === 'waiting') return 'waiting';
   if ((action === 'run' && state === 'pending') || (action === 'archive' && state === 'archived')) return 'same';
   if (step.action === 'archive' && store.archived.size >= (step.maxArchived ?? Infinity)) return 'full';
   const due = state === 'scheduled' || state === 'retry' ? store[state].score(id) : undefined;
   leave(store, { state, group }, id);
+  if (state === 'waiting') record.group = undefined;
   if (step.action === 'schedule') reschedule(store, id, record, step.at, due ?? floorSeconds(now), now);
   else arrive(store, step.action, id, record, now);
   return 'moved';
@@ -133,7 +135,7 @@ function reschedule(store: QueueStore, id: string, record: TaskRecord, at: numbe
 function updatePayload(store: QueueStore, id: string, payload: Buffer, replaces?: Buffer): UpdateStatus {
   const record = store.tasks.get(id);
   if (!record) return 'missing';
-  if (!isAllowed('edit', record.state)) return 'notEditable';
+  if (!isAllowed('edit', stateOf(record))) return 'notEditable';
   const before = readMessage(record);
   if (replaces && !before.payload.equals(replaces)) return 'different';
   record.msg = storedMessage({ ...before, payload });

@@ -53,6 +53,7 @@ function describeQueue(store: QueueStore, now: number): QueueNumbers {
     archived: store.archived.size,
     completed: store.completed.size,
     aggregating,
+    waiting: store.waiting.size,
     groups: store.groups.size,
     processed: store.processed.byDay(now)[day] ?? 0,
     failed: store.failed.byDay(now)[day] ?? 0,

@@ -46,6 +46,7 @@ function listIds(store: QueueStore, request: ListRequest): IdPage {
 
 /** The sorted set of a place; an empty one for a group that is not there. */
 export function sortedSetOf(store: QueueStore, { state, group = '' }: TaskLocation): SortedSet {
+  if (state === 'waiting') return store.waiting;
   if (state === 'aggregating' && group === WAITING_GROUP) return store.waiting;
   if (state === 'aggregating') return store.groups.get(wellFormed(group)) ?? new SortedSet();
   return store[state as 'scheduled' | 'retry' | 'archived' | 'completed'];

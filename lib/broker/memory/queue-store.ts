@@ -1,6 +1,7 @@
 import { decodeTaskMessage, encodeTaskMessage } from '../../wire/codec.js';
 import type { TaskMessage } from '../../wire/message.js';
-import type { TaskState } from '../../wire/states.js';
+import { WAITING_GROUP } from '../../wire/keys.js';
+import type { StoredState, TaskState } from '../../wire/states.js';
 import type { Lease, LeasedTask } from '../broker.js';
 import type { StoredTask } from '../inspection.js';
 import type { FiringStatus } from '../scheduling.js';
@@ -17,7 +18,8 @@ import { Starts } from './starts.js';
  */
 export interface TaskRecord {
   msg: Buffer;
-  state: TaskState;
+  /** As Redis stores it: see stateOf. */
+  state: StoredState;
   /** Milliseconds since the epoch. */
   pendingSince: number | undefined;
   /** The full name of the lock, when the task was created with one. */
@@ -75,7 +77,7 @@ export class QueueStore {
   readonly archived = new SortedSet();
   readonly completed = new SortedSet();
   readonly groups = new Map<string, SortedSet>();
-  /** The group of the tasks that wait for others, with their deadlines (Unix seconds): no list of groups names it. */
+  /** The tasks that wait for others, by the end of their wait in Unix seconds: WAITING_GROUP. */
   readonly waiting = new SortedSet();
   /** By the name of their key. */
   readonly sets = new Map<string, StoredSet>();
@@ -178,14 +180,18 @@ export class QueueStore {
     return (
       record && {
         message: readMessage(record),
-        state: record.state,
-        nextProcessAt: this.scheduled.score(id) ?? this.retry.score(id),
+        state: stateOf(record),
+        nextProcessAt: this.scheduled.score(id) ?? this.retry.score(id) ?? this.waiting.score(id),
         pendingSince: record.pendingSince === undefined ? undefined : Math.floor(record.pendingSince),
         result: record.result && Buffer.from(record.result),
       }
     );
   }
 }
+
+/** The state as users see it. */
+export const stateOf = ({ state, group }: TaskRecord): TaskState =>
+  state === 'aggregating' && group === WAITING_GROUP ? 'waiting' : state;
 
 /** A new object with bytes of its own, so that the reader cannot change the stored task. */
 export const readMessage = (record: TaskRecord): TaskMessage => decodeTaskMessage(Buffer.from(record.msg));

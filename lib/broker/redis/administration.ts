@@ -1,6 +1,6 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import { decodeTaskMessage, encodeTaskMessage } from '../../wire/codec.js';
-import type { Keyspace, QueueKeys } from '../../wire/keys.js';
+import { type Keyspace, type QueueKeys, WAITING_GROUP } from '../../wire/keys.js';
 import { isAllowed } from '../../task/actions.js';
 import type { TaskState } from '../../wire/states.js';
 import type {
@@ -33,6 +33,7 @@ const STATUS: Readonly<Record<string, MoveStatus>> = {
   e: 'elsewhere',
   c: 'claimed',
   f: 'full',
+  w: 'waiting',
 };
 
 const UPDATED: Readonly<Record<number, UpdateStatus>> = { 1: 'updated', [-1]: 'missing', [-2]: 'notEditable' };
@@ -81,8 +82,8 @@ export class RedisAdministration implements AdministrationRole {
       const [old, state] = (await this.scripts.run(
         'monitor',
         'getTask',
-        [task, keys.scheduled, keys.retry],
-        [id],
+        [task, keys.scheduled, keys.retry, keys.waitingTasks],
+        [id, WAITING_GROUP],
       )) as Buffer[];
       if (!old) return 'missing';
       const before = decodeTaskMessage(old);
@@ -90,7 +91,7 @@ export class RedisAdministration implements AdministrationRole {
         return isAllowed('edit', String(state) as TaskState) ? 'different' : 'notEditable';
       }
       const message = encodeTaskMessage({ ...before, payload });
-      const reply = await this.scripts.run('monitor', 'updatePayload', [task], [old, message]);
+      const reply = await this.scripts.run('monitor', 'updatePayload', [task], [old, message, WAITING_GROUP]);
       const status = UPDATED[reply as number];
       if (status) return status;
     }
@@ -117,8 +118,8 @@ export class RedisAdministration implements AdministrationRole {
   private async move(queue: string, step: Step, ids: readonly string[], from?: TaskLocation): Promise<MoveStatus[]> {
     const { action, at = '', maxArchived } = step;
     const keys = this.keyspace.queue(queue);
-    const place = [from?.state ?? '', from?.group ?? ''];
-    const how = [String(at), String(maxArchived ?? '')];
+    const place = from?.state === 'waiting' ? ['aggregating', WAITING_GROUP] : [from?.state ?? '', from?.group ?? ''];
+    const how = [String(at), String(maxArchived ?? ''), WAITING_GROUP];
     const statuses: MoveStatus[] = [];
     for (let first = 0; first < ids.length; first += MOVE_BATCH_SIZE) {
       const some = ids.slice(first, first + MOVE_BATCH_SIZE);

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
-import { type Keyspace, utcDay } from '../../wire/keys.js';
+import { type Keyspace, utcDay, WAITING_GROUP } from '../../wire/keys.js';
 import { TASK_STATES } from '../../wire/states.js';
 import {
   MAX_COUNTED_GROUPS,
@@ -78,7 +78,7 @@ export class RedisInspection implements InspectionRole {
         processed,
         failed,
       ],
-      [keys.taskPrefix, keys.groupPrefix, String(SAMPLE_SIZE), String(MAX_COUNTED_GROUPS)],
+      [keys.taskPrefix, keys.groupPrefix, String(SAMPLE_SIZE), String(MAX_COUNTED_GROUPS), WAITING_GROUP],
     )) as readonly (number | Buffer)[];
     const at = (index: number): number => toCount(String(reply[index]));
     const since = readNanoseconds(String(reply[14]));
@@ -90,6 +90,7 @@ export class RedisInspection implements InspectionRole {
       archived: at(4),
       completed: at(5),
       aggregating: at(6),
+      waiting: at(15),
       groups: at(7),
       paused: at(8) > 0,
       memoryUsage: at(9),
@@ -115,7 +116,8 @@ export class RedisInspection implements InspectionRole {
   /** @throws UndecodableMessageError when the message cannot be decoded */
   async getTask(queue: string, id: string): Promise<StoredTask | undefined> {
     const keys = this.keyspace.queue(queue);
-    const reply = await this.scripts.run('monitor', 'getTask', [keys.task(id), keys.scheduled, keys.retry], [id]);
+    const read = [keys.task(id), keys.scheduled, keys.retry, keys.waitingTasks];
+    const reply = await this.scripts.run('monitor', 'getTask', read, [id, WAITING_GROUP]);
     if ((reply as unknown[]).length === 0) return undefined;
     const [bytes, stateText, result, score, hasResult, since] = reply as Reply;
     const state = TASK_STATES.find((known) => known === stateText.toString());

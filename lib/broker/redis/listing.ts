@@ -117,6 +117,7 @@ const isUnsorted = ({ state }: TaskLocation): boolean => state === 'pending' || 
 /** The sorted set of a location. */
 export function sortedKey(keys: QueueKeys, { state, group }: TaskLocation): string {
   if (state === 'aggregating') return keys.group(group ?? '');
+  if (state === 'waiting') return keys.waitingTasks;
   return keys[state as 'scheduled' | 'retry' | 'archived' | 'completed'];
 }
 
@@ -138,7 +139,7 @@ function read(id: string, { mark, message: bytes, result }: Entry, { state }: Ta
   if (message.id !== id) {
     throw new UndecodableMessageError(`the message of task "${id}" is of a task "${message.id}"`);
   }
-  const delayed = state === 'scheduled' || state === 'retry';
+  const delayed = state === 'scheduled' || state === 'retry' || state === 'waiting';
   return {
     message,
     state,

@@ -12,6 +12,7 @@ import { countTasks, errorRate } from '../output/words.js';
 import { formatBytes } from '../../words/bytes.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
+import type { TaskState } from '../../wire/states.js';
 
 interface Json {
   readonly json?: boolean;
@@ -128,12 +129,25 @@ function printQueue(context: CommandContext<Json>, info: QueueInfo): void {
   context.table(DAY_COLUMNS, [info]);
 }
 
-type Counted = Record<'active' | 'pending' | 'aggregating' | 'scheduled' | 'retry' | 'archived' | 'completed', number>;
+type Counted = Record<(typeof COUNTED_STATES)[number], number>;
 
-/** Tasks by state, in asynq's order. */
-export const STATE_COLUMNS = (
-  ['active', 'pending', 'aggregating', 'scheduled', 'retry', 'archived', 'completed'] as const
-).map((state) => ({ title: state, cell: (counted: Counted) => counted[state] }));
+/** In asynq's order, then ours. */
+const COUNTED_STATES = [
+  'active',
+  'pending',
+  'aggregating',
+  'scheduled',
+  'retry',
+  'archived',
+  'completed',
+  'waiting',
+] as const satisfies readonly TaskState[];
+
+/** Tasks by state. */
+export const STATE_COLUMNS = COUNTED_STATES.map((state) => ({
+  title: state,
+  cell: (counted: Counted) => counted[state],
+}));
 
 /** Attempts of a day. */
 export const DAY_COLUMNS = [

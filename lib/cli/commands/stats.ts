@@ -30,6 +30,7 @@ const SUMMED = [
   'retry',
   'archived',
   'completed',
+  'waiting',
   'processed',
   'failed',
 ] as const;
@@ -49,7 +50,11 @@ async function showStats(context: CommandContext<StatsFlags>): Promise<void> {
   const sums = SUMMED.map((name) => [name, queues.reduce((sum, queue) => sum + queue[name], 0)]);
   const aggregate = { ...Object.fromEntries(sums), timestamp: new Date(context.now) } as Aggregate;
   if (context.options.json)
-    return context.json({ aggregate, queues: queues.length > 0 ? queues.map(asGo) : null, redis });
+    return context.json({
+      aggregate: withoutOurs(aggregate),
+      queues: queues.length > 0 ? queues.map(asGo) : null,
+      redis,
+    });
   printStats(context, aggregate, queues);
   printRedis(context, redis, session.isCluster);
 }
@@ -104,6 +109,8 @@ export function parseInfo(text: string): Info {
   const pairs = text.split('\r\n').map((line) => line.split(':'));
   return Object.fromEntries(pairs.filter((pair) => pair.length === 2));
 }
+
+const withoutOurs = ({ waiting: _ours, ...aggregate }: Aggregate): object => aggregate;
 
 /** With the names and units of Go's QueueInfo: the latency in nanoseconds. */
 const asGo = (info: QueueInfo): object => ({

@@ -134,6 +134,7 @@ function columnsOf(state: TaskState, now: number): Columns {
       { title: 'Result', cell: ({ result }) => describeBytes(result), shrinks: true },
     ],
     aggregating: [{ title: 'Group', cell: ({ group }) => group }],
+    waiting: [{ title: 'Waits Until', cell: ({ nextProcessAt }) => formatDistance(nextProcessAt, now) }],
   };
   return [...head, ...further[state]];
 }

@@ -26,6 +26,7 @@ const STATE_RANKS: Readonly<Record<TaskState, number>> = {
   scheduled: 10,
   completed: 13,
   aggregating: 14,
+  waiting: 15,
 };
 
 const number = (
@@ -140,6 +141,7 @@ export function taskColumns(state: TaskState, now: number): readonly GridColumn<
     archived: [time('LAST FAILED', 5, ({ lastFailedAt }) => lastFailedAt), retries(6), ERROR],
     completed: [time('COMPLETED', 2, ({ completedAt }) => completedAt), time('EXPIRES', 5, expiryOf), RESULT],
     aggregating: [],
+    waiting: [time('WAITS UNTIL', 2, ({ nextProcessAt }) => nextProcessAt)],
   };
   return [ID, TYPE, ...columns[state], PAYLOAD];
 }

@@ -23,8 +23,9 @@ export const archiveLimitOf = (role: DashboardRole): { maxArchived?: number } =>
  */
 export async function requireRoomForOneMore({ broker }: Dashboard, queue: string, role: DashboardRole): Promise<void> {
   if (mayDo(role, 'destroy')) return;
-  const { archived, pending, active, scheduled, retry, aggregating } = await broker.inspection.describeQueue(queue);
-  requireRoom(queue, role, archived + pending + active + scheduled + retry + aggregating);
+  const numbers = await broker.inspection.describeQueue(queue);
+  const { archived, pending, active, scheduled, retry, aggregating, waiting } = numbers;
+  requireRoom(queue, role, archived + pending + active + scheduled + retry + aggregating + waiting);
 }
 
 /** Checks the archive before a cancellation archives a task. @throws ApiError */

@@ -18,6 +18,7 @@ const NUMBERS: QueueInfo = {
   archived: 0,
   completed: 0,
   aggregating: 0,
+  waiting: 0,
   groups: 0,
   processed: 0,
   failed: 0,

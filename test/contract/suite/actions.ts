@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { isAllowed, TASK_ACTIONS, type TaskAction } from '../../../lib/task/actions.js';
-import { TASK_STATES } from '../../../lib/wire/states.js';
+import { STORED_STATES } from '../../../lib/wire/states.js';
 import { type Driver, type DriverTest, expectUnchanged } from '../driver.js';
 
 type Act = (driver: Driver, id: string) => Promise<unknown>;
@@ -14,7 +14,7 @@ const ACTIONS: Partial<Record<TaskAction, Act>> = {
   edit: ({ broker }, id) => broker.administration.updatePayload('default', id, Buffer.from('new')),
 };
 
-const PAIRS = TASK_STATES.flatMap((state) =>
+const PAIRS = STORED_STATES.flatMap((state) =>
   TASK_ACTIONS.filter((action) => ACTIONS[action]).map((action) => [state, action] as const),
 );
 

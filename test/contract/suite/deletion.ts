@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { TASK_STATES } from '../../../lib/wire/states.js';
+import { STORED_STATES } from '../../../lib/wire/states.js';
 import { request } from '../../support/messages.js';
 import { type Driver, type DriverTest, archival, done, expectUnchanged } from '../driver.js';
 
@@ -7,7 +7,7 @@ const LOCK = 'asynq:{default}:unique:t:x';
 
 export function exerciseDeletion(it: DriverTest): void {
   describe('deleteQueue', () => {
-    const WAITING = TASK_STATES.filter((state) => state !== 'active');
+    const WAITING = STORED_STATES.filter((state) => state !== 'active');
 
     for (const state of WAITING) {
       it(`refuses a queue with a task that is ${state}; when forced, leaves nothing behind`, async ({ driver }) => {
@@ -123,7 +123,7 @@ export function exerciseDeletion(it: DriverTest): void {
 /** All that an inspector returns about a queue. */
 async function outline({ broker }: Driver, queue: string): Promise<unknown> {
   const { memoryUsage: _, ...numbers } = await broker.inspection.describeQueue(queue);
-  const places = TASK_STATES.map((state) => (state === 'aggregating' ? { state, group: 'g' } : { state }));
+  const places = STORED_STATES.map((state) => (state === 'aggregating' ? { state, group: 'g' } : { state }));
   const lists = await Promise.all(places.map((place) => broker.listing.listIds(queue, { ...place, size: 10 })));
   return { numbers, ids: lists.map(({ ids }) => ids), groups: await broker.inspection.groups(queue) };
 }

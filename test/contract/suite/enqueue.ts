@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { TASK_STATES } from '../../../lib/wire/states.js';
+import { STORED_STATES } from '../../../lib/wire/states.js';
 import { message, request } from '../../support/messages.js';
 import { type DriverTest, expectUnchanged } from '../driver.js';
 
@@ -82,7 +82,7 @@ export function exerciseEnqueue(it: DriverTest): void {
       expect((await driver.queue('two')).pending).toEqual(['same']);
     });
 
-    for (const state of TASK_STATES) {
+    for (const state of STORED_STATES) {
       it(`refuses the id of a task that is ${state}, by every route`, async ({ driver }) => {
         const id = await driver.arrange(state);
         await expectUnchanged(driver, async () => {

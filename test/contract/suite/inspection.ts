@@ -1,12 +1,12 @@
 import { describe, expect } from 'vitest';
-import { TASK_STATES } from '../../../lib/wire/states.js';
+import { STORED_STATES } from '../../../lib/wire/states.js';
 import { ClosedError } from '../../../lib/errors.js';
 import { request } from '../../support/messages.js';
 import { type DriverTest, expectUnchanged } from '../driver.js';
 
 export function exerciseInspection(it: DriverTest): void {
   describe('getTask', () => {
-    for (const state of TASK_STATES) {
+    for (const state of STORED_STATES) {
       it(`describes a task that is ${state}`, async ({ driver }) => {
         const id = await driver.arrange(state);
         const due = state === 'scheduled' || state === 'retry' ? driver.now + 60 : undefined;

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import type { TaskLocation } from '../../../lib/broker/inspection.js';
 import { InvalidOptionError } from '../../../lib/errors.js';
 import { AsynqInspector } from '../../../lib/inspector/inspector.js';
-import { TASK_STATES } from '../../../lib/wire/states.js';
+import { STORED_STATES } from '../../../lib/wire/states.js';
 import { request } from '../../support/messages.js';
 import { type Driver, type DriverTest, archival, completion, done } from '../driver.js';
 
@@ -58,7 +58,7 @@ export function exerciseListing(it: DriverTest): void {
       expect(await driver.broker.maintenance.forward('default')).toEqual({ moved: 0, nextDue: driver.now + 1 });
     });
 
-    for (const state of TASK_STATES) {
+    for (const state of STORED_STATES) {
       it(`lists a task that is ${state}, and nothing in other states`, async ({ driver }) => {
         const id = await driver.arrange(state);
         const due = state === 'scheduled' || state === 'retry' ? driver.now + 60 : undefined;
@@ -70,7 +70,7 @@ export function exerciseListing(it: DriverTest): void {
           { state, nextProcessAt: due, orphaned: false, result: undefined, message: { id } },
         ]);
         expect([damaged, cursor]).toEqual([[], undefined]);
-        for (const other of TASK_STATES.filter((one) => one !== state)) {
+        for (const other of STORED_STATES.filter((one) => one !== state)) {
           expect(await page(driver, sortedSetOf(other), 5)).toEqual([[], undefined]);
         }
       });

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { MoveStatus, TaskLocation, MoveAction } from '../../../lib/broker/inspection.js';
-import { TASK_STATES, type TaskState } from '../../../lib/wire/states.js';
+import { STORED_STATES, type TaskState } from '../../../lib/wire/states.js';
 import { message, request } from '../../support/messages.js';
 import { type Driver, type DriverTest, archival, expectQueue, expectUnchanged } from '../driver.js';
 
@@ -28,7 +28,7 @@ export function exerciseMoving(it: DriverTest): void {
 
   describe('moveTasks', () => {
     for (const action of ['run', 'archive', 'delete'] as const) {
-      for (const state of TASK_STATES) {
+      for (const state of STORED_STATES) {
         const status = STATUSES[action][state] ?? 'moved';
         it(`${action}: a task that is ${state} is ${status}`, async ({ driver }) => {
           const id = await driver.arrange(state);
@@ -159,7 +159,7 @@ export function exerciseMoving(it: DriverTest): void {
     const reschedule = (driver: Driver, ids: string[], at: number, from?: TaskLocation): Promise<MoveStatus[]> =>
       driver.broker.administration.rescheduleTasks('default', ids, at, from);
 
-    for (const state of TASK_STATES.filter((one) => one !== 'active')) {
+    for (const state of STORED_STATES.filter((one) => one !== 'active')) {
       it(`moves a task that is ${state} to another time, at which it runs once`, async ({ driver }) => {
         const id = await driver.arrange(state);
         const at = driver.now + 7;

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { utcDay } from '../../../lib/wire/keys.js';
 import type { ServerInfo, WorkerInfo } from '../../../lib/wire/message.js';
-import { TASK_STATES } from '../../../lib/wire/states.js';
+import { STORED_STATES } from '../../../lib/wire/states.js';
 import { request } from '../../support/messages.js';
 import { type Driver, type DriverTest, archival, done } from '../driver.js';
 
@@ -24,12 +24,12 @@ export function exerciseNumbers(it: DriverTest): void {
       for (const value of Object.values(numbers)) expect([0, false]).toContain(value);
     });
 
-    for (const state of TASK_STATES) {
+    for (const state of STORED_STATES) {
       it(`counts a task that is ${state}`, async ({ driver }) => {
         await driver.arrange(state);
         const numbers = await driver.broker.inspection.describeQueue('default');
-        const counts = Object.fromEntries(TASK_STATES.map((name) => [name, numbers[name]]));
-        expect(counts).toEqual({ ...Object.fromEntries(TASK_STATES.map((name) => [name, 0])), [state]: 1 });
+        const counts = Object.fromEntries(STORED_STATES.map((name) => [name, numbers[name]]));
+        expect(counts).toEqual({ ...Object.fromEntries(STORED_STATES.map((name) => [name, 0])), [state]: 1 });
         expect(numbers.groups).toBe(state === 'aggregating' ? 1 : 0);
         expect(numbers.memoryUsage).toBeGreaterThan(0);
       });

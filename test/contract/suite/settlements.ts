@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { LeasedTask, Settlement } from '../../../lib/broker/broker.js';
-import { TASK_STATES } from '../../../lib/wire/states.js';
+import { STORED_STATES } from '../../../lib/wire/states.js';
 import { request } from '../../support/messages.js';
 import {
   type DriverTest,
@@ -147,7 +147,7 @@ export function exerciseSettlements(it: DriverTest): void {
       });
     });
 
-    for (const state of TASK_STATES.filter((name) => name !== 'active')) {
+    for (const state of STORED_STATES.filter((name) => name !== 'active')) {
       it(`is lost for a task that is ${state}`, async ({ driver }) => {
         const id = await driver.arrange(state);
         const stored = await driver.broker.inspection.getTask('default', id);

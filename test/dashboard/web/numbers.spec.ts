@@ -11,6 +11,7 @@ const sample = (processed_total: number, pending = 0) => ({
   active: 0,
   pending,
   aggregating: 0,
+  waiting: 0,
   scheduled: 0,
   retry: 0,
   archived: 0,

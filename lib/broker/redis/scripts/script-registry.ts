@@ -138,7 +138,7 @@ export const SCRIPTS = {
       'processed',
       'failed',
     ],
-    argv: ['taskPrefix', 'groupPrefix', 'sample', 'counted'],
+    argv: ['taskPrefix', 'groupPrefix', 'sample', 'counted', 'waitingGroup'],
   },
   groups: { file: 'inspect/groups', keys: ['groups'], argv: ['groupPrefix', 'cursor', 'count'] },
   listSorted: {
@@ -179,9 +179,20 @@ export const SCRIPTS = {
   moveTasks: {
     file: 'inspect/move-tasks',
     keys: ['pending', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'lease', 'delayedGroups'],
-    argv: ['taskPrefix', 'groupPrefix', 'action', 'now', 'nowNanos', 'state', 'group', 'at', 'maxArchived'],
+    argv: [
+      'taskPrefix',
+      'groupPrefix',
+      'action',
+      'now',
+      'nowNanos',
+      'state',
+      'group',
+      'at',
+      'maxArchived',
+      'waitingGroup',
+    ],
   },
-  updatePayload: { file: 'inspect/update-payload', keys: ['task'], argv: ['old', 'new'] },
+  updatePayload: { file: 'inspect/update-payload', keys: ['task'], argv: ['old', 'new', 'waitingGroup'] },
   beginDeletion: {
     file: 'inspect/begin-deletion',
     keys: ['active', 'paused', 'pending', 'scheduled', 'retry', 'archived', 'completed', 'groups', 'aggregationSets'],
@@ -200,7 +211,11 @@ export const SCRIPTS = {
   enqueueLinked: { file: 'links/enqueue-linked', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
   deliver: { file: 'links/deliver', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
   acknowledge: { file: 'links/acknowledge', keys: ['outbox'], argv: [] },
-  getTask: { file: 'inspect/get-task', keys: ['task', 'scheduled', 'retry'], argv: ['id'] },
+  getTask: {
+    file: 'inspect/get-task',
+    keys: ['task', 'scheduled', 'retry', 'waitingTasks'],
+    argv: ['id', 'waitingGroup'],
+  },
 } as const satisfies Record<string, ScriptShape>;
 
 export type ScriptName = keyof typeof SCRIPTS;

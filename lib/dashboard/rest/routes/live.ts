@@ -17,6 +17,7 @@ export const liveSchemas = {
     archived: count(),
     completed: count(),
     aggregating: count(),
+    waiting: count(),
     processed_total: count(),
     failed_total: count(),
     latency_ms: amount(),

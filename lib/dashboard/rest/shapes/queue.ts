@@ -19,6 +19,7 @@ const QUEUE: Schema = shape({
   retry: count(),
   archived: count(),
   completed: count(),
+  waiting: count('tasks that wait for other tasks'),
   processed: count('attempts finished today (UTC)'),
   succeeded: count('of those, today'),
   failed: count('of those, today'),
@@ -46,7 +47,7 @@ export function showQueue(state: QueueStatus) {
 }
 
 function showReadable(info: QueueInfo) {
-  const { queue, size, groups, active, pending, aggregating, scheduled, retry, archived, completed } = info;
+  const { queue, size, groups, active, pending, aggregating, scheduled, retry, archived, completed, waiting } = info;
   return {
     queue,
     size,
@@ -58,6 +59,7 @@ function showReadable(info: QueueInfo) {
     retry,
     archived,
     completed,
+    waiting,
     memory_usage_bytes: info.memoryUsage,
     latency_msec: Math.trunc(info.latency),
     display_latency: formatGoDuration(nanosecondsOf(Math.round(info.latency / 10) * 10)),

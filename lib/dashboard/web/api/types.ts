@@ -3,7 +3,16 @@
  * name has a unit.
  */
 
-export const STATES = ['active', 'pending', 'aggregating', 'scheduled', 'retry', 'archived', 'completed'] as const;
+export const STATES = [
+  'active',
+  'pending',
+  'aggregating',
+  'waiting',
+  'scheduled',
+  'retry',
+  'archived',
+  'completed',
+] as const;
 export type State = (typeof STATES)[number];
 
 export type Role = 'view' | 'act' | 'destroy';

@@ -39,6 +39,7 @@ export const COLUMNS: Readonly<Record<State, readonly Column[]>> = {
   ],
   pending: [{ name: 'waiting', number: true, cell: ({ pending_since }) => <Elapsed since={pending_since} /> }, retries],
   aggregating: [],
+  waiting: [{ name: 'until', number: true, cell: ({ next_process_at }) => <Ago at={next_process_at} /> }],
   scheduled: [next],
   retry: [error, retries, next],
   archived: [

@@ -13,7 +13,7 @@ function measure(moments: readonly Moment[], queue: string | undefined) {
   const failed = rates(moments, (sample) => sample.failed_total, queue);
   const latency = highest(moments, (sample) => sample.latency_ms, queue);
   const pending = sums(moments, (sample) => sample.pending, queue);
-  const waiting = sums(moments, (sample) => sample.scheduled + sample.aggregating, queue);
+  const waiting = sums(moments, (sample) => sample.scheduled + sample.aggregating + sample.waiting, queue);
   const retry = sums(moments, (sample) => sample.retry, queue);
   const last = [pending, retry, waiting].map((values) => values.at(-1));
   const backlog = last.includes(undefined) ? undefined : last.reduce<number>((total, value) => total + (value ?? 0), 0);

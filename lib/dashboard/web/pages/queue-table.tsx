@@ -14,7 +14,16 @@ import { Spark } from '../ui/spark.js';
 import { ACTIONS_HEAD, numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
 
-const COLUMNS: readonly State[] = ['pending', 'active', 'aggregating', 'scheduled', 'retry', 'archived', 'completed'];
+const COLUMNS: readonly State[] = [
+  'pending',
+  'active',
+  'aggregating',
+  'waiting',
+  'scheduled',
+  'retry',
+  'archived',
+  'completed',
+];
 
 const NUMBER_HEADS = [
   'tasks/s',
