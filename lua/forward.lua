@@ -37,7 +37,8 @@ for source = 1, 2 do
     if found == 1 then
       keys[ids[i]] = key
       local group = call('HGET', key, 'group')
-      if group and group ~= '' then
+      -- A task that waited for others, and was run by hand, still names the group of those that wait.
+      if group and group ~= '' and group ~= 'asynq:waiting' then
         call('ZCARD', ARGV[2] .. group)
         groups[ids[i]] = group
       end

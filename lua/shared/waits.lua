@@ -2,12 +2,14 @@
 --
 -- A waiting task has `after` in its hash, JSON { f: failure policy, t: timeout policy, d: deadline, s: processAt }, `left`, the number of
 -- edges it waits for, and a field `w<n>` per edge: a letter (? waits, + succeeded, - failed) and JSON [place, name, reason] of
--- the prerequisite. `cancelled` says that it was archived because one failed.
+-- the prerequisite. `cancelled` is since when (seconds) it is archived because one failed; one that was run since, and has failed
+-- itself, is archived since another time.
 do
   local call, try, type = redis.call, redis.pcall, type
   -- How long the end of a prerequisite waits for a task that is not stored yet.
   local EARLY_SECONDS = 600
   local DAY = 86400
+  local FAILED = 'asynq: prerequisite failed: '
 
   local function varint(number)
     local bytes = {}
@@ -51,6 +53,12 @@ do
     return 'task "' .. text[2] .. '" of queue "' .. text[1] .. '"'
   end
 
+  -- Of a chain of failures the first is named, not each.
+  local function reason_of(of, why)
+    if string.sub(why, 1, #FAILED) == FAILED then return why end
+    return FAILED .. name_of(of) .. (why ~= '' and ': ' .. why or '')
+  end
+
   -- The end of the prerequisite `body.of` for the edge `body.n` of a task that has waited or waits.
   local function settle(id, body)
     local key, field = L.task_prefix .. id, 'w' .. body.n
@@ -75,9 +83,10 @@ do
     if waits and left == 0 then
       release(id, after)
     elseif waits and not body.ok and after.f == 'cancel' then
-      call('HSET', key, 'cancelled', '1')
-      archive(id, 'asynq: prerequisite failed: ' .. name_of(of) .. (body.why and body.why ~= '' and ': ' .. body.why or ''))
-    elseif stored[6] and stored[4] == 'archived' and left == 0 and call('ZREM', L.archived, id) == 1 then
+      call('HSET', key, 'cancelled', L.now)
+      archive(id, reason_of(of, body.why or ''))
+    elseif stored[6] and left == 0 and call('ZSCORE', L.archived, id) == stored[6] then
+      call('ZREM', L.archived, id)
       call('HDEL', key, 'cancelled')
       release(id, after)
     end
@@ -143,12 +152,20 @@ do
     return true
   end
 
+  -- What is remembered for a key, if anything.
+  local function mark_of(name)
+    local stored = try('GET', L.base .. 'mark:' .. name)
+    if type(stored) ~= 'string' then return nil end
+    local known, mark = pcall(cjson.decode, stored)
+    return known and mark.till > L.seconds and mark or nil
+  end
+
   -- The end of the task of this key; it is remembered for `ttl` seconds. A success is not undone by a later failure.
   L.on.mark = function(body)
-    local key, of = L.base .. 'mark:' .. body.key, { L.place, body.key }
-    local before = try('GET', key)
-    if not body.ok and type(before) == 'string' and string.find(before, '"ok":true', 1, true) then return end
-    call('SET', key, cjson.encode({ ok = body.ok, why = body.why, task = body.task }), 'EX', body.ttl)
+    local before, of = mark_of(body.key), { L.place, body.key }
+    if not body.ok and before and before.ok then return end
+    local mark = { ok = body.ok, why = body.why, task = body.task, till = L.seconds + body.ttl }
+    call('SET', L.base .. 'mark:' .. body.key, cjson.encode(mark), 'EX', body.ttl)
     local waiters = L.base .. 'waiters:' .. body.key
     local fields = try('HKEYS', waiters)
     for i = 1, #fields do
@@ -160,11 +177,9 @@ do
 
   -- A task waits for the end of the task of this key. A failure that is remembered answers, too; a success may still follow it.
   L.on.watchmark = function(body)
-    local stored = try('GET', L.base .. 'mark:' .. body.key)
-    local known, mark = false, nil
-    if type(stored) == 'string' then known, mark = pcall(cjson.decode, stored) end
-    if known then tell_edge(body.w, { L.place, body.key }, mark.ok, mark.why) end
-    if known and mark.ok then return end
+    local mark = mark_of(body.key)
+    if mark then tell_edge(body.w, { L.place, body.key }, mark.ok, mark.why) end
+    if mark and mark.ok then return end
     local waiters = L.base .. 'waiters:' .. body.key
     if type(try('HSET', waiters, cjson.encode({ body.w.to, body.w.id, body.w.n }), '')) ~= 'number' then return end
     local left = math.max(body.till - L.seconds + DAY, DAY)

@@ -150,7 +150,7 @@ export class LinkEngine {
   }
 
   /** Creates a task with links in a place. `conflict`: there is a task with this id, nothing has changed. */
-  create(queue: string, { request, watchers, after }: NewTask, msg = this.encode(request, watchers)): EnqueueStatus {
+  create(queue: string, { request, watchers, after }: NewTask, msg = this.encode(request)): EnqueueStatus {
     const store = this.store(queue);
     const id = wellFormed(request.message.id);
     const status = createTask(store, request, msg, this.now, after);
@@ -158,10 +158,9 @@ export class LinkEngine {
     return status;
   }
 
-  /** The stored message: one whose end somebody wants to know is kept long enough to be seen. */
-  encode({ message }: EnqueueRequest, watchers: readonly Watcher[]): Buffer {
-    const brief = watchers.length > 0 && message.retention === 0;
-    return storedMessage(brief ? { ...message, retention: TECHNICAL_RETENTION } : message);
+  /** The stored message of a task with links: kept for a while when Go completes it. */
+  encode({ message }: EnqueueRequest): Buffer {
+    return storedMessage(message.retention > 0 ? message : { ...message, retention: TECHNICAL_RETENTION });
   }
 
   /** Lets a waiting or cancelled task run, at its time. */

@@ -41,7 +41,7 @@ export class MemoryLinks implements LinksRole {
         watchers: watchersOf(request),
         after: request.wait && waitRecord(request.wait, request.processAt),
       }));
-      const messages = tasks.map(({ request, watchers }) => this.engine.encode(request, watchers));
+      const messages = tasks.map(({ request }) => this.engine.encode(request));
       if (requests.length > 0) store.listed = true;
       const statuses = tasks.map((task, index) => this.waits.create(place, task, messages[index]));
       return { ...NOTHING, statuses };

@@ -138,7 +138,7 @@ export class Waits {
     const { marks, waiters } = this.engine.place(place);
     const { now } = this.engine;
     if (!ok && marks.get(key, now)?.ok) return;
-    marks.set(key, { ok, reason: why }, now + ttl * 1000, now);
+    marks.set(key, { ok, reason: why }, (floorSeconds(now) + ttl) * 1000, now);
     for (const target of waiters.get(key, now)?.values() ?? []) this.answer(place, key, target, { ok, reason: why });
     if (ok) waiters.delete(key);
   }
