@@ -1,4 +1,5 @@
 -- Settles finished tasks, then claims pending ones unless the queue is paused: ConsumerRole.exchange.
+-- Those who watch a task are told: of a success the result, of a failure the reason, which then is in the place of the result.
 -- A settlement counts only while the caller's lease is in force. Otherwise nothing is written for it, and it is reported lost.
 --
 -- KEYS
@@ -14,7 +15,8 @@
 --   10 archived
 --   11 completed
 --   12 rate
---   13… the hash of each task to settle; then, for each settlement that names one, its lock or its waitlist
+--   13 links: exists when the queue has links, see shared/links.lua
+--   14… the hash of each task to settle; then, for each settlement that names one, its lock or its waitlist
 -- ARGV
 --   1 taskPrefix
 --   2 now: seconds
@@ -24,8 +26,10 @@
 --   6 count: how many tasks to settle
 --   7 limits: empty, or "active rate window": active tasks in the fleet, and starts per window of milliseconds; 0 is no limit
 --   8 since: '1' also returns since when each claimed task was pending; else empty
---   9… the fences: see shared/fence.lua; then per settlement but a plain `done`: index, kind, '1' if it names a key, message, time, result
+--   9… the fences: see shared/fence.lua; then per settlement but a plain `done`: index, kind, '1' if it names a key, message, time ('1': a revoked task), result
 -- Returns
+--   when the queue has links, an array of this, who watches each claimed task (packed: id, JSON, …), and the parcels (packed as in
+--     links/deliver.lua); else this alone,
 --   packed: backlog (0 when paused), milliseconds until a limit that was reached may allow more (0: none was reached),
 --     number of lost settlements, their indexes; then id and message of each claimed task,
 --     followed, when asked for, by the nanoseconds since when it was pending (empty when unknown)
@@ -36,7 +40,7 @@
 
 -- Stages: 1. read and check the keys; 2. check the settlements; 3. write them; 4. count them; 5. apply the limits; 6. claim.
 -- For a worker of one slot, which settles one task and claims one, Lua itself is most of a call, and a function costs more to
--- create than the call spends in it. So the stages follow each other, and few are functions.
+-- create than the call spends in it. So the stages follow each other, and few are functions. Queues without links pay for none.
 
 local DONE, COMPLETE, COMPLETE_WITH_RESULT, RETRY, RETRY_FAILED, ARCHIVE, ARCHIVE_AS_IS, REQUEUE, WAIT =
   '0', '1', '2', '3', '4', '5', '6', '7', '8'
@@ -59,10 +63,10 @@ local LIMIT_RETRY_MS = 100
 local MIN_WAIT_SECONDS, TASKS_PER_EXTRA_SECOND, MAX_WAIT_SECONDS = 60, 10, 3600
 
 local call, try, type = redis.call, redis.pcall, type
-local pending, paused_key, active, lease, processed_on, processed_total, failed_on, failed_total, retry, archived, completed, rate =
-  unpack(KEYS, 1, 12)
+local pending, paused_key, active, lease, processed_on, processed_total, failed_on, failed_total, retry, archived, completed, rate, links =
+  unpack(KEYS, 1, 13)
 -- KEYS after those: the hashes of the tasks to settle.
-local HASHES = 12
+local HASHES = 13
 -- What goes into a command unchanged goes as the text it came as: Redis writes a number of Lua with 17 digits.
 local task_prefix, now, now_nanos, expiry, take_text, count_text, limits, since_wanted = unpack(ARGV, 1, 8)
 local take, count = tonumber(take_text), tonumber(count_text)
@@ -70,10 +74,27 @@ local take, count = tonumber(take_text), tonumber(count_text)
 -- 1. Read and check the keys. Reading each one first finds those of a wrong type before anything is written.
 
 local backlog = call('LLEN', pending)
-local paused = call('EXISTS', paused_key) == 1
-if paused then take = 0 end
+local paused, linked = call('EXISTS', paused_key, links), false
+if paused == 0 then
+  paused = false
+else
+  linked = paused == 2
+  paused = call('EXISTS', paused_key) == 1
+  linked = linked or not paused
+  if paused then take = 0 end
+end
 if count == 0 and (take == 0 or backlog == 0) then
   return cmsgpack.pack({ paused and 0 or backlog, 0, 0 })
+end
+
+local L
+if linked then
+  L = {}
+  -- Includes shared/links.lua
+  L.open(task_prefix, now, now_nanos)
+  function L.reply(list, ids)
+    return { cmsgpack.pack(list), ids and L.links_of(ids) or '', L.parcels() }
+  end
 end
 
 local max_active, startable, max_starts, window = 0, nil, '0', '1'
@@ -127,7 +148,7 @@ else
   end
 
   -- Those that count move to the front of `ids`, and the hashes to delete to the front of the hashes in KEYS.
-  local special, done, failures, unfinished = {}, 0, 0, 0
+  local special, done, failures, unfinished, items = {}, 0, 0, 0, L and {}
   for i = 1, count do
     local id, item = ids[i], specials[i]
     local kind = item and item.kind or DONE
@@ -137,6 +158,7 @@ else
     else
       number = number + 1
       ids[number], settled[id] = id, LISTED
+      if L then items[number] = item or false end
       if item then
         item.id, item.task = id, KEYS[HASHES + i]
         special[#special + 1] = item
@@ -229,7 +251,24 @@ else
     end
     if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end
   end
+  if L then -- results are read from the hashes
+    for n = 1, number do
+      local id, item = ids[n], items[n]
+      local kind = item and item.kind or DONE
+      if kind == DONE and item and item.time == '1' then
+        L.ended(id, false, item.result, nil, true)
+      elseif kind == DONE or kind == COMPLETE or kind == COMPLETE_WITH_RESULT then
+        L.succeeded(id, item and item.result)
+      elseif kind == ARCHIVE or kind == ARCHIVE_AS_IS then
+        L.ended(id, false, item.result)
+      end
+    end
+  end
   spread('DEL', nil, KEYS, HASHES + 1, HASHES + done)
+  if L then
+    L.work()
+    backlog = call('LLEN', pending)
+  end
 
   -- 4. Count what was processed.
 
@@ -256,7 +295,7 @@ end
 
 reply[1], reply[3] = backlog, lost
 if paused then reply[1] = 0 end
-if take == 0 or backlog == 0 then return cmsgpack.pack(reply) end
+if take == 0 or backlog == 0 then return L and L.reply(reply) or cmsgpack.pack(reply) end
 if number == 0 then call('LLEN', active) end -- its type; a settlement has checked it already
 
 -- 5. Apply the limits.
@@ -269,7 +308,7 @@ end
 if startable and startable < wanted then
   wanted, reply[2] = startable, math.max(reply[2], fewer_in)
 end
-if wanted == 0 then return cmsgpack.pack(reply) end
+if wanted == 0 then return L and L.reply(reply) or cmsgpack.pack(reply) end
 
 -- 6. Claim. Ids without a task are removed.
 
@@ -318,5 +357,12 @@ if n > 0 then
   else
     spread('ZADD', lease, leases)
   end
+end
+if L then
+  local claimed = {}
+  for i = 1, n do
+    claimed[i] = leases[2 * i]
+  end
+  return L.reply(reply, claimed)
 end
 return cmsgpack.pack(reply)

@@ -118,6 +118,16 @@ do
     end
   end
 
+  -- A task has succeeded. Call it before its hash is deleted: without a `result` (nil or '') it is the stored one.
+  function L.succeeded(id, result)
+    if not L.has_links then return end
+    if not result or result == '' then
+      local stored = try('HGET', L.task_prefix .. id, 'result')
+      result = type(stored) == 'string' and stored or ''
+    end
+    L.ended(id, true, nil, result)
+  end
+
   -- Who watches these tasks, packed: id and JSON of each that is linked.
   function L.links_of(ids)
     local found, single = {}, {}

@@ -40,3 +40,24 @@ describe('a task that waits for a mark', () => {
     expect(JSON.parse(links!)).toEqual([{ k: 'm', to: '~t', key: '1', ttl: 60 }]);
   });
 });
+
+describe('an exchange in a queue with links', () => {
+  it('tells the mark, which releases what waits', async ({ driver }) => {
+    const { links, consumer } = driver.broker;
+    await links.enqueue('default', [marks('a', '1')]);
+    const { parcels } = await links.enqueue('default', [waits('b', '1')]);
+    await carry(driver, parcels);
+    const first = await consumer.exchange('default', { settle: [], take: 5 });
+    expect(first.tasks.map(({ lease, links: watchers }) => [lease.id, watchers?.length])).toEqual([['a', 1]]);
+    expect(first.parcels).toEqual([]);
+    const [{ lease }] = first.tasks as [(typeof first.tasks)[0]];
+    const second = await consumer.exchange('default', { settle: [{ kind: 'done', lease, uniqueKey: '' }], take: 5 });
+    expect(second.settled).toEqual(['settled']);
+    expect(second.parcels?.map(({ to }) => to)).toEqual(['~t']);
+    await carry(driver, second.parcels!);
+    const third = await consumer.exchange('default', { settle: [], take: 5 });
+    expect(third.tasks.map((task) => [task.lease.id, task.links])).toEqual([['b', undefined]]);
+    expect(third.parcels).toBeUndefined();
+    expect(await driver.redis.exists(driver.keys.links, driver.keys.outbox, driver.keys.waitingTasks)).toBe(0);
+  });
+});

@@ -14,9 +14,10 @@ import {
 import { archiveLimits } from './scripts/archive-limits.js';
 import { nanoseconds, readNanoseconds, requireSeconds } from './scripts/arguments.js';
 import { wasSent } from './connection/broker-error.js';
-import { LeasedTasks } from './scripts/leased-tasks.js';
+import { LeasedTasks, readLinks } from './scripts/leased-tasks.js';
 import { LeaseScores } from './lease-scores.js';
 import { PackedReader } from './scripts/packed-reader.js';
+import { readParcels } from './scripts/parcels.js';
 import { ExchangeKeys, queueKeys } from './scripts/queue-keys.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
@@ -72,7 +73,9 @@ export class RedisConsumer implements ConsumerRole {
       throw error;
     });
     const trimming = batch.archivedIds.length > 0 ? this.trim(queue, batch.archivedIds, now) : undefined;
-    const reply = new PackedReader((await answer) as Buffer);
+    const replied = (await answer) as Buffer | [reply: Buffer, links: Buffer, parcels: Buffer];
+    const [packed, links, parcels] = Array.isArray(replied) ? replied : [replied];
+    const reply = new PackedReader(packed);
     if (trimming) await trimming;
     const backlog = reply.count();
     const limitedFor = reply.count();
@@ -82,8 +85,11 @@ export class RedisConsumer implements ConsumerRole {
       await this.markLost(queue, settle, lost, fences, settled);
       for (const index of lost) if (this.wasStored(settle[index - 1]!.lease, now)) settled[index - 1] = 'settled';
     }
-    const { tasks, damaged } = readTasks(queue, expiresAt, reply, since);
-    return { settled, tasks, damaged, backlog, limitedFor };
+    const taken = new LeasedTasks(queue, links && readLinks(links));
+    readTasks(taken, expiresAt, reply, since);
+    const { tasks, damaged } = taken;
+    const answered = { settled, tasks, damaged, backlog, limitedFor };
+    return parcels ? { ...answered, parcels: readParcels(queue, parcels) } : answered;
   }
 
   async extendLeases(queue: string, leases: readonly Lease[], expiresAt: number): Promise<boolean[]> {
@@ -173,12 +179,10 @@ function exchangeArguments(
 
 const limitsText = ({ active, rate, window }: QueueLimits): string => `${active} ${rate} ${window}`;
 
-function readTasks(queue: string, expiresAt: number, reader: PackedReader, since: boolean): LeasedTasks {
-  const taken = new LeasedTasks(queue);
+function readTasks(taken: LeasedTasks, expiresAt: number, reader: PackedReader, since: boolean): void {
   while (reader.more()) {
     const id = reader.text();
     const message = reader.view();
     taken.add(id, expiresAt, message, since ? readNanoseconds(reader.text()) : undefined);
   }
-  return taken;
 }

@@ -1,13 +1,19 @@
 import { UndecodableMessageError } from '../../../errors.js';
 import { decodeTaskMessage } from '../../../wire/codec.js';
 import type { DamagedTask, Lease, LeasedTask } from '../../broker.js';
+import type { Watcher } from '../../links.js';
+import { PackedReader } from './packed-reader.js';
 
 /** Divides what a script has leased into tasks and damaged tasks. */
 export class LeasedTasks {
   readonly tasks: LeasedTask[] = [];
   readonly damaged: DamagedTask[] = [];
 
-  constructor(private readonly queue: string) {}
+  constructor(
+    private readonly queue: string,
+    /** Who watches which task, by its id. */
+    private readonly links?: ReadonlyMap<string, readonly Watcher[]>,
+  ) {}
 
   /** @param expiresAt Unix seconds; @param pendingSince milliseconds since the epoch, when asked for and known */
   add(id: string, expiresAt: number, raw: Buffer, pendingSince?: number): void {
@@ -15,7 +21,9 @@ export class LeasedTasks {
     try {
       const message = decodeTaskMessage(raw);
       if (message.id !== id) throw foreignMessage(id, message.id);
-      this.tasks.push(pendingSince === undefined ? { lease, message } : { lease, message, pendingSince });
+      const links = this.links?.get(id);
+      if (links) this.tasks.push({ lease, message, pendingSince, links });
+      else this.tasks.push(pendingSince === undefined ? { lease, message } : { lease, message, pendingSince });
     } catch (error) {
       this.damaged.push({ lease, raw, error: error as Error });
     }
@@ -27,3 +35,11 @@ const foreignMessage = (id: string, other: string): UndecodableMessageError =>
   new UndecodableMessageError(
     `the message of task "${id}" is of a task "${other}"; see what else writes to the hash of the task`,
   );
+
+/** Who watches which task, as L.links_of of links.lua packs it. */
+export function readLinks(packed: Buffer): Map<string, readonly Watcher[]> {
+  const reader = new PackedReader(packed);
+  const links = new Map<string, readonly Watcher[]>();
+  while (reader.more()) links.set(reader.text(), JSON.parse(reader.text()) as Watcher[]);
+  return links;
+}

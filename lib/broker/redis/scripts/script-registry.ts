@@ -86,6 +86,7 @@ export const SCRIPTS = {
       'archived',
       'completed',
       'rate',
+      'links',
     ],
     argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'take', 'count', 'limits', 'since'],
   },

@@ -37,10 +37,13 @@ export function encodeSettlements(batch: readonly Settlement[], queue: QueueKeys
     const item = batch[i]!;
     encoded.leases.push(item.lease);
     encoded.taskKeys.push(queue.taskPrefix + item.lease.id);
-    if (item.kind !== 'done' || item.uniqueKey !== '') encodeSpecial(item, i + 1, queue, encoded);
+    if (!isPlain(item)) encodeSpecial(item, i + 1, queue, encoded);
   }
   return encoded;
 }
+
+const isPlain = (item: Settlement): boolean =>
+  item.kind === 'done' && item.uniqueKey === '' && item.result === undefined && !item.revoked;
 
 function encodeSpecial(item: Settlement, index: number, queue: QueueKeys, encoded: EncodedSettlements): void {
   const { named, specials, archivedIds } = encoded;
@@ -76,10 +79,14 @@ function kindOf(item: Settlement): string {
 const messageOf = (item: Settlement): Argument =>
   'message' in item && item.message ? encodeTaskMessage(item.message) : '';
 
-const resultOf = (item: Settlement): Argument => (item.kind === 'complete' && item.result) || '';
+function resultOf(item: Settlement): Argument {
+  if (item.kind === 'archive' || (item.kind === 'done' && item.revoked)) return item.reason ?? '';
+  return ((item.kind === 'complete' || item.kind === 'done') && item.result) || '';
+}
 
 function timeOf(item: Settlement): string {
   if (item.kind === 'complete') return requireSeconds(item.expiresAt, `expiresAt of task "${item.lease.id}"`);
+  if (item.kind === 'done' && item.revoked) return '1';
   if (item.kind === 'retry') return requireSeconds(item.retryAt, `retryAt of task "${item.lease.id}"`);
   return '';
 }
