@@ -73,6 +73,35 @@ export class QueueNotEmptyError extends AsynqError {
   readonly code = 'ASYNQ_QUEUE_NOT_EMPTY';
 }
 
+/** A workflow, or an option of one of its runs, is invalid. Thrown before anything is written. */
+export class InvalidWorkflowError extends AsynqError {
+  readonly code = 'ASYNQ_INVALID_WORKFLOW';
+}
+
+/** The queue has no such run: its retention is over, it was deleted, or it never existed. */
+export class WorkflowNotFoundError extends AsynqError {
+  readonly code = 'ASYNQ_WORKFLOW_NOT_FOUND';
+  constructor(
+    readonly queue: string,
+    readonly id: string,
+  ) {
+    super(
+      `workflow run not found: id=${JSON.stringify(id)}, queue=${JSON.stringify(queue)}; ` +
+        'check the queue of the run, and whether its retention is over',
+    );
+  }
+}
+
+/** The state of the run, or of a step, does not allow this. Nothing was written. */
+export class WorkflowStateError extends AsynqError {
+  readonly code = 'ASYNQ_WORKFLOW_STATE';
+}
+
+/** The run did not end in the time that the caller would wait. The run goes on. */
+export class WorkflowTimeoutError extends AsynqError {
+  readonly code = 'ASYNQ_WORKFLOW_TIMEOUT';
+}
+
 /** The queue has no such task: it is done, deleted, or never existed (asynq's ErrTaskNotFound). */
 export class TaskNotFoundError extends AsynqError {
   readonly code = 'ASYNQ_TASK_NOT_FOUND';

@@ -86,6 +86,11 @@ export { defaultRetryDelay } from './task/retry-delay.js';
 export type { Duration } from './duration.js';
 export type { TaskState } from './wire/states.js';
 
+// Workflows
+export { workflow, Workflow } from './workflows/workflow.js';
+export { chain, LooseStep, parallel, step } from './workflows/shapes.js';
+export type { NestedOptions, RunOptions, StartOptions, StepOptions, StepTaskOptions } from './workflows/types.js';
+
 // Redaction
 export { DEFAULT_REDACTION } from './redaction/default-rule.js';
 export type { RedactedParts, Redaction, RedactionFunction, RedactionRule } from './redaction/rules.js';
@@ -141,6 +146,7 @@ export {
   InvalidPayloadError,
   InvalidScheduleError,
   InvalidTaskError,
+  InvalidWorkflowError,
   LeaseExpiredError,
   QueueNotEmptyError,
   QueueNotFoundError,
@@ -156,4 +162,7 @@ export {
   TaskStateError,
   TestingError,
   UndecodableMessageError,
+  WorkflowNotFoundError,
+  WorkflowStateError,
+  WorkflowTimeoutError,
 } from './errors.js';

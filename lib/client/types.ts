@@ -1,13 +1,7 @@
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
 
-/**
- * Payload and options of a definition's task; the payload is optional if its type allows
- * `undefined`.
- */
-export type PayloadArguments<P, Options = TaskOptions> = [undefined] extends [P]
-  ? [payload?: P, options?: Options]
-  : [payload: P, options?: Options];
+export type { PayloadArguments } from '../task/payload-arguments.js';
 
 /** A task for `enqueueMany`, by its definition. */
 export type DefinedItem<P = unknown> = { task: TaskDefinition<P>; options?: TaskOptions } & ([undefined] extends [P]

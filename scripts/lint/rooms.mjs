@@ -10,6 +10,7 @@ const entry = [
   'broker',
   'links',
   'enqueue',
+  'workflows',
   'client',
   'server',
   'scheduler',
@@ -117,7 +118,8 @@ export const ROOMS = {
   // Carries messages between the places where links live.
   links: [...core, 'events', 'broker'],
   enqueue: [...core, 'events', 'tracing', 'broker', 'links'],
-  client: [...core, 'events', 'tracing', 'broker', 'links', 'enqueue'],
+  workflows: [...core, 'events', 'tracing', 'broker', 'links', 'enqueue'],
+  client: [...core, 'events', 'tracing', 'broker', 'links', 'enqueue', 'workflows'],
   // A server's rooms stand on each other: an attempt knows no queue, fetching no loop, and only the root knows them all.
   'server/attempt': [...core, 'events', 'tracing', 'broker'],
   'server/fetching': [...core, 'events', 'broker', 'server/attempt'],
@@ -135,7 +137,7 @@ export const ROOMS = {
     'server/groups',
   ],
   scheduler: [...core, 'cron', 'events', 'tracing', 'broker', 'enqueue', 'client'],
-  inspector: [...core, 'broker', 'links'],
+  inspector: [...core, 'broker', 'links', 'workflows'],
   limits: [...core, 'broker'],
   'event-streams': [...core, 'events', 'broker'],
   logging: [...core, 'events', 'redaction'],

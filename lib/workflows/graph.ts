@@ -1,0 +1,116 @@
+import type { FailurePolicy } from '../broker/links.js';
+import { InvalidWorkflowError } from '../errors.js';
+import type { TaskDefinition } from '../task/definition.js';
+import { nearest } from '../validation.js';
+import type { StepTaskOptions } from './types.js';
+
+export const MAX_STEPS = 10_000;
+export const MAX_EDGES = 100_000;
+
+/** A step as it was added. */
+export interface Step {
+  /** With the names of the workflows around it: `ship/pack`. */
+  readonly name: string;
+  readonly task: string | TaskDefinition;
+  readonly payload: unknown;
+  /** Names of steps and of workflows that are steps, in the order given, each once. */
+  readonly after: readonly string[];
+  readonly onFailure: FailurePolicy;
+  readonly optional: boolean;
+  readonly options: StepTaskOptions | undefined;
+}
+
+/**
+ * Resolves the names of workflows to their ends, and checks the graph.
+ *
+ * @param ends the steps that a name of a workflow stands for
+ * @throws InvalidWorkflowError
+ */
+export function toGraph(
+  workflow: string,
+  steps: readonly Step[],
+  ends: ReadonlyMap<string, readonly string[]>,
+): Step[] {
+  const what = `workflow "${workflow}"`;
+  if (steps.length === 0) throw new InvalidWorkflowError(`${what} has no steps; add one`);
+  if (steps.length > MAX_STEPS) throw tooMany(what, steps.length, 'steps', MAX_STEPS);
+  const names = new Set(steps.map(({ name }) => name));
+  let edges = 0;
+  const graph = steps.map((step) => {
+    const after = resolve(step, what, names, ends);
+    edges += after.length;
+    return after === step.after ? step : { ...step, after };
+  });
+  if (edges > MAX_EDGES) throw tooMany(what, edges, 'edges', MAX_EDGES);
+  const cycle = findCycle(graph);
+  if (cycle) throw new InvalidWorkflowError(`${what} has a cycle, so that none of it could run: ${cycle.join(' → ')}`);
+  return graph;
+}
+
+function tooMany(what: string, count: number, things: string, most: number): InvalidWorkflowError {
+  const [given, allowed] = [count, most].map((number) => number.toLocaleString('en-US'));
+  return new InvalidWorkflowError(
+    `${what} has ${given} ${things}; the most is ${allowed}. Use a batch for many equal tasks`,
+  );
+}
+
+function resolve(
+  { name, after }: Step,
+  what: string,
+  names: ReadonlySet<string>,
+  ends: ReadonlyMap<string, readonly string[]>,
+): readonly string[] {
+  if (after.every((other) => names.has(other))) return after;
+  const resolved = after.flatMap((other) => {
+    if (names.has(other)) return [other];
+    const found = ends.get(other);
+    if (found) return found;
+    const near = nearest(other, [...names, ...ends.keys()]);
+    const remedy = near === undefined ? `known are ${[...names].slice(0, 20).join(', ')}` : `did you mean "${near}"?`;
+    throw new InvalidWorkflowError(`step "${name}" of ${what} is after an unknown step "${other}"; ${remedy}`);
+  });
+  return [...new Set(resolved)];
+}
+
+/** The steps that nothing waits for. */
+export function endsOf(steps: readonly Step[]): string[] {
+  const awaited = new Set(steps.flatMap(({ after }) => after));
+  return steps.filter(({ name }) => !awaited.has(name)).map(({ name }) => name);
+}
+
+/** Removes steps that wait for nothing, again and again; what remains waits in a circle. */
+function findCycle(steps: readonly Step[]): string[] | undefined {
+  const missing = new Map(steps.map(({ name, after }) => [name, after.length]));
+  const dependents = new Map<string, string[]>();
+  for (const { name, after } of steps) {
+    for (const other of after) {
+      const list = dependents.get(other);
+      if (list) list.push(name);
+      else dependents.set(other, [name]);
+    }
+  }
+  const free = steps.filter(({ after }) => after.length === 0).map(({ name }) => name);
+  for (let name = free.pop(); name !== undefined; name = free.pop()) {
+    missing.delete(name);
+    for (const dependent of dependents.get(name) ?? []) {
+      const left = missing.get(dependent)! - 1;
+      missing.set(dependent, left);
+      if (left === 0) free.push(dependent);
+    }
+  }
+  return missing.size === 0 ? undefined : walkCycle(steps, missing);
+}
+
+/** Each step left waits for another that is left: going back from any of them ends in the circle. */
+function walkCycle(steps: readonly Step[], left: ReadonlyMap<string, number>): string[] {
+  const before = new Map(steps.map(({ name, after }) => [name, after]));
+  const path: string[] = [];
+  const positions = new Map<string, number>();
+  let [name] = left.keys();
+  while (!positions.has(name!)) {
+    positions.set(name!, path.length);
+    path.push(name!);
+    name = before.get(name!)!.find((other) => left.has(other));
+  }
+  return [...path.slice(positions.get(name!)), name!].reverse();
+}
