@@ -64,9 +64,9 @@ export type Settlement =
       readonly kind: 'done';
       readonly lease: Lease;
       readonly uniqueKey: string;
-      readonly result?: Buffer;
+      readonly result?: Buffer | undefined;
       readonly revoked?: true;
-      readonly reason?: string;
+      readonly reason?: string | undefined;
     }
   /** Success with retention: kept until `expiresAt`, with `result` when given. Counted as processed. */
   | {
@@ -92,7 +92,7 @@ export type Settlement =
       readonly kind: 'archive';
       readonly lease: Lease;
       readonly message: TaskMessage | undefined;
-      readonly reason?: string;
+      readonly reason?: string | undefined;
     }
   /** Back to the front of its queue, the attempt not counted (shutdown). */
   | { readonly kind: 'requeue'; readonly lease: Lease }

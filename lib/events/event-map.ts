@@ -158,6 +158,11 @@ export interface AsynqEventMap {
    * carries them within seconds.
    */
   relayFailed: { readonly place: string; readonly parcels: number; readonly error: unknown };
+  /**
+   * What this server found in a place of links: `settled` ends of tasks that nobody told (a Go
+   * server ran them, say) and deadlines that passed; `parcels` messages that were left behind.
+   */
+  linksKept: { readonly place: string; readonly settled: number; readonly parcels: number };
   /** A pass of a loop failed; the loop goes on with back-off. */
   loopFailed: { readonly loop: string; readonly error: unknown };
   /** Redis sends no wake-ups; the server polls. */

@@ -6,10 +6,13 @@ import { Canceller } from './loops/canceller.js';
 import { checkQueue } from './options.js';
 
 /**
- * One pass of a server that was not started: moves due tasks to pending, makes tasks of due groups,
- * and claims up to `concurrency` tasks. Resolves when their handlers have started.
+ * One pass of a server that was not started: ends waits that are over, moves due tasks to pending,
+ * makes tasks of due groups, and claims up to `concurrency` tasks. Resolves when their handlers
+ * have started.
  */
-export async function takeOnce({ queues, deps, aggregator, processor }: Core): Promise<void> {
+export async function takeOnce({ queues, deps, loops, aggregator, processor }: Core): Promise<void> {
+  await loops.linkKeeper.runByHand();
+  await deps.relay.idle();
   for (const queue of queues.names()) {
     await deps.broker.maintenance.forward(queue);
     await deps.broker.groups.reclaimStaleSets(queue);

@@ -8,6 +8,7 @@ import {
   type AsynqError,
 } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
+import type { Relay } from '../links/relay.js';
 import type { Tracing } from '../tracing/tracing.js';
 import { abort } from './attempt/abort.js';
 import { ActiveTask, unreadableMessage, type Verdict } from './attempt/active-task.js';
@@ -29,6 +30,7 @@ import type { QueueState } from './fetching/queue-state.js';
 
 export interface ExecutorOptions {
   readonly broker: Pick<Broker, 'consumer' | 'manual'>;
+  readonly relay: Pick<Relay, 'carry'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly tracing: Tracing | undefined;
@@ -61,7 +63,7 @@ export class Executor implements Exchanger, Attempts {
   }
 
   async exchange(queue: QueueState, take: number): Promise<boolean> {
-    const { broker, clock, events, queues, listener } = this.options;
+    const { broker, relay, clock, events, queues, listener } = this.options;
     const batch = takeBatch(queue.finished);
     queue.exchanges += 1;
     queue.reserved += take;
@@ -73,6 +75,7 @@ export class Executor implements Exchanger, Attempts {
       const reply = await broker.consumer.exchange(queue.name, { settle, take, limits, since });
       queue.reserved -= reserved;
       reserved = 0;
+      if (reply.parcels) relay.carry(reply.parcels); // first of all: somebody waits for them
       queue.learn(reply, take, clock, listener);
       this.settle(queue, batch, reply);
       this.claim(queue, reply);

@@ -1,6 +1,7 @@
 import type { Broker, WakeSource } from '../broker/broker.js';
 import type { Clock } from '../clock.js';
 import type { AsynqEvents } from '../events/events.js';
+import type { Relay } from '../links/relay.js';
 import { Loop, type LoopStats } from '../loop.js';
 import type { Attempts } from './attempt/attempts.js';
 import type { Limiters } from './attempt/limiters.js';
@@ -16,6 +17,7 @@ import { HealthCheck } from './loops/health-check.js';
 import { Heartbeater, type PublishedServer } from './loops/heartbeater.js';
 import { Janitor } from './loops/janitor.js';
 import type { LeaseKeeper } from './loops/lease-keeper.js';
+import { LINK_KEEPER, LinkKeeper } from './loops/link-keeper.js';
 import { Recoverer } from './loops/recoverer.js';
 import { StoreCheck } from './loops/store-check.js';
 import { Subscriber } from './loops/subscriber.js';
@@ -23,6 +25,7 @@ import type { ResolvedServerOptions } from './options.js';
 
 export interface ServerLoopsDeps {
   readonly broker: Broker;
+  readonly relay: Relay;
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly options: ResolvedServerOptions;
@@ -43,6 +46,7 @@ export interface ServerLoopsDeps {
  * start and stop.
  */
 export class ServerLoops {
+  readonly linkKeeper: LinkKeeper;
   private readonly heartbeater: Heartbeater;
   private readonly forwarder: Forwarder;
   private readonly subscriber: Subscriber;
@@ -59,7 +63,9 @@ export class ServerLoops {
   private readonly groupWatch: Loop | undefined;
   private readonly health: Loop | undefined;
   private readonly storeCheck: Loop;
+  private readonly linkKeeping: Loop;
   private delayedChange = false;
+  private offCarry = (): void => undefined;
   private readonly all: Loop[] = [];
 
   constructor(private readonly deps: ServerLoopsDeps) {
@@ -82,6 +88,8 @@ export class ServerLoops {
     if (limiters.size > 0) this.limiting = this.loop('limiter', limiters);
     if (aggregators.size > 0) this.aggregation = this.loop('aggregator', aggregator);
     if (!aggregators.coverAll) this.groupWatch = this.loop('group watch', new GroupWatch(groupServices));
+    this.linkKeeper = new LinkKeeper(deps);
+    this.linkKeeping = this.loop(LINK_KEEPER, this.linkKeeper);
     this.storeCheck = this.loop('store check', new StoreCheck(deps));
     const { healthCheck: hook, healthCheckInterval: interval } = options;
     if (hook) this.health = this.loop('health check', new HealthCheck({ ...deps, hook, interval }));
@@ -100,6 +108,8 @@ export class ServerLoops {
     this.limiting?.start();
     this.aggregation?.start();
     this.groupWatch?.start();
+    this.linkKeeping.start();
+    this.offCarry = this.deps.relay.onCarry(() => this.linked());
     this.health?.start(healthCheckInterval);
     this.storeCheck.start(); // once
   }
@@ -117,7 +127,8 @@ export class ServerLoops {
    */
   async stop(): Promise<void> {
     this.deps.limiters.close();
-    await Promise.all(this.all.map((loop) => loop.stop()));
+    this.offCarry();
+    await Promise.all([...this.all.map((loop) => loop.stop()), this.linkKeeper.close()]);
     // If Redis is away, the subscription ends with its connection, and the published state by its
     // time to live.
     await this.subscriber.close().catch(() => undefined);
@@ -164,6 +175,11 @@ export class ServerLoops {
     this.forwarding.trigger();
     this.recovery.trigger();
     this.aggregation?.trigger();
+  }
+
+  private linked(): void {
+    const delay = this.linkKeeper.notice();
+    if (delay !== undefined) this.linkKeeping.runWithin(delay);
   }
 
   private makeJanitor(): Janitor {

@@ -1,5 +1,6 @@
 import { floorSeconds } from '../../clock.js';
 import type { Lease, LeasedTask, Settlement } from '../../broker/broker.js';
+import type { Watcher } from '../../broker/links.js';
 import { AsynqError, LeaseExpiredError } from '../../errors.js';
 import type { TaskOutcomeKind } from '../../events/events.js';
 import type { TaskContext } from '../../task/context.js';
@@ -50,6 +51,8 @@ export class ActiveTask implements TaskContext {
   readonly lease: Lease;
   readonly message: TaskMessage;
   readonly waited: number | undefined;
+  /** Who is told about its end; `undefined` when nobody is. */
+  readonly links: readonly Watcher[] | undefined;
 
   /** @param startedAt milliseconds since the epoch */
   constructor(
@@ -57,9 +60,10 @@ export class ActiveTask implements TaskContext {
     leased: LeasedTask,
     readonly startedAt: number,
   ) {
-    const { lease, message, pendingSince } = leased;
+    const { lease, message, pendingSince, links } = leased;
     this.lease = lease;
     this.message = message;
+    this.links = links;
     // The clock of whoever made it pending may be ahead of ours.
     this.waited = pendingSince === undefined ? undefined : Math.max(0, startedAt - pendingSince);
     this.deadlineAt = Math.min(deadlineOf(message, startedAt), LATEST_DATE_MS);

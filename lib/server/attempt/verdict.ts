@@ -1,4 +1,5 @@
 import { LEASE_SECONDS, type LeasedTask } from '../../broker/broker.js';
+import { TECHNICAL_RETENTION } from '../../broker/links.js';
 import { ceilSeconds, floorSeconds, type Clock } from '../../clock.js';
 import { findCode, hasCode } from '../../error-code.js';
 import { LeaseExpiredError } from '../../errors.js';
@@ -29,8 +30,10 @@ export class Verdicts {
   constructor(private readonly options: VerdictOptions) {}
 
   success(task: ActiveTask, result: unknown): Verdict {
-    const { lease, message } = task;
-    if (message.retention <= 0) {
+    const { lease, message, links } = task;
+    if (links) {
+      if (message.retention <= 0 || message.retention === TECHNICAL_RETENTION) return this.linkedDone(task, result);
+    } else if (message.retention <= 0) {
       return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey: message.uniqueKey }, result };
     }
     const completedAt = floorSeconds(this.options.clock.now());
@@ -42,6 +45,17 @@ export class Verdicts {
       result: this.resultBytes(task, result),
     } as const;
     return { outcome: 'completed', settlement, result };
+  }
+
+  /** A run keeps the results of its steps; nobody else reads them. */
+  private linkedDone(task: ActiveTask, result: unknown): Verdict {
+    const { lease, message, links } = task;
+    const kept = links!.some(({ k }) => k === 'r') ? this.resultBytes(task, result) : undefined;
+    return {
+      outcome: 'done',
+      settlement: { kind: 'done', lease, uniqueKey: message.uniqueKey, result: kept },
+      result,
+    };
   }
 
   failure(task: ActiveTask, error: unknown): Verdict {
@@ -76,8 +90,9 @@ export class Verdicts {
   }
 
   /** The message cannot be decoded: it is stored as it is. */
-  damaged({ lease }: ActiveTask, error: Error): Verdict {
-    return { outcome: 'archived', settlement: { kind: 'archive', lease, message: undefined }, error };
+  damaged({ lease }: Pick<ActiveTask, 'lease'>, error: Error): Verdict {
+    const reason = errorText(error);
+    return { outcome: 'archived', settlement: { kind: 'archive', lease, message: undefined, reason }, error };
   }
 
   /** The retry decision: the first rule that holds. @param failedAt milliseconds since the epoch */
@@ -106,13 +121,21 @@ export class Verdicts {
     return { outcome: 'postponed', settlement, error };
   }
 
-  private revoke({ lease, message }: ActiveTask, error: unknown): Verdict {
-    return { outcome: 'revoked', settlement: { kind: 'done', lease, uniqueKey: message.uniqueKey }, error };
+  private revoke({ lease, message, links }: ActiveTask, error: unknown): Verdict {
+    const settlement = {
+      kind: 'done',
+      lease,
+      uniqueKey: message.uniqueKey,
+      revoked: true,
+      reason: links && errorText(error),
+    } as const;
+    return { outcome: 'revoked', settlement, error };
   }
 
   private archive(task: ActiveTask, error: unknown): Verdict {
-    const settlement = { kind: 'archive', lease: task.lease, message: this.failed(task, error) } as const;
-    return { outcome: 'archived', settlement, error };
+    const message = this.failed(task, error);
+    const reason = task.links && message.errorMsg;
+    return { outcome: 'archived', settlement: { kind: 'archive', lease: task.lease, message, reason }, error };
   }
 
   private retry(task: ActiveTask, error: unknown, failedAt: number, countAsFailure: boolean): Verdict {

@@ -20,9 +20,8 @@ function batchSize(finished: readonly ActiveTask[]): number {
   let count = 0;
   for (let bytes = 0; count < finished.length && count < MAX_BATCH_SIZE; count++) {
     const { settlement } = finished[count]!.verdict!;
-    if (!('message' in settlement)) continue;
-    bytes += settlement.message?.payload.length ?? 0;
-    if (settlement.kind === 'complete') bytes += settlement.result?.length ?? 0;
+    if ('message' in settlement) bytes += settlement.message?.payload.length ?? 0;
+    if ('result' in settlement) bytes += settlement.result?.length ?? 0;
     if (bytes > MAX_BATCH_BYTES) return Math.max(1, count);
   }
   return count;

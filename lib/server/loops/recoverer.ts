@@ -8,6 +8,7 @@ import {
 import { floorSeconds, type Clock } from '../../clock.js';
 import { LeaseExpiredError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
+import type { Relay } from '../../links/relay.js';
 import { settleAll } from '../../async.js';
 import type { QueueRegistry } from '../fetching/queue-registry.js';
 import type { Verdicts } from '../attempt/verdict.js';
@@ -21,6 +22,7 @@ const PASSES_PER_REPAIR = 12;
 
 export interface RecovererOptions {
   readonly broker: Pick<Broker, 'consumer' | 'maintenance' | 'groups'>;
+  readonly relay: Pick<Relay, 'carry'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly queues: QueueRegistry;
@@ -46,17 +48,18 @@ export class Recoverer {
   }
 
   private async recover(queue: string, repair: boolean): Promise<void> {
-    const { broker, events, clock, verdicts } = this.options;
+    const { broker, relay, events, clock, verdicts } = this.options;
     const cutoff = floorSeconds(clock.now()) - RECOVERY_GRACE_SECONDS;
     for (;;) {
       const expired = await broker.maintenance.listExpiredLeases(queue, cutoff, BATCH_SIZE);
       if (expired.dangling > 0) events.emit('queueRepaired', { queue, dangling: expired.dangling, leases: 0 });
       const settle = this.notHeld(queue, [
         ...expired.tasks.map((task) => verdicts.leaseExpired(task).settlement),
-        ...expired.damaged.map(({ lease }): Settlement => ({ kind: 'archive', lease, message: undefined })),
+        ...expired.damaged.map((one) => verdicts.damaged(one, one.error).settlement),
       ]);
       if (settle.length === 0) break;
-      const { settled } = await broker.consumer.exchange(queue, { settle, take: 0 });
+      const { settled, parcels } = await broker.consumer.exchange(queue, { settle, take: 0 });
+      if (parcels) relay.carry(parcels);
       const done = settle.filter((_, index) => settled[index] === 'settled');
       this.report(queue, done, expired);
       if (done.length === 0 || settle.length + expired.dangling < BATCH_SIZE) break;

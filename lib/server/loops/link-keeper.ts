@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import { finishesWithin, withTimeout } from '../../async.js';
+import type { Broker } from '../../broker/broker.js';
+import type { PassReply } from '../../broker/links.js';
+import type { Clock } from '../../clock.js';
+import type { AsynqEvents } from '../../events/events.js';
+import type { Relay } from '../../links/relay.js';
+import { QUEUE_REPLY_TIMEOUT_MS } from '../fetching/queue-state.js';
+import { QueuePasses } from './queue-passes.js';
+
+/** Between two passes over a place that this server keeps, on average. */
+const PASS_INTERVAL_MS = 2_000;
+/** Between two tries to become the keeper of a place, on average: only one server of the fleet is. */
+const TRY_INTERVAL_MS = 5_000;
+const LEASE_MS = 10_000;
+/** How often the list of places is read by a server that knows of none, and how often after it knew some. */
+const IDLE_INTERVAL_MS = 30_000;
+const LATELY_USED_INTERVAL_MS = 5_000;
+const LATELY_MS = 600_000;
+/** A message that was not carried for this long is found; before that somebody is about to carry it. */
+const LATE_AFTER_SECONDS = 2;
+/** Within what time a server that knows of no place looks for one, when it has made a link. */
+const NOTICE_DELAY_MS = 500;
+/** Between two passes over any places, at least. */
+const MIN_DELAY_MS = 100;
+/** Steps of one pass over one place. */
+const MAX_STEPS = 100;
+/** How long a step waits for its messages to be carried: the next one finds them again if they are not. */
+const CARRY_TIMEOUT_MS = 1_000;
+
+/** Its name as a loop. */
+export const LINK_KEEPER = 'link keeper';
+
+export interface LinkKeeperOptions {
+  readonly broker: Pick<Broker, 'links'>;
+  readonly relay: Pick<Relay, 'carry' | 'idle'>;
+  readonly clock: Clock;
+  readonly events: AsynqEvents;
+}
+
+/**
+ * Keeps the promise that every wait ends. For each place where links live one server of the fleet
+ * looks, every two seconds, for messages that nobody carried, for deadlines, and for tasks that
+ * ended without telling: Go servers know no links. While nothing is linked it reads one key every
+ * half minute.
+ */
+export class LinkKeeper {
+  private readonly owner = randomUUID();
+  /** By place: when its next pass is due. */
+  private readonly due = new Map<string, number>();
+  /** The places whose pass begins now. */
+  private begun: ReadonlySet<string> = new Set();
+  private readonly kept = new Set<string>();
+  private readonly passes: QueuePasses<void>;
+  private readAt = -Infinity;
+  private usedAt = -Infinity;
+  private noticed = false;
+  private closed = false;
+
+  constructor(private readonly options: LinkKeeperOptions) {
+    const onError = (error: unknown): void => this.report(error);
+    this.passes = new QueuePasses(options.clock, (place) => this.keepIfBegun(place), onError);
+  }
+
+  /**
+   * This process has made or seen a link. Returns within how many milliseconds a pass should begin;
+   * `undefined` when one is about to anyway.
+   */
+  notice(): number | undefined {
+    if (this.due.size > 0) return undefined;
+    this.noticed = true;
+    return NOTICE_DELAY_MS;
+  }
+
+  /** One pass over the places that are due. */
+  async runOnce(): Promise<number> {
+    this.noticed = false;
+    await this.readPlaces();
+    if (this.due.size === 0) return this.noticed ? NOTICE_DELAY_MS : this.untilNextRead();
+    const retryIn = await this.begin();
+    const next = Math.min(...this.due.values()) - this.options.clock.elapsed();
+    return Math.max(MIN_DELAY_MS, Math.min(retryIn, next));
+  }
+
+  /** Does at once all there is to do anywhere, for a server whose loops do not run. */
+  async runByHand(): Promise<void> {
+    for (const place of await this.options.broker.links.places()) {
+      while ((await this.step(place, 0)).settled > 0);
+    }
+  }
+
+  /** Leaves its places to other servers. Idempotent. */
+  async close(): Promise<void> {
+    this.closed = true;
+    const places = [...this.kept];
+    this.kept.clear();
+    await Promise.allSettled(places.map((place) => this.options.broker.links.lease(place, this.owner, 1)));
+  }
+
+  /** Places that are gone are forgotten. A failure stops nothing that is known. */
+  private async readPlaces(): Promise<void> {
+    const { broker, clock } = this.options;
+    if (this.due.size > 0 && clock.elapsed() - this.readAt < PASS_INTERVAL_MS) return;
+    try {
+      this.learn(await withTimeout(broker.links.places(), QUEUE_REPLY_TIMEOUT_MS, clock));
+    } catch (error) {
+      if (this.due.size === 0) throw error;
+      this.report(error);
+    }
+  }
+
+  private learn(places: readonly string[] | undefined): void {
+    if (!places) return; // no reply: the next pass reads again
+    const now = this.options.clock.elapsed();
+    this.readAt = now;
+    if (places.length > 0) this.usedAt = now;
+    const known = new Set(places);
+    for (const place of this.due.keys()) {
+      if (known.has(place)) continue;
+      this.due.delete(place);
+      this.kept.delete(place);
+    }
+    for (const place of places) if (!this.due.has(place)) this.due.set(place, now);
+  }
+
+  /** Begins the passes that are due; one that hangs is due again later, and begins when it is over. */
+  private async begin(): Promise<number> {
+    const now = this.options.clock.elapsed();
+    const begun = [...this.due].filter(([, due]) => due <= now).map(([place]) => place);
+    for (const place of begun) this.due.set(place, now + jittered(PASS_INTERVAL_MS));
+    this.begun = new Set(begun);
+    return (await this.passes.run([...this.due.keys()])).retryIn;
+  }
+
+  private async keepIfBegun(place: string): Promise<void> {
+    if (!this.begun.has(place)) return;
+    if (await this.keep(place)) {
+      this.kept.add(place);
+      return;
+    }
+    this.kept.delete(place);
+    if (this.due.has(place)) this.due.set(place, this.options.clock.elapsed() + jittered(TRY_INTERVAL_MS));
+  }
+
+  /** Returns whether this server keeps the place. */
+  private async keep(place: string): Promise<boolean> {
+    const { broker, relay, clock } = this.options;
+    for (let steps = 0; steps < MAX_STEPS && !this.closed; steps++) {
+      if (!(await broker.links.lease(place, this.owner, LEASE_MS))) return false;
+      const { settled, parcels } = await this.step(place, LATE_AFTER_SECONDS);
+      if (settled === 0 && parcels.length === 0) break;
+      if (parcels.length > 0) await finishesWithin(relay.idle(), CARRY_TIMEOUT_MS, clock);
+    }
+    return true;
+  }
+
+  private async step(place: string, age: number): Promise<PassReply> {
+    const { broker, relay, events } = this.options;
+    const reply = await broker.links.keep(place, age);
+    const { settled, parcels } = reply;
+    if (parcels.length > 0) relay.carry(parcels);
+    if (settled + parcels.length > 0) events.emit('linksKept', { place, settled, parcels: parcels.length });
+    return reply;
+  }
+
+  private untilNextRead(): number {
+    const lately = this.options.clock.elapsed() - this.usedAt < LATELY_MS;
+    return jittered(lately ? LATELY_USED_INTERVAL_MS : IDLE_INTERVAL_MS);
+  }
+
+  private report(error: unknown): void {
+    this.options.events.emit('loopFailed', { loop: LINK_KEEPER, error });
+  }
+}
+
+/** So that servers that started together do not act together. */
+const jittered = (milliseconds: number): number => milliseconds * (0.75 + Math.random() / 2);
