@@ -74,6 +74,21 @@ export interface RunSummary {
   readonly reason: string | undefined;
 }
 
+/** Why a cancelled step that never had a task will not run; `undefined` for any other. */
+export function reasonOfCancelled(
+  { state, after }: Pick<StoredStep, 'state' | 'after'>,
+  steps: ReadonlyMap<string, Pick<StoredStep, 'state' | 'optional'>>,
+  reasonOfRun: string | undefined,
+): string | undefined {
+  if (state !== 'cancelled') return undefined;
+  for (const name of after) {
+    const before = steps.get(name);
+    if (before?.state === 'failed' && !before.optional) return `"${name}" has failed`;
+    if (before?.state === 'cancelled' && reasonOfRun === undefined) return `"${name}" was cancelled`;
+  }
+  return reasonOfRun;
+}
+
 export interface StoredRun extends RunSummary {
   readonly graph: readonly StoredStep[];
 }

@@ -37,6 +37,15 @@ export interface Bodies {
     /** Milliseconds since the epoch. */
     readonly at: number;
   };
+  /** Creates the task of a step; who watches it is told when there cannot be one. */
+  release: { readonly task: NewTask };
+  /** Makes sure that the task of a step tells its end, and answers at once when it has ended. */
+  probe: { readonly id: string; readonly w: Watcher };
+  /**
+   * A run needs the task of a step no more: it is deleted if nobody has claimed it (`unclaimed`), or if it
+   * is archived (`archived`), or stays (`none`). After the last two it tells the run nothing.
+   */
+  drop: { readonly id: string; readonly run: string; readonly what: 'unclaimed' | 'archived' | 'none' };
 }
 
 export type Kind = keyof Bodies;

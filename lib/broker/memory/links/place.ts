@@ -1,5 +1,6 @@
 import type { FailurePolicy, TimeoutPolicy, Watcher } from '../../links.js';
 import { Expiring } from './expiring.js';
+import type { RunRecord } from './run-record.js';
 
 /** How a task ended. */
 export interface End {
@@ -59,5 +60,7 @@ export class Place {
   readonly waiters = new Expiring<Map<string, EdgeTarget>>();
   /** When something is due (Unix seconds), by the kind of timer and what it is about: `run <id>`. */
   readonly timers = new Map<string, number>();
+  /** Runs of workflows, in the order of their starts. */
+  readonly runs = new Map<string, RunRecord>();
   lease: { readonly owner: string; readonly expiresAt: number } | undefined;
 }

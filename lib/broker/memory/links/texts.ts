@@ -15,3 +15,9 @@ export function prerequisiteFailed({ from, of }: Origin, why: string): string {
   const name = from.startsWith('~') ? `${from.slice(1)} "${of}"` : `task "${of}" of queue "${from}"`;
   return FAILED + name + (why === '' ? '' : `: ${why}`);
 }
+
+/** Why a step of a run has failed whose task could not be created. */
+export const DUPLICATE = 'its unique lock is held by another task';
+export const CONFLICT = 'there is another task with its id';
+/** Why a run was cancelled that had a deadline. */
+export const LATE = 'it did not end in time';

@@ -1,33 +1,177 @@
-import type { WorkflowsRole } from '../../workflows.js';
+import type { Caused } from '../../links.js';
+import {
+  type NewRun,
+  type NewStep,
+  type RunSummary,
+  type StoredRun,
+  type StoredStep,
+  type WorkflowsRole,
+  reasonOfCancelled,
+} from '../../workflows.js';
+import { wellFormed } from '../queue-store.js';
 import type { LinkEngine } from './engine.js';
+import { RunRecord, refuseSteps, type StepRecord } from './run-record.js';
+import { Runs } from './runs.js';
+
+const NOTHING: Caused = { parcels: [] };
+
+type Reply<M extends keyof WorkflowsRole> = ReturnType<WorkflowsRole[M]>;
+
+interface TaskName {
+  readonly queue: string;
+  readonly id: string;
+}
 
 export class MemoryWorkflows implements WorkflowsRole {
-  constructor(readonly engine: LinkEngine) {}
-  start(): never {
-    throw new Error('not built yet');
+  private readonly records: Runs;
+
+  constructor(private readonly engine: LinkEngine) {
+    this.records = new Runs(engine);
   }
-  grow(): never {
-    throw new Error('not built yet');
+
+  async start(
+    queue: string,
+    runs: readonly NewRun[],
+  ): Promise<Caused & { readonly statuses: readonly ('started' | 'exists')[] }> {
+    const place = wellFormed(queue);
+    return this.engine.change(place, (_, now) => {
+      const records = runs.map((run) => newRecord(place, run, now));
+      return { ...NOTHING, statuses: records.map((record) => this.startOne(place, record)) };
+    });
   }
-  run(): never {
-    throw new Error('not built yet');
+
+  async grow(queue: string, run: string, steps: readonly NewStep[]): Reply<'grow'> {
+    return this.change(queue, run, (record) => {
+      if (!record) return { ...NOTHING, status: 'missing' };
+      if (record.state !== 'running') return { ...NOTHING, status: 'ended' };
+      const status = record.add(steps.map(named));
+      if (status === 'added') this.records.settle(record);
+      return { ...NOTHING, status };
+    });
   }
-  summary(): never {
-    throw new Error('not built yet');
+
+  async run(queue: string, run: string): Promise<StoredRun | undefined> {
+    return this.change(queue, run, (record) => record && { ...summarize(record), graph: describeSteps(record) });
   }
-  runs(): never {
-    throw new Error('not built yet');
+
+  async summary(queue: string, run: string): Promise<RunSummary | undefined> {
+    return this.change(queue, run, (record) => record && summarize(record));
   }
-  results(): never {
-    throw new Error('not built yet');
+
+  async runs(queue: string, { offset, size }: { offset: number; size: number }): Promise<RunSummary[]> {
+    const place = wellFormed(queue);
+    return this.engine.change(place, () => {
+      const all = [...(this.engine.find(place)?.runs.values() ?? [])].reverse();
+      return all.slice(offset, offset + size).map(summarize);
+    });
   }
-  cancel(): never {
-    throw new Error('not built yet');
+
+  async results(queue: string, run: string, steps: readonly string[]): Promise<(Buffer | undefined)[]> {
+    return this.change(queue, run, (record) =>
+      steps.map((name) => {
+        const result = record?.steps.get(wellFormed(name))?.result;
+        return result && Buffer.from(result);
+      }),
+    );
   }
-  retry(): never {
-    throw new Error('not built yet');
+
+  async cancel(queue: string, run: string, reason: string): Reply<'cancel'> {
+    return this.change(queue, run, (record) => {
+      if (record?.state !== 'running') return { ...NOTHING, status: record ? 'ended' : 'missing', tasks: [] };
+      return { ...NOTHING, status: 'cancelled', tasks: this.records.cancel(record, reason).map(taskOf) };
+    });
   }
-  delete(): never {
-    throw new Error('not built yet');
+
+  async retry(queue: string, run: string): Reply<'retry'> {
+    return this.change(queue, run, (record) => {
+      if (!record) return { ...NOTHING, status: 'missing', tasks: [] };
+      if (record.failed === 0 || record.state === 'succeeded' || record.state === 'cancelled')
+        return { ...NOTHING, status: 'notFailed', tasks: [] };
+      return { ...NOTHING, status: 'retried', tasks: this.records.retry(record).map(taskOf) };
+    });
+  }
+
+  async delete(queue: string, run: string): Reply<'delete'> {
+    return this.change(queue, run, (record) => {
+      if (!record) return { ...NOTHING, status: 'missing' };
+      if (record.state === 'running') return { ...NOTHING, status: 'running' };
+      this.records.delete(record, 'archived');
+      return { ...NOTHING, status: 'deleted' };
+    });
+  }
+
+  private startOne(place: string, record: RunRecord): 'started' | 'exists' {
+    const { runs } = this.engine.place(place);
+    if (runs.has(record.options.id)) return 'exists';
+    runs.set(record.options.id, record);
+    this.records.settle(record);
+    return 'started';
+  }
+
+  private change<T>(queue: string, run: string, work: (record: RunRecord | undefined) => T): T {
+    const place = wellFormed(queue);
+    return this.engine.change(place, () => work(this.records.find(place, wellFormed(run))));
   }
 }
+
+function newRecord(place: string, run: NewRun, now: number): RunRecord {
+  const record = new RunRecord(place, { ...run, id: wellFormed(run.id) }, now);
+  const status = record.add(run.steps.map(named));
+  return status === 'added' ? record : refuseSteps(run.id, status);
+}
+
+const named = (step: NewStep): NewStep => ({
+  ...step,
+  name: wellFormed(step.name),
+  after: step.after.map(wellFormed),
+  request: {
+    ...step.request,
+    message: { ...step.request.message, payload: Buffer.from(step.request.message.payload) },
+  },
+});
+
+const taskOf = ({ request }: StepRecord): TaskName => ({ queue: request.message.queue, id: request.message.id });
+
+const summarize = ({
+  place,
+  options,
+  state,
+  startedAt,
+  endedAt,
+  steps,
+  open,
+  failed,
+  reason,
+}: RunRecord): RunSummary => ({
+  queue: place,
+  id: options.id,
+  name: options.name,
+  state,
+  startedAt,
+  endedAt,
+  steps: steps.size,
+  open,
+  failed,
+  reason,
+});
+
+function describeSteps(run: RunRecord): StoredStep[] {
+  const order = new Map([...run.steps.keys()].map((name, index) => [name, index]));
+  const steps = [...run.steps.values()].map((step) => describeStep(step, order));
+  const byName = new Map(steps.map((step) => [step.name, step]));
+  return steps.map((step) => ({ ...step, error: step.error ?? reasonOfCancelled(step, byName, run.reason) }));
+}
+
+const describeStep = (step: StepRecord, order: ReadonlyMap<string, number>): StoredStep => ({
+  name: step.name,
+  type: step.request.message.type,
+  queue: step.request.message.queue,
+  after: step.after.toSorted((one, other) => order.get(one)! - order.get(other)!),
+  onFailure: step.onFailure,
+  optional: step.optional,
+  state: step.state,
+  error: step.error,
+  readyAt: step.readyAt,
+  endedAt: step.endedAt,
+  hasResult: step.result !== undefined,
+});

@@ -1,0 +1,167 @@
+import { ceilSeconds, floorSeconds } from '../../../clock.js';
+import type { Watcher } from '../../links.js';
+import { taskIdOfStep } from '../../workflows.js';
+import { sortedSetOf } from '../listing.js';
+import type { QueueStore } from '../queue-store.js';
+import { wellFormed } from '../queue-store.js';
+import type { Bodies } from './bodies.js';
+import type { LinkEngine } from './engine.js';
+import type { RunRecord, StepRecord } from './run-record.js';
+import { CONFLICT, DELETED, DUPLICATE, LATE } from './texts.js';
+
+/** How often a run asks for the tasks of its steps, in case somebody has lost what they told. */
+const PROBE_SECONDS = 600;
+/** The same after a retry: the caller may not have run the tasks again. */
+const RETRY_PROBE_SECONDS = 60;
+
+type StepWatcher = Extract<Watcher, { k: 'r' }>;
+
+/** What happens to runs, and to the tasks of their steps. */
+export class Runs {
+  constructor(private readonly engine: LinkEngine) {
+    engine.tell.r = ({ to, run, step }, { ok, reason, result }) =>
+      engine.post(to, 'step', { run, step, ok, why: reason, at: engine.now }, result);
+    engine.on.step = (place, body, data) => this.endStep(place, body, data);
+    engine.on.release = (queue, { task }) => this.createTask(queue, task);
+    engine.on.probe = (queue, body) => this.probe(queue, body);
+    engine.on.drop = (queue, body) => this.drop(queue, body);
+    engine.onTimer['run'] = (place, id) => this.due(place, id);
+  }
+
+  /** After every change of a run: creates the tasks of ready steps, and notes when it is due. */
+  settle(run: RunRecord): void {
+    for (const step of run.takeReleased()) this.release(run, step);
+    run.settle(this.engine.now);
+    this.setTimer(run, PROBE_SECONDS);
+  }
+
+  retry(run: RunRecord): StepRecord[] {
+    const steps = run.retry();
+    for (const step of steps.filter(({ error }) => error === DUPLICATE || error === CONFLICT)) this.release(run, step);
+    run.settle(this.engine.now);
+    this.setTimer(run, RETRY_PROBE_SECONDS);
+    return steps;
+  }
+
+  /** Returns the steps whose tasks may be under way. */
+  cancel(run: RunRecord, reason: string): StepRecord[] {
+    run.cancel(reason, this.engine.now);
+    for (const step of run.steps.values()) if (step.state === 'ready') this.post(run, step, 'unclaimed');
+    this.engine.work();
+    this.setTimer(run, PROBE_SECONDS);
+    return [...run.steps.values()].filter(({ state }) => state === 'ready');
+  }
+
+  /** @param what becomes of the archived tasks of its steps */
+  delete(run: RunRecord, what: 'archived' | 'none'): void {
+    const place = this.engine.place(run.place);
+    place.runs.delete(run.options.id);
+    place.timers.delete(timerOf(run));
+    for (const step of run.steps.values()) {
+      if (step.state === 'ready' || step.state === 'failed') this.post(run, step, what);
+    }
+  }
+
+  find(place: string, id: string): RunRecord | undefined {
+    return this.engine.find(place)?.runs.get(id);
+  }
+
+  private post(run: RunRecord, step: StepRecord, what: Bodies['drop']['what']): void {
+    const { queue, id } = step.request.message;
+    this.engine.post(wellFormed(queue), 'drop', { id: wellFormed(id), run: run.options.id, what });
+  }
+
+  private setTimer(run: RunRecord, probeAfter: number): void {
+    const probeAt = floorSeconds(this.engine.now) + probeAfter;
+    const at =
+      run.endedAt === undefined
+        ? Math.min(run.deadline ?? Infinity, probeAt)
+        : floorSeconds(run.endedAt) + run.options.retention;
+    this.engine.place(run.place).timers.set(timerOf(run), at);
+  }
+
+  private due(place: string, id: string): void {
+    const run = this.find(place, id);
+    if (!run) return;
+    if (run.endedAt !== undefined) return this.delete(run, 'none');
+    if (run.deadline !== undefined && run.deadline * 1000 <= this.engine.now) return void this.cancel(run, LATE);
+    for (const step of run.steps.values()) {
+      if (step.state !== 'ready') continue;
+      const w = watcherOf(run, step);
+      this.engine.post(wellFormed(step.request.message.queue), 'probe', { id: taskIdOfStep(w.run, w.step), w });
+    }
+    this.setTimer(run, PROBE_SECONDS);
+  }
+
+  private release(run: RunRecord, step: StepRecord): void {
+    const { now } = this.engine;
+    const { request } = step;
+    step.readyAt = now;
+    const earliest = Math.max(request.processAt ?? 0, step.delay > 0 ? ceilSeconds(now + step.delay) : 0);
+    const processAt = earliest * 1000 > now ? earliest : undefined;
+    const task = { request: { ...request, processAt }, watchers: [watcherOf(run, step)] };
+    this.engine.post(wellFormed(request.message.queue), 'release', { task });
+  }
+
+  private createTask(queue: string, task: Bodies['release']['task']): void {
+    const id = wellFormed(task.request.message.id);
+    this.engine.store(queue).listed = true;
+    const isOurs = task.watchers.every((watcher) => this.isWatching(queue, id, watcher));
+    const status = isOurs ? 'enqueued' : this.engine.create(queue, task);
+    if (status === 'enqueued') return;
+    const reason = status === 'duplicate' ? DUPLICATE : CONFLICT;
+    const ended = { place: queue, id, ok: false, reason, result: undefined };
+    for (const watcher of task.watchers) this.engine.inform(watcher, ended);
+  }
+
+  private endStep(place: string, { run: id, step, ok, why, at }: Bodies['step'], data: Buffer): void {
+    const run = this.find(place, id);
+    if (!run) return;
+    run.end(step, ok, why, data.length > 0 ? Buffer.from(data) : undefined, at);
+    this.settle(run);
+  }
+
+  private probe(queue: string, { id, w }: Bodies['probe']): void {
+    const record = this.engine.store(queue).tasks.get(id);
+    if (!record) return this.engine.inform(w, { place: queue, id, ok: false, reason: DELETED, result: undefined });
+    this.engine.on.watch?.(queue, { id, w }, Buffer.alloc(0));
+    const watched = this.engine.find(queue)?.links.get(id);
+    if (watched && record.state !== 'archived') watched.told = false;
+  }
+
+  private drop(queue: string, { id, run, what }: Bodies['drop']): void {
+    const watched = this.engine.find(queue)?.links.get(id);
+    const at = watched?.watchers.findIndex((watcher) => watcher.k === 'r' && watcher.run === run) ?? -1;
+    if (!watched || at < 0) return;
+    if (what !== 'unclaimed') watched.watchers.splice(at, 1);
+    if (deleteTask(this.engine.store(queue), id, what, this.engine.now)) this.engine.ended(queue, id, false, DELETED);
+    else if (watched.watchers.length === 0) this.engine.place(queue).links.delete(id);
+  }
+
+  private isWatching(queue: string, id: string, watcher: Watcher): boolean {
+    const known = this.engine.watchersOf(queue, id) ?? [];
+    return known.some((other) => JSON.stringify(other) === JSON.stringify(watcher));
+  }
+}
+
+const timerOf = (run: RunRecord): string => `run ${run.options.id}`;
+
+const watcherOf = (run: RunRecord, step: StepRecord): StepWatcher => ({
+  k: 'r',
+  to: run.place,
+  run: run.options.id,
+  step: step.name,
+});
+
+const DELETABLE = { unclaimed: ['pending', 'scheduled', 'retry'], archived: ['archived'], none: [] } as const;
+
+function deleteTask(store: QueueStore, id: string, what: Bodies['drop']['what'], now: number): boolean {
+  const record = store.tasks.get(id);
+  const state = DELETABLE[what].find((one) => one === record?.state);
+  if (!record || !state) return false;
+  if (state === 'pending') store.pending.remove(id);
+  else sortedSetOf(store, { state }).delete(id);
+  store.tasks.delete(id);
+  if (record.uniqueKey !== undefined) store.locks.release(record.uniqueKey, id, now);
+  return true;
+}
