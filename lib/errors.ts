@@ -132,6 +132,78 @@ export class ArchiveFullError extends AsynqError {
   }
 }
 
+/** The queue has no such batch: it was deleted, its retention is over, or it never existed. */
+export class BatchNotFoundError extends AsynqError {
+  readonly code = 'ASYNQ_BATCH_NOT_FOUND';
+  constructor(queue: string, id: string) {
+    super(
+      `batch not found: id=${JSON.stringify(id)}, queue=${JSON.stringify(queue)}; a batch is found in the queue it was opened in, ` +
+        'until the retention after its end',
+    );
+  }
+}
+
+/** The batch has ended, or is closed and has no member left: it takes no more members. */
+export class BatchEndedError extends AsynqError {
+  readonly code = 'ASYNQ_BATCH_ENDED';
+  constructor(queue: string, id: string) {
+    super(
+      `batch ${JSON.stringify(id)} of queue ${JSON.stringify(queue)} has ended and takes no more members; close it after the last ` +
+        'add, give it a longer closeWithin, or open another',
+    );
+  }
+}
+
+/** The batch has not ended: its callbacks are still to come. Nothing was deleted. */
+export class BatchRunningError extends AsynqError {
+  readonly code = 'ASYNQ_BATCH_RUNNING';
+  constructor(queue: string, id: string) {
+    super(
+      `batch ${JSON.stringify(id)} of queue ${JSON.stringify(queue)} has not ended and was not deleted; close it, and let its ` +
+        'members end (delete those that are not wanted)',
+    );
+  }
+}
+
+/** Payloads of one call that were not added, and why. */
+export interface NotAdded {
+  /** The index of the first. */
+  readonly from: number;
+  /** The index behind the last. */
+  readonly to: number;
+  /**
+   * InvalidTaskError, DuplicateTaskError, BatchEndedError or BrokerUnavailableError. After the last
+   * one they may have been added all the same; the batch finds out within a minute and counts them.
+   */
+  readonly error: Error;
+}
+
+/** Some payloads of a call were not added to the batch; the others are members. */
+export class BatchAddError extends AsynqError {
+  readonly code = 'ASYNQ_BATCH_ADD';
+  /**
+   * @param added how many are members
+   * @param notAdded in order
+   * @param read how many payloads were read: those behind are not added, too
+   */
+  constructor(
+    id: string,
+    readonly added: number,
+    readonly notAdded: readonly NotAdded[],
+    readonly read: number,
+    options?: ErrorOptions,
+  ) {
+    const lost = notAdded.reduce((sum, { from, to }) => sum + to - from, 0);
+    const first = notAdded[0];
+    const why = first ? `; the first at index ${first.from}: ${first.error.message}` : '';
+    super(
+      `${lost.toLocaleString('en-US')} of ${read.toLocaleString('en-US')} payloads were not added to batch ${JSON.stringify(id)}${why} ` +
+        '(see notAdded; add those again that should be members)',
+      options,
+    );
+  }
+}
+
 /** Redis cannot be reached, or refused the call. `cause` is the error of the driver. */
 export class BrokerUnavailableError extends AsynqError {
   readonly code = 'ASYNQ_BROKER_UNAVAILABLE';

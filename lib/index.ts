@@ -10,6 +10,9 @@ export { AsynqTaskEvents, type FleetOptions } from './nest/events/asynq-task-eve
 export { AsynqClient, type AsynqClientOptions } from './client/client.js';
 export type { AggregatedTask, DefinedItem, NamedItem } from './client/types.js';
 export type { EnqueueResult } from './enqueue/enqueue-result.js';
+export { AsynqBatch } from './batches/batch.js';
+export type { BatchRef } from './batches/batches.js';
+export type { BatchOptions, BatchTask, CallbackOptions } from './batches/options.js';
 export { AsynqSemaphores } from './limits/semaphores.js';
 export type { Semaphore, SemaphoreRunOptions, TokenHolder } from './limits/semaphore.js';
 export { AsynqInspector } from './inspector/inspector.js';
@@ -79,6 +82,7 @@ export {
 export { bytesCodec, jsonCodec, type PayloadCodec } from './task/codec.js';
 export type { IsFailure, RetryDelay, TaskContext } from './task/context.js';
 export type { BytesEncoding } from './task/bytes-json.js';
+export type { BatchInfo, BatchState, MemberOptions, Payloads, TaskBatch } from './task/batch.js';
 export type { TaskInfo, TaskInfoJson } from './task/info.js';
 export type { TaskOptions } from './task/options.js';
 export { PostponeTask } from './task/postpone.js';
@@ -136,6 +140,10 @@ export {
   AggregationSetLostError,
   ArchiveFullError,
   AsynqError,
+  BatchAddError,
+  BatchEndedError,
+  BatchNotFoundError,
+  BatchRunningError,
   BrokerUnavailableError,
   ClosedError,
   DeadlineExceededError,
@@ -148,6 +156,7 @@ export {
   InvalidTaskError,
   InvalidWorkflowError,
   LeaseExpiredError,
+  type NotAdded,
   QueueNotEmptyError,
   QueueNotFoundError,
   type RefusedTask,

@@ -1,5 +1,5 @@
 import type { EnqueueStatus, ProducerRole } from '../broker/broker.js';
-import { Batch, type BatchLimits } from './batch.js';
+import { Requests, type CallLimits } from '../enqueue/requests.js';
 import type { EnqueueResult } from '../enqueue/enqueue-result.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 
@@ -27,14 +27,14 @@ interface BulkCalls {
  * batches. The batches of a queue are sent in order; an error affects only the tasks it is about.
  */
 export class Bulk {
-  private readonly open = new Map<string, Batch<Item>>();
+  private readonly open = new Map<string, Requests<Item>>();
   /** The calls under way, oldest first. None rejects. */
   private readonly sending: Promise<void>[] = [];
   private readonly results: EnqueueResult[];
 
   constructor(
     private readonly broker: ProducerRole,
-    private readonly limits: BatchLimits,
+    private readonly limits: CallLimits,
     private readonly count: number,
     private readonly calls: BulkCalls,
   ) {
@@ -67,7 +67,7 @@ export class Bulk {
 
   private add(queue: string, item: Item): void {
     let batch = this.open.get(queue);
-    if (!batch) this.open.set(queue, (batch = new Batch(this.limits)));
+    if (!batch) this.open.set(queue, (batch = new Requests(this.limits)));
     batch.add(item.task.request, item);
   }
 
@@ -80,7 +80,7 @@ export class Bulk {
     this.sending.push(this.call(queue, batch));
   }
 
-  private async call(queue: string, { requests, owners }: Batch<Item>): Promise<void> {
+  private async call(queue: string, { requests, owners }: Requests<Item>): Promise<void> {
     try {
       const statuses = await this.broker.enqueue(queue, requests);
       for (let at = 0; at < owners.length; at++) {

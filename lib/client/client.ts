@@ -2,14 +2,17 @@ import type { GroupsRole } from '../broker/groups.js';
 import type { Broker, EnqueueStatus, ProducerRole } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 import { ClosedError, InvalidOptionError, InvalidTaskError } from '../errors.js';
-import type { Relay } from '../links/relay.js';
+import { Relay } from '../links/relay.js';
+import type { AsynqBatch } from '../batches/batch.js';
+import { Batches, type BatchRef } from '../batches/batches.js';
+import type { BatchOptions } from '../batches/options.js';
 import type { PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
 import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
-import type { BatchLimits } from './batch.js';
+import { CALL_LIMITS } from '../enqueue/requests.js';
 import { Bulk } from './bulk.js';
 import { Coalescer } from './coalescer.js';
 import { GroupReminder } from './group-reminder.js';
@@ -21,7 +24,10 @@ import { ReportingProducer } from './reporting-producer.js';
 import type { DefinedItem, NamedItem, PayloadArguments } from './types.js';
 
 /** The part of a broker that a client uses. */
-export interface ClientBroker extends Pick<Broker, 'producer' | 'clock' | 'keyPrefix' | 'maxPayloadSize'> {
+export interface ClientBroker extends Pick<
+  Broker,
+  'producer' | 'batches' | 'links' | 'clock' | 'keyPrefix' | 'maxPayloadSize'
+> {
   readonly groups: Pick<GroupsRole, 'listDelayedGroups'>;
 }
 
@@ -40,9 +46,6 @@ export interface ClientHooks {
   readonly relay?: Relay | undefined;
 }
 
-/** One call takes Redis a few microseconds per task: a batch of 500 blocks it for some 2 ms. */
-const BATCH_LIMITS: BatchLimits = { tasks: 500, bytes: 1 << 20 };
-
 /**
  * Enqueues tasks. A task is stored when the promise resolves.
  *
@@ -54,7 +57,10 @@ export class AsynqClient {
   private readonly producer: ProducerRole;
   private readonly coalescer: Coalescer;
   private readonly reminder: GroupReminder;
+  /** What is under way besides single calls. */
   private readonly bulks = new Set<Promise<unknown>>();
+  private readonly relay: Relay;
+  private madeBatches: Batches | undefined;
   private closing: Promise<void> | undefined;
 
   /**
@@ -70,8 +76,9 @@ export class AsynqClient {
     rejectUnknownKeys(options, ['codec', 'defaults'], 'client option', InvalidOptionError);
     this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize);
     this.producer = hooks.events ? new ReportingProducer(broker.producer, hooks.events) : broker.producer;
-    this.coalescer = new Coalescer(this.producer, BATCH_LIMITS);
+    this.coalescer = new Coalescer(this.producer, CALL_LIMITS);
     this.reminder = new GroupReminder(broker.groups, broker.clock);
+    this.relay = hooks.relay ?? new Relay(broker.links, hooks.events);
   }
 
   /**
@@ -143,6 +150,31 @@ export class AsynqClient {
   }
 
   /**
+   * Opens a batch: many tasks with one end. Add its members, then close it.
+   *
+   * @example
+   * const batch = await asynq.openBatch({ name: 'import 42', onSuccess: [ImportDone, { id: 42 }] });
+   * await batch.add(ImportRow, rows);
+   * await batch.close();
+   *
+   * @throws InvalidTaskError before anything is written
+   * @throws BrokerUnavailableError when Redis does not reply
+   * @throws ClosedError after `close`
+   */
+  openBatch<S = unknown, C = unknown, D = unknown>(options: BatchOptions<S, C, D>): Promise<AsynqBatch> {
+    return this.batches.open(options as BatchOptions);
+  }
+
+  /**
+   * A handle of a batch that any process has opened. Does not ask whether it exists.
+   *
+   * @throws InvalidTaskError when the reference is invalid
+   */
+  batch(ref: BatchRef): AsynqBatch {
+    return this.batches.of(ref);
+  }
+
+  /**
    * Refuses further calls, and resolves when those under way are done. Does not close the broker.
    * Idempotent.
    */
@@ -151,8 +183,27 @@ export class AsynqClient {
     return this.closing;
   }
 
+  private get batches(): Batches {
+    const { broker, preparer, relay, hooks } = this;
+    this.madeBatches ??= new Batches({
+      broker,
+      preparer,
+      relay,
+      events: hooks.events,
+      tracing: hooks.tracing,
+      requireOpen: () => this.requireOpen(),
+      track: (work) => this.track(work),
+    });
+    return this.madeBatches;
+  }
+
+  private track<T>(work: Promise<T>): Promise<T> {
+    this.bulks.add(work);
+    return work.finally(() => this.bulks.delete(work));
+  }
+
   private async settle(): Promise<void> {
-    await Promise.all([...this.bulks, this.coalescer.close()]);
+    await Promise.allSettled([...this.bulks, this.coalescer.close()]);
     this.reminder.close();
   }
 
@@ -173,15 +224,14 @@ export class AsynqClient {
   ): Promise<EnqueueResult[]> {
     const { events, tracing } = this.hooks;
     const span = tracing?.startEnqueueMany(count, queue);
-    const bulk = new Bulk(this.producer, BATCH_LIMITS, count, {
+    const bulk = new Bulk(this.producer, CALL_LIMITS, count, {
       prepare: (index) => this.remind(injected(prepare(index), span)),
       beforeSend: (queue) => this.coalescer.flush(queue), // single calls made before this one go first
       resultOf: (task, status) => resultOf(task, status, events),
     });
     const run = bulk.run();
-    this.bulks.add(run);
     if (span) void run.then((results) => endSpan(span, results));
-    return run.finally(() => this.bulks.delete(run));
+    return this.track(run);
   }
 
   private itemReader(items: readonly unknown[], now: number) {

@@ -1,7 +1,7 @@
 import { nextTick } from 'node:process';
 import { setImmediate } from 'node:timers'; // the real one, also where a test fakes the global
 import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker/broker.js';
-import { Batch, type BatchLimits } from './batch.js';
+import { Requests, type CallLimits } from '../enqueue/requests.js';
 
 interface Waiter {
   resolve(status: EnqueueStatus): void;
@@ -18,12 +18,12 @@ interface Waiter {
  * loop, and sending their tasks one by one costs three times the CPU.
  */
 export class Coalescer {
-  private readonly open = new Map<string, Batch<Waiter>>();
+  private readonly open = new Map<string, Requests<Waiter>>();
   private readonly sending = new Set<Promise<void>>();
 
   constructor(
     private readonly broker: ProducerRole,
-    private readonly limits: BatchLimits,
+    private readonly limits: CallLimits,
   ) {}
 
   add(queue: string, request: EnqueueRequest): Promise<EnqueueStatus> {
@@ -35,7 +35,7 @@ export class Coalescer {
       }
       if (!batch) {
         if (this.open.size === 0) this.scheduleFlush();
-        this.open.set(queue, (batch = new Batch(this.limits)));
+        this.open.set(queue, (batch = new Requests(this.limits)));
       }
       batch.add(request, { resolve, reject });
     });
@@ -67,7 +67,7 @@ export class Coalescer {
   };
 
   /** Never rejects: the error of a call goes to the tasks in it. */
-  private async send(queue: string, { requests, owners }: Batch<Waiter>): Promise<void> {
+  private async send(queue: string, { requests, owners }: Requests<Waiter>): Promise<void> {
     try {
       const statuses = await this.broker.enqueue(queue, requests);
       for (let index = 0; index < owners.length; index++) owners[index]!.resolve(statuses[index]!);

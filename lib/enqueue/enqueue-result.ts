@@ -32,7 +32,8 @@ export function resultOf(
   return { ok: true, info };
 }
 
-function statusError(status: EnqueueStatus, task: RefusedTask): Error | undefined {
+/** The error of a task that was not stored. */
+export function statusError(status: EnqueueStatus, task: RefusedTask): Error | undefined {
   switch (status) {
     case 'enqueued':
       return undefined;

@@ -21,8 +21,11 @@ export interface Tracing {
    * not its parent.
    */
   startScheduledEnqueue(message: TaskMessage): EnqueueSpan | undefined;
-  /** Several tasks are about to be stored; `queue` is set if it is the same for all. */
-  startEnqueueMany(count: number, queue: string | undefined): EnqueueSpan | undefined;
+  /**
+   * Several tasks are about to be stored. `count` is set if it is known, `queue` if it is the same
+   * for all.
+   */
+  startEnqueueMany(count: number | undefined, queue: string | undefined): EnqueueSpan | undefined;
   /** A handler is about to be called. */
   startProcess(task: TracedTask): ProcessSpan | undefined;
   /** The tasks of a group are about to be aggregated. */

@@ -1,5 +1,6 @@
 import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../../lib/broker/broker.js';
 import type { ClientBroker } from '../../lib/client/client.js';
+import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import { ManualClock } from '../../lib/clock.js';
 
 /** One `enqueue` call as the broker saw it. */
@@ -19,6 +20,8 @@ export class FakeProducerBroker implements ClientBroker {
     enqueue: (queue, requests) => this.enqueue(queue, requests),
   };
   readonly groups: ClientBroker['groups'] = { listDelayedGroups: () => Promise.resolve(undefined) };
+  readonly links: ClientBroker['links'];
+  readonly batches: ClientBroker['batches'];
   readonly calls: ProducerCall[] = [];
   /** Calls without a reply. */
   underWay = 0;
@@ -32,6 +35,7 @@ export class FakeProducerBroker implements ClientBroker {
     this.clock = new ManualClock(now);
     this.keyPrefix = keyPrefix;
     this.maxPayloadSize = maxPayloadSize;
+    ({ links: this.links, batches: this.batches } = new MemoryBroker(this.clock));
   }
 
   /** The requests of all calls, in order. */

@@ -46,9 +46,9 @@ export class OpenTelemetryTracing implements Tracing {
     return this.isActive() ? guarded(() => this.enqueueSpanOf(message, this.api.ROOT_CONTEXT), undefined) : undefined;
   }
 
-  startEnqueueMany(count: number, queue: string | undefined): EnqueueSpan | undefined {
+  startEnqueueMany(count: number | undefined, queue: string | undefined): EnqueueSpan | undefined {
     if (count === 0 || !this.isActive()) return undefined;
-    const attributes = { [MESSAGING.batchCount]: count };
+    const attributes = count === undefined ? {} : { [MESSAGING.batchCount]: count };
     return guarded(() => this.startProducerSpan(queue, attributes, this.api.context.active()), undefined);
   }
 

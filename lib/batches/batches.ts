@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto';
+import { ceilSeconds } from '../clock.js';
+import { InvalidTaskError } from '../errors.js';
+import { requireNonBlank, requireObject } from '../validation.js';
+import { AsynqBatch } from './batch.js';
+import { prepareCallbacks } from './callbacks.js';
+import type { BatchParts } from './parts.js';
+import { type BatchOptions, checkedQueue, readBatchOptions } from './options.js';
+
+/** Where a batch is: `AsynqBatch` and `BatchInfo` are such references, and what they are as JSON. */
+export interface BatchRef {
+  readonly queue: string;
+  readonly id: string;
+}
+
+/** Opens batches, and gives handles of those that exist. */
+export class Batches {
+  constructor(private readonly parts: BatchParts) {}
+
+  /** @throws InvalidTaskError before anything is written */
+  async open(options: BatchOptions): Promise<AsynqBatch> {
+    const { broker, preparer, relay } = this.parts;
+    this.parts.requireOpen();
+    const { name, queue, closeWithin, retention } = readBatchOptions(options);
+    const now = broker.clock.now();
+    const id = `batch-${randomBytes(16).toString('base64url')}`;
+    const callbacks = prepareCallbacks(preparer, id, options, now);
+    const times = { closeBy: ceilSeconds(now + closeWithin), retention: ceilSeconds(retention) };
+    const { parcels } = await this.parts.track(broker.batches.open(queue, { id, name, callbacks, ...times }));
+    relay.carry(parcels);
+    return new AsynqBatch(this.parts, queue, id);
+  }
+
+  /** A handle, without a look at the store. @throws InvalidTaskError */
+  of(ref: BatchRef): AsynqBatch {
+    requireObject(ref, 'a batch', InvalidTaskError);
+    const queue = checkedQueue(ref.queue);
+    return new AsynqBatch(this.parts, queue, requireNonBlank(ref.id, 'id of a batch', InvalidTaskError));
+  }
+
+  /** The batch of a task that runs: it may add even after the batch has ended without it. */
+  ofMember({ queue, id }: BatchRef): AsynqBatch {
+    return new AsynqBatch(this.parts, queue, id, true);
+  }
+}

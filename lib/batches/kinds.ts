@@ -1,0 +1,80 @@
+import { InvalidTaskError } from '../errors.js';
+import type { Preparer, TaskKind } from '../enqueue/preparer.js';
+import { MEMBER_OPTION_NAMES } from '../task/batch.js';
+import type { TaskDefinition } from '../task/definition.js';
+import { TASK_OPTION_NAMES, type TaskOptions } from '../task/options.js';
+import { DEFAULT_SETTINGS } from '../task/settings.js';
+import { rejectUnknownKeys, requireObject } from '../validation.js';
+import { CALLBACK_OPTION_NAMES } from './options.js';
+
+type OptionName = keyof TaskOptions;
+
+/** Which options the tasks of a batch may not have, and why. */
+interface Rules {
+  readonly known: readonly OptionName[];
+  readonly reasons: Partial<Record<OptionName, string>>;
+}
+
+const ALONE = 'a task in a group does not run by itself, and its end would never be known';
+
+const MEMBERS: Rules = {
+  known: MEMBER_OPTION_NAMES,
+  reasons: { taskId: 'its id is its number in the batch', group: ALONE },
+};
+
+const ONCE = 'it is enqueued once anyway, and must not be refused for the lock of another task';
+const AT_ITS_TIME = 'it starts when its time comes';
+
+const CALLBACKS: Rules = {
+  known: CALLBACK_OPTION_NAMES,
+  reasons: {
+    taskId: 'its id is made of that of the batch, so that it is enqueued once',
+    group: ALONE,
+    unique: ONCE,
+    processAt: AT_ITS_TIME,
+    processIn: AT_ITS_TIME,
+  },
+};
+
+/** @throws InvalidTaskError */
+export const kindOfMembers = (
+  preparer: Preparer,
+  task: string | TaskDefinition,
+  options: TaskOptions | undefined,
+): TaskKind => kindBy(MEMBERS, 'a member of a batch', preparer, task, options);
+
+/** @param what the callback. @throws InvalidTaskError */
+export const kindOfCallback = (
+  what: string,
+  preparer: Preparer,
+  task: string | TaskDefinition,
+  options: TaskOptions | undefined,
+): TaskKind => kindBy(CALLBACKS, `${what} of a batch`, preparer, task, options);
+
+function kindBy(
+  rules: Rules,
+  what: string,
+  preparer: Preparer,
+  task: string | TaskDefinition,
+  options: TaskOptions | undefined,
+): TaskKind {
+  if (options !== undefined) checkOptions(rules, what, options);
+  const kind = preparer.kindOf(task, options);
+  const inherited = refused(rules).find((name) => kind.settings[name] !== DEFAULT_SETTINGS[name]);
+  if (inherited === undefined) return kind;
+  throw new InvalidTaskError(
+    `${what} cannot have "${inherited}", which the definition of "${kind.type}" or the defaults of the client set: ` +
+      `${rules.reasons[inherited]}; use a definition without it`,
+  );
+}
+
+function checkOptions(rules: Rules, what: string, options: TaskOptions): void {
+  requireObject(options, `options of ${what}`, InvalidTaskError);
+  const given = TASK_OPTION_NAMES.find((name) => options[name] !== undefined && !rules.known.includes(name));
+  if (given !== undefined) {
+    throw new InvalidTaskError(`${what} cannot have "${given}": ${rules.reasons[given]}; leave it out`);
+  }
+  rejectUnknownKeys(options, TASK_OPTION_NAMES, `option of ${what}`, InvalidTaskError);
+}
+
+const refused = ({ known }: Rules): OptionName[] => TASK_OPTION_NAMES.filter((name) => !known.includes(name));

@@ -1,0 +1,101 @@
+import type { BatchCallback } from '../broker/batches.js';
+import { parseDuration, type Duration } from '../duration.js';
+import { InvalidTaskError } from '../errors.js';
+import type { TaskDefinition } from '../task/definition.js';
+import type { TaskOptions } from '../task/options.js';
+import { describe, refuseBraces, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
+
+/** Of the options of a task, those that a callback may have: it starts when its time comes, once. */
+export const CALLBACK_OPTION_NAMES = [
+  'queue',
+  'maxRetry',
+  'timeout',
+  'deadline',
+  'retention',
+  'headers',
+] as const satisfies readonly (keyof TaskOptions)[];
+
+export type CallbackOptions = Pick<TaskOptions, (typeof CALLBACK_OPTION_NAMES)[number]>;
+
+/** A task that is enqueued when something happens to a batch: a definition or a type, payload, options. */
+export type BatchTask<P = unknown> =
+  | readonly [task: TaskDefinition<P>, payload: NoInfer<P>, options?: CallbackOptions]
+  | readonly [task: undefined extends P ? TaskDefinition<P> : never]
+  | readonly [type: string, payload?: unknown, options?: CallbackOptions];
+
+export interface BatchOptions<S = unknown, C = unknown, D = unknown> {
+  /** What it is, for people. */
+  name: string;
+  /** Where the batch lives; its members and callbacks may be in any queue. Default `default`. */
+  queue?: string;
+  /** When every member has succeeded. A failed member that is run again and succeeds counts. */
+  onSuccess?: BatchTask<S>;
+  /** When every member has succeeded or failed. */
+  onComplete?: BatchTask<C>;
+  /** When the first member fails for good: it is archived, or was deleted, cancelled or revoked. */
+  onDeath?: BatchTask<D>;
+  /** After this time the batch is closed if nobody has closed it. Default 1 hour, at least 1 second. */
+  closeWithin?: Duration;
+  /** How long the batch is kept after its end. Its tasks have retentions of their own. Default 7 days. */
+  retention?: Duration;
+}
+
+const OPTION_NAMES = [
+  'name',
+  'queue',
+  'onSuccess',
+  'onComplete',
+  'onDeath',
+  'closeWithin',
+  'retention',
+] as const satisfies readonly (keyof BatchOptions)[];
+
+/** The options that are callbacks. */
+export const CALLBACKS = {
+  onSuccess: 'success',
+  onComplete: 'complete',
+  onDeath: 'death',
+} as const satisfies Partial<Record<keyof BatchOptions, BatchCallback>>;
+
+/** Longer names are cut off where they are shown. */
+const MAX_NAME_LENGTH = 200;
+const DEFAULT_CLOSE_WITHIN = '1h';
+const DEFAULT_RETENTION = '7d';
+
+export interface BatchSettings {
+  readonly name: string;
+  readonly queue: string;
+  /** Milliseconds. */
+  readonly closeWithin: number;
+  /** Milliseconds. */
+  readonly retention: number;
+}
+
+/** @throws InvalidTaskError for the first invalid option; callbacks are checked where they are prepared */
+export function readBatchOptions(options: BatchOptions): BatchSettings {
+  requireObject(options, 'options of openBatch', InvalidTaskError);
+  rejectUnknownKeys(options, OPTION_NAMES, 'option of openBatch', InvalidTaskError);
+  const { name, queue = 'default', closeWithin = DEFAULT_CLOSE_WITHIN, retention = DEFAULT_RETENTION } = options;
+  return {
+    name: checkedName(name),
+    queue: checkedQueue(queue),
+    closeWithin: atLeastOneSecond(closeWithin, 'closeWithin of a batch'),
+    retention: atLeastOneSecond(retention, 'retention of a batch'),
+  };
+}
+
+/** @throws InvalidTaskError */
+export const checkedQueue = (queue: unknown): string =>
+  refuseBraces(requireNonBlank(queue, 'queue of a batch', InvalidTaskError), 'queue of a batch', InvalidTaskError);
+
+function checkedName(name: unknown): string {
+  const text = requireNonBlank(name, 'name of a batch', InvalidTaskError);
+  if (text.length <= MAX_NAME_LENGTH) return text;
+  throw new InvalidTaskError(`name of a batch must have at most ${MAX_NAME_LENGTH} characters, not ${text.length}`);
+}
+
+function atLeastOneSecond(value: unknown, what: string): number {
+  const milliseconds = parseDuration(value, what, InvalidTaskError);
+  if (milliseconds >= 1000) return milliseconds;
+  throw new InvalidTaskError(`${what} must be at least 1 second, not ${describe(value)}`);
+}
