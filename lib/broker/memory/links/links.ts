@@ -54,9 +54,9 @@ export class MemoryLinks implements LinksRole {
   ): Promise<Caused & { readonly found: readonly ('watched' | 'missing')[] }> {
     const place = wellFormed(queue);
     return this.engine.change(place, () => {
-      const found = requests.map(({ id, waiting }) => {
+      const found = requests.map(({ id, waiting, missing }) => {
         const watcher = { k: 'w', to: wellFormed(waiting.queue), id: wellFormed(waiting.id), n: waiting.n } as const;
-        return this.waits.watch(place, wellFormed(id), watcher) ? 'watched' : 'missing';
+        return this.waits.watch(place, wellFormed(id), watcher, missing) ? 'watched' : 'missing';
       });
       return { ...NOTHING, found };
     });

@@ -1,10 +1,11 @@
 import { floorSeconds } from '../../../clock.js';
 import type { EnqueueStatus } from '../../enqueue-request.js';
+import type { Watcher, WatchRequest } from '../../links.js';
 import { type TaskRecord, readMessage, storedMessage, wellFormed } from '../queue-store.js';
 import type { Bodies, NewTask } from './bodies.js';
 import type { LinkEngine } from './engine.js';
 import type { Edge, EdgeTarget, End, Origin, WaitRecord } from './place.js';
-import { ARCHIVED, DELETED, TIMED_OUT, prerequisiteFailed } from './texts.js';
+import { ARCHIVED, DELETED, MISSING, TIMED_OUT, prerequisiteFailed } from './texts.js';
 
 /** How long an edge is remembered whose task is not stored yet. */
 export const EARLY_SECONDS = 600;
@@ -51,15 +52,18 @@ export class Waits {
     return status;
   }
 
-  /** Registers a watcher with a task; `false` when there is no such task. */
-  watch(place: string, id: string, watcher: Bodies['watch']['w']): boolean {
+  /**
+   * Registers a watcher with a task, and answers at once when that has ended. Returns `false` when there is no such task,
+   * unless `missing` says how that counts.
+   */
+  watch(place: string, id: string, watcher: Watcher, missing?: WatchRequest['missing']): boolean {
     const record = this.recordOf(place, id);
-    if (!record) return false;
-    const { state, result } = record;
-    const ended = { place, id, ok: state === 'completed', reason: '', result };
-    if (state !== 'completed') this.engine.watch(place, id, watcher);
-    if (state === 'completed') this.engine.inform(watcher, ended);
-    else if (state === 'archived') this.engine.inform(watcher, { ...ended, reason: ARCHIVED });
+    const end = { place, id, reason: '', result: record?.result };
+    if (!record && missing) this.engine.inform(watcher, { ...end, ok: missing === 'succeeded', reason: MISSING });
+    if (!record) return missing !== undefined;
+    if (record.state !== 'completed') this.engine.watch(place, id, watcher);
+    if (record.state === 'completed') this.engine.inform(watcher, { ...end, ok: true });
+    else if (record.state === 'archived') this.engine.inform(watcher, { ...end, ok: false, reason: ARCHIVED });
     return true;
   }
 
