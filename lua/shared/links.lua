@@ -128,6 +128,76 @@ do
     L.ended(id, true, nil, result)
   end
 
+  -- Reads the field of a message with this tag: the last one counts. Returns text, or the number of a varint; nil without it.
+  local function field_of(message, wanted)
+    local at, size, found = 1, #message, nil
+    local function varint()
+      local value, factor = 0, 1
+      while at <= size do
+        local byte = string.byte(message, at)
+        at = at + 1
+        value = value + byte % 128 * factor
+        if byte < 128 then break end
+        factor = factor * 128
+      end
+      return value
+    end
+    while at <= size do
+      local tag = varint()
+      local wire, value = tag % 8, nil
+      if wire == 0 then
+        value = varint()
+      elseif wire == 2 then
+        local length = varint()
+        if tag == wanted then value = string.sub(message, at, at + length - 1) end
+        at = at + length
+      elseif wire == 1 then
+        at = at + 8
+      elseif wire == 5 then
+        at = at + 4
+      else
+        return found
+      end
+      if tag == wanted then found = value end
+    end
+    return found
+  end
+
+  local ERROR_MSG, RETENTION = 58, 96
+  -- Seconds; see TECHNICAL_RETENTION.
+  local TECHNICAL, TECHNICAL_FIELD = 604801, '\96\129\245\36'
+
+  -- Has a task that somebody watches now kept after its success, when a server runs it that knows no links.
+  function L.retain(id, message)
+    if (field_of(message, RETENTION) or 0) == 0 then call('HSET', L.task_prefix .. id, 'msg', message .. TECHNICAL_FIELD) end
+  end
+
+  -- Tells the end of a task that nobody has told: of one that a Go server ran, say, or that was deleted. Returns 1 when it did.
+  function L.notice(id)
+    local key, list, told = L.task_prefix .. id, watchers_of(id)
+    if not list and not L.member_of(id) then return 0 end
+    local state = try('HGET', key, 'state')
+    if type(state) ~= 'string' then
+      L.ended(id, false, 'deleted', nil, true)
+    elseif state == 'completed' then
+      L.succeeded(id)
+      if field_of(call('HGET', key, 'msg') or '', RETENTION) == TECHNICAL then
+        call('ZREM', L.completed, id)
+        call('DEL', key)
+      end
+    elseif state == 'archived' and not told then
+      local reason = field_of(call('HGET', key, 'msg') or '', ERROR_MSG)
+      L.ended(id, false, reason and reason ~= '' and reason or 'archived')
+    else
+      return 0
+    end
+    return 1
+  end
+
+  function L.is_posted(field)
+    return positions[field] ~= nil
+  end
+
   -- Who watches these tasks, packed: id and JSON of each that is linked.
   function L.links_of(ids)
     local found, single = {}, {}

@@ -1,6 +1,6 @@
 -- Waiting tasks and marks: part of links.lua.
 --
--- A waiting task has `after` in its hash, JSON { f: failure policy, t: timeout policy, d: deadline, s: processAt }, `left`, the number of
+-- A waiting task has `after` in its hash, JSON { f: failure policy, t: timeout policy, d: deadline, s: processAt, n: edges }, `left`, the number of
 -- edges it waits for, and a field `w<n>` per edge: a letter (? waits, + succeeded, - failed) and JSON [place, name, reason] of
 -- the prerequisite. `cancelled` is since when (seconds) it is archived because one failed; one that was run since, and has failed
 -- itself, is archived since another time.
@@ -9,6 +9,7 @@ do
   -- How long the end of a prerequisite waits for a task that is not stored yet.
   local EARLY_SECONDS = 600
   local DAY = 86400
+  local TIMED_OUT = 'asynq: waited for as long as it may, and not every prerequisite has succeeded'
   local FAILED = 'asynq: prerequisite failed: '
 
   local function varint(number)
@@ -95,19 +96,19 @@ do
   L.on.edge = function(body)
     local exists = call('EXISTS', L.task_prefix .. body.id) == 1
     if exists then return settle(body.id, body) end
-    local early = L.base .. 'early:' .. body.id
-    local known = try('HGET', early, body.n)
+    local early, name = L.base .. 'early:' .. body.id, body.n .. ' ' .. cjson.encode(body.of)
+    local known = try('HGET', early, name)
     if type(known) == 'string' then
       local ended, before = pcall(cjson.decode, known)
       if ended and before.ok then return end
     end
-    if type(try('HSET', early, body.n, cjson.encode(body))) == 'number' then call('EXPIRE', early, EARLY_SECONDS) end
+    if type(try('HSET', early, name, cjson.encode(body))) == 'number' then call('EXPIRE', early, EARLY_SECONDS) end
   end
 
   -- Lets a task wait that was just created. `after`: { refs = [[place, name], …], onFailure, onTimeout, deadline }.
   function L.await(id, after, process_at)
     local key = L.task_prefix .. id
-    local wait = { f = after.onFailure, t = after.onTimeout, d = after.deadline, s = process_at }
+    local wait = { f = after.onFailure, t = after.onTimeout, d = after.deadline, s = process_at, n = #after.refs }
     call('HSET', key, 'state', 'aggregating', 'group', 'asynq:waiting', 'after', cjson.encode(wait), 'left', #after.refs)
     call('ZADD', L.waiting, after.deadline, id)
     for i = 1, #after.refs do
@@ -141,15 +142,40 @@ do
 
   -- Registers watcher `w` with a task. Returns whether there is such a task. One that has ended answers at once.
   function L.watch(id, w)
-    local stored = try('HMGET', L.task_prefix .. id, 'msg', 'state')
-    if not stored[1] then return false end
-    if stored[2] ~= 'completed' then L.add_watcher(id, w) end
-    if stored[2] == 'completed' then
-      L.tell[w.k](w, id, true, nil, '')
-    elseif stored[2] == 'archived' then
-      L.tell[w.k](w, id, false, 'archived', '')
+    local stored = try('HMGET', L.task_prefix .. id, 'msg', 'state', 'result')
+    local message, state = stored[1], stored[2]
+    if not message then return false end
+    if state == 'completed' then
+      L.tell[w.k](w, id, true, nil, stored[3] or '')
+      return true
     end
+    L.add_watcher(id, w)
+    L.retain(id, message)
+    if state == 'archived' then L.tell[w.k](w, id, false, 'archived', '') end
     return true
+  end
+
+  L.on.watch = function(body)
+    if not L.watch(body.id, body.w) then L.tell[body.w.k](body.w, body.id, false, 'deleted', '') end
+  end
+
+  -- The time of a waiting task is over, by its score.
+  function L.time_out(id, score)
+    local stored = try('HMGET', L.task_prefix .. id, 'state', 'group', 'after')
+    if stored[1] ~= 'aggregating' or stored[2] ~= 'asynq:waiting' then
+      call('ZREM', L.waiting, id)
+      return
+    end
+    local known, after = pcall(cjson.decode, stored[3] or '')
+    if not known or tonumber(score) ~= after.d then
+      -- It does not wait: somebody ran it, and then Go's forwarder put it back into its group.
+      leave_waiting(id)
+      L.make_pending(id)
+    elseif after.t == 'run' then
+      release(id, after)
+    else
+      archive(id, TIMED_OUT)
+    end
   end
 
   -- What is remembered for a key, if anything.

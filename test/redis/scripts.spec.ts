@@ -108,6 +108,11 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   sweepQueue: ({ broker }) => broker.administration.deleteQueue('default', { force: true }),
   enqueueLinked: ({ broker }) => broker.links.enqueue('default', [linked('l')]),
   deliver: ({ broker }) => broker.links.deliver('default', [PARCEL]),
+  watch: ({ broker }) => broker.links.watch('default', [{ id: 'c', waiting: { queue: 'other', id: 'x', n: 0 } }]),
+  check: ({ broker }) => broker.links.check('default', ['a']),
+  keep: ({ broker }) => broker.links.keep('default', 5),
+  leasePlace: ({ broker }) => broker.links.lease('default', 'owner', 1_000),
+  readWait: ({ broker }) => broker.links.waitOf('default', 'a'),
   acknowledge: ({ broker }) => broker.links.acknowledge('default', [PARCEL]),
   listUnsorted: ({ broker }) => broker.listing.listTasks('default', { state: 'active', size: 10 }),
 };

@@ -1,18 +1,39 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { EnqueueStatus } from '../broker.js';
-import type { Caused, LinkedRequest, LinksRole, Parcel } from '../links.js';
+import {
+  type Caused,
+  type LinkedRequest,
+  type LinksRole,
+  type Parcel,
+  type PassReply,
+  type StoredWait,
+  WAITING_GROUP,
+  type WatchRequest,
+} from '../links.js';
 import { persist } from './producer.js';
 import type { RedisConnections } from './connection/connections.js';
 import { QueueRegistrar } from './queue-registrar.js';
 import { nanoseconds } from './scripts/arguments.js';
 import { encodeLinkedRequests } from './scripts/linked-requests.js';
+import type { RedisClient } from './connection/client-factory.js';
+import { readWait } from './scripts/waits.js';
 import { readParcels } from './scripts/parcels.js';
 import { queueKeys } from './scripts/queue-keys.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
 
 const STATUS: readonly EnqueueStatus[] = ['enqueued', 'duplicate', 'conflict'];
+
+/** Tasks that one call checks. */
+const CHECKED_AT_ONCE = 500;
+/** What one pass deals with, of each kind: some milliseconds of Redis. */
+const KEPT_AT_ONCE = 500;
+/** Bodies and data of old parcels that one pass returns. */
+const BYTES_AT_ONCE = 4 * 1024 * 1024;
+
+const watchRequest = ({ id, waiting, missing }: WatchRequest): string =>
+  JSON.stringify({ id, w: { k: 'w', to: waiting.queue, id: waiting.id, n: waiting.n }, missing });
 
 /** Links between tasks: enqueues over `produce`, all else over `monitor`. */
 export class RedisLinks implements LinksRole {
@@ -51,8 +72,20 @@ export class RedisLinks implements LinksRole {
     return { statuses: statuses.map((status) => STATUS[status]!), parcels: readParcels(queue, parcels) };
   }
 
-  watch(): never {
-    throw new Error('not built yet');
+  async watch(
+    queue: string,
+    requests: readonly WatchRequest[],
+  ): Promise<Caused & { readonly found: readonly ('watched' | 'missing')[] }> {
+    await this.register(queue);
+    const argv = this.arguments(queue).concat(requests.map(watchRequest));
+    const keys = queueKeys('watch', this.keyspace.queue(queue));
+    // Sent again, it finds what the first call has registered.
+    const reply = await persist(() => this.scripts.run('produce', 'watch', keys, argv));
+    const [found, parcels] = reply as [Buffer, Buffer];
+    return {
+      found: Array.from(String(found), (digit) => (digit === '1' ? 'watched' : 'missing')),
+      parcels: readParcels(queue, parcels),
+    };
   }
 
   async deliver(place: string, parcels: readonly Parcel[]): Promise<Caused> {
@@ -68,22 +101,50 @@ export class RedisLinks implements LinksRole {
     await this.scripts.run('monitor', 'acknowledge', [this.keyspace.queue(place).outbox], argv);
   }
 
-  check(): never {
-    throw new Error('not built yet');
+  async check(queue: string, ids: readonly string[]): Promise<Caused> {
+    const parcels: Parcel[] = [];
+    for (let first = 0; first < ids.length; first += CHECKED_AT_ONCE) {
+      const argv = this.arguments(queue).concat(ids.slice(first, first + CHECKED_AT_ONCE));
+      const keys = queueKeys('check', this.keyspace.queue(queue));
+      parcels.push(...readParcels(queue, (await this.scripts.run('monitor', 'check', keys, argv)) as Buffer));
+    }
+    return { parcels };
   }
-  waitOf(): never {
-    throw new Error('not built yet');
+
+  async waitOf(queue: string, id: string): Promise<StoredWait | undefined> {
+    const keys = this.keyspace.queue(queue);
+    const reply = await this.scripts.run('monitor', 'readWait', [keys.task(id), keys.archived], [id, WAITING_GROUP]);
+    return readWait(reply as Buffer[]);
   }
 
   places(): Promise<string[]> {
     return this.connections.run('monitor', 'SMEMBERS', (client) => client.smembers(this.keyspace.linked));
   }
 
-  lease(): never {
-    throw new Error('not built yet');
+  async lease(place: string, owner: string, ttl: number): Promise<boolean> {
+    const { linksLease } = this.keyspace.queue(place);
+    const argv = [owner, String(Math.ceil(ttl)), String(this.clock.now())];
+    return (await this.scripts.run('monitor', 'leasePlace', [linksLease], argv)) === 1;
   }
-  keep(): never {
-    throw new Error('not built yet');
+
+  async keep(place: string, age: number): Promise<PassReply> {
+    const argv = this.arguments(place).concat([String(age), String(KEPT_AT_ONCE), String(BYTES_AT_ONCE)]);
+    const keys = queueKeys('keep', this.keyspace.queue(place));
+    const reply = await this.scripts.run('monitor', 'keep', keys, argv);
+    const [settled, empty, caused, old] = reply as [number, number, Buffer, Buffer];
+    if (empty === 2) await this.unlist(place);
+    return { settled, empty: empty > 0, parcels: [...readParcels(place, caused), ...readParcels(place, old)] };
+  }
+
+  /** Somebody may have made a link in this moment, and have listed the place before: it is listed again. */
+  private async unlist(place: string): Promise<void> {
+    const { linked } = this.keyspace;
+    const { links, outbox, timers, waitingTasks } = this.keyspace.queue(place);
+    this.registrar.forget(place);
+    await this.connections.run('monitor', 'SREM', (client) => client.srem(linked, place));
+    const used = (client: RedisClient) => client.exists(links, outbox, timers, waitingTasks);
+    if ((await this.connections.run('monitor', 'EXISTS', used)) === 0) return;
+    await this.connections.run('monitor', 'SADD', (client) => client.sadd(linked, place));
   }
 
   /** The arguments that every script of links begins with. */

@@ -36,6 +36,8 @@ export const KEY_TYPES = {
   links: 'hash',
   outbox: 'hash',
   timers: 'zset',
+  linksProgress: 'hash',
+  linksLease: 'string',
   /** The tasks that wait for tasks. */
   waitingTasks: 'zset',
 } as const;
@@ -211,6 +213,15 @@ export const SCRIPTS = {
   },
   enqueueLinked: { file: 'links/enqueue-linked', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
   deliver: { file: 'links/deliver', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
+  watch: { file: 'links/watch', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
+  check: { file: 'links/check', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
+  keep: {
+    file: 'links/keep',
+    keys: [...LINK_KEYS, 'linksProgress'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'age', 'limit', 'bytes'],
+  },
+  leasePlace: { file: 'links/lease-place', keys: ['linksLease'], argv: ['owner', 'ttl', 'nowMillis'] },
+  readWait: { file: 'links/read-wait', keys: ['task', 'archived'], argv: ['id', 'waitingGroup'] },
   acknowledge: { file: 'links/acknowledge', keys: ['outbox'], argv: [] },
   getTask: {
     file: 'inspect/get-task',

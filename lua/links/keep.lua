@@ -1,0 +1,109 @@
+-- One bounded pass over a place: LinksRole.keep. Waits and timers that are due, tasks that ended without telling, old parcels.
+--
+-- KEYS
+--   1 links
+--   2 outbox
+--   3 timers
+--   4 waitingTasks
+--   5 pending
+--   6 scheduled
+--   7 archived
+--   8 completed
+--   9 linksProgress
+-- ARGV
+--   1 taskPrefix
+--   2 now: seconds
+--   3 nowNanos
+--   4 age: seconds; only parcels that were stored so long ago
+--   5 limit: of each kind of thing
+--   6 bytes: roughly how much the old parcels may take
+-- Returns
+--   how many links and timers it settled; '1' when there is nothing to keep, '2' when that has been so for a while; the parcels it has
+--   caused and the old ones, both packed as in deliver.lua
+
+local L = {}
+-- Includes shared/links.lua
+
+-- Clocks of servers differ: a task may be found ended that much before or after.
+local MARGIN, TECHNICAL = 60, 604801
+-- How long a place has to be empty until it may be taken off the list: registrars list it again that often, and half as much.
+local EMPTY_SECONDS = 120
+local PROGRESS_SECONDS = 86400
+
+local call = redis.call
+L.open(ARGV[1], ARGV[2], ARGV[3])
+local now, limit, progress = L.seconds, tonumber(ARGV[5]), KEYS[9]
+local links_cursor, outbox_cursor, seen, empty_since = unpack(call('HMGET', progress, 'links', 'outbox', 'seen', 'empty'))
+local settled = 0
+
+-- 1. Waits and timers.
+
+local due = call('ZRANGE', L.waiting, '-inf', ARGV[2], 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES')
+for i = 1, #due, 2 do
+  L.time_out(due[i], due[i + 1])
+  settled = settled + 1
+end
+for _, text in ipairs(call('ZRANGE', L.timers, '-inf', ARGV[2], 'BYSCORE', 'LIMIT', 0, limit)) do
+  local kind, about = string.match(text, '^(%S+) ?(.*)$')
+  if L.due[kind] then
+    call('ZREM', L.timers, text)
+    L.due[kind](about)
+    settled = settled + 1
+  end
+end
+
+-- 2. Tasks that ended without telling: the latest of them at once, any in the course of some passes.
+
+if L.has_links then
+  local since = tonumber(seen) or now
+  local first, last = since + TECHNICAL - MARGIN, now + TECHNICAL + MARGIN
+  for _, id in ipairs(call('ZRANGE', L.archived, '+inf', since - MARGIN, 'BYSCORE', 'REV', 'LIMIT', 0, limit)) do
+    settled = settled + L.notice(id)
+  end
+  for _, id in ipairs(call('ZRANGE', L.completed, first, last, 'BYSCORE', 'LIMIT', 0, limit)) do
+    settled = settled + L.notice(id)
+  end
+  local page = call('HSCAN', L.links, links_cursor or '0', 'COUNT', limit)
+  links_cursor = page[1]
+  for i = 1, #page[2], 2 do
+    if page[2][i + 1] ~= '1' then settled = settled + L.notice(page[2][i]) end -- '1' stands for a batch
+  end
+end
+for _, audit in ipairs(L.audits) do
+  settled = settled + audit(limit)
+end
+L.work()
+
+-- 3. Parcels that nobody has delivered.
+
+local old, bytes = {}, tonumber(ARGV[6])
+local page = call('HSCAN', L.outbox, outbox_cursor or '0', 'COUNT', limit)
+for i = 1, #page[2], 2 do
+  local to, body, data, stored = unpack(cmsgpack.unpack(page[2][i + 1]))
+  if stored <= now - tonumber(ARGV[4]) and not L.is_posted(page[2][i]) and bytes > 0 then
+    local n = #old
+    old[n + 1], old[n + 2], old[n + 3], old[n + 4] = to, page[2][i], body, data
+    bytes = bytes - #body - #data
+  end
+end
+
+-- 4. What is left.
+
+local left = call('HLEN', L.links) + call('HLEN', L.outbox) + call('ZCARD', L.waiting) + call('ZCARD', L.timers)
+local empty = 0
+if left > 0 then
+  call('HSET', progress, 'links', links_cursor or '0', 'outbox', bytes > 0 and page[1] or outbox_cursor or '0', 'seen', ARGV[2])
+  call('HDEL', progress, 'empty')
+  call('EXPIRE', progress, PROGRESS_SECONDS)
+elseif not empty_since then
+  empty = 1
+  call('HSET', progress, 'empty', ARGV[2])
+  call('EXPIRE', progress, PROGRESS_SECONDS)
+else
+  empty = 1
+  if now - tonumber(empty_since) >= EMPTY_SECONDS then
+    empty = 2
+    call('DEL', progress)
+  end
+end
+return { settled, empty, L.parcels(), #old > 0 and cmsgpack.pack(old) or '' }
