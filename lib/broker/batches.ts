@@ -1,3 +1,4 @@
+import { InvalidTaskError } from '../errors.js';
 import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 import type { Caused } from './links.js';
 
@@ -64,6 +65,7 @@ export interface BatchProgress {
 }
 
 export interface BatchesRole {
+  /** Opens a batch, once. @throws InvalidTaskError for an id of another form, and for a callback with a group */
   open(home: string, batch: NewBatch): Promise<Caused>;
   /**
    * Reserves numbers, one chunk of at most MAX_CHUNK per request. `ended` and `missing`: nothing is
@@ -100,4 +102,40 @@ export interface BatchesRole {
   batches(home: string, options: { readonly offset: number; readonly size: number }): Promise<BatchProgress[]>;
   /** Deletes an ended batch with its parts; its tasks stay. */
   delete(home: string, batch: string): Promise<Caused & { readonly status: 'deleted' | 'missing' | 'running' }>;
+}
+
+/**
+ * Checks that a batch may be opened.
+ *
+ * @throws InvalidTaskError
+ */
+export function checkBatch({ id, callbacks }: NewBatch): void {
+  if (!/^batch-[^~ ]+$/.test(id)) throw new InvalidTaskError(`a batch has the id "${id}"; it begins with "batch-"`);
+  for (const [name, { message }] of Object.entries(callbacks)) {
+    if (message.groupKey === '') continue;
+    throw new InvalidTaskError(
+      `the callback ${name} of batch "${id}" has the group "${message.groupKey}"; leave the group out`,
+    );
+  }
+}
+
+/**
+ * Checks that these may be the members of a chunk.
+ *
+ * @throws InvalidTaskError
+ */
+export function checkMembers({ batch, base, count }: Chunk, requests: readonly EnqueueRequest[]): void {
+  if (requests.length > Math.min(count, MAX_CHUNK)) {
+    throw new InvalidTaskError(
+      `${requests.length} members of batch "${batch}" for a chunk of ${count}; at most ${MAX_CHUNK} fit into one`,
+    );
+  }
+  for (let i = 0; i < requests.length; i++) {
+    const { id, groupKey } = requests[i]!.message;
+    const expected = taskIdOfMember(batch, base + i);
+    if (id !== expected) throw new InvalidTaskError(`a member has the id "${id}"; its number makes it "${expected}"`);
+    if (groupKey !== '') {
+      throw new InvalidTaskError(`member "${id}" of a batch has the group "${groupKey}"; leave the group out`);
+    }
+  }
 }

@@ -146,6 +146,7 @@ export class MemoryBroker implements Broker {
   clear(): void {
     this.state.stores.clear();
     this.engine.clear();
+    this.batches.clear();
     this.cancellation.clear();
     this.limiting.clear();
     this.events.clear();

@@ -1,4 +1,5 @@
 import type { EnqueueRequest, EnqueueStatus } from '../../enqueue-request.js';
+import { memberOf } from '../../batches.js';
 import { TECHNICAL_RETENTION, type Watcher } from '../../links.js';
 import type { MemoryState } from '../memory-state.js';
 import { createTask } from '../producer.js';
@@ -114,18 +115,23 @@ export class LinkEngine {
 
   /** Whether the end of a task of this queue may concern others. */
   isLinked(queue: string): boolean {
-    return this.places.size > 0 && (this.places.get(wellFormed(queue))?.links.size ?? 0) > 0;
+    const place = this.places.size > 0 ? this.places.get(wellFormed(queue)) : undefined;
+    return place !== undefined && place.links.size + place.parts.size > 0;
   }
 
   /** The watchers of a task that was claimed. */
   watchersOf(queue: string, id: string): readonly Watcher[] | undefined {
-    return this.places.get(queue)?.links.get(id)?.watchers;
+    const place = this.places.get(queue);
+    const batch = place && place.parts.size > 0 ? memberOf(id)?.batch : undefined;
+    const home = batch === undefined ? undefined : place?.parts.get(batch);
+    if (batch !== undefined && home !== undefined) return [{ k: 'b', to: home, batch }];
+    return place?.links.get(id)?.watchers;
   }
 
   /** A task has ended: tells who watches it. One that failed and is still there (archived) may end again. */
   ended(place: string, id: string, ok: boolean, reason: string, result?: Buffer): void {
-    const links = this.places.get(place)?.links;
-    if (!links || links.size === 0) return;
+    const { links, parts } = this.places.get(place) ?? {};
+    if (!links || !parts || links.size + parts.size === 0) return;
     const ended: Ended = { place, id, ok, reason, result };
     const watched = links.get(id);
     for (const watcher of watched?.watchers ?? []) this.inform(watcher, ended);

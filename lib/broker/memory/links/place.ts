@@ -62,5 +62,7 @@ export class Place {
   readonly timers = new Map<string, number>();
   /** Runs of workflows, in the order of their starts. */
   readonly runs = new Map<string, RunRecord>();
+  /** The homes of the batches that have members here, by batch. */
+  readonly parts = new Map<string, string>();
   lease: { readonly owner: string; readonly expiresAt: number } | undefined;
 }
