@@ -181,26 +181,22 @@ export interface NotAdded {
 /** Some payloads of a call were not added to the batch; the others are members. */
 export class BatchAddError extends AsynqError {
   readonly code = 'ASYNQ_BATCH_ADD';
-  /**
-   * @param added how many are members
-   * @param notAdded in order
-   * @param read how many payloads were read: those behind are not added, too
-   */
+  /** How many payloads of the call are members. */
+  readonly added: number;
+  /** In order. */
+  readonly notAdded: readonly NotAdded[];
+  /** How many payloads were read; those behind are not added, too. */
+  readonly read: number;
+
   constructor(
-    id: string,
-    readonly added: number,
-    readonly notAdded: readonly NotAdded[],
-    readonly read: number,
+    message: string,
+    { added, notAdded, read }: Pick<BatchAddError, 'added' | 'notAdded' | 'read'>,
     options?: ErrorOptions,
   ) {
-    const lost = notAdded.reduce((sum, { from, to }) => sum + to - from, 0);
-    const first = notAdded[0];
-    const why = first ? `; the first at index ${first.from}: ${first.error.message}` : '';
-    super(
-      `${lost.toLocaleString('en-US')} of ${read.toLocaleString('en-US')} payloads were not added to batch ${JSON.stringify(id)}${why} ` +
-        '(see notAdded; add those again that should be members)',
-      options,
-    );
+    super(message, options);
+    this.added = added;
+    this.notAdded = notAdded;
+    this.read = read;
   }
 }
 

@@ -210,13 +210,22 @@ export class Adder {
   }
 
   private failure(readError: { readonly cause: unknown } | undefined): Error {
+    const { added, read, failures } = this;
     const notAdded = this.notAdded.inOrder();
     const [first] = notAdded;
-    if (!readError && this.added === 0 && notAdded.length === 1) return first!.error;
-    const cause = readError ? readError.cause : first!.error;
-    return new BatchAddError(this.target.batch, this.added, notAdded, this.read, { cause });
+    if (!readError && added === 0 && notAdded.length === 1) return first!.error;
+    const id = JSON.stringify(this.target.batch);
+    const texts = [`${count(added)} of ${count(read)} payloads are members of batch ${id}`];
+    if (first) texts.push(`${count(failures)} are not, from index ${first.from} on: ${first.error.message}`);
+    if (readError) texts.push(`reading the next failed: ${textOf(readError.cause)}`);
+    const counts = { added, notAdded, read };
+    const message = `${texts.join('; ')}; add those again that should be members (see notAdded and read)`;
+    return new BatchAddError(message, counts, { cause: readError ? readError.cause : first!.error });
   }
 }
+
+const count = (number: number): string => number.toLocaleString('en-US');
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const withId = (task: PreparedTask, id: string): PreparedTask => ({
   ...task,
