@@ -5,6 +5,7 @@ import { request } from '../../support/messages.js';
 import { type Driver, type DriverTest, archival, retrial } from '../driver.js';
 import { type Ending, LinkSession } from '../link-session.js';
 import { exerciseFailedPrerequisites } from './dependency-failures.js';
+import { exerciseKills } from './dependency-kills.js';
 import { exerciseLostLinks } from './dependency-losses.js';
 import { exerciseOperators } from './dependency-operators.js';
 
@@ -28,6 +29,7 @@ export function exerciseDependencies(it: DriverTest): void {
   exerciseFailedPrerequisites(it);
   exerciseOperators(it);
   exerciseLostLinks(it);
+  exerciseKills(it);
 }
 
 function exerciseOrders(it: DriverTest): void {
