@@ -154,6 +154,17 @@ export class BatchEndedError extends AsynqError {
   }
 }
 
+/** A handler has read `batch` of a task that is in no batch. */
+export class NotAMemberError extends AsynqError {
+  readonly code = 'ASYNQ_NOT_A_MEMBER';
+  constructor(task: { readonly id: string; readonly type: string }) {
+    super(
+      `task "${task.type}" (id ${task.id}) is not a member of a batch, so it has none; add it by the batch: ` +
+        'batch.add(definition, payloads)',
+    );
+  }
+}
+
 /** The batch has not ended: its callbacks are still to come. Nothing was deleted. */
 export class BatchRunningError extends AsynqError {
   readonly code = 'ASYNQ_BATCH_RUNNING';

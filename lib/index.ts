@@ -157,6 +157,7 @@ export {
   InvalidWorkflowError,
   LeaseExpiredError,
   type NotAdded,
+  NotAMemberError,
   QueueNotEmptyError,
   QueueNotFoundError,
   type RefusedTask,

@@ -7,6 +7,7 @@ import type { AsynqBatch } from '../batches/batch.js';
 import { Batches, type BatchRef } from '../batches/batches.js';
 import type { BatchOptions } from '../batches/options.js';
 import type { PayloadCodec } from '../task/codec.js';
+import type { TaskContexts } from '../task/contexts.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
@@ -181,6 +182,11 @@ export class AsynqClient {
   close(): Promise<void> {
     this.closing ??= this.settle();
     return this.closing;
+  }
+
+  /** What tasks of a server in this process see of their batch: for ServerDeps. */
+  get taskContexts(): TaskContexts {
+    return { batchOf: (queue, id) => this.batches.ofMember({ queue, id }) };
   }
 
   private get batches(): Batches {

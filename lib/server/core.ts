@@ -2,6 +2,7 @@ import type { Broker, WakeListener, WakeSource } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
 import { jsonCodec } from '../task/codec.js';
+import type { TaskContexts } from '../task/contexts.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { TaskHandlerEntry } from './attempt/handler.js';
 import { Hooks } from './attempt/hooks.js';
@@ -32,6 +33,7 @@ export interface CoreDeps {
   readonly options: ResolvedServerOptions;
   readonly events: AsynqEvents;
   readonly tracing: Tracing | undefined;
+  readonly contexts: TaskContexts | undefined;
   /** Default: bytes as they are, anything else as JSON. */
   readonly encodeResult: ((result: unknown) => Buffer | undefined) | undefined;
 }
@@ -62,10 +64,11 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     const aggregators = (this.aggregators = new Aggregators(deps.aggregators));
     const common = { broker, relay, clock: broker.clock, events, tracing, queues, mux, aggregators, listener: this };
     const results = new Results(broker.consumer, broker.maxPayloadSize, deps.encodeResult ?? encodeJson);
-    const verdicts = new Verdicts({ ...common, results, hooks: new Hooks(options, events) });
+    const services = { results, contexts: deps.contexts };
+    const verdicts = new Verdicts({ ...common, services, hooks: new Hooks(options, events) });
     // A broker driven by hand has no time to wait for a limit.
     const limiters = new Limiters(broker.manual ? [] : mux.entries(), common);
-    const executor = (this.executor = new Executor({ ...common, limiters, verdicts, results }));
+    const executor = (this.executor = new Executor({ ...common, limiters, verdicts, services }));
     const exchanging = { ...common, exchanger: executor, strictPriority, concurrency };
     const processor = (this.processor = new Processor(exchanging));
     const leases = new LeaseKeeper({ ...common, attempts: executor });

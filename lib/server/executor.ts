@@ -12,6 +12,7 @@ import type { Relay } from '../links/relay.js';
 import type { Tracing } from '../tracing/tracing.js';
 import { abort } from './attempt/abort.js';
 import { ActiveTask, unreadableMessage, type Verdict } from './attempt/active-task.js';
+import type { AttemptServices } from './attempt/attempt-services.js';
 import { callHandler } from './attempt/call-handler.js';
 import type { Attempts } from './attempt/attempts.js';
 import { Deadlines } from './attempt/deadlines.js';
@@ -20,7 +21,6 @@ import type { Limiter } from './attempt/limiter.js';
 import type { Limiters } from './attempt/limiters.js';
 import type { Mux } from './attempt/mux.js';
 import { reportFinished, reportStarted } from './attempt/report.js';
-import type { Results } from './attempt/results.js';
 import type { Verdicts } from './attempt/verdict.js';
 import { takeBatch } from './fetching/batch.js';
 import type { Exchanger } from './fetching/processor.js';
@@ -38,7 +38,7 @@ export interface ExecutorOptions {
   readonly mux: Mux;
   readonly limiters: Limiters;
   readonly verdicts: Verdicts;
-  readonly results: Results;
+  readonly services: AttemptServices;
   readonly listener: QueueListener;
 }
 
@@ -109,7 +109,7 @@ export class Executor implements Exchanger, Attempts {
 
   /** From here on the lease is kept. */
   private hold(queue: QueueState, leased: LeasedTask, now: number): ActiveTask {
-    const task = new ActiveTask(this.options.results, leased, now);
+    const task = new ActiveTask(this.options.services, leased, now);
     queue.held.add(task);
     return task;
   }

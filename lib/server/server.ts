@@ -3,6 +3,7 @@ import type { Broker, LeasedTask } from '../broker/broker.js';
 import { InvalidOptionError } from '../errors.js';
 import { AsynqEvents, type TaskOutcome } from '../events/events.js';
 import { Relay } from '../links/relay.js';
+import type { TaskContexts } from '../task/contexts.js';
 import type { Tracing } from '../tracing/tracing.js';
 import type { ActiveTask } from './attempt/active-task.js';
 import type { TaskHandlerEntry } from './attempt/handler.js';
@@ -26,6 +27,8 @@ export interface ServerDeps {
   readonly options?: ServerOptions;
   readonly events?: AsynqEvents;
   readonly tracing?: Tracing | undefined;
+  /** What tasks see of their batch. Default: nothing. */
+  readonly contexts?: TaskContexts | undefined;
   /**
    * Turns what a handler returned into the bytes of its result. Default: bytes as they are,
    * anything else as JSON.
@@ -49,7 +52,17 @@ export class Server {
   private readonly closed = new Promise<void>((resolve) => (this.resolveClosed = resolve));
 
   /** @throws InvalidOptionError, InvalidHandlerError */
-  constructor({ broker, relay, handlers, aggregators = [], options, events, tracing, encodeResult }: ServerDeps) {
+  constructor({
+    broker,
+    relay,
+    handlers,
+    aggregators = [],
+    options,
+    events,
+    tracing,
+    contexts,
+    encodeResult,
+  }: ServerDeps) {
     this.events = events ?? new AsynqEvents();
     const resolved = resolveServerOptions(options);
     this.drainSignal = resolved.drainSignal;
@@ -61,6 +74,7 @@ export class Server {
       options: resolved,
       events: this.events,
       tracing,
+      contexts,
       encodeResult,
     });
     if (broker.manual) cancelByHand(this.core);

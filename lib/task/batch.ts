@@ -1,5 +1,5 @@
-import type { TaskDefinition } from './definition.js';
 import type { TaskOptions } from './options.js';
+import type { TypedTask } from './typed-task.js';
 
 /**
  * Of the options of a task, those that a member may have. Its id is its number in the batch, and a
@@ -57,7 +57,7 @@ export interface TaskBatch {
    * Adds members: see `AsynqBatch.add`. A member may add to a closed batch, too: it cannot end before
    * this member has.
    */
-  add<P>(task: TaskDefinition<P>, payloads: Payloads<NoInfer<P>>, options?: MemberOptions): Promise<number>;
+  add<P>(task: TypedTask<P>, payloads: Payloads<NoInfer<P>>, options?: MemberOptions): Promise<number>;
   add(type: string, payloads: Payloads<unknown>, options?: MemberOptions): Promise<number>;
   /** How far it is. This task counts as pending. */
   progress(): Promise<BatchInfo>;

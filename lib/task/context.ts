@@ -1,3 +1,5 @@
+import type { TaskBatch } from './batch.js';
+
 /** The task that a handler runs. */
 export interface TaskContext {
   readonly id: string;
@@ -29,6 +31,14 @@ export interface TaskContext {
    * task is done or its lease is lost.
    */
   writeResult(result: unknown): Promise<void>;
+  /** Whether it is a member of a batch. */
+  readonly isMember: boolean;
+  /**
+   * The batch that this task is a member of: to add members, and to see how far it is.
+   *
+   * @throws NotAMemberError when it is read in a task that is in none
+   */
+  readonly batch: TaskBatch;
 }
 
 /** Milliseconds until the next attempt. `retried` is the number of failures before this one. */

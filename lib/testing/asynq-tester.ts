@@ -22,6 +22,7 @@ import type { RunSummary } from './run-summary.js';
 import { matchesFilter, type TaskFilter, type TestTask } from './task-filter.js';
 import { noHandlers, noInMemoryBroker, noModule, notRunnable } from './testing.messages.js';
 import { TestRun } from './test-run.js';
+import { type WaitingTask, withWait } from './waiting-task.js';
 
 export interface RunOptions {
   /** The most attempts of a run; more count as an endless loop. Default 10,000. */
@@ -44,7 +45,7 @@ export interface WorkOutcome<R = unknown> extends TaskOutcome {
 
 type TaskName<P = unknown> = string | TaskDefinition<P>;
 
-const WAITING: readonly TaskState[] = ['pending', 'scheduled', 'retry', 'aggregating'];
+const NOT_RUN: readonly TaskState[] = ['pending', 'scheduled', 'retry', 'aggregating', 'waiting'];
 const DEFAULT_LIMIT = 10_000;
 const DEFAULT_PATIENCE_MS = 100;
 
@@ -88,11 +89,18 @@ export class AsynqTester {
   }
 
   /**
-   * Tasks that have not run yet: pending, scheduled, to be retried, or in a group; in the order of
-   * enqueueing.
+   * Tasks that have not run yet: pending, scheduled, to be retried, in a group, or waiting for other
+   * tasks; in the order of enqueueing.
    */
   enqueued<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): TestTask<P>[] {
-    return this.all(task, filter).filter(({ state }) => WAITING.includes(state));
+    return this.all(task, filter).filter(({ state }) => NOT_RUN.includes(state));
+  }
+
+  /** Tasks that wait for other tasks, with what each waits for. */
+  waiting<P = unknown>(task?: TaskName<P>, filter?: TaskFilter<P>): WaitingTask<P>[] {
+    return this.all(task, filter)
+      .filter(({ state }) => state === 'waiting')
+      .map((found) => withWait(found, this.broker.waitOf(found.queue, found.id)!));
   }
 
   /** Tasks that are archived. */
@@ -136,7 +144,8 @@ export class AsynqTester {
 
   /**
    * Lets time pass and runs each task when it is due: pending ones at once, delayed ones and
-   * retries at their times. Periodic tasks are enqueued and groups aggregated when they are due. A
+   * retries at their times, waiting ones when what they wait for has ended. Waits end at their time,
+   * too. Periodic tasks are enqueued and groups aggregated when they are due. A
    * handler that waits for its time-out reaches it. Retained tasks are deleted when their retention
    * ends.
    *
@@ -207,13 +216,14 @@ export class AsynqTester {
   }
 
   /**
-   * When the next delayed task, retry, group, periodic task or time-out after now is due, in
-   * milliseconds.
+   * When the next delayed task, retry, group, periodic task, time-out, or end of a wait after now is
+   * due, in milliseconds.
    */
   private async nextDue(run: TestRun): Promise<number | undefined> {
     const now = this.clock.now();
     const times = this.broker.tasks().map(({ nextProcessAt = 0 }) => nextProcessAt * 1000);
-    times.push((await this.server().nextGroupDue()) ?? 0, this.broker.nextReclaim() ?? 0, run.nextDeadline() ?? 0);
+    times.push((await this.server().nextGroupDue()) ?? 0, this.broker.nextReclaim() ?? 0);
+    times.push(this.broker.nextTimer() ?? 0, run.nextDeadline() ?? 0);
     const later = [...times, this.connection.scheduler.nextDue()].filter((time) => time > now && time < Infinity);
     return later.length === 0 ? undefined : Math.min(...later);
   }

@@ -2,7 +2,7 @@ import type { Server } from '../server/index.js';
 import type { StoredTask } from '../broker/inspection.js';
 import type { InMemoryBroker } from './in-memory-broker.js';
 import type { LeftReason, LeftTasks } from './run-summary.js';
-import { whyLeft } from './testing.messages.js';
+import { whatFor, whyLeft } from './testing.messages.js';
 
 /** The tasks that could run now, by queue, type and the reason why they do not. */
 export function leftTasks(broker: InMemoryBroker, server: Server): LeftTasks[] {
@@ -10,8 +10,8 @@ export function leftTasks(broker: InMemoryBroker, server: Server): LeftTasks[] {
   for (const task of broker.tasks()) {
     const reason = reasonOf(task, broker, server);
     if (!reason) continue;
-    const { queue, type, groupKey } = task.message;
-    const why = whyLeft(reason, queue, groupKey);
+    const { queue, type, groupKey, id } = task.message;
+    const why = reason === 'waiting' ? whatFor(broker.waitOf(queue, id)!) : whyLeft(reason, queue, groupKey);
     const key = JSON.stringify([queue, type, why]);
     left.set(key, { queue, type, count: (left.get(key)?.count ?? 0) + 1, reason, why });
   }
@@ -24,6 +24,7 @@ function reasonOf(
   server: Server,
 ): LeftReason | undefined {
   const { queue, groupKey } = message;
+  if (state === 'waiting') return 'waiting';
   const isDue = state === 'pending' || (DELAYED.has(state) && nextProcessAt * 1000 <= broker.clock.now());
   if (!isDue && state !== 'aggregating') return undefined;
   if (!server.queues.includes(queue)) return 'notServed';

@@ -8,8 +8,8 @@ export type Aggregation =
   | (AsynqEventMap['groupAggregated'] & { readonly error?: undefined })
   | (AsynqEventMap['aggregationFailed'] & { readonly task?: undefined });
 
-/** Why tasks that could run did not. */
-export type LeftReason = 'notServed' | 'paused' | 'noAggregator' | 'limited';
+/** Why tasks that could run did not; `waiting`: for other tasks that have not ended. */
+export type LeftReason = 'notServed' | 'paused' | 'noAggregator' | 'limited' | 'waiting';
 
 /** Tasks of one type that could run and did not. */
 export interface LeftTasks {
@@ -43,8 +43,8 @@ export class RunSummary implements Readonly<Record<TaskOutcomeKind, number>> {
 
   /**
    * Tasks that could run at the end of the run and did not: in queues that this application does
-   * not serve or that are paused, and in groups that it does not aggregate. Not part of comparisons
-   * either.
+   * not serve or that are paused, in groups that it does not aggregate, and those that wait for
+   * other tasks. Not part of comparisons either.
    *
    * @example
    * expect((await tasks.drain()).left).toEqual([]);

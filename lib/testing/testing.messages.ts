@@ -1,3 +1,4 @@
+import type { EdgeState, StoredWait } from '../broker/links.js';
 import type { TaskRef } from '../events/events.js';
 import type { LeftReason } from './run-summary.js';
 
@@ -42,7 +43,27 @@ export const stillRunning = (tasks: readonly (TaskRef & { deadline: Date; aborte
   return `handlers do not end, and the clock does not move for them: ${list.join('; ')}${more}. ${REMEDY}`;
 };
 
-export const whyLeft = (reason: LeftReason, queue: string, group: string | undefined): string =>
+/** The most prerequisites that a text names. */
+const MAX_NAMED = 3;
+
+/** What a task still waits for, as text. */
+export function whatFor({ edges, onFailure, deadline }: StoredWait): string {
+  const open = edges.filter(({ state }) => state === 'waiting' || (state === 'failed' && onFailure === 'wait'));
+  const named = open.slice(0, MAX_NAMED).map((edge) => nameOf(edge));
+  const more = open.length > MAX_NAMED ? ` and ${open.length - MAX_NAMED} more` : '';
+  const until = deadline === undefined ? '' : `, until ${new Date(deadline * 1000).toISOString()}`;
+  return `waits for ${named.join(', ')}${more}${until}`;
+}
+
+function nameOf({ prerequisite, state, reason }: EdgeState): string {
+  const name =
+    'id' in prerequisite
+      ? `task "${prerequisite.id}" in the queue "${prerequisite.queue}"`
+      : `a "${prerequisite.type}" with the key "${prerequisite.key}"`;
+  return state === 'failed' ? `${name} (failed: ${reason ?? 'no reason'})` : name;
+}
+
+export const whyLeft = (reason: Exclude<LeftReason, 'waiting'>, queue: string, group: string | undefined): string =>
   ({
     notServed: `the server does not serve the queue "${queue}": add it to the option server.queues`,
     paused: `the queue "${queue}" is paused: resume it`,

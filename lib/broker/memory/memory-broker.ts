@@ -4,6 +4,7 @@ import { DEFAULT_KEY_PREFIX } from '../../wire/keys.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry } from '../../wire/message.js';
 import type { Broker, LeasedTask } from '../broker.js';
 import type { StoredTask } from '../inspection.js';
+import type { StoredWait } from '../links.js';
 import { MemoryAdministration } from './administration.js';
 import { MemoryCancellation } from './cancellation.js';
 import { MemoryConsumer, takeOne, withLinks } from './consumer.js';
@@ -122,6 +123,17 @@ export class MemoryBroker implements Broker {
   nextReclaim(): number | undefined {
     const sets = [...this.state.stores.values()].flatMap((store) => [...store.sets.values()]);
     return sets.length === 0 ? undefined : Math.min(...sets.map(({ deadline }) => deadline)) * 1000;
+  }
+
+  /** When the first timer of a run or a batch is due, in milliseconds since the epoch. */
+  nextTimer(): number | undefined {
+    const seconds = this.engine.nextTimer();
+    return seconds === undefined ? undefined : seconds * 1000;
+  }
+
+  /** What a task waits for, or has waited for. */
+  waitOf(queue: string, id: string): StoredWait | undefined {
+    return this.links.describe(queue, id);
   }
 
   /** What schedulers have published and what has not expired. */

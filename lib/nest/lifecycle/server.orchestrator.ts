@@ -118,7 +118,9 @@ export class ServerOrchestrator implements OnApplicationBootstrap, OnModuleDestr
     const aggregators = this.aggregatorsOf(connection).map((found) =>
       this.aggregatorFactory.create(found, broker, options),
     );
-    return new Server({ broker, relay, handlers, aggregators, options: options.server, events, tracing });
+    // A mock of the client need not have them.
+    const contexts = (connection.client as Partial<AsynqClient>).taskContexts;
+    return new Server({ broker, relay, handlers, aggregators, options: options.server, events, tracing, contexts });
   }
 
   private requireConnections<D extends DiscoveredHandler | DiscoveredAggregator>(found: D[]): D[] {

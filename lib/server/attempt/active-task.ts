@@ -1,14 +1,15 @@
 import { floorSeconds } from '../../clock.js';
 import type { Lease, LeasedTask, Settlement } from '../../broker/broker.js';
 import type { Watcher } from '../../broker/links.js';
-import { AsynqError, LeaseExpiredError } from '../../errors.js';
+import { AsynqError, LeaseExpiredError, NotAMemberError } from '../../errors.js';
 import type { TaskOutcomeKind } from '../../events/events.js';
+import type { TaskBatch } from '../../task/batch.js';
 import type { TaskContext } from '../../task/context.js';
 import type { ProcessSpan } from '../../tracing/tracing.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
 import type { TaskMessage } from '../../wire/message.js';
 import type { TaskHandlerEntry } from './handler.js';
-import type { Results } from './results.js';
+import type { AttemptServices } from './attempt-services.js';
 
 /** asynq's fallback for a message with neither timeout nor deadline (wire-protocol 5.4). */
 const DEFAULT_TIMEOUT_SECONDS = 30 * 60;
@@ -56,7 +57,7 @@ export class ActiveTask implements TaskContext {
 
   /** @param startedAt milliseconds since the epoch */
   constructor(
-    private readonly results: Results,
+    private readonly services: AttemptServices,
     leased: LeasedTask,
     readonly startedAt: number,
   ) {
@@ -121,13 +122,28 @@ export class ActiveTask implements TaskContext {
 
   async writeResult(result: unknown): Promise<void> {
     this.requireRunning();
-    if (!(await this.results.write(this.lease, result))) throw failedToWrite(new LeaseExpiredError());
+    if (!(await this.services.results.write(this.lease, result))) throw failedToWrite(new LeaseExpiredError());
+  }
+
+  get isMember(): boolean {
+    return this.linkOf('b') !== undefined;
+  }
+
+  get batch(): TaskBatch {
+    const link = this.linkOf('b');
+    const { contexts } = this.services;
+    if (!link || !contexts) throw new NotAMemberError(this);
+    return contexts.batchOf(link.to, link.batch);
   }
 
   /** What logs and JSON show of the context; the payload may be secret. */
   toJSON(): object {
     const { id, type, queue, retried, maxRetry } = this;
     return { id, type, queue, retried, maxRetry };
+  }
+
+  private linkOf<K extends Watcher['k']>(kind: K): Extract<Watcher, { k: K }> | undefined {
+    return this.links?.find(({ k }) => k === kind) as Extract<Watcher, { k: K }> | undefined;
   }
 
   private requireRunning(): void {

@@ -6,10 +6,10 @@ import { LeaseExpiredError } from '../../errors.js';
 import type { AsynqEvents } from '../../events/events.js';
 import type { TaskMessage } from '../../wire/message.js';
 import { ActiveTask, type Verdict } from './active-task.js';
+import type { AttemptServices } from './attempt-services.js';
 import { errorText } from './error-text.js';
 import type { Hooks } from './hooks.js';
 import type { Mux } from './mux.js';
-import type { Results } from './results.js';
 
 /** A Date holds nothing later. A broker refuses unsafe integers, and with one the whole batch. */
 const LATEST_RETRY_SECONDS = 8.64e12;
@@ -18,7 +18,7 @@ export interface VerdictOptions {
   readonly clock: Clock;
   readonly events: AsynqEvents;
   readonly mux: Mux;
-  readonly results: Results;
+  readonly services: AttemptServices;
   readonly hooks: Hooks;
 }
 
@@ -69,8 +69,8 @@ export class Verdicts {
    * waited twice. A task that kills one server after the other backs off all the same.
    */
   leaseExpired(leased: LeasedTask): Verdict {
-    const { results, clock, mux } = this.options;
-    const task = new ActiveTask(results, leased, clock.now());
+    const { services, clock, mux } = this.options;
+    const task = new ActiveTask(services, leased, clock.now());
     task.handler = mux.find(task.type);
     const lastSeenAt = (task.lease.expiresAt - LEASE_SECONDS) * 1000;
     return this.decide(task, new LeaseExpiredError(), lastSeenAt);
@@ -158,7 +158,7 @@ export class Verdicts {
   private resultBytes(task: ActiveTask, result: unknown): Buffer | undefined {
     if (result === undefined) return undefined;
     try {
-      return this.options.results.encode(result);
+      return this.options.services.results.encode(result);
     } catch (error) {
       this.options.events.emit('resultDropped', { task, error });
       return undefined;

@@ -76,6 +76,12 @@ export class LinkEngine {
     return !isKept && !this.holders.some((holds) => holds(name));
   }
 
+  /** When the first timer is due, in Unix seconds. */
+  nextTimer(): number | undefined {
+    const times = [...this.places.values()].flatMap(({ timers }) => [...timers.values()]);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
   clear(): void {
     this.places.clear();
   }

@@ -86,12 +86,17 @@ export class MemoryLinks implements LinksRole {
   }
 
   async waitOf(queue: string, id: string): Promise<StoredWait | undefined> {
+    this.engine.state.assertOpen();
+    return this.describe(queue, id);
+  }
+
+  /** As {@link waitOf}, at once. */
+  describe(queue: string, id: string): StoredWait | undefined {
     const place = wellFormed(queue);
-    return this.engine.change(place, (store) => {
-      const name = wellFormed(id);
-      const after = store.tasks.get(name)?.after;
-      return after && describeWait(after, store.waiting.score(name), this.waits.isCancelled(place, name, after));
-    });
+    const store = this.engine.state.store(place);
+    const name = wellFormed(id);
+    const after = store.tasks.get(name)?.after;
+    return after && describeWait(after, store.waiting.score(name), this.waits.isCancelled(place, name, after));
   }
 
   async places(): Promise<string[]> {
