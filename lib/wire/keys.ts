@@ -9,6 +9,10 @@ export const WAITING_GROUP = 'asynq:waiting';
 /** The kinds of keys that end in a name from outside. */
 const NAMED_KEY = /^(?:t|g|unique|waiting|periodic|early|mark|waiters|run|batch|part):/;
 
+/** The kinds of keys that links have in a place. */
+const LINK_KEY =
+  /^(?:links|outbox|timers|links_lease|links_progress|runs|batches)$|^(?:early|mark|waiters|run|batch|part):/;
+
 /**
  * The keys of one queue (wire-protocol section 1.2). All share the hash tag `{queue}`.
  *
@@ -87,6 +91,14 @@ export class QueueKeys {
     if (!rest.includes('}')) return true;
     if (!NAMED_KEY.test(rest)) return false;
     return !others.some(({ base }) => base.length > this.base.length && key.startsWith(base));
+  }
+
+  /**
+   * Whether a key is about links. It outlives the queue, until all who wait for what was in it have been told: the keeper
+   * finds that the tasks are gone.
+   */
+  isAboutLinks(key: string): boolean {
+    return LINK_KEY.test(key.slice(this.base.length));
   }
 
   task(id: string): string {

@@ -10,6 +10,7 @@
 --   7 completed
 --   8 groups
 --   9 aggregationSets
+--   10 waitingTasks
 -- ARGV
 --   1 force: '1' also deletes waiting tasks
 --   2 now: seconds
@@ -19,7 +20,7 @@
 local call = redis.call
 local active = call('LLEN', KEYS[1])
 local waiting = call('LLEN', KEYS[3]) + call('SCARD', KEYS[8])
-for _, i in ipairs({ 4, 5, 6, 7, 9 }) do
+for _, i in ipairs({ 4, 5, 6, 7, 9, 10 }) do
   waiting = waiting + call('ZCARD', KEYS[i])
 end
 if active > 0 then return -1 end

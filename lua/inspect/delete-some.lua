@@ -8,6 +8,7 @@
 --   5 completed
 --   6 groups
 --   7 aggregationSets
+--   8 waitingTasks
 -- ARGV
 --   1 taskPrefix
 --   2 groupPrefix
@@ -21,7 +22,7 @@ local call, try = redis.call, redis.pcall
 local limit = tonumber(ARGV[3])
 local number = call('LLEN', KEYS[1])
 local filled
-for i = 2, 5 do
+for _, i in ipairs({ 2, 3, 4, 5, 8 }) do
   if call('ZCARD', KEYS[i]) > 0 then filled = KEYS[i] end
 end
 local group, set = call('SRANDMEMBER', KEYS[6]), call('ZRANGE', KEYS[7], 0, 0)[1]

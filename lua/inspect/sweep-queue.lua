@@ -9,7 +9,8 @@
 --   6 completed
 --   7 groups
 --   8 aggregationSets
---   9… the keys to delete
+--   9 waitingTasks
+--   10… the keys to delete
 -- ARGV
 --   1 guards: how many of the keys show that the queue is in use
 -- Returns

@@ -150,6 +150,14 @@ export class LinkSession {
     throw new Error('the keeper never comes to rest');
   }
 
+  /** A place that has been empty for a while is left alone. */
+  async expectNothingKept(): Promise<void> {
+    await this.keep();
+    this.driver.clock.advance(600_000);
+    await this.keep();
+    expect(await this.links.places()).toEqual([]);
+  }
+
   /** An operator does something, and tells. */
   async act(action: 'run' | 'archive' | 'delete', id: string, queue = 'default'): Promise<void> {
     expect(await this.driver.broker.administration.moveTasks(queue, action, [id])).toEqual(['moved']);

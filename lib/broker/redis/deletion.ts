@@ -17,7 +17,7 @@ const REFUSED: Readonly<Record<number, DeletionStatus>> = { [-1]: 'active', [-2]
  * 1. check that it may be deleted, and pause it;
  * 2. delete its tasks with their locks, in batches;
  * 3. delete all its other keys (counters, unlisted groups, locks without a task, the pause), while
- * no task is enqueued;
+ * no task is enqueued, except what others must learn of the deletion by (links);
  * 4. remove it from the list of queues, and add it again if a task was enqueued in this moment.
  */
 export class QueueDeletion {
@@ -66,7 +66,8 @@ export class QueueDeletion {
   /** Returns `false`, and ends the pause, when a task was enqueued to the queue again. */
   private async sweep(keys: QueueKeys, signal: DeletionOptions['signal']): Promise<boolean> {
     for await (const found of scanKeys(this.connections, keys.base)) {
-      const own = await ownKeys(this.connections, this.keyspace, keys, found);
+      const all = await ownKeys(this.connections, this.keyspace, keys, found);
+      const own = all.filter((key) => !keys.isAboutLinks(key));
       if (own.length > 0 && !(await this.deleteUnused(keys, own))) {
         await this.unpause(keys);
         return false;

@@ -93,8 +93,7 @@ function exerciseOrders(it: DriverTest): void {
       expect(await session.runNext('done', queueOf(n))).toBe(`t${n}`);
       await session.relay();
     }
-    await session.keep();
-    expect(await session.links.places()).toEqual([]);
+    await session.expectNothingKept();
   });
 }
 

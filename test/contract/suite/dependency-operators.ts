@@ -117,8 +117,7 @@ export function exerciseOperators(it: DriverTest): void {
       expect(await driver.broker.administration.deleteQueue('default', { force: true })).toBe('deleted');
       expect(await session.stateOf('b')).toBeUndefined();
       await session.runNext('done', 'other');
-      await session.keep();
-      expect(await session.links.places()).toEqual([]);
+      await session.expectNothingKept();
       expect(await driver.enqueue([request({ id: 'b' })])).toEqual(['enqueued']);
     });
   });
@@ -133,8 +132,7 @@ export function exerciseOperators(it: DriverTest): void {
       await session.relay();
       await session.runNext();
       await session.runNext();
-      await session.keep();
-      expect(await session.links.places()).toEqual([]);
+      await session.expectNothingKept();
       expect(await session.links.keep('default', 0)).toEqual({ parcels: [], settled: 0, empty: true });
     });
 

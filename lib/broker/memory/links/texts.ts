@@ -4,7 +4,7 @@ import type { Origin } from './place.js';
 export const REVOKED = 'revoked';
 export const ARCHIVED = 'archived';
 export const DELETED = 'deleted';
-export const MISSING = 'missing';
+export const MISSING = 'it does not exist';
 /** The error of a task that has waited for as long as it may. */
 export const TIMED_OUT = 'asynq: waited for as long as it may, and not every prerequisite has succeeded';
 

@@ -1,6 +1,6 @@
 import { floorSeconds } from '../../../clock.js';
 import type { EnqueueStatus } from '../../enqueue-request.js';
-import type { Watcher, WatchRequest } from '../../links.js';
+import { TECHNICAL_RETENTION, type Watcher, type WatchRequest } from '../../links.js';
 import { type TaskRecord, readMessage, storedMessage, wellFormed } from '../queue-store.js';
 import type { Bodies, NewTask } from './bodies.js';
 import type { LinkEngine } from './engine.js';
@@ -20,7 +20,9 @@ export class Waits {
   constructor(private readonly engine: LinkEngine) {
     engine.on.edge = (place, body) => this.edge(place, body);
     engine.on.create = (place, { task }) => void this.create(place, task);
-    engine.on.watch = (place, { id, w }) => void this.watch(place, id, w);
+    engine.on.watch = (place, { id, w }) => {
+      if (!this.watch(place, id, w)) engine.inform(w, { place, id, ok: false, reason: DELETED, result: undefined });
+    };
     engine.on.mark = (place, body) => this.mark(place, body);
     engine.on.watchmark = (place, body) => this.watchMark(place, body);
     engine.tell.w = ({ to, id, n }, { place, id: of, ok, reason }) =>
@@ -61,9 +63,14 @@ export class Waits {
     const end = { place, id, reason: '', result: record?.result };
     if (!record && missing) this.engine.inform(watcher, { ...end, ok: missing === 'succeeded', reason: MISSING });
     if (!record) return missing !== undefined;
-    if (record.state !== 'completed') this.engine.watch(place, id, watcher);
-    if (record.state === 'completed') this.engine.inform(watcher, { ...end, ok: true });
-    else if (record.state === 'archived') this.engine.inform(watcher, { ...end, ok: false, reason: ARCHIVED });
+    if (record.state === 'completed') {
+      this.engine.inform(watcher, { ...end, ok: true });
+      return true;
+    }
+    this.engine.watch(place, id, watcher);
+    const message = readMessage(record);
+    if (message.retention === 0) record.msg = storedMessage({ ...message, retention: TECHNICAL_RETENTION });
+    if (record.state === 'archived') this.engine.inform(watcher, { ...end, ok: false, reason: ARCHIVED });
     return true;
   }
 
@@ -72,9 +79,12 @@ export class Waits {
     const watched = this.engine.find(place)?.links.get(id);
     const record = this.recordOf(place, id);
     if (!record) this.engine.ended(place, id, false, DELETED);
-    else if (record.state === 'completed') this.engine.ended(place, id, true, '', record.result);
-    else if (record.state === 'archived' && !watched?.told) this.engine.ended(place, id, false, ARCHIVED);
-    else return false;
+    else if (record.state === 'completed') {
+      this.engine.ended(place, id, true, '', record.result);
+      if (watched && readMessage(record).retention === TECHNICAL_RETENTION) this.forget(place, id);
+    } else if (record.state === 'archived' && !watched?.told) {
+      this.engine.ended(place, id, false, readMessage(record).errorMsg || ARCHIVED);
+    } else return false;
     return watched !== undefined;
   }
 
@@ -108,6 +118,13 @@ export class Waits {
       after.cancelledAt = floorSeconds(this.engine.now);
       this.archive(place, id, record, prerequisiteFailed(edge, edge.reason ?? ''));
     } else if (isOver(after)) this.engine.release(place, id);
+  }
+
+  /** Deletes a completed task that was kept for those who watch it, and for nobody else. */
+  private forget(place: string, id: string): void {
+    const store = this.engine.store(place);
+    store.completed.delete(id);
+    store.tasks.delete(id);
   }
 
   private isWaiting(place: string, id: string): boolean {
