@@ -18,6 +18,7 @@ export type { Semaphore, SemaphoreRunOptions, TokenHolder } from './limits/semap
 export { AsynqInspector } from './inspector/inspector.js';
 export type { CancelOptions } from './inspector/cancel-options.js';
 export type { BulkArchiveOptions, BulkOptions, BulkProgress, BulkResult, MovableState } from './inspector/bulk.js';
+export type { BatchListOptions } from './inspector/batches.js';
 export type { DeleteQueueOptions } from './inspector/delete-queue.js';
 export type { ListOptions, PageOptions } from './inspector/list-options.js';
 export type { ArchiveOptions, MoveOptions } from './inspector/move-options.js';

@@ -57,12 +57,12 @@ export class Dashboard implements OnModuleInit {
    */
   onModuleInit(): void {
     this.found = this.registry.get(this.connectionName, `the dashboard at "${this.path}"`);
-    const { broker, events } = this.found;
+    const { broker, relay, events } = this.found;
     const replies = new ReplyCache(broker.clock, this.settings.refresh, REPLIES);
     const reads = new ReplyCache(broker.clock, this.settings.refresh, SHARED_READS);
     const overview = new QueueOverview(broker, reads);
     const sampler = new Sampler(overview, broker.clock, this.settings.refresh);
-    const inspector = new AsynqInspector(broker);
+    const inspector = new AsynqInspector(broker, relay);
     const trail = new AuditTrail(broker.events, this.settings.auditLength);
     const recorder = new Recorder({ trail, events, clock: broker.clock, actor: this.settings.actor });
     const presenter = this.makePresenter();

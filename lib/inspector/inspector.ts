@@ -2,9 +2,12 @@ import type { Broker } from '../broker/broker.js';
 import type { GroupSize, RedisInfo } from '../broker/inspection.js';
 import type { Duration } from '../duration.js';
 import { InvalidOptionError } from '../errors.js';
+import { Relay } from '../links/relay.js';
+import type { BatchInfo } from '../task/batch.js';
 import type { TaskInfo } from '../task/info.js';
 import { requireNonBlank } from '../validation.js';
 import type { TaskState } from '../wire/states.js';
+import { type BatchListOptions, closeBatch, deleteBatch, getBatch, listBatches } from './batches.js';
 import { type BulkArchiveOptions, type BulkOptions, type BulkResult, type MovableState, moveAll } from './bulk.js';
 import { type CancelOptions, toCancellation } from './cancel-options.js';
 import { type DeleteQueueOptions, deleteQueue } from './delete-queue.js';
@@ -36,6 +39,8 @@ export type InspectorBroker = Pick<
   | 'operations'
   | 'clock'
   | 'maxPayloadSize'
+  | 'links'
+  | 'batches'
 >;
 
 /**
@@ -45,7 +50,11 @@ export type InspectorBroker = Pick<
  * otherwise. All reject with InvalidOptionError for invalid arguments, before anything is sent, and with BrokerUnavailableError.
  */
 export class AsynqInspector {
-  constructor(private readonly broker: InspectorBroker) {}
+  /** @param relay carries what actions cause for linked tasks; the module passes that of its connection */
+  constructor(
+    private readonly broker: InspectorBroker,
+    private readonly relay: Pick<Relay, 'carry'> = new Relay(broker.links),
+  ) {}
 
   /** The names of all queues that ever had a task, unsorted. */
   queues(): Promise<string[]> {
@@ -243,5 +252,25 @@ export class AsynqInspector {
   async unpauseQueue(queue: string): Promise<boolean> {
     requireQueueName(queue);
     return this.broker.administration.resumeQueue(queue);
+  }
+
+  /** The batches of one queue or of all, newest first, page by page. */
+  listBatches(options?: BatchListOptions): Promise<BatchInfo[]> {
+    return listBatches(this.broker, options);
+  }
+
+  /** How far a batch is; `undefined` when the queue has no such batch. */
+  getBatch(queue: string, id: string): Promise<BatchInfo | undefined> {
+    return getBatch(this.broker, queue, id);
+  }
+
+  /** Closes a batch for the process that has opened it. Nothing happens to one that is closed. @throws BatchNotFoundError */
+  closeBatch(queue: string, id: string): Promise<void> {
+    return closeBatch(this.broker, this.relay, queue, id);
+  }
+
+  /** Deletes what is known of a batch that has ended; its tasks stay. @throws BatchNotFoundError; BatchRunningError */
+  deleteBatch(queue: string, id: string): Promise<void> {
+    return deleteBatch(this.broker, this.relay, queue, id);
   }
 }

@@ -74,8 +74,8 @@ function brokerProviders(name: string): Provider[] {
     },
     {
       provide: getAsynqInspectorToken(name),
-      useFactory: (made: Broker) => new AsynqInspector(made),
-      inject: [broker],
+      useFactory: (made: Broker, relay: Relay) => new AsynqInspector(made, relay),
+      inject: [broker, RELAY],
     },
     {
       provide: getAsynqSemaphoresToken(name),

@@ -1,3 +1,4 @@
+import { finishesWithin } from '../../async.js';
 import type { ConnectionInput } from '../../broker/redis/connection/connection-options.js';
 import type { ConnectionPurpose, RedisConnections } from '../../broker/redis/connection/connections.js';
 import type { RedisBroker } from '../../broker/redis/redis-broker.js';
@@ -5,6 +6,10 @@ import type { AsynqClient } from '../../client/client.js';
 import type { Clock } from '../../clock.js';
 import { BrokerUnavailableError } from '../../errors.js';
 import type { AsynqInspector } from '../../inspector/inspector.js';
+import type { Relay } from '../../links/relay.js';
+
+/** What is left then, the servers carry. */
+const RELAY_TIMEOUT_MS = 2_000;
 
 export interface SessionOptions {
   readonly connection: ConnectionInput;
@@ -14,6 +19,9 @@ export interface SessionOptions {
 
 /** The connections of one command. Only commands that need Redis load this module. */
 export class Session {
+  /** Of the inspector and the client. */
+  private relay: Relay | undefined;
+
   private constructor(
     private readonly connections: RedisConnections,
     private readonly broker: RedisBroker,
@@ -41,13 +49,13 @@ export class Session {
   /** @throws BrokerUnavailableError as soon as the first attempt to connect fails */
   async inspector(): Promise<AsynqInspector> {
     const [{ AsynqInspector }] = await Promise.all([import('../../inspector/inspector.js'), this.connect('monitor')]);
-    return new AsynqInspector(this.broker);
+    return new AsynqInspector(this.broker, await this.sharedRelay());
   }
 
   /** @throws BrokerUnavailableError */
   async client(): Promise<AsynqClient> {
     const [{ AsynqClient }] = await Promise.all([import('../../client/client.js'), this.connect('produce')]);
-    return new AsynqClient(this.broker);
+    return new AsynqClient(this.broker, {}, { relay: await this.sharedRelay() });
   }
 
   /** The text of `INFO`, in a cluster that of `CLUSTER INFO`. */
@@ -56,8 +64,15 @@ export class Session {
     return cluster?.info ?? nodes[0]?.info ?? '';
   }
 
-  close(): Promise<void> {
-    return this.broker.close();
+  /** What actions cause for linked tasks is carried yet, as far as Redis replies. */
+  async close(): Promise<void> {
+    if (this.relay) await finishesWithin(this.relay.close(), RELAY_TIMEOUT_MS, this.broker.clock);
+    await this.broker.close();
+  }
+
+  private async sharedRelay(): Promise<Relay> {
+    const { Relay } = await import('../../links/relay.js');
+    return (this.relay ??= new Relay(this.broker.links));
   }
 
   /** A server waits for Redis; a command fails at once, as somebody waits for it. */

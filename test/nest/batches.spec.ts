@@ -1,0 +1,216 @@
+import { Injectable } from '@nestjs/common';
+import {
+  AsynqBatch,
+  AsynqClient,
+  AsynqInspector,
+  type BatchOptions,
+  BatchEndedError,
+  BatchNotFoundError,
+  BatchRunningError,
+  defineTask,
+  Payload,
+  RevokeTask,
+  TaskHandler,
+} from 'nestjs-asynq';
+import type { AsynqTester } from 'nestjs-asynq/testing';
+import { describe, expect, it } from 'vitest';
+import { testApp } from './support.js';
+
+const Row = defineTask<{ n: number }>('row', { queue: 'rows', maxRetry: 1 });
+const Done = defineTask<{ import: number }>('done');
+const Ended = defineTask<{ import: number }>('ended', { queue: 'mail' });
+const Alarm = defineTask<{ import: number }>('alarm');
+
+@Injectable()
+class Imports {
+  readonly log: string[] = [];
+  readonly failing = new Set<number>();
+  readonly revoked = new Set<number>();
+
+  @TaskHandler(Row)
+  row(@Payload() { n }: { n: number }) {
+    if (this.revoked.has(n)) throw new RevokeTask();
+    if (this.failing.has(n)) throw new Error(`row ${n} is wrong`);
+    this.log.push(`row ${n}`);
+  }
+
+  @TaskHandler(Done)
+  done(@Payload() payload: { import: number }) {
+    this.log.push(`done ${payload.import}`);
+  }
+
+  @TaskHandler(Ended)
+  ended() {
+    this.log.push('ended');
+  }
+
+  @TaskHandler(Alarm)
+  alarm() {
+    this.log.push('alarm');
+  }
+}
+
+const QUEUES = { default: 1, rows: 1, others: 1, mail: 1 };
+
+const callbacks = {
+  onSuccess: [Done, { import: 42 }],
+  onComplete: [Ended, { import: 42 }],
+  onDeath: [Alarm, { import: 42 }],
+} satisfies Partial<BatchOptions<{ import: number }, { import: number }, { import: number }>>;
+
+const rows = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
+
+async function setUp() {
+  const { app, tasks } = await testApp({ providers: [Imports] }, { server: { queues: QUEUES } });
+  const imports = app.get(Imports);
+  return { tasks, imports, client: app.get(AsynqClient), inspector: app.get(AsynqInspector), log: imports.log };
+}
+
+const calls = (log: readonly string[]) => log.filter((line) => !line.startsWith('row'));
+
+const archivedIds = (tasks: AsynqTester) => tasks.archived(Row).map(({ id }) => id);
+
+describe('a batch in an application', () => {
+  it('calls back when it is closed and every member has succeeded', async () => {
+    const { tasks, client, log } = await setUp();
+    const batch = await client.openBatch({ name: 'import 42', ...callbacks });
+    expect(batch).toBeInstanceOf(AsynqBatch);
+    expect(await batch.add(Row, rows(3))).toBe(3);
+    expect(await batch.progress()).toMatchObject({
+      name: 'import 42',
+      state: 'open',
+      total: 3,
+      pending: 3,
+      succeeded: 0,
+    });
+    await tasks.drain();
+    expect(log).toEqual(['row 0', 'row 1', 'row 2']);
+    await batch.close();
+    await tasks.drain();
+    expect(calls(log).sort()).toEqual(['done 42', 'ended']);
+    expect(await batch.progress()).toMatchObject({ state: 'succeeded', total: 3, pending: 0, succeeded: 3, failed: 0 });
+    await tasks.advance('1h');
+    expect(calls(log)).toHaveLength(2);
+  });
+
+  it('succeeds without members, once it is closed', async () => {
+    const { tasks, client, log } = await setUp();
+    const batch = await client.openBatch({ name: 'none', ...callbacks });
+    await tasks.drain();
+    expect(log).toEqual([]);
+    await batch.close();
+    await batch.close();
+    await tasks.drain();
+    expect(log.sort()).toEqual(['done 42', 'ended']);
+  });
+
+  it('tells of the first member that died, ends with failures, and succeeds when these are run again', async () => {
+    const { tasks, client, inspector, imports, log } = await setUp();
+    imports.failing.add(1).add(2);
+    const batch = await client.openBatch({ name: 'n', ...callbacks });
+    await batch.add(Row, rows(4));
+    await batch.close();
+    await tasks.advance('1h');
+    expect(calls(log).sort()).toEqual(['alarm', 'ended']);
+    expect(await batch.progress()).toMatchObject({ state: 'completed', succeeded: 2, failed: 2, pending: 0 });
+    imports.failing.clear();
+    for (const id of archivedIds(tasks)) await inspector.runTask('rows', id);
+    await tasks.drain();
+    expect(calls(log).sort()).toEqual(['alarm', 'done 42', 'ended']);
+    expect(await batch.progress()).toMatchObject({ state: 'succeeded', succeeded: 4, failed: 0 });
+  });
+
+  it('counts members that were deleted or revoked as failed', async () => {
+    const { tasks, client, inspector, imports, log } = await setUp();
+    imports.revoked.add(0);
+    const batch = await client.openBatch({ name: 'n', ...callbacks });
+    await batch.add(Row, rows(3));
+    await inspector.deleteTask('rows', `${batch.id}~1`);
+    await batch.close();
+    await tasks.advance('1m');
+    expect(await batch.progress()).toMatchObject({ state: 'completed', succeeded: 1, failed: 2 });
+    expect(calls(log).sort()).toEqual(['alarm', 'ended']);
+  });
+
+  it('is closed by the fleet when the process that has opened it is gone', async () => {
+    const { tasks, client, log } = await setUp();
+    const batch = await client.openBatch({ name: 'n', closeWithin: '10m', ...callbacks });
+    await batch.add(Row, rows(2));
+    await tasks.advance('9m');
+    expect(calls(log)).toEqual([]);
+    await tasks.advance('2m');
+    expect(calls(log).sort()).toEqual(['done 42', 'ended']);
+    await expect(batch.add(Row, rows(1))).rejects.toThrow(BatchEndedError);
+  });
+
+  it('is known until the retention after its end', async () => {
+    const { tasks, client, inspector } = await setUp();
+    const batch = await client.openBatch({ name: 'n', retention: '1d' });
+    await batch.close();
+    await tasks.advance('23h');
+    expect(await batch.progress()).toMatchObject({ state: 'succeeded' });
+    await tasks.advance('2h');
+    await expect(batch.progress()).rejects.toThrow(BatchNotFoundError);
+    expect(await inspector.getBatch('default', batch.id)).toBeUndefined();
+  });
+
+  it('takes members of several queues and types', async () => {
+    const { tasks, client, log } = await setUp();
+    const batch = await client.openBatch({ name: 'n', queue: 'home', ...callbacks });
+    await batch.add(Row, rows(2));
+    await batch.add(Row, [{ n: 2 }], { queue: 'others', processIn: '10m' });
+    await batch.close();
+    await tasks.drain();
+    expect(calls(log)).toEqual([]);
+    await tasks.advance('10m');
+    expect(calls(log).sort()).toEqual(['done 42', 'ended']);
+  });
+});
+
+describe('the inspector', () => {
+  it('lists batches, newest first, of one queue or of all', async () => {
+    const { tasks, client, inspector } = await setUp();
+    const opened: AsynqBatch[] = [];
+    for (const [name, queue] of [
+      ['a', 'one'],
+      ['b', 'two'],
+      ['c', 'one'],
+    ] as const) {
+      opened.push(await client.openBatch({ name, queue }));
+      await tasks.advance('1s');
+    }
+    const names = async (options?: Parameters<AsynqInspector['listBatches']>[0]) =>
+      (await inspector.listBatches(options)).map(({ name }) => name);
+    expect(await names()).toEqual(['c', 'b', 'a']);
+    expect(await names({ queue: 'one' })).toEqual(['c', 'a']);
+    expect(await names({ size: 1, page: 2 })).toEqual(['b']);
+    expect(await names({ queue: 'none' })).toEqual([]);
+    expect(await inspector.getBatch('two', opened[1]!.id)).toMatchObject({
+      id: opened[1]!.id,
+      queue: 'two',
+      name: 'b',
+    });
+  });
+
+  it('closes and deletes', async () => {
+    const { client, inspector } = await setUp();
+    const batch = await client.openBatch({ name: 'n' });
+    await expect(inspector.deleteBatch('default', batch.id)).rejects.toThrow(BatchRunningError);
+    await inspector.closeBatch('default', batch.id);
+    expect(await batch.progress()).toMatchObject({ state: 'succeeded' });
+    await inspector.deleteBatch('default', batch.id);
+    await expect(inspector.deleteBatch('default', batch.id)).rejects.toThrow(BatchNotFoundError);
+    await expect(inspector.closeBatch('default', batch.id)).rejects.toThrow('batch not found');
+    expect(await inspector.listBatches()).toEqual([]);
+  });
+
+  it.each([
+    [(inspector: AsynqInspector) => inspector.getBatch(' ', 'x'), /queue name must contain/],
+    [(inspector: AsynqInspector) => inspector.closeBatch('q', ''), /batch ID must contain/],
+    [(inspector: AsynqInspector) => inspector.listBatches({ queu: 'q' } as never), /did you mean "queue"/],
+    [(inspector: AsynqInspector) => inspector.listBatches({ size: 0 }), /size must be a whole number from 1 to 1000/],
+  ])('refuses arguments that are wrong', async (call, text) => {
+    const { inspector } = await setUp();
+    await expect(call(inspector)).rejects.toThrow(text);
+  });
+});
