@@ -55,6 +55,26 @@ export class TaskIdConflictError extends AsynqError {
   }
 }
 
+/**
+ * A task to wait for cannot be found: it is over and gone, or never was. Nothing was enqueued.
+ */
+export class PrerequisiteNotFoundError extends AsynqError {
+  readonly code = 'ASYNQ_PREREQUISITE_NOT_FOUND';
+  constructor(
+    /** The task that was not stored. */
+    task: RefusedTask,
+    /** What it was to wait for. */
+    readonly prerequisite: { readonly queue: string; readonly id: string },
+  ) {
+    const { queue, id } = prerequisite;
+    super(
+      `task "${task.type}" cannot wait for task ${JSON.stringify(id)}: queue ${JSON.stringify(queue)} has no such task. ` +
+        'If it has succeeded, give it a retention, or its definition key and rememberFor and wait for that, or make both ' +
+        "steps of a workflow; or say how a missing one counts: missing: 'succeeded' or 'failed'",
+    );
+  }
+}
+
 /** Nothing was ever enqueued to the queue, or it was deleted (asynq's ErrQueueNotFound). */
 export class QueueNotFoundError extends AsynqError {
   readonly code = 'ASYNQ_QUEUE_NOT_FOUND';

@@ -8,7 +8,7 @@ export type {
 export { AsynqServer } from './nest/asynq-server.js';
 export { AsynqTaskEvents, type FleetOptions } from './nest/events/asynq-task-events.js';
 export { AsynqClient, type AsynqClientOptions } from './client/client.js';
-export type { AggregatedTask, DefinedItem, NamedItem } from './client/types.js';
+export type { AggregatedTask, DefinedItem, EnqueueOptions, NamedItem } from './client/types.js';
 export type { EnqueueResult } from './enqueue/enqueue-result.js';
 export { AsynqBatch } from './batches/batch.js';
 export type { BatchRef } from './batches/batches.js';
@@ -86,6 +86,18 @@ export type { BytesEncoding } from './task/bytes-json.js';
 export type { BatchInfo, BatchState, MemberOptions, Payloads, TaskBatch } from './task/batch.js';
 export type { TaskInfo, TaskInfoJson } from './task/info.js';
 export type { TaskOptions } from './task/options.js';
+export type {
+  CallLinks,
+  DefinedPrerequisite,
+  DefinitionLinks,
+  FailurePolicy,
+  KeyFunction,
+  MissingPolicy,
+  TaskIdentity,
+  TaskPrerequisite,
+  TimeoutPolicy,
+  WaitOptions,
+} from './task/links.js';
 export { PostponeTask } from './task/postpone.js';
 export { defaultRetryDelay } from './task/retry-delay.js';
 export type { Duration } from './duration.js';
@@ -159,6 +171,7 @@ export {
   LeaseExpiredError,
   type NotAdded,
   NotAMemberError,
+  PrerequisiteNotFoundError,
   QueueNotEmptyError,
   QueueNotFoundError,
   type RefusedTask,

@@ -1,3 +1,4 @@
+import type { FailurePolicy, TimeoutPolicy } from '../task/links.js';
 import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
 
 /*
@@ -8,16 +9,15 @@ import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
  * by identity (twice is once), and then acknowledged.
  */
 
+export {
+  FAILURE_POLICIES,
+  type FailurePolicy,
+  MAX_PREREQUISITES,
+  TECHNICAL_RETENTION,
+  TIMEOUT_POLICIES,
+  type TimeoutPolicy,
+} from '../task/links.js';
 export { WAITING_GROUP } from '../wire/keys.js';
-
-/**
- * Seconds that a linked task without a retention is kept after a success, if a Go server ran it:
- * until the keeper has seen its end. Our servers take exactly this number as no retention.
- */
-export const TECHNICAL_RETENTION = 604_801;
-
-/** At most this many prerequisites of one task. */
-export const MAX_PREREQUISITES = 1_000;
 
 /** The place of the marks of a task type. */
 export const placeOfMarks = (type: string): string => `~${type}`;
@@ -36,14 +36,6 @@ export interface Parcel {
 /** What a task waits for: a task, or the end of any task of this type with this key. */
 export type Prerequisite =
   { readonly queue: string; readonly id: string } | { readonly type: string; readonly key: string };
-
-export const FAILURE_POLICIES = ['cancel', 'run', 'wait'] as const;
-/** What a task does when a prerequisite has failed. */
-export type FailurePolicy = (typeof FAILURE_POLICIES)[number];
-
-export const TIMEOUT_POLICIES = ['archive', 'run'] as const;
-/** What a task does that has waited for as long as it may. */
-export type TimeoutPolicy = (typeof TIMEOUT_POLICIES)[number];
 
 /** The wait of a task. */
 export interface Wait {

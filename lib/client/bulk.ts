@@ -1,6 +1,7 @@
-import type { EnqueueStatus, ProducerRole } from '../broker/broker.js';
 import { Requests, type CallLimits } from '../enqueue/requests.js';
+import { type ByLane, type Lane, laneOf, LANES } from './lanes.js';
 import type { EnqueueResult } from '../enqueue/enqueue-result.js';
+import type { EnqueueReply, Producing } from '../enqueue/producing.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
 
 /** Enough to keep Redis busy while the next batch is prepared. */
@@ -12,14 +13,16 @@ interface Item {
   readonly task: PreparedTask;
 }
 
+type OpenBatches = Map<string, Requests<Item>>;
+
 /** The part of the client that a bulk calls. */
 interface BulkCalls {
   /** Prepares task `index`; an error thrown is that task's result. */
   prepare(index: number): PreparedTask;
   /** Called right before a batch is sent to a queue. */
-  beforeSend(queue: string): void;
+  beforeSend(lane: Lane, queue: string): void;
   /** Reports a task the broker has replied about. */
-  resultOf(task: PreparedTask, status: EnqueueStatus): EnqueueResult;
+  resultOf(task: PreparedTask, status: EnqueueReply): EnqueueResult;
 }
 
 /**
@@ -27,13 +30,14 @@ interface BulkCalls {
  * batches. The batches of a queue are sent in order; an error affects only the tasks it is about.
  */
 export class Bulk {
-  private readonly open = new Map<string, Requests<Item>>();
+  /** By queue. */
+  private readonly open: ByLane<OpenBatches> = { plain: new Map(), linked: new Map() };
   /** The calls under way, oldest first. None rejects. */
   private readonly sending: Promise<void>[] = [];
   private readonly results: EnqueueResult[];
 
   constructor(
-    private readonly broker: ProducerRole,
+    private readonly producers: ByLane<Producing>,
     private readonly limits: CallLimits,
     private readonly count: number,
     private readonly calls: BulkCalls,
@@ -47,11 +51,14 @@ export class Bulk {
       const task = this.tryPrepare(index);
       if (!task) continue;
       const { queue } = task.request.message;
-      const batch = this.open.get(queue);
-      if (batch && !batch.hasRoomFor(task.request)) await this.send(queue);
-      this.add(queue, { index, task });
+      const lane = laneOf(task);
+      const batch = this.open[lane].get(queue);
+      if (batch && !batch.hasRoomFor(task.request)) await this.send(lane, queue);
+      this.add(this.open[lane], queue, { index, task });
     }
-    for (const queue of Array.from(this.open.keys())) await this.send(queue);
+    for (const lane of LANES) {
+      for (const queue of Array.from(this.open[lane].keys())) await this.send(lane, queue);
+    }
     await Promise.all(this.sending);
     return this.results;
   }
@@ -65,24 +72,24 @@ export class Bulk {
     }
   }
 
-  private add(queue: string, item: Item): void {
-    let batch = this.open.get(queue);
-    if (!batch) this.open.set(queue, (batch = new Requests(this.limits)));
+  private add(open: OpenBatches, queue: string, item: Item): void {
+    let batch = open.get(queue);
+    if (!batch) open.set(queue, (batch = new Requests(this.limits)));
     batch.add(item.task.request, item);
   }
 
   /** Resolves when the call is under way, not when its reply comes. */
-  private async send(queue: string): Promise<void> {
-    const batch = this.open.get(queue)!;
-    this.open.delete(queue);
+  private async send(lane: Lane, queue: string): Promise<void> {
+    const batch = this.open[lane].get(queue)!;
+    this.open[lane].delete(queue);
     if (this.sending.length >= MAX_CALLS_IN_FLIGHT) await this.sending.shift();
-    this.calls.beforeSend(queue);
-    this.sending.push(this.call(queue, batch));
+    this.calls.beforeSend(lane, queue);
+    this.sending.push(this.call(this.producers[lane], queue, batch));
   }
 
-  private async call(queue: string, { requests, owners }: Requests<Item>): Promise<void> {
+  private async call(producer: Producing, queue: string, { requests, owners }: Requests<Item>): Promise<void> {
     try {
-      const statuses = await this.broker.enqueue(queue, requests);
+      const statuses = await producer.enqueue(queue, requests);
       for (let at = 0; at < owners.length; at++) {
         const { index, task } = owners[at]!;
         this.results[index] = this.calls.resultOf(task, statuses[at]!);

@@ -1,5 +1,5 @@
 import type { GroupsRole } from '../broker/groups.js';
-import type { Broker, EnqueueStatus, ProducerRole } from '../broker/broker.js';
+import type { Broker } from '../broker/broker.js';
 import type { AsynqEvents } from '../events/events.js';
 import { ClosedError, InvalidOptionError, InvalidTaskError } from '../errors.js';
 import { Relay } from '../links/relay.js';
@@ -16,13 +16,14 @@ import { rejectUnknownKeys, requireObject } from '../validation.js';
 import { CALL_LIMITS } from '../enqueue/requests.js';
 import { Bulk } from './bulk.js';
 import { Coalescer } from './coalescer.js';
+import { type ByLane, laneOf, LANES, producersOf } from './lanes.js';
 import { GroupReminder } from './group-reminder.js';
 import { type AnyTask, readItem } from './item.js';
 import { resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
 import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
 import { Preparer } from '../enqueue/preparer.js';
-import { ReportingProducer } from './reporting-producer.js';
-import type { DefinedItem, NamedItem, PayloadArguments } from './types.js';
+import type { EnqueueReply, Producing } from '../enqueue/producing.js';
+import type { DefinedItem, EnqueueOptions, NamedItem, PayloadArguments } from './types.js';
 
 /** The part of a broker that a client uses. */
 export interface ClientBroker extends Pick<
@@ -55,12 +56,12 @@ export interface ClientHooks {
  */
 export class AsynqClient {
   private readonly preparer: Preparer;
-  private readonly producer: ProducerRole;
-  private readonly coalescer: Coalescer;
+  private readonly producers: ByLane<Producing>;
+  private readonly coalescers: ByLane<Coalescer>;
+  private readonly relay: Relay;
   private readonly reminder: GroupReminder;
   /** What is under way besides single calls. */
   private readonly bulks = new Set<Promise<unknown>>();
-  private readonly relay: Relay;
   private madeBatches: Batches | undefined;
   private closing: Promise<void> | undefined;
 
@@ -76,10 +77,10 @@ export class AsynqClient {
     requireObject(options, 'client options', InvalidOptionError);
     rejectUnknownKeys(options, ['codec', 'defaults'], 'client option', InvalidOptionError);
     this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize);
-    this.producer = hooks.events ? new ReportingProducer(broker.producer, hooks.events) : broker.producer;
-    this.coalescer = new Coalescer(this.producer, CALL_LIMITS);
-    this.reminder = new GroupReminder(broker.groups, broker.clock);
     this.relay = hooks.relay ?? new Relay(broker.links, hooks.events);
+    const { plain, linked } = (this.producers = producersOf(broker, this.relay, hooks.events));
+    this.coalescers = { plain: new Coalescer(plain, CALL_LIMITS), linked: new Coalescer(linked, CALL_LIMITS) };
+    this.reminder = new GroupReminder(broker.groups, broker.clock);
   }
 
   /**
@@ -88,25 +89,27 @@ export class AsynqClient {
    * @example
    * await asynq.enqueue(WelcomeEmail, { userId: 42 });
    * await asynq.enqueue('email:welcome', { userId: 42 }, { processIn: '10m', unique: '1h' });
+   * await asynq.enqueue(Report, {}, { after: [info, { queue: 'default', id: 'export-7' }] });
    *
    * @param payload JSON data, bytes, or `undefined` for none
    * @throws InvalidTaskError before anything is written
    * @throws DuplicateTaskError when another task holds the unique lock
    * @throws TaskIdConflictError when the id is taken
+   * @throws PrerequisiteNotFoundError when it is to wait for a task that does not exist (`missing`)
    * @throws BrokerUnavailableError when Redis does not reply; the task may or may not be stored
    * @throws ClosedError after `close`
    */
-  enqueue<P>(task: TaskDefinition<P>, ...rest: PayloadArguments<P>): Promise<TaskInfo>;
-  enqueue(type: string, payload?: unknown, options?: TaskOptions): Promise<TaskInfo>;
-  async enqueue(task: AnyTask, payload?: unknown, options?: TaskOptions): Promise<TaskInfo> {
+  enqueue<P>(task: TaskDefinition<P>, ...rest: PayloadArguments<P, EnqueueOptions<P>>): Promise<TaskInfo>;
+  enqueue(type: string, payload?: unknown, options?: EnqueueOptions<unknown>): Promise<TaskInfo>;
+  async enqueue(task: AnyTask, payload?: unknown, options?: EnqueueOptions<never>): Promise<TaskInfo> {
     this.requireOpen();
     const { preparer, hooks } = this;
     const prepared = preparer.prepare(preparer.kindOf(task, options), payload, this.broker.clock.now());
     const span = hooks.tracing?.startEnqueue(prepared.request.message);
     const sent = injected(prepared, span);
-    let status: EnqueueStatus;
+    let status: EnqueueReply;
     try {
-      status = await this.coalescer.add(sent.request.message.queue, sent.request);
+      status = await this.coalescers[laneOf(sent)].add(sent.request.message.queue, sent.request);
     } catch (error) {
       span?.end(error);
       throw error;
@@ -132,13 +135,17 @@ export class AsynqClient {
   enqueueMany<P>(
     task: TaskDefinition<P>,
     payloads: readonly NoInfer<P>[],
-    options?: TaskOptions,
+    options?: EnqueueOptions<NoInfer<P>>,
   ): Promise<EnqueueResult[]>;
-  enqueueMany(type: string, payloads: readonly unknown[], options?: TaskOptions): Promise<EnqueueResult[]>;
+  enqueueMany(type: string, payloads: readonly unknown[], options?: EnqueueOptions<unknown>): Promise<EnqueueResult[]>;
   enqueueMany<T extends readonly unknown[]>(items: {
     [K in keyof T]: DefinedItem<T[K]> | NamedItem;
   }): Promise<EnqueueResult[]>;
-  async enqueueMany(first: unknown, payloads?: readonly unknown[], options?: TaskOptions): Promise<EnqueueResult[]> {
+  async enqueueMany(
+    first: unknown,
+    payloads?: readonly unknown[],
+    options?: EnqueueOptions<never>,
+  ): Promise<EnqueueResult[]> {
     this.requireOpen();
     const now = this.broker.clock.now();
     if (Array.isArray(first)) return this.runBulk(first.length, this.itemReader(first, now), undefined);
@@ -176,8 +183,8 @@ export class AsynqClient {
   }
 
   /**
-   * Refuses further calls, and resolves when those under way are done. Does not close the broker.
-   * Idempotent.
+   * Refuses further calls, and resolves when those under way are done, and what they had to tell
+   * other queues is told, if the relay is its own. Does not close the broker. Idempotent.
    */
   close(): Promise<void> {
     this.closing ??= this.settle();
@@ -209,7 +216,8 @@ export class AsynqClient {
   }
 
   private async settle(): Promise<void> {
-    await Promise.allSettled([...this.bulks, this.coalescer.close()]);
+    await Promise.allSettled([...this.bulks, ...LANES.map((lane) => this.coalescers[lane].close())]);
+    if (!this.hooks.relay) await this.relay.close();
     this.reminder.close();
   }
 
@@ -230,9 +238,9 @@ export class AsynqClient {
   ): Promise<EnqueueResult[]> {
     const { events, tracing } = this.hooks;
     const span = tracing?.startEnqueueMany(count, queue);
-    const bulk = new Bulk(this.producer, CALL_LIMITS, count, {
+    const bulk = new Bulk(this.producers, CALL_LIMITS, count, {
       prepare: (index) => this.remind(injected(prepare(index), span)),
-      beforeSend: (queue) => this.coalescer.flush(queue), // single calls made before this one go first
+      beforeSend: (lane, queue) => this.coalescers[lane].flush(queue), // single calls made before this one go first
       resultOf: (task, status) => resultOf(task, status, events),
     });
     const run = bulk.run();

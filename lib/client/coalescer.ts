@@ -1,10 +1,11 @@
 import { nextTick } from 'node:process';
 import { setImmediate } from 'node:timers'; // the real one, also where a test fakes the global
-import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker/broker.js';
+import type { EnqueueRequest } from '../broker/broker.js';
+import type { EnqueueReply, Producing } from '../enqueue/producing.js';
 import { Requests, type CallLimits } from '../enqueue/requests.js';
 
 interface Waiter {
-  resolve(status: EnqueueStatus): void;
+  resolve(reply: EnqueueReply): void;
   reject(error: unknown): void;
 }
 
@@ -22,11 +23,11 @@ export class Coalescer {
   private readonly sending = new Set<Promise<void>>();
 
   constructor(
-    private readonly broker: ProducerRole,
+    private readonly broker: Producing,
     private readonly limits: CallLimits,
   ) {}
 
-  add(queue: string, request: EnqueueRequest): Promise<EnqueueStatus> {
+  add(queue: string, request: EnqueueRequest): Promise<EnqueueReply> {
     return new Promise((resolve, reject) => {
       let batch = this.open.get(queue);
       if (batch && !batch.hasRoomFor(request)) {

@@ -1,14 +1,15 @@
-import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../broker/broker.js';
+import type { EnqueueRequest } from '../broker/broker.js';
+import type { EnqueueReply, Producing } from '../enqueue/producing.js';
 import type { AsynqEvents } from '../events/events.js';
 
 /** A producer that reports calls that fail by `enqueueFailed`. */
-export class ReportingProducer implements ProducerRole {
+export class ReportingProducer implements Producing {
   constructor(
-    private readonly broker: ProducerRole,
+    private readonly broker: Producing,
     private readonly events: AsynqEvents,
   ) {}
 
-  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueStatus[]> {
+  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<readonly EnqueueReply[]> {
     try {
       return await this.broker.enqueue(queue, requests);
     } catch (error) {

@@ -1,22 +1,27 @@
 import type { TaskDefinition } from '../task/definition.js';
+import type { CallLinks } from '../task/links.js';
 import type { TaskOptions } from '../task/options.js';
 
 export type { PayloadArguments } from '../task/payload-arguments.js';
 
+/** Options of an enqueue call: those of the task, and what it waits for. */
+export type EnqueueOptions<P> = TaskOptions & CallLinks<P>;
+
 /** A task for `enqueueMany`, by its definition. */
-export type DefinedItem<P = unknown> = { task: TaskDefinition<P>; options?: TaskOptions } & ([undefined] extends [P]
-  ? { payload?: NoInfer<P> }
-  : { payload: NoInfer<P> });
+export type DefinedItem<P = unknown, Options = EnqueueOptions<NoInfer<P>>> = {
+  task: TaskDefinition<P>;
+  options?: Options;
+} & ([undefined] extends [P] ? { payload?: NoInfer<P> } : { payload: NoInfer<P> });
 
 /** A task for `enqueueMany`, by its type name. */
-export interface NamedItem {
+export interface NamedItem<Options = EnqueueOptions<unknown>> {
   type: string;
   payload?: unknown;
-  options?: TaskOptions;
+  options?: Options;
 }
 
 /**
  * What a `@TaskAggregator` method returns. A queue among its options is ignored: it is that of the
- * group.
+ * group. It cannot wait for others, nor be of a definition with `rememberFor`.
  */
-export type AggregatedTask<P = unknown> = DefinedItem<P> | NamedItem;
+export type AggregatedTask<P = unknown> = DefinedItem<P, TaskOptions> | NamedItem<TaskOptions>;

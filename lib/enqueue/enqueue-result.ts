@@ -1,14 +1,17 @@
-import type { EnqueueStatus } from '../broker/broker.js';
 import { DuplicateTaskError, type RefusedTask, TaskIdConflictError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { TaskInfo } from '../task/info.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
+import type { EnqueueReply } from './producing.js';
 import { infoOf, type PreparedTask } from './prepared-task.js';
 
 /** What became of one task of `enqueueMany`. */
 export type EnqueueResult =
   | { readonly ok: true; readonly info: TaskInfo; readonly error?: undefined }
-  /** DuplicateTaskError, TaskIdConflictError, InvalidTaskError or BrokerUnavailableError. */
+  /**
+   * DuplicateTaskError, TaskIdConflictError, InvalidTaskError, PrerequisiteNotFoundError or
+   * BrokerUnavailableError.
+   */
   | { readonly ok: false; readonly error: Error; readonly info?: undefined };
 
 /**
@@ -20,7 +23,7 @@ export type EnqueueResult =
  */
 export function resultOf(
   task: PreparedTask,
-  status: EnqueueStatus,
+  status: EnqueueReply,
   events: AsynqEvents | undefined,
   span?: EnqueueSpan,
 ): EnqueueResult {
@@ -33,7 +36,8 @@ export function resultOf(
 }
 
 /** The error of a task that was not stored. */
-export function statusError(status: EnqueueStatus, task: RefusedTask): Error | undefined {
+export function statusError(status: EnqueueReply, task: RefusedTask): Error | undefined {
+  if (typeof status !== 'string') return status;
   switch (status) {
     case 'enqueued':
       return undefined;

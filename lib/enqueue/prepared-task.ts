@@ -9,6 +9,8 @@ export interface PreparedTask {
   readonly state: TaskState;
   /** Milliseconds since the epoch. */
   readonly nextProcessAt: number | undefined;
+  /** It has links, and goes the way of those: see `linked`. */
+  readonly linked?: true;
 }
 
 /**

@@ -3,12 +3,15 @@ import type { EnqueueRequest } from '../broker/broker.js';
 import { ceilSeconds } from '../clock.js';
 import { InvalidTaskError } from '../errors.js';
 import { jsonCodec, type PayloadCodec } from '../task/codec.js';
+import { readCallLinks } from '../task/link-settings.js';
+import { CALL_LINK_NAMES, type CallLinks, type LinkSettings } from '../task/links.js';
 import { requireCodec, type TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
 import { DEFAULT_MAX_PAYLOAD_BYTES, requirePayloadSize } from '../task/payload-size.js';
 import { applyOptions, DEFAULT_SETTINGS, name, type TaskSettings } from '../task/settings.js';
 import { describe } from '../validation.js';
 import { Keyspace } from '../wire/keys.js';
+import { linked } from './linked-task.js';
 import { prepared, type PreparedTask } from './prepared-task.js';
 
 /** asynq's timeout of a task with neither timeout nor deadline. */
@@ -21,6 +24,8 @@ export interface TaskKind {
   readonly type: string;
   readonly settings: TaskSettings;
   readonly codec: PayloadCodec;
+  /** Only when its tasks wait for others, or their ends are remembered. */
+  readonly links: LinkSettings | undefined;
 }
 
 /**
@@ -54,10 +59,13 @@ export class Preparer {
    *
    * @throws InvalidTaskError
    */
-  kindOf(task: string | TaskDefinition, options: TaskOptions | undefined): TaskKind {
+  kindOf(task: string | TaskDefinition, options: (TaskOptions & CallLinks<never>) | undefined): TaskKind {
     const kind = typeof task === 'string' ? this.kindOfType(task) : this.kindOfDefinition(task);
     if (options === undefined) return kind;
-    return { type: kind.type, settings: applyOptions(kind.settings, options), codec: kind.codec };
+    const { type, codec } = kind;
+    const settings = applyOptions(kind.settings, options, CALL_LINK_NAMES);
+    const base = typeof task === 'string' ? undefined : task.links;
+    return { type, settings, codec, links: linksInUse(readCallLinks(type, base, options, settings.group)) };
   }
 
   /**
@@ -73,11 +81,12 @@ export class Preparer {
       requirePayloadSize(bytes, this.maxPayloadSize, `payload of task "${kind.type}"`);
     }
     const request = this.request(kind, bytes, delayedTo, now);
+    if (kind.links !== undefined) return linked(request, kind.links, payload, now, delayedTo);
     return prepared(request, now, delayedTo);
   }
 
   private kindOfType(type: string): TaskKind {
-    return { type: checkedType(type), settings: this.defaults, codec: this.codec };
+    return { type: checkedType(type), settings: this.defaults, codec: this.codec, links: undefined };
   }
 
   private kindOfDefinition(task: TaskDefinition): TaskKind {
@@ -89,10 +98,11 @@ export class Preparer {
     return kind;
   }
 
-  private readDefinition({ type, options, codec = this.codec }: TaskDefinition): TaskKind {
+  private readDefinition({ type, options, codec = this.codec, links }: TaskDefinition): TaskKind {
     const settings = options === undefined ? this.defaults : applyOptions(this.defaults, options);
     requireCodec(codec, `codec of task ${describe(type)}`);
-    return { type: checkedType(type), settings, codec };
+    const used = links && readCallLinks(checkedType(type), links, {}, settings.group);
+    return { type: checkedType(type), settings, codec, links: linksInUse(used) };
   }
 
   private request(
@@ -127,6 +137,10 @@ export class Preparer {
     };
   }
 }
+
+/** A key alone is for the definitions that this one waits for. */
+const linksInUse = (links: LinkSettings | undefined): LinkSettings | undefined =>
+  links && (links.rememberFor > 0 || links.after.length > 0) ? links : undefined;
 
 const checkedType = (type: unknown): string => name(type, 'task typename', 'task typename cannot be empty');
 

@@ -8,6 +8,7 @@ import type { AsynqEvents } from '../events/events.js';
 import type { Loop } from '../loop.js';
 import type { PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
+import { refuseLinks } from '../task/link-settings.js';
 import type { TaskOptions } from '../task/options.js';
 import type { Tracing } from '../tracing/tracing.js';
 import { describe, requireFunction } from '../validation.js';
@@ -224,6 +225,7 @@ export class AsynqScheduler {
   private define({ spec, task, payload, options = {} }: PeriodicTaskConfig): EntryDefinition {
     const { plan, task: taskOptions } = readPeriodicOptions(options);
     const kind = this.preparer.kindOf(task, taskOptions);
+    refuseLinks(kind.type, kind.links, 'a periodic task', 'let it enqueue that task when it runs');
     const schedule = readSpec(spec, plan.tz);
     const payloadBytes = this.preparer.prepare(kind, payload, this.broker.clock.now()).request.message.payload;
     const given = typeof task === 'string' ? taskOptions : { ...task.options, ...taskOptions };

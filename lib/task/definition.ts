@@ -2,6 +2,8 @@ import { InvalidTaskError } from '../errors.js';
 import { rejectUnknownKeys, requireFunction, requireObject } from '../validation.js';
 import type { PayloadCodec } from './codec.js';
 import type { IsFailure, RetryDelay } from './context.js';
+import { readDefinitionLinks } from './link-settings.js';
+import { DEFINITION_LINK_NAMES, type DefinitionLinks, type LinkSettings } from './links.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
 import { pickLimits, TASK_LIMIT_NAMES, type TaskLimits } from './limits.js';
 import { applyOptions, DEFAULT_SETTINGS, name } from './settings.js';
@@ -32,6 +34,8 @@ export interface TaskDefinition<P = unknown, R = unknown> extends Readonly<Omit<
   readonly options: Readonly<TaskOptions>;
   /** Limits of its tasks, where they are handled. */
   readonly limits?: Readonly<TaskLimits>;
+  /** What its tasks wait for, and how they are known to those that wait for them. */
+  readonly links?: LinkSettings | undefined;
   /** Never set: it only carries the types. */
   readonly __types?: { readonly payload: P; readonly result: R };
 }
@@ -47,7 +51,7 @@ const HANDLING_NAMES = [
   'codec',
   ...TASK_LIMIT_NAMES,
 ] as const satisfies readonly (keyof TaskHandling)[];
-const KNOWN = [...TASK_OPTION_NAMES, ...HANDLING_NAMES];
+const KNOWN = [...TASK_OPTION_NAMES, ...HANDLING_NAMES, ...DEFINITION_LINK_NAMES];
 
 /**
  * Defines a task type once, for enqueueing and for handling its tasks.
@@ -57,25 +61,28 @@ const KNOWN = [...TASK_OPTION_NAMES, ...HANDLING_NAMES];
  * await asynq.enqueue(WelcomeEmail, { userId: 42 });
  *
  * @param type the type name, not blank
- * @param options defaults of its tasks (see TaskOptions), and how they are handled (see
- * TaskHandling)
+ * @param options defaults of its tasks (see TaskOptions), how they are handled (see TaskHandling),
+ * and what they wait for (see DefinitionLinks)
  * @throws InvalidTaskError when the type or an option is invalid
  */
 export function defineTask<P = unknown, R = unknown>(
   type: string,
-  options: TaskOptions & TaskHandling = {},
+  options: TaskOptions & TaskHandling & DefinitionLinks<P> = {},
 ): TaskDefinition<P, R> {
   name(type, 'task typename', 'task typename cannot be empty');
   requireObject(options, `options of task "${type}"`, InvalidTaskError);
   rejectUnknownKeys(options, KNOWN, `option of task "${type}":`, InvalidTaskError);
-  const { retryDelay, isFailure, codec, concurrency, globalConcurrency, rateLimit, limitScope, ...defaults } = options;
+  const { key, rememberFor, after, onFailure, waitAtMost, onTimeout, missing, ...others } = options;
+  const { retryDelay, isFailure, codec, concurrency, globalConcurrency, rateLimit, limitScope, ...defaults } = others;
   applyOptions(DEFAULT_SETTINGS, defaults);
   if (retryDelay !== undefined) requireFunction(retryDelay, `retryDelay of task "${type}"`, InvalidTaskError);
   if (isFailure !== undefined) requireFunction(isFailure, `isFailure of task "${type}"`, InvalidTaskError);
   if (codec !== undefined) requireCodec(codec, `codec of task "${type}"`);
   const given = { concurrency, globalConcurrency, rateLimit, limitScope };
   const limits = pickLimits(given, `task "${type}"`, InvalidTaskError);
-  return Object.freeze({ type, options: Object.freeze(defaults), retryDelay, isFailure, codec, limits });
+  const wanted = { key, rememberFor, after, onFailure, waitAtMost, onTimeout, missing };
+  const links = readDefinitionLinks(type, wanted, defaults.group);
+  return Object.freeze({ type, options: Object.freeze(defaults), retryDelay, isFailure, codec, limits, links });
 }
 
 /** @throws InvalidTaskError unless the value has the two functions of a codec */

@@ -1,6 +1,7 @@
 import { toDate } from '../clock.js';
 import type { TaskMessage } from '../wire/message.js';
 import type { TaskState } from '../wire/states.js';
+import { TECHNICAL_RETENTION } from './links.js';
 import { type BytesEncoding, bytesToJson } from './bytes-json.js';
 
 /**
@@ -33,7 +34,8 @@ export class TaskInfo {
   /** Empty if the task is in no group. */
   declare readonly group: string;
   /**
-   * When the task is due: its time when it is delayed, now when it is pending; else `undefined`.
+   * When the task is due: its time when it is delayed, now when it is pending, the end of its wait
+   * when it is waiting; else `undefined`.
    */
   declare readonly nextProcessAt: Date | undefined;
   /**
@@ -67,7 +69,7 @@ export class TaskInfo {
     this.nextProcessAt = standing.nextProcessAt === undefined ? undefined : toDate(standing.nextProcessAt);
     this.pendingSince = standing.pendingSince === undefined ? undefined : toDate(standing.pendingSince);
     this.isOrphaned = standing.isOrphaned ?? false;
-    this.retention = message.retention * 1000;
+    this.retention = message.retention === TECHNICAL_RETENTION ? 0 : message.retention * 1000;
     this.completedAt = secondsToDate(message.completedAt);
     this.result = standing.result?.length ? standing.result : undefined;
   }

@@ -30,8 +30,8 @@ export interface TaskOptions {
   /**
    * Makes the task unique for this long, at least 1 second: while the lock lasts, another task with
    * the same queue, type and payload is refused (DuplicateTaskError). The lock ends when the task
-   * succeeds. The wait of a delayed task is added. In whole seconds, rounded up. Default: not
-   * unique.
+   * succeeds. The wait of a delayed task is added, and `waitAtMost` of one that waits for others. In
+   * whole seconds, rounded up. Default: not unique.
    */
   unique?: Duration;
   /**

@@ -10,6 +10,7 @@ import {
   requireObject,
   requirePlainObject,
 } from '../validation.js';
+import { WAITING_GROUP } from '../wire/keys.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from './options.js';
 
 /** Options after all checks, in the units of the store. */
@@ -87,7 +88,7 @@ const APPLY = new Map<string, (draft: Draft, value: never) => void>(
       draft.retention = ceilSeconds(nonNegative(value, 'retention'));
     },
     group: (draft, value: unknown) => {
-      draft.group = keyName(value, 'group', 'group key cannot be empty');
+      draft.group = groupName(value);
     },
     headers: (draft, value: unknown) => {
       draft.headers = mergeHeaders(draft.headers, value);
@@ -98,9 +99,10 @@ const APPLY = new Map<string, (draft: Draft, value: never) => void>(
 /**
  * Returns the settings of `base`, overridden by the options.
  *
+ * @param further names of options that are none of the settings, and left to the caller
  * @throws InvalidTaskError for the first invalid option, with asynq's text if asynq refuses it too
  */
-export function applyOptions(base: TaskSettings, options: TaskOptions): TaskSettings {
+export function applyOptions(base: TaskSettings, options: TaskOptions, further: readonly string[] = []): TaskSettings {
   requireObject(options, 'task options', InvalidTaskError);
   if (options.processAt !== undefined && options.processIn !== undefined) {
     throw new InvalidTaskError('processAt and processIn exclude each other; give one of them');
@@ -108,7 +110,7 @@ export function applyOptions(base: TaskSettings, options: TaskOptions): TaskSett
   const draft: Draft = { ...base };
   for (const key of Object.keys(options) as (keyof TaskOptions)[]) {
     const apply = APPLY.get(key);
-    if (!apply) rejectUnknownKeys(options, TASK_OPTION_NAMES, 'task option', InvalidTaskError);
+    if (!apply) rejectUnknownKeys(options, [...TASK_OPTION_NAMES, ...further], 'task option', InvalidTaskError);
     else if (options[key] !== undefined) apply(draft, options[key] as never);
   }
   return draft;
@@ -119,6 +121,12 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 /** A name that becomes part of a key: a {@link name} without braces. */
 const keyName = (value: unknown, option: string, blank: string): string =>
   refuseBraces(name(value, option, blank), option, InvalidTaskError);
+
+function groupName(value: unknown): string {
+  const group = keyName(value, 'group', 'group key cannot be empty');
+  if (group !== WAITING_GROUP) return group;
+  throw new InvalidTaskError(`group "${group}" holds the tasks that wait for others (after); choose another name`);
+}
 
 /** Checks that a value is text, not blank (`blank` is asynq's message), and valid Unicode. */
 export function name(value: unknown, option: string, blank: string): string {

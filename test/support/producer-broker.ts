@@ -1,4 +1,5 @@
 import type { EnqueueRequest, EnqueueStatus, ProducerRole } from '../../lib/broker/broker.js';
+import type { LinksRole } from '../../lib/broker/links.js';
 import type { ClientBroker } from '../../lib/client/client.js';
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
 import { ManualClock } from '../../lib/clock.js';
@@ -19,8 +20,14 @@ export class FakeProducerBroker implements ClientBroker {
   readonly producer: ProducerRole = {
     enqueue: (queue, requests) => this.enqueue(queue, requests),
   };
+  /** Tasks with links are recorded like all others. */
+  readonly links = {
+    enqueue: async (queue: string, requests: readonly EnqueueRequest[]) => ({
+      statuses: await this.enqueue(queue, requests),
+      parcels: [],
+    }),
+  } as Partial<LinksRole> as LinksRole;
   readonly groups: ClientBroker['groups'] = { listDelayedGroups: () => Promise.resolve(undefined) };
-  readonly links: ClientBroker['links'];
   readonly batches: ClientBroker['batches'];
   readonly calls: ProducerCall[] = [];
   /** Calls without a reply. */

@@ -5,6 +5,7 @@ import { readItem } from '../../client/item.js';
 import { Preparer } from '../../enqueue/preparer.js';
 import { InvalidTaskError } from '../../errors.js';
 import type { GroupedTask, TaskAggregatorEntry } from '../../server/index.js';
+import { refuseLinks } from '../../task/link-settings.js';
 import { jsonCodec, type PayloadCodec } from '../../task/codec.js';
 import type { TaskOptions } from '../../task/options.js';
 import type { TaskMessage } from '../../wire/message.js';
@@ -51,7 +52,9 @@ function groupedTask({ id, type, payload, headers = {} }: TaskMessage, codec: Pa
 /** Builds the task like the client does, but for the queue of the group. */
 function prepare(preparer: Preparer, made: object, queue: string, now: number): EnqueueRequest {
   const { task, payload, options } = readItem(made, 'an aggregated task');
-  return preparer.prepare(preparer.kindOf(task, { ...options, queue }), payload, now).request;
+  const kind = preparer.kindOf(task, { ...options, queue });
+  refuseLinks(kind.type, kind.links, 'an aggregated task', 'let it enqueue that task when it runs');
+  return preparer.prepare(kind, payload, now).request;
 }
 
 type Invoke = (queue: string, ...args: Parameters<Aggregate>) => unknown;

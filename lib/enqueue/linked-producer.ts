@@ -1,0 +1,87 @@
+import type { LinksRole, WatchRequest } from '../broker/links.js';
+import type { EnqueueRequest } from '../broker/broker.js';
+import { PrerequisiteNotFoundError } from '../errors.js';
+import type { Relay } from '../links/relay.js';
+import { type PreparedLinks, tasksBefore } from './linked-task.js';
+import type { EnqueueReply, Producing } from './producing.js';
+
+/** The most prerequisites of one call: bounds the time the script holds Redis. */
+const MAX_WATCHES = 500;
+
+/** A prerequisite of one of several tasks. */
+interface Watch {
+  readonly owner: number;
+  readonly request: WatchRequest;
+}
+
+/**
+ * Enqueues tasks with links. A task that waits for single tasks is registered with them first: what
+ * dies in between leaves a watcher without a task, which is harmless. The other order could leave a
+ * task that nobody releases.
+ */
+export class LinkedProducer implements Producing {
+  constructor(
+    private readonly links: Pick<LinksRole, 'enqueue' | 'watch'>,
+    private readonly relay: Pick<Relay, 'carry'>,
+  ) {}
+
+  /** @param requests as `linked` has made them */
+  async enqueue(queue: string, requests: readonly EnqueueRequest[]): Promise<EnqueueReply[]> {
+    const tasks = requests as readonly PreparedLinks[];
+    const refused = await this.watch(tasks);
+    const accepted = refused.size === 0 ? tasks : tasks.filter((_, index) => !refused.has(index));
+    if (accepted.length === 0) return tasks.map((_, index) => refused.get(index)!);
+    const reply = await this.links.enqueue(queue, accepted);
+    this.relay.carry(reply.parcels);
+    let next = 0;
+    return tasks.map((_, index) => refused.get(index) ?? reply.statuses[next++]!);
+  }
+
+  /** Returns the errors, by the index of their task. */
+  private async watch(tasks: readonly PreparedLinks[]): Promise<Map<number, PrerequisiteNotFoundError>> {
+    const refused = new Map<number, PrerequisiteNotFoundError>();
+    const calls: Promise<void>[] = [];
+    for (const [queue, watches] of watchesOf(tasks)) {
+      for (let first = 0; first < watches.length; first += MAX_WATCHES) {
+        calls.push(this.watchSome(queue, watches.slice(first, first + MAX_WATCHES), tasks, refused));
+      }
+    }
+    await Promise.all(calls);
+    return refused;
+  }
+
+  private async watchSome(
+    queue: string,
+    watches: readonly Watch[],
+    tasks: readonly PreparedLinks[],
+    refused: Map<number, PrerequisiteNotFoundError>,
+  ): Promise<void> {
+    const reply = await this.links.watch(
+      queue,
+      watches.map(({ request }) => request),
+    );
+    this.relay.carry(reply.parcels);
+    watches.forEach(({ owner, request }, index) => {
+      if (reply.found[index] === 'watched' || request.missing !== undefined) return;
+      refused.set(owner, new PrerequisiteNotFoundError(tasks[owner]!.message, { queue, id: request.id }));
+    });
+  }
+}
+
+/** By the queue of the prerequisite. */
+function watchesOf(tasks: readonly PreparedLinks[]): Map<string, Watch[]> {
+  const byQueue = new Map<string, Watch[]>();
+  tasks.forEach((task, owner) => {
+    const { missing, message } = task;
+    for (const { queue, id, n } of tasksBefore(task)) {
+      const watch = {
+        owner,
+        request: { id, waiting: { queue: message.queue, id: message.id, n }, ...(missing && { missing }) },
+      };
+      const known = byQueue.get(queue);
+      if (known) known.push(watch);
+      else byQueue.set(queue, [watch]);
+    }
+  });
+  return byQueue;
+}
