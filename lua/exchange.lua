@@ -256,11 +256,11 @@ else
       local id, item = ids[n], items[n]
       local kind = item and item.kind or DONE
       if kind == DONE and item and item.time == '1' then
-        L.ended(id, false, item.result, nil, true)
+        L.ended(id, false, item.result ~= '' and item.result or 'revoked', nil, true)
       elseif kind == DONE or kind == COMPLETE or kind == COMPLETE_WITH_RESULT then
         L.succeeded(id, item and item.result)
       elseif kind == ARCHIVE or kind == ARCHIVE_AS_IS then
-        L.ended(id, false, item.result)
+        L.ended(id, false, item.result ~= '' and item.result or 'archived')
       end
     end
   end

@@ -11,6 +11,17 @@ type Draft = { -readonly [K in keyof QueueSnapshot]: QueueSnapshot[K] };
 
 const FIELDS = new Set(['msg', 'state', 'pending_since', 'unique_key', 'group', 'result', 'waits']);
 
+/** What links add to a task, see lua/shared/waits.lua. */
+const LINK_FIELD = /^(?:after|left|cancelled|w\d+)$/;
+
+/** Keys of links, after the tag: the tests of links look at them. */
+const LINK_KEY =
+  /^(?:links|outbox|timers|links_lease|links_progress|runs|batches|g:asynq:waiting|(?:early|mark|waiters|run|batch|part):.*)$/s;
+
+/** The place of the marks of a type is no queue. */
+const isLinkKey = (key: string, prefix: string): boolean =>
+  key.startsWith(`${prefix}:{~`) || LINK_KEY.test(key.slice(key.indexOf('}:') + 2));
+
 /** An empty queue. */
 export const emptyDraft = (): Draft => ({
   pending: [],
@@ -69,7 +80,7 @@ function pendingSince(text: string | undefined): number | undefined {
 }
 
 function describeTask(key: string, hash: Readonly<Record<string, Buffer>>): TaskSnapshot {
-  const unknown = Object.keys(hash).filter((field) => !FIELDS.has(field));
+  const unknown = Object.keys(hash).filter((field) => !FIELDS.has(field) && !LINK_FIELD.test(field));
   if (unknown.length > 0) throw new Error(`the task "${key}" has unknown fields: ${unknown.join(', ')}`);
   const state = hash['state']?.toString() as StoredState;
   if (!STORED_STATES.includes(state)) throw new Error(`the task "${key}" is in the state "${state}"`);
@@ -208,7 +219,7 @@ export async function dumpRedis(
   for (const queue of announced) reader(queue);
   const reads = found.flatMap(({ node, keys }) =>
     keys
-      .filter((key) => key.startsWith(`${prefix}:{`))
+      .filter((key) => key.startsWith(`${prefix}:{`) && !isLinkKey(key, prefix))
       .map((key) => reader(queueOf(key, prefix, announced)).read(node, key)),
   );
   await Promise.all(reads);
