@@ -112,6 +112,17 @@ export class WorkflowNotFoundError extends AsynqError {
   }
 }
 
+/** A handler has read `workflow` of a task that is no step. */
+export class NotAStepError extends AsynqError {
+  readonly code = 'ASYNQ_NOT_A_STEP';
+  constructor(task: { readonly id: string; readonly type: string }) {
+    super(
+      `task "${task.type}" (id ${task.id}) is not a step of a workflow, so it has none; ask isStep first, or start ` +
+        'it as a step: workflow(name).add(step, definition, payload)',
+    );
+  }
+}
+
 /** The state of the run, or of a step, does not allow this. Nothing was written. */
 export class WorkflowStateError extends AsynqError {
   readonly code = 'ASYNQ_WORKFLOW_STATE';

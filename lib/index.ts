@@ -106,6 +106,11 @@ export type { TaskState } from './wire/states.js';
 // Workflows
 export { workflow, Workflow } from './workflows/workflow.js';
 export { chain, LooseStep, parallel, step } from './workflows/shapes.js';
+export { WorkflowRun, type DoneOptions } from './workflows/workflow-run.js';
+export type { StartResult, WorkflowItem } from './workflows/workflows.js';
+export type { StepOutcome, WorkflowOutcome } from './workflows/outcome.js';
+export type { RunState, StepState } from './broker/workflows.js';
+export type { AddStepOptions, WorkflowContext } from './task/workflow-context.js';
 export type { NestedOptions, RunOptions, StartOptions, StepOptions, StepTaskOptions } from './workflows/types.js';
 
 // Redaction
@@ -171,6 +176,7 @@ export {
   LeaseExpiredError,
   type NotAdded,
   NotAMemberError,
+  NotAStepError,
   PrerequisiteNotFoundError,
   QueueNotEmptyError,
   QueueNotFoundError,

@@ -13,6 +13,10 @@ import type { TaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
 import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
+import type { StartOptions } from '../workflows/types.js';
+import type { Workflow } from '../workflows/workflow.js';
+import type { WorkflowRun } from '../workflows/workflow-run.js';
+import { type StartResult, type WorkflowItem, Workflows, type WorkflowsBroker } from '../workflows/workflows.js';
 import { CALL_LIMITS } from '../enqueue/requests.js';
 import { Bulk } from './bulk.js';
 import { Coalescer } from './coalescer.js';
@@ -26,10 +30,8 @@ import type { EnqueueReply, Producing } from '../enqueue/producing.js';
 import type { DefinedItem, EnqueueOptions, NamedItem, PayloadArguments } from './types.js';
 
 /** The part of a broker that a client uses. */
-export interface ClientBroker extends Pick<
-  Broker,
-  'producer' | 'batches' | 'links' | 'clock' | 'keyPrefix' | 'maxPayloadSize'
-> {
+export interface ClientBroker
+  extends Pick<Broker, 'producer' | 'batches' | 'links' | 'clock' | 'keyPrefix' | 'maxPayloadSize'>, WorkflowsBroker {
   readonly groups: Pick<GroupsRole, 'listDelayedGroups'>;
 }
 
@@ -63,6 +65,7 @@ export class AsynqClient {
   /** What is under way besides single calls. */
   private readonly bulks = new Set<Promise<unknown>>();
   private madeBatches: Batches | undefined;
+  private madeWorkflows: Workflows | undefined;
   private closing: Promise<void> | undefined;
 
   /**
@@ -183,6 +186,61 @@ export class AsynqClient {
   }
 
   /**
+   * Starts a run of a workflow: all of it or nothing, however many queues it touches. Starts of the
+   * same tick to one queue are sent together.
+   *
+   * @example
+   * const run = await asynq.start(fulfil(orderId), { id: orderId });
+   * const { state, steps } = await run.done({ timeout: '1m' });
+   *
+   * @returns the run; the one that exists, with `created: false`, when the workflow has one of this id
+   * @throws InvalidWorkflowError or InvalidTaskError before anything is written
+   * @throws BrokerUnavailableError when Redis does not reply; the run may or may not be started: start
+   * it again with the same id
+   * @throws ClosedError after `close`
+   */
+  async start<Steps extends object>(
+    workflow: Workflow<Steps>,
+    options: StartOptions = {},
+  ): Promise<WorkflowRun<Steps>> {
+    this.requireOpen();
+    return this.workflows.start(workflow, options);
+  }
+
+  /**
+   * Starts many runs. Returns one result per workflow, in order: one that fails does not affect the
+   * others.
+   *
+   * @example
+   * const results = await asynq.startMany(orders.map(({ id }) => ({ workflow: fulfil(id), id })));
+   *
+   * @throws ClosedError after `close`
+   */
+  async startMany<T extends readonly object[]>(workflows: { [K in keyof T]: WorkflowItem<T[K]> }): Promise<{
+    -readonly [K in keyof T]: StartResult<T[K]>;
+  }> {
+    this.requireOpen();
+    const results: unknown = await this.workflows.startMany(workflows as readonly WorkflowItem[]);
+    return results as { -readonly [K in keyof T]: StartResult<T[K]> };
+  }
+
+  /**
+   * A handle of a run that was started before, by any process. Reads nothing: its methods reject with
+   * WorkflowNotFoundError when there is no such run.
+   *
+   * @param workflow with a name alone, the types of results are unknown
+   * @param id the id that was given to `start`
+   * @param options `queue` that keeps the run. Default: as for `start`; for a name, the default queue
+   * @throws InvalidWorkflowError when the name, the id or the queue is invalid
+   */
+  run<Steps extends object>(workflow: Workflow<Steps>, id: string, options?: { queue?: string }): WorkflowRun<Steps>;
+  run(name: string, id: string, options?: { queue?: string }): WorkflowRun;
+  run(workflow: Workflow | string, id: string, options?: { queue?: string }): WorkflowRun<object> {
+    this.requireOpen();
+    return this.workflows.find(workflow, id, options);
+  }
+
+  /**
    * Refuses further calls, and resolves when those under way are done, and what they had to tell
    * other queues is told, if the relay is its own. Does not close the broker. Idempotent.
    */
@@ -191,9 +249,12 @@ export class AsynqClient {
     return this.closing;
   }
 
-  /** What tasks of a server in this process see of their batch: for ServerDeps. */
+  /** What tasks of a server in this process see of their batch and their run: for ServerDeps. */
   get taskContexts(): TaskContexts {
-    return { batchOf: (queue, id) => this.batches.ofMember({ queue, id }) };
+    return {
+      batchOf: (queue, id) => this.batches.ofMember({ queue, id }),
+      workflowOf: (taskId, link) => this.workflows.ofStep(taskId, link),
+    };
   }
 
   private get batches(): Batches {
@@ -210,13 +271,20 @@ export class AsynqClient {
     return this.madeBatches;
   }
 
+  private get workflows(): Workflows {
+    const { broker, preparer, relay, hooks } = this;
+    this.madeWorkflows ??= new Workflows({ broker, preparer, relay, tracing: hooks.tracing });
+    return this.madeWorkflows;
+  }
+
   private track<T>(work: Promise<T>): Promise<T> {
     this.bulks.add(work);
     return work.finally(() => this.bulks.delete(work));
   }
 
   private async settle(): Promise<void> {
-    await Promise.allSettled([...this.bulks, ...LANES.map((lane) => this.coalescers[lane].close())]);
+    const lanes = LANES.map((lane) => this.coalescers[lane].close());
+    await Promise.allSettled([...this.bulks, ...lanes, this.madeWorkflows?.close()]);
     if (!this.hooks.relay) await this.relay.close();
     this.reminder.close();
   }

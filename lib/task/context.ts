@@ -1,4 +1,5 @@
 import type { TaskBatch } from './batch.js';
+import type { WorkflowContext } from './workflow-context.js';
 
 /** The task that a handler runs. */
 export interface TaskContext {
@@ -39,6 +40,14 @@ export interface TaskContext {
    * @throws NotAMemberError when it is read in a task that is in none
    */
   readonly batch: TaskBatch;
+  /** Whether it is a step of a workflow. */
+  readonly isStep: boolean;
+  /**
+   * The run that this task is a step of: results of other steps, steps to add, and its end.
+   *
+   * @throws NotAStepError when it is read in a task that is no step
+   */
+  readonly workflow: WorkflowContext;
 }
 
 /** Milliseconds until the next attempt. `retried` is the number of failures before this one. */

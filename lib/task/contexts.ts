@@ -1,7 +1,17 @@
 import type { TaskBatch } from './batch.js';
+import type { WorkflowContext } from './workflow-context.js';
+
+/** The step that a task is: the queue and the id of its run, and its name. */
+export interface StepLink {
+  readonly to: string;
+  readonly run: string;
+  readonly step: string;
+}
 
 /** What running tasks see of that which they belong to. The client makes it. */
 export interface TaskContexts {
   /** Of a member. @param queue where the batch lives */
   batchOf(queue: string, id: string): TaskBatch;
+  /** Of a step. */
+  workflowOf(taskId: string, link: StepLink): WorkflowContext;
 }

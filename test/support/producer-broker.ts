@@ -29,6 +29,9 @@ export class FakeProducerBroker implements ClientBroker {
   } as Partial<LinksRole> as LinksRole;
   readonly groups: ClientBroker['groups'] = { listDelayedGroups: () => Promise.resolve(undefined) };
   readonly batches: ClientBroker['batches'];
+  readonly workflows: ClientBroker['workflows'];
+  readonly administration: ClientBroker['administration'];
+  readonly cancellation: ClientBroker['cancellation'];
   readonly calls: ProducerCall[] = [];
   /** Calls without a reply. */
   underWay = 0;
@@ -42,7 +45,9 @@ export class FakeProducerBroker implements ClientBroker {
     this.clock = new ManualClock(now);
     this.keyPrefix = keyPrefix;
     this.maxPayloadSize = maxPayloadSize;
-    ({ links: this.links, batches: this.batches } = new MemoryBroker(this.clock));
+    const store = new MemoryBroker(this.clock);
+    ({ links: this.links, batches: this.batches, workflows: this.workflows } = store);
+    ({ administration: this.administration, cancellation: this.cancellation } = store);
   }
 
   /** The requests of all calls, in order. */

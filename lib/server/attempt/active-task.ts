@@ -1,10 +1,11 @@
 import { floorSeconds } from '../../clock.js';
 import type { Lease, LeasedTask, Settlement } from '../../broker/broker.js';
 import type { Watcher } from '../../broker/links.js';
-import { AsynqError, LeaseExpiredError, NotAMemberError } from '../../errors.js';
+import { AsynqError, LeaseExpiredError, NotAMemberError, NotAStepError } from '../../errors.js';
 import type { TaskOutcomeKind } from '../../events/events.js';
 import type { TaskBatch } from '../../task/batch.js';
 import type { TaskContext } from '../../task/context.js';
+import type { WorkflowContext } from '../../task/workflow-context.js';
 import type { ProcessSpan } from '../../tracing/tracing.js';
 import { decodeTaskMessage } from '../../wire/codec.js';
 import type { TaskMessage } from '../../wire/message.js';
@@ -134,6 +135,17 @@ export class ActiveTask implements TaskContext {
     const { contexts } = this.services;
     if (!link || !contexts) throw new NotAMemberError(this);
     return contexts.batchOf(link.to, link.batch);
+  }
+
+  get isStep(): boolean {
+    return this.linkOf('r') !== undefined;
+  }
+
+  get workflow(): WorkflowContext {
+    const link = this.linkOf('r');
+    const { contexts } = this.services;
+    if (!link || !contexts) throw new NotAStepError(this);
+    return contexts.workflowOf(this.id, link);
   }
 
   /** What logs and JSON show of the context; the payload may be secret. */

@@ -1,0 +1,61 @@
+import type { RunState, StepState, StoredRun, WorkflowsRole } from '../broker/workflows.js';
+import { jsonCodec } from '../task/codec.js';
+
+/** What became of a step. */
+export type StepOutcome<Result = unknown> =
+  | { readonly state: 'succeeded'; readonly result: Result; readonly error?: undefined }
+  /** `error`: why it failed, or was cancelled. */
+  | { readonly state: Exclude<StepState, 'succeeded'>; readonly error?: string; readonly result?: undefined };
+
+/** What became of a run, and of each step by its name. */
+export interface WorkflowOutcome<Steps extends object = Record<string, unknown>> {
+  readonly state: RunState;
+  readonly steps: { readonly [Name in keyof Steps]: StepOutcome<Steps[Name]> };
+}
+
+/** How many results are read in one call. */
+const RESULTS_PER_CALL = 500;
+
+/** The value of a stored result: servers store results as JSON, and bytes, which stay bytes, as they are. */
+export function decodeResult(bytes: Buffer | undefined): unknown {
+  if (bytes === undefined) return undefined;
+  try {
+    return jsonCodec.decode(bytes);
+  } catch {
+    return bytes;
+  }
+}
+
+/** The results of steps, by name; those without a result are left out. */
+export async function readResults(
+  workflows: Pick<WorkflowsRole, 'results'>,
+  queue: string,
+  run: string,
+  names: readonly string[],
+): Promise<Map<string, unknown>> {
+  const results = new Map<string, unknown>();
+  for (let from = 0; from < names.length; from += RESULTS_PER_CALL) {
+    const page = names.slice(from, from + RESULTS_PER_CALL);
+    const stored = await workflows.results(queue, run, page);
+    for (const [index, name] of page.entries()) {
+      if (stored[index] !== undefined) results.set(name, decodeResult(stored[index]));
+    }
+  }
+  return results;
+}
+
+export async function readOutcome(
+  workflows: Pick<WorkflowsRole, 'results'>,
+  { queue, id, state, graph }: StoredRun,
+): Promise<WorkflowOutcome> {
+  const withResult = graph.filter((step) => step.hasResult).map(({ name }) => name);
+  const results = await readResults(workflows, queue, id, withResult);
+  const steps: Record<string, StepOutcome> = Object.create(null) as Record<string, StepOutcome>;
+  for (const step of graph) {
+    steps[step.name] =
+      step.state === 'succeeded'
+        ? { state: 'succeeded', result: results.get(step.name) }
+        : { state: step.state, error: step.error };
+  }
+  return { state, steps };
+}
