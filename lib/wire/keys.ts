@@ -46,6 +46,9 @@ export class QueueKeys {
   readonly outbox: string;
   /** Ours: what is due when in this place. */
   readonly timers: string;
+  /** Ours: the runs of workflows that live here, by the time of their start. */
+  readonly runs: string;
+  readonly runPrefix: string;
   /** Ours: the right to keep the links of this place. */
   readonly linksLease: string;
   /** Ours: how far the keeper of this place has come. */
@@ -74,6 +77,8 @@ export class QueueKeys {
     this.links = `${this.base}links`;
     this.outbox = `${this.base}outbox`;
     this.timers = `${this.base}timers`;
+    this.runs = `${this.base}runs`;
+    this.runPrefix = `${this.base}run:`;
     this.linksLease = `${this.base}links_lease`;
     this.linksProgress = `${this.base}links_progress`;
     this.waitingTasks = `${this.groupPrefix}${WAITING_GROUP}`;
@@ -139,6 +144,11 @@ export class QueueKeys {
   /** Ours, unknown to Go: the progress of a periodic entry. */
   schedule(entry: string): string {
     return this.schedulePrefix + entry;
+  }
+
+  /** Ours: the graph of a run, and how far it has come. */
+  run(id: string): string {
+    return this.runPrefix + id;
   }
 
   /** Ours: ends of prerequisites of a task that is not stored yet. */

@@ -12,7 +12,7 @@ do
   local queue, head, tail = {}, 1, 0
   local posted, positions = {}, {}
 
-  L.on, L.tell, L.due, L.audits = {}, {}, {}, {}
+  L.on, L.tell, L.due, L.audits, L.afterwards = {}, {}, {}, {}, {}
 
   -- `task_prefix`, `now` (seconds) and `now_nanos` as text.
   function L.open(task_prefix, now, now_nanos)
@@ -50,18 +50,23 @@ do
     end
   end
 
-  -- Works off what was posted to this place, and what that causes here.
+  -- Works off what was posted to this place, and what that causes here; then lets those write who have waited for the rest.
   function L.work()
-    while head <= tail do
-      local key, body, data = unpack(queue[head])
-      queue[head] = nil
-      head = head + 1
-      if head <= MOST_BODIES then
-        L.on[body.kind](body, data)
-      else
-        store(L.place, L.place .. ' ' .. key, cjson.encode(body), data)
+    repeat
+      while head <= tail do
+        local key, body, data = unpack(queue[head])
+        queue[head] = nil
+        head = head + 1
+        if head <= MOST_BODIES then
+          L.on[body.kind](body, data)
+        else
+          store(L.place, L.place .. ' ' .. key, cjson.encode(body), data)
+        end
       end
-    end
+      for i = 1, #L.afterwards do
+        L.afterwards[i]()
+      end
+    until head > tail
   end
 
   -- What this script has stored in the outbox, packed: to, key, body and data of each.
@@ -271,4 +276,5 @@ do
 end
 -- Includes shared/waits.lua
 -- Includes shared/runs.lua
+-- Includes shared/run-tasks.lua
 -- Includes shared/batches.lua

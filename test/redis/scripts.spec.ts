@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, vi } from 'vitest';
 import { LEASE_SECONDS, type Settlement } from '../../lib/broker/broker.js';
 import type { ClaimedSet } from '../../lib/broker/groups.js';
+import { type NewRun, type NewStep, taskIdOfStep } from '../../lib/broker/workflows.js';
 import type { LinkedRequest } from '../../lib/broker/links.js';
 import type { Cancellation } from '../../lib/broker/cancellation.js';
 import type { Firing } from '../../lib/broker/scheduling.js';
@@ -114,6 +115,13 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   leasePlace: ({ broker }) => broker.links.lease('default', 'owner', 1_000),
   readWait: ({ broker }) => broker.links.waitOf('default', 'a'),
   acknowledge: ({ broker }) => broker.links.acknowledge('default', [PARCEL]),
+  startRuns: ({ broker }) => broker.workflows.start('default', [workflowRun()]),
+  growRun: ({ broker }) => broker.workflows.grow('default', 'wf:1', [workflowStep('b')]),
+  cancelRun: ({ broker }) => broker.workflows.cancel('default', 'wf:1', 'why'),
+  retryRun: ({ broker }) => broker.workflows.retry('default', 'wf:1'),
+  deleteRun: ({ broker }) => broker.workflows.delete('default', 'wf:1'),
+  describeRun: ({ broker }) => broker.workflows.run('default', 'wf:1'),
+  listRuns: ({ broker }) => broker.workflows.runs('default', { offset: 0, size: 10 }),
   listUnsorted: ({ broker }) => broker.listing.listTasks('default', { state: 'active', size: 10 }),
 };
 
@@ -128,6 +136,23 @@ const PARCEL = {
 const linked = (id: string): LinkedRequest => ({
   ...request({ id }),
   wait: { prerequisites: [{ type: 't', key: 'k' }], onFailure: 'cancel', onTimeout: 'archive', deadline: 2 ** 32 },
+});
+
+const workflowStep = (name: string): NewStep => ({
+  name,
+  request: request({ id: taskIdOfStep('wf:1', name) }),
+  after: [],
+  onFailure: 'cancel',
+  optional: false,
+  delay: 0,
+});
+
+const workflowRun = (): NewRun => ({
+  id: 'wf:1',
+  name: 'wf',
+  steps: [workflowStep('a')],
+  retention: 60,
+  deadline: undefined,
 });
 
 const cancellation = (driver: RedisDriver): Cancellation => ({ id: 'a', at: driver.clock.now(), outcome: 'retry' });
@@ -196,6 +221,8 @@ function expectedKey(driver: RedisDriver, name: KeyName): string {
       return keys.task('a');
     case 'aggregationSet':
       return claimedSet(driver).key;
+    case 'run':
+      return keys.run('wf:1');
     case 'schedule':
       return keys.schedule('entry');
     case 'schedulerEntries':

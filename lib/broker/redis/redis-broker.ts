@@ -89,7 +89,10 @@ export class RedisBroker implements Broker {
     this.scheduling = new RedisScheduling(connections, scripts, keyspace, clock, producer);
     this.limiting = new RedisLimiting(connections, scripts, keyspace, clock);
     this.links = new RedisLinks(connections, scripts, keyspace, clock, (queue) => producer.register(queue));
-    this.workflows = new RedisWorkflows();
+    this.workflows = new RedisWorkflows(connections, scripts, keyspace, clock, (queue) => [
+      producer.register(queue),
+      this.links.register(queue),
+    ]);
     this.batches = new RedisBatches();
     this.events = new RedisEvents(connections, scripts, keyspace, clock);
     this.wake = { watch: (listener) => new RedisWakeSource(connections, keyspace, listener) };

@@ -1,31 +1,157 @@
-import type { WorkflowsRole } from '../workflows.js';
+import { type Clock, floorSeconds } from '../../clock.js';
+import type { Keyspace } from '../../wire/keys.js';
+import type { Caused } from '../links.js';
+import type { NewRun, NewStep, RunSummary, StoredRun, WorkflowsRole } from '../workflows.js';
+import type { RedisConnections } from './connection/connections.js';
+import { persist } from './producer.js';
+import { nanoseconds } from './scripts/arguments.js';
+import { PackedReader } from './scripts/packed-reader.js';
+import { readParcels } from './scripts/parcels.js';
+import { queueKeys } from './scripts/queue-keys.js';
+import { encodeAdded, encodeRun, readRun, readSummary } from './scripts/runs.js';
+import type { Argument } from './scripts/script-command.js';
+import type { Scripts } from './scripts/scripts.js';
 
+/** Steps that one command of a script reads. */
+const READ_AT_ONCE = '300';
+
+const GROWN = ['added', 'missing', 'ended', 'unknown', 'taken'] as const;
+const CANCELLED = ['cancelled', 'missing', 'ended'] as const;
+const RETRIED = ['retried', 'missing', 'notFailed'] as const;
+const DELETED = ['deleted', 'missing', 'running'] as const;
+
+type Reply<M extends keyof WorkflowsRole> = ReturnType<WorkflowsRole[M]>;
+
+/** Runs of workflows: starts and adds over `produce`, all else over `monitor`. */
 export class RedisWorkflows implements WorkflowsRole {
-  start(): never {
-    throw new Error('not built yet');
+  constructor(
+    private readonly connections: RedisConnections,
+    private readonly scripts: Scripts,
+    private readonly keyspace: Keyspace,
+    private readonly clock: Clock,
+    /** Lists a queue for asynq's tools and for the keepers, when that is due. */
+    private readonly list: (queue: string) => readonly (Promise<void> | undefined)[],
+  ) {}
+
+  async start(
+    queue: string,
+    runs: readonly NewRun[],
+  ): Promise<Caused & { readonly statuses: readonly ('started' | 'exists')[] }> {
+    if (runs.length === 0) return { statuses: [], parcels: [] };
+    const now = Math.floor(this.clock.now());
+    const encoded = runs.flatMap((run) => encodeRun(queue, run, now)); // throws before anything is written
+    await this.register(
+      queue,
+      runs.flatMap(({ steps }) => steps),
+    );
+    const own = this.keyspace.queue(queue);
+    const keys = queueKeys('startRuns', own).concat(runs.map(({ id }) => own.run(id)));
+    const argv = this.arguments(queue).concat(encoded);
+    let attempts = 0;
+    const reply = await persist((attempt) => {
+      attempts = attempt;
+      return this.scripts.run('produce', 'startRuns', keys, argv);
+    });
+    const [statuses, parcels] = reply as [number[], Buffer];
+    // A call that is sent again finds what the first one has started.
+    const isStarted = (status: number): boolean => status === 1 || attempts > 1;
+    return {
+      statuses: statuses.map((status) => (isStarted(status) ? 'started' : 'exists')),
+      parcels: readParcels(queue, parcels),
+    };
   }
-  grow(): never {
-    throw new Error('not built yet');
+
+  async grow(queue: string, run: string, steps: readonly NewStep[]): Reply<'grow'> {
+    const encoded = encodeAdded(queue, steps);
+    await this.register(queue, steps);
+    const keys = this.keysOf(queue, run);
+    const argv = this.arguments(queue).concat(run, encoded);
+    const [status, parcels] = (await this.scripts.run('produce', 'growRun', keys, argv)) as [number, Buffer];
+    return { status: GROWN[status]!, parcels: readParcels(queue, parcels) };
   }
-  run(): never {
-    throw new Error('not built yet');
+
+  async run(queue: string, run: string): Promise<StoredRun | undefined> {
+    const packed = await this.scripts.run(
+      'monitor',
+      'describeRun',
+      [this.keyspace.queue(queue).run(run)],
+      [READ_AT_ONCE],
+    );
+    return readRun(queue, run, packed as Buffer);
   }
-  summary(): never {
-    throw new Error('not built yet');
+
+  async summary(queue: string, run: string): Promise<RunSummary | undefined> {
+    const key = this.keyspace.queue(queue).run(run);
+    const [counts, options] = await this.connections.run('monitor', 'HMGET', (client) => client.hmget(key, 'c', 'o'));
+    return counts ? readSummary(queue, run, counts, options ?? '{}') : undefined;
   }
-  runs(): never {
-    throw new Error('not built yet');
+
+  async runs(queue: string, { offset, size }: { offset: number; size: number }): Promise<RunSummary[]> {
+    if (size <= 0) return [];
+    const { runs, runPrefix } = this.keyspace.queue(queue);
+    const argv = [runPrefix, String(offset), String(offset + size - 1)];
+    const reader = new PackedReader((await this.scripts.run('monitor', 'listRuns', [runs], argv)) as Buffer);
+    const found: RunSummary[] = [];
+    while (reader.more()) found.push(readSummary(queue, reader.text(), reader.text(), reader.text()));
+    return found;
   }
-  results(): never {
-    throw new Error('not built yet');
+
+  async results(queue: string, run: string, steps: readonly string[]): Promise<(Buffer | undefined)[]> {
+    if (steps.length === 0) return [];
+    const key = this.keyspace.queue(queue).run(run);
+    const fields = steps.map((name) => `r:${name}`);
+    const found = await this.connections.run('monitor', 'HMGET', (client) => client.hmgetBuffer(key, ...fields));
+    return found.map((result) => result ?? undefined);
   }
-  cancel(): never {
-    throw new Error('not built yet');
+
+  async cancel(queue: string, run: string, reason: string): Reply<'cancel'> {
+    const reply = await this.change('cancelRun', queue, run, [reason]);
+    const [status, tasks, parcels] = reply as [number, Buffer[], Buffer];
+    return { status: CANCELLED[status]!, tasks: readTasks(tasks), parcels: readParcels(queue, parcels) };
   }
-  retry(): never {
-    throw new Error('not built yet');
+
+  async retry(queue: string, run: string): Reply<'retry'> {
+    const [status, tasks, parcels] = (await this.change('retryRun', queue, run)) as [number, Buffer[], Buffer];
+    return { status: RETRIED[status]!, tasks: readTasks(tasks), parcels: readParcels(queue, parcels) };
   }
-  delete(): never {
-    throw new Error('not built yet');
+
+  async delete(queue: string, run: string): Reply<'delete'> {
+    const [status, parcels] = (await this.change('deleteRun', queue, run)) as [number, Buffer];
+    return { status: DELETED[status]!, parcels: readParcels(queue, parcels) };
   }
+
+  private change(
+    script: 'cancelRun' | 'retryRun' | 'deleteRun',
+    queue: string,
+    run: string,
+    further: readonly Argument[] = [],
+  ): Promise<unknown> {
+    const keys = this.keysOf(queue, run);
+    if (script === 'deleteRun') keys.push(this.keyspace.queue(queue).runs);
+    return this.scripts.run('monitor', script, keys, this.arguments(queue).concat(run, further));
+  }
+
+  /** What every script of links checks, and the run. */
+  private keysOf(queue: string, run: string): string[] {
+    const own = this.keyspace.queue(queue);
+    return queueKeys('check', own).concat(own.run(run));
+  }
+
+  private async register(place: string, steps: readonly NewStep[]): Promise<void> {
+    const queues = new Set([place, ...steps.map(({ request }) => request.message.queue)]);
+    const pending = [...queues].flatMap((queue) => this.list(queue)).filter((promise) => promise !== undefined);
+    if (pending.length > 0) await Promise.all(pending);
+  }
+
+  /** The arguments that every script of links begins with. */
+  private arguments(place: string): Argument[] {
+    const now = this.clock.now();
+    return [this.keyspace.queue(place).taskPrefix, String(floorSeconds(now)), nanoseconds(now)];
+  }
+}
+
+function readTasks(flat: readonly Buffer[]): { queue: string; id: string }[] {
+  const tasks: { queue: string; id: string }[] = [];
+  for (let i = 0; i < flat.length; i += 2) tasks.push({ queue: String(flat[i]), id: String(flat[i + 1]) });
+  return tasks;
 }

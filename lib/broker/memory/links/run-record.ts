@@ -93,9 +93,9 @@ export class RunRecord {
     this.propagate();
   }
 
-  /** Makes the failed steps ready again. */
-  retry(): StepRecord[] {
-    const failed = [...this.steps.values()].filter(({ state }) => state === 'failed');
+  /** Makes failed steps ready again, but those with this error. */
+  retry(but: string): StepRecord[] {
+    const failed = [...this.steps.values()].filter(({ state, error }) => state === 'failed' && error !== but);
     for (const step of failed) {
       this.countFailed(step, -1);
       this.open++;
@@ -124,15 +124,16 @@ export class RunRecord {
     return released;
   }
 
-  /** Finds out whether it has ended, or runs again. */
-  settle(now: number): void {
+  /** Finds out whether it has ended, or runs again. @returns whether that has changed */
+  settle(now: number): boolean {
     const before = this.state;
-    if (before === 'cancelled') return;
+    if (before === 'cancelled') return false;
     this.state = this.ready > 0 ? 'running' : this.bad > 0 || this.open > 0 ? 'failed' : 'succeeded';
-    if (this.state === before) return;
+    if (this.state === before) return false;
     this.endedAt = this.state === 'running' ? undefined : now;
     // Whoever revives a run after its deadline wants it to end all the same.
     if (before === 'failed' && this.deadline !== undefined && this.deadline * 1000 <= now) this.deadline = undefined;
+    return true;
   }
 
   /** Applies what is known about the steps before a new one; those that are new, too, are open. */

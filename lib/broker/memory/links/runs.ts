@@ -31,16 +31,23 @@ export class Runs {
   /** After every change of a run: creates the tasks of ready steps, and notes when it is due. */
   settle(run: RunRecord): void {
     for (const step of run.takeReleased()) this.release(run, step);
-    run.settle(this.engine.now);
-    this.setTimer(run, PROBE_SECONDS);
+    if (run.settle(this.engine.now)) this.setTimer(run, PROBE_SECONDS);
   }
 
-  retry(run: RunRecord): StepRecord[] {
-    const steps = run.retry();
-    for (const step of steps.filter(({ error }) => error === DUPLICATE || error === CONFLICT)) this.release(run, step);
+  start(run: RunRecord): void {
+    this.engine.place(run.place).runs.set(run.options.id, run);
+    this.setTimer(run, PROBE_SECONDS);
+    this.settle(run);
+  }
+
+  /** Returns the steps whose tasks the caller runs again. A step that had no task gets one. */
+  retry(run: RunRecord): { readonly retried: boolean; readonly tasks: readonly StepRecord[] } {
+    const steps = run.retry(DELETED);
+    const isRefused = ({ error }: StepRecord): boolean => error === DUPLICATE || error === CONFLICT;
+    for (const step of steps.filter(isRefused)) this.release(run, step);
     run.settle(this.engine.now);
-    this.setTimer(run, RETRY_PROBE_SECONDS);
-    return steps;
+    if (steps.length > 0) this.setTimer(run, RETRY_PROBE_SECONDS);
+    return { retried: steps.length > 0, tasks: steps.filter((step) => !isRefused(step)) };
   }
 
   /** Returns the steps whose tasks may be under way. */

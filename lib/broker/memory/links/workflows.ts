@@ -85,9 +85,10 @@ export class MemoryWorkflows implements WorkflowsRole {
   async retry(queue: string, run: string): Reply<'retry'> {
     return this.change(queue, run, (record) => {
       if (!record) return { ...NOTHING, status: 'missing', tasks: [] };
-      if (record.failed === 0 || record.state === 'succeeded' || record.state === 'cancelled')
+      if (record.state === 'succeeded' || record.state === 'cancelled')
         return { ...NOTHING, status: 'notFailed', tasks: [] };
-      return { ...NOTHING, status: 'retried', tasks: this.records.retry(record).map(taskOf) };
+      const { retried, tasks } = this.records.retry(record);
+      return { ...NOTHING, status: retried ? 'retried' : 'notFailed', tasks: tasks.map(taskOf) };
     });
   }
 
@@ -101,10 +102,8 @@ export class MemoryWorkflows implements WorkflowsRole {
   }
 
   private startOne(place: string, record: RunRecord): 'started' | 'exists' {
-    const { runs } = this.engine.place(place);
-    if (runs.has(record.options.id)) return 'exists';
-    runs.set(record.options.id, record);
-    this.records.settle(record);
+    if (this.records.find(place, record.options.id)) return 'exists';
+    this.records.start(record);
     return 'started';
   }
 

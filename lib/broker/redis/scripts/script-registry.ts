@@ -36,6 +36,8 @@ export const KEY_TYPES = {
   links: 'hash',
   outbox: 'hash',
   timers: 'zset',
+  run: 'hash',
+  runs: 'zset',
   linksProgress: 'hash',
   linksLease: 'string',
   /** The tasks that wait for tasks. */
@@ -236,6 +238,21 @@ export const SCRIPTS = {
   deliver: { file: 'links/deliver', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
   watch: { file: 'links/watch', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
   check: { file: 'links/check', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
+  startRuns: { file: 'links/start-runs', keys: [...LINK_KEYS, 'runs'], argv: ['taskPrefix', 'now', 'nowNanos'] },
+  growRun: { file: 'links/grow-run', keys: [...LINK_KEYS, 'run'], argv: ['taskPrefix', 'now', 'nowNanos', 'run'] },
+  cancelRun: {
+    file: 'links/cancel-run',
+    keys: [...LINK_KEYS, 'run'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'run', 'reason'],
+  },
+  retryRun: { file: 'links/retry-run', keys: [...LINK_KEYS, 'run'], argv: ['taskPrefix', 'now', 'nowNanos', 'run'] },
+  deleteRun: {
+    file: 'links/delete-run',
+    keys: [...LINK_KEYS, 'run', 'runs'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'run'],
+  },
+  describeRun: { file: 'links/describe-run', keys: ['run'], argv: ['size'] },
+  listRuns: { file: 'links/list-runs', keys: ['runs'], argv: ['runPrefix', 'offset', 'last'] },
   keep: {
     file: 'links/keep',
     keys: [...LINK_KEYS, 'linksProgress'],

@@ -1,0 +1,70 @@
+-- Starts runs of workflows, each all or nothing: WorkflowsRole.start. shared/runs.lua says what is stored.
+--
+-- KEYS
+--   1 links
+--   2 outbox
+--   3 timers
+--   4 waitingTasks
+--   5 pending
+--   6 scheduled
+--   7 archived
+--   8 completed
+--   9 runs
+--   10… the hash of each run
+-- ARGV
+--   1 taskPrefix
+--   2 now: seconds
+--   3 nowNanos
+--   4… per run: id, milliseconds, when it is due (seconds), how many arguments its fields are, its fields, how many steps are ready, those
+-- Returns
+--   the status of each run: 1 started, 0 there is one with this id; and the parcels, packed as in deliver.lua
+
+-- A ready step is its name, its queue (empty: this one), JSON { processAt, uniqueKey, uniqueTtl } (may be empty), and its message.
+
+local L = {}
+-- Includes shared/links.lua
+
+local call = redis.call
+L.open(ARGV[1], ARGV[2], ARGV[3])
+call('ZCARD', KEYS[9])
+for i = 10, #KEYS do
+  call('HLEN', KEYS[i])
+end
+
+local R = L.runs
+
+local function begin(id, started, at)
+  local name, queue, options, message = unpack(ARGV, at, at + 3)
+  local task = options ~= '' and cjson.decode(options) or {}
+  task.id, task.watchers = id .. '~' .. name, { { k = 'r', to = L.place, run = id, step = name } }
+  if queue ~= '' then return L.post(queue, 'release ' .. task.id, { kind = 'release', task = task }, message) end
+  task.message = message
+  local status = L.create(task)
+  if status == 'enqueued' then return end
+  local run = R.load(id, { name })
+  R.set(run, 'm:' .. name, message)
+  R.end_step(run, name, false, R.REFUSED[status], '', tonumber(started))
+end
+
+local statuses, at = {}, 4
+for i = 10, #KEYS do
+  local key, id, started, due = KEYS[i], unpack(ARGV, at, at + 2)
+  local first = at + 4
+  local ready_at = first + tonumber(ARGV[at + 3])
+  local ready = tonumber(ARGV[ready_at])
+  at = ready_at + 1 + 4 * ready
+  statuses[i - 9] = 0
+  if call('EXISTS', key) == 0 then
+    statuses[i - 9] = 1
+    for from = first, ready_at - 1, 1000 do
+      call('HSET', key, unpack(ARGV, from, math.min(from + 999, ready_at - 1)))
+    end
+    call('ZADD', KEYS[9], started, id)
+    call('ZADD', L.timers, due, 'run ' .. id)
+    for n = 1, ready do
+      begin(id, started, ready_at + 4 * n - 3)
+    end
+    L.work()
+  end
+end
+return { statuses, L.parcels() }

@@ -1,0 +1,212 @@
+-- Runs of workflows and the tasks of their steps: part of links.lua, behind runs.lua.
+do
+  local call, try, type = redis.call, redis.pcall, type
+  local R = L.runs
+  local DELETED = 'deleted'
+  local UNCLAIMED = { pending = true, scheduled = true, retry = true }
+
+  local function millis()
+    return tonumber(string.sub(L.now_nanos, 1, -7))
+  end
+
+  local function watcher_of(run, name)
+    return { k = 'r', to = L.place, run = run.id, step = name }
+  end
+
+  local function tell_run(w, ok, why, data, refused)
+    local body = { kind = 'step', run = w.run, step = w.step, ok = ok, why = why, at = millis(), refused = refused }
+    L.post(w.to, 'step ' .. w.run .. ' ' .. w.step, body, data)
+  end
+
+  L.tell.r = function(w, _, ok, why, result)
+    tell_run(w, ok, why, result)
+  end
+
+  -- The watchers of a task, where the one of this run is among them (nil when it is none of them), and whether they were told.
+  local function watchers_for(id, run)
+    local text = call('HGET', L.links, id)
+    if not text then return {}, nil end
+    local told = string.sub(text, 1, 1) == '-'
+    local known, list = pcall(cjson.decode, told and string.sub(text, 2) or text)
+    if not known or type(list) ~= 'table' then return {}, nil end
+    for i = 1, #list do
+      if list[i].k == 'r' and list[i].run == run then return list, i, told end
+    end
+    return list, nil, told
+  end
+
+  -- Whether the end of this step is on the way.
+  local function is_told(w)
+    return call('HEXISTS', L.outbox, w.to .. ' step ' .. w.run .. ' ' .. w.step) == 1
+  end
+
+  -- Creates the task of a step; the run is told when there cannot be one. A task that tells the run already is this one.
+  L.on.release = function(body, data)
+    local task, w = body.task, body.task.watchers[1]
+    local _, at = watchers_for(task.id, w.run)
+    if at then return end
+    task.message = data
+    local status = L.create(task)
+    if status ~= 'enqueued' then tell_run(w, false, R.REFUSED[status], data, true) end
+  end
+
+  -- Makes sure that the task of a step tells its end, and answers at once when it has ended. What is on the way already answers.
+  L.on.probe = function(body)
+    local w = body.w
+    if is_told(w) then return end
+    local stored = try('HMGET', L.task_prefix .. body.id, 'msg', 'state', 'result')
+    if not stored[1] then
+      call('HDEL', L.links, body.id)
+      return tell_run(w, false, DELETED)
+    end
+    if stored[2] == 'completed' then return tell_run(w, true, nil, stored[3]) end
+    local list, at, told = watchers_for(body.id, w.run)
+    local archived = stored[2] == 'archived'
+    if not at then list[#list + 1] = w end
+    if not at or (told and not archived) then
+      call('HSET', L.links, body.id, (archived and '-' or '') .. cjson.encode(list))
+      L.has_links = true
+    end
+    if archived then tell_run(w, false, 'archived') end
+  end
+
+  local function delete_task(id, state, set)
+    local key = L.task_prefix .. id
+    local lock = try('HGET', key, 'unique_key')
+    if type(lock) == 'string' and string.sub(lock, 1, #L.base) == L.base and try('GET', lock) == id then call('DEL', lock) end
+    if state == 'pending' then
+      call('LREM', L.pending, '-1', id)
+    else
+      try('ZREM', set, id)
+    end
+    L.ended(id, false, DELETED, nil, true)
+    call('DEL', key)
+  end
+
+  -- A run needs the task of a step no more: it is deleted if nobody has claimed it (`unclaimed`) or if it is archived
+  -- (`archived`), or stays (`none`). After the last two it tells the run nothing.
+  L.on.drop = function(body)
+    local id = body.id
+    local list, at, told = watchers_for(id, body.w.run)
+    if not at then
+      -- It was never created: the parcel that asks for it was taken back.
+      local key = L.task_prefix .. id
+      if body.what == 'unclaimed' and call('EXISTS', key) == 0 and not is_told(body.w) then tell_run(body.w, false, DELETED) end
+      return
+    end
+    if body.what ~= 'unclaimed' then
+      table.remove(list, at)
+      if #list > 0 then
+        call('HSET', L.links, id, (told and '-' or '') .. cjson.encode(list))
+      else
+        call('HDEL', L.links, id)
+      end
+    end
+    local state = try('HGET', L.task_prefix .. id, 'state')
+    if body.what == 'unclaimed' and UNCLAIMED[state] or body.what == 'archived' and state == 'archived' then
+      delete_task(id, state, L.base .. state)
+    end
+  end
+
+  -- All steps of a run, by their names.
+  function R.load_all(id)
+    local names = {}
+    for _, field in ipairs(call('HKEYS', L.base .. 'run:' .. id)) do
+      if string.sub(field, 1, 2) == 's:' then names[#names + 1] = string.sub(field, 3) end
+    end
+    return R.load(id, names), names
+  end
+
+  -- Tells the task of a step, wherever it is. A parcel that asks for a task and has not left is taken back.
+  local function post_drop(run, name, what)
+    local queue, id = R.graph(run.steps[name]).q, run.id .. '~' .. name
+    if queue then call('HDEL', L.outbox, queue .. ' release ' .. id) end
+    L.post(queue or L.place, 'drop ' .. id, { kind = 'drop', id = id, w = watcher_of(run, name), what = what }, '')
+  end
+
+  -- Returns queue and id of the tasks that may be under way.
+  function R.cancel(run, names, reason)
+    local options = R.options(run)
+    options.reason = reason
+    R.set(run, 'o', cjson.encode(options))
+    run.state, run.ended = 'c', string.format('%.0f', millis())
+    for _, name in ipairs(names) do
+      local step = run.steps[name]
+      if step.state == 'w' then
+        step.state = 'x'
+        run.open = run.open - 1
+        R.change(run, name)
+        R.remove(run, 'm:' .. name)
+      elseif step.state == 'r' or step.state == 'a' then
+        post_drop(run, name, 'unclaimed')
+      end
+    end
+    R.set_timer(run, options)
+    L.work()
+    local left = {}
+    for _, name in ipairs(names) do
+      local step = run.steps[name]
+      if step.state == 'r' or step.state == 'a' then
+        left[#left + 1] = R.graph(step).q or L.place
+        left[#left + 1] = run.id .. '~' .. name
+      end
+    end
+    return left
+  end
+
+  -- Returns queue and id of the tasks that the caller runs again; nil when there is nothing to retry. A step that had no task gets one.
+  function R.retry(run, names)
+    local tasks, retried = {}, false
+    if run.state == 's' or run.state == 'c' then return nil end
+    for _, name in ipairs(names) do
+      local step = run.steps[name]
+      local stored = step.state == 'f' and call('HMGET', run.key, 'e:' .. name, 'm:' .. name)
+      if stored and stored[1] ~= DELETED then
+        retried = true
+        R.again(run, name)
+        if stored[2] then
+          R.begin(run, name, stored[2])
+        else
+          tasks[#tasks + 1] = R.graph(step).q or L.place
+          tasks[#tasks + 1] = run.id .. '~' .. name
+        end
+      end
+    end
+    if not retried then return nil end
+    R.flush()
+    R.set_timer(run, R.options(run), R.RETRY_PROBE_SECONDS)
+    return tasks
+  end
+
+  -- `what` becomes of the archived tasks of its steps, see L.on.drop.
+  function R.delete(run, names, what)
+    for _, name in ipairs(names) do
+      local state = run.steps[name].state
+      if state == 'f' or state == 'r' or state == 'a' then post_drop(run, name, what) end
+    end
+    R.forget(run)
+    call('UNLINK', run.key)
+    call('ZREM', L.base .. 'runs', run.id)
+    call('ZREM', L.timers, 'run ' .. run.id)
+  end
+
+  L.due.run = function(id)
+    local run, names = R.load_all(id)
+    if not run then return end
+    if run.ended ~= '-' then return R.delete(run, names, 'none') end
+    local options = R.options(run)
+    if options.deadline and options.deadline <= L.seconds then
+      R.cancel(run, names, 'it did not end in time')
+      return
+    end
+    for _, name in ipairs(names) do
+      local step = run.steps[name]
+      local queue, task = R.graph(step).q, id .. '~' .. name
+      local ready = step.state == 'r' or step.state == 'a'
+      if ready and not (queue and call('HEXISTS', L.outbox, queue .. ' release ' .. task) == 1) then
+        L.post(queue or L.place, 'probe ' .. task, { kind = 'probe', id = task, w = watcher_of(run, name) }, '')
+      end
+    end
+    R.set_timer(run, options)
+  end
+end
