@@ -26,6 +26,7 @@ import { exerciseTake } from './suite/take.js';
 import { exerciseTransitions } from './suite/transitions.js';
 import { exerciseUnique } from './suite/unique.js';
 import { exerciseWake } from './suite/wake.js';
+import { exerciseWorkflows } from './suite/workflows.js';
 
 /** A test with a driver: each test gets a new broker. */
 export const driverTest = (makeWorld: MakeWorld): DriverTest =>
@@ -64,5 +65,6 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseScheduling(it);
     exerciseEventStream(it);
     exerciseWake(it);
+    exerciseWorkflows(it);
   });
 }

@@ -1,0 +1,75 @@
+import { describe, expect } from 'vitest';
+import type { NewStep } from '../../../lib/broker/workflows.js';
+import type { DriverTest } from '../driver.js';
+import { RunSession, step } from '../run-session.js';
+
+/** From queue to queue, with a step that waits for two. */
+const STEPS: NewStep[] = [
+  step('a', { message: { queue: 'one' } }),
+  step('b', { message: { queue: 'two' }, after: ['a'] }),
+  step('c', { after: ['a'] }),
+  step('d', { message: { queue: 'one' }, after: ['b', 'c'] }),
+];
+
+const END: [string, string] = ['succeeded', 'a:succeeded b:succeeded c:succeeded d:succeeded'];
+
+export function exerciseRunLosses(it: DriverTest): void {
+  describe('a run whose parcels', () => {
+    it('come twice, the last first', async ({ driver }) => {
+      const session = new RunSession(driver);
+      session.took(await session.workflows.start('default', [session.newRun(STEPS)]));
+      await session.start([]);
+      await session.relay(2);
+      for (const name of ['a', 'b', 'c', 'd']) {
+        await session.settle(name);
+        await session.relay(3);
+      }
+      expect(await session.states()).toEqual(END);
+      expect([...(await driver.take(5)), ...(await driver.take(5, 'one')), ...(await driver.take(5, 'two'))]).toEqual(
+        [],
+      );
+      await session.expectNothingLeft();
+    });
+
+    it('are all lost goes on by the passes of the keeper', async ({ driver }) => {
+      const session = new RunSession(driver);
+      await session.start(STEPS);
+      for (const name of ['a', 'b', 'c', 'd']) {
+        session.lose();
+        await session.keep();
+        await session.settle(name);
+        session.lose();
+        await session.keep();
+      }
+      expect(await session.states()).toEqual(END);
+      await session.expectNothingLeft();
+    });
+
+    it('are delivered without an acknowledgement come again', async ({ driver }) => {
+      const session = new RunSession(driver);
+      await session.start(STEPS);
+      for (const name of ['a', 'b', 'c', 'd']) {
+        await session.settle(name);
+        await session.deliverOnly();
+        await session.keep();
+      }
+      expect(await session.states()).toEqual(END);
+      await session.expectNothingLeft();
+    });
+
+    it.for(['default', 'other'])(
+      'are lost with the links of the queue %s is asked for, and ends',
+      async (queue, { driver }) => {
+        const session = new RunSession(driver);
+        const message = { queue };
+        await session.start([step('a', { message }), step('b', { message }), step('c', { message })]);
+        await session.claim('c');
+        await driver.broker.administration.moveTasks(queue, 'archive', ['wf:1~a']);
+        driver.clock.advance(3_600_000);
+        await session.keep();
+        const [state, states] = await session.states();
+        expect([state, states.includes('ready')]).toEqual(['running', true]);
+      },
+    );
+  });
+}
