@@ -1,4 +1,5 @@
 import { BrokerUnavailableError } from '../errors.js';
+import type { AsynqLogger } from '../logger.js';
 import { count, errorText, type Wording } from './wording.js';
 
 export const QUEUES: Wording = {
@@ -53,16 +54,23 @@ const MAX_REMEMBERED = 100;
  */
 export function loopWording(): Wording {
   const logged = new Set<string>();
+  const warnOnce = (line: string, logger: AsynqLogger): void => {
+    if (logged.has(line)) return;
+    if (logged.size >= MAX_REMEMBERED) logged.clear();
+    logged.add(line);
+    logger.warn(line);
+  };
+  const warn = (error: unknown, line: string, logger: AsynqLogger): void =>
+    warnOnce(error instanceof BrokerUnavailableError ? `${errorText(error)}; trying again` : line, logger);
   return {
-    loopFailed: ({ loop, error }, logger) => {
-      const reason = errorText(error);
-      const isAway = error instanceof BrokerUnavailableError;
-      const line = isAway ? `${reason}; trying again` : `The ${loop} failed and tries again: ${reason}`;
-      if (logged.has(line)) return;
-      if (logged.size >= MAX_REMEMBERED) logged.clear();
-      logged.add(line);
-      logger.warn(line);
-    },
+    loopFailed: ({ loop, error }, logger) =>
+      warn(error, `The ${loop} failed and tries again: ${errorText(error)}`, logger),
+    relayFailed: ({ place, error }, logger) =>
+      warn(
+        error,
+        `What linked tasks tell "${place}" could not be carried, a server tries again: ${errorText(error)}`,
+        logger,
+      ),
     queueUnreachable: ({ queue, error, unsettled }, logger) =>
       logger.warn(
         `Redis does not reply for queue "${queue}" (${count(unsettled, 'finished task')} waiting to be stored): ` +

@@ -30,11 +30,13 @@ export class Verdicts {
   constructor(private readonly options: VerdictOptions) {}
 
   success(task: ActiveTask, result: unknown): Verdict {
-    const { lease, message, links } = task;
-    if (links) {
-      if (message.retention <= 0 || message.retention === TECHNICAL_RETENTION) return this.linkedDone(task, result);
-    } else if (message.retention <= 0) {
-      return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey: message.uniqueKey }, result };
+    const { lease, message } = task;
+    if (message.retention <= 0 || message.retention === TECHNICAL_RETENTION) {
+      const uniqueKey = message.uniqueKey;
+      if (!task.links) return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey }, result };
+      // A run keeps the results of its steps; nobody else who waits reads them.
+      const kept = task.links.some(({ k }) => k === 'r') ? this.resultBytes(task, result) : undefined;
+      return { outcome: 'done', settlement: { kind: 'done', lease, uniqueKey, result: kept }, result };
     }
     const completedAt = floorSeconds(this.options.clock.now());
     const settlement = {
@@ -45,17 +47,6 @@ export class Verdicts {
       result: this.resultBytes(task, result),
     } as const;
     return { outcome: 'completed', settlement, result };
-  }
-
-  /** A run keeps the results of its steps; nobody else reads them. */
-  private linkedDone(task: ActiveTask, result: unknown): Verdict {
-    const { lease, message, links } = task;
-    const kept = links!.some(({ k }) => k === 'r') ? this.resultBytes(task, result) : undefined;
-    return {
-      outcome: 'done',
-      settlement: { kind: 'done', lease, uniqueKey: message.uniqueKey, result: kept },
-      result,
-    };
   }
 
   failure(task: ActiveTask, error: unknown): Verdict {
@@ -134,7 +125,8 @@ export class Verdicts {
 
   private archive(task: ActiveTask, error: unknown): Verdict {
     const message = this.failed(task, error);
-    const reason = task.links && message.errorMsg;
+    // A recoverer does not know who waits for the task.
+    const reason = task.links || error instanceof LeaseExpiredError ? message.errorMsg : undefined;
     return { outcome: 'archived', settlement: { kind: 'archive', lease: task.lease, message, reason }, error };
   }
 
