@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { addBatchCommands } from './commands/batch.js';
 import { addCompletion } from './commands/completion.js';
 import { addCronCommands } from './commands/cron.js';
 import { addDash } from './commands/dash.js';
@@ -27,6 +28,7 @@ export function buildProgram(invocation: Invocation): Command {
   addServerCommands(root, invocation);
   addCronCommands(root, invocation);
   addGroupCommands(root, invocation);
+  addBatchCommands(root, invocation);
   addCompletion(root, invocation);
   addVersion(root, invocation);
   return root;

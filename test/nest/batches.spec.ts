@@ -9,7 +9,10 @@ import {
   BatchRunningError,
   defineTask,
   Payload,
+  NotAMemberError,
   RevokeTask,
+  type TaskContext,
+  TaskCtx,
   TaskHandler,
 } from 'nestjs-asynq';
 import type { AsynqTester } from 'nestjs-asynq/testing';
@@ -17,6 +20,7 @@ import { describe, expect, it } from 'vitest';
 import { testApp } from './support.js';
 
 const Row = defineTask<{ n: number }>('row', { queue: 'rows', maxRetry: 1 });
+const Folder = defineTask<{ files: number }>('folder', { maxRetry: 0 });
 const Done = defineTask<{ import: number }>('done');
 const Ended = defineTask<{ import: number }>('ended', { queue: 'mail' });
 const Alarm = defineTask<{ import: number }>('alarm');
@@ -26,12 +30,27 @@ class Imports {
   readonly log: string[] = [];
   readonly failing = new Set<number>();
   readonly revoked = new Set<number>();
+  readonly left: string[] = [];
 
   @TaskHandler(Row)
   row(@Payload() { n }: { n: number }) {
     if (this.revoked.has(n)) throw new RevokeTask();
     if (this.failing.has(n)) throw new Error(`row ${n} is wrong`);
     this.log.push(`row ${n}`);
+  }
+
+  @TaskHandler(Folder)
+  async folder(@Payload() { files }: { files: number }, @TaskCtx() task: TaskContext) {
+    const added = await task.batch.add(Row, rows(files));
+    const { pending, succeeded } = await task.batch.progress();
+    this.log.push(`row: ${added} added, ${pending} pending, ${succeeded} succeeded`);
+    this.left.push(task.batch.id);
+  }
+
+  @TaskHandler('alone')
+  alone(@TaskCtx() task: TaskContext) {
+    this.log.push(`member: ${task.isMember}`);
+    return task.batch.id;
   }
 
   @TaskHandler(Done)
@@ -164,6 +183,48 @@ describe('a batch in an application', () => {
     expect(calls(log)).toEqual([]);
     await tasks.advance('10m');
     expect(calls(log).sort()).toEqual(['done 42', 'ended']);
+  });
+});
+
+describe('a member', () => {
+  it('adds members, also after the batch was closed', async () => {
+    const { tasks, client, imports, log } = await setUp();
+    const batch = await client.openBatch({ name: 'n', ...callbacks });
+    await batch.add(Folder, [{ files: 2 }]);
+    await batch.close();
+    await tasks.drain();
+    expect(log).toContain('row: 2 added, 3 pending, 0 succeeded');
+    expect(imports.left).toEqual([batch.id]);
+    expect(calls(log).sort()).toEqual(['done 42', 'ended']);
+    expect(await batch.progress()).toMatchObject({ state: 'succeeded', total: 3 });
+  });
+
+  it('may add when it is run again after the batch has ended without it', async () => {
+    const { tasks, client, inspector, imports, log } = await setUp();
+    const folder = imports.folder.bind(imports);
+    imports.folder = () => Promise.reject(new Error('no such folder'));
+    const batch = await client.openBatch({ name: 'n', ...callbacks });
+    await batch.add(Folder, [{ files: 1 }]);
+    await batch.close();
+    await tasks.drain();
+    expect(await batch.progress()).toMatchObject({ state: 'completed', failed: 1 });
+    await expect(batch.add(Row, rows(1))).rejects.toThrow(BatchEndedError);
+    imports.folder = folder;
+    await inspector.runTask('default', `${batch.id}~0`);
+    await tasks.drain();
+    expect(await batch.progress()).toMatchObject({ state: 'succeeded', total: 2, succeeded: 2 });
+    expect(calls(log).sort()).toEqual(['alarm', 'done 42', 'ended']);
+  });
+
+  it('is what other tasks are not', async () => {
+    const { tasks, client, log } = await setUp();
+    const { error } = await tasks.work('alone');
+    expect(error).toBeInstanceOf(NotAMemberError);
+    const batch = await client.openBatch({ name: 'n' });
+    await batch.add('alone', [undefined]);
+    await tasks.drain();
+    expect(log).toEqual(['member: false', 'member: true']);
+    expect(await batch.progress()).toMatchObject({ succeeded: 1 });
   });
 });
 
