@@ -2,6 +2,8 @@ import { InvalidTaskError } from '../errors.js';
 import type { Preparer, TaskKind } from '../enqueue/preparer.js';
 import { MEMBER_OPTION_NAMES } from '../task/batch.js';
 import type { TaskDefinition } from '../task/definition.js';
+import { refuseLinks } from '../task/link-settings.js';
+import { CALL_LINK_NAMES } from '../task/links.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from '../task/options.js';
 import { DEFAULT_SETTINGS } from '../task/settings.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
@@ -15,6 +17,7 @@ interface Rules {
   readonly reasons: Partial<Record<OptionName, string>>;
 }
 
+const NO_LINKS = 'leave it out; what comes after the batch is onSuccess, and tasks that wait for tasks are a workflow';
 const ALONE = 'a task in a group does not run by itself, and its end would never be known';
 
 const MEMBERS: Rules = {
@@ -60,6 +63,7 @@ function kindBy(
 ): TaskKind {
   if (options !== undefined) checkOptions(rules, what, options);
   const kind = preparer.kindOf(task, options);
+  refuseLinks(kind.type, kind.links, what, NO_LINKS);
   const inherited = refused(rules).find((name) => kind.settings[name] !== DEFAULT_SETTINGS[name]);
   if (inherited === undefined) return kind;
   throw new InvalidTaskError(
@@ -74,6 +78,8 @@ function checkOptions(rules: Rules, what: string, options: TaskOptions): void {
   if (given !== undefined) {
     throw new InvalidTaskError(`${what} cannot have "${given}": ${rules.reasons[given]}; leave it out`);
   }
+  const wait = CALL_LINK_NAMES.find((name) => name in options);
+  if (wait !== undefined) throw new InvalidTaskError(`${what} cannot have "${wait}"; ${NO_LINKS}`);
   rejectUnknownKeys(options, TASK_OPTION_NAMES, `option of ${what}`, InvalidTaskError);
 }
 

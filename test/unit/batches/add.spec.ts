@@ -117,6 +117,8 @@ describe('adding members', () => {
   });
 
   const Grouped = defineTask('grouped', { group: 'g' });
+  const Known = defineTask<{ id: string }>('known', { key: ({ id }) => id, rememberFor: '1d' });
+  const Later = defineTask<{ id: string }>('later', { key: ({ id }) => id, after: Known });
   it.each<[string, (batch: AsynqBatch) => Promise<number>, RegExp]>([
     [
       'an id',
@@ -137,6 +139,21 @@ describe('adding members', () => {
       'a mistyped option',
       (batch) => batch.add('t', [1], { queues: 'q' } as never),
       /unknown option .* did you mean "queue"/,
+    ],
+    [
+      'a wait',
+      (batch) => batch.add('t', [1], { after: [] } as never),
+      /a member of a batch cannot have "after"; leave it out/,
+    ],
+    [
+      'a definition that waits',
+      (batch) => batch.add(Later, [{ id: '1' }]),
+      /a member of a batch cannot be of task "later", which has after/,
+    ],
+    [
+      'a definition that is remembered',
+      (batch) => batch.add(Known, [{ id: '1' }]),
+      /of task "known", which has rememberFor/,
     ],
     ['a blank type', (batch) => batch.add(' ', [1]), /task typename cannot be empty/],
     [
