@@ -7,7 +7,7 @@ export const DEFAULT_KEY_PREFIX = 'asynq';
 export const WAITING_GROUP = 'asynq:waiting';
 
 /** The kinds of keys that end in a name from outside. */
-const NAMED_KEY = /^(?:t|g|unique|waiting|periodic|early|mark|waiters|run|batch|part):/;
+const NAMED_KEY = /^(?:t|g|unique|waiting|periodic|early|mark|waiters|run|batch|part|offer):/;
 
 /** The kinds of keys that links have in a place. */
 const LINK_KEY =
@@ -55,6 +55,8 @@ export class QueueKeys {
   readonly linksProgress: string;
   /** Ours: the tasks that wait for others, by the end of their wait (WAITING_GROUP). No list of groups names it. */
   readonly waitingTasks: string;
+  /** Ours: the batches that live here, by the time they were opened. */
+  readonly batches: string;
 
   constructor(prefix: string, queue: string) {
     this.base = `${prefix}:{${queue}}:`;
@@ -82,6 +84,7 @@ export class QueueKeys {
     this.linksLease = `${this.base}links_lease`;
     this.linksProgress = `${this.base}links_progress`;
     this.waitingTasks = `${this.groupPrefix}${WAITING_GROUP}`;
+    this.batches = `${this.base}batches`;
   }
 
   /**
@@ -164,6 +167,21 @@ export class QueueKeys {
   /** Ours, where marks are kept: the tasks that wait for this key. */
   waiters(key: string): string {
     return `${this.base}waiters:${key}`;
+  }
+
+  /** Ours: a batch that lives here. */
+  batch(id: string): string {
+    return `${this.base}batch:${id}`;
+  }
+
+  /** Ours: what a batch has in this queue. */
+  part(batch: string): string {
+    return `${this.base}part:${batch}`;
+  }
+
+  /** Ours: its members in this queue, a bit for each. */
+  partMade(batch: string): string {
+    return `${this.part(batch)}:made`;
   }
 
   /**

@@ -1,11 +1,255 @@
--- Batches: the handlers of their bodies, part of links.lua.
+-- Batches: what one is where it lives, its home. Part of links.lua; parts.lua is what it has in each queue.
+--
+-- `batch:<batch>` is a hash: name, state (open, closed, succeeded, completed), openedAt and endedAt (milliseconds), closeBy and
+-- retention (seconds); next, the next free number; total, the members in chunks; unconfirmed, the number of the chunks in
+-- `c:<base>` ("count queue"), which nobody has confirmed; queues, JSON; per queue `q:<queue>`, its confirmed members, and
+-- `p:<queue>` ("v ok dead lost died"), what it told last; per callback `task:<name>` (JSON), `message:<name>`, and
+-- `fired:<name>`: made, offered, or the nonce of the offer that was accepted.
+-- `batches` holds the ids, by openedAt.
+--
+-- A callback goes to another place in three steps, as a parcel may come twice, and late: it is offered; the place accepts with a
+-- nonce that it keeps; the home, which knows what it has granted, sends the task for this nonce. So it is created exactly once,
+-- and nobody has to remember it.
 do
-  -- A member of a batch has ended. `number` is its own in the batch; `gone`: it is not kept.
-  function L.member_ended(batch, number, ok, reason, gone) end
+  local call, try = redis.call, redis.pcall
+  local AUDIT_SECONDS, OFFER_SECONDS = 60, 604800
+  local CALLBACKS = { 'death', 'complete', 'success' }
 
-  -- The queue where the batch lives.
-  function L.home_of(batch)
-    local home = redis.pcall('HGET', L.base .. 'part:' .. batch, 'home')
-    return type(home) == 'string' and home or L.place
+  local function batch_key(id)
+    return L.base .. 'batch:' .. id
+  end
+
+  local function offer(id, name, task)
+    local body = { kind = 'offer', batch = id, name = name, home = L.place }
+    L.post(task.queue, 'offer ' .. id .. ' ' .. name, body)
+  end
+
+  local function fire(id, name)
+    local key = batch_key(id)
+    local stored = call('HMGET', key, 'fired:' .. name, 'task:' .. name)
+    if stored[1] or not stored[2] then return end
+    local task = cjson.decode(stored[2])
+    if task.queue ~= L.place then
+      call('HSET', key, 'fired:' .. name, 'offered')
+      return offer(id, name, task)
+    end
+    task.message, task.resent = call('HGET', key, 'message:' .. name), 'i'
+    call('HSET', key, 'fired:' .. name, 'made')
+    call('HDEL', key, 'message:' .. name)
+    L.create(task)
+  end
+
+  -- Offers again what no place has accepted yet. Returns whether there is any.
+  local function offer_again(id)
+    local key, any = batch_key(id), false
+    for _, name in ipairs(CALLBACKS) do
+      local stored = call('HMGET', key, 'fired:' .. name, 'task:' .. name)
+      if stored[1] == 'offered' then
+        any = true
+        offer(id, name, cjson.decode(stored[2]))
+      end
+    end
+    return any
+  end
+
+  local function is_offering(id)
+    local fired = call('HMGET', batch_key(id), 'fired:death', 'fired:complete', 'fired:success')
+    return fired[1] == 'offered' or fired[2] == 'offered' or fired[3] == 'offered'
+  end
+
+  local function arm(id)
+    local stored = call('HMGET', batch_key(id), 'state', 'closeBy', 'endedAt', 'retention')
+    local at = L.seconds + AUDIT_SECONDS
+    if stored[1] == 'open' then
+      at = tonumber(stored[2])
+    elseif stored[1] ~= 'closed' and not is_offering(id) then
+      at = math.ceil(tonumber(stored[3]) / 1000) + tonumber(stored[4])
+    end
+    call('ZADD', L.timers, at, 'batch ' .. id)
+  end
+
+  local function told(text)
+    local v, ok, dead, lost, died = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) (%d)$')
+    return { v = tonumber(v or 0), ok = tonumber(ok or 0), dead = tonumber(dead or 0), lost = tonumber(lost or 0), died = died == '1' }
+  end
+
+  local function each_queue(id, visit)
+    local key = batch_key(id)
+    local queues = cjson.decode(call('HGET', key, 'queues'))
+    for i = 1, #queues do
+      local stored = call('HMGET', key, 'p:' .. queues[i], 'q:' .. queues[i])
+      visit(queues[i], told(stored[1]), tonumber(stored[2] or 0))
+    end
+  end
+
+  -- Calls back what is due, and ends the batch when all have ended.
+  function L.decide(id)
+    local key = batch_key(id)
+    local stored = call('HMGET', key, 'state', 'total', 'unconfirmed')
+    local state = stored[1]
+    if not state or state == 'open' or state == 'succeeded' then return end
+    local ok, failed, died = 0, 0, false
+    each_queue(id, function(_, part)
+      ok, failed, died = ok + part.ok, failed + part.dead + part.lost, died or part.died or part.lost > 0
+    end)
+    if died then fire(id, 'death') end
+    if stored[3] == '0' and ok + failed >= tonumber(stored[2]) then
+      local ends = failed == 0 and 'succeeded' or 'completed'
+      if ends ~= state then call('HSET', key, 'state', ends, 'endedAt', string.sub(L.now_nanos, 1, -7)) end
+      fire(id, 'complete')
+      if failed == 0 then fire(id, 'success') end
+    end
+    arm(id)
+  end
+
+  -- `batch`: { id, name, closeBy, retention, callbacks = { name = { queue, id, … } } }; `messages` by the name of the callback.
+  function L.open_batch(batch, messages)
+    local key = batch_key(batch.id)
+    if call('EXISTS', key) == 1 then return false end
+    local at = string.sub(L.now_nanos, 1, -7)
+    call('HSET', key, 'name', batch.name, 'state', 'open', 'openedAt', at, 'closeBy', batch.closeBy, 'retention', batch.retention)
+    call('HSET', key, 'next', 0, 'total', 0, 'unconfirmed', 0, 'queues', '[]')
+    for name, task in pairs(batch.callbacks) do
+      call('HSET', key, 'task:' .. name, cjson.encode(task), 'message:' .. name, messages[name])
+    end
+    call('ZADD', L.base .. 'batches', at, batch.id)
+    arm(batch.id)
+    return true
+  end
+
+  function L.close_batch(id)
+    local key = batch_key(id)
+    local state = call('HGET', key, 'state')
+    if state == 'open' then
+      call('HSET', key, 'state', 'closed')
+      L.decide(id)
+    end
+    return state and true or false
+  end
+
+  -- A chunk has so many members. Its first confirmation counts.
+  function L.confirm_chunk(id, base, created)
+    local key = batch_key(id)
+    local note = try('HGET', key, 'c:' .. base)
+    if type(note) ~= 'string' then return end
+    local count, queue = string.match(note, '^(%d+) (.*)$')
+    call('HDEL', key, 'c:' .. base)
+    call('HINCRBY', key, 'unconfirmed', -1)
+    call('HINCRBY', key, 'total', created - tonumber(count))
+    call('HINCRBY', key, 'q:' .. queue, created)
+    call('ZREM', L.timers, 'chunk ' .. id .. ' ' .. base)
+  end
+
+  -- Deletes a batch that has ended, once its callbacks are where they run. Returns deleted, missing or running.
+  function L.delete_batch(id)
+    local key = batch_key(id)
+    local state = call('HGET', key, 'state')
+    if not state then return 'missing' end
+    if state == 'open' or state == 'closed' or is_offering(id) then return 'running' end
+    each_queue(id, function(queue)
+      L.post(queue, 'forget ' .. id, { kind = 'forget', batch = id })
+    end)
+    call('DEL', key)
+    call('ZREM', L.base .. 'batches', id)
+    call('ZREM', L.timers, 'batch ' .. id)
+    return 'deleted'
+  end
+
+  L.on.chunk = function(body)
+    L.confirm_chunk(body.batch, body.base, body.created)
+    L.decide(body.batch)
+  end
+
+  L.on.part = function(body)
+    local key = batch_key(body.batch)
+    local stored = try('HMGET', key, 'state', 'p:' .. body.queue)
+    if stored.err then return end
+    if not stored[1] then return L.post(body.queue, 'forget ' .. body.batch, { kind = 'forget', batch = body.batch }) end
+    local before = told(stored[2])
+    if body.v <= before.v then return end
+    local ok, dead, lost = body.ok or 0, body.dead or 0, before.lost
+    if body.gone then
+      ok, dead, lost = before.ok, 0, math.max(0, body.asked - before.ok)
+    elseif body.asked then
+      lost = math.max(0, body.asked - body.made)
+    end
+    local died = (body.died or before.died) and 1 or 0
+    call('HSET', key, 'p:' .. body.queue, string.format('%.0f %.0f %.0f %.0f %d', body.v, ok, dead, lost, died))
+    L.decide(body.batch)
+  end
+
+  -- A place that is offered a callback accepts, always with the same nonce until it has an answer.
+  L.on.offer = function(body)
+    local key = L.base .. 'offer:' .. body.batch .. '~' .. body.name
+    local nonce = try('GET', key)
+    if type(nonce) ~= 'string' then
+      local time = call('TIME')
+      nonce = time[1] .. '.' .. time[2]
+      call('SET', key, nonce, 'EX', OFFER_SECONDS)
+    end
+    local answer = { kind = 'accept', batch = body.batch, name = body.name, nonce = nonce, place = L.place }
+    L.post(body.home, 'accept ' .. body.batch .. ' ' .. body.name, answer)
+  end
+
+  L.on.accept = function(body)
+    local key = batch_key(body.batch)
+    local fired = try('HGET', key, 'fired:' .. body.name)
+    if fired == body.nonce then return end
+    local answer = { batch = body.batch, name = body.name, nonce = body.nonce }
+    if fired ~= 'offered' then
+      answer.kind = 'refuse'
+      return L.post(body.place, 'refuse ' .. body.batch .. ' ' .. body.name, answer)
+    end
+    answer.kind, answer.task = 'grant', cjson.decode(call('HGET', key, 'task:' .. body.name))
+    local message = call('HGET', key, 'message:' .. body.name)
+    call('HSET', key, 'fired:' .. body.name, body.nonce)
+    call('HDEL', key, 'message:' .. body.name)
+    arm(body.batch)
+    L.post(body.place, 'grant ' .. body.batch .. ' ' .. body.name, answer, message)
+  end
+
+  -- Whether an offer is still that of this nonce; it is over then.
+  local function takes(body)
+    local key = L.base .. 'offer:' .. body.batch .. '~' .. body.name
+    return try('GET', key) == body.nonce and call('DEL', key) == 1
+  end
+
+  L.on.refuse = takes
+
+  L.on.grant = function(body, message)
+    if not takes(body) then return end
+    body.task.message, body.task.resent = message, 'i'
+    L.create(body.task)
+  end
+
+  L.due.batch = function(id)
+    local state = try('HGET', batch_key(id), 'state')
+    if type(state) ~= 'string' then return end
+    if state == 'open' then
+      L.close_batch(id)
+    elseif state == 'closed' then
+      each_queue(id, function(queue, part, confirmed)
+        if part.ok + part.dead + part.lost >= confirmed then return end
+        local body = { kind = 'audit', batch = id, home = L.place, asked = confirmed, v = part.v }
+        L.post(queue, 'audit ' .. id, body)
+      end)
+      offer_again(id)
+      arm(id)
+    elseif offer_again(id) then
+      arm(id)
+    else
+      L.delete_batch(id)
+    end
+  end
+
+  L.due.chunk = function(about)
+    local id, base = string.match(about, '^(%S+) (%d+)$')
+    local note = try('HGET', batch_key(id), 'c:' .. base)
+    if type(note) ~= 'string' then return end
+    local count, queue = string.match(note, '^(%d+) (.*)$')
+    local body = { kind = 'ask', batch = id, base = tonumber(base), count = tonumber(count), home = L.place }
+    L.post(queue, 'ask ' .. id .. ' ' .. base, body)
+    call('ZADD', L.timers, L.seconds + AUDIT_SECONDS, 'chunk ' .. about)
   end
 end
+-- Includes shared/parts.lua

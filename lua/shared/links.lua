@@ -95,11 +95,22 @@ do
     L.has_links = true
   end
 
-  -- The batch that a task is a member of, and its number: nil when it is none, or this place has nothing of the batch.
+  -- The batch that a task is a member of, and its number: nil when it is none, or this place has nothing of the batch. Mostly,
+  -- many tasks of one script are of one batch.
+  local batches = {}
   function L.member_of(id)
+    if not L.has_links or string.sub(id, 1, 6) ~= 'batch-' then return nil end
     local batch, number = string.match(id, '^(batch%-[^~]+)~(%d+)$')
-    if batch and L.has_links and call('HEXISTS', L.links, batch) == 1 then return batch, tonumber(number) end
+    if not batch then return nil end
+    if batches[batch] == nil then batches[batch] = call('HEXISTS', L.links, batch) == 1 end
+    if batches[batch] then return batch, tonumber(number) end
     return nil
+  end
+
+  -- This place begins or ends to have something of the batch.
+  function L.note_batch(batch, present)
+    batches[batch] = present
+    L.has_links = L.has_links or present
   end
 
   -- A task has ended: tells who watches it. Call it before its hash is deleted. `result` is the result, if any. `gone`: a failed
@@ -117,19 +128,16 @@ do
     end
     local known, watchers = pcall(cjson.decode, list)
     if not known or type(watchers) ~= 'table' then return end
+    if ok and (not result or result == '') then result = try('HGET', L.task_prefix .. id, 'result') end
+    if type(result) ~= 'string' then result = '' end
     for _, watcher in ipairs(watchers) do
       local tell = type(watcher) == 'table' and L.tell[watcher.k]
-      if tell then tell(watcher, id, ok, reason, result or '') end
+      if tell then tell(watcher, id, ok, reason, result) end
     end
   end
 
   -- A task has succeeded. Call it before its hash is deleted: without a `result` (nil or '') it is the stored one.
   function L.succeeded(id, result)
-    if not L.has_links then return end
-    if not result or result == '' then
-      local stored = try('HGET', L.task_prefix .. id, 'result')
-      result = type(stored) == 'string' and stored or ''
-    end
     L.ended(id, true, nil, result)
   end
 
@@ -180,13 +188,22 @@ do
   -- Tells the end of a task that nobody has told: of one that a Go server ran, say, or that was deleted. Returns 1 when it did.
   function L.notice(id)
     local key, list, told = L.task_prefix .. id, watchers_of(id)
-    if not list and not L.member_of(id) then return 0 end
+    local known -- what is known of a member
+    if not list then
+      local batch, number = L.member_of(id)
+      if not batch then return 0 end
+      known = L.end_of_member(batch, number)
+      told = known ~= nil
+    end
     local state = try('HGET', key, 'state')
     if type(state) ~= 'string' then
+      if known then return 0 end
       L.ended(id, false, 'deleted', nil, true)
     elseif state == 'completed' then
+      local technical = field_of(call('HGET', key, 'msg') or '', RETENTION) == TECHNICAL
+      if known == 'succeeded' and not technical then return 0 end
       L.succeeded(id)
-      if field_of(call('HGET', key, 'msg') or '', RETENTION) == TECHNICAL then
+      if technical then
         call('ZREM', L.completed, id)
         call('DEL', key)
       end
@@ -206,11 +223,13 @@ do
   -- Who watches these tasks, packed: id and JSON of each that is linked.
   function L.links_of(ids)
     local found, single = {}, {}
+    local members = {}
     for i = 1, #ids do
       local batch = L.member_of(ids[i])
       if batch then
+        members[batch] = members[batch] or cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
         found[#found + 1] = ids[i]
-        found[#found + 1] = cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
+        found[#found + 1] = members[batch]
       else
         single[#single + 1] = ids[i]
       end

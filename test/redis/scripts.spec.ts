@@ -6,6 +6,7 @@ import { type NewRun, type NewStep, taskIdOfStep } from '../../lib/broker/workfl
 import type { LinkedRequest } from '../../lib/broker/links.js';
 import type { Cancellation } from '../../lib/broker/cancellation.js';
 import type { Firing } from '../../lib/broker/scheduling.js';
+import { type Chunk, type NewBatch, taskIdOfMember } from '../../lib/broker/batches.js';
 import { readLua } from '../../lib/broker/redis/scripts/lua.js';
 import {
   KEY_TYPES,
@@ -36,10 +37,10 @@ const INFO: ServerInfo = {
   activeWorkerCount: 0,
 };
 
-/** The KEYS or ARGV in a header: the numbered names, and whether more may follow. */
+/** The KEYS or ARGV in a header, if any: the numbered names, and whether more may follow. */
 function section(header: string, title: string): { names: string[]; open: boolean } {
   const body = new RegExp(`^-- ${title}\\n((?:--   .*\\n)+)`, 'm').exec(header)?.[1] ?? '';
-  const rows = body.trimEnd().split('\n');
+  const rows = body === '' ? [] : body.trimEnd().split('\n');
   const open = rows.at(-1)?.startsWith(`--   ${rows.length}… `) ?? false;
   const numbered = open ? rows.slice(0, -1) : rows;
   const names = numbered.map((row, index) => new RegExp(`^--   ${index + 1} (\\w+)(?:: .+)?$`).exec(row)?.[1]);
@@ -122,6 +123,16 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   deleteRun: ({ broker }) => broker.workflows.delete('default', 'wf:1'),
   describeRun: ({ broker }) => broker.workflows.run('default', 'wf:1'),
   listRuns: ({ broker }) => broker.workflows.runs('default', { offset: 0, size: 10 }),
+  openBatch: ({ broker }) => broker.batches.open('default', BATCH),
+  reserveMembers: ({ broker }) => broker.batches.reserve('default', BATCH.id, [{ queue: 'default', count: 1 }]),
+  addMembers: (driver) => {
+    const message = { id: taskIdOfMember(BATCH.id, 0), uniqueKey: driver.keys.unique('m', undefined) };
+    return driver.broker.batches.add(CHUNK, [request(message, { uniqueTtl: 1 })]);
+  },
+  confirmMembers: ({ broker }) => broker.batches.confirm('default', BATCH.id, [{ base: 0, created: 0 }]),
+  closeBatch: ({ broker }) => broker.batches.close('default', BATCH.id),
+  deleteBatch: ({ broker }) => broker.batches.delete('default', BATCH.id),
+  readBatch: ({ broker }) => broker.batches.progress('default', BATCH.id),
   listUnsorted: ({ broker }) => broker.listing.listTasks('default', { state: 'active', size: 10 }),
 };
 
@@ -132,6 +143,16 @@ const PARCEL = {
   body: JSON.stringify({ kind: 'edge', id: 'l', n: 0, of: ['other', 'x'], ok: true }),
   data: Buffer.alloc(0),
 };
+
+const BATCH: NewBatch = {
+  id: 'batch-1',
+  name: 'test',
+  callbacks: { success: request({ id: 'success' }) },
+  closeBy: 2 ** 32,
+  retention: 60,
+};
+
+const CHUNK: Chunk = { batch: BATCH.id, home: 'default', queue: 'default', base: 0, count: 1 };
 
 const linked = (id: string): LinkedRequest => ({
   ...request({ id }),
@@ -196,6 +217,7 @@ const retrial = (driver: RedisDriver, id: string): Settlement => ({
 async function arrange(driver: RedisDriver, script?: ScriptName): Promise<void> {
   const { keys, keyspace, redis, now } = driver;
   await redis.sadd(keyspace.linked, 'default', 'other');
+  await driver.broker.batches.open('default', BATCH);
   await driver.enqueue([request({ id: 'a' }), request({ id: 'b' }), request({ id: 'c' })]);
   await driver.take(2);
   await redis.zadd(keys.lease, now, 'a', now, 'b');
@@ -223,6 +245,10 @@ function expectedKey(driver: RedisDriver, name: KeyName): string {
       return claimedSet(driver).key;
     case 'run':
       return keys.run('wf:1');
+    case 'batch':
+    case 'part':
+    case 'partMade':
+      return keys[name](BATCH.id);
     case 'schedule':
       return keys.schedule('entry');
     case 'schedulerEntries':

@@ -93,7 +93,7 @@ export class RedisBroker implements Broker {
       producer.register(queue),
       this.links.register(queue),
     ]);
-    this.batches = new RedisBatches();
+    this.batches = new RedisBatches(connections, scripts, keyspace, clock, this.links, producer);
     this.events = new RedisEvents(connections, scripts, keyspace, clock);
     this.wake = { watch: (listener) => new RedisWakeSource(connections, keyspace, listener) };
     this.operations = new RedisOperations(connections, keyspace, clock);

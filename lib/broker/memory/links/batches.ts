@@ -39,8 +39,10 @@ export class MemoryBatches implements BatchesRole {
   async open(home: string, batch: NewBatch): Promise<Caused> {
     checkBatch(batch);
     const place = wellFormed(home);
-    return this.engine.change(place, (_, now) => {
+    return this.engine.change(place, (store, now) => {
       if (this.stored.has(batch.id)) return NOTHING;
+      store.listed = true;
+      for (const { message } of Object.values(batch.callbacks)) this.engine.store(message.queue).listed = true;
       this.stored.set(batch.id, new StoredBatch(place, batch, now));
       this.engine.place(place).timers.set(`batch ${batch.id}`, batch.closeBy);
       return NOTHING;
@@ -225,9 +227,7 @@ export class MemoryBatches implements BatchesRole {
     const request = batch.batch.callbacks[name];
     if (!request || batch.called.has(name)) return;
     batch.called.add(name);
-    const queue = wellFormed(request.message.queue);
-    this.engine.store(queue).listed = true;
-    this.engine.create(queue, { request, watchers: [] });
+    this.engine.create(wellFormed(request.message.queue), { request, watchers: [] });
   }
 
   private due(id: string): void {

@@ -40,6 +40,10 @@ export const KEY_TYPES = {
   runs: 'zset',
   linksProgress: 'hash',
   linksLease: 'string',
+  batch: 'hash',
+  batches: 'zset',
+  part: 'hash',
+  partMade: 'string',
   /** The tasks that wait for tasks. */
   waitingTasks: 'zset',
 } as const;
@@ -261,6 +265,37 @@ export const SCRIPTS = {
   leasePlace: { file: 'links/lease-place', keys: ['linksLease'], argv: ['owner', 'ttl', 'nowMillis'] },
   readWait: { file: 'links/read-wait', keys: ['task', 'archived'], argv: ['id', 'waitingGroup'] },
   acknowledge: { file: 'links/acknowledge', keys: ['outbox'], argv: [] },
+  openBatch: {
+    file: 'links/open-batch',
+    keys: [...LINK_KEYS, 'batch', 'batches'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'definition'],
+  },
+  reserveMembers: {
+    file: 'links/reserve-members',
+    keys: ['batch', 'timers'],
+    argv: ['batch', 'now', 'wait', 'byMember'],
+  },
+  addMembers: {
+    file: 'links/add-members',
+    keys: ['links', 'timers', 'pending', 'scheduled', 'part', 'partMade'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'batch', 'home', 'base', 'routes'],
+  },
+  confirmMembers: {
+    file: 'links/confirm-members',
+    keys: [...LINK_KEYS, 'batch'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'batch'],
+  },
+  closeBatch: {
+    file: 'links/close-batch',
+    keys: [...LINK_KEYS, 'batch'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'batch'],
+  },
+  deleteBatch: {
+    file: 'links/delete-batch',
+    keys: [...LINK_KEYS, 'batch', 'batches'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'batch'],
+  },
+  readBatch: { file: 'links/read-batch', keys: ['batch'], argv: [] },
   getTask: {
     file: 'inspect/get-task',
     keys: ['task', 'scheduled', 'retry', 'waitingTasks'],

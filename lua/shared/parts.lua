@@ -1,0 +1,223 @@
+-- Parts: what a batch has in this place. Part of batches.lua.
+--
+-- `part:<batch>` is a hash: home; made, ok and dead: how many members there are, have succeeded, have died; died: one has;
+-- v: counts what the home was told; scan: how far the keeper has looked; x:<base>: a chunk that was given up. The members are
+-- bits by number in `part:<batch>:made`, `:ok` and `:dead`. One that has succeeded is never dead again.
+do
+  local call, try, pairs = redis.call, redis.pcall, pairs
+  -- The keeper looks for members that ended unseen: so often, at so many numbers, in slices of so many bytes.
+  local SCAN_SECONDS, SCANNED, SLICE, SLICES = 2, 2000, 256, 64
+  -- A part where all have ended asks so often whether there still is a batch.
+  local IDLE_SECONDS = 86400
+  local MOST_BITS = 500
+  local BITS = { 128, 64, 32, 16, 8, 4, 2, 1 }
+
+  -- The members that have ended in this script, by batch.
+  local ended = {}
+
+  local function part_key(batch)
+    return L.base .. 'part:' .. batch
+  end
+
+  -- Gets or sets a bit for each number. Returns what was there; nil when the key holds something else.
+  local function bits(key, set, numbers)
+    local command, operation, found = set and 'BITFIELD' or 'BITFIELD_RO', set and 'SET' or 'GET', {}
+    for first = 1, #numbers, MOST_BITS do
+      local last = math.min(first + MOST_BITS - 1, #numbers)
+      local arguments, n = {}, 0
+      for i = first, last do
+        arguments[n + 1], arguments[n + 2], arguments[n + 3] = operation, 'u1', numbers[i]
+        n = n + 3
+        if set then
+          n = n + 1
+          arguments[n] = '1'
+        end
+      end
+      local reply = try(command, key, unpack(arguments))
+      if reply.err then return nil end
+      for i = 1, #reply do
+        found[first + i - 1] = reply[i]
+      end
+    end
+    return found
+  end
+
+  -- Those of the numbers that have this bit.
+  local function having(key, bit, numbers)
+    local found, chosen = bits(key, false, numbers), {}
+    for i = 1, found and #found or 0 do
+      if found[i] == bit then chosen[#chosen + 1] = numbers[i] end
+    end
+    return chosen
+  end
+
+  -- Sets the bits, and returns the numbers that had none.
+  local function newly(key, numbers)
+    local before, chosen = bits(key, true, numbers), {}
+    for i = 1, before and #before or 0 do
+      if before[i] == 0 then chosen[#chosen + 1] = numbers[i] end
+    end
+    return chosen
+  end
+
+  local function read(batch)
+    local part = try('HMGET', part_key(batch), 'home', 'made', 'ok', 'dead', 'died', 'scan')
+    if not part[1] then return nil end
+    return {
+      home = part[1],
+      made = tonumber(part[2] or 0),
+      ok = tonumber(part[3] or 0),
+      dead = tonumber(part[4] or 0),
+      died = part[5] and true or false,
+      scan = tonumber(part[6] or 0),
+    }
+  end
+
+  -- `asked`: how many members the home knows of, when it has asked.
+  local function tell(batch, part, asked)
+    local body = { kind = 'part', batch = batch, queue = L.place, asked = asked }
+    body.v = call('HINCRBY', part_key(batch), 'v', 1)
+    body.made, body.ok, body.dead, body.died = part.made, part.ok, part.dead, part.died
+    L.post(part.home, 'part ' .. batch, body)
+  end
+
+  local function settle(batch, numbers)
+    local part, key = read(batch), part_key(batch)
+    if not part then return end
+    local dead, revived = {}, {}
+    if #numbers.dead > 0 then
+      dead = newly(key .. ':dead', having(key .. ':ok', 0, having(key .. ':made', 1, numbers.dead)))
+    end
+    local ok = newly(key .. ':ok', having(key .. ':made', 1, numbers.ok))
+    if part.dead + #dead > 0 then revived = having(key .. ':dead', 1, ok) end
+    if #ok + #dead == 0 then return end
+    local first = #dead > 0 and not part.died
+    part.ok, part.dead, part.died = part.ok + #ok, part.dead + #dead - #revived, part.died or first
+    call('HSET', key, 'ok', part.ok, 'dead', part.dead)
+    if first then call('HSET', key, 'died', '1') end
+    if first or #revived > 0 or part.ok + part.dead == part.made then tell(batch, part) end
+  end
+
+  -- How a member has ended, as far as the batch knows: succeeded, dead or nil.
+  function L.end_of_member(batch, number)
+    local key = part_key(batch)
+    if try('GETBIT', key .. ':ok', number) == 1 then return 'succeeded' end
+    return try('GETBIT', key .. ':dead', number) == 1 and 'dead' or nil
+  end
+
+  -- A member of a batch has ended. All of one script are dealt with at once, by L.work.
+  function L.member_ended(batch, number, ok)
+    local numbers = ended[batch]
+    if not numbers then
+      numbers = { ok = {}, dead = {} }
+      ended[batch] = numbers
+    end
+    local list = ok and numbers.ok or numbers.dead
+    list[#list + 1] = number
+  end
+
+  local work = L.work
+  function L.work()
+    repeat
+      local batches = ended
+      ended = {}
+      for batch, numbers in pairs(batches) do
+        settle(batch, numbers)
+      end
+      work()
+    until not next(ended)
+  end
+
+  -- The queue where the batch lives.
+  function L.home_of(batch)
+    local home = try('HGET', part_key(batch), 'home')
+    return type(home) == 'string' and home or L.place
+  end
+
+  local function arm(batch, seconds)
+    call('ZADD', L.timers, L.seconds + seconds, 'part ' .. batch)
+  end
+
+  -- The home asks what became of a chunk that nobody has confirmed. One that was not made is given up, for ever.
+  L.on.ask = function(body)
+    local key, numbers = part_key(body.batch), {}
+    for number = body.base, body.base + body.count - 1 do
+      numbers[#numbers + 1] = number
+    end
+    local created = #having(key .. ':made', 1, numbers)
+    if created == 0 then
+      call('HSET', key, 'x:' .. body.base, '1', 'home', body.home)
+      call('HSET', L.links, body.batch, '1')
+      L.note_batch(body.batch, true)
+      call('ZADD', L.timers, 'NX', L.seconds + SCAN_SECONDS, 'part ' .. body.batch)
+    end
+    local answer = { kind = 'chunk', batch = body.batch, base = body.base, created = created }
+    L.post(body.home, 'chunk ' .. body.batch .. ' ' .. body.base, answer)
+  end
+
+  -- The home asks how far a part is: its last word may be lost, or the part itself.
+  L.on.audit = function(body)
+    local key, part = part_key(body.batch), read(body.batch)
+    if part then
+      local v = tonumber(call('HGET', key, 'v') or 0)
+      if v < body.v then call('HSET', key, 'v', body.v) end
+      tell(body.batch, part, body.asked)
+    else
+      local answer = { kind = 'part', batch = body.batch, queue = L.place, asked = body.asked, gone = true, v = body.v + 1 }
+      L.post(body.home, 'part ' .. body.batch, answer)
+    end
+  end
+
+  L.on.forget = function(body)
+    local key = part_key(body.batch)
+    call('DEL', key, key .. ':made', key .. ':ok', key .. ':dead')
+    call('HDEL', L.links, body.batch)
+    L.note_batch(body.batch, false)
+    call('ZREM', L.timers, 'part ' .. body.batch)
+  end
+
+  -- Tells of the members among these numbers that are gone, or in a state that is an end.
+  local function look(batch, first, open)
+    local seen = 0
+    for i = 1, 8 do
+      if bit.band(open, BITS[i]) ~= 0 then
+        seen = seen + 1
+        local id = batch .. '~' .. string.format('%.0f', first + i - 1)
+        local state = try('HGET', L.task_prefix .. id, 'state')
+        if type(state) ~= 'string' or state == 'completed' or state == 'archived' then L.notice(id) end
+      end
+    end
+    return seen
+  end
+
+  -- Looks at the next members that have not ended, as far as is known.
+  local function scan(batch, from)
+    local key, seen = part_key(batch), 0
+    for _ = 1, SLICES do
+      local to = from + SLICE - 1
+      local made = try('GETRANGE', key .. ':made', from, to)
+      if type(made) ~= 'string' or made == '' then return 0 end
+      local ok, dead = try('GETRANGE', key .. ':ok', from, to), try('GETRANGE', key .. ':dead', from, to)
+      for i = 1, #made do
+        local members = string.byte(made, i)
+        local over = bit.bor(string.byte(ok, i) or 0, string.byte(dead, i) or 0)
+        local open = bit.band(members, bit.bnot(over))
+        if open ~= 0 then seen = seen + look(batch, (from + i - 1) * 8, open) end
+        if seen >= SCANNED then return from + i end
+      end
+      from = from + #made
+    end
+    return from
+  end
+
+  L.due.part = function(batch)
+    local part = read(batch)
+    if not part then return end
+    if part.ok + part.dead >= part.made then
+      tell(batch, part)
+      return arm(batch, IDLE_SECONDS)
+    end
+    call('HSET', part_key(batch), 'scan', scan(batch, part.scan))
+    arm(batch, SCAN_SECONDS)
+  end
+end
