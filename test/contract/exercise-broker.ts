@@ -4,6 +4,7 @@ import { Driver, type DriverTest, type MakeWorld, START } from './driver.js';
 import { exerciseActions } from './suite/actions.js';
 import { exerciseAggregation } from './suite/aggregation.js';
 import { exerciseArchive } from './suite/archive.js';
+import { exerciseBatches } from './suite/batches.js';
 import { exerciseBytes } from './suite/bytes.js';
 import { exerciseCancellation } from './suite/cancellation.js';
 import { exerciseCounters } from './suite/counters.js';
@@ -65,6 +66,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseScheduling(it);
     exerciseEventStream(it);
     exerciseWake(it);
+    exerciseBatches(it);
     exerciseWorkflows(it);
   });
 }
