@@ -181,8 +181,8 @@ do
   -- `what` becomes of the archived tasks of its steps, see L.on.drop.
   function R.delete(run, names, what)
     for _, name in ipairs(names) do
-      local state = run.steps[name].state
-      if state == 'f' or state == 'r' or state == 'a' then post_drop(run, name, what) end
+      local step = run.steps[name]
+      if step.state ~= 's' and step.ready_at ~= '-' then post_drop(run, name, what) end
     end
     R.forget(run)
     call('UNLINK', run.key)

@@ -49,10 +49,15 @@ export class RunSession extends LinkSession {
   }
 
   async start(steps: readonly NewStep[], options: Partial<NewRun> = {}): Promise<'started' | 'exists'> {
-    this.know(steps);
-    const reply = this.took(await this.workflows.start('default', [this.newRun(steps, options)]));
+    const status = await this.begin(steps, options);
     await this.relay();
-    return reply.statuses[0]!;
+    return status;
+  }
+
+  /** Starts the run, and carries nothing yet. */
+  async begin(steps: readonly NewStep[], options: Partial<NewRun> = {}): Promise<'started' | 'exists'> {
+    this.know(steps);
+    return this.took(await this.workflows.start('default', [this.newRun(steps, options)])).statuses[0]!;
   }
 
   async grow(...steps: NewStep[]): Promise<string> {
@@ -79,10 +84,12 @@ export class RunSession extends LinkSession {
     await this.end(task, ending, reason);
   }
 
-  /** The same for several steps, one after the other; then carries what they have caused. */
+  /** The same for several steps, one after the other; what each causes is carried before the next. */
   async finish(...names: string[]): Promise<void> {
-    for (const name of names) await this.settle(name);
-    await this.relay();
+    for (const name of names) {
+      await this.settle(name);
+      await this.relay();
+    }
   }
 
   async fail(name: string, reason = 'boom'): Promise<void> {

@@ -62,7 +62,7 @@ function exerciseCancel(it: DriverTest): void {
 
   it('by a cancellation takes back what has not left for another queue', async ({ driver }) => {
     const session = new RunSession(driver);
-    await session.workflows.start('default', [session.newRun([step('a', OTHER), step('b', { after: ['a'] })])]);
+    await session.begin([step('a', OTHER), step('b', { after: ['a'] })]);
     session.took(await session.workflows.cancel('default', 'wf:1', 'why'));
     await session.keep();
     expect(await session.states()).toEqual(['cancelled', 'a:cancelled b:cancelled']);

@@ -196,8 +196,10 @@ function exerciseRetry(it: DriverTest): void {
     expect([reply.status, reply.tasks]).toEqual(['retried', [{ queue, id: 'wf:1~a' }]]);
     expect(await session.states()).toEqual(['running', 'a:ready b:cancelled']);
     await session.act('run', 'wf:1~a', queue);
+    driver.clock.advance(1_000);
     await session.fail('a', 'again');
     expect(await session.states()).toEqual(['failed', 'a:failed b:cancelled']);
+    expect((await session.step('a')).error).toBe('again');
     await session.workflows.retry('default', 'wf:1');
     await session.act('run', 'wf:1~a', queue);
     await session.finish('a');

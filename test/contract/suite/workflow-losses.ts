@@ -17,8 +17,7 @@ export function exerciseRunLosses(it: DriverTest): void {
   describe('a run whose parcels', () => {
     it('come twice, the last first', async ({ driver }) => {
       const session = new RunSession(driver);
-      session.took(await session.workflows.start('default', [session.newRun(STEPS)]));
-      await session.start([]);
+      await session.begin(STEPS);
       await session.relay(2);
       for (const name of ['a', 'b', 'c', 'd']) {
         await session.settle(name);
@@ -33,7 +32,7 @@ export function exerciseRunLosses(it: DriverTest): void {
 
     it('are all lost goes on by the passes of the keeper', async ({ driver }) => {
       const session = new RunSession(driver);
-      await session.start(STEPS);
+      await session.begin(STEPS);
       for (const name of ['a', 'b', 'c', 'd']) {
         session.lose();
         await session.keep();

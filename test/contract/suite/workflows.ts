@@ -152,13 +152,12 @@ function exerciseStart(it: DriverTest): void {
     expect(await driver.take(5)).toEqual([]);
   });
 
-  it.for([{}, OTHER])(
-    'fails a step whose task cannot be created, and what waits for it: %j',
-    async (where, { driver }) => {
+  it.for(['default', 'other'])(
+    'fails a step whose task cannot be created in queue %s, and what waits for it',
+    async (queue, { driver }) => {
       const session = new RunSession(driver);
-      const queue = where.message?.queue ?? 'default';
-      await driver.enqueue([request({ id: 'wf:1~b', queue })], queue);
-      await session.start([step('a'), step('b', { after: ['a'], ...where }), step('c', { after: ['b'] })]);
+      await driver.enqueue([request({ id: 'wf:1~b', queue }, { processAt: driver.now + 60 })], queue);
+      await session.start([step('a'), step('b', { after: ['a'], message: { queue } }), step('c', { after: ['b'] })]);
       await session.finish('a');
       expect(await session.states()).toEqual(['failed', 'a:succeeded b:failed c:cancelled']);
       expect((await session.step('b')).error).toBe('there is another task with its id');
@@ -195,6 +194,7 @@ function exerciseResults(it: DriverTest): void {
     const steps = [step('a'), step('b', { after: ['a'], ...OTHER }), step('c', { after: ['b'] })];
     await session.start(steps);
     await session.settle('a', 'complete');
+    await session.relay();
     await session.finish('b');
     const results = await session.workflows.results('default', 'wf:1', ['b', 'c', 'a', 'x']);
     expect(results).toEqual([Buffer.from('result'), undefined, Buffer.from('result'), undefined]);

@@ -65,7 +65,7 @@ export class Runs {
     place.runs.delete(run.options.id);
     place.timers.delete(timerOf(run));
     for (const step of run.steps.values()) {
-      if (step.state === 'ready' || step.state === 'failed') this.post(run, step, what);
+      if (step.state !== 'succeeded' && step.readyAt !== undefined) this.post(run, step, what);
     }
   }
 
