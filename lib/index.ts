@@ -24,6 +24,8 @@ export type { ListOptions, PageOptions } from './inspector/list-options.js';
 export type { ArchiveOptions, MoveOptions } from './inspector/move-options.js';
 export type { UpdatePayloadOptions } from './inspector/single-task.js';
 export type { SearchOptions, SearchResult } from './inspector/search.js';
+export type { Prerequisite } from './broker/links.js';
+export type { TaskWait, WaitedFor } from './inspector/waits.js';
 export type { EnqueueEvent, PeriodicEntry } from './inspector/periodic-entries.js';
 export type { DailyStats, QueueInfo, RunningServer, RunningTask, TaskList } from './inspector/views.js';
 export type { DamagedEntry, GroupSize, RedisInfo, RedisNode } from './broker/inspection.js';

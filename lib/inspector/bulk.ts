@@ -8,6 +8,7 @@ import { type ArchiveLimit, requireArchiveLimit } from './archive-limit.js';
 import { requireProgressOptions } from './delete-queue.js';
 import { requireQueue } from './known-queue.js';
 import { toLocation } from './list-options.js';
+import { tellEnds, type Telling } from './waits.js';
 
 /** States whose tasks can be moved. Not every state allows every action: a pending task cannot be run, nor an archived one archived. */
 export type MovableState = Exclude<TaskState, 'active'>;
@@ -64,7 +65,8 @@ function toBulk(action: MoveAction, state: MovableState, options: BulkArchiveOpt
  * enqueue, and no step blocks Redis for more than a few milliseconds.
  */
 export async function moveAll(
-  broker: Pick<Broker, 'inspection' | 'listing' | 'administration'>,
+  broker: Pick<Broker, 'inspection' | 'listing' | 'administration' | 'links'>,
+  relay: Telling['relay'],
   queue: string,
   action: MoveAction,
   state: MovableState,
@@ -79,14 +81,11 @@ export async function moveAll(
   for (const ids of pages) {
     for (let first = 0; first < ids.length; first += BATCH_SIZE) {
       signal?.throwIfAborted();
-      const statuses = await broker.administration.moveTasks(
-        queue,
-        action,
-        ids.slice(first, first + BATCH_SIZE),
-        location,
-        maxArchived,
-      );
-      moved += statuses.filter((status) => status === 'moved').length;
+      const some = ids.slice(first, first + BATCH_SIZE);
+      const statuses = await broker.administration.moveTasks(queue, action, some, location, maxArchived);
+      const changed = some.filter((_, index) => statuses[index] === 'moved');
+      if (action !== 'run') await tellEnds({ broker, relay }, queue, changed);
+      moved += changed.length;
       done += statuses.length;
       if (statuses.includes('full')) throw new ArchiveFullError(queue, maxArchived ?? 0, moved);
       onProgress?.({ done, total });

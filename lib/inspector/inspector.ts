@@ -18,6 +18,7 @@ import { type SearchOptions, type SearchResult, search, toSearch } from './searc
 import { type EnqueueEvent, type PeriodicEntry, viewEntries, viewEvent } from './periodic-entries.js';
 import type { ArchiveOptions, MoveOptions } from './move-options.js';
 import { moveTask, rescheduleTask, type UpdatePayloadOptions, updatePayload } from './single-task.js';
+import { readWait, type TaskWait } from './waits.js';
 import {
   type DailyStats,
   type QueueInfo,
@@ -97,6 +98,16 @@ export class AsynqInspector {
     return stored && viewTask(stored, this.broker.clock);
   }
 
+  /**
+   * What a task waits for and why it still does, or has waited for. `undefined` if it has never waited, or does not exist.
+   *
+   * @throws InvalidOptionError for a blank queue or id; BrokerUnavailableError
+   * @example const { prerequisites, until } = (await inspector.waits('default', 'ship-17'))!;
+   */
+  waits(queue: string, id: string): Promise<TaskWait | undefined> {
+    return readWait(this.broker, queue, id);
+  }
+
   /** The tasks of one state (and group), page by page. Tasks in an aggregation set are in no list. */
   async listTasks(queue: string, state: TaskState, options?: ListOptions): Promise<TaskList> {
     const request = toListRequest(state, options);
@@ -106,13 +117,13 @@ export class AsynqInspector {
   }
 
   /**
-   * Makes a delayed, archived, completed or waiting task pending at once, as the last of its queue; it waits for no other task then. Its failures stay counted: an archived
-   * task that fails again is archived again.
+   * Makes a delayed, archived, completed or waiting task pending at once, as the last of its queue; it waits for no other task
+   * then. Its failures stay counted: an archived task that fails again is archived again.
    *
    * @throws TaskNotFoundError; TaskStateError when it is active or pending, not where `options` say, or its group is being aggregated
    */
   async runTask(queue: string, id: string, options?: MoveOptions): Promise<void> {
-    await moveTask(this.broker, queue, 'run', id, options);
+    await moveTask(this.broker, this.relay, queue, 'run', id, options);
   }
 
   /**
@@ -122,7 +133,7 @@ export class AsynqInspector {
    *   ArchiveFullError with `maxArchived`
    */
   async archiveTask(queue: string, id: string, options?: ArchiveOptions): Promise<void> {
-    await moveTask(this.broker, queue, 'archive', id, options);
+    await moveTask(this.broker, this.relay, queue, 'archive', id, options);
   }
 
   /**
@@ -131,7 +142,7 @@ export class AsynqInspector {
    * @throws TaskNotFoundError; TaskStateError when it is active, not where `options` say, or its group is being aggregated
    */
   async deleteTask(queue: string, id: string, options?: MoveOptions): Promise<void> {
-    await moveTask(this.broker, queue, 'delete', id, options);
+    await moveTask(this.broker, this.relay, queue, 'delete', id, options);
   }
 
   /**
@@ -147,9 +158,9 @@ export class AsynqInspector {
   }
 
   /**
-   * Replaces the payload of a scheduled, pending, retry, archived or waiting task (asynq: only of a scheduled one): bytes as they are,
-   * everything else as JSON, `undefined` as no payload. A unique lock stays that of the old payload. With `replaces`, only if that
-   * still is the payload, so that nobody overwrites a change they have not seen.
+   * Replaces the payload of a scheduled, pending, retry, archived or waiting task (asynq: only of a scheduled one): bytes as they
+   * are, everything else as JSON, `undefined` as no payload. A unique lock stays that of the old payload, and so do the keys of
+   * links. With `replaces`, only if that still is the payload, so that nobody overwrites a change they have not seen.
    *
    * @throws TaskNotFoundError; TaskStateError in any other state, when its payload is not `replaces`, or it keeps changing;
    * InvalidTaskError
@@ -160,17 +171,17 @@ export class AsynqInspector {
 
   /** {@link runTask} for all tasks of a state (and group) that are there when the call begins. */
   async runAllTasks(queue: string, state: MovableState, options?: BulkOptions): Promise<BulkResult> {
-    return moveAll(this.broker, queue, 'run', state, options);
+    return moveAll(this.broker, this.relay, queue, 'run', state, options);
   }
 
   /** {@link archiveTask} for all tasks of a state (and group) that are there when the call begins. */
   async archiveAllTasks(queue: string, state: MovableState, options?: BulkArchiveOptions): Promise<BulkResult> {
-    return moveAll(this.broker, queue, 'archive', state, options);
+    return moveAll(this.broker, this.relay, queue, 'archive', state, options);
   }
 
   /** {@link deleteTask} for all tasks of a state (and group) that are there when the call begins. */
   async deleteAllTasks(queue: string, state: MovableState, options?: BulkOptions): Promise<BulkResult> {
-    return moveAll(this.broker, queue, 'delete', state, options);
+    return moveAll(this.broker, this.relay, queue, 'delete', state, options);
   }
 
   /**

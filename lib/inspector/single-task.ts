@@ -16,12 +16,15 @@ import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../
 import { requireArchiveLimit } from './archive-limit.js';
 import { requireQueue } from './known-queue.js';
 import { type ArchiveOptions, type MoveOptions, toOrigin } from './move-options.js';
+import { tellEnds, type Telling } from './waits.js';
 
 type ChangingBroker = Pick<Broker, 'inspection' | 'administration'>;
+type LinkedBroker = ChangingBroker & Pick<Broker, 'links'>;
 
 /** Runs, archives or deletes one task. @throws TaskNotFoundError; TaskStateError; ArchiveFullError */
 export async function moveTask(
-  broker: ChangingBroker,
+  broker: LinkedBroker,
+  relay: Telling['relay'],
   queue: string,
   action: MoveAction,
   id: string,
@@ -35,6 +38,7 @@ export async function moveTask(
   const [status] = await broker.administration.moveTasks(queue, action, [id], from, maxArchived);
   if (status === 'full') throw new ArchiveFullError(queue, maxArchived ?? 0);
   if (status !== 'moved') throw refusal(action, status ?? 'missing', queue, id, from);
+  if (action !== 'run') await tellEnds({ broker, relay }, queue, [id]);
 }
 
 const describeLocation = ({ state, group }: TaskLocation): string =>

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
   AsynqClient,
   AsynqInspector,
@@ -11,6 +11,7 @@ import {
   SkipRetry,
   TaskHandler,
 } from '../../lib/index.js';
+import { type RedisProcess, startRedis } from '../support/redis.js';
 
 interface Order {
   orderId: string;
@@ -50,9 +51,23 @@ class Handlers {
 
 const { events } = Handlers;
 
-async function start() {
+let redis: RedisProcess;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+
+afterAll(() => redis.stop());
+
+let prefixes = 0;
+
+async function start(kind: 'memory' | 'redis') {
+  const { host, port } = redis;
+  const connection = kind === 'memory' ? kind : { host, port };
+  const server = { queues: { default: 1, payments: 1 } };
+  const keyPrefix = `asynq-${++prefixes}`;
   const module = await Test.createTestingModule({
-    imports: [AsynqModule.forRoot({ connection: 'memory', server: { queues: { default: 1, payments: 1 } } })],
+    imports: [AsynqModule.forRoot({ connection, keyPrefix, server })],
     providers: [Handlers],
   }).compile();
   await module.init();
@@ -70,9 +85,9 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-describe('a task after another, by definition', () => {
+describe.each(['memory', 'redis'] as const)('a task after another, by definition, in %s', (kind) => {
   it('waits for one that is enqueued later, in another queue', async () => {
-    const { client, inspector } = await start();
+    const { client, inspector } = await start(kind);
     const info = await client.enqueue(Ship, { orderId: '7' });
     expect(info).toMatchObject({ state: 'waiting', group: '' });
     expect((await inspector.listTasks('default', 'waiting')).tasks.map(({ id }) => id)).toEqual([info.id]);
@@ -85,7 +100,7 @@ describe('a task after another, by definition', () => {
   });
 
   it('runs at once when the other has succeeded before', async () => {
-    const { client } = await start();
+    const { client } = await start(kind);
     await client.enqueue(Capture, { orderId: '1' });
     await until(() => events.includes('captured 1'));
     await client.enqueue(Ship, { orderId: '1' });
@@ -94,7 +109,7 @@ describe('a task after another, by definition', () => {
   });
 
   it('is archived when the other fails, and revived when that is run again', async () => {
-    const { client, inspector } = await start();
+    const { client, inspector } = await start(kind);
     Handlers.fails = true;
     const ship = await client.enqueue(Ship, { orderId: '2' });
     const capture = await client.enqueue(Capture, { orderId: '2' });
@@ -106,9 +121,9 @@ describe('a task after another, by definition', () => {
   });
 });
 
-describe('a task after single tasks', () => {
+describe.each(['memory', 'redis'] as const)('a task after single tasks, in %s', (kind) => {
   it('runs after all of them', async () => {
-    const { client } = await start();
+    const { client } = await start(kind);
     const first = await client.enqueue('report', { orderId: 'a' }, { processIn: 30 });
     const second = await client.enqueue(Report, { orderId: 'b' }, { processIn: 40, queue: 'payments' });
     await client.enqueue(Report, { orderId: 'c' }, { after: [first, { queue: 'payments', id: second.id }] });
@@ -117,7 +132,7 @@ describe('a task after single tasks', () => {
   });
 
   it('is refused when one cannot be found', async () => {
-    const { client, inspector } = await start();
+    const { client, inspector } = await start(kind);
     const gone = { queue: 'payments', id: 'gone' };
     await expect(client.enqueue(Report, { orderId: 'c' }, { after: gone, taskId: 'c' })).rejects.toThrow(
       PrerequisiteNotFoundError,
@@ -130,7 +145,7 @@ describe('a task after single tasks', () => {
   });
 
   it('in many: an error affects only the task it is about', async () => {
-    const { client } = await start();
+    const { client } = await start(kind);
     const before = await client.enqueue(Report, { orderId: 'first' }, { processIn: 20 });
     const results = await client.enqueueMany([
       { task: Report, payload: { orderId: 'x' }, options: { after: before } },
@@ -142,5 +157,60 @@ describe('a task after single tasks', () => {
     await until(() => events.includes('reported x'));
     expect(events).toContain('reported z');
     expect(events).not.toContain('reported y');
+  });
+});
+
+describe.each(['memory', 'redis'] as const)('what an operator does with waiting tasks, in %s', (kind) => {
+  const later = { processIn: '1h' } as const;
+
+  it('shows what a task waits for, and until when', async () => {
+    const { client, inspector } = await start(kind);
+    const first = await client.enqueue(Report, { orderId: 'a' }, later);
+    const info = await client.enqueue(Report, { orderId: 'b' }, { after: first, waitAtMost: '2h', onTimeout: 'run' });
+    expect(await inspector.waits('default', info.id)).toEqual({
+      prerequisites: [{ prerequisite: { queue: 'default', id: first.id }, state: 'waiting', reason: undefined }],
+      onFailure: 'cancel',
+      onTimeout: 'run',
+      until: info.nextProcessAt,
+      cancelled: false,
+    });
+    expect(await inspector.waits('default', first.id)).toBeUndefined();
+    expect(await inspector.getTaskInfo('default', info.id)).toMatchObject({
+      state: 'waiting',
+      nextProcessAt: info.nextProcessAt,
+    });
+    const found = await inspector.searchTasks('default', 'waiting', { type: 'report' });
+    expect(found.tasks.map(({ id }) => id)).toEqual([info.id]);
+    await expect(inspector.rescheduleTask('default', info.id, '1h')).rejects.toThrow(/waits for other tasks/);
+    await inspector.updateTaskPayload('default', info.id, { orderId: 'edited' });
+    await inspector.runTask('default', info.id, { state: 'waiting' });
+    await until(() => events.includes('reported edited'));
+    expect(events).not.toContain('reported a');
+  });
+
+  it.each(['archiveTask', 'deleteTask'] as const)('fails those that wait for a task after %s', async (action) => {
+    const { client, inspector } = await start(kind);
+    const first = await client.enqueue(Report, { orderId: 'a' }, { ...later, queue: 'payments' });
+    const waiting = await client.enqueue(Report, { orderId: 'b' }, { after: first });
+    const cleanUp = await client.enqueue(Report, { orderId: 'c' }, { after: first, onFailure: 'run' });
+    await inspector[action]('payments', first.id);
+    await until(() => events.includes('reported c'));
+    await until(async () => (await inspector.getTaskInfo('default', waiting.id))?.state === 'archived');
+    expect(await inspector.waits('default', waiting.id)).toMatchObject({
+      cancelled: true,
+      until: undefined,
+      prerequisites: [{ state: 'failed', reason: expect.any(String) as string }],
+    });
+    await until(async () => (await inspector.getTaskInfo('default', cleanUp.id)) === undefined);
+  });
+
+  it('deletes all waiting tasks at once, and tells those that wait for them', async () => {
+    const { client, inspector } = await start(kind);
+    const first = await client.enqueue(Report, { orderId: 'a' }, { ...later, queue: 'payments' });
+    const second = await client.enqueue(Report, { orderId: 'b' }, { after: first, queue: 'payments' });
+    await client.enqueue(Report, { orderId: 'c' }, { after: second, onFailure: 'run' });
+    expect(await inspector.deleteAllTasks('payments', 'waiting')).toEqual({ moved: 1, skipped: 0 });
+    await until(() => events.includes('reported c'));
+    expect(await inspector.getQueueInfo('payments')).toMatchObject({ waiting: 0, scheduled: 1 });
   });
 });

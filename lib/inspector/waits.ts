@@ -1,0 +1,64 @@
+import type { Broker } from '../broker/broker.js';
+import type { Prerequisite } from '../broker/links.js';
+import { toDate } from '../clock.js';
+import { InvalidOptionError } from '../errors.js';
+import type { Relay } from '../links/relay.js';
+import type { FailurePolicy, TimeoutPolicy } from '../task/links.js';
+import { requireNonBlank } from '../validation.js';
+import { requireQueueName } from './known-queue.js';
+
+/** One of those that a task waits for: a task, or the end of the task of a type with a key. */
+export interface WaitedFor {
+  readonly prerequisite: Prerequisite;
+  readonly state: 'waiting' | 'succeeded' | 'failed';
+  /** Why it failed; `undefined` if it has not. */
+  readonly reason: string | undefined;
+}
+
+/** What a task waits for, or has waited for. */
+export interface TaskWait {
+  /** In the order of the option `after`. */
+  readonly prerequisites: readonly WaitedFor[];
+  readonly onFailure: FailurePolicy;
+  readonly onTimeout: TimeoutPolicy;
+  /** The end of the wait, whatever happens; `undefined` when the task does not wait any more. */
+  readonly until: Date | undefined;
+  /** It is archived because a prerequisite failed, and revived when that one succeeds after all. */
+  readonly cancelled: boolean;
+}
+
+/** `undefined` for a task that has never waited, or does not exist. */
+export async function readWait(
+  { links }: Pick<Broker, 'links'>,
+  queue: string,
+  id: string,
+): Promise<TaskWait | undefined> {
+  requireQueueName(queue);
+  requireNonBlank(id, 'task ID', InvalidOptionError);
+  const stored = await links.waitOf(queue, id);
+  if (!stored) return undefined;
+  const { edges, onFailure, onTimeout, deadline, cancelled } = stored;
+  return {
+    prerequisites: edges.map(({ prerequisite, state, reason }) => ({ prerequisite, state, reason })),
+    onFailure,
+    onTimeout,
+    until: deadline === undefined ? undefined : toDate(deadline * 1000),
+    cancelled,
+  };
+}
+
+/** How an operator's action on tasks is told to those that wait for them. */
+export interface Telling {
+  readonly broker: Pick<Broker, 'links'>;
+  readonly relay: Pick<Relay, 'carry'>;
+}
+
+/**
+ * Tells of tasks that were archived or deleted. In a queue without links it costs one short command.
+ * If it fails, the keepers of the fleet find the tasks within seconds.
+ */
+export async function tellEnds({ broker, relay }: Telling, queue: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const caused = await broker.links.check(queue, ids).catch(() => undefined);
+  if (caused) relay.carry(caused.parcels);
+}
