@@ -108,6 +108,7 @@ export type { TaskState } from './wire/states.js';
 // Workflows
 export { workflow, Workflow } from './workflows/workflow.js';
 export { chain, LooseStep, parallel, step } from './workflows/shapes.js';
+export type { WorkflowDetails, WorkflowInfo, WorkflowListOptions, WorkflowStepInfo } from './inspector/workflows.js';
 export { WorkflowRun, type DoneOptions } from './workflows/workflow-run.js';
 export type { StartResult, WorkflowItem } from './workflows/workflows.js';
 export type { StepOutcome, WorkflowOutcome } from './workflows/outcome.js';

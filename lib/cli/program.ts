@@ -12,6 +12,7 @@ import { addTaskBulk } from './commands/task-all.js';
 import { addTaskEnqueue } from './commands/task-enqueue.js';
 import { addTaskReading } from './commands/task-list.js';
 import { addVersion } from './commands/version.js';
+import { addWorkflowCommands } from './commands/workflow.js';
 import { addGroup, createRoot, type Invocation } from './tree/tree.js';
 
 /** The whole tree of commands: asynq's, in its words, and what we have beside it. */
@@ -28,6 +29,7 @@ export function buildProgram(invocation: Invocation): Command {
   addServerCommands(root, invocation);
   addCronCommands(root, invocation);
   addGroupCommands(root, invocation);
+  addWorkflowCommands(root, invocation);
   addBatchCommands(root, invocation);
   addCompletion(root, invocation);
   addVersion(root, invocation);

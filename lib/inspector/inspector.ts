@@ -28,6 +28,16 @@ import {
   viewServer,
   viewTask,
 } from './views.js';
+import {
+  cancelWorkflow,
+  deleteWorkflow,
+  getWorkflow,
+  listWorkflows,
+  retryWorkflow,
+  type WorkflowDetails,
+  type WorkflowInfo,
+  type WorkflowListOptions,
+} from './workflows.js';
 
 /** What an inspector needs of a broker. */
 export type InspectorBroker = Pick<
@@ -42,6 +52,7 @@ export type InspectorBroker = Pick<
   | 'maxPayloadSize'
   | 'links'
   | 'batches'
+  | 'workflows'
 >;
 
 /**
@@ -283,5 +294,43 @@ export class AsynqInspector {
   /** Deletes what is known of a batch that has ended; its tasks stay. @throws BatchNotFoundError; BatchRunningError */
   deleteBatch(queue: string, id: string): Promise<void> {
     return deleteBatch(this.broker, this.relay, queue, id);
+  }
+
+  /** The runs of workflows, newest first; of all queues, or of one. */
+  listWorkflows(options?: WorkflowListOptions): Promise<WorkflowInfo[]> {
+    return listWorkflows(this.broker, options);
+  }
+
+  /** A run with its graph; `undefined` when the queue has no such run. @param id `<name of the workflow>/<id given to start>` */
+  getWorkflow(queue: string, id: string): Promise<WorkflowDetails | undefined> {
+    return getWorkflow(this.broker, queue, id);
+  }
+
+  /**
+   * Ends a run: steps that wait do not run, their tasks are deleted, and those that are active are cancelled. Returns whether
+   * this call has ended it.
+   *
+   * @throws WorkflowNotFoundError
+   */
+  cancelWorkflow(queue: string, id: string, reason?: string): Promise<boolean> {
+    return cancelWorkflow(this.broker, this.relay, queue, id, reason);
+  }
+
+  /**
+   * Runs the failed steps of a run again; what was cancelled because of them waits for them again. Returns how many run again.
+   *
+   * @throws WorkflowNotFoundError; WorkflowStateError when no step has failed, or the run was cancelled
+   */
+  retryWorkflow(queue: string, id: string): Promise<number> {
+    return retryWorkflow(this.broker, this.relay, queue, id);
+  }
+
+  /**
+   * Deletes an ended run, its results, and the archived tasks of its steps.
+   *
+   * @throws WorkflowNotFoundError; WorkflowStateError while it is running
+   */
+  deleteWorkflow(queue: string, id: string): Promise<void> {
+    return deleteWorkflow(this.broker, this.relay, queue, id);
   }
 }

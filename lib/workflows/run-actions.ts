@@ -5,7 +5,7 @@ import type { Relay } from '../links/relay.js';
 /** What changing a run needs. */
 export interface RunDeps {
   readonly broker: Pick<Broker, 'workflows' | 'links' | 'administration' | 'cancellation' | 'clock'>;
-  readonly relay: Relay;
+  readonly relay: Pick<Relay, 'carry'>;
 }
 
 interface StepTask {
