@@ -260,7 +260,10 @@ else
       elseif kind == DONE or kind == COMPLETE or kind == COMPLETE_WITH_RESULT then
         L.succeeded(id, item and item.result)
       elseif kind == ARCHIVE or kind == ARCHIVE_AS_IS then
+        L.retain_again(id)
         L.ended(id, false, item.result ~= '' and item.result or 'archived')
+      elseif kind == RETRY or kind == RETRY_FAILED then
+        L.retain_again(id)
       end
     end
   end

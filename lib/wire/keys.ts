@@ -7,11 +7,11 @@ export const DEFAULT_KEY_PREFIX = 'asynq';
 export const WAITING_GROUP = 'asynq:waiting';
 
 /** The kinds of keys that end in a name from outside. */
-const NAMED_KEY = /^(?:t|g|unique|waiting|periodic|early|mark|waiters|run|batch|part|offer):/;
+const NAMED_KEY = /^(?:t|g|unique|waiting|periodic|early|mark|waiters|watchers|run|batch|part|offer):/;
 
 /** The kinds of keys that links have in a place. */
 const LINK_KEY =
-  /^(?:links|outbox|timers|links_lease|links_progress|runs|batches)$|^(?:early|mark|waiters|run|batch|part):/;
+  /^(?:links|outbox|timers|links_lease|links_progress|runs|batches)$|^(?:early|mark|waiters|watchers|run|batch|part):/;
 
 /**
  * The keys of one queue (wire-protocol section 1.2). All share the hash tag `{queue}`.

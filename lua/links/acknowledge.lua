@@ -11,7 +11,8 @@ local call = redis.call
 local removed = {}
 for i = 1, #ARGV, 2 do
   local stored = call('HGET', KEYS[1], ARGV[i])
-  if stored and cmsgpack.unpack(stored)[2] == ARGV[i + 1] then removed[#removed + 1] = ARGV[i] end
+  local read, parcel = pcall(cmsgpack.unpack, stored or '')
+  if read and type(parcel) == 'table' and parcel[2] == ARGV[i + 1] then removed[#removed + 1] = ARGV[i] end
 end
 for first = 1, #removed, 1000 do
   call('HDEL', KEYS[1], unpack(removed, first, math.min(first + 999, #removed)))

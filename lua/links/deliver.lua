@@ -15,20 +15,23 @@
 --   3 nowNanos
 --   4… body and data of each parcel
 -- Returns
---   the parcels that this has caused, packed: to, key, body and data of each; empty when there are none
+--   the parcels that this has caused, packed: to, key, body and data of each; empty when there are none; and a kind that it does
+--   not know, else ''
 
 local L = {}
 -- Includes shared/links.lua
 
 L.open(ARGV[1], ARGV[2], ARGV[3])
-local bodies = {}
+-- A parcel of a newer version of this library stays where it is; the others do not wait for it.
+local unknown = ''
 for i = 4, #ARGV, 2 do
-  local body = cjson.decode(ARGV[i])
-  if not L.on[body.kind] then error('ERR a parcel of the unknown kind "' .. tostring(body.kind) .. '"') end
-  bodies[#bodies + 1] = body
-end
-for i = 1, #bodies do
-  L.post(L.place, ARGV[2 * i + 2], bodies[i], ARGV[2 * i + 3])
+  local read, body = pcall(cjson.decode, ARGV[i])
+  local kind = read and type(body) == 'table' and body.kind
+  if L.on[kind] then
+    L.post(L.place, ARGV[i], body, ARGV[i + 1])
+  else
+    unknown = tostring(kind)
+  end
 end
 L.work()
-return L.parcels()
+return { L.parcels(), unknown }

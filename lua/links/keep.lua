@@ -52,7 +52,8 @@ for _, text in ipairs(call('ZRANGE', L.timers, '-inf', ARGV[2], 'BYSCORE', 'LIMI
   end
 end
 
--- 2. Tasks that ended without telling: the latest of them at once, any in the course of some passes.
+-- 2. Tasks that ended without telling: the latest of them at once, any in the course of some passes
+-- (two, unless there are very many links).
 
 if L.has_links then
   local since = tonumber(seen) or now
@@ -63,7 +64,8 @@ if L.has_links then
   for _, id in ipairs(call('ZRANGE', L.completed, first, last, 'BYSCORE', 'LIMIT', 0, limit)) do
     settled = settled + L.notice(id)
   end
-  local page = call('HSCAN', L.links, links_cursor or '0', 'COUNT', limit)
+  local size = math.min(math.max(limit, call('HLEN', L.links) / 2), 6 * limit)
+  local page = call('HSCAN', L.links, links_cursor or '0', 'COUNT', math.floor(size))
   links_cursor = page[1]
   for i = 1, #page[2], 2 do
     if page[2][i + 1] ~= '1' then settled = settled + L.notice(page[2][i]) end -- '1' stands for a batch
@@ -79,8 +81,11 @@ L.work()
 local old, bytes = {}, tonumber(ARGV[6])
 local page = call('HSCAN', L.outbox, outbox_cursor or '0', 'COUNT', limit)
 for i = 1, #page[2], 2 do
-  local to, body, data, stored = unpack(cmsgpack.unpack(page[2][i + 1]))
-  if stored <= now - tonumber(ARGV[4]) and not L.is_posted(page[2][i]) and bytes > 0 then
+  local read, parcel = pcall(cmsgpack.unpack, page[2][i + 1])
+  local to, body, data, stored = unpack(read and type(parcel) == 'table' and parcel or {})
+  if not stored then
+    call('HDEL', L.outbox, page[2][i]) -- no parcel
+  elseif stored <= now - tonumber(ARGV[4]) and not L.is_posted(page[2][i]) and bytes > 0 then
     local n = #old
     old[n + 1], old[n + 2], old[n + 3], old[n + 4] = to, page[2][i], body, data
     bytes = bytes - #body - #data

@@ -8,6 +8,8 @@ do
   local call, try, type = redis.call, redis.pcall, type
   -- How many bodies one script works off; it leaves the others to the next delivery.
   local MOST_BODIES = 2000
+  -- A list of watchers that is longer is added to in a hash, `watchers:<id>`; and how many of these one script tells.
+  local LONG_LIST, FAN_OUT = 16384, 500
 
   local queue, head, tail = {}, 1, 0
   local posted, positions = {}, {}
@@ -50,6 +52,26 @@ do
     end
   end
 
+  -- Leaves a body of this place to the next delivery.
+  function L.defer(key, body)
+    store(L.place, L.place .. ' ' .. key, cjson.encode(body), '')
+  end
+
+  -- Calls `tell` with some fields of a hash, which are deleted when `consume`, and leaves the others to the next delivery: `body`
+  -- has the cursor, nil at first.
+  function L.fan_out(hash, key, body, consume, tell)
+    local page = try('HSCAN', hash, body.cursor or '0', 'COUNT', FAN_OUT)
+    if page.err then return end
+    for i = 1, #page[2], 2 do
+      local known, value = pcall(cjson.decode, page[2][i])
+      if known then tell(value) end
+      if consume then call('HDEL', hash, page[2][i]) end
+    end
+    if page[1] == '0' then return end
+    body.cursor = page[1]
+    L.defer(key, body)
+  end
+
   -- Works off what was posted to this place, and what that causes here; then lets those write who have waited for the rest.
   function L.work()
     repeat
@@ -88,6 +110,8 @@ do
     local text = cjson.encode(watcher)
     if not list then
       list = '[' .. text .. ']'
+    elseif #list > LONG_LIST and watcher.k == 'w' and type(try('HSET', L.base .. 'watchers:' .. id, text, '')) == 'number' then
+      return
     elseif not string.find(list, text, 1, true) then
       list = string.sub(list, 1, -2) .. ',' .. text .. ']'
     end
@@ -134,6 +158,13 @@ do
       local tell = type(watcher) == 'table' and L.tell[watcher.k]
       if tell then tell(watcher, id, ok, reason, result) end
     end
+    if #list > LONG_LIST then L.on.tellmore({ kind = 'tellmore', id = id, ok = ok, why = reason, gone = ok or gone }) end
+  end
+
+  L.on.tellmore = function(body)
+    L.fan_out(L.base .. 'watchers:' .. body.id, 'tellmore ' .. body.id, body, body.gone, function(watcher)
+      L.tell.w(watcher, body.id, body.ok, body.why)
+    end)
   end
 
   -- A task has succeeded. Call it before its hash is deleted: without a `result` (nil or '') it is the stored one.
@@ -183,6 +214,12 @@ do
   -- Has a task that somebody watches now kept after its success, when a server runs it that knows no links.
   function L.retain(id, message)
     if (field_of(message, RETENTION) or 0) == 0 then call('HSET', L.task_prefix .. id, 'msg', message .. TECHNICAL_FIELD) end
+  end
+
+  -- Also when the message is written anew by a server that has had it since before somebody watched the task.
+  function L.retain_again(id)
+    local message = watchers_of(id) and try('HGET', L.task_prefix .. id, 'msg')
+    if type(message) == 'string' then L.retain(id, message) end
   end
 
   -- Tells the end of a task that nobody has told: of one that a Go server ran, say, or that was deleted. Returns 1 when it did.

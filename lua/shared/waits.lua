@@ -129,7 +129,7 @@ do
   end
 
   local function tell_edge(w, of, ok, why)
-    L.post(w.to, 'edge ' .. w.id .. ' ' .. w.n, { kind = 'edge', id = w.id, n = w.n, of = of, ok = ok, why = why })
+    L.post(w.to, 'edge ' .. w.id .. ' ' .. w.n .. ' ' .. of[2], { kind = 'edge', id = w.id, n = w.n, of = of, ok = ok, why = why })
   end
 
   L.tell.w = function(w, id, ok, why)
@@ -188,17 +188,19 @@ do
 
   -- The end of the task of this key; it is remembered for `ttl` seconds. A success is not undone by a later failure.
   L.on.mark = function(body)
-    local before, of = mark_of(body.key), { L.place, body.key }
+    local before = mark_of(body.key)
     if not body.ok and before and before.ok then return end
     local mark = { ok = body.ok, why = body.why, task = body.task, till = L.seconds + body.ttl }
     call('SET', L.base .. 'mark:' .. body.key, cjson.encode(mark), 'EX', body.ttl)
-    local waiters = L.base .. 'waiters:' .. body.key
-    local fields = try('HKEYS', waiters)
-    for i = 1, #fields do
-      local known, w = pcall(cjson.decode, fields[i])
-      if known then tell_edge({ to = w[1], id = w[2], n = w[3] }, of, body.ok, body.why) end
-    end
-    if body.ok then call('DEL', waiters) end
+    L.on.tellwaiters({ kind = 'tellwaiters', key = body.key })
+  end
+
+  L.on.tellwaiters = function(body)
+    local mark, of = mark_of(body.key), { L.place, body.key }
+    if not mark then return end
+    L.fan_out(L.base .. 'waiters:' .. body.key, 'tellwaiters ' .. body.key, body, mark.ok, function(w)
+      tell_edge({ to = w[1], id = w[2], n = w[3] }, of, mark.ok, mark.why)
+    end)
   end
 
   -- A task waits for the end of the task of this key. A failure that is remembered answers, too; a success may still follow it.

@@ -11,6 +11,7 @@ import {
   type Settlement,
   type SettleStatus,
 } from '../broker.js';
+import type { Parcel } from '../links.js';
 import { archiveLimits } from './scripts/archive-limits.js';
 import { nanoseconds, readNanoseconds, requireSeconds } from './scripts/arguments.js';
 import { wasSent } from './connection/broker-error.js';
@@ -81,15 +82,16 @@ export class RedisConsumer implements ConsumerRole {
     const limitedFor = reply.count();
     const lost = Array.from({ length: reply.count() }, () => reply.count());
     const settled = new Array<SettleStatus>(settle.length).fill('settled');
+    let further: readonly Parcel[] = [];
     if (lost.length > 0) {
-      await this.markLost(queue, settle, lost, fences, settled);
+      further = await this.markLost(queue, settle, lost, fences, settled);
       for (const index of lost) if (this.wasStored(settle[index - 1]!.lease, now)) settled[index - 1] = 'settled';
     }
     const taken = new LeasedTasks(queue, links && readLinks(links));
     readTasks(taken, expiresAt, reply, since);
     const { tasks, damaged } = taken;
     const answered = { settled, tasks, damaged, backlog, limitedFor };
-    return parcels ? { ...answered, parcels: readParcels(queue, parcels) } : answered;
+    return parcels ? { ...answered, parcels: [...readParcels(queue, parcels), ...further] } : answered;
   }
 
   async extendLeases(queue: string, leases: readonly Lease[], expiresAt: number): Promise<boolean[]> {
@@ -129,6 +131,8 @@ export class RedisConsumer implements ConsumerRole {
    * A lease may be extended while its settlement is on the way. A delayed settlement (a redirection
    * in a cluster, a script sent again) then carries an old score. What was lost by such a score is
    * sent again; if that fails it stays lost, and the claimed tasks are kept.
+   *
+   * @returns the parcels of that call
    */
   private async markLost(
     queue: string,
@@ -136,12 +140,13 @@ export class RedisConsumer implements ConsumerRole {
     lost: readonly number[],
     fences: readonly string[],
     settled: SettleStatus[],
-  ): Promise<void> {
+  ): Promise<readonly Parcel[]> {
     for (const index of lost) settled[index - 1] = 'lost';
-    if (this.scores.fences(settle.map(({ lease }) => lease)).join() === fences.join()) return;
+    if (this.scores.fences(settle.map(({ lease }) => lease)).join() === fences.join()) return [];
     const request = { settle: lost.map((index) => settle[index - 1]!), take: 0 };
     const again = await this.exchange(queue, request).catch(() => undefined);
     lost.forEach((index, at) => (settled[index - 1] = again?.settled[at] ?? 'lost'));
+    return again?.parcels ?? [];
   }
 
   /** Only an earlier call without a reply can have taken this lease. */

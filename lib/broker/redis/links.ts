@@ -1,4 +1,5 @@
 import { type Clock, floorSeconds } from '../../clock.js';
+import { UndecodableMessageError } from '../../errors.js';
 import type { Keyspace } from '../../wire/keys.js';
 import type { EnqueueStatus } from '../broker.js';
 import {
@@ -32,12 +33,16 @@ const KEPT_AT_ONCE = 500;
 /** Bodies and data of old parcels that one pass returns. */
 const BYTES_AT_ONCE = 4 * 1024 * 1024;
 
+/** On average; by each process that keeps places. */
+const SEARCH_EVERY_MS = 600_000;
+
 const watchRequest = ({ id, waiting, missing }: WatchRequest): string =>
   JSON.stringify({ id, w: { k: 'w', to: waiting.queue, id: waiting.id, n: waiting.n }, missing });
 
 /** Links between tasks: enqueues over `produce`, all else over `monitor`. */
 export class RedisLinks implements LinksRole {
   private readonly registrar: QueueRegistrar;
+  private nextSearch = 0;
 
   constructor(
     private readonly connections: RedisConnections,
@@ -93,7 +98,14 @@ export class RedisLinks implements LinksRole {
     if (registered) await registered;
     const argv = this.arguments(place).concat(parcels.flatMap(({ body, data }) => [body, data]));
     const keys = queueKeys('deliver', this.keyspace.queue(place));
-    return { parcels: readParcels(place, (await this.scripts.run('monitor', 'deliver', keys, argv)) as Buffer) };
+    const [caused, unknown] = (await this.scripts.run('monitor', 'deliver', keys, argv)) as [Buffer, Buffer];
+    if (unknown.length > 0) {
+      throw new UndecodableMessageError(
+        `"${place}" has got a parcel of the kind "${String(unknown)}", which this version does not know; ` +
+          'update all processes. The parcel is kept until then',
+      );
+    }
+    return { parcels: readParcels(place, caused) };
   }
 
   async acknowledge(place: string, parcels: readonly Parcel[]): Promise<void> {
@@ -117,13 +129,38 @@ export class RedisLinks implements LinksRole {
     return readWait(reply as Buffer[]);
   }
 
-  places(): Promise<string[]> {
+  async places(): Promise<string[]> {
+    await this.findLost();
     return this.connections.run('monitor', 'SMEMBERS', (client) => client.smembers(this.keyspace.linked));
+  }
+
+  /**
+   * Lists places again that Redis has forgotten, now and then: the list is in another slot than they
+   * are, and may be lost without them.
+   */
+  private async findLost(): Promise<void> {
+    const now = this.clock.now();
+    if (now < this.nextSearch) return;
+    const isFirst = this.nextSearch === 0;
+    this.nextSearch = now + SEARCH_EVERY_MS * (0.5 + Math.random());
+    if (isFirst) return;
+    const { queues, linked } = this.keyspace;
+    const names = await this.connections.run('monitor', 'SMEMBERS', (client) => client.smembers(queues));
+    for (const queue of names) {
+      if (!(await this.isUsed(queue))) continue;
+      await this.connections.run('monitor', 'SADD', (client) => client.sadd(linked, queue));
+    }
+  }
+
+  private async isUsed(place: string): Promise<boolean> {
+    const { links, outbox, timers, waitingTasks } = this.keyspace.queue(place);
+    const used = (client: RedisClient) => client.exists(links, outbox, timers, waitingTasks);
+    return (await this.connections.run('monitor', 'EXISTS', used)) > 0;
   }
 
   async lease(place: string, owner: string, ttl: number): Promise<boolean> {
     const { linksLease } = this.keyspace.queue(place);
-    const argv = [owner, String(Math.ceil(ttl)), String(this.clock.now())];
+    const argv = [owner, String(Math.ceil(ttl)), String(Math.floor(this.clock.now()))];
     return (await this.scripts.run('monitor', 'leasePlace', [linksLease], argv)) === 1;
   }
 
@@ -139,11 +176,9 @@ export class RedisLinks implements LinksRole {
   /** Somebody may have made a link in this moment, and have listed the place before: it is listed again. */
   private async unlist(place: string): Promise<void> {
     const { linked } = this.keyspace;
-    const { links, outbox, timers, waitingTasks } = this.keyspace.queue(place);
     this.registrar.forget(place);
     await this.connections.run('monitor', 'SREM', (client) => client.srem(linked, place));
-    const used = (client: RedisClient) => client.exists(links, outbox, timers, waitingTasks);
-    if ((await this.connections.run('monitor', 'EXISTS', used)) === 0) return;
+    if (!(await this.isUsed(place))) return;
     await this.connections.run('monitor', 'SADD', (client) => client.sadd(linked, place));
   }
 
