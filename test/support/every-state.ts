@@ -1,4 +1,5 @@
 import type { Broker, LeasedTask, Settlement } from '../../lib/broker/broker.js';
+import type { Wait } from '../../lib/broker/links.js';
 import { floorSeconds } from '../../lib/clock.js';
 import type { TaskMessage } from '../../lib/wire/message.js';
 import { request } from './messages.js';
@@ -54,4 +55,17 @@ export async function arrangeEveryState(broker: Broker, queue = 'default'): Prom
     { ...make('scheduled'), processAt: now + 3600 },
     make('aggregating', { groupKey: 'g' }),
   ]);
+}
+
+/** A task that waits for another, with the id `waiting`. */
+export async function arrangeWaiting(broker: Broker, queue = 'default'): Promise<void> {
+  const id = 'waiting';
+  const wait: Wait = {
+    prerequisites: [{ type: 'payment:capture', key: 'order-7' }],
+    onFailure: 'cancel',
+    onTimeout: 'archive',
+    deadline: floorSeconds(broker.clock.now()) + 7200,
+  };
+  const task = request({ queue, id, type: `email:${id}`, payload: Buffer.from(`{"id":"${id}"}`) });
+  await broker.links.enqueue(queue, [{ ...task, wait }]);
 }

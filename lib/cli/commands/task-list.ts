@@ -8,6 +8,7 @@ import { addCommand, type Invocation } from '../tree/tree.js';
 import { directionOf, type Order, ORDERS } from '../output/order.js';
 import { groupOption, idOption, jsonOption, pageOptions, positive, queueOption, stateOption } from '../tree/values.js';
 import { formatDistance, formatDuration, formatMoment, formatTime } from '../output/when.js';
+import { waitFieldsOf } from './wait-text.js';
 import type { TaskList } from '../../inspector/views.js';
 import type { SearchOptions, SearchResult } from '../../inspector/search.js';
 import { CommandLineError, QueueNotFoundError, TaskNotFoundError } from '../../errors.js';
@@ -146,9 +147,13 @@ async function inspectTask(context: CommandContext<{ queue: string; id: string; 
   if (!task) {
     throw (await inspector.hasQueue(queue)) ? new TaskNotFoundError(queue, id) : new QueueNotFoundError(queue);
   }
-  if (json) return context.json(taskAsJson(task));
-  context.fields(fieldsOf(task, context.now).filter(([, value]) => value !== ''));
+  const wait = await inspector.waits(queue, id);
+  if (json) return context.json(wait ? { ...taskAsJson(task), waits: wait } : taskAsJson(task));
+  const fields = [...fieldsOf(task, context.now), ...(wait ? waitFieldsOf(wait, context.now) : [])];
+  context.fields(fields.filter(([, value]) => value !== ''));
 }
+
+const DUE_NOW_OR_WAITING: ReadonlySet<TaskState> = new Set(['pending', 'waiting']);
 
 function fieldsOf(task: TaskInfo, now: number): [title: string, value: string][] {
   return [
@@ -165,8 +170,8 @@ function fieldsOf(task: TaskInfo, now: number): [title: string, value: string][]
         .join(', '),
     ],
     ['Group', task.group],
-    // A pending task is due at once: what counts is since when it waits.
-    ['Next process time', task.state === 'pending' ? '' : formatMoment(task.nextProcessAt, now)],
+    // A pending task is due at once: what counts is since when it waits. One that waits for others has the end of its wait below.
+    ['Next process time', DUE_NOW_OR_WAITING.has(task.state) ? '' : formatMoment(task.nextProcessAt, now)],
     ['Pending since', formatMoment(task.pendingSince, now)],
     ['Timeout', task.timeout ? formatDuration(task.timeout) : ''],
     ['Deadline', formatTime(task.deadline)],

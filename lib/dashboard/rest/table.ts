@@ -17,6 +17,7 @@ import { taskRoutes } from './routes/tasks.js';
 import { listedTaskSchemas } from './shapes/listed-task.js';
 import { queueSchemas } from './shapes/queue.js';
 import { taskSchemas } from './shapes/task.js';
+import { waitSchemas } from './shapes/task-wait.js';
 
 /** All routes of the API. */
 export const routes: readonly Route[] = [
@@ -43,6 +44,7 @@ export const schemas = {
   ...failureSchemas,
   ...listedTaskSchemas,
   ...taskSchemas,
+  ...waitSchemas,
   ...serverSchemas,
   ...entrySchemas,
   ...liveSchemas,

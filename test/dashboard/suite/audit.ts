@@ -18,7 +18,7 @@ import { nameOfSender } from '../../../lib/dashboard/audit/actor.js';
 import { CONSOLE_ACTIONS } from '../../../lib/events/console-action.js';
 import { routes } from '../../../lib/dashboard/rest/table.js';
 import type { Route } from '../../../lib/dashboard/rest/route.js';
-import { arrangeEveryState } from '../../support/every-state.js';
+import { arrangeEveryState, arrangeWaiting } from '../../support/every-state.js';
 import { type ConsoleOptions, PLATFORMS, startConsole, type TestConsole } from '../console.js';
 
 /* The trail of changes made through the console: who, when, and with which result. */
@@ -75,6 +75,7 @@ describe('the audit trail', () => {
   async function arrange(broker: InMemoryBroker): Promise<void> {
     broker.clear();
     await arrangeEveryState(broker);
+    await arrangeWaiting(broker);
     const entry = { id: 'nightly', spec: '@daily', taskType: 'report', taskPayload: Buffer.from(`"${SECRET}"`) };
     const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
     await broker.scheduling.writeSchedulerEntries('s', [{ ...entry, enqueueOptions: ['Queue("low")'], ...times }], 60);

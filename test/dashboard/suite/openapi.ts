@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, expect, it, describe } from 'vitest';
 import type { InMemoryBroker } from 'nestjs-asynq/testing';
-import { arrangeEveryState } from '../../support/every-state.js';
+import { arrangeEveryState, arrangeWaiting } from '../../support/every-state.js';
 import { startConsole, type TestConsole } from '../console.js';
 
 /*
@@ -43,6 +43,7 @@ describe('the OpenAPI document', () => {
     broker.clear();
     broker.clock.advance(60_000);
     await arrangeEveryState(broker);
+    await arrangeWaiting(broker);
     const [startTime, deadline] = [broker.clock.now(), broker.clock.now() + 60_000];
     const task = { taskId: 'active', taskType: 'email:active', taskPayload: Buffer.from('{}'), queue: 'default' };
     const worker = { host: 'h', pid: 1, serverId: 's', ...task, startTime, deadline };

@@ -1,5 +1,5 @@
 import type { RunningServer, RunningTask } from '../../../inspector/views.js';
-import type { TaskInfo } from '../../../task/info.js';
+import type { TaskDetails, TaskInfo } from '../../../task/info.js';
 import type { Dashboard } from '../../dashboard.js';
 import { MAX_LISTED_BYTES } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';
@@ -12,7 +12,7 @@ const BY_STATE: Readonly<Record<string, Schema>> = {
   deadline: text('active: the same'),
   is_orphaned: flag('active: no server holds its lease'),
   pending_since: orNull(time('pending: when it last became pending; null if that is not known')),
-  next_process_at: time('scheduled, retry'),
+  next_process_at: time('scheduled, retry; waiting: the end of its wait'),
   completed_at: time('completed'),
   result: text('completed'),
   ttl_seconds: count('completed: how long it is kept'),
@@ -95,6 +95,7 @@ function ofState(task: TaskInfo, workers: Workers, result: string, now: number) 
       return { pending_since: timeOrNull(task.pendingSince) };
     case 'scheduled':
     case 'retry':
+    case 'waiting':
       return { next_process_at: goTime(task.nextProcessAt) };
     case 'archived':
       return { last_failed_at: goTime(task.lastFailedAt) };
@@ -111,7 +112,7 @@ const timeOrDash = (date: Date | undefined): string => (date ? goTime(date) : '-
 export const ttlOf = (task: TaskInfo, now: number): number =>
   task.completedAt ? Math.trunc((task.completedAt.getTime() + task.retention - now) / 1000) : 0;
 
-export const toSubject = ({ type, queue, payload, headers, result, lastErr }: TaskInfo) => ({
+export const toSubject = ({ type, queue, payload, headers, result, lastErr }: TaskDetails) => ({
   type,
   queue,
   payload,

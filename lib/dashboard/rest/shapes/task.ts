@@ -6,8 +6,9 @@ import { MAX_SHOWN_BYTES } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';
 import { type DashboardRole, mayDo, type Permissions } from '../../permissions.js';
 import { sha256 } from '../payload-body.js';
-import { amount, anything, count, flag, listOf, mapOf, oneOf, orNull, shape, text, time } from '../schema.js';
+import { amount, anything, count, flag, listOf, mapOf, oneOf, orNull, ref, shape, text, time } from '../schema.js';
 import { toSubject, ttlOf } from './listed-task.js';
+import { showWait } from './task-wait.js';
 import { goTime, secondsOrEmpty, timeOrNull } from './times.js';
 
 export const DECODED = orNull({ anyOf: [shape({ decoder: text('its name'), value: anything('JSON') })] });
@@ -49,12 +50,13 @@ export const taskSchemas = {
     worker: orNull({
       anyOf: [shape({ server_id: text(), host: text(), pid: count(), started_at: time(), deadline: time() })],
     }),
+    waits: orNull(ref('TaskWait')),
     actions: listOf(oneOf(TASK_ACTIONS, 'what the sender of this request may do with it now')),
   }),
 };
 
 /** @param servers running servers, to find the task's worker */
-export function showTask(
+export async function showTask(
   dashboard: Dashboard,
   task: TaskInfo,
   permissions: Permissions,
@@ -83,6 +85,7 @@ export function showTask(
     ttl_seconds: task.state === 'completed' ? ttlOf(task, dashboard.now) : 0,
     headers: presented.headers,
     worker: showWorker(task, servers),
+    waits: await showWait(dashboard, task, presented.payload.isHidden),
     actions: actionsFor(dashboard, task, permissions.roleIn(task.queue), presented.payload.isHidden),
   };
 }

@@ -47,6 +47,25 @@ export interface TaskWorker {
   deadline: string | null;
 }
 
+/** One of those that a task waits for: by its queue and id, or by its type and key. */
+export interface Prerequisite {
+  queue: string | null;
+  id: string | null;
+  type: string | null;
+  /** Null also when it is hidden. */
+  key: string | null;
+  state: 'waiting' | 'succeeded' | 'failed';
+  reason: string;
+}
+
+export interface TaskWait {
+  prerequisites: Prerequisite[];
+  on_failure: 'cancel' | 'run' | 'wait';
+  on_timeout: 'archive' | 'run';
+  until: string | null;
+  cancelled: boolean;
+}
+
 export interface Task {
   id: string;
   queue: string;
@@ -80,6 +99,7 @@ export interface Task {
   result_decoded: Decoded | null;
   redacted: boolean;
   worker: TaskWorker | null;
+  waits: TaskWait | null;
   actions: TaskAction[];
 }
 

@@ -6,6 +6,7 @@ import { useRefreshInterval } from '../state/config.js';
 import { type Resource, useResource } from '../state/resource.js';
 import { paths } from '../state/router.js';
 import { TaskActions } from '../task/task-actions.js';
+import { WaitCard } from '../task/wait-card.js';
 import { ErrorCard, Details, Headers, Timeline } from '../task/task-cards.js';
 import { Content } from '../ui/content.js';
 import { Empty, Failure, Loading } from '../ui/placeholder.js';
@@ -50,6 +51,7 @@ function Body({ task, tree }: { task: Task; tree: JsonNode | undefined }) {
         )}
       </div>
       <div class="stack">
+        {task.waits && <WaitCard wait={task.waits} />}
         <Details task={task} />
         <Timeline task={task} />
         <Headers headers={task.headers} />

@@ -75,6 +75,8 @@ export const Details = ({ task }: { task: Task }) => (
   </section>
 );
 
+const DUE: Readonly<Partial<Record<Task['state'], string>>> = { retry: 'next try', waiting: 'end of the wait' };
+
 function events(task: Task): [string, number][] {
   const kept = task.state === 'completed' && task.ttl_seconds > 0;
   const completed = instant(task.completed_at);
@@ -83,7 +85,7 @@ function events(task: Task): [string, number][] {
     ['started', instant(task.worker?.started_at)],
     ['pending', instant(task.pending_since)],
     // A pending task is always due now.
-    [task.state === 'retry' ? 'next try' : 'due', task.state === 'pending' ? undefined : instant(task.next_process_at)],
+    [DUE[task.state] ?? 'due', task.state === 'pending' ? undefined : instant(task.next_process_at)],
     ['stopped by its time limit', instant(task.worker?.deadline)],
     ['completed', completed],
     ['deleted', kept && completed !== undefined ? completed + task.retention_seconds * 1000 : undefined],

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mayDo } from '../../../../lib/dashboard/permissions.js';
 import { roleFor, type Route } from '../../../../lib/dashboard/rest/route.js';
 import { routes } from '../../../../lib/dashboard/rest/table.js';
-import { arrangeEveryState } from '../../../support/every-state.js';
+import { arrangeEveryState, arrangeWaiting } from '../../../support/every-state.js';
 import { type Reply, startConsole, type TestConsole } from '../../console.js';
 
 /*
@@ -31,6 +31,7 @@ const SERVER = { host: 'h', pid: 1, strictPriority: false, status: 'active', con
 /** Everything a queue can have: tasks in every state, a worker, a schedule and its history. */
 async function arrange(broker: InMemoryBroker, queue: string): Promise<void> {
   await arrangeEveryState(broker, queue);
+  await arrangeWaiting(broker, queue);
   const [startTime, deadline] = [broker.clock.now(), broker.clock.now() + 60_000];
   const task = { taskId: 'active', taskType: `type-${queue}`, taskPayload: Buffer.from(`"${queue}"`), queue };
   const server = { ...SERVER, serverId: queue };

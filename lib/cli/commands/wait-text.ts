@@ -1,0 +1,21 @@
+import type { TaskWait, WaitedFor } from '../../inspector/waits.js';
+import { formatMoment } from '../output/when.js';
+
+const nameOf = ({ prerequisite }: WaitedFor): string =>
+  'id' in prerequisite
+    ? `task ${prerequisite.id} in queue "${prerequisite.queue}"`
+    : `${prerequisite.type} with key "${prerequisite.key}"`;
+
+const lineOf = (one: WaitedFor): string => `${one.state}: ${nameOf(one)}${one.reason ? ` (${one.reason})` : ''}`;
+
+/** What a task waits for, as fields: a line for each. Those that are done are only counted. */
+export function waitFieldsOf(wait: TaskWait, now: number): [title: string, value: string][] {
+  const open = wait.prerequisites.filter(({ state }) => state !== 'succeeded');
+  const done = wait.prerequisites.length - open.length;
+  return [
+    ['Waits until', formatMoment(wait.until, now)],
+    ['Cancelled', wait.cancelled ? 'yes, revived when what failed succeeds after all' : ''],
+    ['Prerequisites', `${done} of ${wait.prerequisites.length} succeeded`],
+    ...open.map((one): [string, string] => ['', lineOf(one)]),
+  ];
+}
