@@ -129,6 +129,6 @@ else
 end
 call('HSET', part, 'home', home)
 call('HINCRBY', part, 'made', #lone)
-call('HSET', links, batch, '1')
+call('HSETNX', links, batch, '1')
 call('ZADD', timers, tonumber(ARGV[2]) + SCAN_SECONDS, 'part ' .. batch)
 return refused

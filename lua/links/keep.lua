@@ -68,7 +68,7 @@ if L.has_links then
   local page = call('HSCAN', L.links, links_cursor or '0', 'COUNT', math.floor(size))
   links_cursor = page[1]
   for i = 1, #page[2], 2 do
-    if page[2][i + 1] ~= '1' then settled = settled + L.notice(page[2][i]) end -- '1' stands for a batch
+    if #page[2][i + 1] > 1 then settled = settled + L.notice(page[2][i]) end -- a letter stands for a batch
   end
 end
 for _, audit in ipairs(L.audits) do

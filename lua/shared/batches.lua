@@ -1,4 +1,4 @@
--- Batches: what one is where it lives, its home. Part of links.lua; parts.lua is what it has in each queue.
+-- Batches: what one is where it lives, its home. Part of links.lua, as is parts.lua, which is what it has in each queue.
 --
 -- `batch:<batch>` is a hash: name, state (open, closed, succeeded, completed), openedAt and endedAt (milliseconds), closeBy and
 -- retention (seconds); next, the next free number; total, the members in chunks; unconfirmed, the number of the chunks in
@@ -252,4 +252,3 @@ do
     call('ZADD', L.timers, L.seconds + AUDIT_SECONDS, 'chunk ' .. about)
   end
 end
--- Includes shared/parts.lua

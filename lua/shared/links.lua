@@ -96,6 +96,42 @@ do
     return #posted > 0 and cmsgpack.pack(posted) or ''
   end
 
+  -- What `links` says of a batch by its id: 1, or w when somebody watches a member of its own accord; false when this place has
+  -- nothing of it. Mostly, many tasks of one script are of one batch.
+  local batches = {}
+
+  local prefix, prefix_length, prefix_batch, prefix_known = '', -1, nil, nil
+
+  -- The batch that a task is a member of, its number, and whether somebody watches members. nil when it is none, or when this
+  -- place has nothing of the batch.
+  function L.member_of(id)
+    if string.sub(id, 1, prefix_length) == prefix then
+      return prefix_batch, tonumber(string.sub(id, prefix_length + 1)), prefix_known == 'w'
+    end
+    if not L.has_links or string.sub(id, 1, 6) ~= 'batch-' then return nil end
+    local batch, number = string.match(id, '^(batch%-[^~]+)~(%d+)$')
+    if not batch then return nil end
+    local known = batches[batch]
+    if known == nil then
+      known = call('HGET', L.links, batch)
+      batches[batch] = known
+    end
+    if not known then return nil end
+    prefix, prefix_length, prefix_batch, prefix_known = batch .. '~', #batch + 1, batch, known
+    return batch, tonumber(number), known == 'w'
+  end
+
+  -- This place begins or ends to have something of the batch.
+  function L.note_batch(batch, present)
+    batches[batch], prefix = nil, nil
+    if present then
+      call('HSETNX', L.links, batch, '1')
+      L.has_links = true
+    else
+      call('HDEL', L.links, batch)
+    end
+  end
+
   -- Watchers of a task are a JSON list. After a `-` they were told that it failed; it is kept, and may be run again.
   local function watchers_of(id)
     local text = L.has_links and call('HGET', L.links, id)
@@ -117,32 +153,22 @@ do
     end
     call('HSET', L.links, id, (told and '-' or '') .. list)
     L.has_links = true
-  end
-
-  -- The batch that a task is a member of, and its number: nil when it is none, or this place has nothing of the batch. Mostly,
-  -- many tasks of one script are of one batch.
-  local batches = {}
-  function L.member_of(id)
-    if not L.has_links or string.sub(id, 1, 6) ~= 'batch-' then return nil end
-    local batch, number = string.match(id, '^(batch%-[^~]+)~(%d+)$')
-    if not batch then return nil end
-    if batches[batch] == nil then batches[batch] = call('HEXISTS', L.links, batch) == 1 end
-    if batches[batch] then return batch, tonumber(number) end
-    return nil
-  end
-
-  -- This place begins or ends to have something of the batch.
-  function L.note_batch(batch, present)
-    batches[batch] = present
-    L.has_links = L.has_links or present
+    local batch = L.member_of(id)
+    if batch then
+      call('HSET', L.links, batch, 'w')
+      batches[batch], prefix = 'w', nil
+    end
   end
 
   -- A task has ended: tells who watches it. Call it before its hash is deleted. `result` is the result, if any. `gone`: a failed
   -- task that is not kept, so that no rerun can follow.
   function L.ended(id, ok, reason, result, gone)
     if not L.has_links then return end
-    local batch, number = L.member_of(id)
-    if batch then L.member_ended(batch, number, ok, reason, gone) end
+    local batch, number, watched = L.member_of(id)
+    if batch then
+      L.member_ended(batch, number, ok)
+      if not watched then return end
+    end
     local list = watchers_of(id)
     if not list then return end
     if ok or gone then
@@ -257,16 +283,18 @@ do
     return positions[field] ~= nil
   end
 
-  -- Who watches these tasks, packed: id and JSON of each that is linked.
+  -- Who watches these tasks, packed: id and JSON of each that is linked; of members, once per batch, what their ids begin with.
   function L.links_of(ids)
     local found, single = {}, {}
     local members = {}
     for i = 1, #ids do
       local batch = L.member_of(ids[i])
       if batch then
-        members[batch] = members[batch] or cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
-        found[#found + 1] = ids[i]
-        found[#found + 1] = members[batch]
+        if not members[batch] then
+          members[batch] = true
+          found[#found + 1] = batch .. '~'
+          found[#found + 1] = cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
+        end
       else
         single[#single + 1] = ids[i]
       end
@@ -330,7 +358,26 @@ do
     return 'enqueued', true
   end
 end
--- Includes shared/waits.lua
--- Includes shared/runs.lua
--- Includes shared/run-tasks.lua
--- Includes shared/batches.lua
+-- Includes shared/parts.lua
+-- All else is made when it is first asked for: to make its functions would cost most calls of exchange.lua more than all they do.
+do
+  local lazy = {}
+
+  local function load()
+    for _, list in ipairs({ L, L.on, L.tell, L.due }) do
+      setmetatable(list, nil)
+    end
+    -- Includes shared/waits.lua
+    -- Includes shared/runs.lua
+    -- Includes shared/run-tasks.lua
+    -- Includes shared/batches.lua
+  end
+
+  function lazy.__index(list, name)
+    load()
+    return list[name]
+  end
+  for _, list in ipairs({ L, L.on, L.tell, L.due }) do
+    setmetatable(list, lazy)
+  end
+end

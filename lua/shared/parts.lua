@@ -1,4 +1,4 @@
--- Parts: what a batch has in this place. Part of batches.lua.
+-- Parts: what a batch has in this place. Part of links.lua.
 --
 -- `part:<batch>` is a hash: home; made, ok and dead: how many members there are, have succeeded, have died; died: one has;
 -- v: counts what the home was told; scan: how far the keeper has looked; x:<base>: a chunk that was given up. The members are
@@ -9,7 +9,8 @@ do
   local SCAN_SECONDS, SCANNED, SLICE, SLICES = 2, 2000, 256, 64
   -- A part where all have ended asks so often whether there still is a batch.
   local IDLE_SECONDS = 86400
-  local MOST_BITS = 500
+  -- Numbers that differ by less are near: their bytes fit into one call of Lua.
+  local NEAR = 16000
   local BITS = { 128, 64, 32, 16, 8, 4, 2, 1 }
 
   -- The members that have ended in this script, by batch.
@@ -19,45 +20,49 @@ do
     return L.base .. 'part:' .. batch
   end
 
-  -- Gets or sets a bit for each number. Returns what was there; nil when the key holds something else.
-  local function bits(key, set, numbers)
-    local command, operation, found = set and 'BITFIELD' or 'BITFIELD_RO', set and 'SET' or 'GET', {}
-    for first = 1, #numbers, MOST_BITS do
-      local last = math.min(first + MOST_BITS - 1, #numbers)
-      local arguments, n = {}, 0
-      for i = first, last do
-        arguments[n + 1], arguments[n + 2], arguments[n + 3] = operation, 'u1', numbers[i]
-        n = n + 3
-        if set then
-          n = n + 1
-          arguments[n] = '1'
-        end
-      end
-      local reply = try(command, key, unpack(arguments))
-      if reply.err then return nil end
-      for i = 1, #reply do
-        found[first + i - 1] = reply[i]
-      end
+  -- Those of the numbers that have this bit; with `set`, which gives it to all. Members that end together are mostly near each
+  -- other: their bytes are read and written at once. Of a key that holds something else, none has a bit.
+  local function choose_near(key, wanted, numbers, first, last, set)
+    local from, to = math.floor(first / 8), math.floor(last / 8)
+    local stored = try('GETRANGE', key, from, to)
+    if type(stored) ~= 'string' then return {} end
+    local bytes, chosen = { string.byte(stored, 1, to - from + 1) }, {}
+    for i = 1, #numbers do
+      local number = numbers[i]
+      local at, bit_value = math.floor(number / 8) - from + 1, BITS[number % 8 + 1]
+      local byte = bytes[at] or 0
+      local is_set = byte % (2 * bit_value) >= bit_value
+      if is_set == (wanted == 1) then chosen[#chosen + 1] = number end
+      if set and not is_set then bytes[at] = byte + bit_value end
     end
-    return found
-  end
-
-  -- Those of the numbers that have this bit.
-  local function having(key, bit, numbers)
-    local found, chosen = bits(key, false, numbers), {}
-    for i = 1, found and #found or 0 do
-      if found[i] == bit then chosen[#chosen + 1] = numbers[i] end
+    if set and #chosen > 0 then
+      for at = 1, to - from + 1 do
+        bytes[at] = bytes[at] or 0
+      end
+      call('SETRANGE', key, from, string.char(unpack(bytes)))
     end
     return chosen
   end
 
-  -- Sets the bits, and returns the numbers that had none.
-  local function newly(key, numbers)
-    local before, chosen = bits(key, true, numbers), {}
-    for i = 1, before and #before or 0 do
-      if before[i] == 0 then chosen[#chosen + 1] = numbers[i] end
+  local function choose_far(key, wanted, numbers, set)
+    local chosen = {}
+    for i = 1, #numbers do
+      local number = numbers[i]
+      local before = set and try('SETBIT', key, number, '1') or try('GETBIT', key, number)
+      if before == wanted then chosen[#chosen + 1] = number end
     end
     return chosen
+  end
+
+  local function choose(key, wanted, numbers, set)
+    if #numbers == 0 then return numbers end
+    local first, last = numbers[1], numbers[1]
+    for i = 2, #numbers do
+      local number = numbers[i]
+      if number < first then first = number elseif number > last then last = number end
+    end
+    if last - first < NEAR then return choose_near(key, wanted, numbers, first, last, set) end
+    return choose_far(key, wanted, numbers, set)
   end
 
   local function read(batch)
@@ -86,10 +91,11 @@ do
     if not part then return end
     local dead, revived = {}, {}
     if #numbers.dead > 0 then
-      dead = newly(key .. ':dead', having(key .. ':ok', 0, having(key .. ':made', 1, numbers.dead)))
+      dead = choose(key .. ':ok', 0, choose(key .. ':made', 1, numbers.dead))
+      dead = choose(key .. ':dead', 0, dead, true)
     end
-    local ok = newly(key .. ':ok', having(key .. ':made', 1, numbers.ok))
-    if part.dead + #dead > 0 then revived = having(key .. ':dead', 1, ok) end
+    local ok = choose(key .. ':ok', 0, choose(key .. ':made', 1, numbers.ok), true)
+    if part.dead + #dead > 0 then revived = choose(key .. ':dead', 1, ok) end
     if #ok + #dead == 0 then return end
     local first = #dead > 0 and not part.died
     part.ok, part.dead, part.died = part.ok + #ok, part.dead + #dead - #revived, part.died or first
@@ -105,7 +111,7 @@ do
     return try('GETBIT', key .. ':dead', number) == 1 and 'dead' or nil
   end
 
-  -- A member of a batch has ended. All of one script are dealt with at once, by L.work.
+  -- A member of a batch has ended. All of one script are dealt with at once, at the end of L.work.
   function L.member_ended(batch, number, ok)
     local numbers = ended[batch]
     if not numbers then
@@ -116,16 +122,12 @@ do
     list[#list + 1] = number
   end
 
-  local work = L.work
-  function L.work()
-    repeat
-      local batches = ended
-      ended = {}
-      for batch, numbers in pairs(batches) do
-        settle(batch, numbers)
-      end
-      work()
-    until not next(ended)
+  L.afterwards[#L.afterwards + 1] = function()
+    local batches = ended
+    ended = {}
+    for batch, numbers in pairs(batches) do
+      settle(batch, numbers)
+    end
   end
 
   -- The queue where the batch lives.
@@ -144,10 +146,9 @@ do
     for number = body.base, body.base + body.count - 1 do
       numbers[#numbers + 1] = number
     end
-    local created = #having(key .. ':made', 1, numbers)
+    local created = #choose(key .. ':made', 1, numbers)
     if created == 0 then
       call('HSET', key, 'x:' .. body.base, '1', 'home', body.home)
-      call('HSET', L.links, body.batch, '1')
       L.note_batch(body.batch, true)
       call('ZADD', L.timers, 'NX', L.seconds + SCAN_SECONDS, 'part ' .. body.batch)
     end
@@ -171,7 +172,6 @@ do
   L.on.forget = function(body)
     local key = part_key(body.batch)
     call('DEL', key, key .. ':made', key .. ':ok', key .. ':dead')
-    call('HDEL', L.links, body.batch)
     L.note_batch(body.batch, false)
     call('ZREM', L.timers, 'part ' .. body.batch)
   end

@@ -11,7 +11,7 @@ export class LeasedTasks {
 
   constructor(
     private readonly queue: string,
-    /** Who watches which task, by its id. */
+    /** Who watches which task, by its id; of members of batches by what their ids begin with. */
     private readonly links?: ReadonlyMap<string, readonly Watcher[]>,
   ) {}
 
@@ -21,7 +21,7 @@ export class LeasedTasks {
     try {
       const message = decodeTaskMessage(raw);
       if (message.id !== id) throw foreignMessage(id, message.id);
-      const links = this.links?.get(id);
+      const links = this.links && (this.links.get(id) ?? this.links.get(id.slice(0, id.lastIndexOf('~') + 1)));
       if (links) this.tasks.push({ lease, message, pendingSince, links });
       else this.tasks.push(pendingSince === undefined ? { lease, message } : { lease, message, pendingSince });
     } catch (error) {
