@@ -1,0 +1,221 @@
+import { describe, expect } from 'vitest';
+import { TECHNICAL_RETENTION } from '../../lib/broker/links.js';
+import { encodeTaskMessage, decodeTaskMessage } from '../../lib/wire/codec.js';
+import { LinkSession } from '../contract/link-session.js';
+import { it, type RedisDriver } from '../contract/redis-fixture.js';
+import { request } from '../support/messages.js';
+
+const A = { queue: 'default', id: 'a' };
+
+/** What a Go server does with the task it has: it knows no links. */
+async function go(driver: RedisDriver, how: 'complete' | 'delete' | 'archive', at = driver.now): Promise<void> {
+  const { keys, redis } = driver;
+  const task = await driver.takeOne();
+  const { id } = task.lease;
+  await redis.lrem(keys.active, 1, id);
+  await redis.zrem(keys.lease, id);
+  if (how === 'delete' || (how === 'complete' && task.message.retention === 0)) {
+    await redis.del(keys.task(id));
+    return;
+  }
+  const message = encodeTaskMessage({ ...task.message, errorMsg: how === 'archive' ? 'Go failed' : '' });
+  await redis.hset(keys.task(id), 'msg', message, 'state', how === 'archive' ? 'archived' : 'completed');
+  if (how === 'archive') await redis.zadd(keys.archived, at, id);
+  else await redis.zadd(keys.completed, at + task.message.retention, id);
+}
+
+/** `b` waits for `a`, both in one queue. */
+async function arrange(driver: RedisDriver, retention = 0): Promise<LinkSession> {
+  const session = new LinkSession(driver);
+  await driver.enqueue([request({ id: 'a', retention })]);
+  expect(await session.enqueueAfter(session.waiting('b', [A]))).toBe('enqueued');
+  return session;
+}
+
+describe('the keeper finds what a Go server has ended', () => {
+  it.for([0, 60, 604_800])('a success, with a retention of %d seconds', async (retention, { driver }) => {
+    const session = await arrange(driver, retention);
+    await go(driver, 'complete');
+    expect(await session.stateOf('b')).toBe('waiting');
+    await driver.broker.links.keep('default', 5);
+    expect(await session.stateOf('b')).toBe('pending');
+    expect(await session.stateOf('a')).toBe(retention === 0 ? undefined : 'completed');
+    expect(await driver.redis.zcard(driver.keys.completed)).toBe(retention === 0 ? 0 : 1);
+  });
+
+  it('by a clock that is nearly a minute off, among thousands of other tasks', async ({ driver }) => {
+    const { redis, keys } = driver;
+    const session = await arrange(driver);
+    await driver.broker.links.keep('default', 5);
+    const others = Array.from({ length: 2_000 }, (_, n) => request({ id: `o${n}`, type: 't' }));
+    const marked = others.map((one) => ({ ...one, mark: { type: 't', key: one.message.id, rememberFor: 60 } }));
+    await driver.broker.links.enqueue('default', marked);
+    await go(driver, 'complete', driver.now - 55);
+    await driver.broker.links.keep('default', 5);
+    expect(await session.stateOf('b')).toBe('pending');
+    expect(await redis.exists(keys.task('a'))).toBe(0);
+  });
+
+  it('a failure, with its error', async ({ driver }) => {
+    const session = await arrange(driver);
+    await go(driver, 'archive');
+    await driver.broker.links.keep('default', 5);
+    expect(await session.stateOf('b')).toBe('archived');
+    expect(await session.errorOf('b')).toBe('asynq: prerequisite failed: task "a" of queue "default": Go failed');
+    // A rerun, by Go as well, revives it.
+    await driver.broker.administration.moveTasks('default', 'run', ['a']);
+    await go(driver, 'complete');
+    await driver.broker.links.keep('default', 5);
+    expect(await session.stateOf('b')).toBe('pending');
+  });
+
+  it('a deletion', async ({ driver }) => {
+    const session = await arrange(driver);
+    await go(driver, 'delete');
+    await driver.broker.links.keep('default', 5);
+    expect(await session.stateOf('b')).toBe('archived');
+    expect(await driver.redis.exists(driver.keys.links)).toBe(0);
+  });
+
+  it('a task that we tried first, from before it was watched', async ({ driver }) => {
+    const session = new LinkSession(driver);
+    await driver.add({ id: 'a' });
+    const task = await driver.takeOne();
+    await session.enqueueAfter(session.waiting('b', [A]));
+    const retry = { kind: 'retry' as const, lease: task.lease, message: task.message, countAsFailure: true };
+    await driver.exchange([{ ...retry, retryAt: driver.now }], 0);
+    await driver.broker.maintenance.forward('default');
+    const message = await driver.redis.hgetBuffer(driver.keys.task('a'), 'msg');
+    expect(decodeTaskMessage(message!).retention).toBe(TECHNICAL_RETENTION);
+    await go(driver, 'complete');
+    await driver.broker.links.keep('default', 5);
+    expect(await session.stateOf('b')).toBe('pending');
+  });
+
+  it('a waiting task that Go ran by hand, and whose retry Go forwarded into its group', async ({ driver }) => {
+    const { redis, keys, now } = driver;
+    const session = await arrange(driver);
+    await redis.zadd(keys.waitingTasks, now, 'b');
+    await driver.broker.links.keep('default', 5);
+    expect(await session.stateOf('b')).toBe('pending');
+    expect(await redis.hget(keys.task('b'), 'group')).toBeNull();
+  });
+
+  it('a member of the set of waiting tasks that does not wait, or is none', async ({ driver }) => {
+    const { redis, keys, now } = driver;
+    await driver.enqueue([request({ id: 'p' })]);
+    await redis.zadd(keys.waitingTasks, now, 'p', now, 'nobody');
+    await redis.hset(keys.task('g'), { msg: 'm', state: 'aggregating', group: 'asynq:waiting' });
+    await redis.zadd(keys.waitingTasks, now, 'g');
+    await driver.broker.links.keep('default', 5);
+    expect(await redis.exists(keys.waitingTasks)).toBe(0);
+    expect(await redis.lrange(keys.pending, 0, -1)).toEqual(['g', 'p']);
+  });
+});
+
+describe('the keeper of a place', () => {
+  it('returns parcels when they are old enough, and drops what is none', async ({ driver }) => {
+    const { redis, keys } = driver;
+    const session = new LinkSession(driver);
+    await session.enqueue(session.waiting('b', [{ type: 'pay', key: 'k' }]));
+    await redis.hset(keys.outbox, 'damaged', 'no parcel');
+    expect((await driver.broker.links.keep('default', 5)).parcels).toEqual([]);
+    driver.clock.advance(5_000);
+    const { parcels } = await driver.broker.links.keep('default', 5);
+    expect(parcels).toEqual(session.sent);
+    expect(await redis.hkeys(keys.outbox)).toEqual(parcels.map(({ key }) => key));
+  });
+
+  it('keeps a parcel that has changed since it was delivered', async ({ driver }) => {
+    const session = new LinkSession(driver);
+    await session.enqueue(session.marked('a', 'k'), session.marked('a2', 'k'));
+    await session.runNext('archive');
+    const [failure] = session.sent;
+    await session.runNext();
+    await driver.broker.links.acknowledge('default', [failure!]);
+    expect(await driver.redis.hlen(driver.keys.outbox)).toBe(1);
+    await driver.broker.links.acknowledge('default', session.sent.slice(1));
+    expect(await driver.redis.exists(driver.keys.outbox)).toBe(0);
+  });
+
+  it('is found again when the list of places was lost', async ({ driver }) => {
+    await arrange(driver);
+    const { links } = driver.broker;
+    expect(await links.places()).toEqual(['default']);
+    await driver.redis.del(driver.keyspace.linked);
+    driver.clock.advance(900_000);
+    expect(await links.places()).toEqual(['default']);
+  });
+
+  it('stays listed while another process relies on having listed it', async ({ driver }) => {
+    const { links } = driver.broker;
+    const session = await arrange(driver);
+    await session.runNext();
+    expect(await links.keep('default', 0)).toMatchObject({ empty: true });
+    driver.clock.advance(60_000);
+    expect(await links.keep('default', 0)).toMatchObject({ empty: true });
+    expect(await links.places()).toEqual(['default']);
+    driver.clock.advance(60_000);
+    expect(await links.keep('default', 0)).toMatchObject({ empty: true });
+    expect(await links.places()).toEqual([]);
+    expect(await driver.redis.exists(driver.keys.linksProgress)).toBe(0);
+  });
+
+  it('may take over when the one before it is dead, whatever its clock said', async ({ driver }) => {
+    const { links } = driver.broker;
+    driver.clock.advance(3_600_000);
+    expect(await links.lease('default', 'ahead', 50)).toBe(true);
+    driver.clock.advance(-3_600_000);
+    await expect.poll(() => links.lease('default', 'other', 60_000)).toBe(true);
+    expect(await links.lease('default', 'ahead', 50)).toBe(false);
+    driver.clock.advance(60_001);
+    expect(await links.lease('default', 'ahead', 50)).toBe(true);
+  });
+});
+
+describe('thousands that wait for one', () => {
+  it.for(['task', 'key'] as const)('%s: are told in several steps, also of a rerun', async (by, { driver }) => {
+    const session = new LinkSession(driver);
+    const { links } = driver.broker;
+    const prerequisite = by === 'task' ? { queue: 'other', id: 'a' } : { type: 'pay', key: 'k' };
+    await session.enqueue(session.marked('a', 'k', { queue: 'other' }));
+    const ids = Array.from({ length: 3_000 }, (_, n) => `b${n}`);
+    for (let first = 0; first < ids.length; first += 500) {
+      const some = ids.slice(first, first + 500);
+      if (by === 'task')
+        await links.watch(
+          'other',
+          some.map((id) => ({ id: 'a', waiting: { queue: 'default', id, n: 0 } })),
+        );
+      await session.enqueue(...some.map((id) => session.waiting(id, [prerequisite])));
+    }
+    await session.relay();
+    await session.runNext('archive', 'other');
+    expect(session.sent.length).toBeLessThan(by === 'task' ? 1_500 : 7_000);
+    await session.relay();
+    expect(await driver.redis.zcard(driver.keys.archived)).toBe(3_000);
+    await session.act('run', 'a', 'other');
+    await session.runNext('done', 'other');
+    await session.relay();
+    expect(await driver.redis.llen(driver.keys.pending)).toBe(3_000);
+    expect(await driver.redis.keys('*watchers*')).toEqual([]);
+    expect(await driver.redis.keys('*waiters*')).toEqual([]);
+    expect(await driver.redis.keys('*outbox')).toEqual([]);
+  });
+
+  it('in the same queue, too', async ({ driver }) => {
+    const session = new LinkSession(driver);
+    await driver.add({ id: 'a' });
+    const ids = Array.from({ length: 5_000 }, (_, n) => `b${n}`);
+    for (let first = 0; first < ids.length; first += 500) {
+      const some = ids.slice(first, first + 500);
+      const requests = some.map((id) => ({ id: 'a', waiting: { queue: 'default', id, n: 0 } }));
+      await driver.broker.links.watch('default', requests);
+      await session.enqueue(...some.map((id) => session.waiting(id, [A])));
+    }
+    await session.runNext();
+    await session.relay();
+    expect(await driver.redis.llen(driver.keys.pending)).toBe(5_000);
+    expect(await driver.redis.exists(driver.keys.links, driver.keys.outbox, driver.keys.waitingTasks)).toBe(0);
+  });
+});
