@@ -142,7 +142,7 @@ do
 
   -- `watcher`: { k, to, … }, see Watcher.
   function L.add_watcher(id, watcher)
-    local list, told = watchers_of(id)
+    local list = watchers_of(id)
     local text = cjson.encode(watcher)
     if not list then
       list = '[' .. text .. ']'
@@ -151,7 +151,7 @@ do
     elseif not string.find(list, text, 1, true) then
       list = string.sub(list, 1, -2) .. ',' .. text .. ']'
     end
-    call('HSET', L.links, id, (told and '-' or '') .. list)
+    call('HSET', L.links, id, list) -- those who were told are told again, as this one was not
     L.has_links = true
     local batch = L.member_of(id)
     if batch then

@@ -37,6 +37,18 @@ export function exerciseOperators(it: DriverTest): void {
       },
     );
 
+    it('a second failure is told to those who came after the first', async ({ driver }) => {
+      const session = new LinkSession(driver);
+      await arrange(session);
+      await session.act('archive', 'a', 'other');
+      await session.relay();
+      await session.act('run', 'a', 'other');
+      await session.enqueueAfter(session.waiting('late', [A]));
+      expect(await driver.broker.administration.moveTasks('other', 'archive', ['a'])).toEqual(['moved']);
+      await session.keep();
+      expect(await session.stateOf('late')).toBe('archived');
+    });
+
     it('a waiting task that is run skips its wait', async ({ driver }) => {
       const session = new LinkSession(driver);
       await arrange(session);

@@ -155,10 +155,10 @@ export class LinkEngine {
   /** Registers a watcher, once. */
   watch(place: string, id: string, watcher: Watcher): void {
     const { links } = this.place(place);
-    const watched = links.get(id) ?? { watchers: [], told: false };
+    const watchers = links.get(id)?.watchers ?? [];
     const text = JSON.stringify(watcher);
-    if (!watched.watchers.some((known) => JSON.stringify(known) === text)) watched.watchers.push(watcher);
-    links.set(id, watched);
+    if (!watchers.some((known) => JSON.stringify(known) === text)) watchers.push(watcher);
+    links.set(id, { watchers, told: false }); // those who were told are told again, as this one was not
   }
 
   /** Creates a task with links in a place. `conflict`: there is a task with this id, nothing has changed. */

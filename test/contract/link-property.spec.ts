@@ -1,0 +1,103 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ManualClock } from '../../lib/clock.js';
+import { startCluster, startRedis } from '../support/redis.js';
+import { Driver, START, type World } from './driver.js';
+import { LINK_QUEUES, type LinkStep, carriedHistory, lossyHistory } from './link-history.js';
+import { LinkPlayer } from './link-player.js';
+import { memoryWorld } from './memory-world.js';
+import { RedisBackdoor } from './redis-world.js';
+
+/** Set both to run a failed history again: the report of the failure names them. */
+const { FC_SEED, FC_PATH, FC_RUNS = '60' } = process.env;
+
+type MakeWorlds = (clock: ManualClock) => Promise<World[]>;
+
+async function replay(makeWorlds: MakeWorlds, steps: readonly LinkStep[], compares: boolean): Promise<void> {
+  const clock = new ManualClock(START);
+  const worlds = await makeWorlds(clock);
+  const players = worlds.map((world) => new LinkPlayer(new Driver(world, clock)));
+  const all = async <T>(work: (player: LinkPlayer) => Promise<T>): Promise<T[]> => {
+    const results: T[] = [];
+    for (const player of players) results.push(await work(player));
+    return results;
+  };
+  try {
+    for (const [number, step] of steps.entries()) {
+      if (step.do === 'wait') clock.advance(step.seconds * 1000);
+      const answers = await all((player) => player.play(step, number));
+      if (!compares) continue;
+      expect(answers[0]).toEqual(answers[1]);
+      const [one, other] = await all((player) => player.observe());
+      expect(one).toEqual(other);
+    }
+    await all((player) => player.expectEnds());
+    await all((player) => player.finish());
+    await all((player) => player.expectEnds());
+    clock.advance(3_600_000);
+    await all((player) => player.finish());
+    for (const { broker } of worlds) {
+      for (const queue of LINK_QUEUES) expect((await broker.inspection.describeQueue(queue)).waiting).toBe(0);
+    }
+  } finally {
+    await Promise.all(worlds.map((world) => world.cleanup()));
+  }
+}
+
+const property = (makeWorlds: MakeWorlds, histories: fc.Arbitrary<LinkStep[]>, compares = false) =>
+  fc.asyncProperty(histories, (steps) => replay(makeWorlds, steps, compares));
+
+const parameters = (runs: number) => ({
+  numRuns: runs,
+  ...(FC_SEED === undefined ? {} : { seed: Number(FC_SEED) }),
+  ...(FC_PATH === undefined ? {} : { path: FC_PATH }),
+});
+
+type Servers = { readonly nodes: ConstructorParameters<typeof RedisBackdoor>[0]; stop(): Promise<void> };
+
+const single = async (): Promise<Servers> => {
+  const redis = await startRedis();
+  return { nodes: [redis], stop: () => redis.stop() };
+};
+
+it('no wait is without an end in any history in memory', async () => {
+  const inMemory: MakeWorlds = async (clock) => [memoryWorld(clock)];
+  await fc.assert(property(inMemory, lossyHistory), parameters(5 * Number(FC_RUNS)));
+});
+
+describe.each([
+  ['Redis', single, Number(FC_RUNS)],
+  ['a cluster of three', (): Promise<Servers> => startCluster(3), Math.ceil(Number(FC_RUNS) / 4)],
+] as const)('dependencies on %s', (_, start, runs) => {
+  const timeout = Math.max(60_000, runs * 3000);
+  let servers: Servers;
+  let backdoor: RedisBackdoor;
+
+  beforeAll(async () => {
+    servers = await start();
+    backdoor = new RedisBackdoor(servers.nodes);
+  });
+
+  afterAll(async () => {
+    backdoor.close();
+    await servers.stop();
+  });
+
+  it(
+    'are those in memory after each step of any history',
+    async () => {
+      const both: MakeWorlds = async (clock) => [await backdoor.world(clock), memoryWorld(clock)];
+      await fc.assert(property(both, carriedHistory, true), parameters(runs));
+    },
+    timeout,
+  );
+
+  it(
+    'end, whatever gets lost in any history',
+    async () => {
+      const one: MakeWorlds = async (clock) => [await backdoor.world(clock)];
+      await fc.assert(property(one, lossyHistory), parameters(runs));
+    },
+    timeout,
+  );
+});
