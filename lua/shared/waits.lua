@@ -129,7 +129,8 @@ do
   end
 
   local function tell_edge(w, of, ok, why)
-    L.post(w.to, 'edge ' .. w.id .. ' ' .. w.n .. ' ' .. of[2], { kind = 'edge', id = w.id, n = w.n, of = of, ok = ok, why = why })
+    local body = { kind = 'edge', id = w.id, n = w.n, of = of, ok = ok, why = why }
+    L.post(w.to, 'edge ' .. cjson.encode({ w.id, w.n, of[2] }), body)
   end
 
   L.tell.w = function(w, id, ok, why)
@@ -137,7 +138,8 @@ do
   end
 
   L.tell.m = function(w, id, ok, why)
-    L.post(w.to, 'mark ' .. w.key, { kind = 'mark', key = w.key, ok = ok, why = why, ttl = w.ttl, task = id })
+    -- The end of another task of this key is another parcel: its failure must not take the place of a success.
+    L.post(w.to, 'mark ' .. cjson.encode({ w.key, id }), { kind = 'mark', key = w.key, ok = ok, why = why, ttl = w.ttl, task = id })
   end
 
   -- Registers watcher `w` with a task. Returns whether there is such a task. One that has ended answers at once.

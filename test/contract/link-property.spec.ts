@@ -50,7 +50,7 @@ const property = (makeWorlds: MakeWorlds, histories: fc.Arbitrary<LinkStep[]>, c
 const parameters = (runs: number) => ({
   numRuns: runs,
   ...(FC_SEED === undefined ? {} : { seed: Number(FC_SEED) }),
-  ...(FC_PATH === undefined ? {} : { path: FC_PATH }),
+  ...(FC_PATH === undefined ? {} : { path: FC_PATH, endOnFailure: true }),
 });
 
 type Servers = { readonly nodes: ConstructorParameters<typeof RedisBackdoor>[0]; stop(): Promise<void> };

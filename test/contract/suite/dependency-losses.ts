@@ -110,6 +110,19 @@ export function exerciseLostLinks(it: DriverTest): void {
       expect(await session.stateOf('b')).toBe('pending');
     });
 
+    it('is a success before the failure of another task of that key', async ({ driver }) => {
+      const session = new LinkSession(driver);
+      await session.enqueue(session.marked('a1', 'k'), session.marked('a2', 'k'));
+      await session.runNext('done');
+      session.lose();
+      await session.runNext('archive');
+      await session.relay();
+      await session.enqueue(session.waiting('b', [MARK]));
+      await session.keep();
+      expect(await session.stateOf('b')).toBe('pending');
+      expect(await session.edgesOf('b')).toEqual(['succeeded']);
+    });
+
     it('is the end of a prerequisite that came before the waiting task was stored', async ({ driver }) => {
       const session = new LinkSession(driver);
       await driver.add({ id: 'a', queue: 'other' });
