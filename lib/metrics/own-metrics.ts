@@ -64,6 +64,18 @@ function eventCounters(metric: Describe): MetricDefinition[] {
       ['queue', 'outcome'],
       (s) => s.firings,
     ),
+    counted(
+      'link_messages_total',
+      'Messages between linked tasks, by outcome: carried, failed, or found late by the keeper.',
+      ['outcome'],
+      (s) => s.linkMessages,
+    ),
+    counted(
+      'link_ends_found_total',
+      'Ends and deadlines of linked tasks that nobody told and the keeper found.',
+      [],
+      (s) => s.linkEnds,
+    ),
     counted('loop_failures_total', 'Failed passes of the loops of the server.', ['loop'], (s) => s.loopFailures),
     counted('redis_errors_total', 'Calls to Redis that failed, by their source.', ['source'], (s) => s.redisErrors),
   ];

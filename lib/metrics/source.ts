@@ -31,6 +31,8 @@ export class MetricsSource {
   readonly aggregations = new Tally();
   readonly aggregatedTasks = new Tally();
   readonly firings = new Tally();
+  readonly linkMessages = new Tally();
+  readonly linkEnds = new Tally();
   private readonly ends: (() => void)[] = [];
 
   constructor(private readonly deps: MetricsSourceDeps) {}
@@ -75,6 +77,7 @@ export class MetricsSource {
     this.watchRedis(events);
     this.watchGroups(events);
     this.watchScheduler(events);
+    this.watchLinks(events);
   }
 
   stop(): void {
@@ -91,6 +94,7 @@ export class MetricsSource {
         count(loop, error);
       }),
       events.on('enqueueFailed', ({ error }) => count('enqueue', error)),
+      events.on('relayFailed', ({ error }) => count('relay', error)),
       events.on('queueUnreachable', () => this.redisErrors.add({ source: 'exchange' })),
       events.on('wakeUnavailable', () => this.redisErrors.add({ source: 'notices' })),
     );
@@ -103,6 +107,18 @@ export class MetricsSource {
         this.aggregatedTasks.add({ queue }, size);
       }),
       events.on('aggregationFailed', ({ queue }) => this.aggregations.add({ queue, outcome: 'failed' })),
+    );
+  }
+
+  private watchLinks(events: AsynqEvents): void {
+    const count = (outcome: string, messages: number): void => this.linkMessages.add({ outcome }, messages);
+    this.ends.push(
+      events.on('parcelsCarried', ({ parcels }) => count('carried', parcels)),
+      events.on('relayFailed', ({ parcels }) => count('failed', parcels)),
+      events.on('linksKept', ({ settled, parcels }) => {
+        count('late', parcels);
+        this.linkEnds.add({}, settled);
+      }),
     );
   }
 
