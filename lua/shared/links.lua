@@ -8,6 +8,7 @@ do
   local call, try, type = redis.call, redis.pcall, type
   -- How many bodies one script works off; it leaves the others to the next delivery.
   local MOST_BODIES = 2000
+  local TOO_LONG = 65
   -- A list of watchers that is longer is added to in a hash, `watchers:<id>`; and how many of these one script tells.
   local LONG_LIST, FAN_OUT = 16384, 500
 
@@ -140,12 +141,17 @@ do
     return told and string.sub(text, 2) or text, told
   end
 
+  -- Redis keeps a hash of up to 512 short values in a list, and searches it from end to end: no value is short.
+  local function list_of(text)
+    return '[' .. string.rep(' ', TOO_LONG - #text) .. text .. ']'
+  end
+
   -- `watcher`: { k, to, … }, see Watcher.
   function L.add_watcher(id, watcher)
     local list = watchers_of(id)
     local text = cjson.encode(watcher)
     if not list then
-      list = '[' .. text .. ']'
+      list = list_of(text)
     elseif #list > LONG_LIST and watcher.k == 'w' and type(try('HSET', L.base .. 'watchers:' .. id, text, '')) == 'number' then
       return
     elseif not string.find(list, text, 1, true) then
@@ -331,6 +337,21 @@ do
     return type(stored) == 'string' and string.sub(stored, 1, #message) == message
   end
 
+  -- The watchers of a new task, added to those who have watched an older one of this id.
+  local function add_watchers(id, watchers)
+    local texts = {}
+    for i = 1, #watchers do
+      texts[i] = cjson.encode(watchers[i])
+    end
+    if call('HSETNX', L.links, id, list_of(table.concat(texts, ','))) == 1 then
+      L.has_links = true
+      return
+    end
+    for i = 1, #watchers do
+      L.add_watcher(id, watchers[i])
+    end
+  end
+
   -- Creates a task of this place. `task`: id, message; processAt (seconds), uniqueKey with uniqueTtl, watchers (a list), after (see
   -- waits.lua), resent ('i' or 'm': creates nothing when is_present). Returns enqueued, duplicate or conflict, and whether it was
   -- created now.
@@ -340,20 +361,20 @@ do
     if exists and is_present(key, task.resent, task.message) then return 'enqueued', false end
     if lock and call('EXISTS', lock) == 1 then return 'duplicate', false end
     if exists then return 'conflict', false end
-    call('HSET', key, 'msg', task.message)
     if lock then
       call('SET', lock, task.id, 'NX', 'EX', task.uniqueTtl)
       call('HSET', key, 'unique_key', lock)
     end
-    for _, watcher in ipairs(task.watchers or {}) do
-      L.add_watcher(task.id, watcher)
-    end
+    if task.watchers and #task.watchers > 0 then add_watchers(task.id, task.watchers) end
     if task.after then
+      call('HSET', key, 'msg', task.message)
       L.await(task.id, task.after, task.processAt)
     elseif task.processAt then
-      L.make_scheduled(task.id, task.processAt)
+      call('HSET', key, 'msg', task.message, 'state', 'scheduled')
+      call('ZADD', L.scheduled, task.processAt, task.id)
     else
-      L.make_pending(task.id)
+      call('HSET', key, 'msg', task.message, 'state', 'pending', 'pending_since', L.now_nanos)
+      call('LPUSH', L.pending, task.id)
     end
     return 'enqueued', true
   end

@@ -19,6 +19,13 @@ import type { Argument } from './script-command.js';
 /** How long a run may be until it asks for the tasks of its steps: see shared/runs.lua. */
 const PROBE_SECONDS = 600;
 
+/**
+ * Redis keeps a hash of up to 512 short values in a list, and searches it from end to end. One value
+ * that is too long for it turns the hash into a table.
+ */
+const FEW_STEPS = 12;
+const TOO_LONG = 65;
+
 const POLICIES: Readonly<Record<string, FailurePolicy>> = { c: 'cancel', r: 'run', w: 'wait' };
 const STEP_STATES: Readonly<Record<string, StepState>> = {
   w: 'waiting',
@@ -62,7 +69,7 @@ export function encodeRun(place: string, run: NewRun, now: number): Argument[] {
     'c',
     `${state} ${total} ${total} ${ready.length} 0 0 ${now} ${total === 0 ? now : '-'}`,
     'o',
-    JSON.stringify(options),
+    JSON.stringify(options).padEnd(total > FEW_STEPS ? TOO_LONG : 0),
   ];
   for (const step of run.steps) {
     const { name, after } = step;
