@@ -1,5 +1,5 @@
 import type { EnqueueRequest } from './enqueue-request.js';
-import type { Caused, FailurePolicy } from './links.js';
+import type { Caused, FailurePolicy, MarkRequest } from './links.js';
 
 /*
  * Runs of workflows. A run lives in one queue, its place, with the whole graph: every decision is one
@@ -29,6 +29,8 @@ export interface NewStep {
   readonly optional: boolean;
   /** Milliseconds after its release until it may start; 0: at once. */
   readonly delay: number;
+  /** Where the end of its task is remembered for those that wait for its key. */
+  readonly mark?: MarkRequest | undefined;
 }
 
 export interface NewRun {

@@ -1,3 +1,4 @@
+import type { LinkedRequest } from '../broker/links.js';
 import { taskIdOfStep, type NewRun, type NewStep } from '../broker/workflows.js';
 import { ceilSeconds } from '../clock.js';
 import type { Preparer, TaskKind } from '../enqueue/preparer.js';
@@ -60,12 +61,21 @@ function toNewStep({ name, task, payload, after, onFailure, optional, options }:
   const delay = Math.max(0, settings.processIn ?? 0);
   // The wait of `processIn` begins when the step is ready.
   const placed = { ...settings, processIn: undefined, taskId: taskIdOfStep(by.id, name) };
-  const { request } = by.preparer.prepare({ ...kind, links: undefined, settings: placed }, payload, by.now);
-  const { message, processAt, uniqueTtl, madeId } = request;
+  const request: LinkedRequest = by.preparer.prepare(
+    { ...kind, links: marksOf(kind), settings: placed },
+    payload,
+    by.now,
+  ).request;
+  const { message, processAt, uniqueTtl, madeId, mark } = request;
   const ttl = uniqueTtl === undefined ? undefined : uniqueTtl + ceilSeconds(delay);
   const injected = by.span ? by.span.inject(message) : message;
-  return { name, request: { message: injected, processAt, uniqueTtl: ttl, madeId }, after, onFailure, optional, delay };
+  const placedRequest = { message: injected, processAt, uniqueTtl: ttl, madeId };
+  return { name, request: placedRequest, after, onFailure, optional, delay, mark };
 }
+
+/** A step waits for what its workflow says; its end is remembered as that of any task of its definition. */
+const marksOf = ({ links }: TaskKind): TaskKind['links'] =>
+  links && links.rememberFor > 0 ? { ...links, after: [] } : undefined;
 
 /** Defaults of a definition or a client may say what a step cannot have. */
 function requireSingle(step: string, { type, settings }: TaskKind): void {

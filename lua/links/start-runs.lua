@@ -19,7 +19,7 @@
 -- Returns
 --   the status of each run: 1 started, 0 there is one with this id; and the parcels, packed as in deliver.lua
 
--- A ready step is its name, its queue (empty: this one), JSON { processAt, uniqueKey, uniqueTtl } (may be empty), and its message.
+-- A ready step is its name, its queue (empty: this one), JSON { processAt, uniqueKey, uniqueTtl, mark: its watcher } (may be empty), and its message.
 
 local L = {}
 -- Includes shared/links.lua
@@ -36,7 +36,8 @@ local R = L.runs
 local function begin(id, started, at)
   local name, queue, options, message = unpack(ARGV, at, at + 3)
   local task = options ~= '' and cjson.decode(options) or {}
-  task.id, task.watchers = id .. '~' .. name, { { k = 'r', to = L.place, run = id, step = name } }
+  task.id, task.watchers = id .. '~' .. name, { { k = 'r', to = L.place, run = id, step = name }, task.mark }
+  task.mark = nil
   if queue ~= '' then return L.post(queue, 'release ' .. task.id, { kind = 'release', task = task }, message) end
   task.message = message
   local status = L.create(task)

@@ -234,7 +234,7 @@ do
     if graph.y and graph.y > 0 then at = math.max(at, math.ceil((now + graph.y) / 1000)) end
     step.ready_at = text_of(now)
     R.change(run, name)
-    local task = { id = run.id .. '~' .. name, uniqueKey = graph.u, uniqueTtl = graph.l, watchers = { watcher_of(run, name) } }
+    local task = { id = run.id .. '~' .. name, uniqueKey = graph.u, uniqueTtl = graph.l, watchers = { watcher_of(run, name), graph.k } }
     if at * 1000 > now then task.processAt = at end
     if graph.q then
       R.remove(run, 'm:' .. name)

@@ -65,6 +65,11 @@ class Handlers {
     return `closed ${captureId}`;
   }
 
+  @TaskHandler('ship')
+  ship(@Payload() name: string) {
+    ran.push(name);
+  }
+
   @TaskHandler('refund')
   refund() {
     ran.push('refund');
@@ -208,6 +213,22 @@ describe('a run', () => {
     expect(steps['papers/receipt']).toEqual({ state: 'succeeded', result: 42 });
     expect(ran.at(-1)).toBe('close');
   });
+});
+
+it('a step is a task of its definition: who waits for its key is released by it', async () => {
+  const { asynq, tasks } = world;
+  const Captured = defineTask<string, unknown>('anything', { key: (name) => name, rememberFor: '1d' });
+  const Ship = defineTask<string>('ship', { key: (name) => name.slice(0, 1), after: Captured });
+  const flow = workflow('w')
+    .add('ready', Captured, 'a')
+    .add('later', Captured, 'b', { after: 'ready' })
+    .add('ship', Ship, 'c ships in its workflow');
+  await asynq.enqueue(Ship, 'b ships');
+  const run = await asynq.start(flow);
+  await asynq.enqueue(Ship, 'a ships');
+  await tasks.drain();
+  expect(ran.sort()).toEqual(['a', 'a ships', 'b', 'b ships', 'c ships in its workflow']);
+  expect(await run.state()).toBe('succeeded');
 });
 
 describe('done', () => {

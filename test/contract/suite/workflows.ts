@@ -26,6 +26,7 @@ export function exerciseWorkflows(it: DriverTest): void {
     exerciseStart(it);
     exerciseResults(it);
     exerciseListing(it);
+    exerciseMarks(it);
   });
   exerciseRunFailures(it);
   exerciseRunEnds(it);
@@ -296,5 +297,24 @@ function exerciseListing(it: DriverTest): void {
     const { state, graph } = await session.stored();
     expect([state, graph.map(({ name }) => name)]).toEqual(['succeeded', names]);
     await session.expectNothingLeft();
+  });
+}
+
+function exerciseMarks(it: DriverTest): void {
+  it.for([{}, OTHER])('remembers the end of a step for those that wait for its key: %j', async (where, { driver }) => {
+    const session = new RunSession(driver);
+    const mark = (key: string) => ({ type: 'pay', key, rememberFor: 100 });
+    const steps = [step('a', { mark: mark('1') }), step('b', { after: ['a'], mark: mark('2'), ...where })];
+    await session.start(steps);
+    const waiting = (id: string, key: string) => session.waiting(id, [{ type: 'pay', key }]);
+    await session.enqueue(waiting('early 1', '1'), waiting('early 2', '2'));
+    await session.relay();
+    await session.finish('a', 'b');
+    await session.enqueue(waiting('late', '2'));
+    await session.relay();
+    const ready = (await driver.take(5)).map(({ message }) => message.id);
+    expect(ready.sort()).toEqual(['early 2', 'late']);
+    expect(await session.claim('early 1')).toBeUndefined();
+    expect(await session.states()).toEqual(['succeeded', 'a:succeeded b:succeeded']);
   });
 }

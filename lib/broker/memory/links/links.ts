@@ -8,13 +8,13 @@ import {
   type Prerequisite,
   type StoredWait,
   type Wait,
-  type Watcher,
   type WatchRequest,
   placeOfMarks,
 } from '../../links.js';
 import { wellFormed } from '../queue-store.js';
 import type { Bodies, Body, Kind } from './bodies.js';
 import type { LinkEngine } from './engine.js';
+import { watchersOfMark } from './marks.js';
 import type { Edge, WaitRecord } from './place.js';
 import { Waits } from './waits.js';
 
@@ -38,7 +38,7 @@ export class MemoryLinks implements LinksRole {
     return this.engine.change(place, (store) => {
       const tasks = requests.map((request) => ({
         request,
-        watchers: watchersOf(request),
+        watchers: watchersOfMark(request.mark),
         after: request.wait && waitRecord(request.wait, request.processAt),
       }));
       const messages = tasks.map(({ request }) => this.engine.encode(request));
@@ -140,9 +140,6 @@ export class MemoryLinks implements LinksRole {
     return due.length;
   }
 }
-
-const watchersOf = ({ mark }: LinkedRequest): Watcher[] =>
-  mark ? [{ k: 'm', to: placeOfMarks(wellFormed(mark.type)), key: wellFormed(mark.key), ttl: mark.rememberFor }] : [];
 
 const waitRecord = (wait: Wait, processAt: number | undefined): WaitRecord => ({
   edges: wait.prerequisites.map((one): Edge =>

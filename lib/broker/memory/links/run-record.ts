@@ -1,6 +1,6 @@
 import { InvalidTaskError } from '../../../errors.js';
 import type { EnqueueRequest } from '../../enqueue-request.js';
-import type { FailurePolicy } from '../../links.js';
+import type { FailurePolicy, MarkRequest } from '../../links.js';
 import type { NewRun, NewStep, RunState, StepState } from '../../workflows.js';
 
 /** What a step means to those after it: a failed one that is optional is done. */
@@ -14,6 +14,7 @@ export interface StepRecord {
   readonly onFailure: FailurePolicy;
   readonly optional: boolean;
   readonly delay: number;
+  readonly mark: MarkRequest | undefined;
   readonly dependents: StepRecord[];
   state: StepState;
   /** It has failed before, and is run again: until it succeeds it means to those after it what it meant. */
@@ -193,7 +194,7 @@ function outcomeOf({ state, optional, again }: StepRecord): Outcome {
   return state === 'failed' || again ? (optional ? 'ok' : 'bad') : 'open';
 }
 
-function newStep({ name, request, after, onFailure, optional, delay }: NewStep): StepRecord {
+function newStep({ name, request, after, onFailure, optional, delay, mark }: NewStep): StepRecord {
   return {
     name,
     request,
@@ -201,6 +202,7 @@ function newStep({ name, request, after, onFailure, optional, delay }: NewStep):
     onFailure,
     optional,
     delay,
+    mark,
     dependents: [],
     state: 'waiting',
     again: false,

@@ -6,6 +6,7 @@ import type { QueueStore } from '../queue-store.js';
 import { wellFormed } from '../queue-store.js';
 import type { Bodies } from './bodies.js';
 import type { LinkEngine } from './engine.js';
+import { watchersOfMark } from './marks.js';
 import type { RunRecord, StepRecord } from './run-record.js';
 import { CONFLICT, DELETED, DUPLICATE, LATE } from './texts.js';
 
@@ -106,7 +107,7 @@ export class Runs {
     step.readyAt = now;
     const earliest = Math.max(request.processAt ?? 0, step.delay > 0 ? ceilSeconds(now + step.delay) : 0);
     const processAt = earliest * 1000 > now ? earliest : undefined;
-    const task = { request: { ...request, processAt }, watchers: [watcherOf(run, step)] };
+    const task = { request: { ...request, processAt }, watchers: [watcherOf(run, step), ...watchersOfMark(step.mark)] };
     this.engine.post(wellFormed(request.message.queue), 'release', { task });
   }
 
@@ -118,7 +119,7 @@ export class Runs {
     if (status === 'enqueued') return;
     const reason = status === 'duplicate' ? DUPLICATE : CONFLICT;
     const ended = { place: queue, id, ok: false, reason, result: undefined };
-    for (const watcher of task.watchers) this.engine.inform(watcher, ended);
+    for (const watcher of task.watchers) if (watcher.k === 'r') this.engine.inform(watcher, ended);
   }
 
   private endStep(place: string, { run: id, step, ok, why, at }: Bodies['step'], data: Buffer): void {

@@ -2,7 +2,15 @@ import { encodeTaskMessage } from '../../../wire/codec.js';
 import type { TaskMessage } from '../../../wire/message.js';
 import { InvalidTaskError } from '../../../errors.js';
 import type { EnqueueRequest } from '../../broker.js';
-import { type LinkedRequest, placeOfMarks, type Prerequisite, TECHNICAL_RETENTION, type Wait } from '../../links.js';
+import {
+  type LinkedRequest,
+  type MarkRequest,
+  placeOfMarks,
+  type Prerequisite,
+  TECHNICAL_RETENTION,
+  type Wait,
+  type Watcher,
+} from '../../links.js';
 import { requireSeconds } from './arguments.js';
 import type { Argument } from './script-command.js';
 
@@ -33,7 +41,7 @@ export function linkedTask(request: EnqueueRequest, resent: Resent): Record<stri
 export function encodeLinkedRequests(requests: readonly LinkedRequest[], again: boolean): Argument[] {
   return requests.flatMap((request) => {
     const { wait, mark, madeId, message } = request;
-    const watchers = mark && [{ k: 'm', to: placeOfMarks(mark.type), key: mark.key, ttl: mark.rememberFor }];
+    const watchers = mark && [watcherOfMark(mark)];
     const task = linkedTask(request, again ? (madeId ? 'i' : 'm') : undefined);
     const text = JSON.stringify({ ...task, watchers, after: wait && encodeWait(wait, message.id) });
     return [text, encodeLinkedMessage(message)];
@@ -50,3 +58,13 @@ const encodeWait = ({ prerequisites, onFailure, onTimeout, deadline }: Wait, id:
 /** Place and name, which is how the store knows a prerequisite. */
 const encodePrerequisite = (prerequisite: Prerequisite): [place: string, name: string] =>
   'id' in prerequisite ? [prerequisite.queue, prerequisite.id] : [placeOfMarks(prerequisite.type), prerequisite.key];
+
+export type MarkWatcher = Extract<Watcher, { k: 'm' }>;
+
+/** Tells the marks of a type about the end of a task. */
+export const watcherOfMark = ({ type, key, rememberFor }: MarkRequest): MarkWatcher => ({
+  k: 'm',
+  to: placeOfMarks(type),
+  key,
+  ttl: rememberFor,
+});

@@ -12,7 +12,7 @@ import {
   reasonOfCancelled,
 } from '../../workflows.js';
 import { requireSeconds } from './arguments.js';
-import { encodeLinkedMessage, linkedTask } from './linked-requests.js';
+import { encodeLinkedMessage, linkedTask, type MarkWatcher, watcherOfMark } from './linked-requests.js';
 import { PackedReader } from './packed-reader.js';
 import type { Argument } from './script-command.js';
 
@@ -47,6 +47,7 @@ interface Graph {
   a?: number;
   u?: string;
   l?: number;
+  k?: MarkWatcher;
 }
 
 interface Options {
@@ -118,7 +119,7 @@ function encodeGraphs(place: string, run: NewRun): Map<string, Graph> {
 const refused = (run: string, why: string): InvalidTaskError =>
   new InvalidTaskError(`the workflow "${run}" cannot be started: ${why}; check the names of its steps`);
 
-function graphOf(place: string, { request, delay }: NewStep, n: number): Graph {
+function graphOf(place: string, { request, delay, mark }: NewStep, n: number): Graph {
   const { message } = request;
   const { processAt, uniqueKey, uniqueTtl } = linkedTask(request, undefined);
   const graph: Graph = { n, t: message.type };
@@ -126,20 +127,21 @@ function graphOf(place: string, { request, delay }: NewStep, n: number): Graph {
   if (delay > 0) graph.y = delay;
   if (processAt !== undefined) graph.a = processAt as number;
   if (uniqueTtl !== undefined) [graph.u, graph.l] = [uniqueKey as string, uniqueTtl as number];
+  if (mark) graph.k = watcherOfMark(mark);
   return graph;
 }
 
 const flagsOf = ({ onFailure, optional }: NewStep): string => `${onFailure[0]}${optional ? '1' : '0'}`;
 
 /** A step that waits for none: its name, its queue, what is special about its task, and its message. */
-function encodeReady(place: string, { name, request, delay }: NewStep, now: number): Argument[] {
+function encodeReady(place: string, { name, request, delay, mark }: NewStep, now: number): Argument[] {
   const { message } = request;
   const { processAt = 0, uniqueKey, uniqueTtl } = linkedTask(request, undefined);
   const at = Math.max(processAt as number, delay > 0 ? ceilSeconds(now + delay) : 0);
   const isLater = at * 1000 > now;
   const options =
-    isLater || uniqueTtl !== undefined
-      ? JSON.stringify({ processAt: isLater ? at : undefined, uniqueKey, uniqueTtl })
+    isLater || uniqueTtl !== undefined || mark
+      ? JSON.stringify({ processAt: isLater ? at : undefined, uniqueKey, uniqueTtl, mark: mark && watcherOfMark(mark) })
       : '';
   return [name, message.queue === place ? '' : message.queue, options, encodeLinkedMessage(message)];
 }
