@@ -71,6 +71,12 @@ export class Redactor {
     this.functions = sources.filter((source) => typeof source === 'function');
   }
 
+  /** Whether the errors of some tasks are hidden. An error that quotes one of another task may then be such a one. */
+  get hidesSomeErrors(): boolean {
+    const all = this.guess ? [...this.rules, this.guess] : this.rules;
+    return this.functions.length > 0 || all.some(({ errors = 'hide' }) => errors === 'hide');
+  }
+
   /** What is hidden of such a task; `undefined`: nothing. */
   of(task: TaskName): Hidden | undefined {
     const parts = this.partsOf(task);

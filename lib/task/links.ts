@@ -22,6 +22,9 @@ export const MAX_PREREQUISITES = 1_000;
  */
 export const TECHNICAL_RETENTION = 604_801;
 
+/** How the error of a task begins whose prerequisite failed; what that is, and its error, follow. */
+export const PREREQUISITE_FAILED = 'asynq: prerequisite failed: ';
+
 /** The business id of a task. Text, not blank, at most 1,000 characters. */
 export type KeyFunction<P> = (payload: P) => string;
 

@@ -8,13 +8,13 @@ import { buildProgram } from '../../lib/cli/program.js';
 import { SystemClock } from '../../lib/clock.js';
 import { bulkActionsFor } from '../../lib/dashboard/web/list/bulk-actions.js';
 import { isAllowed, STATES_BY_ACTION, TASK_ACTIONS, type TaskAction } from '../../lib/task/actions.js';
-import { STORED_STATES, type TaskState } from '../../lib/wire/states.js';
-import { arrangeEveryState } from '../support/every-state.js';
+import { TASK_STATES, type TaskState } from '../../lib/wire/states.js';
+import { arrangeEveryState, arrangeWaiting } from '../support/every-state.js';
 import { startConsole, type TestConsole } from './console.js';
 
 /* Everything that offers or refuses an action agrees with the table of lib/task/actions.ts. */
 
-const PAIRS = STORED_STATES.flatMap((state) => TASK_ACTIONS.map((action) => [state, action] as const));
+const PAIRS = TASK_STATES.flatMap((state) => TASK_ACTIONS.map((action) => [state, action] as const));
 const MOVES = ['run', 'archive', 'delete'] as const;
 const BULK: readonly TaskAction[] = [...MOVES, 'cancel'];
 const NEW_PAYLOAD = { payload: { new: true }, payload_text: undefined };
@@ -35,6 +35,7 @@ describe('the table of states and actions', () => {
   beforeEach(async () => {
     broker.clear();
     await arrangeEveryState(broker);
+    await arrangeWaiting(broker);
   });
   afterAll(() => web.close());
 
@@ -76,7 +77,7 @@ describe('the table of states and actions', () => {
       return ['POST', `queues/default/tasks/${id}:${action === 'edit' ? 'edit_payload' : action}`];
     };
 
-    it.each(STORED_STATES)('offers what a task that is %s allows', async (state) => {
+    it.each(TASK_STATES)('offers what a task that is %s allows', async (state) => {
       const { actions } = await web.get<{ actions: TaskAction[] }>(`queues/default/tasks/${state}`);
       expect(actions).toEqual(TASK_ACTIONS.filter((action) => isAllowed(action, state)));
     });
@@ -98,7 +99,7 @@ describe('the table of states and actions', () => {
     });
   });
 
-  it.each(STORED_STATES)('the page offers what lists of %s tasks allow', (state) => {
+  it.each(TASK_STATES)('the page offers what lists of %s tasks allow', (state) => {
     expect(bulkActionsFor(state).toSorted()).toEqual(BULK.filter((action) => isAllowed(action, state)).toSorted());
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { it as base, type RedisDriver } from '../contract/redis-fixture.js';
 import { withoutStyles, type CommandResult, runInProcess, type CommandEnvironment } from '../support/command-line.js';
-import { arrangeEveryState } from '../support/every-state.js';
+import { arrangeEveryState, arrangeWaiting } from '../support/every-state.js';
 import { request } from '../support/messages.js';
 
 const it = base
@@ -61,6 +61,24 @@ describe('the command line', () => {
         damaged: [],
         cursor: null,
       });
+    });
+
+    it('lists and shows a task that waits for others', async ({ driver, lines, json }) => {
+      await arrangeWaiting(driver.broker);
+      const [head, row] = await lines('task ls -q default -s waiting');
+      expect(head?.split(/ {2,}/)).toEqual(['ID', 'Type', 'Payload', 'Waits Until']);
+      expect(row?.split(/ {2,}/)).toEqual(['waiting', 'email:waiting', '{"id":"waiting"}', 'in 2h0m0s']);
+      const shown = await lines('task inspect -q default -i waiting');
+      expect(shown.slice(-3)).toEqual([
+        'Waits until: 2030-06-15T14:00:00Z (in 2h0m0s)',
+        'Succeeded:   0 of 1 prerequisites',
+        'Waits for:   payment:capture with key "order-7"',
+      ]);
+      expect(await json('task inspect -q default -i waiting')).toMatchObject({
+        state: 'waiting',
+        waits: { prerequisites: [{ state: 'waiting' }], cancelled: false },
+      });
+      expect(await lines('task run -q default -i waiting')).toEqual(['Task "waiting" of queue "default" is pending']);
     });
 
     it('shows a task', async ({ driver, run, lines, json }) => {
@@ -157,8 +175,8 @@ describe('the command line', () => {
     it('shows the figures of a queue, and of all queues', async ({ driver, lines, json }) => {
       await arrange(driver);
       const numbers = [
-        'active  pending  aggregating  scheduled  retry  archived  completed',
-        '     1        1            1          1      1         1          1',
+        'active  pending  aggregating  scheduled  retry  archived  completed  waiting',
+        '     1        1            1          1      1         1          1        0',
       ];
       const day = ['Today (2030-06-15 UTC)', 'processed  failed  error rate', '        3       2  66.67%'];
       const inspected = await lines('queue inspect default');

@@ -6,7 +6,8 @@ const nameOf = ({ prerequisite }: WaitedFor): string =>
     ? `task ${prerequisite.id} in queue "${prerequisite.queue}"`
     : `${prerequisite.type} with key "${prerequisite.key}"`;
 
-const lineOf = (one: WaitedFor): string => `${one.state}: ${nameOf(one)}${one.reason ? ` (${one.reason})` : ''}`;
+const lineOf = (one: WaitedFor): string =>
+  one.state === 'failed' ? `${nameOf(one)}, which has failed: ${one.reason ?? 'no reason'}` : nameOf(one);
 
 /** What a task waits for, as fields: a line for each. Those that are done are only counted. */
 export function waitFieldsOf(wait: TaskWait, now: number): [title: string, value: string][] {
@@ -15,7 +16,7 @@ export function waitFieldsOf(wait: TaskWait, now: number): [title: string, value
   return [
     ['Waits until', formatMoment(wait.until, now)],
     ['Cancelled', wait.cancelled ? 'yes, revived when what failed succeeds after all' : ''],
-    ['Prerequisites', `${done} of ${wait.prerequisites.length} succeeded`],
-    ...open.map((one): [string, string] => ['', lineOf(one)]),
+    ['Succeeded', `${done} of ${wait.prerequisites.length} prerequisites`],
+    ...open.map((one): [string, string] => ['Waits for', lineOf(one)]),
   ];
 }

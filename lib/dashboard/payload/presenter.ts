@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { FieldPaths } from '../../redaction/field-paths.js';
 import type { Hidden, Redactor } from '../../redaction/redactor.js';
 import { REDACTED } from '../../redaction/rules.js';
+import { PREREQUISITE_FAILED } from '../../task/links.js';
 import { type Decoded, decode, isOwnJson, type PayloadDecoder } from './decoders.js';
 import { hasFields, mask, showsAll } from './mask.js';
 import { beginning, printable } from './text.js';
@@ -102,7 +103,12 @@ export class Presenter {
   }
 
   presentError({ error = '', ...task }: Pick<Subject, 'type' | 'queue' | 'error'>): string {
-    return error !== '' && this.hiddenOf(task)?.errors ? REDACTED : error;
+    return error !== '' && this.hiddenOf(task)?.errors ? REDACTED : this.withoutQuote(error);
+  }
+
+  /** The error of another task that a task is told of. Whose rules count is not known any more. */
+  presentReason(reason: string): string {
+    return reason !== '' && this.options.redactor.hidesSomeErrors ? REDACTED : reason;
   }
 
   hidesHeader(task: { type: string; queue: string }, name: string): boolean {
@@ -171,8 +177,15 @@ export class Presenter {
       result,
       headers: seen,
       redacted: hidden?.hasRule === true || payload.isHidden || result.isHidden || seen !== headers,
-      error: error !== '' && hidden?.errors ? REDACTED : error,
+      error: error !== '' && hidden?.errors ? REDACTED : this.withoutQuote(error),
     };
+  }
+
+  /** A task that was cancelled because another failed quotes the error of that one. */
+  private withoutQuote(error: string): string {
+    if (!error.startsWith(PREREQUISITE_FAILED) || !this.options.redactor.hidesSomeErrors) return error;
+    const end = error.indexOf('": ');
+    return end < 0 ? error : `${error.slice(0, end + 3)}${REDACTED}`;
   }
 
   private viewBytes(bytes: Buffer | undefined, hidden: Hidden | undefined, viewing: Viewing): VisibleBytes {

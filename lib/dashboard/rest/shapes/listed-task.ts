@@ -1,5 +1,5 @@
 import type { RunningServer, RunningTask } from '../../../inspector/views.js';
-import type { TaskDetails, TaskInfo } from '../../../task/info.js';
+import type { TaskInfo } from '../../../task/info.js';
 import type { Dashboard } from '../../dashboard.js';
 import { MAX_LISTED_BYTES } from '../../payload/presenter.js';
 import { cut } from '../../payload/text.js';
@@ -112,7 +112,7 @@ const timeOrDash = (date: Date | undefined): string => (date ? goTime(date) : '-
 export const ttlOf = (task: TaskInfo, now: number): number =>
   task.completedAt ? Math.trunc((task.completedAt.getTime() + task.retention - now) / 1000) : 0;
 
-export const toSubject = ({ type, queue, payload, headers, result, lastErr }: TaskDetails) => ({
+export const toSubject = ({ type, queue, payload, headers, result, lastErr }: TaskInfo) => ({
   type,
   queue,
   payload,

@@ -1,9 +1,8 @@
 import type { WaitedFor } from '../../../inspector/waits.js';
 import { FAILURE_POLICIES, TIMEOUT_POLICIES } from '../../../task/links.js';
-import type { TaskDetails, TaskInfo } from '../../../task/info.js';
+import type { TaskInfo } from '../../../task/info.js';
 import type { Dashboard } from '../../dashboard.js';
 import { flag, listOf, oneOf, orNull, type Schema, shape, text, time } from '../schema.js';
-import { toSubject } from './listed-task.js';
 import { timeOrNull } from './times.js';
 
 const PREREQUISITE: Schema = shape({
@@ -12,7 +11,7 @@ const PREREQUISITE: Schema = shape({
   type: orNull(text('of the task that is waited for; null when it is known by its queue and id')),
   key: orNull(text('the same; null also when the payload of this task is hidden, of which it may be a part')),
   state: oneOf(['waiting', 'succeeded', 'failed']),
-  reason: text('why it failed; empty if it has not'),
+  reason: text('why it failed; empty if it has not; redacted where the errors of any tasks are'),
 });
 
 export const waitSchemas = {
@@ -31,7 +30,7 @@ export async function showWait(dashboard: Dashboard, task: TaskInfo, isHidden: b
   const wait = await dashboard.inspector.waits(task.queue, task.id);
   if (!wait || (task.state === 'archived' && !wait.cancelled)) return null;
   return {
-    prerequisites: wait.prerequisites.map((one) => showPrerequisite(dashboard, task, one, isHidden)),
+    prerequisites: wait.prerequisites.map((one) => showPrerequisite(dashboard, one, isHidden)),
     on_failure: wait.onFailure,
     on_timeout: wait.onTimeout,
     until: timeOrNull(wait.until),
@@ -39,15 +38,12 @@ export async function showWait(dashboard: Dashboard, task: TaskInfo, isHidden: b
   };
 }
 
-function showPrerequisite(dashboard: Dashboard, task: TaskInfo, one: WaitedFor, isHidden: boolean) {
-  const { prerequisite, state, reason = '' } = one;
-  const shown = { queue: null, id: null, type: null, key: null, state };
-  if ('id' in prerequisite) return { ...shown, ...prerequisite, reason: visible(dashboard, task, reason) };
-  const { type, key } = prerequisite;
-  const seen = visible(dashboard, task, visible(dashboard, { ...task, type }, reason));
-  return { ...shown, type, key: isHidden ? null : key, reason: seen };
+function showPrerequisite(
+  { presenter }: Dashboard,
+  { prerequisite, state, reason = '' }: WaitedFor,
+  isHidden: boolean,
+) {
+  const shown = { queue: null, id: null, type: null, key: null, state, reason: presenter.presentReason(reason) };
+  if ('id' in prerequisite) return { ...shown, ...prerequisite };
+  return { ...shown, type: prerequisite.type, key: isHidden ? null : prerequisite.key };
 }
-
-/** The reason is the error of another task: what the rules hide of it is hidden here, too. */
-const visible = ({ presenter }: Dashboard, task: TaskDetails, reason: string): string =>
-  reason === '' ? '' : presenter.present({ ...toSubject(task), error: reason }).error;
