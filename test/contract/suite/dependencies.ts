@@ -1,5 +1,6 @@
-import { describe, expect } from 'vitest';
+import { describe, expect, onTestFinished, vi } from 'vitest';
 import type { Prerequisite } from '../../../lib/broker/links.js';
+import { InvalidTaskError } from '../../../lib/errors.js';
 import { Keyspace } from '../../../lib/wire/keys.js';
 import { request } from '../../support/messages.js';
 import { type Driver, type DriverTest, archival, retrial } from '../driver.js';
@@ -7,6 +8,8 @@ import { type Ending, LinkSession } from '../link-session.js';
 import { exerciseFailedPrerequisites } from './dependency-failures.js';
 import { exerciseKills } from './dependency-kills.js';
 import { exerciseLostLinks } from './dependency-losses.js';
+import { exerciseManyDependencies } from './dependency-many.js';
+import { exerciseMarks } from './dependency-marks.js';
 import { exerciseOperators } from './dependency-operators.js';
 
 const MARK: Prerequisite = { type: 'pay', key: 'k' };
@@ -22,10 +25,10 @@ const ORDERS = ['default', 'other'].flatMap((queue) =>
 export function exerciseDependencies(it: DriverTest): void {
   describe('a task that waits for another', () => {
     exerciseOrders(it);
-    exerciseMany(it);
     exerciseSubmission(it);
-    exerciseMarks(it);
   });
+  exerciseManyDependencies(it);
+  exerciseMarks(it);
   exerciseFailedPrerequisites(it);
   exerciseOperators(it);
   exerciseLostLinks(it);
@@ -81,6 +84,23 @@ function exerciseOrders(it: DriverTest): void {
     expect(session.sent).toEqual([]);
   });
 
+  it('wakes the servers of its queue when it is released', async ({ driver }) => {
+    const session = new LinkSession(driver);
+    const noticed: string[] = [];
+    const source = driver.broker.wake.watch({
+      onPending: (queue) => void noticed.push(queue),
+      onDelayed: () => undefined,
+      onLost: () => undefined,
+    });
+    onTestFinished(() => source.close());
+    await driver.add({ id: 'a', queue: 'other' });
+    await session.enqueueAfter(session.waiting('b', [{ queue: 'other', id: 'a' }]));
+    expect(await source.armPending(['default'])).toEqual(new Map([['default', 0]]));
+    await session.runNext('done', 'other');
+    await session.relay();
+    await vi.waitFor(() => expect(noticed).toEqual(['default']));
+  });
+
   it('runs in a chain of a hundred, from queue to queue', async ({ driver }) => {
     const session = new LinkSession(driver);
     const queueOf = (n: number): string => (n % 3 === 0 ? 'default' : `q${n % 3}`);
@@ -94,60 +114,6 @@ function exerciseOrders(it: DriverTest): void {
       await session.relay();
     }
     await session.expectNothingKept();
-  });
-}
-
-function exerciseMany(it: DriverTest): void {
-  it('waits for all of many prerequisites, which end in any order', async ({ driver }) => {
-    const session = new LinkSession(driver);
-    const tasks = Array.from({ length: 60 }, (_, n) => ({ queue: n % 2 === 0 ? 'default' : 'other', id: `a${n}` }));
-    const marks = Array.from({ length: 60 }, (_, n) => ({ type: 'pay', key: `k${n}` }));
-    await driver.enqueue(
-      tasks.filter(({ queue }) => queue === 'default').map(({ id, queue }) => request({ id, queue })),
-    );
-    await driver.enqueue(
-      tasks.filter(({ queue }) => queue === 'other').map(({ id, queue }) => request({ id, queue })),
-      'other',
-    );
-    await session.enqueueAfter(session.waiting('b', [...tasks, ...marks]));
-    await session.enqueue(...marks.map(({ key }) => session.marked(`m${key}`, key)));
-    await session.relay();
-    const all = [...(await driver.take(200)), ...(await driver.take(200, 'other'))];
-    expect(all).toHaveLength(120);
-    const [last, ...others] = all.toReversed();
-    for (const task of others) await session.end(task, 'done');
-    await session.relay();
-    expect(await session.stateOf('b')).toBe('waiting');
-    await session.end(last!, 'done');
-    await session.relay();
-    expect(await session.stateOf('b')).toBe('pending');
-    expect(new Set(await session.edgesOf('b'))).toEqual(new Set(['succeeded']));
-  });
-
-  it('is one of many that wait for the same, in several queues', async ({ driver }) => {
-    const session = new LinkSession(driver);
-    const ids = Array.from({ length: 100 }, (_, n) => `b${n}`);
-    await driver.add({ id: 'a' });
-    for (const [n, id] of ids.entries()) {
-      const message = { queue: n % 2 === 0 ? 'default' : 'other' };
-      const prerequisite = n % 3 === 0 ? MARK : { queue: 'default', id: 'a' };
-      await session.enqueueAfter(session.waiting(id, [prerequisite], { message }));
-    }
-    await session.enqueue(session.marked('m', 'k'));
-    await session.relay();
-    await session.runNext();
-    await session.runNext();
-    await session.relay();
-    expect((await driver.take(200)).length + (await driver.take(200, 'other')).length).toBe(100);
-  });
-
-  it('waits twice for the same as for one', async ({ driver }) => {
-    const session = new LinkSession(driver);
-    await driver.add({ id: 'a' });
-    const prerequisite = { queue: 'default', id: 'a' };
-    await session.enqueueAfter(session.waiting('b', [prerequisite, prerequisite]));
-    await session.runNext();
-    expect(await session.stateOf('b')).toBe('pending');
   });
 }
 
@@ -181,6 +147,14 @@ function exerciseSubmission(it: DriverTest): void {
     expect(await session.stateOf('b')).toBe('waiting');
     await session.runNext();
     expect(await session.stateOf('b')).toBe('pending');
+  });
+
+  it('is in no group', async ({ driver }) => {
+    const session = new LinkSession(driver);
+    const grouped = session.waiting('b', [MARK], { message: { groupKey: 'g' } });
+    await expect(session.enqueue(session.waiting('c', [MARK]), grouped)).rejects.toThrow(InvalidTaskError);
+    await expect(session.enqueue(session.marked('a', 'k', { groupKey: 'g' }))).rejects.toThrow(/the group "g"/);
+    expect(await session.stateOf('c')).toBeUndefined();
   });
 
   it('is scheduled after its release when its time has not come, and pending when it has', async ({ driver }) => {
@@ -245,47 +219,4 @@ async function takeAfterRetry(driver: Driver) {
   driver.clock.advance(5_000);
   await driver.broker.maintenance.forward('default');
   return driver.takeOne();
-}
-
-function exerciseMarks(it: DriverTest): void {
-  it('finds the end of its prerequisite for as long as it is remembered', async ({ driver }) => {
-    const session = new LinkSession(driver);
-    await session.enqueue(session.marked('a', 'k', {}, 60));
-    await session.runNext();
-    await session.relay();
-    driver.clock.advance(59_000);
-    await session.enqueue(session.waiting('b', [MARK]));
-    await session.relay();
-    expect(await session.stateOf('b')).toBe('pending');
-    driver.clock.advance(1_000);
-    await session.enqueue(session.waiting('c', [MARK]));
-    await session.relay();
-    expect(await session.stateOf('c')).toBe('waiting');
-  });
-
-  it('takes a remembered success, although a later task of that key failed', async ({ driver }) => {
-    const session = new LinkSession(driver);
-    await session.enqueue(session.marked('a1', 'k'), session.marked('a2', 'k'));
-    await session.runNext();
-    await session.runNext('archive');
-    await session.relay();
-    await session.enqueue(session.waiting('b', [MARK]));
-    await session.relay();
-    expect(await session.stateOf('b')).toBe('pending');
-  });
-
-  it('is told a remembered failure, and the success of the next task of that key', async ({ driver }) => {
-    const session = new LinkSession(driver);
-    await session.enqueue(session.marked('a1', 'k'));
-    await session.runNext('archive');
-    await session.relay();
-    await session.enqueue(session.waiting('b', [MARK]), session.waiting('c', [MARK], { onFailure: 'wait' }));
-    await session.relay();
-    expect([await session.stateOf('b'), await session.stateOf('c')]).toEqual(['archived', 'waiting']);
-    await session.enqueue(session.marked('a2', 'k', { queue: 'other' }));
-    await session.relay();
-    await session.runNext('done', 'other');
-    await session.relay();
-    expect([await session.stateOf('b'), await session.stateOf('c')]).toEqual(['pending', 'pending']);
-  });
 }

@@ -1,3 +1,4 @@
+import { InvalidTaskError } from '../../../errors.js';
 import type { EnqueueRequest, EnqueueStatus } from '../../enqueue-request.js';
 import { memberOf } from '../../batches.js';
 import { TECHNICAL_RETENTION, type Watcher } from '../../links.js';
@@ -131,7 +132,8 @@ export class LinkEngine {
     const batch = place && place.parts.size > 0 ? memberOf(id)?.batch : undefined;
     const home = batch === undefined ? undefined : place?.parts.get(batch);
     if (batch !== undefined && home !== undefined) return [{ k: 'b', to: home, batch }];
-    return place?.links.get(id)?.watchers;
+    const watchers = place?.links.get(id)?.watchers;
+    return watchers && [...watchers.values()];
   }
 
   /** A task has ended: tells who watches it. One that failed and is still there (archived) may end again. */
@@ -140,7 +142,7 @@ export class LinkEngine {
     if (!links || !parts || links.size + parts.size === 0) return;
     const ended: Ended = { place, id, ok, reason, result };
     const watched = links.get(id);
-    for (const watcher of watched?.watchers ?? []) this.inform(watcher, ended);
+    for (const watcher of watched?.watchers.values() ?? []) this.inform(watcher, ended);
     if (watched && !ok && this.store(place).tasks.has(id)) watched.told = true;
     else links.delete(id);
     for (const ending of this.endings) ending(ended);
@@ -155,9 +157,8 @@ export class LinkEngine {
   /** Registers a watcher, once. */
   watch(place: string, id: string, watcher: Watcher): void {
     const { links } = this.place(place);
-    const watchers = links.get(id)?.watchers ?? [];
-    const text = JSON.stringify(watcher);
-    if (!watchers.some((known) => JSON.stringify(known) === text)) watchers.push(watcher);
+    const watchers = links.get(id)?.watchers ?? new Map<string, Watcher>();
+    watchers.set(JSON.stringify(watcher), watcher);
     links.set(id, { watchers, told: false }); // those who were told are told again, as this one was not
   }
 
@@ -172,6 +173,10 @@ export class LinkEngine {
 
   /** The stored message of a task with links: kept for a while when Go completes it. */
   encode({ message }: EnqueueRequest): Buffer {
+    const { id, groupKey } = message;
+    if (groupKey !== '') {
+      throw new InvalidTaskError(`task "${id}" is linked and has the group "${groupKey}"; leave one out`);
+    }
     return storedMessage(message.retention > 0 ? message : { ...message, retention: TECHNICAL_RETENTION });
   }
 

@@ -43,7 +43,8 @@ export interface WaitRecord {
 
 /** Who watches a task. */
 export interface Watched {
-  readonly watchers: Watcher[];
+  /** By their JSON: each is there once. */
+  readonly watchers: Map<string, Watcher>;
   /** They know that it is archived. */
   told: boolean;
 }

@@ -139,11 +139,11 @@ export class Runs {
 
   private drop(queue: string, { id, run, what }: Bodies['drop']): void {
     const watched = this.engine.find(queue)?.links.get(id);
-    const at = watched?.watchers.findIndex((watcher) => watcher.k === 'r' && watcher.run === run) ?? -1;
-    if (!watched || at < 0) return;
-    if (what !== 'unclaimed') watched.watchers.splice(at, 1);
+    const entry = [...(watched?.watchers ?? [])].find(([, watcher]) => watcher.k === 'r' && watcher.run === run);
+    if (!watched || !entry) return;
+    if (what !== 'unclaimed') watched.watchers.delete(entry[0]);
     if (deleteTask(this.engine.store(queue), id, what, this.engine.now)) this.engine.ended(queue, id, false, DELETED);
-    else if (watched.watchers.length === 0) this.engine.place(queue).links.delete(id);
+    else if (watched.watchers.size === 0) this.engine.place(queue).links.delete(id);
   }
 
   private isWatching(queue: string, id: string, watcher: Watcher): boolean {
