@@ -14,7 +14,19 @@ const after = async (...words: string[]): Promise<string[]> => {
 
 describe('completion', () => {
   it('knows the commands', async () => {
-    const all = ['stats', 'dash', 'queue', 'task', 'server', 'cron', 'group', 'batch', 'completion', 'version'];
+    const all = [
+      'stats',
+      'dash',
+      'queue',
+      'task',
+      'server',
+      'cron',
+      'group',
+      'workflow',
+      'batch',
+      'completion',
+      'version',
+    ];
     expect(await after('')).toEqual(all);
     expect(await after('qu')).toEqual(['queue']);
     expect(await after('-u', 'queue', 's')).toEqual(['stats', 'server']);

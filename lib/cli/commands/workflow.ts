@@ -66,7 +66,7 @@ function addReading(group: Command, invocation: Invocation): void {
       new Option('--size <number>', 'runs per page, up to 1000').argParser(positive).default(30),
       jsonOption(),
     ],
-    examples: ['workflow list', 'workflow ls -q default --size 100'],
+    examples: ['workflow list', 'workflow list -q default --size 100'],
     run: listRuns,
   });
   addCommand<RunFlags>(group, invocation, {
