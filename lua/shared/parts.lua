@@ -101,7 +101,7 @@ do
     part.ok, part.dead, part.died = part.ok + #ok, part.dead + #dead - #revived, part.died or first
     call('HSET', key, 'ok', part.ok, 'dead', part.dead)
     if first then call('HSET', key, 'died', '1') end
-    if first or #revived > 0 or part.ok + part.dead == part.made then tell(batch, part) end
+    if first or part.ok + part.dead == part.made then tell(batch, part) end
   end
 
   -- How a member has ended, as far as the batch knows: succeeded, dead or nil.
