@@ -132,7 +132,8 @@ export class RunSession extends LinkSession {
     await this.expectNothingKept();
   }
 
-  private know(steps: readonly NewStep[]): void {
+  /** The queues from which tasks are claimed. */
+  know(steps: readonly NewStep[]): void {
     for (const { request: one } of steps) this.queues.add(one.message.queue);
   }
 }
