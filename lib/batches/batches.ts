@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ceilSeconds } from '../clock.js';
 import { InvalidTaskError } from '../errors.js';
+import type { EnqueueSpan } from '../tracing/tracing.js';
 import { requireNonBlank, requireObject } from '../validation.js';
 import { AsynqBatch } from './batch.js';
 import { prepareCallbacks } from './callbacks.js';
@@ -19,12 +20,29 @@ export class Batches {
 
   /** @throws InvalidTaskError before anything is written */
   async open(options: BatchOptions): Promise<AsynqBatch> {
+    const { parts } = this;
+    parts.requireOpen();
+    const read = readBatchOptions(options);
+    const span = parts.tracing?.startEnqueueMany(undefined, undefined); // of the callbacks
+    try {
+      const batch = await this.store(options, read, span);
+      span?.end();
+      return batch;
+    } catch (error) {
+      span?.end(error);
+      throw error;
+    }
+  }
+
+  private async store(
+    options: BatchOptions,
+    { name, queue, closeWithin, retention }: ReturnType<typeof readBatchOptions>,
+    span: EnqueueSpan | undefined,
+  ): Promise<AsynqBatch> {
     const { broker, preparer, relay } = this.parts;
-    this.parts.requireOpen();
-    const { name, queue, closeWithin, retention } = readBatchOptions(options);
     const now = broker.clock.now();
     const id = `batch-${randomBytes(16).toString('base64url')}`;
-    const callbacks = prepareCallbacks(preparer, id, options, now);
+    const callbacks = prepareCallbacks(preparer, id, options, now, span);
     const times = { closeBy: ceilSeconds(now + closeWithin), retention: ceilSeconds(retention) };
     const { parcels } = await this.parts.track(broker.batches.open(queue, { id, name, callbacks, ...times }));
     relay.carry(parcels);

@@ -1,9 +1,11 @@
 import type { BatchCallback, NewBatch } from '../broker/batches.js';
 import type { EnqueueRequest } from '../broker/enqueue-request.js';
+import { injected } from '../enqueue/prepared-task.js';
 import type { Preparer } from '../enqueue/preparer.js';
 import { InvalidTaskError } from '../errors.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
+import type { EnqueueSpan } from '../tracing/tracing.js';
 import { describe } from '../validation.js';
 import { type BatchOptions, CALLBACKS } from './options.js';
 import { kindOfCallback } from './kinds.js';
@@ -12,6 +14,7 @@ import { kindOfCallback } from './kinds.js';
  * The tasks that the options of a batch name, checked and encoded.
  *
  * @param now milliseconds since the epoch
+ * @param span they belong to its trace
  * @throws InvalidTaskError
  */
 export function prepareCallbacks(
@@ -19,6 +22,7 @@ export function prepareCallbacks(
   batch: string,
   options: BatchOptions,
   now: number,
+  span: EnqueueSpan | undefined,
 ): NewBatch['callbacks'] {
   const prepared: Partial<Record<BatchCallback, EnqueueRequest>> = {};
   for (const option of Object.keys(CALLBACKS) as (keyof typeof CALLBACKS)[]) {
@@ -26,7 +30,7 @@ export function prepareCallbacks(
     if (given === undefined) continue;
     const [task, payload, taskOptions] = readTask(option, given);
     const kind = kindOfCallback(option, preparer, task, taskOptions);
-    const { request } = preparer.prepare(kind, payload, now);
+    const { request } = injected(preparer.prepare(kind, payload, now), span);
     const callback = CALLBACKS[option];
     prepared[callback] = { ...request, message: { ...request.message, id: taskIdOfCallback(batch, callback) } };
   }

@@ -4,6 +4,7 @@ import { InvalidWorkflowError, WorkflowNotFoundError, WorkflowStateError } from 
 import type { StepLink } from '../task/contexts.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { AddStepOptions, WorkflowContext } from '../task/workflow-context.js';
+import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { nearest } from '../validation.js';
 import type { Step } from './graph.js';
 import { requireName, requireShort, SEPARATOR, workflowOf } from './names.js';
@@ -15,6 +16,7 @@ import { toStep } from './steps.js';
 /** What the tasks of steps need to see their runs. */
 export interface StepContextDeps extends RunDeps {
   readonly preparer: Preparer;
+  readonly tracing: Tracing | undefined;
 }
 
 /** See WorkflowContext. */
@@ -54,7 +56,6 @@ export class StepContext implements WorkflowContext {
     task: string | Pick<TaskDefinition, 'type' | 'options'>,
     ...rest: unknown[]
   ): Promise<boolean> {
-    const { broker, preparer, relay } = this.deps;
     for (const part of requireShort(name).split(SEPARATOR)) requireName(part, 'name of a step');
     const step = toStep(
       name,
@@ -63,7 +64,20 @@ export class StepContext implements WorkflowContext {
       rest[1] as AddStepOptions | undefined,
       `step "${name}" of run "${this.id}"`,
     );
-    const steps = toNewSteps([step], { id: this.id, now: broker.clock.now(), preparer, span: undefined });
+    const span = this.deps.tracing?.startEnqueueMany(1, undefined);
+    try {
+      const added = await this.grow(step, span);
+      span?.end();
+      return added;
+    } catch (error) {
+      span?.end(error, 1);
+      throw error;
+    }
+  }
+
+  private async grow(step: Step, span: EnqueueSpan | undefined): Promise<boolean> {
+    const { broker, preparer, relay } = this.deps;
+    const steps = toNewSteps([step], { id: this.id, now: broker.clock.now(), preparer, span });
     const { status, parcels } = await broker.workflows.grow(this.queue, this.id, steps);
     relay.carry(parcels);
     if (status === 'added') return true;

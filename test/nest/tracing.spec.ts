@@ -11,16 +11,20 @@ import {
   type AggregatedTask,
   AsynqClient,
   AsynqServer,
+  defineTask,
   type GroupedTask,
   OnTaskEvent,
+  Payload,
   PeriodicTask,
   PostponeTask,
   RevokeTask,
   SkipRetry,
   TaskAggregator,
   type TaskContext,
+  TaskCtx,
   type TaskEvent,
   TaskHandler,
+  workflow,
 } from 'nestjs-asynq';
 import { testApp } from './support.js';
 
@@ -443,5 +447,38 @@ describe('tracing', () => {
     expect(await tasks.drain()).toMatchObject({ done: 2 });
     trace.disable();
     provider.register();
+  });
+});
+
+describe('linked tasks', () => {
+  const Step = defineTask<number>('step');
+  class Steps {
+    @TaskHandler(Step)
+    async step(@Payload() n: number, @TaskCtx() task: TaskContext) {
+      if (n === 1 && task.isStep) await task.workflow.add('added', Step, 3, { after: 'a' });
+    }
+  }
+  const traceOf = (span: ReadableSpan): string => span.spanContext().traceId;
+
+  it('of a run are in the trace of its start, those that were added later too', async () => {
+    const { app, tasks } = await testApp({ providers: [Steps] });
+    const flow = workflow('traced').add('a', Step, 1).add('b', Step, 2, { after: 'a' });
+    const request = await within(() => app.get(AsynqClient).start(flow, { id: '1' }));
+    expect((await tasks.drain()).done).toBe(3);
+    const processed = spans().filter(({ kind }) => kind === SpanKind.CONSUMER);
+    expect(processed.map(traceOf)).toEqual(Array.from({ length: 3 }, () => traceOf(request)));
+  });
+
+  it('of a batch are in the trace of their add, and its callback in that of its opening', async () => {
+    const { app, tasks } = await testApp({ providers: [Steps] });
+    const client = app.get(AsynqClient);
+    const request = await within(async () => {
+      const batch = await client.openBatch({ name: 'traced', onComplete: [Step, 9] });
+      await batch.add(Step, [4, 5]);
+      await batch.close();
+    });
+    expect((await tasks.drain()).done).toBe(3);
+    const processed = spans().filter(({ kind }) => kind === SpanKind.CONSUMER);
+    expect(processed.map(traceOf)).toEqual(Array.from({ length: 3 }, () => traceOf(request)));
   });
 });
