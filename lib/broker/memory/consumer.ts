@@ -67,7 +67,7 @@ function exchange(
     const { result } = record;
     record.msg = messages[index] ?? record.msg;
     settle(store, item, wellFormed(item.lease.id), record, now);
-    if (linked) tellEnd(links, queue, item, result);
+    if (linked) tellEnd(links, wellFormed(queue), item, result);
     return 'settled';
   });
   const written = request.settle.filter((_, index) => settled[index] === 'settled');
@@ -83,17 +83,16 @@ function exchange(
 }
 
 /** Tells who watches the task, if this is its end. @param result what the task has stored before */
-function tellEnd(links: LinkEngine, queue: string, item: Settlement, result: Buffer | undefined): void {
+function tellEnd(links: LinkEngine, place: string, item: Settlement, result: Buffer | undefined): void {
   const id = wellFormed(item.lease.id);
-  if (item.kind === 'archive') links.ended(queue, id, false, item.reason ?? ARCHIVED);
-  else if (item.kind === 'done' && item.revoked) links.ended(queue, id, false, item.reason ?? REVOKED);
-  else if (item.kind === 'done' || item.kind === 'complete') {
-    links.ended(queue, id, true, '', item.result ?? result);
-  }
+  if (item.kind === 'archive' || item.kind === 'retry') links.retain(place, id);
+  if (item.kind === 'archive') links.ended(place, id, false, item.reason || ARCHIVED);
+  else if (item.kind === 'done' && item.revoked) links.ended(place, id, false, item.reason || REVOKED);
+  else if (item.kind === 'done' || item.kind === 'complete') links.ended(place, id, true, '', item.result ?? result);
 }
 
 export function withLinks(links: LinkEngine, task: LeasedTask): LeasedTask {
-  const watchers = links.watchersOf(task.lease.queue, wellFormed(task.lease.id));
+  const watchers = links.watchersOf(wellFormed(task.lease.queue), wellFormed(task.lease.id));
   return watchers ? { ...task, links: watchers } : task;
 }
 

@@ -5,7 +5,7 @@ import { TECHNICAL_RETENTION, type Watcher } from '../../links.js';
 import type { MemoryState } from '../memory-state.js';
 import { createTask } from '../producer.js';
 import type { QueueStore } from '../queue-store.js';
-import { storedMessage, wellFormed } from '../queue-store.js';
+import { readMessage, storedMessage, wellFormed } from '../queue-store.js';
 import type { Bodies, Body, Kind, NewTask } from './bodies.js';
 import { Place } from './place.js';
 
@@ -178,6 +178,14 @@ export class LinkEngine {
       throw new InvalidTaskError(`task "${id}" is linked and has the group "${groupKey}"; leave one out`);
     }
     return storedMessage(message.retention > 0 ? message : { ...message, retention: TECHNICAL_RETENTION });
+  }
+
+  /** Has a task kept after a success while somebody watches it, also when its message has been written anew. */
+  retain(queue: string, id: string): void {
+    const record = this.store(queue).tasks.get(id);
+    if (!record || !this.places.get(queue)?.links.has(id)) return;
+    const message = readMessage(record);
+    if (message.retention === 0) record.msg = storedMessage({ ...message, retention: TECHNICAL_RETENTION });
   }
 
   /** Lets a waiting or cancelled task run, at its time. */

@@ -68,8 +68,7 @@ export class Waits {
       return true;
     }
     this.engine.watch(place, id, watcher);
-    const message = readMessage(record);
-    if (message.retention === 0) record.msg = storedMessage({ ...message, retention: TECHNICAL_RETENTION });
+    this.engine.retain(place, id);
     if (record.state === 'archived') this.engine.inform(watcher, { ...end, ok: false, reason: ARCHIVED });
     return true;
   }
