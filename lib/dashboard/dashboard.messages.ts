@@ -32,6 +32,10 @@ export const forbiddenGenerally = (needed: string): string =>
   `this belongs to no queue and needs the role "${needed}" as the \`default\` of your permissions; ` +
   "ask whoever set the dashboard's option `access`";
 
+export const runElsewhere = (needed: string): string =>
+  `a step of this run is in a queue where you do not have the role "${needed}", which this needs in all of them; ` +
+  'ask somebody who has it';
+
 export const cancelsElsewhere =
   'a cancellation reaches every task with this id, and one of them runs in a queue that you may not change; ' +
   'ask somebody who may';

@@ -48,6 +48,8 @@ const TEXT_FIELDS = [
   'state',
   'group',
   'schedule',
+  'workflow',
+  'batch',
   'detail',
   'code',
 ] as const;

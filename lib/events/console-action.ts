@@ -14,6 +14,11 @@ export const CONSOLE_ACTIONS = [
   'resume',
   'delete_queue',
   'run_schedule',
+  'cancel_workflow',
+  'retry_workflow',
+  'delete_workflow',
+  'close_batch',
+  'delete_batch',
 ] as const;
 export type ConsoleActionName = (typeof CONSOLE_ACTIONS)[number];
 
@@ -54,6 +59,10 @@ export interface ConsoleAction {
   readonly group?: string;
   /** The id of the periodic entry. */
   readonly schedule?: string;
+  /** The id of the run of a workflow. */
+  readonly workflow?: string;
+  /** The id of the batch. */
+  readonly batch?: string;
   /** Of `cancel`: what becomes of the task; of `delete_queue`: `force`. */
   readonly detail?: string;
   /** Of several tasks: how many it was done to. */

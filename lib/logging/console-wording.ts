@@ -37,6 +37,8 @@ function describeTarget({
   group,
   state,
   schedule,
+  workflow,
+  batch,
   scope,
 }: ConsoleAction): string {
   const words = [
@@ -44,6 +46,8 @@ function describeTarget({
     scope === undefined ? '' : [scope === 'all' ? 'all' : 'some', state, 'tasks'].filter(Boolean).join(' '),
     taskId === undefined ? '' : `task ${quote(taskId)}`,
     schedule === undefined ? '' : quote(schedule),
+    workflow === undefined ? '' : quote(workflow),
+    batch === undefined ? '' : quote(batch),
     group === undefined ? '' : `of group ${quote(group)}`,
     queue === undefined ? '' : `queue ${quote(queue)}`,
     toQueue === undefined ? '' : `into queue ${quote(toQueue)}`,

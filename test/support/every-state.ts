@@ -1,3 +1,5 @@
+import { type NewRun, type NewStep, taskIdOfStep } from '../../lib/broker/workflows.js';
+import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import type { Broker, LeasedTask, Settlement } from '../../lib/broker/broker.js';
 import type { Wait } from '../../lib/broker/links.js';
 import { floorSeconds } from '../../lib/clock.js';
@@ -68,4 +70,44 @@ export async function arrangeWaiting(broker: Broker, queue = 'default'): Promise
   };
   const task = request({ queue, id, type: `email:${id}`, payload: Buffer.from(`{"id":"${id}"}`) });
   await broker.links.enqueue(queue, [{ ...task, wait }]);
+}
+
+/** The run or the batch that a route of the console can work on, by its path. */
+export const runFor = (path: string): string => (path.endsWith(':cancel') ? 'run-open' : 'run-failed');
+export const batchFor = (path: string): string => (path.endsWith(':close') ? 'batch-open' : 'batch-ended');
+
+/**
+ * Two runs with a task each, and two batches: see `runFor` and `batchFor`.
+ *
+ * @param steps the queue of the tasks
+ * @param suffix of the ids
+ */
+export async function arrangeRunsAndBatches(
+  broker: Broker,
+  queue = 'default',
+  steps = 'steps',
+  suffix = '',
+): Promise<void> {
+  const step = (run: string, name: string, after: string[] = []): NewStep => ({
+    name,
+    request: request({ queue: steps, id: taskIdOfStep(run, name), type: `step:${name}` }),
+    after,
+    onFailure: 'cancel',
+    optional: false,
+    delay: 0,
+  });
+  const run = (id: string): NewRun => ({
+    id,
+    name: 'order',
+    steps: [step(id, 'pay'), step(id, 'ship', ['pay'])],
+    retention: 3600,
+    deadline: undefined,
+  });
+  await broker.workflows.start(queue, [run(`run-open${suffix}`), run(`run-failed${suffix}`)]);
+  await new AsynqInspector(broker).archiveTask(steps, taskIdOfStep(`run-failed${suffix}`, 'pay'));
+  const closeBy = floorSeconds(broker.clock.now()) + 3600;
+  for (const id of [`batch-open${suffix}`, `batch-ended${suffix}`]) {
+    await broker.batches.open(queue, { id, name: 'import', callbacks: {}, closeBy, retention: 3600 });
+  }
+  await broker.batches.close(queue, `batch-ended${suffix}`);
 }

@@ -4,7 +4,7 @@ import { TASK_STATES } from '../../wire/states.js';
 /** What an action concerns, as far as the request names it. */
 export type ActionTarget = Pick<
   ConsoleAction,
-  'queue' | 'toQueue' | 'taskId' | 'group' | 'schedule' | 'scope' | 'state' | 'detail'
+  'queue' | 'toQueue' | 'taskId' | 'group' | 'schedule' | 'workflow' | 'batch' | 'scope' | 'state' | 'detail'
 >;
 
 /** The result of an action. */
@@ -30,7 +30,9 @@ export function actionOf({ method, path }: RouteName): ConsoleActionName {
   if (path === 'queues/{queue}' && method === 'DELETE') return 'delete_queue';
   if (path === 'scheduler_entries/{entry}:run') return 'run_schedule';
   const verb = /:(\w+)$/.exec(path)?.[1] ?? (method === 'DELETE' ? 'delete' : 'enqueue');
-  const name = verb.replace(/^batch_|_all$/, '');
+  const [, of] = /\{(run|batch)\}/.exec(path) ?? [];
+  const thing = of === 'run' ? '_workflow' : of === 'batch' ? '_batch' : '';
+  const name = `${verb.replace(/^batch_|_all$/, '')}${thing}`;
   if (isAction(name)) return name;
   throw new TypeError(`${method} ${path} changes something and has no name in the audit trail; see CONSOLE_ACTIONS`);
 }
@@ -43,6 +45,8 @@ export function targetOf({ path }: RouteName, params: Readonly<Record<string, st
     taskId: shorten(params['id']),
     group: shorten(params['group']),
     schedule: shorten(params['entry']),
+    workflow: shorten(params['run']),
+    batch: shorten(params['batch']),
     scope,
     // The state in the path of a single task is only where the page saw it; the task may have
     // moved.

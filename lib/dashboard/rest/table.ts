@@ -1,5 +1,6 @@
 import type { Route } from './route.js';
 import { auditRoutes, auditSchemas } from './routes/audit.js';
+import { batchRoutes, batchSchemas } from './routes/batches.js';
 import { cancelRoutes } from './routes/cancel.js';
 import { configRoutes } from './routes/config.js';
 import { downloadRoutes } from './routes/downloads.js';
@@ -14,6 +15,7 @@ import { queueRoutes } from './routes/queues.js';
 import { redisRoutes } from './routes/redis.js';
 import { serverRoutes, serverSchemas } from './routes/servers.js';
 import { taskRoutes } from './routes/tasks.js';
+import { workflowRoutes, workflowSchemas } from './routes/workflows.js';
 import { listedTaskSchemas } from './shapes/listed-task.js';
 import { queueSchemas } from './shapes/queue.js';
 import { taskSchemas } from './shapes/task.js';
@@ -36,6 +38,8 @@ export const routes: readonly Route[] = [
   ...auditRoutes,
   ...redisRoutes,
   ...metricsRoutes,
+  ...workflowRoutes,
+  ...batchRoutes,
 ];
 
 /** The schemas of replies, by name. */
@@ -49,4 +53,6 @@ export const schemas = {
   ...entrySchemas,
   ...liveSchemas,
   ...auditSchemas,
+  ...workflowSchemas,
+  ...batchSchemas,
 };

@@ -18,7 +18,13 @@ import { nameOfSender } from '../../../lib/dashboard/audit/actor.js';
 import { CONSOLE_ACTIONS } from '../../../lib/events/console-action.js';
 import { routes } from '../../../lib/dashboard/rest/table.js';
 import type { Route } from '../../../lib/dashboard/rest/route.js';
-import { arrangeEveryState, arrangeWaiting } from '../../support/every-state.js';
+import {
+  arrangeEveryState,
+  arrangeRunsAndBatches,
+  arrangeWaiting,
+  batchFor,
+  runFor,
+} from '../../support/every-state.js';
 import { type ConsoleOptions, PLATFORMS, startConsole, type TestConsole } from '../console.js';
 
 /* The trail of changes made through the console: who, when, and with which result. */
@@ -41,6 +47,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'queues/{queue}/tasks/{id}:reschedule': { process_in_seconds: 60 },
   'queues/{queue}/tasks/{id}:cancel': { reason: SECRET, outcome: 'archive' },
   'queues/{queue}/active_tasks/{id}:cancel': { reason: SECRET },
+  'queues/{queue}/workflows/{run}:cancel': { reason: SECRET },
 };
 const FOR_ID: Readonly<Record<string, string>> = { archive: 'pending', cancel: 'active', edit_payload: 'retry' };
 
@@ -51,7 +58,15 @@ const idOf = (route: Route): string => stateOf(route) ?? FOR_ID[/:(\w+)$/.exec(r
 const addressOf = (route: Route): string =>
   route.path.replaceAll(
     /\{(\w+)\}/g,
-    (_, name: string) => ({ queue: 'default', group: 'g', entry: 'nightly', id: idOf(route) })[name]!,
+    (_, name: string) =>
+      ({
+        queue: 'default',
+        group: 'g',
+        entry: 'nightly',
+        id: idOf(route),
+        run: runFor(route.path),
+        batch: batchFor(route.path),
+      })[name]!,
   );
 
 describe('the audit trail', () => {
@@ -76,6 +91,7 @@ describe('the audit trail', () => {
     broker.clear();
     await arrangeEveryState(broker);
     await arrangeWaiting(broker);
+    await arrangeRunsAndBatches(broker);
     const entry = { id: 'nightly', spec: '@daily', taskType: 'report', taskPayload: Buffer.from(`"${SECRET}"`) };
     const times = { nextEnqueueTime: undefined, prevEnqueueTime: undefined };
     await broker.scheduling.writeSchedulerEntries('s', [{ ...entry, enqueueOptions: ['Queue("low")'], ...times }], 60);
@@ -117,6 +133,9 @@ describe('the audit trail', () => {
     if (action === 'delete_queue') return { action, queue: 'empty' };
     if (action === 'run_schedule')
       return { action, queue: 'low', schedule: 'nightly', new_task_id: expect.any(String) };
+    if (action === 'retry_workflow') return { action, queue: 'default', workflow: runFor(route.path), count: 1 };
+    if (route.path.includes('{run}')) return { action, queue: 'default', workflow: runFor(route.path) };
+    if (route.path.includes('{batch}')) return { action, queue: 'default', batch: batchFor(route.path) };
     const group = route.path.includes('{group}') ? { group: 'g' } : {};
     if (route.path.includes(':batch_')) {
       const failed = action === 'cancel' ? 0 : 1;

@@ -4,7 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, expect, it, describe } from 'vitest';
 import type { InMemoryBroker } from 'nestjs-asynq/testing';
-import { arrangeEveryState, arrangeWaiting } from '../../support/every-state.js';
+import {
+  arrangeEveryState,
+  arrangeRunsAndBatches,
+  arrangeWaiting,
+  batchFor,
+  runFor,
+} from '../../support/every-state.js';
 import { startConsole, type TestConsole } from '../console.js';
 
 /*
@@ -44,6 +50,7 @@ describe('the OpenAPI document', () => {
     broker.clock.advance(60_000);
     await arrangeEveryState(broker);
     await arrangeWaiting(broker);
+    await arrangeRunsAndBatches(broker);
     const [startTime, deadline] = [broker.clock.now(), broker.clock.now() + 60_000];
     const task = { taskId: 'active', taskType: 'email:active', taskPayload: Buffer.from('{}'), queue: 'default' };
     const worker = { host: 'h', pid: 1, serverId: 's', ...task, startTime, deadline };
@@ -78,6 +85,8 @@ describe('the OpenAPI document', () => {
       taskId: 'a',
       newTaskId: 'b',
       schedule: 's',
+      workflow: 'w/1',
+      batch: 'batch-1',
       toQueue: 'q',
     };
     await broker.events.appendEvents('audit', [Buffer.from(JSON.stringify(change))], { most: 100 });
@@ -87,6 +96,7 @@ describe('the OpenAPI document', () => {
     const verb = /:(\w+)$/.exec(path)?.[1] ?? '';
     const state = /(\w+)_tasks/.exec(path)?.[1];
     const values: Record<string, string> = { queue: 'default', group: 'g', entry: 'nightly' };
+    Object.assign(values, { run: runFor(path), batch: batchFor(path) });
     values['id'] = state ?? IDS[verb] ?? (path.endsWith('/result') ? 'completed' : 'archived');
     return path.slice(1).replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!);
   }

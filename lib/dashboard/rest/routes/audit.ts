@@ -21,6 +21,8 @@ const OPTIONAL = {
   state: oneOf(TASK_STATES),
   group: text(),
   schedule: text('the id of the entry'),
+  workflow: text('the id of the run'),
+  batch: text(),
   detail: text('of cancel the outcome; of delete_queue `force`'),
   count: count('of several tasks: how many succeeded'),
   failed: count('of several tasks: how many failed'),

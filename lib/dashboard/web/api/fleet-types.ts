@@ -66,6 +66,8 @@ export interface AuditEntry {
   state?: State;
   group?: string;
   schedule?: string;
+  workflow?: string;
+  batch?: string;
   detail?: string;
   count?: number;
   failed?: number;

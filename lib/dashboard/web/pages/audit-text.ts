@@ -15,6 +15,11 @@ export const ACTIONS = [
   'resume',
   'delete_queue',
   'run_schedule',
+  'cancel_workflow',
+  'retry_workflow',
+  'delete_workflow',
+  'close_batch',
+  'delete_batch',
 ] as const;
 
 export const OUTCOMES = ['done', 'failed', 'refused', 'started'] as const;

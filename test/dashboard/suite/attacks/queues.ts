@@ -7,7 +7,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mayDo } from '../../../../lib/dashboard/permissions.js';
 import { roleFor, type Route } from '../../../../lib/dashboard/rest/route.js';
 import { routes } from '../../../../lib/dashboard/rest/table.js';
-import { arrangeEveryState, arrangeWaiting } from '../../../support/every-state.js';
+import {
+  arrangeEveryState,
+  arrangeRunsAndBatches,
+  arrangeWaiting,
+  batchFor,
+  runFor,
+} from '../../../support/every-state.js';
 import { type Reply, startConsole, type TestConsole } from '../../console.js';
 
 /*
@@ -32,6 +38,7 @@ const SERVER = { host: 'h', pid: 1, strictPriority: false, status: 'active', con
 async function arrange(broker: InMemoryBroker, queue: string): Promise<void> {
   await arrangeEveryState(broker, queue);
   await arrangeWaiting(broker, queue);
+  await arrangeRunsAndBatches(broker, queue, queue, `-${queue}`);
   const [startTime, deadline] = [broker.clock.now(), broker.clock.now() + 60_000];
   const task = { taskId: 'active', taskType: `type-${queue}`, taskPayload: Buffer.from(`"${queue}"`), queue };
   const server = { ...SERVER, serverId: queue };
@@ -76,7 +83,14 @@ const IDS: Readonly<Record<string, string>> = { cancel: 'active', result: 'compl
 
 function addressOf({ path }: Route, queue: string): string {
   const id = /(\w+)_tasks/.exec(path)?.[1] ?? IDS[/\w+$/.exec(path)?.[0] ?? ''] ?? 'scheduled';
-  const values: Readonly<Record<string, string>> = { queue, group: 'g', entry: `nightly-${queue}`, id };
+  const values: Readonly<Record<string, string>> = {
+    queue,
+    group: 'g',
+    entry: `nightly-${queue}`,
+    id,
+    run: `${runFor(path)}-${queue}`,
+    batch: `${batchFor(path)}-${queue}`,
+  };
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!);
 }
 
