@@ -309,7 +309,7 @@ const RUNS = Number(FC_RUNS);
 const WHAT = 'calls back once each and never early, counts right, and leaves nothing, after any history';
 
 describe('a batch in memory', () => {
-  it(WHAT, () => hold(async (clock) => memoryWorld(clock), RUNS * 3), 120_000);
+  it(WHAT, async () => expect(await hold(async (clock) => memoryWorld(clock), RUNS * 3)).toBeUndefined(), 120_000);
 });
 
 type Servers = { readonly nodes: ConstructorParameters<typeof RedisBackdoor>[0]; stop(): Promise<void> };
@@ -342,7 +342,11 @@ describe.each([
     return keys.flat().filter((key) => /\}:(?:links|outbox|timers|batches|(?:batch|part|offer):.*)$/.test(key));
   };
 
-  it(WHAT, () => hold((clock) => watched(backdoor.world(clock)), runs), Math.max(60_000, runs * 4_000));
+  it(
+    WHAT,
+    async () => expect(await hold((clock) => watched(backdoor.world(clock)), runs)).toBeUndefined(),
+    Math.max(60_000, runs * 4_000),
+  );
 
   async function watched(opened: Promise<World>): Promise<World> {
     const world = await opened;
