@@ -1,9 +1,7 @@
 import { useCluster } from './cluster-fixture.js';
 import { driverTest, exerciseBroker } from './exercise-broker.js';
-import { exerciseDependencies } from './suite/dependencies.js';
 
 const cluster = useCluster();
 const it = driverTest((clock) => cluster.backdoor.world(clock));
 
 exerciseBroker('the Redis broker on a cluster of three', it);
-exerciseDependencies(it);

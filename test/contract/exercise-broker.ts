@@ -9,6 +9,7 @@ import { exerciseBytes } from './suite/bytes.js';
 import { exerciseCancellation } from './suite/cancellation.js';
 import { exerciseCounters } from './suite/counters.js';
 import { exerciseDelayedGroups } from './suite/delayed-groups.js';
+import { exerciseDependencies } from './suite/dependencies.js';
 import { exerciseDeletion } from './suite/deletion.js';
 import { exerciseEnqueue } from './suite/enqueue.js';
 import { exerciseEventStream } from './suite/event-stream.js';
@@ -66,6 +67,7 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseScheduling(it);
     exerciseEventStream(it);
     exerciseWake(it);
+    exerciseDependencies(it);
     exerciseBatches(it);
     exerciseWorkflows(it);
   });

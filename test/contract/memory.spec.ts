@@ -1,8 +1,6 @@
 import { driverTest, exerciseBroker } from './exercise-broker.js';
 import { memoryWorld } from './memory-world.js';
-import { exerciseDependencies } from './suite/dependencies.js';
 
 const it = driverTest(async (clock) => memoryWorld(clock));
 
 exerciseBroker('the memory broker', it);
-exerciseDependencies(it);
