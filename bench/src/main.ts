@@ -6,13 +6,14 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import type { Measurement } from './run.js';
+import type { ComposedKind } from './composition/run.js';
+import type { Measurement } from './measurement.js';
 
 interface Scenario {
   readonly title: string;
-  readonly kind: 'enqueue' | 'process' | 'slow' | 'latency';
+  readonly kind: 'enqueue' | 'process' | 'slow' | 'latency' | ComposedKind;
   readonly count: number;
-  /** Concurrent enqueue calls, or concurrent handlers in the other scenarios. */
+  /** Concurrent enqueue calls, concurrent handlers, or the tasks of one flow or chain. */
   readonly atOnce: number;
   readonly systems: readonly string[];
 }
@@ -28,6 +29,22 @@ const rounds = smoke ? 1 : Number(option('rounds') ?? 3);
 /** How many tasks a worker runs before the measured ones. */
 const warm = Number(option('warm') ?? (smoke ? 20 : 5_000));
 const n = (count: number): number => (smoke ? Math.max(20, Math.floor(count / 50)) : count);
+
+/** `--only=composition` chooses these. @param size the tasks of one flow or chain */
+const composed = (
+  what: string,
+  shape: 'flow' | 'chain' | 'batch',
+  size: number,
+  count: number,
+  systems = ['ours', 'bullmq'],
+): Scenario[] =>
+  (['add', 'run'] as const).map((part) => ({
+    title: `composition: ${part} ${what}`,
+    kind: `${part}-${shape}` as const,
+    count,
+    atOnce: size,
+    systems,
+  }));
 
 const peers = ['bullmq', 'bee-queue', 'go asynq'];
 const everybody = ['ours', ...peers];
@@ -50,6 +67,17 @@ const scenarios: Scenario[] = [
     count: n(50_000),
     atOnce: 100,
     systems: ['ours', 'ours+nest', ...peers],
+  },
+  ...composed('flows of 10 and a parent', 'flow', 10, n(1_000)),
+  ...composed('flows of 2,000 and a parent', 'flow', 2_000, smoke ? 1 : 5),
+  ...composed('chains of 100', 'chain', 100, smoke ? 2 : 200),
+  ...composed('a batch of 100,000', 'batch', 1, n(100_000), ['ours', 'ours, no batch']),
+  {
+    title: 'composition: end to start ms',
+    kind: 'link-latency',
+    count: smoke ? 10 : 100,
+    atOnce: 1,
+    systems: ['ours'],
   },
   { title: 'idle latency ms', kind: 'latency', count: smoke ? 10 : 100, atOnce: 10, systems: everybody },
 ].filter(({ title, kind }, place, all) =>
@@ -119,7 +147,7 @@ const figure = (value: number, latency: boolean): string =>
   latency ? value.toFixed(2) : value >= 1000 ? `${(value / 1000).toFixed(1)}k` : value.toFixed(0);
 
 function row(system: string, scenario: Scenario, runs: readonly Measurement[], reference: number): string[] {
-  const latency = scenario.kind === 'latency';
+  const latency = scenario.kind.endsWith('latency');
   const value = median(runs.map((run) => run.value));
   const one = (key: 'cpu' | 'rss' | 'bytes' | 'p95', digits = 0): string => {
     const values = runs.map((run) => run[key]).filter((entry) => entry !== undefined);
@@ -174,7 +202,8 @@ async function main(): Promise<void> {
           runs.get(system)!.push(await measure(system, scenario, port, go));
         }
       }
-      const reference = median(runs.get(against)!.map((run) => run.value));
+      const compared = runs.get(against) ?? runs.get(systems.at(-1)!)!;
+      const reference = median(compared.map((run) => run.value));
       for (const [system, measured] of runs) rows.push(row(system, scenario, measured, reference));
       console.error(`measured: ${scenario.title}`);
     }

@@ -3,20 +3,9 @@
  * Prints one JSON line.
  */
 import { Redis } from 'ioredis';
+import type { Measurement } from './measurement.js';
+import { compose, isComposed } from './composition/run.js';
 import { makePayload, type Handle, type System } from './system.js';
-
-export interface Measurement {
-  /** Tasks per second, or milliseconds for latencies. */
-  readonly value: number;
-  /** Milliseconds of CPU per 1,000 tasks, of the measured process. */
-  readonly cpu?: number;
-  /** Resident megabytes of the measured process at the end. */
-  readonly rss?: number;
-  /** Bytes in Redis per waiting task. */
-  readonly bytes?: number;
-  /** 95th percentile, for latencies. */
-  readonly p95?: number;
-}
 
 const systems: Record<string, (port: number) => Promise<System>> = {
   ours: async (port) => (await import('./ours.js')).ours(port),
@@ -115,6 +104,7 @@ const someMilliseconds: Handle = () => new Promise((resolve) => setTimeout(resol
 async function main(): Promise<void> {
   const [name, scenario, ...numbers] = process.argv.slice(2) as [string, string, ...string[]];
   const [port, count, concurrency, warm] = numbers.map(Number) as [number, number, number, number];
+  if (isComposed(scenario)) return finish(await compose(name, scenario, port, count, concurrency));
   const system = await systems[name]!(port);
   const measured =
     scenario === 'enqueue'
@@ -122,8 +112,12 @@ async function main(): Promise<void> {
       : scenario === 'latency'
         ? await idleLatency(system, count)
         : await processAll(system, count, concurrency, warm, scenario === 'slow' ? someMilliseconds : () => undefined);
-  console.log(JSON.stringify(measured));
   await system.close();
+  finish(measured);
+}
+
+function finish(measured: Measurement): never {
+  console.log(JSON.stringify(measured));
   process.exit(0);
 }
 
