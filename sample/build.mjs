@@ -14,6 +14,7 @@ const SOURCES = [
   'sample/02-web/src',
   'sample/03-scheduled/src',
   'sample/04-console/src',
+  'sample/05-order/src',
   'package.json',
 ];
 /** Written after the build, with the time of its start: the build contains every older source. */
