@@ -294,7 +294,7 @@ do
     local found, single = {}, {}
     local members = {}
     for i = 1, #ids do
-      local batch = L.member_of(ids[i])
+      local batch = string.sub(ids[i], 1, prefix_length) == prefix and prefix_batch or L.member_of(ids[i])
       if batch then
         if not members[batch] then
           members[batch] = true

@@ -9,8 +9,9 @@ do
   local SCAN_SECONDS, SCANNED, SLICE, SLICES = 2, 2000, 256, 64
   -- A part where all have ended asks so often whether there still is a batch.
   local IDLE_SECONDS = 86400
-  -- Numbers that differ by less are near: their bytes fit into one call of Lua.
-  local NEAR = 16000
+  -- Members are near each other when their bytes fit into one call of Lua, and are not many more than they: so many numbers
+  -- in all, and for each of them.
+  local NEAR, SPREAD = 16000, 32
   local BITS = { 128, 64, 32, 16, 8, 4, 2, 1 }
 
   -- The members that have ended in this script, by batch.
@@ -20,22 +21,26 @@ do
     return L.base .. 'part:' .. batch
   end
 
-  -- Those of the numbers that have this bit; with `set`, which gives it to all. Members that end together are mostly near each
+  -- Those of the numbers that have a bit, if that is `wanted`, or have none; with `set`, which gives it to all. Members that end together are mostly near each
   -- other: their bytes are read and written at once. Of a key that holds something else, none has a bit.
   local function choose_near(key, wanted, numbers, first, last, set)
-    local from, to = math.floor(first / 8), math.floor(last / 8)
+    local from, to = (first - first % 8) / 8, (last - last % 8) / 8
     local stored = try('GETRANGE', key, from, to)
     if type(stored) ~= 'string' then return {} end
-    local bytes, chosen = { string.byte(stored, 1, to - from + 1) }, {}
+    local bytes, chosen, n, before = { string.byte(stored, 1, to - from + 1) }, {}, 0, from - 1
     for i = 1, #numbers do
       local number = numbers[i]
-      local at, bit_value = math.floor(number / 8) - from + 1, BITS[number % 8 + 1]
+      local rest = number % 8
+      local at, value = (number - rest) / 8 - before, BITS[rest + 1]
       local byte = bytes[at] or 0
-      local is_set = byte % (2 * bit_value) >= bit_value
-      if is_set == (wanted == 1) then chosen[#chosen + 1] = number end
-      if set and not is_set then bytes[at] = byte + bit_value end
+      local is_set = byte % (2 * value) >= value
+      if is_set == wanted then
+        n = n + 1
+        chosen[n] = number
+      end
+      if set and not is_set then bytes[at] = byte + value end
     end
-    if set and #chosen > 0 then
+    if set and n > 0 then
       for at = 1, to - from + 1 do
         bytes[at] = bytes[at] or 0
       end
@@ -45,11 +50,11 @@ do
   end
 
   local function choose_far(key, wanted, numbers, set)
-    local chosen = {}
+    local chosen, bit_wanted = {}, wanted and 1 or 0
     for i = 1, #numbers do
       local number = numbers[i]
       local before = set and try('SETBIT', key, number, '1') or try('GETBIT', key, number)
-      if before == wanted then chosen[#chosen + 1] = number end
+      if before == bit_wanted then chosen[#chosen + 1] = number end
     end
     return chosen
   end
@@ -61,7 +66,7 @@ do
       local number = numbers[i]
       if number < first then first = number elseif number > last then last = number end
     end
-    if last - first < NEAR then return choose_near(key, wanted, numbers, first, last, set) end
+    if last - first < math.min(NEAR, SPREAD * #numbers) then return choose_near(key, wanted, numbers, first, last, set) end
     return choose_far(key, wanted, numbers, set)
   end
 
@@ -91,11 +96,11 @@ do
     if not part then return end
     local dead, revived = {}, {}
     if #numbers.dead > 0 then
-      dead = choose(key .. ':ok', 0, choose(key .. ':made', 1, numbers.dead))
-      dead = choose(key .. ':dead', 0, dead, true)
+      dead = choose(key .. ':ok', false, choose(key .. ':made', true, numbers.dead))
+      dead = choose(key .. ':dead', false, dead, true)
     end
-    local ok = choose(key .. ':ok', 0, choose(key .. ':made', 1, numbers.ok), true)
-    if part.dead + #dead > 0 then revived = choose(key .. ':dead', 1, ok) end
+    local ok = choose(key .. ':ok', false, choose(key .. ':made', true, numbers.ok), true)
+    if part.dead + #dead > 0 then revived = choose(key .. ':dead', true, ok) end
     if #ok + #dead == 0 then return end
     local first = #dead > 0 and not part.died
     part.ok, part.dead, part.died = part.ok + #ok, part.dead + #dead - #revived, part.died or first
@@ -146,7 +151,7 @@ do
     for number = body.base, body.base + body.count - 1 do
       numbers[#numbers + 1] = number
     end
-    local created = #choose(key .. ':made', 1, numbers)
+    local created = #choose(key .. ':made', true, numbers)
     if created == 0 then
       call('HSET', key, 'x:' .. body.base, '1', 'home', body.home)
       L.note_batch(body.batch, true)
