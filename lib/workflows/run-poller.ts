@@ -37,6 +37,7 @@ export class RunPoller {
   private readonly awaited = new Map<string, Awaited>();
   private timer: ClockTimer | undefined;
   private timerAt = Infinity;
+  private askingSoon = false;
   private closed = false;
 
   constructor(
@@ -63,7 +64,7 @@ export class RunPoller {
       const timer = this.clock.after(timeout, () => this.giveUp(awaited, wait));
       const wait: Wait = { timer, timeout, resolve, reject };
       waits.add(wait);
-      void this.ask();
+      this.askSoon();
     });
   }
 
@@ -72,6 +73,16 @@ export class RunPoller {
     this.closed = true;
     this.timer?.cancel();
     for (const awaited of this.awaited.values()) this.finish(awaited, (wait) => wait.reject(closedError()));
+  }
+
+  /** Once for all who begin to wait in one go. */
+  private askSoon(): void {
+    if (this.askingSoon) return;
+    this.askingSoon = true;
+    queueMicrotask(() => {
+      this.askingSoon = false;
+      void this.ask();
+    });
   }
 
   private async ask(): Promise<void> {

@@ -56,14 +56,10 @@ export class StepContext implements WorkflowContext {
     task: string | Pick<TaskDefinition, 'type' | 'options'>,
     ...rest: unknown[]
   ): Promise<boolean> {
-    for (const part of requireShort(name).split(SEPARATOR)) requireName(part, 'name of a step');
-    const step = toStep(
-      name,
-      task,
-      rest[0],
-      rest[1] as AddStepOptions | undefined,
-      `step "${name}" of run "${this.id}"`,
-    );
+    const parts = typeof name === 'string' ? requireShort(name).split(SEPARATOR) : [name];
+    for (const part of parts) requireName(part, 'name of a step');
+    const label = `step "${name}" of run "${this.id}"`;
+    const step = toStep(name, task, rest[0], rest[1] as AddStepOptions | undefined, label);
     const span = this.deps.tracing?.startEnqueueMany(1, undefined);
     try {
       const added = await this.grow(step, span);

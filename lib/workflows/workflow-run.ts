@@ -123,6 +123,8 @@ function toTimeout(options: DoneOptions): number {
   requireObject(options, 'options of done', InvalidOptionError);
   rejectUnknownKeys(options, ['timeout'], 'option of done:', InvalidOptionError);
   const timeout = parseDuration(options.timeout ?? DEFAULT_TIMEOUT, 'timeout of done', InvalidOptionError);
-  if (timeout >= 0) return timeout;
-  throw new InvalidOptionError(`timeout of done must not be negative, as ${describe(options.timeout)} is`);
+  if (timeout > 0) return timeout;
+  throw new InvalidOptionError(
+    `timeout of done must be longer than 0, not ${describe(options.timeout)}; outcome() tells what is known now`,
+  );
 }
