@@ -110,8 +110,9 @@ do
 
   -- All steps of a run, by their names.
   function R.load_all(id)
-    local names = {}
-    for _, field in ipairs(call('HKEYS', L.base .. 'run:' .. id)) do
+    local names, fields = {}, try('HKEYS', L.base .. 'run:' .. id)
+    if fields.err then return nil end -- another program's key
+    for _, field in ipairs(fields) do
       if string.sub(field, 1, 2) == 's:' then names[#names + 1] = string.sub(field, 3) end
     end
     return R.load(id, names), names

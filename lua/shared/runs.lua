@@ -31,8 +31,7 @@ do
 
   local function read_step(text)
     local state, policy, optional, open, bad, ready_at, ended_at = string.match(text, '^(.)(.)(.) (%d+) (%d+) (%S+) (%S+)$')
-    if not state then error('ERR a step of a run holds "' .. text .. '", which is not ours') end
-    return {
+    return state and {
       state = state,
       policy = policy,
       optional = optional == '1',
@@ -67,17 +66,18 @@ do
     end
     for from = 1, #fields, 1001 do
       local to = math.min(from + 1000, #fields)
-      local values = call('HMGET', run.key, unpack(fields, from, to))
+      local values = try('HMGET', run.key, unpack(fields, from, to))
+      if values.err then return nil end -- another program's key
       for i = from, to do
         fields[i] = values[i - from + 1]
       end
     end
     if not run.state then
-      if not fields[1] then
+      local state, total, open, ready, failed, bad, started, ended = string.match(fields[1] or '', '^(.) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+)$')
+      if not state then
         runs[id] = false
         return nil
       end
-      local state, total, open, ready, failed, bad, started, ended = string.match(fields[1], '^(.) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+)$')
       run.state, run.total, run.open, run.ready = state, tonumber(total), tonumber(open), tonumber(ready)
       run.failed, run.bad, run.started, run.ended = tonumber(failed), tonumber(bad), started, ended
       runs[id] = run
@@ -86,8 +86,8 @@ do
       local s, d = fields[first + 2 * i - 1], fields[first + 2 * i]
       local step = false
       if s and d then
-        step = read_step(s)
-        step.d = d
+        step = read_step(s) or false
+        if step then step.d = d end
       end
       run.steps[wanted[i]] = step
     end
@@ -118,7 +118,10 @@ do
   end
 
   function R.graph(step)
-    if not step.graph then step.graph = cjson.decode(step.d) end
+    if not step.graph then
+      local known, graph = pcall(cjson.decode, step.d)
+      step.graph = known and type(graph) == 'table' and graph or {}
+    end
     return step.graph
   end
 
@@ -276,7 +279,8 @@ do
   end
 
   function R.options(run)
-    return cjson.decode(call('HGET', run.key, 'o') or '{}')
+    local known, options = pcall(cjson.decode, call('HGET', run.key, 'o') or '{}')
+    return known and options or {}
   end
 
   function R.set_timer(run, options, probe_after)

@@ -1,180 +1,125 @@
-import { Injectable } from '@nestjs/common';
-import { Test, type TestingModule } from '@nestjs/testing';
-import {
-  AsynqClient,
-  AsynqInspector,
-  AsynqModule,
-  defineTask,
-  Payload,
-  SkipRetry,
-  TaskCtx,
-  TaskHandler,
-  type TaskContext,
-  workflow,
-} from 'nestjs-asynq';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { runInProcess } from '../support/command-line.js';
-import { startRedis, type RedisProcess } from '../support/redis.js';
-import { quiet } from '../nest/support.js';
+import { describe, expect } from 'vitest';
+import { it, type RedisDriver } from '../contract/redis-fixture.js';
+import { RunSession, step } from '../contract/run-session.js';
 
-interface Order {
-  readonly orderId: string;
-}
-const Pay = defineTask<Order, { captureId: string }>('payment:capture');
-const Receipt = defineTask<Order, number>('receipt:send', { queue: 'mail' });
-const Close = defineTask<Order, string>('order:close', { queue: 'cpu' });
-const Parcel = defineTask<Order, string>('parcel:send', { queue: 'cpu' });
-const Wait = defineTask<undefined, string>('wait');
-const Grow = defineTask<number, number>('grow');
+const OTHER = { message: { queue: 'other' } };
 
-const state = { broken: false, started: (_: TaskContext): void => undefined };
-
-@Injectable()
-class Handlers {
-  @TaskHandler(Pay)
-  pay(@Payload() { orderId }: Order) {
-    return { captureId: `capture ${orderId}` };
-  }
-
-  @TaskHandler(Receipt)
-  receipt() {
-    if (state.broken) throw new SkipRetry('no printer');
-    return 42;
-  }
-
-  @TaskHandler(Parcel)
-  parcel() {
-    return 'sent';
-  }
-
-  @TaskHandler(Close)
-  async close(@TaskCtx() task: TaskContext) {
-    const { captureId } = await task.workflow.result('pay', Pay);
-    const results = await task.workflow.results();
-    return `${captureId} ${JSON.stringify(results)}`;
-  }
-
-  @TaskHandler(Wait)
-  async wait(@TaskCtx() task: TaskContext) {
-    const { signal } = task;
-    const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve));
-    state.started(task);
-    await aborted;
-    throw signal.reason;
-  }
-
-  @TaskHandler(Grow)
-  async grow(@Payload() left: number, @TaskCtx() task: TaskContext) {
-    const { step, name } = task.workflow;
-    if (left > 0) await task.workflow.add(`${name}-${left}`, Grow, left - 1, { after: step });
-    return left;
-  }
+async function keysOf({ redis }: RedisDriver, pattern: string): Promise<string[]> {
+  return (await redis.keys(pattern)).toSorted();
 }
 
-const fulfil = (orderId: string) =>
-  workflow('order:fulfil')
-    .add('pay', Pay, { orderId })
-    .add('receipt', Receipt, { orderId }, { after: 'pay' })
-    .add('parcel', Parcel, { orderId }, { after: 'pay' })
-    .add('close', Close, { orderId }, { after: ['receipt', 'parcel'] });
-
-let redis: RedisProcess;
-let app: TestingModule;
-beforeAll(async () => {
-  redis = await startRedis();
-  const server = { concurrency: 20, queues: { default: 1, mail: 1, cpu: 1 } };
-  app = await Test.createTestingModule({
-    imports: [AsynqModule.forRoot({ connection: { url: redis.url }, server })],
-    providers: [Handlers],
-  })
-    .setLogger(quiet)
-    .compile();
-  await app.init();
-});
-afterAll(async () => {
-  await app.close();
-  await redis.stop();
-});
-
-const client = (): AsynqClient => app.get(AsynqClient);
-const command = async (line: string) => runInProcess(['--uri', redis.url, ...line.split(' ')]);
-
-describe('a workflow on Redis', () => {
-  it('goes through queues; its result is read by a later step, and leaves no task', async () => {
-    const run = await client().start(fulfil('7'), { id: '7' });
-    expect((await client().start(fulfil('7'), { id: '7' })).created).toBe(false);
-    const { state: ended, steps } = await run.done({ timeout: '20s' });
-    expect(ended).toBe('succeeded');
-    expect(steps).toEqual({
-      pay: { state: 'succeeded', result: { captureId: 'capture 7' } },
-      receipt: { state: 'succeeded', result: 42 },
-      parcel: { state: 'succeeded', result: 'sent' },
-      close: { state: 'succeeded', result: 'capture 7 {"receipt":42,"parcel":"sent"}' },
-    });
-    await run.delete();
-    const keys = new Redis(redis.port, redis.host);
-    onTestFinished(() => keys.disconnect());
-    await vi.waitFor(async () => {
-      const left = await keys.keys('asynq:*');
-      expect(left.filter((key) => /order:fulfil|:(?:t:.*|links|outbox|runs|timers)$/.test(key))).toEqual([]);
-    });
+describe('a run on Redis', () => {
+  it('leaves no key behind when it is deleted', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a'), step('b', { after: ['a'], ...OTHER }), step('c', { after: ['b'] })]);
+    await session.finish('a');
+    await session.fail('b');
+    await session.expectNothingLeft();
+    const left = await keysOf(driver, '*');
+    const kept = /^asynq:(queues|linked|\{\w+\}:(processed|failed)(:\d{4}-\d\d-\d\d)?)$/;
+    expect(left.filter((key) => !kept.test(key))).toEqual([]);
   });
 
-  it('runs 200 of them at a time, started in bulk', async () => {
-    const ids = Array.from({ length: 200 }, (_, n) => `bulk-${n}`);
-    const results = await client().startMany(ids.map((id) => ({ workflow: fulfil(id), id })));
-    const ended = await Promise.all(results.map(({ run }) => run!.done({ timeout: '25s' })));
-    expect(new Set(ended.map((outcome) => outcome.state))).toEqual(new Set(['succeeded']));
-    expect(ended[199]!.steps.pay.result).toEqual({ captureId: 'capture bulk-199' });
+  it('ends when the data of a queue with its steps is lost', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a', OTHER), step('b', { after: ['a'] }), step('z', { after: ['b'], onFailure: 'run' })]);
+    await driver.redis.del(await keysOf(driver, 'asynq:{other}:*'));
+    driver.clock.advance(600_000);
+    await session.keep();
+    expect(await session.states()).toEqual(['running', 'a:failed b:cancelled z:ready']);
+    expect((await session.step('a')).error).toBe('deleted');
+    await session.finish('z');
+    await session.expectNothingLeft();
   });
 
-  it('grows while it runs', async () => {
-    const run = await client().start(workflow('growing').add('first', Grow, 5), { id: '1' });
-    const { state: ended, steps } = await run.done({ timeout: '20s' });
-    expect(ended).toBe('succeeded');
-    expect(Object.keys(steps)).toEqual(['first', ...[5, 4, 3, 2, 1].map((left) => `growing-${left}`)]);
+  it.for(['default', 'other'])(
+    'asks for its tasks when their links are lost in queue %s',
+    async (queue, { driver }) => {
+      const session = new RunSession(driver);
+      const message = { queue };
+      await session.start(['a', 'b', 'c'].map((name) => step(name, { message })));
+      await session.claim('a');
+      const task = await session.claim('b');
+      await driver.redis.del(driver.keyspace.queue(queue).links);
+      await driver.exchange([{ kind: 'archive', lease: task!.lease, message: task!.message }], 0, queue);
+      driver.clock.advance(600_000);
+      await session.keep();
+      expect(await session.states()).toEqual(['running', 'a:ready b:failed c:ready']);
+      await session.finish('a', 'c');
+      expect((await session.stored()).state).toBe('failed');
+      await session.expectNothingLeft();
+    },
+  );
+
+  it('asks for no task that has not left yet', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.begin([step('a', OTHER)]);
+    const sent = [...session.sent];
+    session.lose();
+    driver.clock.advance(600_000);
+    const pass = await session.links.keep('default', 3600);
+    expect(pass.parcels).toEqual([]);
+    for (const parcel of sent) session.took(await session.links.deliver(parcel.to, [parcel]));
+    await session.keep();
+    await session.finish('a');
+    expect((await session.stored()).state).toBe('succeeded');
   });
 
-  it('is retried by the command line when a step has failed', async () => {
-    state.broken = true;
-    onTestFinished(() => void (state.broken = false));
-    const run = await client().start(fulfil('broken'), { id: 'broken' });
-    expect((await run.done({ timeout: '20s' })).state).toBe('failed');
-    const { status, stdout } = await command('workflow inspect -q default order:fulfil/broken');
-    expect(status).toBe(0);
-    expect(stdout).toContain('State:   failed');
-    const lines = stdout.split('\n').slice(-6, -1);
-    expect(lines.map((line) => line.split(/ {2,}/).filter((cell) => cell !== ''))).toEqual([
-      ['Step', 'State', 'Took', 'Task', 'Also after', 'Error'],
-      ['pay', 'succeeded', expect.stringMatching(/s$/), 'payment:capture'],
-      ['receipt', 'failed', expect.stringMatching(/s$/), 'receipt:send', 'no printer'],
-      ['close', 'cancelled', 'order:close', 'parcel', '"receipt" has failed'],
-      ['parcel', 'succeeded', expect.stringMatching(/s$/), 'parcel:send'],
-    ]);
-    const refused = await command('workflow retry -q default order:fulfil/none');
-    expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining('workflow run not found')]);
-    state.broken = false;
-    expect((await command('workflow retry -q default order:fulfil/broken')).stdout).toBe(
-      'Run "order:fulfil/broken" is running: 1 step runs again\n',
-    );
-    expect((await run.done({ timeout: '20s' })).state).toBe('succeeded');
-    expect((await command('workflow rm -q default order:fulfil/broken --yes')).stdout).toContain('is deleted');
+  it.for([
+    ['c', 'x'],
+    ['s:b', 'x'],
+    ['d:b', '{'],
+    ['d:a', '['],
+    ['o', '}'],
+  ])('does not hinder its queue when its field %s is damaged', async ([field, value], { driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a'), step('b', { after: ['a'] })]);
+    await driver.redis.hset(driver.keys.run('wf:1'), field!, value!);
+    const task = await driver.takeOne();
+    expect(await session.end(task, 'done')).toEqual([]);
+    expect(await driver.stateOf('wf:1~a')).toBeUndefined();
+    await session.keep();
   });
 
-  it('is cancelled by the command line with what it runs, and listed', async () => {
-    const started = new Promise((resolve) => (state.started = resolve));
-    const flow = workflow('endless').add('wait', Wait).add('never', Grow, 1, { after: 'wait' });
-    const run = await client().start(flow, { id: 'a' });
-    await started;
-    const { stdout } = await command('workflow cancel -q default endless/a --reason withdrawn');
-    expect(stdout).toBe('Run "endless/a" is cancelled\n');
-    const outcome = await run.done({ timeout: '20s' });
-    expect(outcome.state).toBe('cancelled');
-    expect(outcome.steps.never).toEqual({ state: 'cancelled', error: 'withdrawn' });
-    const listed = JSON.parse((await command('workflow ls --json')).stdout) as { id: string }[];
-    expect(listed[0]).toMatchObject({ id: 'endless/a', queue: 'default', state: 'cancelled', reason: 'withdrawn' });
-    expect((await command('workflow ls -q default --size 1')).stdout).toMatch(/endless\/a +default +cancelled +2/);
-    expect(await app.get(AsynqInspector).getWorkflow('default', 'endless/b')).toBeUndefined();
+  it('does not hinder its queue when its key is of another program', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a')]);
+    await driver.redis.del(driver.keys.run('wf:1'));
+    await driver.redis.set(driver.keys.run('wf:1'), 'x');
+    await session.end(await driver.takeOne(), 'done');
+    expect(await driver.stateOf('wf:1~a')).toBeUndefined();
+    driver.clock.advance(600_000);
+    await session.keep();
+  });
+
+  it('has ten thousand steps', { timeout: 120_000 }, async ({ driver }) => {
+    const session = new RunSession(driver);
+    const names = Array.from({ length: 10_000 }, (_, n) => `s${n}`);
+    await session.start(names.map((name, n) => step(name, { after: n === 0 ? [] : [names[n - 1]!] })));
+    await session.fail('s0');
+    expect(await session.stored()).toMatchObject({ state: 'failed', steps: 10_000, open: 0, failed: 1 });
+    await session.act('run', 'wf:1~s0');
+    await session.finish('s0');
+    expect(await session.stored()).toMatchObject({ state: 'running', open: 9_999, failed: 0 });
+    session.took(await session.workflows.cancel('default', 'wf:1', 'why'));
+    await session.expectNothingLeft();
+  });
+
+  it('lets 3,000 steps of two queues go at once', { timeout: 120_000 }, async ({ driver }) => {
+    const session = new RunSession(driver);
+    const names = Array.from({ length: 3_000 }, (_, n) => `s${n}`);
+    const wide = names.map((name, n) => step(name, { after: ['a'], ...(n % 2 === 0 ? OTHER : {}) }));
+    await session.start([step('a'), ...wide, step('z', { after: names })]);
+    await session.finish('a');
+    for (const queue of ['default', 'other']) {
+      const { tasks } = await driver.exchange([], 2_000, queue);
+      expect(tasks).toHaveLength(1_500);
+      const settle = tasks.map(({ lease }) => ({ kind: 'done' as const, lease, uniqueKey: '' }));
+      session.took(await driver.exchange(settle, 0, queue));
+      await session.keep();
+    }
+    expect((await session.step('z')).state).toBe('ready');
+    await session.finish('z');
+    await session.expectNothingLeft();
   });
 });

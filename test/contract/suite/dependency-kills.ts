@@ -1,40 +1,9 @@
 import { describe, expect } from 'vitest';
-import type { Broker } from '../../../lib/broker/broker.js';
 import type { Prerequisite } from '../../../lib/broker/links.js';
 import { request } from '../../support/messages.js';
 import { Driver, type DriverTest } from '../driver.js';
 import { LinkSession } from '../link-session.js';
-
-/** The process of a flow died after a call. */
-class Killed extends Error {}
-
-/** The broker of a process that dies when it has made `calls` calls to these roles. */
-function mortal(broker: Broker, calls: number): { broker: Broker; made: () => number } {
-  let made = 0;
-  const role = <T extends object>(target: T): T =>
-    new Proxy(target, {
-      get(from, name) {
-        const method: unknown = Reflect.get(from, name);
-        if (typeof method !== 'function') return method;
-        return async (...args: unknown[]) => {
-          if (made === calls) throw new Killed();
-          made++;
-          const result: unknown = await Reflect.apply(method, from, args);
-          if (made === calls) throw new Killed();
-          return result;
-        };
-      },
-    });
-  const { links, consumer, administration, producer } = broker;
-  const roles = {
-    links: role(links),
-    consumer: role(consumer),
-    administration: role(administration),
-    producer: role(producer),
-  };
-  const whole = new Proxy(broker, { get: (from, name) => Reflect.get(roles, name) ?? Reflect.get(from, name) });
-  return { broker: whole, made: () => made };
-}
+import { Killed, mortal } from '../mortal.js';
 
 /** The names of one run of a flow: each run has tasks, queues and keys of its own. */
 interface Names {

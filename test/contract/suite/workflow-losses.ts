@@ -55,20 +55,5 @@ export function exerciseRunLosses(it: DriverTest): void {
       expect(await session.states()).toEqual(END);
       await session.expectNothingLeft();
     });
-
-    it.for(['default', 'other'])(
-      'are lost with the links of the queue %s is asked for, and ends',
-      async (queue, { driver }) => {
-        const session = new RunSession(driver);
-        const message = { queue };
-        await session.start([step('a', { message }), step('b', { message }), step('c', { message })]);
-        await session.claim('c');
-        await driver.broker.administration.moveTasks(queue, 'archive', ['wf:1~a']);
-        driver.clock.advance(3_600_000);
-        await session.keep();
-        const [state, states] = await session.states();
-        expect([state, states.includes('ready')]).toEqual(['running', true]);
-      },
-    );
   });
 }

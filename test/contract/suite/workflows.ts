@@ -8,6 +8,7 @@ import { RunSession, step } from '../run-session.js';
 import { exerciseGrowth } from './workflow-growth.js';
 import { exerciseRunEnds } from './workflow-ends.js';
 import { exerciseRunFailures } from './workflow-failures.js';
+import { exerciseRunKills } from './workflow-kills.js';
 import { exerciseRunLosses } from './workflow-losses.js';
 
 const OTHER = { message: { queue: 'other' } };
@@ -32,6 +33,7 @@ export function exerciseWorkflows(it: DriverTest): void {
   exerciseRunEnds(it);
   exerciseGrowth(it);
   exerciseRunLosses(it);
+  exerciseRunKills(it);
 }
 
 function exerciseShapes(it: DriverTest): void {
