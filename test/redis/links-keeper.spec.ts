@@ -219,3 +219,29 @@ describe('thousands that wait for one', () => {
     expect(await driver.redis.exists(driver.keys.links, driver.keys.outbox, driver.keys.waitingTasks)).toBe(0);
   });
 });
+
+describe('a Redis out of memory', () => {
+  it('refuses new links as a whole, and still tells the end of a task', async ({ driver }) => {
+    const { redis, broker } = driver;
+    const session = await arrange(driver);
+    await session.enqueue(session.waiting('c', [{ queue: 'default', id: 'a' }], { message: { queue: 'other' } }));
+    await broker.links.watch('default', [{ id: 'a', waiting: { queue: 'other', id: 'c', n: 0 } }]);
+    const task = await driver.takeOne();
+    const before = await driver.contents();
+    await redis.config('SET', 'maxmemory', '1');
+    try {
+      await expect(session.enqueue(session.waiting('d', [A]))).rejects.toThrow(/OOM/);
+      await expect(
+        broker.links.watch('default', [{ id: 'a', waiting: { queue: 'q', id: 'd', n: 0 } }]),
+      ).rejects.toThrow(/OOM/);
+      expect(await driver.contents()).toEqual(before);
+      await session.end(task, 'done');
+    } finally {
+      await redis.config('SET', 'maxmemory', '0');
+    }
+    expect(await session.stateOf('b')).toBe('pending');
+    expect(session.sent).toHaveLength(1);
+    await session.relay();
+    expect(await session.stateOf('c', 'other')).toBe('pending');
+  });
+});
