@@ -54,6 +54,8 @@ class Digests {
   }
 }
 
+const Remembered = defineTask('remembered', { key: () => 'k', rememberFor: '1d' });
+
 describe('@TaskAggregator', () => {
   it('makes one task of a group, in the queue of the group, when the clock has moved', async () => {
     const { app, client, tester } = await build([Digests]);
@@ -136,6 +138,12 @@ describe('@TaskAggregator', () => {
     ['a text', 'whole', /Odd\.collect returned "whole" for group "g"/],
     ['an unknown key', { type: 'x', option: {} }, /unknown key of an aggregated task "option"; did you mean "options"/],
     ['a wrong option', { type: 'x', options: { retry: 3 } }, /unknown task option "retry"/],
+    [
+      'a task that waits',
+      { type: 'x', options: { after: { queue: 'q', id: 'i' } } },
+      /an aggregated task cannot be .* after/,
+    ],
+    ['a remembered task', { task: Remembered }, /cannot be of task "remembered", which has rememberFor/],
   ])('reports a failure when the method returns %s', async (_, answer, message) => {
     class Odd {
       @TaskAggregator()

@@ -136,6 +136,13 @@ describe('a registered task', () => {
     expect(() => one.register('@daily', 'a', undefined, { missed: { all: 0 } })).toThrow(InvalidOptionError);
     expect(() => one.register('@daily', 'a', undefined, { overlap: 'no' as 'skip' })).toThrow(/"allow" or "skip"/);
     expect(() => one.register('@daily', 'a', undefined, { misssed: 'one' } as object)).toThrow(/did you mean "missed"/);
+    const First = defineTask('first', { key: () => 'k', rememberFor: '1d' });
+    expect(() => one.register('@daily', First)).toThrow(
+      'a periodic task cannot be of task "first", which has rememberFor; let it enqueue that task when it runs',
+    );
+    const Second = defineTask('second', { key: () => 'k', after: First });
+    expect(() => one.register('@daily', Second)).toThrow(/which has after/);
+    expect(() => one.register('@daily', 'a', undefined, { after: First } as object)).toThrow(/unknown .*"after"/);
     one.register('@daily', 'a');
     expect(() => one.register('@daily', 'a')).toThrow(/registered already/);
     expect(one.register('@daily', 'a', undefined, { id: 'mine' })).toBe('mine');

@@ -78,7 +78,13 @@ describe('the relay', () => {
       ['b', '3'],
       ['c', '2'],
     ]);
-    expect(places.calls.map(({ name }) => name)).toEqual(['deliver', 'deliver', 'acknowledge', 'acknowledge', 'acknowledge']);
+    expect(places.calls.map(({ name }) => name)).toEqual([
+      'deliver',
+      'deliver',
+      'acknowledge',
+      'acknowledge',
+      'acknowledge',
+    ]);
   });
 
   it('begins before the call returns', () => {

@@ -41,7 +41,7 @@ export function Groups({ queue }: { queue: string }) {
   });
   if (!data) return error ? <Failure error={error} retry={reload} /> : <Loading rows={2} />;
   const groups = data.groups ?? [];
-  if (groups.length === 0) return <p class="faint">No group has waiting tasks.</p>;
+  if (groups.length === 0) return <p class="faint">No group has tasks.</p>;
   return (
     <ul class="groups">
       {groups.map(({ group, size }) => (

@@ -32,9 +32,9 @@ const Group = ({ task }: { task: Task }) =>
     <Text value={task.group} />
   );
 
-const waiting = ({ pending_since }: Task): [string, ComponentChildren] => [
-  'waiting for',
-  pending_since ? <Elapsed key="waiting" since={pending_since} /> : 'unknown',
+const pendingFor = ({ pending_since }: Task): [string, ComponentChildren] => [
+  'pending for',
+  pending_since ? <Elapsed key="pending" since={pending_since} /> : 'unknown',
 ];
 
 function details(task: Task): [string, ComponentChildren][] {
@@ -49,7 +49,7 @@ function details(task: Task): [string, ComponentChildren][] {
     ['queue', <Text key="queue" value={task.queue} class="wrap" />],
     ...(task.group ? [['group', <Group key="group" task={task} />] as [string, ComponentChildren]] : []),
     ['retries', `${task.retried} of ${task.max_retry} used`],
-    ...(task.state === 'pending' ? [waiting(task)] : []),
+    ...(task.state === 'pending' ? [pendingFor(task)] : []),
     ['time limit', time(task.timeout_seconds, 'none')],
     ['deadline', <When key="deadline" at={task.deadline} none="none" />],
     ['kept when completed', time(task.retention_seconds, 'no')],
