@@ -27,6 +27,8 @@ export interface World {
   nameGroup(queue: string, id: string, group: string): Promise<void>;
   /** Ends a lock as if it had expired. */
   expireLock(queue: string, key: string): Promise<void>;
+  /** Completes an active task as a server does that knows no links: it is kept for its retention, or deleted. */
+  completeUnseen(queue: string, id: string): Promise<void>;
   /** What schedulers have published. */
   schedulerEntries(): Promise<SchedulerEntry[]>;
   /** The history of a periodic entry, oldest first. */

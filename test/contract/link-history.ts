@@ -28,8 +28,8 @@ export type LinkStep = { readonly lost: boolean } & (
     }
   /** Claims all that is pending in a queue. */
   | { readonly do: 'claim'; readonly queue: string }
-  /** Ends one of the active tasks. */
-  | { readonly do: 'end'; readonly task: number; readonly ending: Ending | 'retry' }
+  /** Ends one of the active tasks; `unseen`: by a server that knows no links. */
+  | { readonly do: 'end'; readonly task: number; readonly ending: Ending | 'retry' | 'unseen' }
   /** An operator changes one of the tasks; `tells`: the links are checked afterwards. */
   | {
       readonly do: 'act';
@@ -76,7 +76,7 @@ const steps = (lost: fc.Arbitrary<boolean>): fc.Arbitrary<LinkStep> =>
         do: fc.constant('end' as const),
         lost,
         task,
-        ending: fc.constantFrom('done', 'done', 'complete', 'archive', 'archive', 'revoke', 'retry'),
+        ending: fc.constantFrom('done', 'done', 'complete', 'archive', 'archive', 'revoke', 'retry', 'unseen'),
       }),
       weight: 7,
     },

@@ -97,7 +97,8 @@ export class LinkPlayer {
     const task = this.active.get(name)!;
     this.active.delete(name);
     if (ending === 'retry') return this.retry(task);
-    await this.session.end(task, ending);
+    if (ending === 'unseen') await this.driver.world.completeUnseen(task.lease.queue, task.lease.id);
+    else await this.session.end(task, ending);
     this.note(name, ending === 'archive' || ending === 'revoke' ? 'failed' : 'succeeded', true);
     return name;
   }

@@ -1,6 +1,6 @@
 import { MemoryBroker } from '../../lib/broker/memory/memory-broker.js';
-import { wellFormed } from '../../lib/broker/memory/queue-store.js';
-import type { ManualClock } from '../../lib/clock.js';
+import { readMessage, wellFormed } from '../../lib/broker/memory/queue-store.js';
+import { floorSeconds, type ManualClock } from '../../lib/clock.js';
 import type { World } from './driver.js';
 
 /** The memory broker as a world of the contract suite. */
@@ -14,6 +14,15 @@ export function memoryWorld(clock: ManualClock): World & { readonly broker: Memo
       const record = broker.store(queue).tasks.get(wellFormed(id));
       if (!record) throw new Error(`no task "${id}" in "${queue}"`);
       record.group = group;
+    },
+    completeUnseen: async (queue, id) => {
+      const store = broker.store(queue);
+      const record = store.tasks.get(wellFormed(id))!;
+      const { retention } = readMessage(record);
+      store.lease.delete(wellFormed(id));
+      record.state = 'completed';
+      if (retention > 0) store.completed.set(wellFormed(id), floorSeconds(clock.now()) + retention);
+      else store.tasks.delete(wellFormed(id));
     },
     schedulerEntries: async () => broker.publishedEntries(),
     enqueueEvents: async (entryId) => broker.publishedEvents(entryId),

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
 import { floorSeconds, type ManualClock } from '../../lib/clock.js';
-import { decodeSchedulerEnqueueEvent, decodeSchedulerEntry } from '../../lib/wire/codec.js';
+import { decodeSchedulerEnqueueEvent, decodeSchedulerEntry, decodeTaskMessage } from '../../lib/wire/codec.js';
 import { Keyspace } from '../../lib/wire/keys.js';
 import { dumpRedis } from '../support/redis-dump.js';
 import type { World } from './driver.js';
@@ -60,6 +60,15 @@ export class RedisBackdoor {
       nameGroup: async (queue, id, group) => {
         const key = keyspace.queue(queue).task(id);
         await (await this.home(key)).hset(key, 'group', group);
+      },
+      completeUnseen: async (queue, id) => {
+        const keys = keyspace.queue(queue);
+        const node = await this.home(keys.task(id));
+        const { retention } = decodeTaskMessage((await node.hgetBuffer(keys.task(id), 'msg'))!);
+        await node.multi().lrem(keys.active, 1, id).zrem(keys.lease, id).exec();
+        if (retention === 0) return void (await node.del(keys.task(id)));
+        await node.hset(keys.task(id), 'state', 'completed');
+        await node.zadd(keys.completed, floorSeconds(clock.now()) + retention, id);
       },
       schedulerEntries: async () => {
         const index = keyspace.schedulers;

@@ -93,6 +93,23 @@ export function exerciseLostLinks(it: DriverTest): void {
       expect((await driver.take(9)).map(({ lease }) => lease.id).toSorted()).toEqual(['b', 'c']);
     });
 
+    it('is the end of a task that a server ran that knows no links', async ({ driver }) => {
+      const session = new LinkSession(driver);
+      await session.enqueue(session.marked('a', 'k', { queue: 'other' }));
+      await session.enqueueAfter(session.waiting('b', [A]));
+      await session.enqueue(session.waiting('c', [MARK]));
+      await driver.add({ id: 'plain', queue: 'other' });
+      await session.enqueueAfter(
+        session.waiting('d', [{ queue: 'other', id: 'plain' }], { message: { queue: 'third' } }),
+      );
+      await session.relay();
+      for (const { lease } of await driver.take(2, 'other')) await driver.world.completeUnseen('other', lease.id);
+      expect(await statesOf(session)).toEqual(['waiting', 'waiting', 'waiting']);
+      await session.keep();
+      expect(await statesOf(session)).toEqual(['pending', 'pending', 'pending']);
+      expect((await driver.broker.inspection.describeQueue('other')).completed).toBe(0);
+    });
+
     it('is a failure that comes after the success', async ({ driver }) => {
       const session = new LinkSession(driver);
       await driver.add({ id: 'a', queue: 'other' });
