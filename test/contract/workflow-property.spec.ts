@@ -202,7 +202,7 @@ async function replay(makeWorld: MakeWorld, { steps, events, isCancelled }: Awai
 
 const sample = async () => fc.sample(history, 1)[0]!;
 
-function randomHistories(makeWorld: MakeWorld, runs: number): Promise<void> {
+function expectAsModel(makeWorld: MakeWorld, runs: number): Promise<void> {
   const property = fc.asyncProperty(history, (one) => replay(makeWorld, one));
   const again = FC_SEED === undefined ? {} : { seed: Number(FC_SEED), path: FC_PATH };
   return fc.assert(property, { numRuns: runs, ...again });
@@ -211,7 +211,7 @@ function randomHistories(makeWorld: MakeWorld, runs: number): Promise<void> {
 describe('random histories of runs are as the model says', () => {
   const runs = Number(FC_RUNS);
 
-  it('in memory', () => randomHistories(async (clock) => memoryWorld(clock), runs), 120_000);
+  it('in memory', () => expectAsModel(async (clock) => memoryWorld(clock), runs), 120_000);
 
   describe('on Redis', () => {
     let redis: Awaited<ReturnType<typeof startRedis>>;
@@ -224,7 +224,7 @@ describe('random histories of runs are as the model says', () => {
       backdoor.close();
       await redis.stop();
     });
-    it('of one node', () => randomHistories((clock) => backdoor.world(clock), runs), 120_000);
+    it('of one node', () => expectAsModel((clock) => backdoor.world(clock), runs), 120_000);
   });
 
   describe('on a cluster', () => {
@@ -238,6 +238,6 @@ describe('random histories of runs are as the model says', () => {
       backdoor.close();
       await cluster.stop();
     });
-    it('of three nodes', () => randomHistories((clock) => backdoor.world(clock), Math.ceil(runs / 4)), 120_000);
+    it('of three nodes', () => expectAsModel((clock) => backdoor.world(clock), Math.ceil(runs / 4)), 120_000);
   });
 });
