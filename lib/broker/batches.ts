@@ -82,7 +82,8 @@ export interface BatchesRole {
   ): Promise<{ readonly status: 'reserved' | 'missing' | 'ended'; readonly chunks: readonly Chunk[] }>;
   /**
    * Creates the members of a chunk in one step; request by request, their numbers follow the base. The
-   * refused are no members. `void`: the chunk was given up meanwhile, nothing was written.
+   * refused are no members. `void`: the chunk was given up meanwhile, nothing was written. A chunk
+   * that has members is in conflict: Redis has lost that its numbers were given away.
    *
    * @throws InvalidTaskError for an id that is not that of the number, and for a task with a group
    */

@@ -11,7 +11,7 @@ const NAMED_KEY = /^(?:t|g|unique|waiting|periodic|early|mark|waiters|watchers|r
 
 /** The kinds of keys that links have in a place. */
 const LINK_KEY =
-  /^(?:links|outbox|timers|links_lease|links_progress|runs|batches)$|^(?:early|mark|waiters|watchers|run|batch|part):/;
+  /^(?:links|outbox|timers|links_lease|links_progress|runs|batches)$|^(?:early|mark|waiters|watchers|run|batch|part|offer):/;
 
 /**
  * The keys of one queue (wire-protocol section 1.2). All share the hash tag `{queue}`.

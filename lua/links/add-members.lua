@@ -15,8 +15,9 @@
 --   4 batch
 --   5 home
 --   6 base: the number of the first
---   7 routes: a letter per member: p pending, s scheduled; upper case when it is unique
---   8… the message of each; then, member by member, the TTL of its lock (seconds) and its time (seconds)
+--   7 resent: '1' when an earlier call may have done this
+--   8 routes: a letter per member: p pending, s scheduled; upper case when it is unique
+--   9… the message of each; then, member by member, the TTL of its lock (seconds) and its time (seconds)
 -- Returns
 --   empty when the chunk was given up, and nothing was written; else 0, then index and status of each that was not created: 1 duplicate,
 --   2 conflict
@@ -29,7 +30,7 @@ local SCAN_SECONDS = 2
 
 local call = redis.call
 local links, timers, pending_key, scheduled_key, part, made_key = unpack(KEYS, 1, 6)
-local now_nanos, batch, home, base, routes = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
+local now_nanos, batch, home, base, routes = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[8]
 local id_prefix = batch .. '~'
 local key_prefix, count = ARGV[1] .. id_prefix, #routes
 
@@ -39,7 +40,8 @@ call('LLEN', pending_key)
 call('ZCARD', scheduled_key)
 if call('HEXISTS', part, 'x:' .. ARGV[6]) == 1 then return {} end
 
--- Which of them there are already: an earlier call has created the chunk.
+-- Which of them there are already: an earlier call has created the chunk. If this is the first, the numbers are those of others: the
+-- home has lost that it has given them away.
 local there, any = {}, call('STRLEN', made_key) * 8 > base
 if any then
   any = false
@@ -55,8 +57,8 @@ end
 local refused, n = { 0 }, 1
 if any then
   for i = 1, count do
-    if there[i] == 0 then
-      refused[n + 1], refused[n + 2] = i, string.byte(routes, i) < LOWER_CASE and DUPLICATE or CONFLICT
+    if there[i] == 0 or ARGV[7] ~= '1' then
+      refused[n + 1], refused[n + 2] = i, ARGV[7] == '1' and string.byte(routes, i) < LOWER_CASE and DUPLICATE or CONFLICT
       n = n + 2
     end
   end
@@ -75,7 +77,7 @@ end
 
 -- Everything is checked. From here on the script writes.
 local pending, scheduled, lone = {}, {}, {}
-local next_key, next_argument = 7, 8 + count
+local next_key, next_argument = 7, 9 + count
 local waiting = 0
 for i = 1, count do
   local id, key, route, status, lock, ttl, at = ids[i], keys[i], string.byte(routes, i), nil, nil, nil, nil
@@ -101,11 +103,11 @@ for i = 1, count do
       call('HSET', key, 'unique_key', lock)
     end
     if at then
-      call('HSET', key, 'msg', ARGV[i + 7], 'state', 'scheduled')
+      call('HSET', key, 'msg', ARGV[i + 8], 'state', 'scheduled')
       scheduled[#scheduled + 1] = at
       scheduled[#scheduled + 1] = id
     else
-      call('HSET', key, 'msg', ARGV[i + 7], 'state', 'pending', 'pending_since', now_nanos)
+      call('HSET', key, 'msg', ARGV[i + 8], 'state', 'pending', 'pending_since', now_nanos)
       waiting = waiting + 1
       pending[waiting] = id
     end

@@ -3,7 +3,7 @@
 -- `batch:<batch>` is a hash: name, state (open, closed, succeeded, completed), openedAt and endedAt (milliseconds), closeBy and
 -- retention (seconds); next, the next free number; total, the members in chunks; unconfirmed, the number of the chunks in
 -- `c:<base>` ("count queue"), which nobody has confirmed; queues, JSON; per queue `q:<queue>`, its confirmed members, and
--- `p:<queue>` ("v ok dead lost died"), what it told last; per callback `task:<name>` (JSON), `message:<name>`, and
+-- `p:<queue>` ("v made ok dead lost died"), what it told last; per callback `task:<name>` (JSON), `message:<name>`, and
 -- `fired:<name>`: made, offered, or the nonce of the offer that was accepted.
 -- `batches` holds the ids, by openedAt.
 --
@@ -69,8 +69,10 @@ do
   end
 
   local function told(text)
-    local v, ok, dead, lost, died = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) (%d)$')
-    return { v = tonumber(v or 0), ok = tonumber(ok or 0), dead = tonumber(dead or 0), lost = tonumber(lost or 0), died = died == '1' }
+    local v, made, ok, dead, lost, died = string.match(text or '', '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d)$')
+    local part = { v = tonumber(v or 0), made = tonumber(made or 0), ok = tonumber(ok or 0), dead = tonumber(dead or 0) }
+    part.lost, part.died = tonumber(lost or 0), died == '1'
+    return part
   end
 
   local function each_queue(id, visit)
@@ -88,12 +90,13 @@ do
     local stored = call('HMGET', key, 'state', 'total', 'unconfirmed')
     local state = stored[1]
     if not state or state == 'open' or state == 'succeeded' then return end
-    local ok, failed, died = 0, 0, false
+    local ok, failed, died, running = 0, 0, false, false
     each_queue(id, function(_, part)
       ok, failed, died = ok + part.ok, failed + part.dead + part.lost, died or part.died or part.lost > 0
+      running = running or part.ok + part.dead < part.made -- also when Redis has lost that there are so many
     end)
     if died then fire(id, 'death') end
-    if stored[3] == '0' and ok + failed >= tonumber(stored[2]) then
+    if stored[3] == '0' and not running and ok + failed >= tonumber(stored[2]) then
       local ends = failed == 0 and 'succeeded' or 'completed'
       if ends ~= state then call('HSET', key, 'state', ends, 'endedAt', string.sub(L.now_nanos, 1, -7)) end
       fire(id, 'complete')
@@ -167,14 +170,14 @@ do
     if not stored[1] then return L.post(body.queue, 'forget ' .. body.batch, { kind = 'forget', batch = body.batch }) end
     local before = told(stored[2])
     if body.v <= before.v then return end
-    local ok, dead, lost = body.ok or 0, body.dead or 0, before.lost
+    local made, ok, dead, lost = body.made or 0, body.ok or 0, body.dead or 0, before.lost
     if body.gone then
       ok, dead, lost = before.ok, 0, math.max(0, body.asked - before.ok)
     elseif body.asked then
-      lost = math.max(0, body.asked - body.made)
+      lost = math.max(0, body.asked - made)
     end
     local died = (body.died or before.died) and 1 or 0
-    call('HSET', key, 'p:' .. body.queue, string.format('%.0f %.0f %.0f %.0f %d', body.v, ok, dead, lost, died))
+    call('HSET', key, 'p:' .. body.queue, string.format('%.0f %.0f %.0f %.0f %.0f %d', body.v, made, ok, dead, lost, died))
     L.decide(body.batch)
   end
 
@@ -229,7 +232,7 @@ do
       L.close_batch(id)
     elseif state == 'closed' then
       each_queue(id, function(queue, part, confirmed)
-        if part.ok + part.dead + part.lost >= confirmed then return end
+        if part.ok + part.dead + part.lost >= math.max(confirmed, part.made) then return end
         local body = { kind = 'audit', batch = id, home = L.place, asked = confirmed, v = part.v }
         L.post(queue, 'audit ' .. id, body)
       end)

@@ -176,7 +176,7 @@ class Game {
     if (status === 'ended') return (expect(this.closed && this.allEnded()).toBe(true), undefined);
     if (calls === 1) return void this.asleep.push(chunks[0]!);
     const statuses = await this.session.create(chunks[0]!);
-    if (!sure) expect(await this.session.create(chunks[0]!)).toEqual(statuses);
+    if (!sure) expect(await this.session.create(chunks[0]!)).toEqual(statuses.map(() => 'conflict'));
     this.note(chunks[0]!);
     if (calls === 3) await this.session.confirm(chunks[0]!, count);
   }

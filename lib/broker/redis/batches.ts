@@ -26,7 +26,10 @@ import {
 import { readParcels } from './scripts/parcels.js';
 import { queueKeys } from './scripts/queue-keys.js';
 import type { Argument } from './scripts/script-command.js';
+import { SCRIPTS } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
+
+const RESENT = SCRIPTS.addMembers.argv.indexOf('resent');
 
 const RESERVED = ['reserved', 'missing', 'ended'] as const;
 
@@ -84,8 +87,11 @@ export class RedisBatches implements BatchesRole {
     const listed = [this.producer.register(queue), this.links.register(queue)];
     if (listed[0] || listed[1]) await Promise.all(listed);
     const keys = [own.links, own.timers, own.pending, own.scheduled, own.part(batch), own.partMade(batch)];
-    const argv = this.arguments(own).concat([batch, home, String(base), routes], rest);
-    const run = () => this.scripts.run('produce', 'addMembers', keys.concat(locks), argv);
+    const argv = this.arguments(own).concat([batch, home, String(base), '0', routes], rest);
+    const run = (attempt: number) => {
+      if (attempt > 1) argv[RESENT] = '1';
+      return this.scripts.run('produce', 'addMembers', keys.concat(locks), argv);
+    };
     const reply = (await persist(run)) as number[];
     if (reply.length === 0) return { status: 'void', statuses: [], parcels: [] };
     const statuses = new Array<EnqueueStatus>(requests.length).fill('enqueued');

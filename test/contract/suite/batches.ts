@@ -118,6 +118,25 @@ export function exerciseBatches(it: DriverTest): void {
       expect(await session.callbacks(batch)).toEqual(['complete', 'success']);
     });
 
+    it('is closed while members are added: they count, or are refused', async ({ driver }) => {
+      for (let round = 0; round < 5; round++) {
+        const session = new BatchSession(driver);
+        const batch = await session.open();
+        const reserved = driver.broker.batches.reserve(HOME, batch, [{ queue: 'default', count: 9 }]);
+        const [{ status, chunks }] = await Promise.all([reserved, session.close(batch), session.close(batch)]);
+        const chunk = chunks[0];
+        if (chunk) {
+          expect(await session.callbacks(batch)).toEqual([]);
+          await session.create(chunk);
+          await session.confirm(chunk, 9);
+          await session.run(9);
+        }
+        expect(status).toBe(chunk ? 'reserved' : 'ended');
+        expect(await session.callbacks(batch)).toEqual(['complete', 'success']);
+        expect(await session.progress(batch)).toMatchObject({ state: 'succeeded', total: chunk ? 9 : 0 });
+      }
+    });
+
     it('that does not exist is missing everywhere', async ({ driver }) => {
       const { batches } = driver.broker;
       await expectUnchanged(driver, async () => {
@@ -215,6 +234,23 @@ export function exerciseBatches(it: DriverTest): void {
       await move.moveTasks('default', 'run', pending.slice(4, 8));
       await session.run(6);
       expect(await session.counts(batch)).toBe('completed 12 0 8 4');
+    });
+
+    it('whose queue is deleted have failed', async ({ driver }) => {
+      const session = new BatchSession(driver);
+      const batch = await session.open();
+      await session.add(batch, 2);
+      await session.add(batch, 9, 'other');
+      await session.close(batch);
+      await session.run(2);
+      await session.run(3, 'done', 'other');
+      expect(await driver.broker.administration.deleteQueue('other', { force: true })).toBe('deleted');
+      for (let n = 0; n < 3; n++) {
+        later(driver, CHUNK_SECONDS);
+        await session.keep();
+      }
+      expect(await session.callbacks(batch)).toEqual(['complete', 'death']);
+      expect(await session.counts(batch)).toMatch(/^completed 11 0 [25] [69]$/);
     });
 
     it('may be retried before they end', async ({ driver }) => {

@@ -90,12 +90,9 @@ export class MemoryBatches implements BatchesRole {
       store.listed = true;
       const part = batch.part(queue);
       this.engine.place(queue).parts.set(chunk.batch, batch.home);
-      const isThere = requests.map((_, index) => part.has(chunk.base + index));
-      const again = isThere.includes(true);
+      const taken = requests.some((_, index) => part.has(chunk.base + index));
       const statuses = requests.map((request, index): EnqueueStatus => {
-        if (isThere[index]) return 'enqueued';
-        if (again) return request.uniqueTtl === undefined ? 'conflict' : 'duplicate';
-        const status = this.engine.create(queue, { request, watchers: [] }, messages[index]);
+        const status = taken ? 'conflict' : this.engine.create(queue, { request, watchers: [] }, messages[index]);
         if (status === 'enqueued') part.add(chunk.base + index);
         return status;
       });

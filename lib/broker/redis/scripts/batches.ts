@@ -88,7 +88,7 @@ export function readBatch(reply: readonly Buffer[]): StoredBatch | undefined {
 
 /** What a part has told its home last, see batches.lua: nobody knows more when the part is gone. */
 function readTold(text: string): PartRecord {
-  const [, ok = 0, dead = 0, lost = 0] = text.split(' ').map(Number);
+  const [, , ok = 0, dead = 0, lost = 0] = text.split(' ').map(Number);
   return { made: ok + dead + lost, ok, dead, lost };
 }
 

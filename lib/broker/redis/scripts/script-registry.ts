@@ -278,7 +278,7 @@ export const SCRIPTS = {
   addMembers: {
     file: 'links/add-members',
     keys: ['links', 'timers', 'pending', 'scheduled', 'part', 'partMade'],
-    argv: ['taskPrefix', 'now', 'nowNanos', 'batch', 'home', 'base', 'routes'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'batch', 'home', 'base', 'resent', 'routes'],
   },
   confirmMembers: {
     file: 'links/confirm-members',
