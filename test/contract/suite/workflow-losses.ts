@@ -56,4 +56,19 @@ export function exerciseRunLosses(it: DriverTest): void {
       await session.expectNothingLeft();
     });
   });
+
+  describe('a run', () => {
+    it.for(['default', 'one'])('ends when the queue %s is deleted', async (queue, { driver }) => {
+      const session = new RunSession(driver);
+      const later = { request: { processAt: driver.now + 60 } };
+      const first = step('a', { message: { queue }, ...later });
+      await session.start([first, step('b', { after: ['a'] }), step('c', { message: { queue: 'two' } })]);
+      expect(await driver.broker.administration.deleteQueue(queue, { force: true })).toBe('deleted');
+      await session.finish('c');
+      driver.clock.advance(600_000);
+      await session.keep();
+      expect(await session.states()).toEqual(['failed', 'a:failed b:cancelled c:succeeded']);
+      await session.expectNothingLeft();
+    });
+  });
 }
