@@ -148,7 +148,7 @@ export class LinkPlayer {
     return this.keyTruth.get(key) ?? (hasFailed ? 'failed' : undefined);
   }
 
-  /** All that can be seen of the tasks, in one order. */
+  /** All that can be seen of the tasks, in one order; of several failures that come at once any may be the first. */
   async observe(): Promise<unknown> {
     const { broker } = this.driver;
     const seen: unknown[] = [];
@@ -159,7 +159,7 @@ export class LinkPlayer {
           a.message.id < b.message.id ? -1 : 1,
         )) {
           const wait = await broker.links.waitOf(queue, message.id);
-          seen.push({ queue, state, message, nextProcessAt, result: result?.toString(), wait });
+          seen.push(unordered({ queue, state, message, nextProcessAt, result: result?.toString(), wait }));
         }
       }
     }
@@ -217,3 +217,13 @@ export class LinkPlayer {
 }
 
 const nameOf = ({ queue, id }: Name): string => JSON.stringify([queue, id]);
+
+/** The same without what tells one failed prerequisite from another. */
+const unordered = (seen: object): unknown =>
+  JSON.parse(
+    JSON.stringify(seen, (name, value: unknown) => {
+      if (name === 'reason') return 'failed';
+      const isCancelled = name === 'errorMsg' && String(value).startsWith('asynq: prerequisite failed');
+      return isCancelled ? 'cancelled' : value;
+    }),
+  );

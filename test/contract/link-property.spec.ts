@@ -9,7 +9,7 @@ import { memoryWorld } from './memory-world.js';
 import { RedisBackdoor } from './redis-world.js';
 
 /** Set both to run a failed history again: the report of the failure names them. */
-const { FC_SEED, FC_PATH, FC_RUNS = '60' } = process.env;
+const { FC_SEED, FC_PATH, FC_RUNS = '40' } = process.env;
 
 type MakeWorlds = (clock: ManualClock) => Promise<World[]>;
 
