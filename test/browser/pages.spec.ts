@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { defineTask } from '../../lib/index.js';
 import { EVIL, World } from './world.js';
 
 const segment = encodeURIComponent;
+
+const key = ({ orderId }: { orderId: string }): string => orderId;
+const Pay = defineTask('order:pay', { key, rememberFor: '1d' });
+const Ship = defineTask<{ orderId: string }>('order:ship', { key, queue: 'links' });
 
 /** Every page, with a text on it. */
 const PAGES: readonly [name: string, route: string, seen: string | RegExp][] = [
@@ -15,6 +20,8 @@ const PAGES: readonly [name: string, route: string, seen: string | RegExp][] = [
   ['groups', 'queues/default/aggregating', 'user:1'],
   ['search', 'queues/many/pending?type=ours', 'scanned'],
   ['task', 'queues/go/tasks/retry-1', '9007199254740993'],
+  ['waiting', 'queues/links/waiting', 'order:ship'],
+  ['waiting task', 'queues/links/tasks/ship', 'order-7'],
   ['evil task', `queues/${segment(EVIL)}/tasks/${segment(EVIL)}`, 'alert(1)'],
   ['servers', 'servers', 'hang:mail'],
   ['schedules', 'schedules', '@every 6h'],
@@ -28,6 +35,8 @@ describe('the pages of the console', () => {
 
   beforeAll(async () => {
     world = await World.start();
+    const first = await world.console.client.enqueue('order:check', {}, { queue: 'links', processIn: '1h' });
+    await world.console.client.enqueue(Ship, { orderId: 'order-7' }, { taskId: 'ship', after: [Pay, first] });
   });
   afterAll(() => world.stop());
 
@@ -87,6 +96,17 @@ describe('the pages of the console', () => {
     await visit.open('queues/default/tasks/secret');
     await payload.getByText('redacted', { exact: true }).waitFor();
     expect(await visit.page.content()).not.toContain('4111');
+    await visit.end();
+  });
+
+  it('show what a task waits for, and lead there', async () => {
+    const visit = await world.visit();
+    await visit.open('queues/links/tasks/ship');
+    await visit.sees('order:pay');
+    await visit.sees('If one of these fails, the task is archived. At the end of its wait, it is archived.');
+    expect(await visit.page.getByRole('region', { name: 'Waits for' }).getByRole('listitem').count()).toBe(2);
+    await visit.page.getByRole('region', { name: 'Waits for' }).getByRole('link').click();
+    await visit.sees('order:check');
     await visit.end();
   });
 

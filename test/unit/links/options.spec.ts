@@ -108,6 +108,28 @@ describe('a definition with links', () => {
 });
 
 describe('a call with links', () => {
+  it('types the key by the payload of the call', () => {
+    const { client } = setUp();
+    const Note = defineTask<{ order: Order }>('note');
+    const calls = [
+      () =>
+        client.enqueue(
+          Note,
+          { order: { orderId: '7' } },
+          { after: { task: Capture, key: ({ order }) => order.orderId } },
+        ),
+      () => client.enqueueMany(Note, [], { after: [{ task: Capture, key: ({ order }) => order.orderId }] }),
+      // @ts-expect-error: no such field in the payload
+      () =>
+        client.enqueue(Note, { order: { orderId: '7' } }, { after: { task: Capture, key: ({ nobody }) => nobody } }),
+      // @ts-expect-error: an id without a queue
+      () => client.enqueue(Note, { order: { orderId: '7' } }, { after: { id: '7' } }),
+      // @ts-expect-error: no such policy
+      () => client.enqueue('note', {}, { after: [], onFailure: 'ignore' }),
+    ];
+    expect(calls).toHaveLength(5);
+  });
+
   it('stores what it waits for, and holds its lock that much longer', async () => {
     const { client, linked } = setUp();
     const Ship = defineTask<Order>('ship', {
