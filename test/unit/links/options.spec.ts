@@ -119,9 +119,13 @@ describe('a call with links', () => {
           { after: { task: Capture, key: ({ order }) => order.orderId } },
         ),
       () => client.enqueueMany(Note, [], { after: [{ task: Capture, key: ({ order }) => order.orderId }] }),
-      // @ts-expect-error: no such field in the payload
       () =>
-        client.enqueue(Note, { order: { orderId: '7' } }, { after: { task: Capture, key: ({ nobody }) => nobody } }),
+        client.enqueue(
+          Note,
+          { order: { orderId: '7' } },
+          // @ts-expect-error: no such field in the payload
+          { after: { task: Capture, key: ({ nobody }) => nobody as string } },
+        ),
       // @ts-expect-error: an id without a queue
       () => client.enqueue(Note, { order: { orderId: '7' } }, { after: { id: '7' } }),
       // @ts-expect-error: no such policy
