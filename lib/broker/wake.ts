@@ -10,6 +10,8 @@ export interface WakeSource {
    * The same for `scheduled` and `retry`. Returns the lowest score of all queues (Unix seconds).
    */
   armDelayed(queues: readonly string[]): Promise<number | undefined>;
+  /** The same for the list of places with links, which it returns: see LinksRole.places. */
+  armPlaces(): Promise<string[]>;
   close(): Promise<void>;
 }
 
@@ -20,6 +22,8 @@ export interface WakeListener {
    */
   onPending(queue: string): void;
   onDelayed(queue: string): void;
+  /** The list of places with links has changed since it was armed. */
+  onPlaces?(): void;
   /**
    * All wake-ups are lost (lost connection, not permitted): poll, and arm again at the next
    * occasion.

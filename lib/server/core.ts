@@ -122,7 +122,12 @@ export class Core implements QueueListener, LimiterListener, AggregatorListener,
     this.loops.delayedChanged();
   }
 
+  onPlaces(): void {
+    this.loops.placesChanged();
+  }
+
   onLost(): void {
+    this.loops.placesChanged();
     this.waker.onLost();
   }
 }

@@ -109,7 +109,7 @@ export class ServerLoops {
     this.aggregation?.start();
     this.groupWatch?.start();
     this.linkKeeping.start();
-    this.offCarry = this.deps.relay.onCarry(() => this.linked());
+    this.offCarry = this.deps.relay.onCarry(() => this.placesChanged());
     this.health?.start(healthCheckInterval);
     this.storeCheck.start(); // once
   }
@@ -177,7 +177,8 @@ export class ServerLoops {
     this.aggregation?.trigger();
   }
 
-  private linked(): void {
+  /** There may be links where there were none, or a notice of that is lost. */
+  placesChanged(): void {
     const delay = this.linkKeeper.notice();
     if (delay !== undefined) this.linkKeeping.runWithin(delay);
   }

@@ -6,6 +6,7 @@ import { QueueStore, wellFormed } from './queue-store.js';
 export interface ChangeListener {
   notePending(queue: string): void;
   noteDelayed(queue: string): void;
+  notePlaces(): void;
 }
 
 /** What the roles of one memory broker share: its queues, its clock, and whether it is closed. */
@@ -13,6 +14,8 @@ export class MemoryState {
   readonly stores = new Map<string, QueueStore>();
   readonly listeners = new Set<ChangeListener>();
   closed = false;
+  /** Set by the engine of links. */
+  placesWithLinks: () => string[] = () => [];
   private arrivals = 0;
   /** The queues that a step changes, and how often each had changed before it. */
   private readonly touched = new Map<string, { readonly pending: number; readonly delayed: number }>();

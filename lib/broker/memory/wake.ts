@@ -38,6 +38,7 @@ export class MemoryWake implements WakeRole {
 class MemoryWakeSource implements WakeSource, ChangeListener {
   private readonly pending = new Set<string>();
   private readonly delayed = new Set<string>();
+  private placesArmed = false;
   private closed = false;
 
   constructor(
@@ -60,6 +61,12 @@ class MemoryWakeSource implements WakeSource, ChangeListener {
     return next === Infinity ? undefined : next;
   }
 
+  async armPlaces(): Promise<string[]> {
+    this.assertOpen();
+    this.placesArmed = true;
+    return this.state.placesWithLinks();
+  }
+
   async close(): Promise<void> {
     this.end();
     this.onClose(this);
@@ -70,6 +77,7 @@ class MemoryWakeSource implements WakeSource, ChangeListener {
     this.closed = true;
     this.pending.clear();
     this.delayed.clear();
+    this.placesArmed = false;
   }
 
   /**
@@ -82,6 +90,12 @@ class MemoryWakeSource implements WakeSource, ChangeListener {
 
   noteDelayed(queue: string): void {
     if (this.delayed.delete(queue)) this.tell(() => this.listener.onDelayed(queue));
+  }
+
+  notePlaces(): void {
+    if (!this.placesArmed) return;
+    this.placesArmed = false;
+    this.tell(() => this.listener.onPlaces?.());
   }
 
   private tell(notice: () => void): void {

@@ -10,13 +10,14 @@ export class NodeNotices {
   private connection: Promise<TrackingConnection> | undefined;
   private opened: TrackingConnection | undefined;
   private readonly armed = new Set<string>();
+  private placesArmed = false;
   /** Key name → queue and kind. */
   private readonly meanings = new Map<string, { kind: NoticeKind; queue: string }>();
 
   constructor(
     private readonly open: (hooks: TrackingHooks) => Promise<TrackingConnection>,
     private readonly keyspace: Keyspace,
-    private readonly listener: Pick<WakeListener, 'onPending' | 'onDelayed'>,
+    private readonly listener: Pick<WakeListener, 'onPending' | 'onDelayed' | 'onPlaces'>,
     /** Called when armed notices were lost. */
     private readonly onLost: () => void,
   ) {}
@@ -29,9 +30,17 @@ export class NodeNotices {
     return connection.read(commands);
   }
 
+  /** Reads the list of places with links, and arms a notice of its next change. */
+  async armPlaces(): Promise<unknown> {
+    const connection = await this.connect();
+    this.placesArmed = true;
+    return (await connection.read([['SMEMBERS', this.keyspace.linked]]))[0];
+  }
+
   /** Drops what is armed, without a call of the listener. */
   disarm(): void {
     this.armed.clear();
+    this.placesArmed = false;
   }
 
   /** Does not wait for a connection that is being opened; that one closes when it is open. */
@@ -55,7 +64,7 @@ export class NodeNotices {
   private lose(): void {
     this.connection = undefined;
     this.opened = undefined;
-    if (this.armed.size > 0) this.onLost();
+    if (this.armed.size > 0 || this.placesArmed) this.onLost();
   }
 
   private remember(kind: NoticeKind, queue: string): void {
@@ -66,6 +75,10 @@ export class NodeNotices {
   }
 
   private notice(keys: readonly string[] | undefined): void {
+    if (this.placesArmed && (keys?.includes(this.keyspace.linked) ?? true)) {
+      this.placesArmed = false;
+      this.listener.onPlaces?.();
+    }
     for (const key of keys ?? [...this.meanings.keys()]) {
       const meaning = this.meanings.get(key);
       if (!meaning || !this.armed.delete(`${meaning.kind} ${meaning.queue}`)) continue;

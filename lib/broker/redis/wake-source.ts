@@ -59,6 +59,18 @@ export class RedisWakeSource implements WakeSource {
     return scores.length > 0 ? Math.min(...scores) : undefined;
   }
 
+  /** @throws as {@link armPending} */
+  async armPlaces(): Promise<string[]> {
+    this.checkUsable();
+    try {
+      const { isCluster } = this.connections;
+      const node = isCluster ? masterOf(await this.connections.cluster(), this.keyspace.linked) : SERVER;
+      return (await this.node(node).armPlaces()) as string[];
+    } catch (error) {
+      return this.fail(error);
+    }
+  }
+
   async close(): Promise<void> {
     this.closed = true;
     const nodes = [...this.nodes.values()];

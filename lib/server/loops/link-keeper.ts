@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { finishesWithin, withTimeout } from '../../async.js';
-import type { Broker } from '../../broker/broker.js';
+import type { Broker, WakeSource } from '../../broker/broker.js';
 import type { PassReply } from '../../broker/links.js';
 import type { Clock } from '../../clock.js';
 import type { AsynqEvents } from '../../events/events.js';
@@ -13,10 +13,9 @@ const PASS_INTERVAL_MS = 2_000;
 /** Between two tries to become the keeper of a place, on average: only one server of the fleet is. */
 const TRY_INTERVAL_MS = 5_000;
 const LEASE_MS = 10_000;
-/** How often the list of places is read by a server that knows of none, and how often after it knew some. */
+/** Between two looks for places of a server that knows of none: a notice comes before, if Redis sends any. */
 const IDLE_INTERVAL_MS = 30_000;
-const LATELY_USED_INTERVAL_MS = 5_000;
-const LATELY_MS = 600_000;
+const UNARMED_INTERVAL_MS = 3_000;
 /** A message that was not carried for this long is found; before that somebody is about to carry it. */
 const LATE_AFTER_SECONDS = 2;
 /** Within what time a server that knows of no place looks for one, when it has made a link. */
@@ -33,6 +32,8 @@ export const LINK_KEEPER = 'link keeper';
 
 export interface LinkKeeperOptions {
   readonly broker: Pick<Broker, 'links'>;
+  /** Tells when there are links where there were none. */
+  readonly source: Pick<WakeSource, 'armPlaces'>;
   readonly relay: Pick<Relay, 'carry' | 'idle'>;
   readonly clock: Clock;
   readonly events: AsynqEvents;
@@ -53,8 +54,9 @@ export class LinkKeeper {
   private readonly kept = new Set<string>();
   private readonly passes: QueuePasses<void>;
   private readAt = -Infinity;
-  private usedAt = -Infinity;
   private noticed = false;
+  /** A notice comes when there are places. */
+  private armed = false;
   private closed = false;
 
   constructor(private readonly options: LinkKeeperOptions) {
@@ -99,13 +101,26 @@ export class LinkKeeper {
 
   /** Places that are gone are forgotten. A failure stops nothing that is known. */
   private async readPlaces(): Promise<void> {
-    const { broker, clock } = this.options;
+    const { clock } = this.options;
     if (this.due.size > 0 && clock.elapsed() - this.readAt < PASS_INTERVAL_MS) return;
     try {
-      this.learn(await withTimeout(broker.links.places(), QUEUE_REPLY_TIMEOUT_MS, clock));
+      this.learn(await withTimeout(this.read(), QUEUE_REPLY_TIMEOUT_MS, clock));
     } catch (error) {
       if (this.due.size === 0) throw error;
       this.report(error);
+    }
+  }
+
+  /** A server without a place arms a notice; where Redis sends none it reads more often. */
+  private async read(): Promise<string[]> {
+    const { broker, source } = this.options;
+    this.armed = this.due.size === 0; // a notice may come before the reply
+    if (!this.armed) return broker.links.places();
+    try {
+      return await source.armPlaces();
+    } catch {
+      this.armed = false;
+      return broker.links.places();
     }
   }
 
@@ -113,7 +128,6 @@ export class LinkKeeper {
     if (!places) return; // no reply: the next pass reads again
     const now = this.options.clock.elapsed();
     this.readAt = now;
-    if (places.length > 0) this.usedAt = now;
     const known = new Set(places);
     for (const place of this.due.keys()) {
       if (known.has(place)) continue;
@@ -164,8 +178,7 @@ export class LinkKeeper {
   }
 
   private untilNextRead(): number {
-    const lately = this.options.clock.elapsed() - this.usedAt < LATELY_MS;
-    return jittered(lately ? LATELY_USED_INTERVAL_MS : IDLE_INTERVAL_MS);
+    return jittered(this.armed ? IDLE_INTERVAL_MS : UNARMED_INTERVAL_MS);
   }
 
   private report(error: unknown): void {

@@ -8,6 +8,7 @@ interface Notices {
   readonly source: WakeSource;
   readonly pending: string[];
   readonly delayed: string[];
+  places: number;
   lost: number;
 }
 
@@ -17,9 +18,10 @@ const watch = (driver: Driver): Notices => {
   const source = driver.broker.wake.watch({
     onPending: (queue) => void pending.push(queue),
     onDelayed: (queue) => void delayed.push(queue),
+    onPlaces: () => void notices.places++,
     onLost: () => void notices.lost++,
   });
-  const notices: Notices = { source, pending, delayed, lost: 0 };
+  const notices: Notices = { source, pending, delayed, places: 0, lost: 0 };
   onTestFinished(() => source.close());
   return notices;
 };
@@ -120,6 +122,18 @@ export function exerciseWake(it: DriverTest): void {
       expect(closed.pending).toEqual([]);
       await expect(closed.source.armPending(['default'])).rejects.toBeInstanceOf(ClosedError);
       await expect(closed.source.armDelayed(['default'])).rejects.toBeInstanceOf(ClosedError);
+    });
+
+    it('notices the first link of a queue, once per arming', async ({ driver }) => {
+      const notices = watch(driver);
+      expect(await notices.source.armPlaces()).toEqual([]);
+      const mark = { type: 't', key: 'k', rememberFor: 60 };
+      await driver.broker.links.enqueue('default', [{ ...request(), mark }]);
+      await vi.waitFor(() => expect(notices.places).toBe(1));
+      await driver.broker.links.enqueue('default', [{ ...request(), mark }]);
+      await flush(driver, notices);
+      expect(notices.places).toBe(1);
+      expect(await notices.source.armPlaces()).toEqual(['default']);
     });
 
     it('has nothing to arm for no queues', async ({ driver }) => {

@@ -169,6 +169,7 @@ describe('wake-ups that cannot be armed', () => {
       return {
         armPending: (queues) => (++tries === 1 ? Promise.reject(error) : source.armPending(queues)),
         armDelayed: (queues) => source.armDelayed(queues),
+        armPlaces: () => source.armPlaces(),
         close: () => source.close(),
       };
     };

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { LinksRole, Parcel, PassReply } from '../../../lib/broker/links.js';
-import { BrokerUnavailableError } from '../../../lib/errors.js';
+import { BrokerUnavailableError, WakeUpRefusedError } from '../../../lib/errors.js';
 import { AsynqEvents } from '../../../lib/events/events.js';
 import { LinkKeeper } from '../../../lib/server/loops/link-keeper.js';
 import { manualClock, turn } from '../../support/server-rig.js';
@@ -47,18 +47,25 @@ describe('the link keeper', () => {
   let kept: object[];
   let errors: unknown[];
   let keeper: LinkKeeper;
+  let refuses = false;
 
   const make = (): LinkKeeper => {
     const events = new AsynqEvents();
     events.on('linksKept', (event) => kept.push(event));
     events.on('loopFailed', ({ error }) => errors.push(error));
     const relay = { carry: (parcels: readonly Parcel[]) => void carried.push(...parcels), idle: async () => undefined };
-    return new LinkKeeper({ broker: { links: store as unknown as LinksRole }, relay, clock, events });
+    const source = {
+      armPlaces: async () => {
+        if (refuses) throw new WakeUpRefusedError('no notices here');
+        return store.places();
+      },
+    };
+    return new LinkKeeper({ broker: { links: store as unknown as LinksRole }, source, relay, clock, events });
   };
 
   beforeEach(() => {
     store = new Store();
-    [carried, kept, errors] = [[], [], []];
+    [carried, kept, errors, refuses] = [[], [], [], false];
     keeper = make();
   });
 
@@ -154,14 +161,20 @@ describe('the link keeper', () => {
     await expect(keeper.runOnce()).rejects.toThrow('away');
   });
 
-  it('forgets a place that is gone, and looks more often than a server that never had one', async () => {
+  it('reads more often where Redis sends no notices', async () => {
+    refuses = true;
+    expect(await keeper.runOnce()).toBeLessThan(4_000);
+    expect(store.reads).toBe(1);
+  });
+
+  it('forgets a place that is gone', async () => {
     store.known = ['q'];
     await keeper.runOnce();
     store.known = [];
     clock.advance(3_000);
-    expect(await keeper.runOnce()).toBeLessThan(7_000);
+    await keeper.runOnce();
     expect(store.calls).toHaveLength(1);
-    clock.advance(700_000);
+    clock.advance(3_000);
     expect(await keeper.runOnce()).toBeGreaterThan(20_000);
   });
 

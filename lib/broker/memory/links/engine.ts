@@ -48,7 +48,9 @@ export class LinkEngine {
   private readonly places = new Map<string, Place>();
   private bodies: { readonly to: string; readonly body: Body; readonly data: Buffer }[] = [];
 
-  constructor(readonly state: MemoryState) {}
+  constructor(readonly state: MemoryState) {
+    state.placesWithLinks = () => this.names();
+  }
 
   /** Milliseconds since the epoch. */
   get now(): number {
@@ -58,7 +60,10 @@ export class LinkEngine {
   /** The place, which is created when it is missing. */
   place(name: string): Place {
     let place = this.places.get(name);
-    if (!place) this.places.set(name, (place = new Place()));
+    if (!place) {
+      this.places.set(name, (place = new Place()));
+      for (const listener of this.state.listeners) listener.notePlaces();
+    }
     return place;
   }
 
