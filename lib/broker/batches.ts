@@ -121,6 +121,20 @@ export function checkBatch({ id, callbacks }: NewBatch): void {
 }
 
 /**
+ * Checks that so many members may be reserved.
+ *
+ * @throws InvalidTaskError
+ */
+export function checkReservation(batch: string, requests: readonly { readonly count: number }[]): void {
+  for (const { count } of requests) {
+    if (Number.isInteger(count) && count >= 1 && count <= MAX_CHUNK) continue;
+    throw new InvalidTaskError(
+      `a chunk of ${count} members of batch "${batch}"; it must be a whole number from 1 to ${MAX_CHUNK}`,
+    );
+  }
+}
+
+/**
  * Checks that these may be the members of a chunk.
  *
  * @throws InvalidTaskError

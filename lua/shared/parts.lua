@@ -5,8 +5,10 @@
 -- bits by number in `part:<batch>:made`, `:ok` and `:dead`. One that has succeeded is never dead again.
 do
   local call, try, pairs = redis.call, redis.pcall, pairs
-  -- The keeper looks for members that ended unseen: so often, at so many numbers, in slices of so many bytes.
-  local SCAN_SECONDS, SCANNED, SLICE, SLICES = 2, 2000, 256, 64
+  -- The keeper looks for members that ended unseen: so often, in slices of so many bytes. So much of it is done by one script for all
+  -- batches: a member that is looked at is one, a slice some.
+  local SCAN_SECONDS, SLICE = 2, 256
+  local budget, SLICE_COST = 2000, 20
   -- A part where all have ended asks so often whether there still is a batch.
   local IDLE_SECONDS = 86400
   -- Members are near each other when their bytes fit into one call of Lua, and are not many more than they: so many numbers
@@ -195,20 +197,21 @@ do
     return seen
   end
 
-  -- Looks at the next members that have not ended, as far as is known.
+  -- Looks at the next members that have not ended, as far as is known. Returns how far it has come.
   local function scan(batch, from)
-    local key, seen = part_key(batch), 0
-    for _ = 1, SLICES do
+    local key = part_key(batch)
+    while budget > 0 do
       local to = from + SLICE - 1
       local made = try('GETRANGE', key .. ':made', from, to)
       if type(made) ~= 'string' or made == '' then return 0 end
       local ok, dead = try('GETRANGE', key .. ':ok', from, to), try('GETRANGE', key .. ':dead', from, to)
+      budget = budget - SLICE_COST
       for i = 1, #made do
         local members = string.byte(made, i)
         local over = bit.bor(string.byte(ok, i) or 0, string.byte(dead, i) or 0)
         local open = bit.band(members, bit.bnot(over))
-        if open ~= 0 then seen = seen + look(batch, (from + i - 1) * 8, open) end
-        if seen >= SCANNED then return from + i end
+        if open ~= 0 then budget = budget - look(batch, (from + i - 1) * 8, open) end
+        if budget <= 0 then return from + i end
       end
       from = from + #made
     end
@@ -222,6 +225,8 @@ do
       tell(batch, part)
       return arm(batch, IDLE_SECONDS)
     end
+    -- One that has to wait comes first in the next pass.
+    if budget <= 0 then return arm(batch, SCAN_SECONDS - 1) end
     call('HSET', part_key(batch), 'scan', scan(batch, part.scan))
     arm(batch, SCAN_SECONDS)
   end

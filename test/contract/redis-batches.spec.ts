@@ -61,6 +61,32 @@ describe('members that a server ended which knows no links', () => {
   });
 });
 
+describe('a pass over many batches', () => {
+  it('does a bounded part of the work, and the next ones the rest', async ({ driver }) => {
+    const session = new BatchSession(driver);
+    const batches: string[] = [];
+    for (let n = 0; n < 20; n++) {
+      const batch = await session.open();
+      await session.add(batch, 400);
+      await session.close(batch);
+      batches.push(batch);
+    }
+    const { pending } = await driver.queue();
+    await driver.broker.administration.moveTasks('default', 'delete', pending);
+    driver.clock.advance(3_000);
+    session.took(await driver.broker.links.keep('default', 0));
+    const pendingNow = async () => {
+      const found = await Promise.all(batches.map((batch) => session.progress(batch)));
+      return found.reduce((sum, progress) => sum + progress!.pending, 0);
+    };
+    const left = await pendingNow();
+    expect(left).toBeGreaterThan(4_000);
+    expect(left).toBeLessThan(8_000);
+    await recover(session, 6, 2);
+    expect(await pendingNow()).toBe(0);
+  });
+});
+
 describe('what Redis has lost of a batch', () => {
   it('ends it, if it is a part: its members have failed, as far as the home does not know better', async ({
     driver,

@@ -8,6 +8,7 @@ import {
   CHUNK_SECONDS,
   checkBatch,
   checkMembers,
+  checkReservation,
 } from '../batches.js';
 import type { EnqueueRequest, EnqueueStatus } from '../enqueue-request.js';
 import type { Caused } from '../links.js';
@@ -66,6 +67,7 @@ export class RedisBatches implements BatchesRole {
     requests: readonly { readonly queue: string; readonly count: number }[],
     byMember = false,
   ): Promise<{ readonly status: 'reserved' | 'missing' | 'ended'; readonly chunks: readonly Chunk[] }> {
+    checkReservation(id, requests);
     const keys = this.keyspace.queue(home);
     const now = String(floorSeconds(this.clock.now()));
     const argv = [id, now, String(CHUNK_SECONDS), byMember ? '1' : '0'];

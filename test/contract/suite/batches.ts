@@ -375,6 +375,10 @@ export function exerciseBatches(it: DriverTest): void {
             code: 'ASYNQ_INVALID_TASK',
           });
         }
+        for (const count of [0, 501, 1.5, NaN]) {
+          const reserved = driver.broker.batches.reserve(HOME, batch, [{ queue: 'default', count }]);
+          await expect(reserved).rejects.toMatchObject({ code: 'ASYNQ_INVALID_TASK' });
+        }
         await expect(session.open({ id: 'batch-a~b' })).rejects.toMatchObject({ code: 'ASYNQ_INVALID_TASK' });
         const death = request({ groupKey: 'g' });
         await expect(session.open({ callbacks: { death } })).rejects.toMatchObject({ code: 'ASYNQ_INVALID_TASK' });

@@ -10,6 +10,7 @@ import {
   CHUNK_SECONDS,
   checkBatch,
   checkMembers,
+  checkReservation,
   memberOf,
   taskIdOfMember,
 } from '../../batches.js';
@@ -55,6 +56,7 @@ export class MemoryBatches implements BatchesRole {
     requests: readonly { readonly queue: string; readonly count: number }[],
     byMember = false,
   ): Promise<{ readonly status: 'reserved' | 'missing' | 'ended'; readonly chunks: readonly Chunk[] }> {
+    checkReservation(id, requests);
     return this.engine.change(home, (_, now) => {
       const batch = this.find(home, id);
       if (!batch) return { status: 'missing', chunks: [] };
