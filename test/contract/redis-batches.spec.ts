@@ -141,7 +141,9 @@ describe('what Redis has lost of a batch', () => {
     await session.close(batch);
     session.lose();
     await driver.redis.del(driver.keyspace.queue(HOME).outbox);
+    expect(await driver.broker.batches.delete(HOME, batch)).toMatchObject({ status: 'running' });
     await recover(session, 2);
+    expect(await driver.broker.batches.delete(HOME, batch)).toMatchObject({ status: 'deleted' });
     expect(await session.callbacks(batch)).toEqual(['complete', 'success']);
   });
 
