@@ -390,6 +390,7 @@ do
     end
     -- Includes shared/waits.lua
     -- Includes shared/runs.lua
+-- Includes shared/run-steps.lua
     -- Includes shared/run-tasks.lua
     -- Includes shared/batches.lua
   end

@@ -5,16 +5,12 @@ do
   local DELETED = 'deleted'
   local UNCLAIMED = { pending = true, scheduled = true, retry = true }
 
-  local function millis()
-    return tonumber(string.sub(L.now_nanos, 1, -7))
-  end
-
   local function watcher_of(run, name)
     return { k = 'r', to = L.place, run = run.id, step = name }
   end
 
   local function tell_run(w, ok, why, data, refused)
-    local body = { kind = 'step', run = w.run, step = w.step, ok = ok, why = why, at = millis(), refused = refused }
+    local body = { kind = 'step', run = w.run, step = w.step, ok = ok, why = why, at = R.millis(), refused = refused }
     L.post(w.to, 'step ' .. w.run .. ' ' .. w.step, body, data)
   end
 
@@ -130,7 +126,7 @@ do
     local options = R.options(run)
     options.reason = reason
     R.set(run, 'o', cjson.encode(options))
-    run.state, run.ended = 'c', string.format('%.0f', millis())
+    run.state, run.ended = 'c', string.format('%.0f', R.millis())
     for _, name in ipairs(names) do
       local step = run.steps[name]
       if step.state == 'w' then
