@@ -43,7 +43,8 @@ const WEB = {
   'dashboard/web/task': [...webParts, 'task/actions'],
   'dashboard/web/pages': [...webParts, ...web('json', 'list', 'task')],
   'dashboard/web/history': [...webParts, ...web('pages')],
-  'dashboard/web/app': [...webParts, ...web('pages', 'history')],
+  'dashboard/web/runs': [...webParts, ...web('pages')],
+  'dashboard/web/app': [...webParts, ...web('pages', 'history', 'runs')],
   'dashboard/web': web('app'),
 };
 
@@ -195,9 +196,15 @@ export const PACKAGES = [
   },
   {
     match: /^preact(\/|$)/,
-    rooms: ['dashboard/web', ...web('store', 'ui', 'state', 'live', 'list', 'task', 'pages', 'history', 'app')],
+    rooms: ['dashboard/web', ...web('store', 'ui', 'state', 'live', 'list', 'task', 'pages', 'history', 'runs', 'app')],
     why: 'only the components of the console use it',
     // Vite compiles it into the page: users do not install it.
+    bundled: true,
+  },
+  {
+    match: /^@dagrejs\//,
+    rooms: web('runs'),
+    why: 'only the picture of a run needs it',
     bundled: true,
   },
   {

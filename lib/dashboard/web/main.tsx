@@ -8,6 +8,7 @@ import './style/parts.css';
 import './style/tables.css';
 import './style/charts.css';
 import './style/task.css';
+import './style/runs.css';
 
 applyTheme();
 const root = document.getElementById('app');

@@ -1,5 +1,6 @@
 import { mutate, address, get, getText, type Query, segment } from './client.js';
 import type { AuditEntry, EnqueueEvent, Entry, RedisInfo, Server, PrometheusResponse } from './fleet-types.js';
+import type { Batch, WorkflowRun, WorkflowRunWithGraph } from './link-types.js';
 import type { Task, TaskInput, TaskList } from './task-types.js';
 import type { Config, Daily, Failures, Group, Live, QueueRow, State } from './types.js';
 
@@ -20,6 +21,9 @@ export interface ListScope {
 
 const queue = (name: string): string => `queues/${segment(name)}`;
 const task = (name: string, id: string): string => `${queue(name)}/tasks/${segment(id)}`;
+
+const run = (name: string, id: string): string => `${queue(name)}/workflows/${segment(id)}`;
+const batch = (name: string, id: string): string => `${queue(name)}/batches/${segment(id)}`;
 
 const listPath = ({ queue: name, state, group }: ListScope): string =>
   `${queue(name)}/${group === undefined ? '' : `groups/${segment(group)}/`}${state}_tasks`;
@@ -77,6 +81,14 @@ export const api = {
   runEntry: (entry: string) => mutate<Task>('POST', `scheduler_entries/${segment(entry)}:run`),
   audit: (query: Query, signal?: AbortSignal) =>
     get<{ entries: AuditEntry[]; next_cursor: string | null }>('audit', query, signal),
+  workflows: (query: Query, signal?: AbortSignal) => get<{ runs: WorkflowRun[] }>('workflows', query, signal),
+  workflowRun: (name: string, id: string, signal?: AbortSignal) => get<WorkflowRunWithGraph>(run(name, id), {}, signal),
+  cancelRun: (name: string, id: string) => mutate('POST', `${run(name, id)}:cancel`),
+  retryRun: (name: string, id: string) => mutate<{ retried: number }>('POST', `${run(name, id)}:retry`),
+  deleteRun: (name: string, id: string) => mutate('DELETE', run(name, id)),
+  batches: (query: Query, signal?: AbortSignal) => get<{ batches: Batch[] }>('batches', query, signal),
+  closeBatch: (name: string, id: string) => mutate('POST', `${batch(name, id)}:close`),
+  deleteBatch: (name: string, id: string) => mutate('DELETE', batch(name, id)),
   redis: (signal?: AbortSignal) => get<RedisInfo>('redis_info', {}, signal),
 };
 

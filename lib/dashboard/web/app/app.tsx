@@ -13,6 +13,9 @@ import { SchedulePage } from '../pages/schedule.js';
 import { SchedulesPage } from '../pages/schedules.js';
 import { ServersPage } from '../pages/servers.js';
 import { TaskPage } from '../pages/task.js';
+import { BatchesPage } from '../runs/batches-page.js';
+import { RunPage } from '../runs/run-page.js';
+import { RunsPage } from '../runs/runs-page.js';
 import { config } from '../state/config.js';
 import { useResource } from '../state/resource.js';
 import { paths, type Route, useRoute } from '../state/router.js';
@@ -41,6 +44,11 @@ function queueRoute([, queue, part, id]: readonly string[]) {
   return <Unknown />;
 }
 
+function workflowRoute([, queue, id]: readonly string[]) {
+  if (queue === undefined) return <RunsPage />;
+  return id === undefined ? <Unknown /> : <RunPage key={`${queue} ${id}`} queue={queue} id={id} />;
+}
+
 function Current({ route }: { route: Route }) {
   switch (route.path[0]) {
     case undefined:
@@ -51,6 +59,10 @@ function Current({ route }: { route: Route }) {
       return <ServersPage />;
     case 'schedules':
       return route.path[1] === undefined ? <SchedulesPage /> : <SchedulePage key={route.path[1]} id={route.path[1]} />;
+    case 'workflows':
+      return workflowRoute(route.path);
+    case 'batches':
+      return <BatchesPage />;
     case 'audit':
       return <AuditPage />;
     case 'redis':

@@ -8,6 +8,8 @@ const KEYS = [
   ['g o', 'overview of all queues'],
   ['g s', 'servers'],
   ['g c', 'schedules'],
+  ['g w', 'runs of workflows'],
+  ['g b', 'batches'],
   ['g a', 'audit trail'],
   ['g r', 'Redis'],
   ['g h', 'history, if there is a Prometheus'],

@@ -9,6 +9,8 @@ const TARGETS: Readonly<Record<string, () => string>> = {
   q: paths.overview,
   s: paths.servers,
   c: paths.schedules,
+  w: paths.workflows,
+  b: paths.batches,
   a: paths.audit,
   r: paths.redis,
   h: paths.history,

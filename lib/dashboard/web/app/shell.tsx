@@ -21,6 +21,8 @@ const NAV: readonly NavItem[] = [
   { name: 'Overview', href: paths.overview(), segments: [undefined] },
   { name: 'Servers', href: paths.servers(), segments: ['servers'] },
   { name: 'Schedules', href: paths.schedules(), segments: ['schedules'] },
+  { name: 'Workflows', href: paths.workflows(), segments: ['workflows'] },
+  { name: 'Batches', href: paths.batches(), segments: ['batches'] },
 ];
 
 const AUDIT: NavItem = { name: 'Audit', href: paths.audit(), segments: ['audit'] };
