@@ -6,9 +6,10 @@ import type { Relay } from '../links/relay.js';
 import type { BatchInfo } from '../task/batch.js';
 import { rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 import { requireQueueName } from './known-queue.js';
+import { linkedQueues } from './linked-queues.js';
 import { type PageOptions, toRange } from './list-options.js';
 
-type BatchesBroker = Pick<Broker, 'batches' | 'links'>;
+type BatchesBroker = Pick<Broker, 'batches' | 'links' | 'inspection'>;
 
 /** Queues that are asked at the same time. */
 const MAX_CALLS_AT_ONCE = 8;
@@ -27,7 +28,7 @@ export async function listBatches(broker: BatchesBroker, options: BatchListOptio
   if (queue !== undefined) {
     return (await broker.batches.batches(requireQueueName(queue), { offset, size })).map(viewBatch);
   }
-  const homes = (await broker.links.places()).filter((place) => !place.startsWith('~'));
+  const homes = await linkedQueues(broker);
   const range = { offset: 0, size: offset + size };
   const lists = await mapConcurrent(homes, MAX_CALLS_AT_ONCE, (home) => broker.batches.batches(home, range));
   const all = lists.flat().sort((a, b) => b.openedAt - a.openedAt);

@@ -7,9 +7,10 @@ import type { Relay } from '../links/relay.js';
 import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 import { cancelRun, deleteRun, retryRun } from '../workflows/run-actions.js';
 import { requireQueueName } from './known-queue.js';
+import { linkedQueues } from './linked-queues.js';
 import { type PageOptions, toRange } from './list-options.js';
 
-type WorkflowsBroker = Pick<Broker, 'workflows' | 'links' | 'administration' | 'cancellation' | 'clock'>;
+type WorkflowsBroker = Pick<Broker, 'workflows' | 'links' | 'inspection' | 'administration' | 'cancellation' | 'clock'>;
 type Carrier = Pick<Relay, 'carry'>;
 
 /** Queues that are asked at the same time. */
@@ -67,15 +68,16 @@ export interface WorkflowDetails extends WorkflowInfo {
 
 /** Newest first. @throws InvalidOptionError */
 export async function listWorkflows(
-  { workflows, links }: WorkflowsBroker,
+  broker: WorkflowsBroker,
   options: WorkflowListOptions = {},
 ): Promise<WorkflowInfo[]> {
   requireObject(options, 'the options of a list', InvalidOptionError);
   rejectUnknownKeys(options, ['queue', 'size', 'page'], 'list option', InvalidOptionError);
   const { queue, size: wanted, page } = options;
   const { offset, size } = toRange({ size: wanted, page });
+  const { workflows } = broker;
   if (queue !== undefined) return (await workflows.runs(requireQueueName(queue), { offset, size })).map(viewRun);
-  const queues = (await links.places()).filter((place) => !place.startsWith('~'));
+  const queues = await linkedQueues(broker);
   const range = { offset: 0, size: offset + size };
   const lists = await mapConcurrent(queues, MAX_CALLS_AT_ONCE, (one) => workflows.runs(one, range));
   const all = lists.flat().sort((a, b) => b.startedAt - a.startedAt);
