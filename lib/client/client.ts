@@ -273,7 +273,7 @@ export class AsynqClient {
 
   private get workflows(): Workflows {
     const { broker, preparer, relay, hooks } = this;
-    this.madeWorkflows ??= new Workflows({ broker, preparer, relay, tracing: hooks.tracing });
+    this.madeWorkflows ??= new Workflows({ broker, preparer, relay, tracing: hooks.tracing, events: hooks.events });
     return this.madeWorkflows;
   }
 

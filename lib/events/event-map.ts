@@ -149,6 +149,11 @@ export interface AsynqEventMap {
   queueUnreachable: { readonly queue: string; readonly error: unknown; readonly unsettled: number };
   queueReachable: { readonly queue: string };
   /**
+   * This process has started a run of a workflow. There is no event of its end, which no process
+   * alone knows.
+   */
+  workflowStarted: { readonly queue: string; readonly id: string; readonly name: string; readonly steps: number };
+  /**
    * Messages between linked tasks have reached their place: a queue, or `~type`, where the ends of
    * tasks with a key are remembered.
    */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mapInTurns } from '../async.js';
 import type { Broker } from '../broker/broker.js';
 import type { Preparer } from '../enqueue/preparer.js';
+import type { AsynqEvents } from '../events/events.js';
 import { InvalidWorkflowError } from '../errors.js';
 import type { Relay } from '../links/relay.js';
 import type { StepLink } from '../task/contexts.js';
@@ -37,6 +38,7 @@ export interface WorkflowsDeps {
   readonly preparer: Preparer;
   readonly relay: Relay;
   readonly tracing: Tracing | undefined;
+  readonly events: AsynqEvents | undefined;
 }
 
 /** Starts runs of workflows, and finds them again. */
@@ -54,7 +56,7 @@ export class Workflows {
   async start<Steps extends object>(flow: Workflow<Steps>, options: StartOptions): Promise<WorkflowRun<Steps>> {
     requireWorkflow(flow, 'start');
     checkStartOptions(options);
-    const { broker, preparer, tracing } = this.deps;
+    const { broker, preparer, tracing, events } = this.deps;
     const id = runIdOf(flow.name, options.id ?? randomUUID());
     const queue = options.queue ?? this.queueOf(flow);
     const span = tracing?.startEnqueueMany(flow.steps.length, undefined);
@@ -62,7 +64,9 @@ export class Workflows {
       const run = toNewRun(flow, merge(flow.options, options), { id, now: broker.clock.now(), preparer, span });
       const status = await this.starter.start(queue, run);
       span?.end();
-      return this.handle<Steps>(queue, id, status === 'started');
+      const created = status === 'started';
+      if (created) events?.emit('workflowStarted', { queue, id, name: flow.name, steps: run.steps.length });
+      return this.handle<Steps>(queue, id, created);
     } catch (error) {
       span?.end(error, flow.steps.length);
       throw error;

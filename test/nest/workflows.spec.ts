@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import {
   AsynqClient,
   AsynqInspector,
+  AsynqServer,
   chain,
   defineTask,
   InvalidTaskError,
@@ -137,7 +138,10 @@ describe('a run', () => {
 
   it('is started once for an id, however many start it', async () => {
     const { asynq, tasks } = world;
+    const started: unknown[] = [];
+    world.app.get(AsynqServer).events.on('workflowStarted', (event) => void started.push(event));
     const runs = await Promise.all([1, 2, 3].map(() => asynq.start(fulfil, { id: '7' })));
+    expect(started).toEqual([{ queue: 'default', id: 'order:fulfil/7', name: 'order:fulfil', steps: 4 }]);
     expect(runs.map(({ created }) => created)).toEqual([true, false, false]);
     await tasks.drain();
     expect(ran.filter((name) => name === 'pay')).toHaveLength(1);
