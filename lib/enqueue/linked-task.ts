@@ -17,7 +17,7 @@ export interface PreparedLinks extends LinkedRequest {
  *
  * @param payload as the caller gave it
  * @param now milliseconds since the epoch
- * @throws InvalidTaskError when a key cannot be found, or the task would wait for itself
+ * @throws InvalidTaskError when a key cannot be found, the task would wait for itself, or a queue begins with ~
  */
 export function linked(
   request: EnqueueRequest,
@@ -27,6 +27,7 @@ export function linked(
   delayedTo: number | undefined,
 ): PreparedTask {
   const { type } = request.message;
+  refuseMarks(request.message.queue, `the queue of task "${type}"`);
   const ownKey = links.key && readKey(links.key, payload, `key of task "${type}"`);
   const mark = links.rememberFor > 0 ? { type, key: ownKey!, rememberFor: links.rememberFor } : undefined;
   const wait = links.after.length > 0 ? waitOf(request, links, payload, ownKey, now) : undefined;
@@ -62,6 +63,7 @@ function waitOf(
 ): Wait {
   const prerequisites = after.map((one): Prerequisite => {
     if (!isTypePrerequisite(one)) {
+      refuseMarks(one.queue, `queue in after of task "${message.type}"`);
       if (one.id === message.id && one.queue === message.queue) throw itself(message.type, `id "${one.id}"`);
       return { queue: one.queue, id: one.id };
     }
@@ -71,6 +73,14 @@ function waitOf(
     return { type, key };
   });
   return { prerequisites, onFailure, onTimeout, deadline: ceilSeconds(now + waitAtMost) };
+}
+
+/** A place whose name begins so has the marks of a type: see placeOfMarks. */
+function refuseMarks(queue: string, name: string): void {
+  if (!queue.startsWith('~')) return;
+  throw new InvalidTaskError(
+    `${name} is "${queue}": a name that begins with ~ stands for the keys of a type; give linked tasks another queue`,
+  );
 }
 
 const keyName = (type: string, of: string): string => `the key of "${of}" in after of task "${type}"`;

@@ -207,6 +207,12 @@ describe('a call with links', () => {
     ['itself', { after: { queue: 'default', id: 'me' }, taskId: 'me' }, /with id "me" cannot wait for itself/],
     ['a blank id', { after: { queue: 'default', id: ' ' } }, /id in after of task "x" is blank/],
     ['an id without a queue', { after: { id: 'a' } }, /queue in after of task "x" must be a string/],
+    [
+      'a task of a queue of marks',
+      { after: { queue: '~x', id: 'a' } },
+      /queue in after of task "x" is "~x": .* begins with ~/,
+    ],
+    ['others in a queue of marks', { after: { queue: 'q', id: 'a' }, queue: '~q' }, /the queue of task "x" is "~q"/],
     ['a queue with a brace', { after: { queue: 'a}', id: 'a' } }, /has a brace/],
     ['nothing, with a policy', { onFailure: 'run' }, /onFailure of task "x" needs after/],
     ['others in a group', { after: { queue: 'default', id: 'a' }, group: 'g' }, /both group and after/],
