@@ -186,6 +186,7 @@ describe('batches', () => {
     await row.getByRole('button', { name: 'Delete import 42' }).click();
     broker.clock.advance(2_000);
     await seen.sees('No batches');
+    expect(await broker.batches.batches('orders', { offset: 0, size: 10 })).toEqual([]);
   });
 });
 

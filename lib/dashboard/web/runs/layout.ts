@@ -33,7 +33,7 @@ export function layOut(graph: readonly Placeable[]): Picture {
   layout(drawn);
   const { width = 0, height = 0 } = drawn.graph() as { width?: number; height?: number };
   const steps = new Map([...names].map((name) => [name, pointOf(drawn.node(name) as unknown as Point)]));
-  const lines = drawn.edges().map(({ v, w }) => {
+  const lines = drawn.edges().map(({ v, w }: { v: string; w: string }) => {
     const { points } = drawn.edge(v, w) as unknown as { points: Point[] };
     return { from: v, to: w, points: points.map(pointOf) };
   });
