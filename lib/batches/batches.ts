@@ -6,7 +6,7 @@ import { requireNonBlank, requireObject } from '../validation.js';
 import { AsynqBatch } from './batch.js';
 import { prepareCallbacks } from './callbacks.js';
 import type { BatchParts } from './parts.js';
-import { type BatchOptions, checkedQueue, readBatchOptions } from './options.js';
+import { type BatchOptions, CALLBACKS, checkedQueue, readBatchOptions } from './options.js';
 
 /** Where a batch is: `AsynqBatch` and `BatchInfo` are such references, and what they are as JSON. */
 export interface BatchRef {
@@ -23,13 +23,14 @@ export class Batches {
     const { parts } = this;
     parts.requireOpen();
     const read = readBatchOptions(options);
-    const span = parts.tracing?.startEnqueueMany(undefined, undefined); // of the callbacks
+    const callbacks = callbacksOf(options);
+    const span = callbacks > 0 ? parts.tracing?.startEnqueueMany(callbacks, undefined) : undefined;
     try {
       const batch = await this.store(options, read, span);
       span?.end();
       return batch;
     } catch (error) {
-      span?.end(error);
+      span?.end(error, callbacks);
       throw error;
     }
   }
@@ -61,3 +62,6 @@ export class Batches {
     return new AsynqBatch(this.parts, queue, id, true);
   }
 }
+
+const callbacksOf = (options: BatchOptions): number =>
+  (Object.keys(CALLBACKS) as (keyof typeof CALLBACKS)[]).filter((name) => options[name] !== undefined).length;
