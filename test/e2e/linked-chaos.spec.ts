@@ -148,7 +148,9 @@ const attemptsOf = ({ ran }: Fleet, id: string): number[] =>
 /** Keys of links that nothing needs any more: an archived task keeps its own for a rerun, a batch until it is forgotten. */
 async function leftKeys(redis: Redis): Promise<string[]> {
   const keys = await redis.keys('asynq:{*');
-  const left = keys.filter((key) => /}:(outbox|early:.*|g:asynq:waiting)$/.test(key));
+  const left = keys.filter((key) => /}:(outbox|g:asynq:waiting)$/.test(key));
+  // A client that was killed before it stored a task leaves what came early for it, for ten minutes.
+  for (const key of keys.filter((name) => name.includes('}:early:'))) if ((await redis.ttl(key)) < 0) left.push(key);
   for (const queue of QUEUES) {
     const { base, taskPrefix } = new QueueKeys('asynq', queue);
     for (const id of await redis.hkeys(`${base}links`)) {
