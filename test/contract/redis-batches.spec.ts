@@ -87,6 +87,38 @@ describe('a pass over many batches', () => {
   });
 });
 
+describe('parcels of a batch that overtake each other', () => {
+  it('do not take back what a part has told since', async ({ driver }) => {
+    const session = new BatchSession(driver);
+    const batch = await session.open();
+    await session.add(batch, 2);
+    await session.add(batch, 1, 'other');
+    await session.close(batch);
+    await session.runNext('archive');
+    await session.runNext();
+    const [death, all] = session.sent.filter(({ from }) => from === 'default');
+    session.lose();
+    for (const parcel of [all!, death!]) session.took(await session.links.deliver(HOME, [parcel]));
+    await session.run(1, 'done', 'other');
+    expect(await session.counts(batch)).toBe('completed 3 0 2 1');
+    expect(await session.callbacks(batch)).toEqual(['complete', 'death']);
+  });
+
+  it('do not refuse a callback whose task is on its way', async ({ driver }) => {
+    const { links } = driver.broker;
+    const session = new BatchSession(driver);
+    const batch = await session.open();
+    await session.close(batch);
+    const offers = [...session.sent];
+    session.lose();
+    const { parcels: accepts } = await links.deliver(CALLS, offers);
+    const { parcels: grants } = await links.deliver(HOME, accepts);
+    const { parcels: again } = await links.deliver(HOME, accepts);
+    await links.deliver(CALLS, [...again, ...grants]);
+    expect(await session.callbacks(batch)).toEqual(['complete', 'success']);
+  });
+});
+
 describe('what Redis has lost of a batch', () => {
   it('ends it, if it is a part: its members have failed, as far as the home does not know better', async ({
     driver,
