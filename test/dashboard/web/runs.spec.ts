@@ -31,6 +31,11 @@ describe('the picture of a run', () => {
           expect(upon).toEqual([]);
         }
         expect(lines).toHaveLength(graph.reduce((sum, { after }) => sum + after.length, 0));
+        for (const { from, to, points } of lines) {
+          const [begin, end] = [points[0]!, points.at(-1)!];
+          expect(begin).toEqual({ x: steps.get(from)!.x + STEP_WIDTH / 2, y: steps.get(from)!.y });
+          expect(end).toEqual({ x: steps.get(to)!.x - STEP_WIDTH / 2, y: steps.get(to)!.y });
+        }
       }),
       { numRuns: 50 },
     );
@@ -45,10 +50,9 @@ describe('the picture of a run', () => {
       { x: 0, y: 0 },
       { x: 10, y: 5 },
       { x: 20, y: 5 },
-      { x: 30, y: 10 },
     ];
-    expect(pathOf(points)).toBe('M0 0Q10 5 15 5Q20 5 30 10');
-    expect(pathOf(points.slice(0, 2))).toBe('M0 0L10 5');
+    expect(pathOf(points)).toBe('M0 0C5 0 5 5 10 5C15 5 15 5 20 5');
+    expect(pathOf(points.slice(0, 1))).toBe('M0 0');
     expect(pathOf([])).toBe('');
   });
 });

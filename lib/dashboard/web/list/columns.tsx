@@ -37,7 +37,10 @@ export const COLUMNS: Readonly<Record<State, readonly Column[]>> = {
     { name: 'deadline', number: true, cell: ({ deadline }) => <Ago at={deadline} /> },
     retries,
   ],
-  pending: [{ name: 'pending for', number: true, cell: ({ pending_since }) => <Elapsed since={pending_since} /> }, retries],
+  pending: [
+    { name: 'pending for', number: true, cell: ({ pending_since }) => <Elapsed since={pending_since} /> },
+    retries,
+  ],
   aggregating: [],
   waiting: [{ name: 'until', number: true, cell: ({ next_process_at }) => <Ago at={next_process_at} /> }],
   scheduled: [next],

@@ -112,7 +112,7 @@ export function BatchesPage() {
       {data && batches.length === 0 && <Empty title="No batches">Batches appear here when they are opened.</Empty>}
       {batches.length > 0 && (
         <div class="table-card">
-          <table class="grid-table cards tasks">
+          <table class="grid-table cards tasks batches">
             <TableHead
               heads={['batch', 'state', 'queue', 'ended', ...numbers, ...(may('act') ? [ACTIONS_HEAD] : [])]}
             />

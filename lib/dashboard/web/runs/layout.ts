@@ -35,22 +35,26 @@ export function layOut(graph: readonly Placeable[]): Picture {
   const steps = new Map([...names].map((name) => [name, pointOf(drawn.node(name) as unknown as Point)]));
   const lines = drawn.edges().map(({ v, w }: { v: string; w: string }) => {
     const { points } = drawn.edge(v, w) as unknown as { points: Point[] };
-    return { from: v, to: w, points: points.map(pointOf) };
+    const [begin, end] = [steps.get(v)!, steps.get(w)!];
+    // Between neighbours a curve needs no corner; a longer line goes around the steps in between.
+    const corners = points.length > 3 ? points.slice(1, -1).map(pointOf) : [];
+    const half = STEP_WIDTH / 2;
+    return { from: v, to: w, points: [{ ...begin, x: begin.x + half }, ...corners, { ...end, x: end.x - half }] };
   });
   return { width, height, steps, lines };
 }
 
 const pointOf = ({ x, y }: Point): Point => ({ x, y });
 
-/** The path of a line through its points, with round corners. */
+/** The path of a line through its points: it leaves and enters steps level, and has no corners. */
 export function pathOf([first, ...rest]: readonly Point[]): string {
   if (!first) return '';
-  const last = rest.at(-1);
-  const corners = rest.slice(0, -1).map((point, index) => {
-    const next = rest[index + 1]!;
-    const isLast = index === rest.length - 2;
-    const end = isLast ? next : { x: (point.x + next.x) / 2, y: (point.y + next.y) / 2 };
-    return `Q${point.x} ${point.y} ${end.x} ${end.y}`;
+  let from = first;
+  const curves = rest.map((to) => {
+    const middle = (from.x + to.x) / 2;
+    const curve = `C${middle} ${from.y} ${middle} ${to.y} ${to.x} ${to.y}`;
+    from = to;
+    return curve;
   });
-  return `M${first.x} ${first.y}${corners.length > 0 ? corners.join('') : last ? `L${last.x} ${last.y}` : ''}`;
+  return `M${first.x} ${first.y}${curves.join('')}`;
 }

@@ -61,7 +61,7 @@ export function RunsPage() {
       {data && runs.length === 0 && <Empty title="No runs">Runs of workflows appear here when they are started.</Empty>}
       {runs.length > 0 && (
         <div class="table-card">
-          <table class="grid-table cards tasks">
+          <table class="grid-table cards tasks runs">
             <TableHead
               heads={['run', 'state', 'queue', ...numberHeads('steps', 'open', 'failed', 'started', 'ended')]}
             />

@@ -74,7 +74,7 @@ export function StepList({ run, reload }: { run: WorkflowRunWithGraph; reload: (
   const heads = ['step', 'state', 'queue', 'waits for', ...numberHeads('took'), 'error'];
   return (
     <div class="table-card">
-      <table class="grid-table cards tasks">
+      <table class="grid-table cards tasks steps">
         <TableHead heads={[...heads, ...(may('act') ? [ACTIONS_HEAD] : [])]} />
         <tbody>
           {run.graph.map((step) => (
