@@ -104,6 +104,8 @@ export interface Caused {
 export interface PassReply extends Caused {
   /** Links that were found ended by somebody who knows no links, and timers that were due. */
   readonly settled: number;
+  /** How many of the parcels nobody had carried. */
+  readonly late: number;
   /** The place has nothing left to keep. */
   readonly empty: boolean;
 }

@@ -170,7 +170,9 @@ export class RedisLinks implements LinksRole {
     const reply = await this.scripts.run('monitor', 'keep', keys, argv);
     const [settled, empty, caused, old] = reply as [number, number, Buffer, Buffer];
     if (empty === 2) await this.unlist(place);
-    return { settled, empty: empty > 0, parcels: [...readParcels(place, caused), ...readParcels(place, old)] };
+    const late = readParcels(place, old);
+    const parcels = [...readParcels(place, caused), ...late];
+    return { settled, late: late.length, empty: empty > 0, parcels };
   }
 
   /** Somebody may have made a link in this moment, and have listed the place before: it is listed again. */

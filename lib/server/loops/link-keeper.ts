@@ -87,7 +87,7 @@ export class LinkKeeper {
   /** Does at once all there is to do anywhere, for a server whose loops do not run. */
   async runByHand(): Promise<void> {
     for (const place of await this.options.broker.links.places()) {
-      while ((await this.step(place, 0)).settled > 0);
+      for (let steps = 0; steps < MAX_STEPS && (await this.step(place, 0)).settled > 0; steps++);
     }
   }
 
@@ -159,10 +159,13 @@ export class LinkKeeper {
   /** Returns whether this server keeps the place. */
   private async keep(place: string): Promise<boolean> {
     const { broker, relay, clock } = this.options;
+    let before: ReadonlySet<string> = new Set();
     for (let steps = 0; steps < MAX_STEPS && !this.closed; steps++) {
       if (!(await broker.links.lease(place, this.owner, LEASE_MS))) return false;
       const { settled, parcels } = await this.step(place, LATE_AFTER_SECONDS);
-      if (settled === 0 && parcels.length === 0) break;
+      // What could not be carried is found again: the next pass tries it.
+      if (settled === 0 && parcels.every(({ key }) => before.has(key))) break;
+      before = new Set(parcels.map(({ key }) => key));
       if (parcels.length > 0) await finishesWithin(relay.idle(), CARRY_TIMEOUT_MS, clock);
     }
     return true;
@@ -171,9 +174,9 @@ export class LinkKeeper {
   private async step(place: string, age: number): Promise<PassReply> {
     const { broker, relay, events } = this.options;
     const reply = await broker.links.keep(place, age);
-    const { settled, parcels } = reply;
+    const { settled, late, parcels } = reply;
     if (parcels.length > 0) relay.carry(parcels);
-    if (settled + parcels.length > 0) events.emit('linksKept', { place, settled, parcels: parcels.length });
+    if (settled + late > 0) events.emit('linksKept', { place, settled, parcels: late });
     return reply;
   }
 

@@ -5,7 +5,7 @@ import { AsynqEvents } from '../../../lib/events/events.js';
 import { LinkKeeper } from '../../../lib/server/loops/link-keeper.js';
 import { manualClock, turn } from '../../support/server-rig.js';
 
-const NOTHING: PassReply = { settled: 0, parcels: [], empty: false };
+const NOTHING: PassReply = { settled: 0, late: 0, parcels: [], empty: false };
 const parcel: Parcel = { from: 'a', to: 'b', key: 'k', body: '{}', data: Buffer.alloc(0) };
 
 /** A store whose places and findings the test decides. */
@@ -94,8 +94,8 @@ describe('the link keeper', () => {
   it('goes on until a place has nothing more to do, carries what it finds, and says so', async () => {
     store.known = ['q'];
     store.found.set('q', [
-      { settled: 3, parcels: [parcel], empty: false },
-      { settled: 1, parcels: [], empty: false },
+      { settled: 3, late: 1, parcels: [parcel], empty: false },
+      { settled: 1, late: 0, parcels: [], empty: false },
     ]);
     await keeper.runOnce();
     expect(store.calls).toHaveLength(3);
@@ -104,6 +104,13 @@ describe('the link keeper', () => {
       { place: 'q', settled: 3, parcels: 1 },
       { place: 'q', settled: 1, parcels: 0 },
     ]);
+  });
+
+  it('tries a message that cannot be carried once per pass', async () => {
+    store.known = ['q'];
+    store.found.set('q', Array(50).fill({ settled: 0, late: 1, parcels: [parcel], empty: false }));
+    await keeper.runOnce();
+    expect(store.calls).toHaveLength(2);
   });
 
   it('keeps a place every two seconds or so', async () => {
@@ -181,7 +188,7 @@ describe('the link keeper', () => {
   it('by hand does everything there is at once, whoever has the lease', async () => {
     store.known = ['q', 'r'];
     store.owners.set('q', 'another');
-    store.found.set('q', [{ settled: 1, parcels: [], empty: false }]);
+    store.found.set('q', [{ settled: 1, late: 0, parcels: [], empty: false }]);
     await keeper.runByHand();
     expect(store.calls).toEqual(['q 0', 'q 0', 'r 0']);
   });

@@ -119,7 +119,7 @@ export class MemoryLinks implements LinksRole {
       let settled = this.waits.timeOut(name, PASS_LIMIT) + this.findEnds(name) + this.runTimers(name);
       for (const keeper of this.engine.keepers) settled += keeper(name);
       this.engine.work();
-      return { ...NOTHING, settled, empty: this.engine.isEmpty(name) };
+      return { ...NOTHING, settled, late: 0, empty: this.engine.isEmpty(name) };
     });
   }
 
