@@ -1,5 +1,5 @@
 import { type Chunk, taskIdOfMember } from '../broker/batches.js';
-import type { EnqueueStatus } from '../broker/enqueue-request.js';
+import type { EnqueueRequest, EnqueueStatus } from '../broker/enqueue-request.js';
 import { infoOf, injected, type PreparedTask } from '../enqueue/prepared-task.js';
 import type { TaskKind } from '../enqueue/preparer.js';
 import { CALL_LIMITS, Requests } from '../enqueue/requests.js';
@@ -162,15 +162,13 @@ export class Adder {
   /** Returns how many members there are; `undefined` when that is not known. Never rejects. */
   private async create(chunk: Chunk, { owners }: Members): Promise<number | undefined> {
     const { parts, target } = this;
-    const tasks = owners.map(({ task }, at) => withId(task, taskIdOfMember(target.batch, chunk.base + at)));
+    const idOf = (at: number): string => taskIdOfMember(target.batch, chunk.base + at);
+    const requests = owners.map(({ task: { request } }, at) => withId(request, idOf(at)));
     try {
-      const { status, statuses, parcels } = await parts.broker.batches.add(
-        chunk,
-        tasks.map(({ request }) => request),
-      );
+      const { status, statuses, parcels } = await parts.broker.batches.add(chunk, requests);
       if (status === 'void') throw new BrokerUnavailableError(GIVEN_UP);
       parts.relay.carry(parcels);
-      return owners.reduce((sum, { index }, at) => sum + Number(this.settle(index, tasks[at]!, statuses[at]!)), 0);
+      return owners.reduce((sum, owner, at) => sum + Number(this.settle(owner, requests[at]!, statuses[at]!)), 0);
     } catch (error) {
       parts.events?.emit('enqueueFailed', { queue: chunk.queue, tasks: owners.length, error });
       this.fail([{ owners }], error as Error);
@@ -179,21 +177,21 @@ export class Adder {
   }
 
   /** Returns whether the task is a member now. */
-  private settle(index: number, task: PreparedTask, status: EnqueueStatus): boolean {
+  private settle({ index, task }: Owner, request: EnqueueRequest, status: EnqueueStatus): boolean {
     if (status !== 'enqueued') {
-      this.notAdded.note(index, this.refusal(status, task));
+      this.notAdded.note(index, this.refusal(status, request));
       return false;
     }
     this.added += 1;
     const { events } = this.parts;
-    if (events?.wants('taskEnqueued')) events.emit('taskEnqueued', { task: infoOf(task) });
+    if (events?.wants('taskEnqueued')) events.emit('taskEnqueued', { task: infoOf({ ...task, request }) });
     return true;
   }
 
   /** The same for all: it names what they have in common, and there may be many. */
-  private refusal(status: EnqueueStatus, { request }: PreparedTask): Error {
+  private refusal(status: EnqueueStatus, { message }: EnqueueRequest): Error {
     let error = this.refusals.get(status);
-    if (!error) this.refusals.set(status, (error = statusError(status, request.message)!));
+    if (!error) this.refusals.set(status, (error = statusError(status, message)!));
     return error;
   }
 
@@ -227,7 +225,7 @@ export class Adder {
 const count = (number: number): string => number.toLocaleString('en-US');
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-const withId = (task: PreparedTask, id: string): PreparedTask => ({
-  ...task,
-  request: { ...task.request, message: { ...task.request.message, id } },
+const withId = (request: EnqueueRequest, id: string): EnqueueRequest => ({
+  ...request,
+  message: { ...request.message, id },
 });

@@ -25,6 +25,8 @@ const PAGES: readonly [name: string, route: string, seen: string | RegExp][] = [
   ['evil task', `queues/${segment(EVIL)}/tasks/${segment(EVIL)}`, 'alert(1)'],
   ['servers', 'servers', 'hang:mail'],
   ['schedules', 'schedules', '@every 6h'],
+  ['workflows', 'workflows', 'No runs'],
+  ['batches', 'batches', 'No batches'],
   ['redis', 'redis', 'Memory by queue'],
   ['enqueue', 'enqueue', 'Options and headers'],
   ['nothing', 'nowhere/at/all', 'This page does not exist'],
