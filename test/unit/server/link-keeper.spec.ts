@@ -108,7 +108,10 @@ describe('the link keeper', () => {
 
   it('tries a message that cannot be carried once per pass', async () => {
     store.known = ['q'];
-    store.found.set('q', Array(50).fill({ settled: 0, late: 1, parcels: [parcel], empty: false }));
+    store.found.set(
+      'q',
+      Array.from({ length: 50 }, () => ({ settled: 0, late: 1, parcels: [parcel], empty: false })),
+    );
     await keeper.runOnce();
     expect(store.calls).toHaveLength(2);
   });
