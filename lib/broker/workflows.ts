@@ -107,7 +107,10 @@ export interface WorkflowsRole {
     queue: string,
     runs: readonly NewRun[],
   ): Promise<Caused & { readonly statuses: readonly ('started' | 'exists')[] }>;
-  /** Adds steps to a run. `ended`: the run is over; `unknown`: a step named in `after`; `taken`: a name. */
+  /**
+   * Adds steps to a run, in any order, all or none. `ended`: the run is over; `unknown`: a step named in
+   * `after`, or they wait for each other in a circle, so that there is none to begin with; `taken`: a name.
+   */
   grow(
     queue: string,
     run: string,

@@ -53,7 +53,8 @@ export interface WorkflowContext {
    *
    * @example await task.workflow.add('refund', Refund, { orderId }, { after: 'close' })
    *
-   * @throws InvalidWorkflowError when `after` names an unknown step, or another step has the name
+   * @throws InvalidWorkflowError when `after` names an unknown step or the new one itself, or another step
+   * has the name
    * @throws InvalidTaskError when an option or the payload is wrong
    * @throws WorkflowStateError when the run is over
    * @throws WorkflowNotFoundError when the run was deleted

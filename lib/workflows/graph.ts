@@ -1,3 +1,4 @@
+import { findCycle } from '../broker/cycles.js';
 import type { FailurePolicy } from '../broker/links.js';
 import { InvalidWorkflowError } from '../errors.js';
 import type { TaskDefinition } from '../task/definition.js';
@@ -42,9 +43,17 @@ export function toGraph(
     return after === step.after ? step : { ...step, after };
   });
   if (edges > MAX_EDGES) throw tooMany(what, edges, 'edges', MAX_EDGES);
-  const cycle = findCycle(graph);
-  if (cycle) throw new InvalidWorkflowError(`${what} has a cycle, so that none of it could run: ${cycle.join(' → ')}`);
+  requireNoCycle(graph, what);
   return graph;
+}
+
+/**
+ * @param what the workflow or the step, for the message
+ * @throws InvalidWorkflowError when steps wait for each other in a circle
+ */
+export function requireNoCycle(steps: readonly Step[], what: string): void {
+  const cycle = findCycle(steps);
+  if (cycle) throw new InvalidWorkflowError(`${what} has a cycle, so that none of it could run: ${cycle.join(' → ')}`);
 }
 
 function tooMany(what: string, count: number, things: string, most: number): InvalidWorkflowError {
@@ -76,41 +85,4 @@ function resolve(
 export function endsOf(steps: readonly Step[]): string[] {
   const awaited = new Set(steps.flatMap(({ after }) => after));
   return steps.filter(({ name }) => !awaited.has(name)).map(({ name }) => name);
-}
-
-/** Removes steps that wait for nothing, again and again; what remains waits in a circle. */
-function findCycle(steps: readonly Step[]): string[] | undefined {
-  const missing = new Map(steps.map(({ name, after }) => [name, after.length]));
-  const dependents = new Map<string, string[]>();
-  for (const { name, after } of steps) {
-    for (const other of after) {
-      const list = dependents.get(other);
-      if (list) list.push(name);
-      else dependents.set(other, [name]);
-    }
-  }
-  const free = steps.filter(({ after }) => after.length === 0).map(({ name }) => name);
-  for (let name = free.pop(); name !== undefined; name = free.pop()) {
-    missing.delete(name);
-    for (const dependent of dependents.get(name) ?? []) {
-      const left = missing.get(dependent)! - 1;
-      missing.set(dependent, left);
-      if (left === 0) free.push(dependent);
-    }
-  }
-  return missing.size === 0 ? undefined : walkCycle(steps, missing);
-}
-
-/** Each step left waits for another that is left: going back from any of them ends in the circle. */
-function walkCycle(steps: readonly Step[], left: ReadonlyMap<string, number>): string[] {
-  const before = new Map(steps.map(({ name, after }) => [name, after]));
-  const path: string[] = [];
-  const positions = new Map<string, number>();
-  let [name] = left.keys();
-  while (!positions.has(name!)) {
-    positions.set(name!, path.length);
-    path.push(name!);
-    name = before.get(name!)!.find((other) => left.has(other));
-  }
-  return [...path.slice(positions.get(name!)), name!].reverse();
 }

@@ -6,7 +6,7 @@ import type { TaskDefinition } from '../task/definition.js';
 import type { AddStepOptions, WorkflowContext } from '../task/workflow-context.js';
 import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { nearest } from '../validation.js';
-import type { Step } from './graph.js';
+import { requireNoCycle, type Step } from './graph.js';
 import { requireName, requireShort, SEPARATOR, workflowOf } from './names.js';
 import { decodeResult, readResults } from './outcome.js';
 import { toNewSteps } from './prepare.js';
@@ -60,6 +60,7 @@ export class StepContext implements WorkflowContext {
     for (const part of parts) requireName(part, 'name of a step');
     const label = `step "${name}" of run "${this.id}"`;
     const step = toStep(name, task, rest[0], rest[1] as AddStepOptions | undefined, label);
+    requireNoCycle([step], label);
     const span = this.deps.tracing?.startEnqueueMany(1, undefined);
     try {
       const added = await this.grow(step, span);

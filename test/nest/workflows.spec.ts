@@ -405,6 +405,7 @@ describe('the task of a step', () => {
         errors.push(await rejection(run.add('c', Refund, order, { after: 'aa' })));
         errors.push(await rejection(run.add('c', Refund, 1n as never)));
         errors.push(await rejection(run.add('c c', Refund, order)));
+        errors.push(await rejection(run.add('c', Refund, order, { after: ['a', 'c'] })));
         await run.cancel('enough');
         errors.push(await rejection(run.add('c', Refund, order)));
       },
@@ -416,6 +417,7 @@ describe('the task of a step', () => {
       'InvalidWorkflowError',
       'InvalidTaskError',
       'InvalidWorkflowError',
+      'InvalidWorkflowError',
       'WorkflowStateError',
     ]);
     expect(errors.map(({ message }) => message)).toEqual([
@@ -423,6 +425,7 @@ describe('the task of a step', () => {
       expect.stringContaining('did you mean "a"?'),
       expect.stringContaining('BigInt'),
       expect.stringContaining('must be letters'),
+      expect.stringMatching(/step "c" of run "w\/.+" has a cycle, .+: c → c$/),
       expect.stringContaining('it is cancelled'),
     ]);
     expect(await run.done()).toMatchObject({

@@ -1,5 +1,6 @@
 import { type Clock, floorSeconds } from '../../clock.js';
 import type { Keyspace } from '../../wire/keys.js';
+import { waitInCircle } from '../cycles.js';
 import type { Caused } from '../links.js';
 import type { NewRun, NewStep, RunSummary, StoredRun, WorkflowsRole } from '../workflows.js';
 import type { RedisConnections } from './connection/connections.js';
@@ -62,6 +63,7 @@ export class RedisWorkflows implements WorkflowsRole {
   }
 
   async grow(queue: string, run: string, steps: readonly NewStep[]): Reply<'grow'> {
+    if (waitInCircle(steps)) return { status: 'unknown', parcels: [] };
     const encoded = encodeAdded(queue, steps);
     await this.register(queue, steps);
     const keys = this.keysOf(queue, run);

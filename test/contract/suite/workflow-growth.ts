@@ -56,6 +56,19 @@ export function exerciseGrowth(it: DriverTest): void {
       await session.expectNothingLeft();
     });
 
+    it('takes no steps that wait for each other in a circle', async ({ driver }) => {
+      const session = new RunSession(driver);
+      await session.start([step('a')]);
+      expect(await session.grow(step('s', { after: ['s'] }))).toBe('unknown');
+      const circle = [step('b', { after: ['a', 'd'] }), step('c', { after: ['b'] }), step('d', { after: ['c'] })];
+      expect(await session.grow(step('first'), ...circle, step('last', { after: ['d'] }))).toBe('unknown');
+      expect(await session.states()).toEqual(['running', 'a:ready']);
+      expect(await session.grow(step('s', { after: ['a'] }))).toBe('added');
+      await session.finish('a', 's');
+      expect((await session.stored()).state).toBe('succeeded');
+      await session.expectNothingLeft();
+    });
+
     it('grows in the handler of its last step, again and again', async ({ driver }) => {
       const session = new RunSession(driver);
       await session.start([step('s0')]);

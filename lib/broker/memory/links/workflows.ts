@@ -1,3 +1,4 @@
+import { waitInCircle } from '../../cycles.js';
 import type { Caused } from '../../links.js';
 import {
   type NewRun,
@@ -41,6 +42,7 @@ export class MemoryWorkflows implements WorkflowsRole {
   }
 
   async grow(queue: string, run: string, steps: readonly NewStep[]): Reply<'grow'> {
+    if (waitInCircle(steps)) return { ...NOTHING, status: 'unknown' };
     return this.change(queue, run, (record) => {
       if (!record) return { ...NOTHING, status: 'missing' };
       if (record.state !== 'running') return { ...NOTHING, status: 'ended' };
