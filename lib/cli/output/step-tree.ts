@@ -41,14 +41,16 @@ export function toStepLines(graph: readonly WorkflowStepInfo[], now: number): St
   return lines;
 }
 
-/** How many steps are before each, on the longest way. */
+/** How many steps are before each, on the longest way; where stored steps wait in a circle, it is cut somewhere. */
 function depthsOf(graph: readonly WorkflowStepInfo[]): Map<string, number> {
   const depths = new Map<string, number>();
   const byName = new Map(graph.map((step) => [step.name, step]));
+  const entered = new Set<string>();
   for (const step of graph) {
-    const stack = [step];
+    const stack = entered.has(step.name) ? [] : [step];
     for (let top = stack.at(-1); top; top = stack.at(-1)) {
-      const open = top.after.filter((name) => byName.has(name) && !depths.has(name));
+      entered.add(top.name);
+      const open = top.after.filter((name) => byName.has(name) && !entered.has(name));
       if (open.length > 0) stack.push(...open.map((name) => byName.get(name)!));
       else {
         depths.set(
@@ -62,11 +64,13 @@ function depthsOf(graph: readonly WorkflowStepInfo[]): Map<string, number> {
   return depths;
 }
 
-/** The deepest of those it waits for; the first of several. */
-function parentOf({ after }: WorkflowStepInfo, depths: ReadonlyMap<string, number>): string | undefined {
+/** The deepest of those above it that it waits for; the first of several. */
+function parentOf({ name, after }: WorkflowStepInfo, depths: ReadonlyMap<string, number>): string | undefined {
+  const depth = depths.get(name)!;
   let parent: string | undefined;
-  for (const name of after) {
-    if (depths.has(name) && (parent === undefined || depths.get(name)! > depths.get(parent)!)) parent = name;
+  for (const other of after) {
+    const above = depths.get(other) ?? depth;
+    if (above < depth && (parent === undefined || above > depths.get(parent)!)) parent = other;
   }
   return parent;
 }

@@ -40,6 +40,26 @@ it('shows each step once, below the last of those it waits for', () => {
   ]);
 });
 
+it('shows each step once though some wait in a circle, whatever is stored', () => {
+  const graph = [
+    stepInfo('a', [], { state: 'succeeded' }),
+    stepInfo('self', ['self']),
+    stepInfo('x', ['a', 'z']),
+    stepInfo('y', ['x']),
+    stepInfo('z', ['y', 'lost']),
+    stepInfo('end', ['z', 'self']),
+  ];
+  const lines = toStepLines(graph, NOW);
+  expect(lines.map(({ name, after }) => [name, after])).toEqual([
+    ['a', ''],
+    ['self', 'self'],
+    ['y', 'x'],
+    ['  z', 'lost'],
+    ['    x', 'a'],
+    ['    end', 'self'],
+  ]);
+});
+
 it('shows 10,000 steps in a row, in whatever order they were added', () => {
   const chain = Array.from({ length: 10_000 }, (_, n) => stepInfo(`s${n}`, n === 0 ? [] : [`s${n - 1}`]));
   const lines = toStepLines([...chain].reverse(), NOW);
