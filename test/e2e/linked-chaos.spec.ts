@@ -105,7 +105,7 @@ it(
     await vi.waitFor(async () => expect(await open()).toEqual([]), { timeout: 90_000, interval: 1_000 });
     const { task, run, batch } = fleet.accepted;
     expect(Math.min(task.length, run.length, batch.length)).toBeGreaterThan(0);
-    for (const { id } of batch) expect(attemptsOf(fleet, `${id}~complete`), id).toEqual([1]);
+    for (const { id } of batch) await vi.waitFor(() => expectOnce(attemptsOf(fleet, `${id}~complete`), id), 30_000);
     await vi.waitFor(async () => expect(await leftKeys(redis)).toEqual([]), { timeout: 60_000, interval: 1_000 });
     expect(fleet.refused).toEqual([]);
     await fleet.stop('server');
@@ -144,6 +144,12 @@ async function expireLeases(redis: Redis): Promise<void> {
 /** How often each attempt of a task that ended well did so. */
 const attemptsOf = ({ ran }: Fleet, id: string): number[] =>
   [...ran].filter(([attempt]) => attempt.startsWith(`${id} `)).map(([, times]) => times);
+
+/** A callback is created once; a server that is killed before it has settled it leaves another attempt. */
+function expectOnce(attempts: readonly number[], id: string): void {
+  expect(attempts.length, id).toBeGreaterThan(0);
+  expect(new Set(attempts), id).toEqual(new Set([1]));
+}
 
 /** Keys of links that nothing needs any more: an archived task keeps its own for a rerun, a batch until it is forgotten. */
 async function leftKeys(redis: Redis): Promise<string[]> {

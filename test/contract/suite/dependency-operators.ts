@@ -145,7 +145,7 @@ export function exerciseOperators(it: DriverTest): void {
       await session.runNext();
       await session.runNext();
       await session.expectNothingKept();
-      expect(await session.links.keep('default', 0)).toEqual({ parcels: [], settled: 0, empty: true });
+      expect(await session.links.keep('default', 0)).toEqual({ parcels: [], settled: 0, late: 0, empty: true });
     });
 
     it('is kept by one at a time', async ({ driver }) => {
