@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { ManualClock } from '../clock.js';
 import { parseDuration, type Duration } from '../duration.js';
@@ -172,7 +173,7 @@ export class AsynqTester {
   work<P, R>(task: TaskDefinition<P, R>, ...rest: PayloadArguments<P, WorkOptions>): Promise<WorkOutcome<R>>;
   work<R = unknown>(type: string, payload?: unknown, options?: WorkOptions): Promise<WorkOutcome<R>>;
   async work(task: TaskName, payload?: unknown, options: WorkOptions = {}): Promise<WorkOutcome> {
-    return runUnnested(this.broker, 'work', () => this.workAlone(task, payload, options));
+    return this.unnested('work', () => this.workAlone(task, payload, options));
   }
 
   private async workAlone(task: TaskName, payload: unknown, options: WorkOptions): Promise<WorkOutcome> {
@@ -210,9 +211,21 @@ export class AsynqTester {
     const { limit = DEFAULT_LIMIT, patience = DEFAULT_PATIENCE_MS } = options;
     const server = this.server();
     const run = new TestRun(connection, server, listeners, limit, parseDuration(patience, 'patience', TestingError));
-    await runUnnested(this.broker, method, () => work(run)).finally(() => run.end());
+    await this.unnested(method, () => work(run)).finally(() => run.end());
     run.summary.leave(leftTasks(this.broker, server));
     return run.summary;
+  }
+
+  /** Runs `work`, and afterwards makes those look who wait for the end of a workflow. */
+  private async unnested<T>(method: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await runUnnested(this.broker, method, async () => {
+        await nextTurn(); // what the test has called before, and does not wait for, is written now
+        return work();
+      });
+    } finally {
+      this.clock.advance(0);
+    }
   }
 
   /**

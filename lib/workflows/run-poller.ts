@@ -31,7 +31,8 @@ interface Awaited {
 
 /**
  * Asks for the state of runs until they end: each run once, however many wait for it, first often,
- * then once a second, and 16 at a time.
+ * then once a second, and 16 at a time. In a test, whose clock stands still while steps run: when
+ * the test moves its clock, be it by nothing, and every 20 ms of real time.
  */
 export class RunPoller {
   private readonly awaited = new Map<string, Awaited>();
@@ -43,6 +44,8 @@ export class RunPoller {
   constructor(
     private readonly workflows: Pick<WorkflowsRole, 'summary'>,
     private readonly clock: Clock,
+    /** Real time, where `clock` is moved by a test: what is waited for ends by the first of both. */
+    private readonly real?: Clock,
   ) {}
 
   /**
@@ -61,7 +64,7 @@ export class RunPoller {
         this.awaited.set(key, (awaited = { queue, id, ...fresh, error: undefined }));
       }
       const { waits } = awaited;
-      const timer = this.clock.after(timeout, () => this.giveUp(awaited, wait));
+      const timer = this.after(timeout, timeout, () => this.giveUp(awaited, wait));
       const wait: Wait = { timer, timeout, resolve, reject };
       waits.add(wait);
       this.askSoon();
@@ -104,7 +107,7 @@ export class RunPoller {
       awaited.error = error;
     }
     awaited.asking = false;
-    awaited.dueAt = this.clock.elapsed() + awaited.delay;
+    awaited.dueAt = this.clock.elapsed() + (this.real ? 0 : awaited.delay);
     awaited.delay = Math.min(awaited.delay * GROWTH, LONGEST_DELAY_MS);
   }
 
@@ -114,10 +117,22 @@ export class RunPoller {
     if (this.closed || next === Infinity || (this.timer && this.timerAt <= next)) return;
     this.timer?.cancel();
     this.timerAt = next;
-    this.timer = this.clock.after(next - this.clock.elapsed(), () => {
+    this.timer = this.after(next - this.clock.elapsed(), SHORTEST_DELAY_MS, () => {
       this.timer = undefined;
       void this.ask();
     });
+  }
+
+  /** @param realDelay by real time, where a test moves the clock */
+  private after(delay: number, realDelay: number, callback: () => void): ClockTimer {
+    if (!this.real) return this.clock.after(delay, callback);
+    const timers = [this.clock.after(delay, () => first()), this.real.after(realDelay, () => first())];
+    const cancel = (): void => timers.forEach((timer) => timer.cancel());
+    const first = (): void => {
+      cancel();
+      callback();
+    };
+    return { cancel };
   }
 
   private giveUp(awaited: Awaited, wait: Wait): void {

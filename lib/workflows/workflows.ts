@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mapInTurns } from '../async.js';
 import type { Broker } from '../broker/broker.js';
+import { SystemClock } from '../clock.js';
 import type { Preparer } from '../enqueue/preparer.js';
 import type { AsynqEvents } from '../events/events.js';
 import { InvalidWorkflowError } from '../errors.js';
@@ -20,7 +21,10 @@ import { Workflow } from './workflow.js';
 import { WorkflowRun } from './workflow-run.js';
 
 /** The part of a broker that starts and follows runs. */
-export type WorkflowsBroker = Pick<Broker, 'workflows' | 'links' | 'administration' | 'cancellation' | 'clock'>;
+export type WorkflowsBroker = Pick<
+  Broker,
+  'workflows' | 'links' | 'administration' | 'cancellation' | 'clock' | 'manual'
+>;
 
 /** A workflow to start, and the options of its run. */
 export interface WorkflowItem<Steps extends object = object> extends StartOptions {
@@ -49,7 +53,7 @@ export class Workflows {
   constructor(private readonly deps: WorkflowsDeps) {
     const { broker, relay } = deps;
     this.starter = new Starter(broker.workflows, relay);
-    this.poller = new RunPoller(broker.workflows, broker.clock);
+    this.poller = new RunPoller(broker.workflows, broker.clock, broker.manual ? new SystemClock() : undefined);
   }
 
   /** See AsynqClient.start. */

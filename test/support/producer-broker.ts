@@ -17,6 +17,7 @@ export class FakeProducerBroker implements ClientBroker {
   readonly clock: ManualClock;
   readonly keyPrefix: string;
   readonly maxPayloadSize: number;
+  readonly manual = false;
   readonly producer: ProducerRole = {
     enqueue: (queue, requests) => this.enqueue(queue, requests),
   };

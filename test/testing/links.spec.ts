@@ -11,10 +11,11 @@ import {
   TaskHandler,
   type TaskContext,
   workflow,
+  WorkflowTimeoutError,
 } from 'nestjs-asynq';
 import { AsynqTester, InMemoryBroker } from 'nestjs-asynq/testing';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { quiet } from '../nest/support.js';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { quiet, rejection } from '../nest/support.js';
 
 interface Order {
   readonly orderId: string;
@@ -107,6 +108,51 @@ describe('a test of linked tasks', () => {
     expect([done, left]).toEqual([3, []]);
     expect(handlers.ran[0]).toBe('pay');
     expect(handlers.ran.toSorted()).toEqual(['pay', 'row 1', 'ship']);
+  });
+
+  describe('of code that waits for the end of a run', () => {
+    const order = { orderId: '1' };
+    const flow = workflow('order')
+      .add('pay', Pay, order)
+      .add('later', Row, 1, { after: 'pay', options: { processIn: '1h' } });
+    const short = workflow('short').add('pay', Pay, order);
+
+    it('ends the wait with the steps, whichever call runs them', async () => {
+      const place = async () => (await (await client.start(short)).done({ timeout: '1m' })).state;
+      const placed = place();
+      await tasks.drain();
+      expect(await placed).toBe('succeeded');
+
+      const run = await client.start(flow);
+      const waiting = run.done({ timeout: '2h' });
+      await tasks.drain();
+      await tasks.advance('59m');
+      expect(await run.state()).toBe('running');
+      await tasks.advance('1m');
+      expect((await waiting).state).toBe('succeeded');
+
+      const other = await client.start(short);
+      const ended = other.done();
+      await tasks.work(Row, 1); // runs only this, but the wait looks again
+      await tasks.drain();
+      expect((await ended).state).toBe('succeeded');
+    });
+
+    it('ends the wait without real time', async () => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
+      onTestFinished(() => void vi.useRealTimers());
+      const ended = (await client.start(short)).done();
+      await tasks.drain();
+      expect((await ended).state).toBe('succeeded');
+    });
+
+    it('ends at the timeout, by the clock of the test or by real time', async () => {
+      const run = await client.start(flow);
+      const timeout = rejection(run.done({ timeout: '10m' }));
+      await tasks.advance('10m');
+      expect(await timeout).toBeInstanceOf(WorkflowTimeoutError);
+      await expect(run.done({ timeout: 50 })).rejects.toThrow(WorkflowTimeoutError);
+    });
   });
 
   it('names what is left waiting, and for what', async () => {
