@@ -160,6 +160,7 @@ function readPrerequisite(
 }
 
 function readTask(given: object, what: string): TaskPrerequisite {
+  refuseHandles(given, what);
   const { queue, id } = given as Partial<TaskPrerequisite>;
   return {
     queue: refuseBraces(
@@ -169,6 +170,19 @@ function readTask(given: object, what: string): TaskPrerequisite {
     ),
     id: refuseBraces(name(id, `id in ${what}`, `id in ${what} is blank`), `id in ${what}`, InvalidTaskError),
   };
+}
+
+/** Handles of runs and batches have a queue and an id, too. */
+function refuseHandles(given: object, what: string): void {
+  const { outcome, results, progress } = given as Readonly<Record<string, unknown>>;
+  if (typeof outcome === 'function' || typeof results === 'function') {
+    throw new InvalidTaskError(
+      `${what} is a run of a workflow, not a task; wait for its last step, whose task has the id ` +
+        '"<id of the run>~<step>", or add a step to the workflow',
+    );
+  }
+  if (typeof progress !== 'function') return;
+  throw new InvalidTaskError(`${what} is a batch, not a task; use onSuccess or onComplete of the batch`);
 }
 
 function readType(

@@ -237,6 +237,22 @@ describe('a call with links', () => {
     await expect(client.enqueue(Chained, { orderId: '7' })).rejects.toThrow('with key "7" cannot wait for itself');
   });
 
+  it('refuses the handle of a run or a batch, in a list, too, also where what is missing counts as a success', async () => {
+    const { client, broker, linked } = setUp();
+    const handles = [
+      [client.run('w', '1'), 'after of task "x" is a run of a workflow, not a task; wait for its last step'],
+      [client.taskContexts.workflowOf('w/1~a', {} as never), 'is a run of a workflow'],
+      [client.batch({ queue: 'q', id: 'b' }), 'after of task "x" is a batch, not a task; use onSuccess'],
+    ] as const;
+    for (const [after, message] of handles) {
+      const call = client.enqueue('x', {}, { after, missing: 'succeeded' });
+      await expect(call).rejects.toThrow(InvalidTaskError);
+      await expect(call).rejects.toThrow(message);
+      await expect(client.enqueue('x', {}, { after: [after] })).rejects.toThrow(message.replace('after', 'after[0]'));
+    }
+    expect([...broker.calls, ...linked]).toEqual([]);
+  });
+
   it('knows no links among the defaults of a client', () => {
     const defaults = { after: Capture } as TaskOptions;
     expect(() => new AsynqClient(new FakeProducerBroker(), { defaults })).toThrow(/unknown task option "after"/);
