@@ -48,7 +48,9 @@ function logOutcome({ outcome, task, retried, error, retryAt }: TaskOutcome, log
     case 'requeued':
       return logger.log(`${name} was put back to the front of its queue`);
     case 'lost':
-      return logger.warn(`${name} was taken over by another server; the result of its handler here is ignored`);
+      return logger.warn(
+        `${name} was taken over by another server, or deleted; the result of its handler here is ignored`,
+      );
     case 'done':
     case 'completed':
   }

@@ -172,7 +172,7 @@ describe('the log', () => {
       ['log', 'Task email a1 in queue "low" was put back to the front of its queue'],
       [
         'warn',
-        'Task email a1 in queue "low" was taken over by another server; the result of its handler here is ignored',
+        'Task email a1 in queue "low" was taken over by another server, or deleted; the result of its handler here is ignored',
       ],
     ]);
   });
