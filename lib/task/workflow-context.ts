@@ -44,12 +44,14 @@ export interface WorkflowContext {
    * The results of several steps by name; steps that have none (yet) are left out.
    *
    * @param steps default: those that this step waits for
+   * @throws InvalidWorkflowError when the run has no step of one of these names
    * @throws WorkflowNotFoundError when the run was deleted
    */
   results(steps?: readonly string[]): Promise<Readonly<Record<string, unknown>>>;
   /**
-   * Adds a step to the run. Resolves to false when the run has an equal step of this name: so an
-   * attempt that is made again may add it again.
+   * Adds a step to the run. Resolves to false when the run has a step of this name, type, `after`,
+   * `onFailure` and `optional`, with whatever payload and options: so an attempt that is made again
+   * may add it again.
    *
    * @example await task.workflow.add('refund', Refund, { orderId }, { after: 'close' })
    *

@@ -48,7 +48,10 @@ export class StepContext implements WorkflowContext {
 
   async results(steps?: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
     const names = steps ?? (await this.read()).graph.find(({ name }) => name === this.step)?.after ?? [];
-    return Object.fromEntries(await readResults(this.deps.broker.workflows, this.queue, this.id, names));
+    const results = await readResults(this.deps.broker.workflows, this.queue, this.id, names);
+    const without = steps?.filter((name) => !results.has(name)) ?? [];
+    if (without.length > 0) this.requireKnown(await this.read(), without);
+    return Object.fromEntries(results);
   }
 
   async add(
@@ -95,6 +98,12 @@ export class StepContext implements WorkflowContext {
     const run = await this.deps.broker.workflows.run(this.queue, this.id);
     if (!run) throw new WorkflowNotFoundError(this.queue, this.id);
     return run;
+  }
+
+  private requireKnown({ graph }: StoredRun, names: readonly string[]): void {
+    const known = new Set(graph.map(({ name }) => name));
+    const wrong = names.find((name) => !known.has(name));
+    if (wrong !== undefined) throw this.unknown(graph, wrong, `has no step "${wrong}"`);
   }
 
   private requireSucceeded({ graph }: StoredRun, name: string): void {

@@ -363,6 +363,7 @@ describe('the task of a step', () => {
       end: async ({ workflow: run }) => {
         seen.push(await run.result('x'), await run.result('y'), await run.results(), await run.results(['x']));
         seen.push(await rejection(run.result('z')), await rejection(run.result('end')));
+        seen.push(await rejection(run.results(['x', 'yy'])), await run.results(['end', 'x']));
       },
     };
     const flow = workflow('w')
@@ -376,6 +377,9 @@ describe('the task of a step', () => {
     expect(seen[4]).toBeInstanceOf(InvalidWorkflowError);
     expect(seen[5]).toBeInstanceOf(WorkflowStateError);
     expect(String(seen[5])).toContain('step "end" of run');
+    expect(seen[6]).toBeInstanceOf(InvalidWorkflowError);
+    expect(String(seen[6])).toContain('has no step "yy"; did you mean "y"?');
+    expect(seen[7]).toEqual({ x: { x: 1 } });
   });
 
   it('adds steps, once, though its attempt is made again', async () => {
@@ -424,7 +428,7 @@ describe('the task of a step', () => {
       expect.stringContaining('has another step "b", a task "anything"'),
       expect.stringContaining('did you mean "a"?'),
       expect.stringContaining('BigInt'),
-      expect.stringContaining('must be letters'),
+      expect.stringContaining('must be 1 to 100 letters'),
       expect.stringMatching(/step "c" of run "w\/.+" has a cycle, .+: c → c$/),
       expect.stringContaining('it is cancelled'),
     ]);
