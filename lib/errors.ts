@@ -107,7 +107,7 @@ export class WorkflowNotFoundError extends AsynqError {
   ) {
     super(
       `workflow run not found: id=${JSON.stringify(id)}, queue=${JSON.stringify(queue)}; ` +
-        'check the queue of the run, and whether its retention is over',
+        'check whether its retention is over, and the queue that keeps it: asynq.run(workflow, id, { queue })',
     );
   }
 }

@@ -33,7 +33,8 @@ export function toGraph(
   ends: ReadonlyMap<string, readonly string[]>,
 ): Step[] {
   const what = `workflow "${workflow}"`;
-  if (steps.length === 0) throw new InvalidWorkflowError(`${what} has no steps; add one`);
+  if (steps.length === 0)
+    throw new InvalidWorkflowError(`${what} has no steps; add one, and keep what add returns: it is a new workflow`);
   if (steps.length > MAX_STEPS) throw tooMany(what, steps.length, 'steps', MAX_STEPS);
   const names = new Set(steps.map(({ name }) => name));
   let edges = 0;

@@ -24,7 +24,9 @@ export function requireName(name: unknown, what: string): string {
     );
   }
   if (NAME.test(name)) return name;
-  throw new InvalidWorkflowError(`${what} ${describe(name)} must be letters, digits, or characters of "_.:@-"`);
+  throw new InvalidWorkflowError(
+    `${what} ${describe(name)} must be 1 to ${MAX_NAME_LENGTH} letters, digits, or characters of "_.:@-"`,
+  );
 }
 
 /** @throws InvalidWorkflowError unless the name with the names around it is short enough */

@@ -138,7 +138,7 @@ export class RunPoller {
   private giveUp(awaited: Awaited, wait: Wait): void {
     awaited.waits.delete(wait);
     if (awaited.waits.size === 0) this.awaited.delete(`${awaited.queue}\n${awaited.id}`);
-    const seconds = wait.timeout / 1000;
+    const seconds = Math.round(wait.timeout) / 1000; // what is left of a timeout is no whole number
     const message =
       `run "${awaited.id}" of queue "${awaited.queue}" has not ended within ${seconds} s; it goes on: wait again, or ` +
       'look at its steps with AsynqInspector.getWorkflow()';

@@ -60,7 +60,7 @@ export class StepContext implements WorkflowContext {
     ...rest: unknown[]
   ): Promise<boolean> {
     const parts = typeof name === 'string' ? requireShort(name).split(SEPARATOR) : [name];
-    for (const part of parts) requireName(part, 'name of a step');
+    for (const part of parts) requireName(part, `name of a step of run "${this.id}"`);
     const label = `step "${name}" of run "${this.id}"`;
     const step = toStep(name, task, rest[0], rest[1] as AddStepOptions | undefined, label);
     requireNoCycle([step], label);

@@ -65,7 +65,7 @@ export class Workflow<Steps extends object = object, Groups extends string = str
     options?: StepOptions<(keyof Steps & string) | Groups>,
   ): Workflow<Steps & Record<N, unknown>, Groups, Name>;
   add(step: string, what: AnyStep, ...rest: unknown[]): Workflow {
-    requireName(step, 'name of a step');
+    requireName(step, `name of a step of workflow "${this.name}"`);
     const label = `step "${step}" of workflow "${this.name}"`;
     const added =
       what instanceof Workflow

@@ -88,11 +88,11 @@ describe('waiting for runs', () => {
   it('rejects each at its own time, and asks no more when nobody waits', async () => {
     const { clock, runs, poller } = arrange();
     runs.states.set('a', 'running');
-    const short = rejection(poller.ended('q', 'a', 1_000));
+    const short = rejection(poller.ended('q', 'a', 999.974));
     const long = rejection(poller.ended('q', 'a', 3_000));
     await advance(clock, 1_000);
     expect(await short).toMatchObject({ code: 'ASYNQ_WORKFLOW_TIMEOUT' });
-    expect((await short).message).toContain('run "a" of queue "q" has not ended within 1 s');
+    expect((await short).message).toContain('run "a" of queue "q" has not ended within 1 s;');
     await advance(clock, 2_000);
     expect(await long).toMatchObject({ code: 'ASYNQ_WORKFLOW_TIMEOUT' });
     const before = runs.asked.length;

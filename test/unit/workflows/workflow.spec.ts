@@ -60,10 +60,14 @@ describe('a workflow', () => {
 
   it.each([
     ['a taken name', () => workflow('w').add('a', 't').add('a', 't'), 'the name "a" is taken'],
-    ['no steps', () => workflow('w').steps, 'workflow "w" has no steps; add one'],
-    ['a blank name of a workflow', () => workflow(''), 'name of a workflow "" must be letters'],
-    ['a brace', () => workflow('w').add('a}', 't'), 'name of a step "a}" must be letters'],
-    ['the separator', () => workflow('w').add('a/b', 't'), 'name of a step "a/b" must be letters'],
+    ['no steps', () => workflow('w').steps, 'workflow "w" has no steps; add one, and keep what add returns'],
+    ['a blank name of a workflow', () => workflow(''), 'name of a workflow "" must be 1 to 100 letters'],
+    ['a brace', () => workflow('w').add('a}', 't'), 'name of a step of workflow "w" "a}" must be 1 to 100 letters'],
+    [
+      'the separator',
+      () => workflow('w').add('a/b', 't'),
+      'name of a step of workflow "w" "a/b" must be 1 to 100 letters',
+    ],
     ['a long name', () => workflow('w').add('x'.repeat(101), 't'), 'has 101 characters; the most is 100'],
     ['a name that is no text', () => workflow(7 as never), 'name of a workflow must be a string, not 7'],
     [
