@@ -35,8 +35,8 @@ export class AsynqBatch implements TaskBatch {
    * @throws BatchAddError when some payloads were not added, or could not be read: it says which, and
    * why; the others are members. Nothing is read after a chunk that failed, or 1,000 invalid payloads
    */
-  add<P>(task: TaskDefinition<P>, payloads: Payloads<NoInfer<P>>, options?: MemberOptions): Promise<number>;
   add(type: string, payloads: Payloads<unknown>, options?: MemberOptions): Promise<number>;
+  add<P>(task: TaskDefinition<P>, payloads: Payloads<NoInfer<P>>, options?: MemberOptions): Promise<number>;
   async add(task: string | TaskDefinition, payloads: Payloads<unknown>, options?: MemberOptions): Promise<number> {
     const { parts, id } = this;
     parts.requireOpen();

@@ -57,8 +57,8 @@ export interface TaskBatch {
    * Adds members: see `AsynqBatch.add`. A member may add to a closed batch, too: it cannot end before
    * this member has.
    */
-  add<P>(task: TypedTask<P>, payloads: Payloads<NoInfer<P>>, options?: MemberOptions): Promise<number>;
   add(type: string, payloads: Payloads<unknown>, options?: MemberOptions): Promise<number>;
+  add<P>(task: TypedTask<P>, payloads: Payloads<NoInfer<P>>, options?: MemberOptions): Promise<number>;
   /** How far it is. This task counts as pending. */
   progress(): Promise<BatchInfo>;
   /** No more members will come from outside. */

@@ -61,8 +61,8 @@ export interface WorkflowContext {
    * @throws WorkflowStateError when the run is over
    * @throws WorkflowNotFoundError when the run was deleted
    */
-  add<P, R>(step: string, task: Typed<P, R>, ...rest: PayloadArguments<P, AddStepOptions>): Promise<boolean>;
   add(step: string, type: string, payload?: unknown, options?: AddStepOptions): Promise<boolean>;
+  add<P, R>(step: string, task: Typed<P, R>, ...rest: PayloadArguments<P, AddStepOptions>): Promise<boolean>;
   /**
    * Ends the run, as WorkflowRun.cancel does, but leaves this task alone.
    *

@@ -42,17 +42,17 @@ type GroupsOf<P> = P extends Workflow<object, infer Groups, infer Name> ? Name |
  *
  * @example step('pay', CapturePayment, { orderId }, { onFailure: 'run' })
  */
-export function step<const Name extends string, P, R>(
-  name: Name,
-  task: TaskDefinition<P, R>,
-  ...rest: PayloadArguments<P, LooseOptions>
-): LooseStep<Name, R>;
 export function step<const Name extends string>(
   name: Name,
   type: string,
   payload?: unknown,
   options?: LooseOptions,
 ): LooseStep<Name>;
+export function step<const Name extends string, P, R>(
+  name: Name,
+  task: TaskDefinition<P, R>,
+  ...rest: PayloadArguments<P, LooseOptions>
+): LooseStep<Name, R>;
 export function step(name: string, task: string | TaskDefinition, payload?: unknown, options?: object): LooseStep {
   return new LooseStep(name, task, payload, options);
 }

@@ -48,22 +48,22 @@ export class Workflow<Steps extends object = object, Groups extends string = str
    *
    * @throws InvalidWorkflowError when a name is taken or wrong, or an option is unknown
    */
-  add<const N extends string, P, R>(
-    step: N,
-    task: TaskDefinition<P, R>,
-    ...rest: PayloadArguments<P, StepOptions<(keyof Steps & string) | Groups>>
-  ): Workflow<Steps & Record<N, R>, Groups, Name>;
-  add<const N extends string, S extends object, G extends string>(
-    step: N,
-    workflow: Workflow<S, G>,
-    options?: NestedOptions<(keyof Steps & string) | Groups>,
-  ): Workflow<Steps & Prefixed<N, S>, Groups | N | `${N}/${G}`, Name>;
   add<const N extends string>(
     step: N,
     type: string,
     payload?: unknown,
     options?: StepOptions<(keyof Steps & string) | Groups>,
   ): Workflow<Steps & Record<N, unknown>, Groups, Name>;
+  add<const N extends string, S extends object, G extends string>(
+    step: N,
+    workflow: Workflow<S, G>,
+    options?: NestedOptions<(keyof Steps & string) | Groups>,
+  ): Workflow<Steps & Prefixed<N, S>, Groups | N | `${N}/${G}`, Name>;
+  add<const N extends string, P, R>(
+    step: N,
+    task: TaskDefinition<P, R>,
+    ...rest: PayloadArguments<P, StepOptions<(keyof Steps & string) | Groups>>
+  ): Workflow<Steps & Record<N, R>, Groups, Name>;
   add(step: string, what: AnyStep, ...rest: unknown[]): Workflow {
     requireName(step, `name of a step of workflow "${this.name}"`);
     const label = `step "${step}" of workflow "${this.name}"`;

@@ -217,6 +217,25 @@ describe('the types', () => {
       fulfil.add('close', Close, order, { after: 'close' });
       // @ts-expect-error a payload of another type
       fulfil.add('close', Close, { id: 7 });
+      fulfil.add(
+        'close',
+        Close,
+        order,
+        // @ts-expect-error here, and not at the definition, as with every mistake in a call with one
+        { after: 'nope' },
+      );
+      fulfil.add(
+        'close',
+        Close,
+        // @ts-expect-error the same for a payload
+        { id: 7 },
+      );
+      step(
+        'close',
+        Close,
+        // @ts-expect-error the same for a part of a shape
+        { id: 7 },
+      );
       // @ts-expect-error a missing payload
       fulfil.add('close', Close);
       // @ts-expect-error an option that a step cannot have
