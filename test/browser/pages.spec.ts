@@ -140,8 +140,10 @@ describe('the pages of the console', () => {
     await keyboard.press('x');
     await visit.sees('1 task selected');
     expect(await visit.page.getByRole('row').nth(1).getAttribute('aria-selected')).toBe('true');
+    await visit.page.locator('[data-next]:enabled').waitFor();
     await keyboard.press('n');
     await visit.sees('21–40 of 45');
+    await visit.page.locator('[data-prev]:enabled').waitFor();
     await keyboard.press('p');
     await visit.sees('1–20 of 45');
     await keyboard.press('/');

@@ -165,7 +165,7 @@ it.each([1280, 390])('shows notices above the selection bar, not on it, %i pixel
   expect(above.y + above.height).toBeLessThanOrEqual(below.y);
   await tab.press('Clear');
   const freed = async () => (await tab.page.locator('.notice').boundingBox())!.y;
-  expect(await freed()).toBeGreaterThan(above.y);
+  await expect.poll(freed).toBeGreaterThan(above.y);
 });
 
 it('cuts off no tab, no navigation and no time of a schedule on a phone', async () => {
