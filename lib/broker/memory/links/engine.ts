@@ -168,7 +168,7 @@ export class LinkEngine {
   }
 
   /** Creates a task with links in a place. `conflict`: there is a task with this id, nothing has changed. */
-  create(queue: string, { request, watchers, after }: NewTask, msg = this.encode(request)): EnqueueStatus {
+  create(queue: string, { request, watchers, after }: NewTask, msg: Buffer = this.encode(request)): EnqueueStatus {
     const store = this.store(queue);
     const id = wellFormed(request.message.id);
     const status = createTask(store, request, msg, this.now, after);
