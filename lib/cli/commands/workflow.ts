@@ -9,7 +9,7 @@ import { formatDistance, formatDuration, formatMoment } from '../output/when.js'
 import type { CommandContext } from '../tree/command-context.js';
 import { confirm } from '../tree/confirm.js';
 import { addCommand, addGroup, type Invocation } from '../tree/tree.js';
-import { jsonOption, positive, queueOption, yesOption } from '../tree/values.js';
+import { jsonOption, pageOptions, queueOption, yesOption } from '../tree/values.js';
 
 interface ListFlags extends PageOptions {
   readonly queue?: string;
@@ -62,8 +62,7 @@ function addReading(group: Command, invocation: Invocation): void {
     summary: 'list runs, newest first',
     options: [
       new Option('-q, --queue <name>', 'only runs that this queue keeps'),
-      new Option('--page <number>', 'number of the page, from 1 (default: 1)').argParser(positive),
-      new Option('--size <number>', 'runs per page, up to 1000').argParser(positive).default(30),
+      ...pageOptions('runs'),
       jsonOption(),
     ],
     examples: ['workflow list', 'workflow list -q default --size 100'],

@@ -18,9 +18,9 @@ export const groupOption = (): Option => new Option('-g, --group <name>', 'the g
 export const stateOption = (states: readonly TaskState[] = TASK_STATES): Option =>
   new Option('-s, --state <state>', 'state of the tasks').choices(states).makeOptionMandatory();
 
-export const pageOptions = (): Option[] => [
+export const pageOptions = (things = 'tasks'): Option[] => [
   new Option('--page <number>', 'number of the page, from 1 (default: 1)').argParser(positive),
-  new Option('--size <number>', 'tasks per page, up to 1000').argParser(positive).default(30),
+  new Option('--size <number>', `${things} per page, up to 1000`).argParser(positive).default(30),
 ];
 
 /** When a task runs: one of the two, or none. */
