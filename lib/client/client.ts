@@ -19,8 +19,7 @@ import type { WorkflowRun } from '../workflows/workflow-run.js';
 import { type StartResult, type WorkflowItem, Workflows, type WorkflowsBroker } from '../workflows/workflows.js';
 import { CALL_LIMITS } from '../enqueue/requests.js';
 import { Bulk } from './bulk.js';
-import { Coalescer } from './coalescer.js';
-import { type ByLane, laneOf, LANES, producersOf } from './lanes.js';
+import { type ByLane, coalescerOf, type EnqueueCoalescer, laneOf, LANES, producersOf } from './lanes.js';
 import { GroupReminder } from './group-reminder.js';
 import { type AnyTask, readItem } from './item.js';
 import { resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
@@ -59,7 +58,7 @@ export interface ClientHooks {
 export class AsynqClient {
   private readonly preparer: Preparer;
   private readonly producers: ByLane<Producing>;
-  private readonly coalescers: ByLane<Coalescer>;
+  private readonly coalescers: ByLane<EnqueueCoalescer>;
   private readonly relay: Relay;
   private readonly reminder: GroupReminder;
   /** What is under way besides single calls. */
@@ -82,7 +81,7 @@ export class AsynqClient {
     this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize);
     this.relay = hooks.relay ?? new Relay(broker.links, hooks.events);
     const { plain, linked } = (this.producers = producersOf(broker, this.relay, hooks.events));
-    this.coalescers = { plain: new Coalescer(plain, CALL_LIMITS), linked: new Coalescer(linked, CALL_LIMITS) };
+    this.coalescers = { plain: coalescerOf(plain), linked: coalescerOf(linked) };
     this.reminder = new GroupReminder(broker.groups, broker.clock);
   }
 

@@ -1,7 +1,9 @@
-import type { Broker } from '../broker/broker.js';
+import type { Broker, EnqueueRequest } from '../broker/broker.js';
+import { Coalescer } from '../enqueue/coalescer.js';
 import { LinkedProducer } from '../enqueue/linked-producer.js';
 import type { PreparedTask } from '../enqueue/prepared-task.js';
-import type { Producing } from '../enqueue/producing.js';
+import type { EnqueueReply, Producing } from '../enqueue/producing.js';
+import { CALL_LIMITS, Requests } from '../enqueue/requests.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
 import { ReportingProducer } from './reporting-producer.js';
@@ -25,3 +27,12 @@ export function producersOf(
   if (!events) return { plain: producer, linked };
   return { plain: new ReportingProducer(producer, events), linked: new ReportingProducer(linked, events) };
 }
+
+export type EnqueueCoalescer = Coalescer<EnqueueRequest, EnqueueReply>;
+
+/** Sends single enqueues that come close together. */
+export const coalescerOf = (producer: Producing): EnqueueCoalescer =>
+  new Coalescer(
+    (queue, requests) => producer.enqueue(queue, requests),
+    () => new Requests(CALL_LIMITS),
+  );

@@ -1,33 +1,40 @@
 import { nextTick } from 'node:process';
 import { setImmediate } from 'node:timers'; // the real one, also where a test fakes the global
-import type { EnqueueRequest } from '../broker/broker.js';
-import type { EnqueueReply, Producing } from '../enqueue/producing.js';
-import { Requests, type CallLimits } from '../enqueue/requests.js';
 
-interface Waiter {
-  resolve(reply: EnqueueReply): void;
+/** Who waits for the reply to a request. */
+export interface Waiter<Reply> {
+  resolve(reply: Reply): void;
   reject(error: unknown): void;
 }
 
+/** Requests for one queue that are sent together, each with who waits for its reply. */
+export interface Collected<Request, Reply> {
+  readonly requests: readonly Request[];
+  readonly owners: readonly Waiter<Reply>[];
+  hasRoomFor(request: Request): boolean;
+  add(request: Request, owner: Waiter<Reply>): void;
+}
+
 /**
- * Sends single enqueues that come close together as one call per queue.
+ * Sends single requests (tasks to enqueue, runs to start) that come close together as one call per queue.
  *
- * While no call is under way, enqueues are collected until `nextTick`, which runs after all promise
+ * While no call is under way, requests are collected until `nextTick`, which runs after all promise
  * callbacks that are ready: a single one is not delayed, and loops that one reply resumes share the
  * next call (a microtask would run between them). While a call is under way, they are collected
  * until `setImmediate`: the requests of a busy web server arrive in separate turns of the event
  * loop, and sending their tasks one by one costs three times the CPU.
  */
-export class Coalescer {
-  private readonly open = new Map<string, Requests<Waiter>>();
+export class Coalescer<Request, Reply> {
+  private readonly open = new Map<string, Collected<Request, Reply>>();
   private readonly sending = new Set<Promise<void>>();
 
+  /** @param call returns one reply per request, in order */
   constructor(
-    private readonly broker: Producing,
-    private readonly limits: CallLimits,
+    private readonly call: (queue: string, requests: readonly Request[]) => Promise<readonly Reply[]>,
+    private readonly collect: () => Collected<Request, Reply>,
   ) {}
 
-  add(queue: string, request: EnqueueRequest): Promise<EnqueueReply> {
+  add(queue: string, request: Request): Promise<Reply> {
     return new Promise((resolve, reject) => {
       let batch = this.open.get(queue);
       if (batch && !batch.hasRoomFor(request)) {
@@ -36,7 +43,7 @@ export class Coalescer {
       }
       if (!batch) {
         if (this.open.size === 0) this.scheduleFlush();
-        this.open.set(queue, (batch = new Requests(this.limits)));
+        this.open.set(queue, (batch = this.collect()));
       }
       batch.add(request, { resolve, reject });
     });
@@ -67,11 +74,11 @@ export class Coalescer {
     for (const queue of this.open.keys()) this.flush(queue);
   };
 
-  /** Never rejects: the error of a call goes to the tasks in it. */
-  private async send(queue: string, { requests, owners }: Requests<Waiter>): Promise<void> {
+  /** Never rejects: the error of a call goes to the requests in it. */
+  private async send(queue: string, { requests, owners }: Collected<Request, Reply>): Promise<void> {
     try {
-      const statuses = await this.broker.enqueue(queue, requests);
-      for (let index = 0; index < owners.length; index++) owners[index]!.resolve(statuses[index]!);
+      const replies = await this.call(queue, requests);
+      for (let index = 0; index < owners.length; index++) owners[index]!.resolve(replies[index]!);
     } catch (error) {
       for (const owner of owners) owner.reject(error);
     }
