@@ -1,13 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Chunk, CHUNK_SECONDS } from '../../lib/broker/batches.js';
 import { ManualClock } from '../../lib/clock.js';
-import { startCluster, startRedis } from '../support/redis.js';
 import { BatchSession, HOME } from './batch-session.js';
 import { Driver, START, type World } from './driver.js';
 import type { Ending } from './link-session.js';
 import { memoryWorld } from './memory-world.js';
-import { RedisBackdoor } from './redis-world.js';
+import { redisStores, useBackdoor } from './property-stores.js';
 
 /** Set both to run a failed history again: the report of the failure names them. */
 const { FC_SEED, FC_PATH, FC_RUNS = '60' } = process.env;
@@ -312,39 +311,18 @@ describe('a batch in memory', () => {
   it(WHAT, async () => expect(await hold(async (clock) => memoryWorld(clock), RUNS * 3)).toBeUndefined(), 120_000);
 });
 
-type Servers = { readonly nodes: ConstructorParameters<typeof RedisBackdoor>[0]; stop(): Promise<void> };
-
-const single = async (): Promise<Servers> => {
-  const redis = await startRedis();
-  return { nodes: [redis], stop: () => redis.stop() };
-};
-
-describe.each([
-  ['Redis', single, RUNS],
-  ['a cluster of three', (): Promise<Servers> => startCluster(3), Math.ceil(RUNS / 4)],
-] as const)('a batch on %s', (_, start, runs) => {
-  let servers: Servers;
-  let backdoor: RedisBackdoor;
-
-  beforeAll(async () => {
-    servers = await start();
-    backdoor = new RedisBackdoor(servers.nodes);
-  });
-
-  afterAll(async () => {
-    backdoor.close();
-    await servers.stop();
-  });
+describe.each(redisStores(RUNS))('a batch on %s', (_, start, runs) => {
+  const backdoor = useBackdoor(start);
 
   /** Keys of batches: none is left when all is over. */
   const leftOver = async (): Promise<string[]> => {
-    const keys = await Promise.all(backdoor.nodes.map((node) => node.keys('asynq:*')));
+    const keys = await Promise.all(backdoor().nodes.map((node) => node.keys('asynq:*')));
     return keys.flat().filter((key) => /\}:(?:links|outbox|timers|batches|(?:batch|part|offer):.*)$/.test(key));
   };
 
   it(
     WHAT,
-    async () => expect(await hold((clock) => watched(backdoor.world(clock)), runs)).toBeUndefined(),
+    async () => expect(await hold((clock) => watched(backdoor().world(clock)), runs)).toBeUndefined(),
     Math.max(60_000, runs * 4_000),
   );
 

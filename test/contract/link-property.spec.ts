@@ -1,12 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../lib/clock.js';
-import { startCluster, startRedis } from '../support/redis.js';
 import { Driver, START, type World } from './driver.js';
 import { LINK_QUEUES, type LinkStep, carriedHistory, lossyHistory } from './link-history.js';
 import { LinkPlayer } from './link-player.js';
 import { memoryWorld } from './memory-world.js';
-import { RedisBackdoor } from './redis-world.js';
+import { redisStores, useBackdoor } from './property-stores.js';
 
 /** Set both to run a failed history again: the report of the failure names them. */
 const { FC_SEED, FC_PATH, FC_RUNS = '40' } = process.env;
@@ -53,40 +52,19 @@ const parameters = (runs: number) => ({
   ...(FC_PATH === undefined ? {} : { path: FC_PATH, endOnFailure: true }),
 });
 
-type Servers = { readonly nodes: ConstructorParameters<typeof RedisBackdoor>[0]; stop(): Promise<void> };
-
-const single = async (): Promise<Servers> => {
-  const redis = await startRedis();
-  return { nodes: [redis], stop: () => redis.stop() };
-};
-
 it('no wait is without an end in any history in memory', async () => {
   const inMemory: MakeWorlds = async (clock) => [memoryWorld(clock)];
   await fc.assert(property(inMemory, lossyHistory), parameters(5 * Number(FC_RUNS)));
 });
 
-describe.each([
-  ['Redis', single, Number(FC_RUNS)],
-  ['a cluster of three', (): Promise<Servers> => startCluster(3), Math.ceil(Number(FC_RUNS) / 4)],
-] as const)('dependencies on %s', (_, start, runs) => {
+describe.each(redisStores(Number(FC_RUNS)))('dependencies on %s', (_, start, runs) => {
   const timeout = Math.max(60_000, runs * 3000);
-  let servers: Servers;
-  let backdoor: RedisBackdoor;
-
-  beforeAll(async () => {
-    servers = await start();
-    backdoor = new RedisBackdoor(servers.nodes);
-  });
-
-  afterAll(async () => {
-    backdoor.close();
-    await servers.stop();
-  });
+  const backdoor = useBackdoor(start);
 
   it(
     'are those in memory after each step of any history',
     async () => {
-      const both: MakeWorlds = async (clock) => [await backdoor.world(clock), memoryWorld(clock)];
+      const both: MakeWorlds = async (clock) => [await backdoor().world(clock), memoryWorld(clock)];
       await fc.assert(property(both, carriedHistory, true), parameters(runs));
     },
     timeout,
@@ -95,7 +73,7 @@ describe.each([
   it(
     'end, whatever gets lost in any history',
     async () => {
-      const one: MakeWorlds = async (clock) => [await backdoor.world(clock)];
+      const one: MakeWorlds = async (clock) => [await backdoor().world(clock)];
       await fc.assert(property(one, lossyHistory), parameters(runs));
     },
     timeout,

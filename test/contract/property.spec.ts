@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Snapshot } from '../../lib/broker/memory/snapshot.js';
 import { ManualClock } from '../../lib/clock.js';
-import { startCluster, startRedis } from '../support/redis.js';
 import { withoutLockExpiry } from './driver.js';
 import { type Step, history } from './history.js';
 import { memoryWorld } from './memory-world.js';
+import { redisStores, useBackdoor } from './property-stores.js';
 import { RedisBackdoor } from './redis-world.js';
 import { Player } from './replay.js';
 
@@ -65,34 +65,13 @@ async function replay(backdoor: RedisBackdoor, steps: readonly Step[]): Promise<
   }
 }
 
-type Servers = { readonly nodes: ConstructorParameters<typeof RedisBackdoor>[0]; stop(): Promise<void> };
-
-const single = async (): Promise<Servers> => {
-  const redis = await startRedis();
-  return { nodes: [redis], stop: () => redis.stop() };
-};
-
-describe.each([
-  ['Redis', single, Number(FC_RUNS)],
-  ['a cluster of three', (): Promise<Servers> => startCluster(3), Math.ceil(Number(FC_RUNS) / 4)],
-] as const)('memory and %s', (_, start, runs) => {
-  let servers: Servers;
-  let backdoor: RedisBackdoor;
-
-  beforeAll(async () => {
-    servers = await start();
-    backdoor = new RedisBackdoor(servers.nodes);
-  });
-
-  afterAll(async () => {
-    backdoor.close();
-    await servers.stop();
-  });
+describe.each(redisStores(Number(FC_RUNS)))('memory and %s', (_, start, runs) => {
+  const backdoor = useBackdoor(start);
 
   it(
     'return and store the same after each step of any history',
     async () => {
-      const property = fc.asyncProperty(history, (steps) => replay(backdoor, steps));
+      const property = fc.asyncProperty(history, (steps) => replay(backdoor(), steps));
       await fc.assert(property, {
         numRuns: runs,
         ...(FC_SEED === undefined ? {} : { seed: Number(FC_SEED) }),
