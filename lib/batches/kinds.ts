@@ -1,8 +1,8 @@
 import { InvalidTaskError } from '../errors.js';
+import { refuseMarks } from '../enqueue/linked-task.js';
 import type { Preparer, TaskKind } from '../enqueue/preparer.js';
 import { MEMBER_OPTION_NAMES } from '../task/batch.js';
 import type { TaskDefinition } from '../task/definition.js';
-import { refuseLinks } from '../task/link-settings.js';
 import { CALL_LINK_NAMES } from '../task/links.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from '../task/options.js';
 import { DEFAULT_SETTINGS } from '../task/settings.js';
@@ -17,7 +17,7 @@ interface Rules {
   readonly reasons: Partial<Record<OptionName, string>>;
 }
 
-const NO_LINKS = 'leave it out; what comes after the batch is onSuccess, and tasks that wait for tasks are a workflow';
+const NO_LINKS = 'leave it out, or define the task with it: a task of a batch waits as its definition says';
 const ALONE = 'a task in a group does not run by itself, and its end would never be known';
 
 const MEMBERS: Rules = {
@@ -63,7 +63,7 @@ function kindBy(
 ): TaskKind {
   if (options !== undefined) checkOptions(rules, what, options);
   const kind = preparer.kindOf(task, options);
-  refuseLinks(kind.type, kind.links, what, NO_LINKS);
+  refuseMarks(kind.settings.queue, `queue of ${what}`);
   const inherited = refused(rules).find((name) => kind.settings[name] !== DEFAULT_SETTINGS[name]);
   if (inherited === undefined) return kind;
   throw new InvalidTaskError(

@@ -1,5 +1,6 @@
 import type { BatchCallback } from '../broker/batches.js';
 import { parseDuration, type Duration } from '../duration.js';
+import { refuseMarks } from '../enqueue/linked-task.js';
 import { InvalidTaskError } from '../errors.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
@@ -85,8 +86,11 @@ export function readBatchOptions(options: BatchOptions): BatchSettings {
 }
 
 /** @throws InvalidTaskError */
-export const checkedQueue = (queue: unknown): string =>
-  refuseBraces(requireNonBlank(queue, 'queue of a batch', InvalidTaskError), 'queue of a batch', InvalidTaskError);
+export function checkedQueue(queue: unknown): string {
+  const name = requireNonBlank(queue, 'queue of a batch', InvalidTaskError);
+  refuseMarks(name, 'queue of a batch');
+  return refuseBraces(name, 'queue of a batch', InvalidTaskError);
+}
 
 function checkedName(name: unknown): string {
   const text = requireNonBlank(name, 'name of a batch', InvalidTaskError);

@@ -1,6 +1,6 @@
 import { InvalidTaskError } from '../errors.js';
-import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
-import type { Caused } from './links.js';
+import type { EnqueueStatus } from './enqueue-request.js';
+import type { Caused, LinkedRequest } from './links.js';
 
 /*
  * Batches: many tasks with one end. A batch lives in one queue, its home; what it has in a queue is a
@@ -30,7 +30,8 @@ export interface NewBatch {
   /** `batch-` and 22 characters. */
   readonly id: string;
   readonly name: string;
-  readonly callbacks: Readonly<Partial<Record<BatchCallback, EnqueueRequest>>>;
+  /** One that waits may do so for as long as from now to its deadline, from when it is called. */
+  readonly callbacks: Readonly<Partial<Record<BatchCallback, LinkedRequest>>>;
   /** Unix seconds: an open batch is closed then. */
   readonly closeBy: number;
   /** Seconds that it is kept after its end. */
@@ -89,7 +90,7 @@ export interface BatchesRole {
    */
   add(
     chunk: Chunk,
-    requests: readonly EnqueueRequest[],
+    requests: readonly LinkedRequest[],
   ): Promise<Caused & { readonly status: 'added' | 'void'; readonly statuses: readonly EnqueueStatus[] }>;
   /** Tells the home how many members of each chunk there are. Members that nobody confirmed are found later. */
   confirm(
@@ -139,7 +140,7 @@ export function checkReservation(batch: string, requests: readonly { readonly co
  *
  * @throws InvalidTaskError
  */
-export function checkMembers({ batch, base, count }: Chunk, requests: readonly EnqueueRequest[]): void {
+export function checkMembers({ batch, base, count }: Chunk, requests: readonly Pick<LinkedRequest, 'message'>[]): void {
   if (requests.length > Math.min(count, MAX_CHUNK)) {
     throw new InvalidTaskError(
       `${requests.length} members of batch "${batch}" for a chunk of ${count}; at most ${MAX_CHUNK} fit into one`,

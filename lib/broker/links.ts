@@ -61,6 +61,8 @@ export interface LinkedRequest extends EnqueueRequest {
   readonly mark?: MarkRequest;
 }
 
+export const isLinked = ({ wait, mark }: LinkedRequest): boolean => wait !== undefined || mark !== undefined;
+
 /** Who is told about the end of a task, as the store keeps it. */
 export type Watcher =
   | { readonly k: 'w'; readonly to: string; readonly id: string; readonly n: number }

@@ -1,7 +1,7 @@
 import type { LinkedRequest, MarkRequest, Prerequisite, Wait } from '../broker/links.js';
 import type { EnqueueRequest } from '../broker/broker.js';
 import { ceilSeconds } from '../clock.js';
-import { InvalidTaskError } from '../errors.js';
+import { type ErrorClass, InvalidTaskError } from '../errors.js';
 import { isTypePrerequisite, readKey } from '../task/link-settings.js';
 import { type LinkSettings, type MissingPolicy, TECHNICAL_RETENTION } from '../task/links.js';
 import { prepared, type PreparedTask } from './prepared-task.js';
@@ -75,10 +75,14 @@ function waitOf(
   return { prerequisites, onFailure, onTimeout, deadline: ceilSeconds(now + waitAtMost) };
 }
 
-/** A place whose name begins so has the marks of a type: see placeOfMarks. */
-function refuseMarks(queue: string, name: string): void {
+/**
+ * A place whose name begins so has the marks of a type: see placeOfMarks.
+ *
+ * @throws `Failure`
+ */
+export function refuseMarks(queue: string, name: string, Failure: ErrorClass = InvalidTaskError): void {
   if (!queue.startsWith('~')) return;
-  throw new InvalidTaskError(
+  throw new Failure(
     `${name} is "${queue}": a name that begins with ~ stands for the keys of a type; give linked tasks another queue`,
   );
 }

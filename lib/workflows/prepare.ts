@@ -1,6 +1,7 @@
 import type { LinkedRequest } from '../broker/links.js';
 import { taskIdOfStep, type NewRun, type NewStep } from '../broker/workflows.js';
 import { ceilSeconds } from '../clock.js';
+import { refuseMarks } from '../enqueue/linked-task.js';
 import type { Preparer, TaskKind } from '../enqueue/preparer.js';
 import { InvalidWorkflowError } from '../errors.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
@@ -58,6 +59,7 @@ function toNewStep({ name, task, payload, after, onFailure, optional, options }:
   const kind = by.preparer.kindOf(task, options);
   const { settings } = kind;
   requireSingle(name, kind);
+  refuseMarks(settings.queue, `queue of step "${name}"`, InvalidWorkflowError);
   const delay = Math.max(0, settings.processIn ?? 0);
   // The wait of `processIn` begins when the step is ready.
   const placed = { ...settings, processIn: undefined, taskId: taskIdOfStep(by.id, name) };

@@ -1,5 +1,6 @@
 import { ceilSeconds } from '../clock.js';
 import { type Duration, parseDuration } from '../duration.js';
+import { refuseMarks } from '../enqueue/linked-task.js';
 import { InvalidWorkflowError } from '../errors.js';
 import { describe, refuseBraces, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 import { requireRunId } from './names.js';
@@ -36,8 +37,11 @@ function checkValues({ queue, retention, timeout }: RunOptions, what: string): v
 }
 
 /** @throws InvalidWorkflowError */
-export const requireRunQueue = (queue: string, what: string): string =>
-  refuseBraces(requireNonBlank(queue, `queue of ${what}`, Failure), `queue of ${what}`, Failure);
+export function requireRunQueue(queue: string, what: string): string {
+  const name = requireNonBlank(queue, `queue of ${what}`, Failure);
+  refuseMarks(name, `queue of ${what}`, Failure);
+  return refuseBraces(name, `queue of ${what}`, Failure);
+}
 
 function requirePositive(duration: Duration, name: string): number {
   const milliseconds = parseDuration(duration, name, Failure);

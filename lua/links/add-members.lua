@@ -16,16 +16,17 @@
 --   5 home
 --   6 base: the number of the first
 --   7 resent: '1' when an earlier call may have done this
---   8 routes: a letter per member: p pending, s scheduled; upper case when it is unique
---   9… the message of each; then, member by member, the TTL of its lock (seconds) and its time (seconds)
+--   8 routes: a letter per member: p pending, s scheduled, w with links; upper case when it is unique
+--   9… the message of each; then, member by member, the TTL of its lock (seconds) and its time (seconds); or with links JSON, see L.create
 -- Returns
---   empty when the chunk was given up, and nothing was written; else 0, then index and status of each that was not created: 1 duplicate,
---   2 conflict
+--   empty when the chunk was given up, and nothing was written; else index and status of each that was not created (1 duplicate,
+--   2 conflict), and the parcels, packed as in deliver.lua
 --
 -- Uses shared/spread.lua
 
 local DUPLICATE, CONFLICT = 1, 2
-local PENDING, LOWER_CASE, TO_LOWER_CASE = 112, 97, 32 -- p, a; A is 65
+local STATUS = { duplicate = DUPLICATE, conflict = CONFLICT }
+local PENDING, LINKED, LOWER_CASE, TO_LOWER_CASE = 112, 119, 97, 32 -- p, w, a; A is 65
 local SCAN_SECONDS = 2
 
 local call = redis.call
@@ -38,6 +39,12 @@ call('HLEN', links)
 call('ZCARD', timers)
 call('LLEN', pending_key)
 call('ZCARD', scheduled_key)
+local L
+if string.find(routes, '[wW]') then
+  L = {}
+  -- Includes shared/links.lua
+  L.open(ARGV[1], ARGV[2], now_nanos)
+end
 if call('HEXISTS', part, 'x:' .. ARGV[6]) == 1 then return {} end
 
 -- Which of them there are already: an earlier call has created the chunk. If this is the first, the numbers are those of others: the
@@ -54,7 +61,7 @@ if any then
     any = any or there[i] == 1
   end
 end
-local refused, n = { 0 }, 1
+local refused, n = {}, 0
 if any then
   for i = 1, count do
     if there[i] == 0 or ARGV[7] ~= '1' then
@@ -62,7 +69,7 @@ if any then
       n = n + 2
     end
   end
-  return refused
+  return { refused, '' }
 end
 
 local ids, keys = {}, {}
@@ -79,9 +86,16 @@ end
 local pending, scheduled, lone = {}, {}, {}
 local next_key, next_argument = 7, 9 + count
 local waiting = 0
+if L then L.note_batch(batch, true) end
 for i = 1, count do
   local id, key, route, status, lock, ttl, at = ids[i], keys[i], string.byte(routes, i), nil, nil, nil, nil
-  if route ~= PENDING then
+  local is_linked = route == LINKED or route == LINKED - TO_LOWER_CASE
+  if is_linked then
+    local task = cjson.decode(ARGV[next_argument])
+    next_argument = next_argument + 1
+    task.id, task.message = id, ARGV[i + 8]
+    status = STATUS[L.create(task)]
+  elseif route ~= PENDING then
     if route < LOWER_CASE then
       route = route + TO_LOWER_CASE
       lock, ttl = KEYS[next_key], ARGV[next_argument]
@@ -93,7 +107,7 @@ for i = 1, count do
       next_argument = next_argument + 1
     end
   end
-  if existing > 0 and not status and call('EXISTS', key) == 1 then status = CONFLICT end
+  if existing > 0 and not is_linked and not status and call('EXISTS', key) == 1 then status = CONFLICT end
   if status then
     refused[n + 1], refused[n + 2] = i, status
     n = n + 2
@@ -106,7 +120,7 @@ for i = 1, count do
       call('HSET', key, 'msg', ARGV[i + 8], 'state', 'scheduled')
       scheduled[#scheduled + 1] = at
       scheduled[#scheduled + 1] = id
-    else
+    elseif not is_linked then
       call('HSET', key, 'msg', ARGV[i + 8], 'state', 'pending', 'pending_since', now_nanos)
       waiting = waiting + 1
       pending[waiting] = id
@@ -116,7 +130,10 @@ for i = 1, count do
 end
 spread('LPUSH', pending_key, pending)
 spread('ZADD', scheduled_key, scheduled)
-if #lone == 0 then return refused end
+if #lone == 0 then
+  if L and call('EXISTS', part) == 0 then L.note_batch(batch, false) end
+  return { refused, '' }
+end
 
 -- Who is a member. A chunk that begins with a byte has its bytes to itself: see reserve-members.lua.
 if #lone == count and base % 8 == 0 and count >= 8 then
@@ -133,4 +150,5 @@ call('HSET', part, 'home', home)
 call('HINCRBY', part, 'made', #lone)
 call('HSETNX', links, batch, '1')
 call('ZADD', timers, tonumber(ARGV[2]) + SCAN_SECONDS, 'part ' .. batch)
-return refused
+if L then L.work() end
+return { refused, L and L.parcels() or '' }

@@ -24,6 +24,13 @@ do
     L.post(task.queue, 'offer ' .. id .. ' ' .. name, body)
   end
 
+  -- What a callback waits for, and for how long, counts from when it is called.
+  local function create(task, message)
+    if task.after then task.after.deadline = L.seconds + task.after.within end
+    task.message, task.resent = message, 'i'
+    L.create(task)
+  end
+
   local function fire(id, name)
     local key = batch_key(id)
     local stored = call('HMGET', key, 'fired:' .. name, 'task:' .. name)
@@ -33,10 +40,10 @@ do
       call('HSET', key, 'fired:' .. name, 'offered')
       return offer(id, name, task)
     end
-    task.message, task.resent = call('HGET', key, 'message:' .. name), 'i'
+    local message = call('HGET', key, 'message:' .. name)
     call('HSET', key, 'fired:' .. name, 'made')
     call('HDEL', key, 'message:' .. name)
-    L.create(task)
+    create(task, message)
   end
 
   -- Offers again what no place has accepted yet. Returns whether there is any.
@@ -220,9 +227,7 @@ do
   L.on.refuse = takes
 
   L.on.grant = function(body, message)
-    if not takes(body) then return end
-    body.task.message, body.task.resent = message, 'i'
-    L.create(body.task)
+    if takes(body) then create(body.task, message) end
   end
 
   L.due.batch = function(id)

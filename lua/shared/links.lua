@@ -146,6 +146,14 @@ do
     return '[' .. string.rep(' ', TOO_LONG - #text) .. text .. ']'
   end
 
+  -- Somebody watches this task of its own accord, also when it is a member.
+  local function note_watched(id)
+    local batch = L.member_of(id)
+    if not batch then return end
+    call('HSET', L.links, batch, 'w')
+    batches[batch], prefix = 'w', nil
+  end
+
   -- `watcher`: { k, to, … }, see Watcher.
   function L.add_watcher(id, watcher)
     local list = watchers_of(id)
@@ -159,11 +167,7 @@ do
     end
     call('HSET', L.links, id, list) -- those who were told are told again, as this one was not
     L.has_links = true
-    local batch = L.member_of(id)
-    if batch then
-      call('HSET', L.links, batch, 'w')
-      batches[batch], prefix = 'w', nil
-    end
+    note_watched(id)
   end
 
   -- A task has ended: tells who watches it. Call it before its hash is deleted. `result` is the result, if any. `gone`: a failed
@@ -345,7 +349,7 @@ do
     end
     if call('HSETNX', L.links, id, list_of(table.concat(texts, ','))) == 1 then
       L.has_links = true
-      return
+      return note_watched(id)
     end
     for i = 1, #watchers do
       L.add_watcher(id, watchers[i])

@@ -7,14 +7,15 @@ import {
   type NewBatch,
   taskIdOfMember,
 } from '../../lib/broker/batches.js';
-import type { EnqueueRequest, EnqueueStatus } from '../../lib/broker/broker.js';
+import type { EnqueueStatus } from '../../lib/broker/broker.js';
+import type { LinkedRequest } from '../../lib/broker/links.js';
 import type { TaskMessage } from '../../lib/wire/message.js';
 import { request, uniqueId } from '../support/messages.js';
 import { done } from './driver.js';
 import { type Ending, LinkSession } from './link-session.js';
 
 /** What the members of a call are, besides their ids. */
-export interface MemberOptions extends Omit<EnqueueRequest, 'message'> {
+export interface MemberOptions extends Omit<LinkedRequest, 'message'> {
   readonly message?: Partial<TaskMessage>;
 }
 
@@ -42,11 +43,11 @@ export class BatchSession extends LinkSession {
   }
 
   /** The requests for a chunk. */
-  members(chunk: Chunk, options: MemberOptions = {}): EnqueueRequest[] {
+  members(chunk: Chunk, options: MemberOptions = {}): LinkedRequest[] {
     const { message, ...rest } = options;
     return Array.from({ length: chunk.count }, (_, index) => {
       const id = taskIdOfMember(chunk.batch, chunk.base + index);
-      return request({ ...message, id, queue: chunk.queue }, rest);
+      return { ...request({ ...message, id, queue: chunk.queue }), ...rest };
     });
   }
 

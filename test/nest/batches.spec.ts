@@ -89,6 +89,67 @@ const calls = (log: readonly string[]) => log.filter((line) => !line.startsWith(
 
 const archivedIds = (tasks: AsynqTester) => tasks.archived(Row).map(({ id }) => id);
 
+describe('a batch of tasks with links', () => {
+  const Schema = defineTask<{ n: number }>('schema', { key: () => 'all', rememberFor: '1d' });
+  const Linked = defineTask<{ n: number }>('linked', {
+    queue: 'rows',
+    key: ({ n }) => String(n),
+    after: { task: Schema, key: () => 'all' },
+    rememberFor: '1d',
+  });
+  const Report = defineTask<{ n: number }>('report', {
+    key: () => 'any',
+    after: { task: Linked, key: ({ n }) => String(n) },
+  });
+
+  @Injectable()
+  class Links {
+    readonly log: string[] = [];
+
+    @TaskHandler(Schema)
+    schema() {
+      this.log.push('schema');
+    }
+
+    @TaskHandler(Linked)
+    linked(@Payload() { n }: { n: number }) {
+      this.log.push(`row ${n}`);
+    }
+
+    @TaskHandler(Report)
+    report() {
+      this.log.push('report');
+    }
+  }
+
+  it('waits for what its members wait for; its callback may wait for one of them', async () => {
+    const { app, tasks } = await testApp({ providers: [Links] }, { server: { queues: QUEUES } });
+    const [client, { log }] = [app.get(AsynqClient), app.get(Links)];
+    await client.enqueue(Report, { n: 1 });
+    const batch = await client.openBatch({ name: 'n', onSuccess: [Report, { n: 0 }] });
+    await batch.add(Linked, rows(2));
+    await batch.close();
+    await tasks.drain();
+    expect(log).toEqual([]);
+    expect(tasks.waiting(Linked)).toHaveLength(2);
+    expect(await batch.progress()).toMatchObject({ state: 'closed', pending: 2 });
+    await client.enqueue(Schema, { n: 0 });
+    await tasks.drain();
+    expect(log.toSorted()).toEqual(['report', 'report', 'row 0', 'row 1', 'schema']);
+    expect(await batch.progress()).toMatchObject({ state: 'succeeded', succeeded: 2 });
+  });
+
+  it('ends when the wait of its last member is over', async () => {
+    const { app, tasks } = await testApp({ providers: [Links] }, { server: { queues: QUEUES } });
+    const batch = await app.get(AsynqClient).openBatch({ name: 'n', onComplete: [Schema, { n: 0 }] });
+    await batch.add(Linked, rows(2));
+    await batch.close();
+    await tasks.advance('7d');
+    expect(await batch.progress()).toMatchObject({ state: 'completed', failed: 2 });
+    expect(app.get(Links).log).toEqual(['schema']);
+  });
+});
+
 describe('a batch in an application', () => {
   it('calls back when it is closed and every member has succeeded', async () => {
     const { tasks, client, log } = await setUp();

@@ -184,6 +184,8 @@ describe('a run', () => {
     ['a default', workflow('w').add('a', defineTask<undefined>('t', { group: 'g' })), {}, InvalidWorkflowError],
     ['an id', fulfil, { id: 'x y' }, InvalidWorkflowError],
     ['a queue', fulfil, { queue: '' }, InvalidWorkflowError],
+    ['a queue that is named like marks', fulfil, { queue: '~pay' }, InvalidWorkflowError],
+    ['a queue of a step', workflow('w').add('a', 't', 1, { options: { queue: '~t' } }), {}, InvalidWorkflowError],
     ['an option', fulfil, { idd: 'x' }, InvalidWorkflowError],
     ['a timeout', fulfil, { timeout: '-1s' }, InvalidWorkflowError],
   ])('is refused with a wrong %s, and nothing is written', async (_, flow, options, Failure) => {

@@ -10,8 +10,8 @@ import {
   checkMembers,
   checkReservation,
 } from '../batches.js';
-import type { EnqueueRequest, EnqueueStatus } from '../enqueue-request.js';
-import type { Caused } from '../links.js';
+import type { EnqueueStatus } from '../enqueue-request.js';
+import type { Caused, LinkedRequest } from '../links.js';
 import type { RedisConnections } from './connection/connections.js';
 import type { RedisLinks } from './links.js';
 import { persist, type RedisProducer } from './producer.js';
@@ -54,7 +54,7 @@ export class RedisBatches implements BatchesRole {
   async open(home: string, batch: NewBatch): Promise<Caused> {
     checkBatch(batch);
     const keys = this.keyspace.queue(home);
-    const argv = this.arguments(keys).concat(encodeBatch(batch));
+    const argv = this.arguments(keys).concat(encodeBatch(batch, floorSeconds(this.clock.now())));
     const queues = [home, ...Object.values(batch.callbacks).map(({ message }) => message.queue)];
     await Promise.all(queues.flatMap((queue) => [this.producer.register(queue), this.links.register(queue)]));
     await persist(() => this.scripts.run('produce', 'openBatch', this.homeKeys('openBatch', keys, batch.id), argv));
@@ -80,7 +80,7 @@ export class RedisBatches implements BatchesRole {
 
   async add(
     chunk: Chunk,
-    requests: readonly EnqueueRequest[],
+    requests: readonly LinkedRequest[],
   ): Promise<Caused & { readonly status: 'added' | 'void'; readonly statuses: readonly EnqueueStatus[] }> {
     checkMembers(chunk, requests);
     const { queue, batch, home, base } = chunk;
@@ -94,11 +94,12 @@ export class RedisBatches implements BatchesRole {
       if (attempt > 1) argv[RESENT] = '1';
       return this.scripts.run('produce', 'addMembers', keys.concat(locks), argv);
     };
-    const reply = (await persist(run)) as number[];
+    const reply = (await persist(run)) as [] | [number[], Buffer];
     if (reply.length === 0) return { status: 'void', statuses: [], parcels: [] };
+    const [refused, parcels] = reply;
     const statuses = new Array<EnqueueStatus>(requests.length).fill('enqueued');
-    for (let i = 1; i < reply.length; i += 2) statuses[reply[i]! - 1] = STATUS[reply[i + 1]!]!;
-    return { status: 'added', statuses, parcels: [] };
+    for (let i = 0; i < refused.length; i += 2) statuses[refused[i]! - 1] = STATUS[refused[i + 1]!]!;
+    return { status: 'added', statuses, parcels: readParcels(queue, parcels) };
   }
 
   async confirm(

@@ -4,6 +4,7 @@ import { request } from '../../support/messages.js';
 import { BatchSession, CALLS, HOME } from '../batch-session.js';
 import { type Driver, type DriverTest, expectUnchanged } from '../driver.js';
 import { exerciseBatchCrashes } from './batch-crashes.js';
+import { exerciseBatchLinks } from './batch-links.js';
 
 const later = (driver: Driver, seconds: number): void => driver.clock.advance(seconds * 1000);
 
@@ -444,4 +445,5 @@ export function exerciseBatches(it: DriverTest): void {
   });
 
   exerciseBatchCrashes(it);
+  exerciseBatchLinks(it);
 }

@@ -14,6 +14,8 @@ import { defineTask } from '../../../lib/task/definition.js';
 import { FakeBatchesBroker } from '../../support/batches-broker.js';
 
 const Row = defineTask<{ n: number }>('import:row', { queue: 'rows' });
+const Known = defineTask<{ id: string }>('known', { key: ({ id }) => id, rememberFor: '1d' });
+const Later = defineTask<{ id: string }>('later', { key: ({ id }) => id, after: Known, rememberFor: '1d' });
 const rows = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
 const turn = () => new Promise<void>((done) => setImmediate(done));
 
@@ -117,8 +119,27 @@ describe('adding members', () => {
   });
 
   const Grouped = defineTask('grouped', { group: 'g' });
-  const Known = defineTask<{ id: string }>('known', { key: ({ id }) => id, rememberFor: '1d' });
-  const Later = defineTask<{ id: string }>('later', { key: ({ id }) => id, after: Known });
+  it('gives members the links of their definition, each by its payload', async () => {
+    const { broker, batch } = await setUp();
+    expect(await batch.add(Later, [{ id: '1' }, { id: '2' }])).toBe(2);
+    const [first, second] = broker.added[0]!.requests;
+    expect(first).toMatchObject({
+      message: { id: `${batch.id}~0` },
+      wait: { prerequisites: [{ type: 'known', key: '1' }], onFailure: 'cancel' },
+      mark: { type: 'later', key: '1', rememberFor: 86_400 },
+    });
+    expect(second).toMatchObject({ wait: { prerequisites: [{ key: '2' }] }, mark: { key: '2' } });
+  });
+
+  it('does not add a payload without a key', async () => {
+    const { batch } = await setUp();
+    const { added, notAdded } = await failureOf(batch.add(Later, [{ id: '1' }, { id: ' ' }]));
+    expect(added).toBe(1);
+    expect(notAdded).toMatchObject([
+      { from: 1, to: 2, error: { message: expect.stringContaining('key of task "later"') } },
+    ]);
+  });
+
   it.each<[string, (batch: AsynqBatch) => Promise<number>, RegExp]>([
     [
       'an id',
@@ -143,17 +164,12 @@ describe('adding members', () => {
     [
       'a wait',
       (batch) => batch.add('t', [1], { after: [] } as never),
-      /a member of a batch cannot have "after"; leave it out/,
+      /a member of a batch cannot have "after"; leave it out, or define the task with it/,
     ],
     [
-      'a definition that waits',
-      (batch) => batch.add(Later, [{ id: '1' }]),
-      /a member of a batch cannot be of task "later", which has after/,
-    ],
-    [
-      'a definition that is remembered',
-      (batch) => batch.add(Known, [{ id: '1' }]),
-      /of task "known", which has rememberFor/,
+      'a queue that is named like marks',
+      (batch) => batch.add(Row, rows(1), { queue: '~row' }),
+      /queue of a member of a batch is "~row": a name that begins with ~/,
     ],
     ['a blank type', (batch) => batch.add(' ', [1]), /task typename cannot be empty/],
     [

@@ -61,6 +61,17 @@ describe('openBatch', () => {
       /unknown option of openBatch "onSucces"; did you mean "onSuccess"/,
     ],
     ['a queue with braces', { name: 'n', queue: '{q}' }, /queue of a batch "\{q\}" has a brace/],
+    ['a queue that is named like marks', { name: 'n', queue: '~q' }, /queue of a batch is "~q": a name that begins/],
+    [
+      'the same for a callback',
+      { name: 'n', onSuccess: ['t', 1, { queue: '~t' }] },
+      /queue of onSuccess of a batch is "~t"/,
+    ],
+    [
+      'a wait of a callback that its definition does not have',
+      { name: 'n', onSuccess: ['t', 1, { after: [] }] },
+      /onSuccess of a batch cannot have "after"; leave it out, or define the task with it/,
+    ],
     ['no time to close', { name: 'n', closeWithin: 0 }, /closeWithin of a batch must be at least 1 second, not 0/],
     ['a retention that is none', { name: 'n', retention: 'soon' }, /retention of a batch: "soon" is not a duration/],
     ['a callback that is no array', { name: 'n', onDeath: 't' }, /onDeath of a batch must be an array .* not "t"/],

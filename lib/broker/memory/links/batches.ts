@@ -1,6 +1,6 @@
 import { floorSeconds } from '../../../clock.js';
-import type { EnqueueRequest, EnqueueStatus } from '../../enqueue-request.js';
-import { type Caused, TECHNICAL_RETENTION } from '../../links.js';
+import type { EnqueueStatus } from '../../enqueue-request.js';
+import { type Caused, type LinkedRequest } from '../../links.js';
 import {
   type BatchCallback,
   type BatchesRole,
@@ -14,8 +14,9 @@ import {
   memberOf,
   taskIdOfMember,
 } from '../../batches.js';
-import { storedMessage, wellFormed } from '../queue-store.js';
+import { wellFormed } from '../queue-store.js';
 import type { Ended, LinkEngine } from './engine.js';
+import { newTask } from './new-task.js';
 import { StoredBatch } from './stored-batch.js';
 import { ARCHIVED, DELETED } from './texts.js';
 
@@ -79,14 +80,12 @@ export class MemoryBatches implements BatchesRole {
 
   async add(
     chunk: Chunk,
-    requests: readonly EnqueueRequest[],
+    requests: readonly LinkedRequest[],
   ): Promise<Caused & { readonly status: 'added' | 'void'; readonly statuses: readonly EnqueueStatus[] }> {
     checkMembers(chunk, requests);
     const queue = wellFormed(chunk.queue);
     return this.engine.change(queue, (store) => {
-      const messages = requests.map(({ message }) =>
-        storedMessage(message.retention > 0 ? message : { ...message, retention: TECHNICAL_RETENTION }),
-      );
+      const messages = requests.map((request) => this.engine.encode(request));
       const batch = this.stored.get(chunk.batch);
       if (!batch || batch.given.has(chunk.base)) return { ...NOTHING, status: 'void', statuses: [] };
       store.listed = true;
@@ -94,7 +93,7 @@ export class MemoryBatches implements BatchesRole {
       this.engine.place(queue).parts.set(chunk.batch, batch.home);
       const taken = requests.some((_, index) => part.has(chunk.base + index));
       const statuses = requests.map((request, index): EnqueueStatus => {
-        const status = taken ? 'conflict' : this.engine.create(queue, { request, watchers: [] }, messages[index]);
+        const status = taken ? 'conflict' : this.engine.create(queue, newTask(request), messages[index]);
         if (status === 'enqueued') part.add(chunk.base + index);
         return status;
       });
@@ -226,7 +225,11 @@ export class MemoryBatches implements BatchesRole {
     const request = batch.batch.callbacks[name];
     if (!request || batch.called.has(name)) return;
     batch.called.add(name);
-    this.engine.create(wellFormed(request.message.queue), { request, watchers: [] });
+    const { wait } = request;
+    // What it waits for, and for how long, counts from now.
+    const deadline = (wait?.deadline ?? 0) + floorSeconds(this.engine.now) - floorSeconds(batch.openedAt);
+    const called = wait ? { ...request, wait: { ...wait, deadline } } : request;
+    this.engine.create(wellFormed(request.message.queue), newTask(called));
   }
 
   private due(id: string): void {

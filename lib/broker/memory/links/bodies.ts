@@ -26,8 +26,6 @@ export interface Bodies {
   mark: { readonly key: string; readonly ok: boolean; readonly why: string; readonly ttl: number };
   /** Registers a waiting task with a key, until a time in Unix seconds. */
   watchmark: { readonly key: string; readonly w: EdgeTarget; readonly until: number };
-  /** Creates a task, if there is none with its id. */
-  create: { readonly task: NewTask };
   /** A step of a run has ended; its result is the data. */
   step: {
     readonly run: string;

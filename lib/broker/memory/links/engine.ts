@@ -7,7 +7,7 @@ import { createTask } from '../producer.js';
 import type { QueueStore } from '../queue-store.js';
 import { readMessage, storedMessage, wellFormed } from '../queue-store.js';
 import type { Bodies, Body, Kind, NewTask } from './bodies.js';
-import { Place } from './place.js';
+import { Place, type WaitRecord } from './place.js';
 
 const NO_BYTES = Buffer.alloc(0);
 
@@ -37,6 +37,8 @@ export class LinkEngine {
   readonly on: { [K in Kind]?: Handler<K> } = {};
   /** By the kind of watcher. */
   readonly tell: { [K in Watcher['k']]?: (watcher: Extract<Watcher, { k: K }>, ended: Ended) => void } = {};
+  /** Called for every new task that waits. */
+  onWait: (place: string, id: string, after: WaitRecord) => void = () => undefined;
   /** Called for every task that ends in a place with links, watched or not. */
   readonly endings: ((ended: Ended) => void)[] = [];
   /** By the first word of a timer; gets the rest of it. */
@@ -167,12 +169,14 @@ export class LinkEngine {
     links.set(id, { watchers, told: false }); // those who were told are told again, as this one was not
   }
 
-  /** Creates a task with links in a place. `conflict`: there is a task with this id, nothing has changed. */
+  /** Creates a task with links in a place; it waits if it is to. `conflict`: there is a task with this id, nothing has changed. */
   create(queue: string, { request, watchers, after }: NewTask, msg: Buffer = this.encode(request)): EnqueueStatus {
     const store = this.store(queue);
     const id = wellFormed(request.message.id);
     const status = createTask(store, request, msg, this.now, after);
-    if (status === 'enqueued') for (const watcher of watchers) this.watch(queue, id, watcher);
+    if (status !== 'enqueued') return status;
+    for (const watcher of watchers) this.watch(queue, id, watcher);
+    if (after) this.onWait(queue, id, after);
     return status;
   }
 

@@ -7,14 +7,12 @@ import {
   type PassReply,
   type Prerequisite,
   type StoredWait,
-  type Wait,
   type WatchRequest,
-  placeOfMarks,
 } from '../../links.js';
 import { wellFormed } from '../queue-store.js';
 import type { Bodies, Body, Kind } from './bodies.js';
 import type { LinkEngine } from './engine.js';
-import { watchersOfMark } from './marks.js';
+import { newTask } from './new-task.js';
 import type { Edge, WaitRecord } from './place.js';
 import { Waits } from './waits.js';
 
@@ -36,14 +34,9 @@ export class MemoryLinks implements LinksRole {
   ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }> {
     const place = wellFormed(queue);
     return this.engine.change(place, (store) => {
-      const tasks = requests.map((request) => ({
-        request,
-        watchers: watchersOfMark(request.mark),
-        after: request.wait && waitRecord(request.wait, request.processAt),
-      }));
-      const messages = tasks.map(({ request }) => this.engine.encode(request));
+      const messages = requests.map((request) => this.engine.encode(request));
       if (requests.length > 0) store.listed = true;
-      const statuses = tasks.map((task, index) => this.waits.create(place, task, messages[index]));
+      const statuses = requests.map((request, index) => this.engine.create(place, newTask(request), messages[index]));
       return { ...NOTHING, statuses };
     });
   }
@@ -140,18 +133,6 @@ export class MemoryLinks implements LinksRole {
     return due.length;
   }
 }
-
-const waitRecord = (wait: Wait, processAt: number | undefined): WaitRecord => ({
-  edges: wait.prerequisites.map((one): Edge =>
-    'id' in one
-      ? { from: wellFormed(one.queue), of: wellFormed(one.id), state: 'waiting' }
-      : { from: placeOfMarks(wellFormed(one.type)), of: wellFormed(one.key), state: 'waiting' },
-  ),
-  onFailure: wait.onFailure,
-  onTimeout: wait.onTimeout,
-  deadline: wait.deadline,
-  processAt,
-});
 
 const prerequisiteOf = ({ from, of }: Edge): Prerequisite =>
   from.startsWith('~') ? { type: from.slice(1), key: of } : { queue: from, id: of };

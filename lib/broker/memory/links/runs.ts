@@ -6,7 +6,7 @@ import type { QueueStore } from '../queue-store.js';
 import { wellFormed } from '../queue-store.js';
 import type { Bodies } from './bodies.js';
 import type { LinkEngine } from './engine.js';
-import { watchersOfMark } from './marks.js';
+import { watchersOfMark } from './new-task.js';
 import type { RunRecord, StepRecord } from './run-record.js';
 import { CONFLICT, DELETED, DUPLICATE, LATE } from './texts.js';
 

@@ -1,8 +1,7 @@
 import { floorSeconds } from '../../../clock.js';
-import type { EnqueueStatus } from '../../enqueue-request.js';
 import { TECHNICAL_RETENTION, type Watcher, type WatchRequest } from '../../links.js';
-import { type TaskRecord, readMessage, storedMessage, wellFormed } from '../queue-store.js';
-import type { Bodies, NewTask } from './bodies.js';
+import { type TaskRecord, readMessage, storedMessage } from '../queue-store.js';
+import type { Bodies } from './bodies.js';
 import type { LinkEngine } from './engine.js';
 import type { Edge, EdgeTarget, End, Origin, WaitRecord } from './place.js';
 import { ARCHIVED, DELETED, MISSING, TIMED_OUT, prerequisiteFailed } from './texts.js';
@@ -18,8 +17,8 @@ const nameOf = (n: number, { from, of }: Origin): string => JSON.stringify([n, f
 /** Tasks that wait for others, and the marks they may wait for. */
 export class Waits {
   constructor(private readonly engine: LinkEngine) {
+    engine.onWait = (place, id, after) => this.begin(place, id, after);
     engine.on.edge = (place, body) => this.edge(place, body);
-    engine.on.create = (place, { task }) => void this.create(place, task);
     engine.on.watch = (place, { id, w }) => {
       if (!this.watch(place, id, w)) engine.inform(w, { place, id, ok: false, reason: DELETED, result: undefined });
     };
@@ -31,9 +30,7 @@ export class Waits {
   }
 
   /** A new task has been stored: applies what is known already, and asks the marks. */
-  private begin(place: string, id: string): void {
-    const after = this.recordOf(place, id)?.after;
-    if (!after) return;
+  private begin(place: string, id: string, after: WaitRecord): void {
     const { early } = this.engine.place(place);
     const known = early.get(id, this.engine.now);
     for (const [n, { from, of }] of after.edges.entries()) {
@@ -45,13 +42,6 @@ export class Waits {
       if (!from.startsWith('~')) continue;
       this.engine.post(from, 'watchmark', { key: of, w: { to: place, id, n }, until: after.deadline });
     }
-  }
-
-  /** Creates a task, and lets it wait if it is to. */
-  create(place: string, task: NewTask, message?: Buffer): EnqueueStatus {
-    const status = this.engine.create(place, task, message);
-    if (status === 'enqueued' && task.after) this.begin(place, wellFormed(task.request.message.id));
-    return status;
   }
 
   /**

@@ -1,17 +1,18 @@
 import type { BatchState, NewBatch } from '../../batches.js';
-import type { EnqueueRequest } from '../../broker.js';
+import { isLinked, type LinkedRequest } from '../../links.js';
 import { requireSeconds } from './arguments.js';
-import { encodeLinkedMessage, linkedTask } from './linked-requests.js';
+import { encodeLinkedMessage, taskWithLinks } from './linked-requests.js';
 import type { Argument } from './script-command.js';
 import { encodeTaskMessage } from '../../../wire/codec.js';
 
-/** A batch in the form of open-batch.lua: its definition, then name and message of each callback. */
-export function encodeBatch({ id, name, callbacks, closeBy, retention }: NewBatch): Argument[] {
+/**
+ * A batch in the form of open-batch.lua: its definition, then name and message of each callback.
+ *
+ * @param now Unix seconds
+ */
+export function encodeBatch({ id, name, callbacks, closeBy, retention }: NewBatch, now: number): Argument[] {
   const entries = Object.entries(callbacks);
-  const tasks = entries.map(([callback, request]) => [
-    callback,
-    { ...linkedTask(request, undefined), queue: request.message.queue },
-  ]);
+  const tasks = entries.map(([callback, request]) => [callback, encodeCallback(request, now)]);
   const definition = {
     id,
     name,
@@ -21,6 +22,12 @@ export function encodeBatch({ id, name, callbacks, closeBy, retention }: NewBatc
   };
   const messages = entries.flatMap(([callback, { message }]): Argument[] => [callback, encodeTaskMessage(message)]);
   return [JSON.stringify(definition), ...messages];
+}
+
+function encodeCallback(request: LinkedRequest, now: number): unknown {
+  const { after, ...task } = taskWithLinks(request, undefined);
+  const within = request.wait && request.wait.deadline - now;
+  return { ...task, queue: request.message.queue, after: after && { ...after, within } };
 }
 
 /** Members in the form of add-members.lua. */
@@ -33,16 +40,22 @@ export interface EncodedMembers {
 }
 
 /** Encodes, and so checks, everything before sending. */
-export function encodeMembers(requests: readonly EnqueueRequest[]): EncodedMembers {
+export function encodeMembers(requests: readonly LinkedRequest[]): EncodedMembers {
   const messages: Argument[] = [];
   const locks: string[] = [];
   const further: string[] = [];
   let routes = '';
   for (let i = 0; i < requests.length; i++) {
-    const { message, processAt, uniqueTtl } = requests[i]!;
-    const route = processAt === undefined ? 'p' : 's';
+    const request = requests[i]!;
+    const { message, processAt, uniqueTtl } = request;
+    const hasLinks = isLinked(request);
+    const route = hasLinks ? 'w' : processAt === undefined ? 'p' : 's';
     messages.push(encodeLinkedMessage(message));
     routes += uniqueTtl === undefined ? route : route.toUpperCase();
+    if (hasLinks) {
+      further.push(JSON.stringify(taskWithLinks(request, undefined)));
+      continue;
+    }
     if (uniqueTtl !== undefined) {
       locks.push(message.uniqueKey);
       further.push(requireSeconds(uniqueTtl, `uniqueTtl of task "${message.id}"`, 1));

@@ -40,15 +40,20 @@ export function linkedTask(request: EnqueueRequest, resent: Resent): Record<stri
 /** JSON and message of each task, as enqueue-linked.lua reads them. */
 export function encodeLinkedRequests(requests: readonly LinkedRequest[], again: boolean): Argument[] {
   return requests.flatMap((request) => {
-    const { wait, mark, madeId, message } = request;
-    const watchers = mark && [watcherOfMark(mark)];
-    const task = linkedTask(request, again ? (madeId ? 'i' : 'm') : undefined);
-    const text = JSON.stringify({ ...task, watchers, after: wait && encodeWait(wait, message.id) });
-    return [text, encodeLinkedMessage(message)];
+    const { madeId, message } = request;
+    const task = taskWithLinks(request, again ? (madeId ? 'i' : 'm') : undefined);
+    return [JSON.stringify(task), encodeLinkedMessage(message)];
   });
 }
 
-const encodeWait = ({ prerequisites, onFailure, onTimeout, deadline }: Wait, id: string): unknown => ({
+/** As {@link linkedTask}, with what it waits for and who watches it. */
+export const taskWithLinks = (request: LinkedRequest, resent: Resent): Record<string, unknown> => ({
+  ...linkedTask(request, resent),
+  watchers: request.mark && [watcherOfMark(request.mark)],
+  after: request.wait && encodeWait(request.wait, request.message.id),
+});
+
+const encodeWait = ({ prerequisites, onFailure, onTimeout, deadline }: Wait, id: string): Record<string, unknown> => ({
   refs: prerequisites.map(encodePrerequisite),
   onFailure,
   onTimeout,
