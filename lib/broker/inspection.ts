@@ -161,8 +161,8 @@ export interface DeletionOptions {
   readonly signal?: AbortSignal;
 }
 
-/** `active` and `notEmpty`: nothing was deleted. */
-export type DeletionStatus = 'deleted' | 'active' | 'notEmpty';
+/** `active`, `notEmpty` and `kept` (no tasks, but runs or batches): nothing was deleted. */
+export type DeletionStatus = 'deleted' | 'active' | 'notEmpty' | 'kept';
 
 /** What queues and single tasks look like. */
 export interface InspectionRole {
@@ -220,7 +220,8 @@ export interface AdministrationRole {
   resumeQueue(queue: string): Promise<boolean>;
   /**
    * Deletes a queue with everything that belongs to it: tasks in every state, groups, locks, counters, the pause. It is
-   * paused meanwhile. An enqueue to it during the deletion brings it back.
+   * paused meanwhile. An enqueue to it during the deletion brings it back. Runs and batches that live in it go on: it
+   * stays listed while there are any.
    */
   deleteQueue(queue: string, options: DeletionOptions): Promise<DeletionStatus>;
 }

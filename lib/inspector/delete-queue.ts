@@ -5,7 +5,10 @@ import { describe, rejectUnknownKeys, requireFunction, requireObject } from '../
 import { requireQueue } from './known-queue.js';
 
 export interface DeleteQueueOptions {
-  /** Whether to delete a queue that has waiting, archived or completed tasks. Default false. */
+  /**
+   * Whether to delete a queue that has waiting, archived or completed tasks, or keeps workflows or
+   * batches. Those go on, and the queue stays listed until the last of them is deleted. Default false.
+   */
   readonly force?: boolean;
   /** Called after every batch with the number of tasks deleted so far. */
   readonly onProgress?: (deleted: number) => void;
@@ -27,6 +30,12 @@ export async function deleteQueue(
     throw new QueueNotEmptyError(`cannot remove queue with active tasks: ${name}; wait for them`);
   if (status === 'notEmpty')
     throw new QueueNotEmptyError(`queue is not empty: ${name}; \`force\` deletes its tasks, too`);
+  if (status === 'kept') {
+    throw new QueueNotEmptyError(
+      `queue keeps workflows or batches: ${name}; delete them first (deleteWorkflow, deleteBatch). ` +
+        '`force` deletes the rest of it, and they go on',
+    );
+  }
 }
 
 function toDeletion(options: DeleteQueueOptions): DeletionOptions {

@@ -10,6 +10,8 @@
 --   7 archived
 --   8 completed
 --   9 linksProgress
+--   10 runs
+--   11 batches
 -- ARGV
 --   1 taskPrefix
 --   2 now: seconds
@@ -19,7 +21,7 @@
 --   6 bytes: roughly how much the old parcels may take
 -- Returns
 --   how many links and timers it settled; '1' when there is nothing to keep, '2' when that has been so for a while; the parcels it has
---   caused and the old ones, both packed as in deliver.lua
+--   caused and the old ones, both packed as in deliver.lua; how many of the keys that people look for there are
 
 local L = {}
 -- Includes shared/links.lua
@@ -32,6 +34,8 @@ local PROGRESS_SECONDS = 86400
 
 local call = redis.call
 L.open(ARGV[1], ARGV[2], ARGV[3])
+call('ZCARD', KEYS[10])
+call('ZCARD', KEYS[11])
 local now, limit, progress = L.seconds, tonumber(ARGV[5]), KEYS[9]
 local links_cursor, outbox_cursor, seen, empty_since = unpack(call('HMGET', progress, 'links', 'outbox', 'seen', 'empty'))
 local settled = 0
@@ -111,4 +115,5 @@ else
     call('DEL', progress)
   end
 end
-return { settled, empty, L.parcels(), #old > 0 and cmsgpack.pack(old) or '' }
+local shown = call('EXISTS', L.waiting, L.pending, L.scheduled, L.archived, KEYS[10], KEYS[11])
+return { settled, empty, L.parcels(), #old > 0 and cmsgpack.pack(old) or '', shown }

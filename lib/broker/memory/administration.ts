@@ -54,10 +54,13 @@ export class MemoryAdministration implements AdministrationRole {
   async deleteQueue(queue: string, { force, onProgress, signal }: DeletionOptions): Promise<DeletionStatus> {
     this.state.assertOpen();
     signal?.throwIfAborted();
-    const store = this.state.store(queue);
-    const refused = refuseDeletion(store, force);
+    const name = wellFormed(queue);
+    const store = this.state.store(name);
+    const keepsMore = this.state.keepsMore(name);
+    const refused = refuseDeletion(store, keepsMore, force);
     if (refused) return refused;
-    this.state.stores.delete(wellFormed(queue));
+    this.state.stores.delete(name);
+    if (keepsMore) this.state.store(name).listed = true;
     onProgress?.(store.tasks.size);
     return 'deleted';
   }
@@ -142,7 +145,9 @@ function updatePayload(store: QueueStore, id: string, payload: Buffer, replaces?
   return 'updated';
 }
 
-function refuseDeletion(store: QueueStore, force: boolean): DeletionStatus | undefined {
+function refuseDeletion(store: QueueStore, keepsMore: boolean, force: boolean): DeletionStatus | undefined {
   if (store.lease.size > 0) return 'active';
-  return store.tasks.size + store.sets.size > 0 && !force ? 'notEmpty' : undefined;
+  if (force) return undefined;
+  if (store.tasks.size + store.sets.size > 0) return 'notEmpty';
+  return keepsMore ? 'kept' : undefined;
 }

@@ -16,6 +16,8 @@ export class MemoryState {
   closed = false;
   /** Set by the engine of links. */
   placesWithLinks: () => string[] = () => [];
+  /** Whether runs or batches live in a queue. Set by the engine of links. */
+  keepsMore: (queue: string) => boolean = () => false;
   private arrivals = 0;
   /** The queues that a step changes, and how often each had changed before it. */
   private readonly touched = new Map<string, { readonly pending: number; readonly delayed: number }>();

@@ -10,7 +10,7 @@ import type { Scripts } from './scripts/scripts.js';
 /** Tasks deleted by one script. */
 const DELETE_BATCH_SIZE = 200;
 
-const REFUSED: Readonly<Record<number, DeletionStatus>> = { [-1]: 'active', [-2]: 'notEmpty' };
+const REFUSED: Readonly<Record<number, DeletionStatus>> = { [-1]: 'active', [-2]: 'notEmpty', [-3]: 'kept' };
 
 /**
  * Deletes a queue:
@@ -18,7 +18,8 @@ const REFUSED: Readonly<Record<number, DeletionStatus>> = { [-1]: 'active', [-2]
  * 2. delete its tasks with their locks, in batches;
  * 3. delete all its other keys (counters, unlisted groups, locks without a task, the pause), while
  * no task is enqueued, except what others must learn of the deletion by (links);
- * 4. remove it from the list of queues, and add it again if a task was enqueued in this moment.
+ * 4. remove it from the list of queues, and add it again if a task was enqueued in this moment, or if
+ * it keeps runs or batches, which go on.
  */
 export class QueueDeletion {
   constructor(
@@ -86,7 +87,7 @@ export class QueueDeletion {
   private async unlist(queue: string, keys: QueueKeys): Promise<void> {
     const { queues } = this.keyspace;
     await this.connections.run('monitor', 'SREM', (client) => client.srem(queues, queue));
-    const guards = queueKeys('sweepQueue', keys);
+    const guards = [...queueKeys('sweepQueue', keys), keys.runs, keys.batches];
     if ((await this.connections.run('monitor', 'EXISTS', (client) => client.exists(guards))) === 0) return;
     await this.connections.run('monitor', 'SADD', (client) => client.sadd(queues, queue));
   }

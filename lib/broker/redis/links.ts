@@ -168,8 +168,10 @@ export class RedisLinks implements LinksRole {
     const argv = this.arguments(place).concat([String(age), String(KEPT_AT_ONCE), String(BYTES_AT_ONCE)]);
     const keys = queueKeys('keep', this.keyspace.queue(place));
     const reply = await this.scripts.run('monitor', 'keep', keys, argv);
-    const [settled, empty, caused, old] = reply as [number, number, Buffer, Buffer];
+    const [settled, empty, caused, old, shown] = reply as [number, number, Buffer, Buffer, number];
     if (empty === 2) await this.unlist(place);
+    // Somebody has removed the queue, Go's command say, and it has runs and waits all the same: nobody should lose sight of them.
+    if (shown > 0) await this.list(place);
     const late = readParcels(place, old);
     const parcels = [...readParcels(place, caused), ...late];
     return { settled, late: late.length, empty: empty > 0, parcels };

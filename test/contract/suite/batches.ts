@@ -254,6 +254,24 @@ export function exerciseBatches(it: DriverTest): void {
       expect(await session.counts(batch)).toMatch(/^completed 11 0 [25] [69]$/);
     });
 
+    it('go on when the home of their batch is deleted, which stays listed until the batch is deleted', async ({
+      driver,
+    }) => {
+      const { administration, inspection } = driver.broker;
+      const session = new BatchSession(driver);
+      const batch = await session.open();
+      await session.add(batch, 2);
+      await session.close(batch);
+      expect(await administration.deleteQueue(HOME, { force: false })).toBe('kept');
+      expect(await administration.deleteQueue(HOME, { force: true })).toBe('deleted');
+      expect(await inspection.queues()).toContain(HOME);
+      await session.run(2);
+      expect(await session.callbacks(batch)).toEqual(['complete', 'success']);
+      expect((await driver.broker.batches.delete(HOME, batch)).status).toBe('deleted');
+      expect(await administration.deleteQueue(HOME, { force: false })).toBe('deleted');
+      expect(await inspection.queues()).not.toContain(HOME);
+    });
+
     it('may be retried before they end', async ({ driver }) => {
       const session = new BatchSession(driver);
       const batch = await session.open();

@@ -70,5 +70,32 @@ export function exerciseRunLosses(it: DriverTest): void {
       expect(await session.states()).toEqual(['failed', 'a:failed b:cancelled c:succeeded']);
       await session.expectNothingLeft();
     });
+
+    it('keeps its queue from being deleted, and, when that is forced, listed until it is deleted itself', async ({
+      driver,
+    }) => {
+      const { administration, inspection } = driver.broker;
+      const session = new RunSession(driver);
+      await session.start([step('a', { message: { queue: 'one' } }), step('b', { after: ['a'] })]);
+      expect(await administration.deleteQueue('default', { force: false })).toBe('kept');
+      expect(await administration.deleteQueue('default', { force: true })).toBe('deleted');
+      expect(await inspection.queues()).toContain('default');
+      await session.finish('a', 'b');
+      expect(await session.states()).toEqual(['succeeded', 'a:succeeded b:succeeded']);
+      await session.expectNothingLeft();
+      expect(await administration.deleteQueue('default', { force: false })).toBe('deleted');
+      expect(await inspection.queues()).not.toContain('default');
+    });
+
+    it('has a queue listed again that was deleted before its step began there', async ({ driver }) => {
+      const { administration, inspection } = driver.broker;
+      const session = new RunSession(driver);
+      await session.start([step('a'), step('b', { message: { queue: 'one' }, after: ['a'] })]);
+      expect(await administration.deleteQueue('one', { force: false })).toBe('deleted');
+      expect(await inspection.queues()).not.toContain('one');
+      await session.finish('a');
+      await session.keep();
+      expect(await inspection.queues()).toContain('one');
+    });
   });
 }

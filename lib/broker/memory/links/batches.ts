@@ -34,6 +34,7 @@ export class MemoryBatches implements BatchesRole {
     engine.endings.push((ended) => this.settle(ended));
     engine.keepers.push((place) => this.findEnds(place));
     engine.holders.push((place) => (engine.find(place)?.parts.size ?? 0) > 0);
+    engine.homes.push((place) => [...this.stored.values()].some(({ home }) => home === place));
     engine.onTimer['batch'] = (_, id) => this.due(id);
     engine.onTimer['chunk'] = (_, about) => this.giveUp(about);
   }

@@ -47,11 +47,14 @@ export class LinkEngine {
   readonly keepers: Keeper[] = [];
   /** Whether a place has something to keep besides links, waits and timers. */
   readonly holders: ((place: string) => boolean)[] = [];
+  /** Whether runs or batches live in a place. */
+  readonly homes: ((place: string) => boolean)[] = [];
   private readonly places = new Map<string, Place>();
   private bodies: { readonly to: string; readonly body: Body; readonly data: Buffer }[] = [];
 
   constructor(readonly state: MemoryState) {
     state.placesWithLinks = () => this.names();
+    state.keepsMore = (queue) => this.homes.some((isHome) => isHome(queue));
   }
 
   /** Milliseconds since the epoch. */

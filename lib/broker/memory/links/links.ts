@@ -108,10 +108,11 @@ export class MemoryLinks implements LinksRole {
 
   async keep(place: string): Promise<PassReply> {
     const name = wellFormed(place);
-    return this.engine.change(name, () => {
+    return this.engine.change(name, (store) => {
       let settled = this.waits.timeOut(name, PASS_LIMIT) + this.findEnds(name) + this.runTimers(name);
       for (const keeper of this.engine.keepers) settled += keeper(name);
       this.engine.work();
+      if (store.tasks.size > 0 || this.engine.state.keepsMore(name)) store.listed = true;
       return { ...NOTHING, settled, late: 0, empty: this.engine.isEmpty(name) };
     });
   }

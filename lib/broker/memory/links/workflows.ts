@@ -28,6 +28,7 @@ export class MemoryWorkflows implements WorkflowsRole {
 
   constructor(private readonly engine: LinkEngine) {
     this.records = new Runs(engine);
+    engine.homes.push((place) => (engine.find(place)?.runs.size ?? 0) > 0);
   }
 
   async start(

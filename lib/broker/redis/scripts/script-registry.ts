@@ -215,6 +215,8 @@ export const SCRIPTS = {
       'groups',
       'aggregationSets',
       'waitingTasks',
+      'runs',
+      'batches',
     ],
     argv: ['force', 'now'],
   },
@@ -259,7 +261,7 @@ export const SCRIPTS = {
   listRuns: { file: 'links/list-runs', keys: ['runs'], argv: ['runPrefix', 'offset', 'last'] },
   keep: {
     file: 'links/keep',
-    keys: [...LINK_KEYS, 'linksProgress'],
+    keys: [...LINK_KEYS, 'linksProgress', 'runs', 'batches'],
     argv: ['taskPrefix', 'now', 'nowNanos', 'age', 'limit', 'bytes'],
   },
   leasePlace: { file: 'links/lease-place', keys: ['linksLease'], argv: ['owner', 'ttl', 'nowMillis'] },
