@@ -26,8 +26,10 @@ func main() {
 	ops := operations{"ping": operation(func(struct{}) (string, error) { return "pong", client.Ping() })}
 	addClientOperations(ops, client)
 	addServerOperations(ops, newServers(redis, client, out))
-	addInspectorOperations(ops, asynq.NewInspector(redis))
-	addSchedulerOperations(ops, asynq.NewInspector(redis))
+	inspector := asynq.NewInspector(redis)
+	addInspectorOperations(ops, inspector)
+	addOperatorOperations(ops, redis, inspector)
+	addSchedulerOperations(ops, inspector)
 	addSchedulingOperations(ops, newSchedulers(redis))
 	addCronOperations(ops)
 	addURIOperations(ops)
