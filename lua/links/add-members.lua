@@ -39,12 +39,8 @@ call('HLEN', links)
 call('ZCARD', timers)
 call('LLEN', pending_key)
 call('ZCARD', scheduled_key)
-local L
-if string.find(routes, '[wW]') then
-  L = {}
-  -- Includes shared/links.lua
-  L.open(ARGV[1], ARGV[2], now_nanos)
-end
+if not string.find(routes, '[wW]') then L = nil end
+if L then L.open(ARGV[1], ARGV[2], now_nanos) end
 if call('HEXISTS', part, 'x:' .. ARGV[6]) == 1 then return {} end
 
 -- Which of them there are already: an earlier call has created the chunk. If this is the first, the numbers are those of others: the

@@ -19,9 +19,6 @@
 -- Returns
 --   0 cancelled, 1 missing, 2 ended; queue and id of each task that may be under way; the parcels, packed as in deliver.lua
 
-local L = {}
--- Includes shared/links.lua
-
 L.open(ARGV[1], ARGV[2], ARGV[3])
 redis.call('HLEN', KEYS[9])
 local run, names = L.runs.load_all(ARGV[4])

@@ -17,9 +17,6 @@
 -- Returns
 --   the parcels, packed as in deliver.lua
 
-local L = {}
--- Includes shared/links.lua
-
 L.open(ARGV[1], ARGV[2], ARGV[3])
 if not L.has_links then return '' end
 for i = 4, #ARGV do

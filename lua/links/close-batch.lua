@@ -18,9 +18,6 @@
 -- Returns
 --   whether there is such a batch: '1' or '0'; and the parcels, packed as in deliver.lua
 
-local L = {}
--- Includes shared/links.lua
-
 L.open(ARGV[1], ARGV[2], ARGV[3])
 redis.call('HLEN', KEYS[9])
 local exists = L.close_batch(ARGV[4])

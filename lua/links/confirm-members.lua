@@ -19,9 +19,6 @@
 -- Returns
 --   the parcels, packed as in deliver.lua
 
-local L = {}
--- Includes shared/links.lua
-
 L.open(ARGV[1], ARGV[2], ARGV[3])
 redis.call('HLEN', KEYS[9])
 for i = 5, #ARGV, 2 do

@@ -18,9 +18,6 @@
 --   the parcels that this has caused, packed: to, key, body and data of each; empty when there are none; and a kind that it does
 --   not know, else ''
 
-local L = {}
--- Includes shared/links.lua
-
 L.open(ARGV[1], ARGV[2], ARGV[3])
 -- A parcel of a newer version of this library stays where it is; the others do not wait for it.
 local unknown = ''

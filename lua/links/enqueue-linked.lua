@@ -17,9 +17,6 @@
 -- Returns
 --   the status of each task: 0 enqueued, 1 duplicate, 2 conflict; and the parcels, packed as in deliver.lua
 
-local L = {}
--- Includes shared/links.lua
-
 local STATUS = { enqueued = 0, duplicate = 1, conflict = 2 }
 
 L.open(ARGV[1], ARGV[2], ARGV[3])

@@ -19,9 +19,6 @@
 -- Returns
 --   0 added, 1 missing, 2 ended, 3 unknown step before it, 4 the name is taken; and the parcels, packed as in deliver.lua
 
-local L = {}
--- Includes shared/links.lua
-
 local ADDED, MISSING, ENDED, UNKNOWN, TAKEN = 0, 1, 2, 3, 4
 local call = redis.call
 L.open(ARGV[1], ARGV[2], ARGV[3])

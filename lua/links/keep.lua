@@ -23,9 +23,6 @@
 --   how many links and timers it settled; '1' when there is nothing to keep, '2' when that has been so for a while; the parcels it has
 --   caused and the old ones, both packed as in deliver.lua; how many of the keys that people look for there are
 
-local L = {}
--- Includes shared/links.lua
-
 -- Clocks of servers differ: a task may be found ended that much before or after.
 local MARGIN, TECHNICAL = 60, 604801
 -- How long a place has to be empty until it may be taken off the list: registrars list it again that often, and half as much.

@@ -20,9 +20,6 @@
 -- Returns
 --   '1' when it was opened, '0' when it was there
 
-local L = {}
--- Includes shared/links.lua
-
 L.open(ARGV[1], ARGV[2], ARGV[3])
 redis.call('HLEN', KEYS[9])
 redis.call('ZCARD', KEYS[10])

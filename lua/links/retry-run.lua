@@ -18,9 +18,6 @@
 -- Returns
 --   0 retried, 1 missing, 2 there is nothing to retry; queue and id of each task to run again; the parcels, packed as in deliver.lua
 
-local L = {}
--- Includes shared/links.lua
-
 L.open(ARGV[1], ARGV[2], ARGV[3])
 redis.call('HLEN', KEYS[9])
 local run, names = L.runs.load_all(ARGV[4])

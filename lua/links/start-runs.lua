@@ -21,9 +21,6 @@
 
 -- A ready step is its name, its queue (empty: this one), JSON { processAt, uniqueKey, uniqueTtl, mark: its watcher } (may be empty), and its message.
 
-local L = {}
--- Includes shared/links.lua
-
 local call = redis.call
 L.open(ARGV[1], ARGV[2], ARGV[3])
 call('ZCARD', KEYS[9])

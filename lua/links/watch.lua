@@ -17,9 +17,6 @@
 -- Returns
 --   '1' per request whose task exists, else '0'; and the parcels, packed as in deliver.lua
 
-local L = {}
--- Includes shared/links.lua
-
 L.open(ARGV[1], ARGV[2], ARGV[3])
 local requests, found = {}, {}
 for i = 4, #ARGV do

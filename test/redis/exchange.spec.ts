@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, vi } from 'vitest';
 import { LEASE_SECONDS, type LeasedTask, type Settlement } from '../../lib/broker/broker.js';
 import { BrokerUnavailableError } from '../../lib/errors.js';
+import { scriptSource } from '../../lib/broker/redis/scripts/script-source.js';
+import { Scripts } from '../../lib/broker/redis/scripts/scripts.js';
 import { LeaseScores } from '../../lib/broker/redis/lease-scores.js';
 import { encodeTaskMessage } from '../../lib/wire/codec.js';
 import { utcDay } from '../../lib/wire/keys.js';
@@ -58,6 +60,47 @@ describe('a settlement whose reply is lost', () => {
     await driver.redis.zrem(driver.keys.lease, tasks[1]!.lease.id);
     expect(await driver.settle(done(tasks[1]!))).toEqual(['lost']);
     expect(await settled()).toEqual(['settled']);
+  });
+});
+
+describe('the engine of links', () => {
+  /** The scripts that some calls run. */
+  async function scriptsOf(calls: () => Promise<unknown>): Promise<string[]> {
+    const run = vi.spyOn(Scripts.prototype, 'run');
+    await calls();
+    const names = run.mock.calls.map(([, name]) => name);
+    run.mockRestore();
+    return names;
+  }
+  const watch = (driver: RedisDriver, id: string): Promise<unknown> =>
+    driver.broker.links.watch('default', [{ id, waiting: { queue: 'other', id: 'x', n: 0 } }]);
+
+  it('is not known to a Redis without links', async ({ driver }) => {
+    await driver.redis.script('FLUSH');
+    const task = await driver.takeNew();
+    await driver.settle(done(task));
+    expect(await driver.broker.links.places()).toEqual([]);
+    expect(await driver.redis.script('EXISTS', scriptSource('exchangeLinked').sha1)).toEqual([0]);
+  });
+
+  it('is asked for when the queue has links, and for a minute after', async ({ driver }) => {
+    const first = await driver.takeNew();
+    await watch(driver, first.lease.id);
+    await driver.enqueue([request()]);
+    expect(await scriptsOf(() => driver.exchange([done(first)], 1))).toEqual(['exchange', 'exchangeLinked']);
+    expect(await driver.redis.exists(driver.keys.links)).toBe(0);
+    expect(await scriptsOf(() => driver.takeNew())).toEqual(['enqueue', 'exchangeLinked']);
+    driver.clock.advance(60_000);
+    expect(await scriptsOf(() => driver.takeNew())).toEqual(['enqueue', 'exchange']);
+  });
+
+  it('settles in the call in which links are found', async ({ driver }) => {
+    const task = await driver.takeNew();
+    await watch(driver, task.lease.id);
+    const { settled, parcels } = await driver.exchange([done(task)], 0);
+    expect(settled).toEqual(['settled']);
+    expect(parcels).toHaveLength(1);
+    expect(await driver.redis.get(driver.keys.processed)).toBe('1');
   });
 });
 

@@ -38,6 +38,9 @@ const LEASES_PER_CALL = 1000;
  */
 const TRIMMED_AT_ONCE = 100;
 
+/** A queue that had links is taken to have some for so long. */
+const LINKED_MS = 60_000;
+
 /**
  * Claims, settles, extends. All calls go over one connection (`consume`), and so arrive in their
  * order: an extension cannot overtake an earlier settlement.
@@ -45,6 +48,8 @@ const TRIMMED_AT_ONCE = 100;
 export class RedisConsumer implements ConsumerRole {
   private readonly keys: ExchangeKeys;
   private readonly scores = new LeaseScores();
+  /** Until when a queue is taken to have links, in milliseconds since the epoch. */
+  private readonly linkedUntil = new Map<string, number>();
   /** Leases with a settlement that was sent and got no reply. */
   private readonly unanswered = new WeakSet<Lease>();
 
@@ -69,13 +74,16 @@ export class RedisConsumer implements ConsumerRole {
       ...batch.specials,
     ]);
     const keys = this.keys.of(queue, now, limits?.window ?? 0).concat(batch.taskKeys, batch.named);
-    const answer = this.scripts.run('consume', 'exchange', keys, argv).catch((error: unknown) => {
-      if (wasSent(error)) for (const lease of batch.leases) this.unanswered.add(lease);
-      throw error;
-    });
+    const run = (script: 'exchange' | 'exchangeLinked'): Promise<unknown> =>
+      this.scripts.run('consume', script, keys, argv).catch((error: unknown) => {
+        if (wasSent(error)) for (const lease of batch.leases) this.unanswered.add(lease);
+        throw error;
+      });
+    const answer = run(now < (this.linkedUntil.get(queue) ?? 0) ? 'exchangeLinked' : 'exchange');
     const trimming = batch.archivedIds.length > 0 ? this.trim(queue, batch.archivedIds, now) : undefined;
-    const replied = (await answer) as Buffer | [reply: Buffer, links: Buffer, parcels: Buffer];
+    const replied = ((await answer) ?? (await run('exchangeLinked'))) as Buffer | [Buffer, Buffer, Buffer];
     const [packed, links, parcels] = Array.isArray(replied) ? replied : [replied];
+    if (links) this.linkedUntil.set(queue, now + LINKED_MS);
     const reply = new PackedReader(packed);
     if (trimming) await trimming;
     const backlog = reply.count();

@@ -71,6 +71,25 @@ const LINK_KEYS = [
   'completed',
 ] as const satisfies readonly KeyName[];
 
+const EXCHANGE = {
+  keys: [
+    'pending',
+    'paused',
+    'active',
+    'lease',
+    'processedOn',
+    'processed',
+    'failedOn',
+    'failed',
+    'retry',
+    'archived',
+    'completed',
+    'rate',
+    'links',
+  ],
+  argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'take', 'count', 'limits', 'since'],
+} as const satisfies ScriptShape;
+
 /**
  * The scripts, named after the broker methods they serve. The header of each file describes the
  * same KEYS and ARGV; test/redis/scripts.spec.ts compares registry, headers and calls.
@@ -80,24 +99,8 @@ export const SCRIPTS = {
     keys: ['pending', 'scheduled', 'groups'],
     argv: ['taskPrefix', 'now', 'nowNanos', 'resent', 'routes'],
   },
-  exchange: {
-    keys: [
-      'pending',
-      'paused',
-      'active',
-      'lease',
-      'processedOn',
-      'processed',
-      'failedOn',
-      'failed',
-      'retry',
-      'archived',
-      'completed',
-      'rate',
-      'links',
-    ],
-    argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'take', 'count', 'limits', 'since'],
-  },
+  exchange: EXCHANGE,
+  exchangeLinked: { file: 'exchange', ...EXCHANGE },
   extendLeases: { keys: ['lease'], argv: ['expiry', 'count'] },
   writeResult: { keys: ['lease', 'task'], argv: ['id', 'result'] },
   forward: {

@@ -5,16 +5,18 @@ import { SCRIPTS, type ScriptName, type ScriptShape } from './script-registry.js
 export interface ScriptSource {
   readonly text: string;
   readonly sha1: string;
+  /** The last argument, of a script that shares its text with others. */
+  readonly part: ScriptName | undefined;
 }
 
-/** A header line that prepends another file, as in `-- Uses shared/fence.lua`. */
-const USES = /^-- Uses (\S+)$/gm;
-
 /**
- * A line that the text of another file replaces, also within a block: what the file creates then
- * costs nothing while the block is not entered. The file may include others.
+ * A line that the text of another file replaces: `-- Uses shared/fence.lua` in a header, or `--
+ * Includes …` elsewhere, also within a block. The file may include others.
  */
-const INCLUDES = /^ *-- Includes (\S+)$/gm;
+const INCLUDES = /^ *-- (?:Uses|Includes) (\S+)$/gm;
+
+/** The scripts with the engine of links are one text. It has a branch for each. */
+export const LINKED = 'shared/linked.lua';
 
 const loaded = new Map<ScriptName, ScriptSource>();
 
@@ -22,17 +24,16 @@ const loaded = new Map<ScriptName, ScriptSource>();
 export function scriptSource(name: ScriptName): ScriptSource {
   const known = loaded.get(name);
   if (known) return known;
-  const own = readLua(scriptFile(name));
-  const shared = [...own.matchAll(USES)].map(([, file]) => readLua(file!));
-  const text = includeFiles([...shared, own].join('\n'));
-  const source = { text, sha1: createHash('sha1').update(text).digest('hex') };
+  const part = readLua(LINKED).includes(`script == '${name}'`) ? name : undefined;
+  const text = textOf(part ? LINKED : scriptFile(name));
+  const source = { text, sha1: createHash('sha1').update(text).digest('hex'), part };
   loaded.set(name, source);
   return source;
 }
 
-/** Puts the files in the place of the lines that include them. */
-export const includeFiles = (text: string): string =>
-  text.replace(INCLUDES, (_, file: string) => includeFiles(readLua(file)));
+/** A file of `lua/` with the files that it includes. */
+export const textOf = (file: string): string =>
+  readLua(file).replace(INCLUDES, (_, included: string) => textOf(included));
 
 /** The path of the script below `lua/`. */
 export function scriptFile(name: ScriptName): string {

@@ -33,11 +33,12 @@ async function evaluate(
   keys: readonly string[],
   argv: readonly Argument[],
 ): Promise<unknown> {
-  const { sha1, text } = scriptSource(name);
+  const { sha1, text, part } = scriptSource(name);
+  const sent = part ? [...argv, part] : argv;
   try {
-    return await sendScript(client, 'evalsha', sha1, keys, argv).catch((error: unknown) => {
+    return await sendScript(client, 'evalsha', sha1, keys, sent).catch((error: unknown) => {
       if (!says(error, 'NOSCRIPT')) throw error;
-      return sendScript(client, 'eval', text, keys, argv);
+      return sendScript(client, 'eval', text, keys, sent);
     });
   } catch (error) {
     if (says(error, 'WRONGTYPE')) throw await explainWrongType(client, name, keys, error);

@@ -1,0 +1,336 @@
+-- What exchange.lua does. `L` is the engine of links, if there is one.
+--
+-- Uses shared/spread.lua
+-- Uses shared/fence.lua
+-- Uses shared/starts.lua
+
+-- Stages: 1. read and check the keys; 2. check the settlements; 3. write them; 4. count them; 5. apply the limits; 6. claim.
+-- For a worker of one slot, which settles one task and claims one, Lua itself is most of a call, and a function costs more to
+-- create than the call spends in it. So the stages follow each other, and few are functions.
+
+local DONE, COMPLETE, COMPLETE_WITH_RESULT, RETRY, RETRY_FAILED, ARCHIVE, ARCHIVE_AS_IS, REQUEUE, WAIT =
+  '0', '1', '2', '3', '4', '5', '6', '7', '8'
+
+-- The id of a settled task is still in `active`, or no longer.
+local LISTED, UNLISTED = 1, 2
+-- At this total Go starts again from 1. Beyond the second number the total may be near it, and is counted up one by one.
+local MAX_TOTAL, FAR_FROM_MAX = 9223372036854775807, 9.2e18
+-- How long the counters of a day are kept.
+local COUNTER_SECONDS = 90 * 86400
+-- How many ids without a task one call removes.
+local MAX_DANGLING = 1000
+-- Redis keeps a sorted set of up to 128 short members in a list, and searches it from end to end; with 100 active tasks that
+-- is a third of the time of a call. A member that is too long for it turns the set into a skip list. It is removed before
+-- anyone can see it, and is no valid UTF-8, so nobody's id.
+local FEW_ACTIVE, TOO_LONG = 24, 65
+-- Polls a queue with too many active tasks again: no notice says when one ends elsewhere.
+local LIMIT_RETRY_MS = 100
+-- A task in a waitlist runs after this time even if nobody wakes it: the least, one second per that many waiting, the most.
+local MIN_WAIT_SECONDS, TASKS_PER_EXTRA_SECOND, MAX_WAIT_SECONDS = 60, 10, 3600
+
+local call, try, type = redis.call, redis.pcall, type
+local pending, paused_key, active, lease, processed_on, processed_total, failed_on, failed_total, retry, archived, completed, rate, links =
+  unpack(KEYS, 1, 13)
+-- KEYS after those: the hashes of the tasks to settle.
+local HASHES = 13
+-- What goes into a command unchanged goes as the text it came as: Redis writes a number of Lua with 17 digits.
+local task_prefix, now, now_nanos, expiry, take_text, count_text, limits, since_wanted = unpack(ARGV, 1, 8)
+local take, count = tonumber(take_text), tonumber(count_text)
+
+-- 1. Read and check the keys. Reading each one first finds those of a wrong type before anything is written.
+
+local backlog = call('LLEN', pending)
+local paused, linked = call('EXISTS', paused_key, links), false
+if paused == 0 then
+  paused = false
+else
+  linked = paused == 2
+  paused = call('EXISTS', paused_key) == 1
+  linked = linked or not paused
+  if paused then take = 0 end
+end
+if count == 0 and (take == 0 or backlog == 0) then
+  return cmsgpack.pack({ paused and 0 or backlog, 0, 0 })
+end
+
+if linked and not L then return nil end
+if not linked then L = nil end
+if L then
+  L.open(task_prefix, now, now_nanos)
+  function L.reply(list, ids)
+    return { cmsgpack.pack(list), ids and L.links_of(ids) or '', L.parcels() }
+  end
+end
+
+local max_active, startable, max_starts, window = 0, nil, '0', '1'
+if take > 0 and limits ~= '' then
+  local most
+  most, max_starts, window = string.match(limits, '(%d+) (%d+) (%d+)')
+  max_active = tonumber(most)
+end
+local fewer_in, time = 0, 0
+if max_starts ~= '0' then
+  startable, fewer_in, time = starts_left(rate, tonumber(max_starts), tonumber(window), now_nanos)
+end
+
+-- Refuses what INCRBY would refuse, which must not happen half-way.
+local function read_counter(key, most)
+  local value = redis.call('GET', key)
+  if not value then return 0 end
+  local total = tonumber(value)
+  if value ~= '0' and not string.find(value, '^-?[1-9]%d*$') or total > most or total < -FAR_FROM_MAX then
+    error('WRONGTYPE the counter ' .. key .. ' holds "' .. value .. '", which cannot be counted on from')
+  end
+  return total
+end
+
+local reply, lost, number = { backlog, 0, 0 }, 0, 0
+if count == 0 then
+  call('ZCARD', lease)
+else
+  -- 2. Check the settlements.
+
+  local ids, id_start = {}, #task_prefix + 1
+  for i = 1, count do
+    ids[i] = string.sub(KEYS[HASHES + i], id_start)
+  end
+  local missing, settled, argument = missing_leases(lease, ids, 9)
+  local specials, moves, named = {}, false, HASHES + count
+  for i = argument, #ARGV, 6 do
+    local item = { kind = ARGV[i + 1], message = ARGV[i + 3], time = ARGV[i + 4], result = ARGV[i + 5] }
+    if ARGV[i + 2] == '1' then
+      named = named + 1
+      item.key = KEYS[named]
+      if item.kind == WAIT then call('ZCARD', item.key) end
+    end
+    specials[tonumber(ARGV[i])] = item
+    moves = moves or item.kind ~= DONE
+  end
+  if moves then
+    call('ZCARD', retry)
+    call('ZCARD', archived)
+    call('ZCARD', completed)
+  end
+
+  -- Those that count move to the front of `ids`, and the hashes to delete to the front of the hashes in KEYS.
+  local special, done, failures, unfinished, items = {}, 0, 0, 0, L and {}
+  for i = 1, count do
+    local id, item = ids[i], specials[i]
+    local kind = item and item.kind or DONE
+    if missing[i] or settled[id] == LISTED or (kind ~= DONE and try('HGET', KEYS[HASHES + i], 'state') ~= 'active') then
+      lost = lost + 1
+      reply[lost + 3] = i
+    else
+      number = number + 1
+      ids[number], settled[id] = id, LISTED
+      if L then items[number] = item or false end
+      if item then
+        item.id, item.task = id, KEYS[HASHES + i]
+        special[#special + 1] = item
+      end
+      if kind == DONE then
+        done = done + 1
+        KEYS[HASHES + done] = KEYS[HASHES + i]
+      elseif kind == RETRY_FAILED or kind == ARCHIVE or kind == ARCHIVE_AS_IS then
+        failures = failures + 1
+      elseif kind == RETRY or kind == REQUEUE or kind == WAIT then
+        unfinished = unfinished + 1
+      end
+    end
+  end
+  local total = read_counter(processed_total, MAX_TOTAL)
+  read_counter(processed_on, FAR_FROM_MAX)
+  if failures > 0 then
+    read_counter(failed_on, FAR_FROM_MAX)
+    read_counter(failed_total, FAR_FROM_MAX)
+  end
+
+  -- 3. Write the settlements.
+
+  -- All is checked but the type of `active`, which the first write checks. That write frees memory, so that a full
+  -- Redis refuses none of those that follow. A settled task is old, and so at or near the tail of the list: to pop the
+  -- tail and push back what stays is cheaper than a search per id.
+  local listed = number
+  if number >= 4 then
+    local kept, back = {}, {}
+    for _ = 1, 2 do
+      local tail = call('RPOP', active, number == count and count_text or number) or {}
+      for i = 1, #tail do
+        local id = tail[i]
+        local note = settled[id]
+        if note == LISTED then
+          settled[id] = UNLISTED
+          listed = listed - 1
+        elseif note ~= UNLISTED then -- an id that is there twice is removed twice
+          kept[#kept + 1] = id
+        end
+      end
+      if listed == 0 or #tail < number then break end
+    end
+    for i = #kept, 1, -1 do
+      back[#back + 1] = kept[i]
+    end
+    spread('RPUSH', active, back)
+  end
+  if listed > 0 then
+    for n = 1, number do
+      if settled[ids[n]] == LISTED then call('LREM', active, '-1', ids[n]) end
+    end
+  end
+  spread('ZREM', lease, ids, 1, number)
+  for n = 1, #special do
+    local item = special[n]
+    local id, key, kind = item.id, item.task, item.kind
+    if kind == COMPLETE then
+      call('HSET', key, 'msg', item.message, 'state', 'completed')
+      call('ZADD', completed, item.time, id)
+    elseif kind == COMPLETE_WITH_RESULT then
+      call('HSET', key, 'msg', item.message, 'state', 'completed', 'result', item.result)
+      call('ZADD', completed, item.time, id)
+    elseif kind == RETRY or kind == RETRY_FAILED then
+      call('HSET', key, 'msg', item.message, 'state', 'retry')
+      call('ZADD', retry, item.time, id)
+    elseif kind == ARCHIVE then
+      call('HSET', key, 'msg', item.message, 'state', 'archived')
+      call('ZADD', archived, now, id)
+    elseif kind == ARCHIVE_AS_IS then
+      call('HSET', key, 'state', 'archived')
+      call('ZADD', archived, now, id)
+    elseif kind == REQUEUE then
+      call('HSET', key, 'state', 'pending', 'pending_since', now_nanos)
+      call('RPUSH', pending, id)
+      backlog = backlog + 1
+    elseif kind == WAIT then
+      local seconds = MIN_WAIT_SECONDS + math.floor(call('ZCARD', item.key) / TASKS_PER_EXTRA_SECOND)
+      local wait_end = tonumber(now) + math.min(seconds, MAX_WAIT_SECONDS)
+      -- Its position: microseconds, but always behind those that are there.
+      local since = string.match(call('HGET', key, 'waits') or '', ' (%d+)$')
+      if not since then
+        local last = tonumber(call('ZRANGE', item.key, -1, -1, 'WITHSCORES')[2] or 0)
+        since = string.format('%.0f', math.max(tonumber(string.sub(now_nanos, 1, -4)), last + 1))
+      end
+      call('HSET', key, 'state', 'retry', 'waits', string.format('%.0f %s', wait_end, since))
+      call('ZADD', retry, wait_end, id)
+      call('ZADD', item.key, since, id)
+      call('EXPIRE', item.key, 2 * MAX_WAIT_SECONDS)
+    end
+    if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end
+  end
+  if L then -- results are read from the hashes
+    for n = 1, number do
+      local id, item = ids[n], items[n]
+      local kind = item and item.kind or DONE
+      if kind == DONE and item and item.time == '1' then
+        L.ended(id, false, item.result ~= '' and item.result or 'revoked', nil, true)
+      elseif kind == DONE or kind == COMPLETE or kind == COMPLETE_WITH_RESULT then
+        L.succeeded(id, item and item.result)
+      elseif kind == ARCHIVE or kind == ARCHIVE_AS_IS then
+        L.retain_again(id)
+        L.ended(id, false, item.result ~= '' and item.result or 'archived')
+      elseif kind == RETRY or kind == RETRY_FAILED then
+        L.retain_again(id)
+      end
+    end
+  end
+  spread('DEL', nil, KEYS, HASHES + 1, HASHES + done)
+  if L then
+    L.work()
+    backlog = call('LLEN', pending)
+  end
+
+  -- 4. Count what was processed.
+
+  local processed = number - unfinished
+  if processed > 0 then
+    local more = processed == count and count_text or processed
+    if call('INCRBY', processed_on, more) == processed then call('EXPIREAT', processed_on, tonumber(now) + COUNTER_SECONDS) end
+    if failures > 0 and call('INCRBY', failed_on, failures) == failures then call('EXPIREAT', failed_on, tonumber(now) + COUNTER_SECONDS) end
+    -- Go starts both totals again from 1 when `processed`, as a double, has reached the maximum.
+    if total + processed < FAR_FROM_MAX then
+      call('INCRBY', processed_total, more)
+      if failures > 0 then call('INCRBY', failed_total, failures) end
+    else
+      for i = 1, processed do
+        local wraps = tonumber(call('GET', processed_total)) == MAX_TOTAL
+        if wraps then call('SET', processed_total, 1) else call('INCR', processed_total) end
+        if i > processed - failures then
+          if wraps then call('SET', failed_total, 1) else call('INCR', failed_total) end
+        end
+      end
+    end
+  end
+end
+
+reply[1], reply[3] = backlog, lost
+if paused then reply[1] = 0 end
+if take == 0 or backlog == 0 then return L and L.reply(reply) or cmsgpack.pack(reply) end
+if number == 0 then call('LLEN', active) end -- its type; a settlement has checked it already
+
+-- 5. Apply the limits.
+
+local wanted = take < backlog and take or backlog
+if max_active > 0 then
+  local free = math.max(0, max_active - call('LLEN', active))
+  if free < wanted then wanted, reply[2] = free, LIMIT_RETRY_MS end
+end
+if startable and startable < wanted then
+  wanted, reply[2] = startable, math.max(reply[2], fewer_in)
+end
+if wanted == 0 then return L and L.reply(reply) or cmsgpack.pack(reply) end
+
+-- 6. Claim. Ids without a task are removed.
+
+local with_since = since_wanted == '1'
+local leases, popped, n, running, at = {}, 0, 0, 0, lost + 3
+repeat
+  local ids = call('RPOP', pending, wanted == take and n == 0 and take_text or wanted - n)
+  if not ids then break end
+  local taken = 0
+  for i = 1, #ids do
+    local id = ids[i]
+    local key = task_prefix .. id
+    local message, since
+    if with_since then
+      local fields = try('HMGET', key, 'msg', 'pending_since')
+      if fields.err then message = fields else message, since = fields[1], fields[2] or '' end
+    else
+      message = try('HGET', key, 'msg')
+    end
+    if type(message) == 'string' then
+      call('HSET', key, 'state', 'active')
+      call('HDEL', key, 'pending_since')
+      taken, n = taken + 1, n + 1
+      ids[taken], leases[2 * n - 1], leases[2 * n] = id, expiry, id
+      reply[at + 1], reply[at + 2] = id, message
+      at = at + 2
+      if with_since then
+        at = at + 1
+        reply[at] = since
+      end
+    elseif not message then
+      call('DEL', key) -- a hash without a message; a key of another type is not ours to delete
+    end
+  end
+  popped = popped + #ids
+  running = spread('LPUSH', active, ids, 1, taken) or running
+until n == wanted or popped > wanted + MAX_DANGLING
+reply[1] = backlog - popped
+if n > 0 then
+  if startable then count_starts(rate, n, tonumber(window), time) end
+  if running > FEW_ACTIVE then
+    local unlisted = string.rep('\255', TOO_LONG)
+    call('ZADD', lease, '0', unlisted)
+    spread('ZADD', lease, leases)
+    call('ZREM', lease, unlisted)
+  else
+    spread('ZADD', lease, leases)
+  end
+end
+if L then
+  local claimed = {}
+  for i = 1, n do
+    claimed[i] = leases[2 * i]
+  end
+  return L.reply(reply, claimed)
+end
+return cmsgpack.pack(reply)
