@@ -101,6 +101,8 @@ export interface StoredWait {
 /** What a call about links has brought about elsewhere: see Relay. Always empty in memory. */
 export interface Caused {
   readonly parcels: readonly Parcel[];
+  /** Something stored was damaged, so that a part of the call was not done; all else was. */
+  readonly damage?: Error;
 }
 
 export interface PassReply extends Caused {

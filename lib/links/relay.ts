@@ -81,6 +81,7 @@ export class Relay {
       for (const parcel of parcels) this.acknowledgements.add(parcel.from, identityOf(parcel), parcel);
       this.acknowledgements.start();
       this.events.emit('parcelsCarried', { place, parcels: parcels.length });
+      if (caused.damage) this.failed(place, parcels, caused.damage);
       return true;
     } catch (error) {
       return this.failed(place, parcels, error);

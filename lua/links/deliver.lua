@@ -15,8 +15,8 @@
 --   3 nowNanos
 --   4… body and data of each parcel
 -- Returns
---   the parcels that this has caused, packed: to, key, body and data of each; empty when there are none; and a kind that it does
---   not know, else ''
+--   the parcels that this has caused, packed: to, key, body and data of each; empty when there are none; a kind that it does
+--   not know, else ''; and what was damaged, else ''
 
 L.open(ARGV[1], ARGV[2], ARGV[3])
 -- A parcel of a newer version of this library stays where it is; the others do not wait for it.
@@ -24,11 +24,13 @@ local unknown = ''
 for i = 4, #ARGV, 2 do
   local read, body = pcall(cjson.decode, ARGV[i])
   local kind = read and type(body) == 'table' and body.kind
-  if L.on[kind] then
+  if not kind then
+    L.damage = 'a parcel is no JSON'
+  elseif L.on[kind] then
     L.post(L.place, ARGV[i], body, ARGV[i + 1])
   else
     unknown = tostring(kind)
   end
 end
 L.work()
-return { L.parcels(), unknown }
+return { L.parcels(), unknown, L.damage or '' }

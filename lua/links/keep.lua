@@ -21,13 +21,16 @@
 --   6 bytes: roughly how much the old parcels may take
 -- Returns
 --   how many links and timers it settled; '1' when there is nothing to keep, '2' when that has been so for a while; the parcels it has
---   caused and the old ones, both packed as in deliver.lua; how many of the keys that people look for there are
+--   caused and the old ones, both packed as in deliver.lua; how many of the keys that people look for there are; and what was
+--   damaged, else ''
 
 -- Clocks of servers differ: a task may be found ended that much before or after.
 local MARGIN, TECHNICAL = 60, 604801
 -- How long a place has to be empty until it may be taken off the list: registrars list it again that often, and half as much.
 local EMPTY_SECONDS = 120
 local PROGRESS_SECONDS = 86400
+-- What cannot be done, as it is damaged, is tried again so often.
+local FAILED_SECONDS = 600
 
 local call = redis.call
 L.open(ARGV[1], ARGV[2], ARGV[3])
@@ -41,14 +44,15 @@ local settled = 0
 
 local due = call('ZRANGE', L.waiting, '-inf', ARGV[2], 'BYSCORE', 'LIMIT', 0, limit, 'WITHSCORES')
 for i = 1, #due, 2 do
-  L.time_out(due[i], due[i + 1])
+  L.guard(L.time_out, due[i], due[i + 1])
   settled = settled + 1
 end
 for _, text in ipairs(call('ZRANGE', L.timers, '-inf', ARGV[2], 'BYSCORE', 'LIMIT', 0, limit)) do
   local kind, about = string.match(text, '^(%S+) ?(.*)$')
   if L.due[kind] then
     call('ZREM', L.timers, text)
-    L.due[kind](about)
+    local _, failed = L.guard(L.due[kind], about)
+    if failed then call('ZADD', L.timers, 'NX', now + FAILED_SECONDS, text) end
     settled = settled + 1
   end
 end
@@ -60,20 +64,20 @@ if L.has_links then
   local since = tonumber(seen) or now
   local first, last = since + TECHNICAL - MARGIN, now + TECHNICAL + MARGIN
   for _, id in ipairs(call('ZRANGE', L.archived, '+inf', since - MARGIN, 'BYSCORE', 'REV', 'LIMIT', 0, limit)) do
-    settled = settled + L.notice(id)
+    settled = settled + (L.guard(L.notice, id) or 0)
   end
   for _, id in ipairs(call('ZRANGE', L.completed, first, last, 'BYSCORE', 'LIMIT', 0, limit)) do
-    settled = settled + L.notice(id)
+    settled = settled + (L.guard(L.notice, id) or 0)
   end
   local size = math.min(math.max(limit, call('HLEN', L.links) / 2), 6 * limit)
   local page = call('HSCAN', L.links, links_cursor or '0', 'COUNT', math.floor(size))
   links_cursor = page[1]
   for i = 1, #page[2], 2 do
-    if #page[2][i + 1] > 1 then settled = settled + L.notice(page[2][i]) end -- a letter stands for a batch
+    if #page[2][i + 1] > 1 then settled = settled + (L.guard(L.notice, page[2][i]) or 0) end -- a letter stands for a batch
   end
 end
 for _, audit in ipairs(L.audits) do
-  settled = settled + audit(limit)
+  settled = settled + (L.guard(audit, limit) or 0)
 end
 L.work()
 
@@ -113,4 +117,4 @@ else
   end
 end
 local shown = call('EXISTS', L.waiting, L.pending, L.scheduled, L.archived, KEYS[10], KEYS[11])
-return { settled, empty, L.parcels(), #old > 0 and cmsgpack.pack(old) or '', shown }
+return { settled, empty, L.parcels(), #old > 0 and cmsgpack.pack(old) or '', shown, L.damage or '' }

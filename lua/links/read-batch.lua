@@ -9,7 +9,8 @@ local call = redis.call
 local found = call('HMGET', KEYS[1], 'name', 'state', 'openedAt', 'endedAt', 'queues')
 if not found[2] then return {} end
 local reply = { found[1], found[2], found[3], found[4] or '' }
-for _, queue in ipairs(cjson.decode(found[5])) do
+local known, queues = pcall(cjson.decode, found[5] or '')
+for _, queue in ipairs(known and type(queues) == 'table' and queues or {}) do
   reply[#reply + 1] = queue
   reply[#reply + 1] = call('HGET', KEYS[1], 'p:' .. queue) or ''
 end

@@ -16,7 +16,8 @@ local since = call('ZSCORE', KEYS[2], ARGV[1])
 if not after then return {} end
 local waits = state == 'aggregating' and group == ARGV[2]
 local reply = { after, waits and '1' or '0', cancelled and since == cancelled and '1' or '0' }
-for n = 0, cjson.decode(after).n - 1 do
+local known, wait = pcall(cjson.decode, after)
+for n = 0, (known and type(wait) == 'table' and tonumber(wait.n) or 0) - 1 do
   reply[n + 4] = call('HGET', KEYS[1], 'w' .. n) or ''
 end
 return reply

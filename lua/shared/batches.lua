@@ -12,7 +12,8 @@
 -- and nobody has to remember it.
 do
   local call, try = redis.call, redis.pcall
-  local AUDIT_SECONDS, OFFER_SECONDS = 60, 604800
+  local AUDIT_SECONDS, OFFER_SECONDS, RETENTION_SECONDS = 60, 604800, 604800
+  local STATES = { open = true, closed = true, succeeded = true, completed = true }
   local CALLBACKS = { 'death', 'complete', 'success' }
 
   local function batch_key(id)
@@ -31,11 +32,17 @@ do
     L.create(task)
   end
 
+  -- nil when there is none, or when it is damaged
+  local function callback_of(text)
+    local known, task = pcall(cjson.decode, text or '')
+    return known and type(task) == 'table' and type(task.queue) == 'string' and task or nil
+  end
+
   local function fire(id, name)
     local key = batch_key(id)
     local stored = call('HMGET', key, 'fired:' .. name, 'task:' .. name)
-    if stored[1] or not stored[2] then return end
-    local task = cjson.decode(stored[2])
+    local task = callback_of(stored[2])
+    if stored[1] or not task then return end
     if task.queue ~= L.place then
       call('HSET', key, 'fired:' .. name, 'offered')
       return offer(id, name, task)
@@ -51,9 +58,10 @@ do
     local key, any = batch_key(id), false
     for _, name in ipairs(CALLBACKS) do
       local stored = call('HMGET', key, 'fired:' .. name, 'task:' .. name)
-      if stored[1] == 'offered' then
+      local task = stored[1] == 'offered' and callback_of(stored[2])
+      if task then
         any = true
-        offer(id, name, cjson.decode(stored[2]))
+        offer(id, name, task)
       end
     end
     return any
@@ -68,9 +76,9 @@ do
     local stored = call('HMGET', batch_key(id), 'state', 'closeBy', 'endedAt', 'retention')
     local at = L.seconds + AUDIT_SECONDS
     if stored[1] == 'open' then
-      at = tonumber(stored[2])
+      at = tonumber(stored[2]) or L.seconds
     elseif stored[1] ~= 'closed' and not is_offering(id) then
-      at = math.ceil(tonumber(stored[3]) / 1000) + tonumber(stored[4])
+      at = math.ceil((tonumber(stored[3]) or L.seconds * 1000) / 1000) + (tonumber(stored[4]) or RETENTION_SECONDS)
     end
     call('ZADD', L.timers, at, 'batch ' .. id)
   end
@@ -84,10 +92,11 @@ do
 
   local function each_queue(id, visit)
     local key = batch_key(id)
-    local queues = cjson.decode(call('HGET', key, 'queues'))
+    local known, queues = pcall(cjson.decode, call('HGET', key, 'queues') or '')
+    if not known or type(queues) ~= 'table' then queues = L.count_again(id) end
     for i = 1, #queues do
       local stored = call('HMGET', key, 'p:' .. queues[i], 'q:' .. queues[i])
-      visit(queues[i], told(stored[1]), tonumber(stored[2] or 0))
+      visit(queues[i], told(stored[1]), tonumber(stored[2]) or 0)
     end
   end
 
@@ -103,7 +112,7 @@ do
       running = running or part.ok + part.dead < part.made -- also when Redis has lost that there are so many
     end)
     if died then fire(id, 'death') end
-    if stored[3] == '0' and not running and ok + failed >= tonumber(stored[2]) then
+    if stored[3] == '0' and not running and ok + failed >= (tonumber(stored[2]) or 0) then
       local ends = failed == 0 and 'succeeded' or 'completed'
       if ends ~= state then call('HSET', key, 'state', ends, 'endedAt', string.sub(L.now_nanos, 1, -7)) end
       fire(id, 'complete')
@@ -231,11 +240,20 @@ do
   end
 
   L.due.batch = function(id)
-    local state = try('HGET', batch_key(id), 'state')
-    if type(state) ~= 'string' then return end
+    local key = batch_key(id)
+    local fields = try('HLEN', key)
+    if fields == 0 then call('ZREM', L.base .. 'batches', id) end
+    if type(fields) ~= 'number' or fields == 0 then return end
+    local state = call('HGET', key, 'state')
+    if not STATES[state] then
+      call('HSET', key, 'state', 'closed')
+      state = 'closed'
+    end
     if state == 'open' then
       L.close_batch(id)
     elseif state == 'closed' then
+      L.count_again(id)
+      L.decide(id)
       each_queue(id, function(queue, part, confirmed)
         if part.ok + part.dead + part.lost >= math.max(confirmed, part.made) then return end
         local body = { kind = 'audit', batch = id, home = L.place, asked = confirmed, v = part.v }

@@ -21,7 +21,7 @@ do
   function L.open(task_prefix, now, now_nanos)
     L.task_prefix, L.base = task_prefix, string.sub(task_prefix, 1, -3)
     L.place = string.match(L.base, ':{(.*)}:$')
-    L.now, L.seconds, L.now_nanos = now, tonumber(now), now_nanos
+    L.now, L.seconds, L.now_nanos, L.damage = now, tonumber(now), now_nanos, false
     L.pending, L.scheduled, L.archived = L.base .. 'pending', L.base .. 'scheduled', L.base .. 'archived'
     L.completed, L.waiting = L.base .. 'completed', L.base .. 'g:asynq:waiting'
     L.links, L.outbox, L.timers = L.base .. 'links', L.base .. 'outbox', L.base .. 'timers'
@@ -31,6 +31,22 @@ do
     for _, set in ipairs({ L.scheduled, L.archived, L.completed, L.waiting, L.timers }) do
       call('ZCARD', set)
     end
+  end
+
+  -- Redis refuses a call so before it has written anything; the call fails as a whole.
+  local REFUSALS = { 'OOM ', 'MISCONF ', 'NOREPLICAS ', 'READONLY ' }
+
+  -- Calls `work`, and returns what it returns. What fails because somebody has damaged what is stored does not stop the others: it is
+  -- noted in L.damage, and returned behind nil.
+  function L.guard(work, ...)
+    local done, problem = pcall(work, ...)
+    if done then return problem end
+    local text = type(problem) == 'table' and problem.err or tostring(problem)
+    for i = 1, #REFUSALS do
+      if string.find(text, REFUSALS[i], 1, true) then error(problem, 0) end
+    end
+    L.damage = text
+    return nil, text
   end
 
   local function store(to, field, text, data)
@@ -81,13 +97,13 @@ do
         queue[head] = nil
         head = head + 1
         if head <= MOST_BODIES then
-          L.on[body.kind](body, data)
+          L.guard(L.on[body.kind], body, data)
         else
           store(L.place, L.place .. ' ' .. key, cjson.encode(body), data)
         end
       end
       for i = 1, #L.afterwards do
-        L.afterwards[i]()
+        L.guard(L.afterwards[i])
       end
     until head > tail
   end
@@ -192,7 +208,7 @@ do
     if type(result) ~= 'string' then result = '' end
     for _, watcher in ipairs(watchers) do
       local tell = type(watcher) == 'table' and L.tell[watcher.k]
-      if tell then tell(watcher, id, ok, reason, result) end
+      if tell then L.guard(tell, watcher, id, ok, reason, result) end
     end
     if #list > LONG_LIST then L.on.tellmore({ kind = 'tellmore', id = id, ok = ok, why = reason, gone = ok or gone }) end
   end
@@ -397,6 +413,7 @@ do
 -- Includes shared/run-steps.lua
     -- Includes shared/run-tasks.lua
     -- Includes shared/batches.lua
+    -- Includes shared/mend.lua
   end
 
   function lazy.__index(list, name)

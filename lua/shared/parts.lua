@@ -4,7 +4,7 @@
 -- v: counts what the home was told; scan: how far the keeper has looked; x:<base>: a chunk that was given up. The members are
 -- bits by number in `part:<batch>:made`, `:ok` and `:dead`. One that has succeeded is never dead again.
 do
-  local call, try, pairs = redis.call, redis.pcall, pairs
+  local call, try, pairs, type = redis.call, redis.pcall, pairs, type
   -- The keeper looks for members that ended unseen: so often, in slices of so many bytes. So much of it is done by one script for all
   -- batches: a member that is looked at is one, a slice some.
   local SCAN_SECONDS, SLICE = 2, 256
@@ -77,11 +77,11 @@ do
     if not part[1] then return nil end
     return {
       home = part[1],
-      made = tonumber(part[2] or 0),
-      ok = tonumber(part[3] or 0),
-      dead = tonumber(part[4] or 0),
+      made = tonumber(part[2]) or 0,
+      ok = tonumber(part[3]) or 0,
+      dead = tonumber(part[4]) or 0,
       died = part[5] and true or false,
-      scan = tonumber(part[6] or 0),
+      scan = tonumber(part[6]) or 0,
     }
   end
 
@@ -103,6 +103,9 @@ do
     end
     local ok = choose(key .. ':ok', false, choose(key .. ':made', true, numbers.ok), true)
     if part.dead + #dead > 0 then revived = choose(key .. ':dead', true, ok) end
+    for i = 1, #revived do
+      call('SETBIT', key .. ':dead', revived[i], '0')
+    end
     if #ok + #dead == 0 then return end
     local first = #dead > 0 and not part.died
     part.ok, part.dead, part.died = part.ok + #ok, part.dead + #dead - #revived, part.died or first
@@ -163,11 +166,18 @@ do
     L.post(body.home, 'chunk ' .. body.batch .. ' ' .. body.base, answer)
   end
 
-  -- The home asks how far a part is: its last word may be lost, or the part itself.
+  local function count_bits(key)
+    local count = try('BITCOUNT', key)
+    return type(count) == 'number' and count or 0
+  end
+
+  -- The home asks how far a part is: its last word may be lost, or the part itself. What counts are the bits.
   L.on.audit = function(body)
     local key, part = part_key(body.batch), read(body.batch)
     if part then
-      local v = tonumber(call('HGET', key, 'v') or 0)
+      part.made, part.ok, part.dead = count_bits(key .. ':made'), count_bits(key .. ':ok'), count_bits(key .. ':dead')
+      call('HSET', key, 'made', part.made, 'ok', part.ok, 'dead', part.dead)
+      local v = tonumber(call('HGET', key, 'v')) or 0
       if v < body.v then call('HSET', key, 'v', body.v) end
       tell(body.batch, part, body.asked)
     else
@@ -221,6 +231,7 @@ do
   L.due.part = function(batch)
     local part = read(batch)
     if not part then return end
+    L.note_batch(batch, true)
     if part.ok + part.dead >= part.made then
       tell(batch, part)
       return arm(batch, IDLE_SECONDS)

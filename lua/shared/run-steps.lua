@@ -195,6 +195,8 @@ do
         begin_released(run)
         settle(run)
         R.write(run)
+        -- Nothing can proceed, and nothing has failed.
+        if run.state == 'f' and run.open > 0 and run.bad == 0 then R.mend(run.id) end
       end
     end
   end

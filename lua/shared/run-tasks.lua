@@ -111,7 +111,14 @@ do
     for _, field in ipairs(fields) do
       if string.sub(field, 1, 2) == 's:' then names[#names + 1] = string.sub(field, 3) end
     end
-    return R.load(id, names), names
+    local run = R.load(id, names)
+    if not run then return nil end
+    local whole = #names == run.total
+    for i = 1, #names do
+      whole = whole and run.steps[names[i]]
+    end
+    if not whole then return R.mend(id) end
+    return run, names
   end
 
   -- Tells the task of a step, wherever it is. A parcel that asks for a task and has not left is taken back.
@@ -189,9 +196,15 @@ do
 
   L.due.run = function(id)
     local run, names = R.load_all(id)
-    if not run then return end
-    if run.ended ~= '-' then return R.delete(run, names, 'none') end
+    if not run then
+      call('ZREM', L.base .. 'runs', id)
+      return
+    end
     local options = R.options(run)
+    if run.ended ~= '-' then
+      if R.kept_until(run, options) <= L.seconds then return R.delete(run, names, 'none') end
+      return R.set_timer(run, options)
+    end
     if options.deadline and options.deadline <= L.seconds then
       R.cancel(run, names, 'it did not end in time')
       return

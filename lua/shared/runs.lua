@@ -77,7 +77,7 @@ do
       local state, total, open, ready, failed, bad, started, ended = string.match(fields[1] or '', '^(.) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+)$')
       if not state then
         runs[id] = false
-        return nil
+        return R.mend(id)
       end
       run.state, run.total, run.open, run.ready = state, tonumber(total), tonumber(open), tonumber(ready)
       run.failed, run.bad, run.started, run.ended = tonumber(failed), tonumber(bad), started, ended
@@ -99,6 +99,7 @@ do
       touched[#touched + 1] = run
     end
   end
+  R.touch = touch
 
   function R.set(run, field, value)
     touch(run)
@@ -126,13 +127,18 @@ do
 
   function R.options(run)
     local known, options = pcall(cjson.decode, call('HGET', run.key, 'o') or '{}')
-    return known and options or {}
+    return known and type(options) == 'table' and options or {}
+  end
+
+  -- Until when an ended run is kept.
+  function R.kept_until(run, options)
+    return math.floor(number_of(run.ended) / 1000) + (options.retention or 0)
   end
 
   function R.set_timer(run, options, probe_after)
     local at = L.seconds + (probe_after or PROBE_SECONDS)
     if run.ended ~= '-' then
-      at = math.floor(number_of(run.ended) / 1000) + (options.retention or 0)
+      at = R.kept_until(run, options)
     elseif options.deadline and options.deadline < at then
       at = options.deadline
     end
@@ -162,6 +168,11 @@ do
     local step = read_step('w' .. flags .. ' ' .. open .. ' 0 - -')
     step.d = graph
     return step
+  end
+
+  -- What this script has read of the run is out of date.
+  function R.reread(id)
+    runs[id] = nil
   end
 
   -- The run was deleted in this script.

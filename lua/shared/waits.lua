@@ -72,7 +72,7 @@ do
     if string.sub(rest, 1, #of - 1) ~= string.sub(of, 1, -2) then return end
     local known, after = pcall(cjson.decode, stored[1])
     local left = tonumber(stored[2])
-    if not known or not left then return end
+    if not known or type(after) ~= 'table' or not left then return end
     if body.ok then
       if not (after.f == 'run' and state == '-') then left = left - 1 end
       call('HSET', key, field, '+' .. of, 'left', left)
@@ -163,14 +163,14 @@ do
 
   -- The time of a waiting task is over, by its score.
   function L.time_out(id, score)
-    local stored = try('HMGET', L.task_prefix .. id, 'state', 'group', 'after')
+    local stored = try('HMGET', L.task_prefix .. id, 'state', 'group', 'after', 'msg')
     if stored[1] ~= 'aggregating' or stored[2] ~= 'asynq:waiting' then
       call('ZREM', L.waiting, id)
       return
     end
     local known, after = pcall(cjson.decode, stored[3] or '')
-    if not known or tonumber(score) ~= after.d then
-      -- It does not wait: somebody ran it, and then Go's forwarder put it back into its group.
+    if not known or type(after) ~= 'table' or tonumber(score) ~= after.d or not stored[4] then
+      -- It does not wait: somebody ran it, and then Go's forwarder put it back into its group. Or it is damaged: who claims it sees that.
       leave_waiting(id)
       L.make_pending(id)
     elseif after.t == 'run' then

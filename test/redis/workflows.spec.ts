@@ -81,6 +81,28 @@ describe('a run on Redis', () => {
     await session.keep();
   });
 
+  it.for([
+    ['c', 'succeeded', 'a:succeeded b:succeeded'],
+    ['o', 'succeeded', 'a:succeeded b:succeeded'],
+    ['s:b', 'failed', 'a:succeeded b:failed'],
+    ['s:a', 'failed', 'a:failed b:cancelled'],
+    ['d:b', 'succeeded', 'a:succeeded b:succeeded'],
+  ] as const)('is counted again when its field %s is damaged, and ends', async ([field, state, steps], { driver }) => {
+    const session = new RunSession(driver);
+    const { workflows } = session;
+    await session.start([step('a'), step('b', { after: ['a'] })]);
+    await driver.redis.hset(driver.keys.run('wf:1'), field, 'x');
+    expect(await workflows.runs('default', { offset: 0, size: 5 })).toMatchObject([{ id: 'wf:1' }]);
+    expect((await workflows.run('default', 'wf:1'))?.graph).toHaveLength(2);
+    await session.settle('a');
+    driver.clock.advance(600_000);
+    await session.keep();
+    if (state === 'succeeded') await session.finish('b');
+    expect(await session.states()).toEqual([state, steps]);
+    if (state === 'failed') expect((await session.step(field.slice(2))).error).toBe('its record in Redis is damaged');
+    await session.expectNothingLeft();
+  });
+
   it('does not hinder its queue when its key is of another program', async ({ driver }) => {
     const session = new RunSession(driver);
     await session.start([step('a')]);

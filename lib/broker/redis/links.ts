@@ -98,14 +98,15 @@ export class RedisLinks implements LinksRole {
     if (registered) await registered;
     const argv = this.arguments(place).concat(parcels.flatMap(({ body, data }) => [body, data]));
     const keys = queueKeys('deliver', this.keyspace.queue(place));
-    const [caused, unknown] = (await this.scripts.run('monitor', 'deliver', keys, argv)) as [Buffer, Buffer];
+    const reply = (await this.scripts.run('monitor', 'deliver', keys, argv)) as [Buffer, Buffer, Buffer];
+    const [caused, unknown, damage] = reply;
     if (unknown.length > 0) {
       throw new UndecodableMessageError(
         `"${place}" has got a parcel of the kind "${String(unknown)}", which this version does not know; ` +
           'update all processes. The parcel is kept until then',
       );
     }
-    return { parcels: readParcels(place, caused) };
+    return { parcels: readParcels(place, caused), ...damaged(place, damage) };
   }
 
   async acknowledge(place: string, parcels: readonly Parcel[]): Promise<void> {
@@ -168,13 +169,13 @@ export class RedisLinks implements LinksRole {
     const argv = this.arguments(place).concat([String(age), String(KEPT_AT_ONCE), String(BYTES_AT_ONCE)]);
     const keys = queueKeys('keep', this.keyspace.queue(place));
     const reply = await this.scripts.run('monitor', 'keep', keys, argv);
-    const [settled, empty, caused, old, shown] = reply as [number, number, Buffer, Buffer, number];
+    const [settled, empty, caused, old, shown, damage] = reply as [number, number, Buffer, Buffer, number, Buffer];
     if (empty === 2) await this.unlist(place);
     // Somebody has removed the queue, Go's command say, and it has runs and waits all the same: nobody should lose sight of them.
     if (shown > 0) await this.list(place);
     const late = readParcels(place, old);
     const parcels = [...readParcels(place, caused), ...late];
-    return { settled, late: late.length, empty: empty > 0, parcels };
+    return { settled, late: late.length, empty: empty > 0, parcels, ...damaged(place, damage) };
   }
 
   /** Somebody may have made a link in this moment, and have listed the place before: it is listed again. */
@@ -191,4 +192,11 @@ export class RedisLinks implements LinksRole {
     const now = this.clock.now();
     return [this.keyspace.queue(place).taskPrefix, String(floorSeconds(now)), nanoseconds(now)];
   }
+}
+
+/** What a script could not read, if anything: see L.guard of links.lua. */
+function damaged(place: string, text: Buffer): Pick<Caused, 'damage'> {
+  if (text.length === 0) return {};
+  const message = `a record of links in "${place}" is damaged: ${String(text)}. Find out what else writes to its keys`;
+  return { damage: new UndecodableMessageError(message) };
 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Caused, Parcel } from '../../../lib/broker/links.js';
-import { BrokerUnavailableError, ClosedError } from '../../../lib/errors.js';
+import { BrokerUnavailableError, ClosedError, UndecodableMessageError } from '../../../lib/errors.js';
 import { AsynqEvents } from '../../../lib/events/events.js';
 import { Relay } from '../../../lib/links/relay.js';
 
@@ -19,10 +19,11 @@ class Places {
   readonly failing = new Map<string, unknown>();
   readonly causes = new Map<string, Parcel[]>();
   readonly holding = new Set<string>();
+  damage: Pick<Caused, 'damage'> = {};
 
   async deliver(place: string, parcels: readonly Parcel[]): Promise<Caused> {
     await this.called('deliver', place, parcels);
-    return { parcels: parcels.flatMap(({ key }) => this.causes.get(key) ?? []) };
+    return { parcels: parcels.flatMap(({ key }) => this.causes.get(key) ?? []), ...this.damage };
   }
 
   acknowledge(place: string, parcels: readonly Parcel[]): Promise<void> {
@@ -160,6 +161,15 @@ describe('the relay', () => {
     relay.carry([parcel('a', 'x', '4')]);
     await relay.idle();
     expect(places.of('acknowledge')).toContainEqual(['a', '4']);
+  });
+
+  it('reports what is damaged where it has delivered, and does not deliver it again', async () => {
+    const damage = new UndecodableMessageError('a record is damaged');
+    places.damage = { damage };
+    relay.carry([parcel('a', 'x', '1')]);
+    await relay.idle();
+    expect(failures).toEqual([{ place: 'x', parcels: 1, error: damage }]);
+    expect(places.of('acknowledge')).toEqual([['a', '1']]);
   });
 
   it('reports an acknowledgement that failed, which makes the delivery come twice', async () => {

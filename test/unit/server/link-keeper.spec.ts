@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { LinksRole, Parcel, PassReply } from '../../../lib/broker/links.js';
-import { BrokerUnavailableError, WakeUpRefusedError } from '../../../lib/errors.js';
+import { BrokerUnavailableError, UndecodableMessageError, WakeUpRefusedError } from '../../../lib/errors.js';
 import { AsynqEvents } from '../../../lib/events/events.js';
 import { LinkKeeper } from '../../../lib/server/loops/link-keeper.js';
 import { manualClock, turn } from '../../support/server-rig.js';
@@ -154,6 +154,15 @@ describe('the link keeper', () => {
     clock.advance(3_000);
     await keeper.runOnce();
     expect(store.calls.toSorted()).toEqual(['bad 2', 'good 2', 'good 2']);
+  });
+
+  it('reports what is damaged, and does the rest', async () => {
+    store.known = ['one'];
+    const damage = new UndecodableMessageError('a record is damaged');
+    store.found.set('one', [{ ...NOTHING, parcels: [parcel], damage }]);
+    await keeper.runOnce();
+    expect(errors).toEqual([damage]);
+    expect(carried).toEqual([parcel]);
   });
 
   it('goes on with the places it knows when they cannot be read', async () => {

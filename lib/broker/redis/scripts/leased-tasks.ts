@@ -2,6 +2,7 @@ import { UndecodableMessageError } from '../../../errors.js';
 import { decodeTaskMessage } from '../../../wire/codec.js';
 import type { DamagedTask, Lease, LeasedTask } from '../../broker.js';
 import type { Watcher } from '../../links.js';
+import { readJson } from './json.js';
 import { PackedReader } from './packed-reader.js';
 
 /** Divides what a script has leased into tasks and damaged tasks. */
@@ -36,10 +37,12 @@ const foreignMessage = (id: string, other: string): UndecodableMessageError =>
     `the message of task "${id}" is of a task "${other}"; see what else writes to the hash of the task`,
   );
 
+const isWatcher = (one: unknown): boolean => typeof one === 'object' && one !== null;
+
 /** Who watches which task, as L.links_of of links.lua packs it. */
 export function readLinks(packed: Buffer): Map<string, readonly Watcher[]> {
   const reader = new PackedReader(packed);
   const links = new Map<string, readonly Watcher[]>();
-  while (reader.more()) links.set(reader.text(), JSON.parse(reader.text()) as Watcher[]);
+  while (reader.more()) links.set(reader.text(), readJson<Watcher[]>(reader.text(), []).filter(isWatcher));
   return links;
 }

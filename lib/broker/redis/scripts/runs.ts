@@ -13,6 +13,7 @@ import {
 } from '../../workflows.js';
 import { requireSeconds } from './arguments.js';
 import { encodeLinkedMessage, linkedTask, type MarkWatcher, watcherOfMark } from './linked-requests.js';
+import { readJson } from './json.js';
 import { PackedReader } from './packed-reader.js';
 import type { Argument } from './script-command.js';
 
@@ -168,17 +169,17 @@ export function readRun(queue: string, id: string, packed: Buffer): StoredRun | 
 /** @param counts and @param options as shared/runs.lua writes them */
 export function readSummary(queue: string, id: string, counts: string, options: string): RunSummary {
   const [state = '', steps, open, , failed, , startedAt, endedAt] = counts.split(' ');
-  const { name = '', reason } = JSON.parse(options) as Options;
+  const { name = '', reason } = readJson<Options>(options, {});
   return {
     queue,
     id,
     name,
     state: RUN_STATES[state] ?? 'failed',
-    startedAt: Number(startedAt),
+    startedAt: numberOf(startedAt),
     endedAt: timeOf(endedAt),
-    steps: Number(steps),
-    open: Number(open),
-    failed: Number(failed),
+    steps: numberOf(steps),
+    open: numberOf(open),
+    failed: numberOf(failed),
     reason,
   };
 }
@@ -186,7 +187,7 @@ export function readSummary(queue: string, id: string, counts: string, options: 
 function readStep(queue: string, reader: PackedReader): { graph: Graph; step: StoredStep } {
   const name = reader.text();
   const [flags = '', , , readyAt, endedAt] = reader.text().split(' ');
-  const graph = JSON.parse(reader.text()) as Graph;
+  const graph = readJson<Graph>(reader.text(), { n: 0, t: '' });
   const error = reader.text();
   const state = STEP_STATES[flags[0]!] ?? 'failed';
   const step: StoredStep = {
@@ -204,6 +205,8 @@ function readStep(queue: string, reader: PackedReader): { graph: Graph; step: St
   };
   return { graph, step };
 }
+
+const numberOf = (text: string | undefined): number => Number(text) || 0;
 
 const timeOf = (text: string | undefined): number | undefined =>
   text === undefined || text === '-' ? undefined : Number(text);

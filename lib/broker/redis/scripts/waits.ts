@@ -1,4 +1,5 @@
 import type { EdgeState, FailurePolicy, Prerequisite, StoredWait, TimeoutPolicy } from '../../links.js';
+import { readJson } from './json.js';
 
 /** The field `after` of a waiting task, see lua/shared/waits.lua. */
 interface StoredAfter {
@@ -12,7 +13,7 @@ const EDGE_STATES: Readonly<Record<string, EdgeState['state']>> = { '?': 'waitin
 /** The reply of read-wait.lua; `undefined` for a task that has never waited. */
 export function readWait([after, waits, cancelled, ...edges]: readonly Buffer[]): StoredWait | undefined {
   if (!after) return undefined;
-  const { f, t, d } = JSON.parse(String(after)) as StoredAfter;
+  const { f, t, d } = readJson<StoredAfter>(String(after), { f: 'cancel', t: 'archive', d: 0 });
   return {
     edges: edges.map((edge) => readEdge(String(edge))),
     onFailure: f,
@@ -23,7 +24,7 @@ export function readWait([after, waits, cancelled, ...edges]: readonly Buffer[])
 }
 
 function readEdge(text: string): EdgeState {
-  const [place, name, reason] = JSON.parse(text.slice(1)) as [string, string, string?];
+  const [place, name, reason] = readJson<[string, string, string?]>(text.slice(1), ['?', '?']);
   const prerequisite: Prerequisite = place.startsWith('~')
     ? { type: place.slice(1), key: name }
     : { queue: place, id: name };

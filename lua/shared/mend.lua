@@ -1,0 +1,110 @@
+-- Runs and batches that somebody has damaged: part of links.lua, behind all others.
+do
+  local call, try = redis.call, redis.pcall
+  local R = L.runs
+  local DAMAGED = 'its record in Redis is damaged'
+  local mended = {} -- by this script
+  local STEP = '^([wrasfx])([crw])([01]) %d+ %d+ (%S+) (%S+)$'
+
+  -- Steps in the order of `names`: { state, policy, optional, readyAt, endedAt }. One that cannot be read has failed.
+  local function read_steps(key, names, now)
+    local steps, written = {}, {}
+    for i = 1, #names do
+      local name = names[i]
+      local stored = call('HMGET', key, 's:' .. name, 'd:' .. name)
+      local step = { string.match(stored[1] or '', STEP) }
+      local known, graph = pcall(cjson.decode, stored[2] or '')
+      if not known or type(graph) ~= 'table' then
+        step, graph = {}, { n = i, t = '' }
+        call('HSET', key, 'd:' .. name, cjson.encode(graph))
+      end
+      if not step[1] then
+        step = { 'f', 'c', '0', '-', now }
+        call('HSET', key, 'e:' .. name, DAMAGED)
+      end
+      step.after, step.open, step.bad = graph.o or {}, 0, 0
+      steps[i], written[name] = step, step
+    end
+    return steps, written
+  end
+
+  -- Makes a run whole: what cannot be read has failed, and all that is counted is counted again. Returns it with all its steps; nil
+  -- when there is none.
+  function R.mend(id)
+    if mended[id] then return nil end
+    mended[id] = true
+    R.flush()
+    local key, now, names = L.base .. 'run:' .. id, R.text_of(R.millis()), {}
+    local fields = try('HKEYS', key)
+    if fields.err or #fields == 0 then return nil end
+    local seen = {}
+    for i = 1, #fields do
+      local kind, name = string.match(fields[i], '^([sd]):(.*)$')
+      if kind and not seen[name] then
+        seen[name] = true
+        names[#names + 1] = name
+      end
+    end
+    local steps, by_name = read_steps(key, names, now)
+    local count = { w = 0, r = 0, a = 0, s = 0, f = 0, x = 0, bad = 0 }
+    for i = 1, #steps do
+      local step = steps[i]
+      local state, counts = step[1], step[3] == '0'
+      count[state] = count[state] + 1
+      if state == 'f' and counts then count.bad = count.bad + 1 end
+      local means = (state == 'x' or (state == 'f' or state == 'a') and counts) and 'bad' or (state == 'w' or state == 'r') and 'open'
+      for _, name in ipairs(means and step.after or {}) do
+        local following = by_name[name]
+        if following then following[means] = following[means] + 1 end
+      end
+    end
+    for i = 1, #steps do
+      local step = steps[i]
+      local text = step[1] .. step[2] .. step[3] .. ' ' .. step.open .. ' ' .. step.bad .. ' ' .. step[4] .. ' ' .. step[5]
+      call('HSET', key, 's:' .. names[i], text)
+    end
+    local ready = count.r + count.a
+    local totals = table.concat({ #names, count.w + ready, ready, count.f, count.bad }, ' ')
+    call('HSET', key, 'c', 'r ' .. totals .. ' ' .. (call('ZSCORE', L.base .. 'runs', id) or now) .. ' -')
+    call('ZADD', L.base .. 'runs', 'NX', now, id)
+    L.damage = 'run "' .. id .. '" was damaged, and its steps are counted again'
+    R.reread(id)
+    local run = R.load(id, names)
+    local options = R.options(run)
+    R.touch(run)
+    if options.reason then
+      run.state, run.ended = 'c', now
+      R.set_timer(run, options)
+    else
+      for i = 1, #names do
+        R.decide(run, names[i])
+      end
+      R.propagate(run)
+    end
+    R.flush()
+    return run, names
+  end
+
+  -- Counts again what a batch counts, in case somebody has damaged it. Returns its queues.
+  function L.count_again(id)
+    local key, queues, known = L.base .. 'batch:' .. id, {}, {}
+    local total, chunks = 0, 0
+    for _, field in ipairs(call('HKEYS', key)) do
+      local kind, queue = string.match(field, '^([cpq]):(.*)$')
+      local value = kind and call('HGET', key, field) or ''
+      if kind == 'c' then
+        local count
+        count, queue = string.match(value, '^(%d+) (.*)$')
+        chunks, total = chunks + (count and 1 or 0), total + (tonumber(count) or 0)
+      elseif kind == 'q' then
+        total = total + (tonumber(value) or 0)
+      end
+      if queue and not known[queue] then
+        known[queue] = true
+        queues[#queues + 1] = queue
+      end
+    end
+    call('HSET', key, 'total', total, 'unconfirmed', chunks, 'queues', #queues > 0 and cjson.encode(queues) or '[]')
+    return queues
+  end
+end
