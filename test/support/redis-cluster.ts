@@ -4,14 +4,23 @@ import { type RedisProcess, startRedis } from './redis-server.js';
 
 const SLOTS = 16_384;
 
+export interface ClusterOptions {
+  /** Of each master. Default 0. */
+  replicas?: 0 | 1;
+}
+
 export interface RedisCluster {
+  /** The masters of the beginning. */
   readonly nodes: { host: string; port: number }[];
+  /** Masters, then their replicas in the same order. */
   readonly processes: RedisProcess[];
   /**
-   * SIGKILL to the node at this index; there are no replicas, so its slots are gone until
+   * SIGKILL to the node at this index. Without replicas its slots are gone until
    * `processes[index].restart()`.
    */
   killNode(index: number): Promise<void>;
+  /** Makes the replica of the part at this index its master, and the master the replica; no write is lost. */
+  failOver(index: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -36,28 +45,62 @@ async function isComplete(node: Redis, count: number): Promise<boolean> {
   return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${count}\r`);
 }
 
-async function join(processes: readonly RedisProcess[], clients: readonly Redis[]): Promise<void> {
-  const count = clients.length;
+async function replicate(master: Redis, replica: Redis): Promise<void> {
+  const id = await master.call('CLUSTER', 'MYID');
+  // It must have heard of its master first.
+  await until('a replica has joined', async () => (await replica.call('CLUSTER', 'REPLICATE', String(id))) === 'OK');
+  await until(
+    'a replica is in step',
+    async () => /slave0:.*state=online/.test(await master.info('replication')),
+    30_000,
+  );
+}
+
+async function join(processes: readonly RedisProcess[], clients: readonly Redis[], masters: number): Promise<void> {
   for (const [index, client] of clients.entries()) {
-    await assignSlots(client, index, count);
+    if (index < masters) await assignSlots(client, index, masters);
     await client.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
   }
   for (const other of processes.slice(1)) await clients[0]?.call('CLUSTER', 'MEET', other.host, other.port);
-  for (const client of clients) await until('the cluster is complete', () => isComplete(client, count), 30_000);
+  const replicas = clients.slice(masters);
+  await Promise.all(replicas.map((replica, index) => replicate(clients[index]!, replica)));
+  for (const client of clients)
+    await until('the cluster is complete', () => isComplete(client, clients.length), 30_000);
+}
+
+const isMaster = async (client: Redis): Promise<boolean> => (await client.role())[0] === 'master';
+
+async function failOver(pair: readonly RedisProcess[]): Promise<void> {
+  const clients = pair.map(({ host, port }) => new Redis({ host, port }));
+  const [master, replica] = (await isMaster(clients[0]!)) ? clients : clients.toReversed();
+  const isOver = async (): Promise<boolean> => (await isMaster(replica!)) && !(await isMaster(master!));
+  try {
+    const isInStep = async (): Promise<boolean> => (await replica!.info('replication')).includes('link_status:up');
+    await until('the replica is in step', isInStep, 30_000);
+    await until('the replica is the master', async () => {
+      // Refused, or given up after five seconds, when a vote is missing.
+      if (!(await isMaster(replica!))) await replica!.call('CLUSTER', 'FAILOVER');
+      await until('the failover is over', isOver, 6_000);
+      return true;
+    });
+  } finally {
+    for (const client of clients) client.disconnect();
+  }
 }
 
 /**
- * Starts masters that share all slots; resolves when every node says `cluster_state:ok` (a good two
- * seconds).
+ * Starts masters that share all slots, with their replicas; resolves when every node says
+ * `cluster_state:ok` (a good two seconds).
  */
-export async function startCluster(nodes = 3): Promise<RedisCluster> {
+export async function startCluster(nodes = 3, { replicas = 0 }: ClusterOptions = {}): Promise<RedisCluster> {
   const args = ['--cluster-enabled', 'yes', '--cluster-config-file', 'nodes.conf', '--cluster-node-timeout', '2000'];
+  args.push('--repl-diskless-sync-delay', '0'); // else a replica waits five seconds for others
   const processes: RedisProcess[] = [];
-  for (let index = 0; index < nodes; index++) processes.push(await startRedis({ args }));
+  for (let index = 0; index < nodes * (1 + replicas); index++) processes.push(await startRedis({ args }));
   const stop = async (): Promise<void> => void (await Promise.all(processes.map((process) => process.stop())));
   const clients = processes.map(({ host, port }) => new Redis({ host, port }));
   try {
-    await join(processes, clients);
+    await join(processes, clients, nodes);
   } catch (error) {
     await stop();
     throw error;
@@ -65,9 +108,10 @@ export async function startCluster(nodes = 3): Promise<RedisCluster> {
     for (const client of clients) client.disconnect();
   }
   return {
-    nodes: processes.map(({ host, port }) => ({ host, port })),
+    nodes: processes.slice(0, nodes).map(({ host, port }) => ({ host, port })),
     processes,
     killNode: async (index) => processes[index]?.kill(),
+    failOver: (index) => failOver([processes[index]!, processes[nodes + index]!]),
     stop,
   };
 }

@@ -53,6 +53,17 @@ describe('the redis-server fixture', () => {
     expect(slots).toHaveLength(3);
   });
 
+  it('makes a cluster whose replicas take over, and back', async () => {
+    const cluster = await startCluster(3, { replicas: 1 });
+    stops.push(() => cluster.stop());
+    const pair = [1, 4].map((index) => client(cluster.processes[index]!.port));
+    const roles = (): Promise<unknown[]> => Promise.all(pair.map(async (node) => (await node.role())[0]));
+    await cluster.failOver(1);
+    expect(await roles()).toEqual(['slave', 'master']);
+    await cluster.failOver(1);
+    expect(await roles()).toEqual(['master', 'slave']);
+  });
+
   it('makes sentinels that carry out a failover', async () => {
     const group = await startSentinel();
     stops.push(() => group.stop());
