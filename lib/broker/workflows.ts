@@ -3,7 +3,7 @@ import type { Caused, FailurePolicy, MarkRequest } from './links.js';
 
 /*
  * Runs of workflows. A run lives in one queue, its place, with the whole graph: every decision is one
- * step there. Its steps are tasks of any queue. The id of the task of a step is `<run>~<step>`.
+ * step there. Its steps are tasks of any queue.
  */
 
 export const RUN_STATES = ['running', 'succeeded', 'failed', 'cancelled'] as const;
@@ -16,7 +16,13 @@ export type RunState = (typeof RUN_STATES)[number];
 export const STEP_STATES = ['waiting', 'ready', 'succeeded', 'failed', 'cancelled'] as const;
 export type StepState = (typeof STEP_STATES)[number];
 
-export const taskIdOfStep = (run: string, step: string): string => `${run}~${step}`;
+/**
+ * The id of the task of a step: the ids of run and step, with a `~` between them, and for each `/` of the step and the
+ * first of the run. The buttons of asynqmon do nothing, without an error, for a task whose id has a `/`. No id of a run
+ * that a client starts has a `~`, nor has a name of a step.
+ */
+export const taskIdOfStep = (run: string, step: string): string =>
+  `${run.replace('/', '~')}~${step.replaceAll('/', '~')}`;
 
 export interface NewStep {
   readonly name: string;

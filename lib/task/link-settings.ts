@@ -178,7 +178,7 @@ function refuseHandles(given: object, what: string): void {
   if (typeof outcome === 'function' || typeof results === 'function') {
     throw new InvalidTaskError(
       `${what} is a run of a workflow, not a task; wait for its last step, whose task has the id ` +
-        '"<id of the run>~<step>", or add a step to the workflow',
+        '"<workflow>~<id>~<step>", or add a step to the workflow',
     );
   }
   if (typeof progress !== 'function') return;

@@ -10,7 +10,8 @@ const MAX_ID_LENGTH = 200;
 export const SEPARATOR = '/';
 
 const NAME = /^[\p{L}\p{M}\p{N}_.:@-]+$/u;
-const ID = /^[^{}\p{C}\p{Z}]+$/u;
+/** A `~` ends the id of the run in the id of a task: see taskIdOfStep. */
+const ID = /^[^{}~\p{C}\p{Z}]+$/u;
 
 /**
  * @param what as in `name of a workflow`
@@ -43,13 +44,13 @@ export const runIdOf = (workflow: string, id: string): string => `${workflow}${S
 /** The name of the workflow of a run. */
 export const workflowOf = (run: string): string => run.slice(0, run.indexOf(SEPARATOR));
 
-/** @throws InvalidWorkflowError unless it is 1 to 200 characters, none of them a space, a control or a brace */
+/** @throws InvalidWorkflowError unless it is 1 to 200 characters, none of them a space, a control, a brace or a ~ */
 export function requireRunId(id: unknown): string {
   if (typeof id !== 'string') {
     throw new InvalidWorkflowError(`id of a run must be a string, not ${describe(id)}`);
   }
   if (id.length <= MAX_ID_LENGTH && ID.test(id)) return id;
   throw new InvalidWorkflowError(
-    `id of a run ${describe(id)} must be 1 to ${MAX_ID_LENGTH} characters without white space, controls and braces`,
+    `id of a run ${describe(id)} must be 1 to ${MAX_ID_LENGTH} characters without white space, controls, braces and ~`,
   );
 }

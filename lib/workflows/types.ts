@@ -52,7 +52,7 @@ export const RUN_OPTION_NAMES = ['queue', 'retention', 'timeout'] as const satis
 /** Options of one run. */
 export interface StartOptions extends RunOptions {
   /**
-   * 1 to 200 characters without white space, controls and braces. A second start of the same
+   * 1 to 200 characters without white space, controls, braces and `~`. A second start of the same
    * workflow with the same id returns the run that exists: only the name of the workflow and the id
    * count, its steps are not compared. Default: a UUID.
    */

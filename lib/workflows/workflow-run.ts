@@ -29,7 +29,7 @@ export class WorkflowRun<Steps extends object = Record<string, unknown>> {
     private readonly deps: RunDeps & { readonly poller: RunPoller },
     /** The queue that keeps it. */
     readonly queue: string,
-    /** `<name of the workflow>/<id given to start>`; the task of a step is `<id>~<step>`. */
+    /** `<name of the workflow>/<id given to start>`; the task of a step is `<name>~<id given to start>~<step>`. */
     readonly id: string,
     /** Whether this call of `start` has started it; false when the id existed. */
     readonly created: boolean,

@@ -33,7 +33,7 @@ local R = L.runs
 local function begin(id, started, at)
   local name, queue, options, message = unpack(ARGV, at, at + 3)
   local task = options ~= '' and cjson.decode(options) or {}
-  task.id, task.watchers = id .. '~' .. name, { { k = 'r', to = L.place, run = id, step = name }, task.mark }
+  task.id, task.watchers = R.task_of(id, name), { { k = 'r', to = L.place, run = id, step = name }, task.mark }
   task.mark = nil
   if queue ~= '' then return L.post(queue, 'release ' .. task.id, { kind = 'release', task = task }, message) end
   task.message = message

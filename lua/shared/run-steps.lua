@@ -118,7 +118,7 @@ do
     if graph.y and graph.y > 0 then at = math.max(at, math.ceil((now + graph.y) / 1000)) end
     step.ready_at = R.text_of(now)
     R.change(run, name)
-    local task = { id = run.id .. '~' .. name, uniqueKey = graph.u, uniqueTtl = graph.l, watchers = { watcher_of(run, name), graph.k } }
+    local task = { id = R.task_of(run.id, name), uniqueKey = graph.u, uniqueTtl = graph.l, watchers = { watcher_of(run, name), graph.k } }
     if at * 1000 > now then task.processAt = at end
     if graph.q then
       R.remove(run, 'm:' .. name)
@@ -209,7 +209,7 @@ do
     if step and not body.refused then
       local queue = R.graph(step).q
       -- The parcel that asked for its task has arrived, whether or not anybody has noticed.
-      if queue then call('HDEL', L.outbox, queue .. ' release ' .. body.run .. '~' .. body.step) end
+      if queue then call('HDEL', L.outbox, queue .. ' release ' .. R.task_of(body.run, body.step)) end
     end
     if body.refused and step and (step.state == 'r' or step.state == 'a') then R.set(run, 'm:' .. body.step, data) end
     R.end_step(run, body.step, body.ok, body.why, body.refused and '' or data, body.at)

@@ -123,7 +123,7 @@ do
 
   -- Tells the task of a step, wherever it is. A parcel that asks for a task and has not left is taken back.
   local function post_drop(run, name, what)
-    local queue, id = R.graph(run.steps[name]).q, run.id .. '~' .. name
+    local queue, id = R.graph(run.steps[name]).q, R.task_of(run.id, name)
     if queue then call('HDEL', L.outbox, queue .. ' release ' .. id) end
     L.post(queue or L.place, 'drop ' .. id, { kind = 'drop', id = id, w = watcher_of(run, name), what = what }, '')
   end
@@ -152,7 +152,7 @@ do
       local step = run.steps[name]
       if step.state == 'r' or step.state == 'a' then
         left[#left + 1] = R.graph(step).q or L.place
-        left[#left + 1] = run.id .. '~' .. name
+        left[#left + 1] = R.task_of(run.id, name)
       end
     end
     return left
@@ -172,7 +172,7 @@ do
           R.begin(run, name, stored[2])
         else
           tasks[#tasks + 1] = R.graph(step).q or L.place
-          tasks[#tasks + 1] = run.id .. '~' .. name
+          tasks[#tasks + 1] = R.task_of(run.id, name)
         end
       end
     end
@@ -211,7 +211,7 @@ do
     end
     for _, name in ipairs(names) do
       local step = run.steps[name]
-      local queue, task = R.graph(step).q, id .. '~' .. name
+      local queue, task = R.graph(step).q, R.task_of(id, name)
       local ready = step.state == 'r' or step.state == 'a'
       if ready and not (queue and call('HEXISTS', L.outbox, queue .. ' release ' .. task) == 1) then
         L.post(queue or L.place, 'probe ' .. task, { kind = 'probe', id = task, w = watcher_of(run, name) }, '')

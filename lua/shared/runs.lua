@@ -16,6 +16,18 @@ do
   L.runs = R
   R.RETRY_PROBE_SECONDS = 60
 
+  local prefixes = {}
+
+  -- The id of the task of a step, without a slash: see taskIdOfStep.
+  function R.task_of(run, name)
+    local prefix = prefixes[run]
+    if not prefix then
+      prefix = string.gsub(run, '/', '~', 1) .. '~'
+      prefixes[run] = prefix
+    end
+    return string.find(name, '/', 1, true) and prefix .. string.gsub(name, '/', '~') or prefix .. name
+  end
+
   function R.millis()
     return tonumber(string.sub(L.now_nanos, 1, -7))
   end

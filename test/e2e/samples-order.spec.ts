@@ -22,7 +22,7 @@ describe.concurrent('the order sample', () => {
     const [, console] = (await program.until(/again at (\S+);/))!;
     expect(program.stdout).not.toContain('the order is closed');
 
-    const step = encodeURIComponent(`${run}~invoice`);
+    const step = `${run!.replace('/', '~')}~invoice`;
     const rerun = await fetch(`${console}api/queues/orders/archived_tasks/${step}:run`, {
       method: 'POST',
       headers: { 'X-Asynq-Console': '1' },

@@ -173,8 +173,8 @@ export class BusyQueue {
     const options = { queue: work, ...(state === 'scheduled' && { processIn: '1h' as const }) };
     const key = `${work}-${state}`;
     const flow = workflow('busy')
-      .add('first', Plain[state], key, { options })
-      .add('next', Next, key, { after: 'first', options: { queue: home } });
+      .add('part', workflow('part').add('first', Plain[state], key, { options }))
+      .add('next', Next, key, { after: 'part', options: { queue: home } });
     const run = await client.start(flow, { id: key, queue: home });
     const byKey = await client.enqueue(Next, key, { queue: home, after: { task: TASKS[state], key: (of) => of } });
     await client.enqueue(TASKS[state], key, options);

@@ -21,6 +21,7 @@ import {
   WorkflowTimeoutError,
 } from 'nestjs-asynq';
 import { beforeEach, describe, expect, expectTypeOf, it } from 'vitest';
+import { taskIdOfStep } from '../../lib/broker/workflows.js';
 import { rejection, testApp } from './support.js';
 
 interface Order {
@@ -309,7 +310,7 @@ describe('a failure', () => {
     const run = await asynq.start(flow);
     await tasks.drain();
     behaviour = {};
-    await inspector.runTask('default', `${run.id}~a`);
+    await inspector.runTask('default', taskIdOfStep(run.id, 'a'));
     await tasks.drain();
     expect((await run.done()).state).toBe('succeeded');
   });
@@ -334,7 +335,7 @@ describe('a failure', () => {
     await tasks.drain();
     expect(await revoked.done()).toMatchObject({ state: 'failed', steps: { a: { error: 'not today' } } });
     const deleted = await asynq.start(workflow('w').add('a', Anything, 'a'));
-    await inspector.deleteTask('default', `${deleted.id}~a`);
+    await inspector.deleteTask('default', taskIdOfStep(deleted.id, 'a'));
     await tasks.advance('5s');
     expect((await deleted.done()).state).toBe('failed');
   });

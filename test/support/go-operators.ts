@@ -28,8 +28,8 @@ export const asynqCommand = (go: GoPeer): Operator => ({
 /** asynqmon, as its page calls it. */
 export async function asynqmon(go: GoPeer): Promise<Operator> {
   const url = await go.call<string>('asynqmon');
-  const call = async (method: string, path: string, body?: object): Promise<Record<string, unknown>> => {
-    const reply = await fetch(`${url}/api/queues/${path}`, { method, ...(body && { body: JSON.stringify(body) }) });
+  const call = async (method: string, path: string): Promise<Record<string, unknown>> => {
+    const reply = await fetch(`${url}/api/queues/${path}`, { method });
     const text = await reply.text();
     if (!reply.ok) throw new Error(`asynqmon replied ${reply.status} to ${method} ${path}: ${text}`);
     return text ? (JSON.parse(text) as Record<string, unknown>) : {};
@@ -38,9 +38,10 @@ export async function asynqmon(go: GoPeer): Promise<Operator> {
     `${queue}/${group === undefined ? '' : `groups/${group}/`}${state}_tasks`;
   return {
     async act(action, from, ids) {
-      const reply = await call('POST', `${listOf(from)}:batch_${action}`, { task_ids: ids });
-      const failed = [reply['failed_ids'], reply['error_ids']].flat().filter((id) => id !== undefined);
-      if (failed.length > 0) throw new Error(`asynqmon could not ${action} ${failed.join()}`);
+      for (const id of ids) {
+        if (action === 'delete') await call('DELETE', `${listOf(from)}/${id}`);
+        else await call('POST', `${listOf(from)}/${id}:${action}`);
+      }
     },
     async actOnAll(action, from) {
       const reply = await call(action === 'delete' ? 'DELETE' : 'POST', `${listOf(from)}:${action}_all`);
