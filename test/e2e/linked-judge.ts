@@ -1,5 +1,6 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { taskIdOfStep } from '../../lib/broker/workflows.js';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import { Keyspace, QueueKeys } from '../../lib/wire/keys.js';
 import type { Fleet, Ref } from './linked-fleet.js';
@@ -126,8 +127,8 @@ export class Judge {
     const faults: string[] = [];
     for (const step of run.graph) {
       const open = step.state === 'waiting' || step.state === 'ready';
-      if (step.state === 'succeeded' && !ran.has(`${id}~${step.name}`))
-        faults.push(`step ${id}~${step.name} never ran`);
+      const task = taskIdOfStep(id, step.name);
+      if (step.state === 'succeeded' && !ran.has(task)) faults.push(`step ${task} never ran`);
       if (run.state === 'succeeded' && (open || (step.state !== 'succeeded' && !step.optional))) {
         faults.push(`run ${id} has succeeded, and its step ${step.name} is ${step.state}`);
       }
