@@ -134,6 +134,7 @@ export type {
   AsynqEventMap,
   AsynqEventName,
   AsynqEvents,
+  EndedWait,
   PeriodicRef,
   GroupRef,
   TaskOutcome,

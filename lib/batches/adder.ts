@@ -165,9 +165,9 @@ export class Adder {
     const idOf = (at: number): string => taskIdOfMember(target.batch, chunk.base + at);
     const requests = owners.map(({ task: { request } }, at) => withId(request, idOf(at)));
     try {
-      const { status, statuses, parcels } = await parts.broker.batches.add(chunk, requests);
+      const { status, statuses, ...caused } = await parts.broker.batches.add(chunk, requests);
       if (status === 'void') throw new BrokerUnavailableError(GIVEN_UP);
-      parts.relay.carry(parcels);
+      parts.relay.carry(caused);
       return owners.reduce((sum, owner, at) => sum + Number(this.settle(owner, requests[at]!, statuses[at]!)), 0);
     } catch (error) {
       parts.events?.emit('enqueueFailed', { queue: chunk.queue, tasks: owners.length, error });
@@ -199,7 +199,7 @@ export class Adder {
   private async confirm(chunks: readonly { readonly base: number; readonly created: number }[]): Promise<void> {
     const { parts, target } = this;
     const reply = await parts.broker.batches.confirm(target.home, target.batch, chunks).catch(() => undefined);
-    if (reply) parts.relay.carry(reply.parcels);
+    if (reply) parts.relay.carry(reply);
   }
 
   private fail(wave: readonly Pick<Members, 'owners'>[], error: Error): void {

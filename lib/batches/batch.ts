@@ -63,9 +63,9 @@ export class AsynqBatch implements TaskBatch {
   async close(): Promise<void> {
     const { parts, queue, id } = this;
     parts.requireOpen();
-    const { status, parcels } = await parts.track(parts.broker.batches.close(queue, id));
+    const { status, ...caused } = await parts.track(parts.broker.batches.close(queue, id));
     if (status === 'missing') throw new BatchNotFoundError(queue, id);
-    parts.relay.carry(parcels);
+    parts.relay.carry(caused);
   }
 
   /** How far it is, in one short call. @throws BatchNotFoundError, BrokerUnavailableError */

@@ -45,8 +45,8 @@ export class Batches {
     const id = `batch-${randomBytes(16).toString('base64url')}`;
     const callbacks = prepareCallbacks(preparer, id, options, now, span);
     const times = { closeBy: ceilSeconds(now + closeWithin), retention: ceilSeconds(retention) };
-    const { parcels } = await this.parts.track(broker.batches.open(queue, { id, name, callbacks, ...times }));
-    relay.carry(parcels);
+    const caused = await this.parts.track(broker.batches.open(queue, { id, name, callbacks, ...times }));
+    relay.carry(caused);
     return new AsynqBatch(this.parts, queue, id);
   }
 

@@ -1,6 +1,6 @@
 import { floorSeconds } from '../clock.js';
 import type { TaskMessage } from '../wire/message.js';
-import type { Parcel, Watcher } from './links.js';
+import type { Caused, Watcher } from './links.js';
 
 /**
  * How long a lease lasts, and how much longer a recoverer waits (clock skew) before it recovers an
@@ -137,7 +137,8 @@ export interface ExchangeRequest {
   readonly since?: boolean;
 }
 
-export interface ExchangeReply {
+/** With what it has caused, for the relay, when the queue has links. */
+export interface ExchangeReply extends Partial<Caused> {
   /** One per settlement, in order. */
   readonly settled: SettleStatus[];
   /** In the order in which to run them. Leased until now + LEASE_SECONDS (rounded down). */
@@ -150,8 +151,6 @@ export interface ExchangeReply {
    * more. Else 0.
    */
   readonly limitedFor: number;
-  /** For the relay; only when the queue has links. */
-  readonly parcels?: readonly Parcel[];
 }
 
 export interface ConsumerRole {

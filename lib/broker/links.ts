@@ -1,5 +1,6 @@
 import type { FailurePolicy, TimeoutPolicy } from '../task/links.js';
 import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
+import type { LinkNews } from './link-news.js';
 
 /*
  * Links between tasks: who waits for whom, and who must be told when a task ends. A place is where
@@ -18,6 +19,7 @@ export {
   type TimeoutPolicy,
 } from '../task/links.js';
 export { WAITING_GROUP } from '../wire/keys.js';
+export type { LinkNews } from './link-news.js';
 
 /** The place of the marks of a task type. */
 export const placeOfMarks = (type: string): string => `~${type}`;
@@ -98,11 +100,14 @@ export interface StoredWait {
   readonly cancelled: boolean;
 }
 
-/** What a call about links has brought about elsewhere: see Relay. Always empty in memory. */
+/** What a call about links has brought about: see Relay. */
 export interface Caused {
+  /** What is to happen elsewhere. Always empty in memory. */
   readonly parcels: readonly Parcel[];
   /** Something stored was damaged, so that a part of the call was not done; all else was. */
   readonly damage?: Error;
+  /** What has happened; only when there is any. */
+  readonly news?: readonly LinkNews[];
 }
 
 export interface PassReply extends Caused {

@@ -32,7 +32,7 @@ export class LinkedProducer implements Producing {
     const accepted = refused.size === 0 ? tasks : tasks.filter((_, index) => !refused.has(index));
     if (accepted.length === 0) return tasks.map((_, index) => refused.get(index)!);
     const reply = await this.links.enqueue(queue, accepted);
-    this.relay.carry(reply.parcels);
+    this.relay.carry(reply);
     let next = 0;
     return tasks.map((_, index) => refused.get(index) ?? reply.statuses[next++]!);
   }
@@ -60,7 +60,7 @@ export class LinkedProducer implements Producing {
       queue,
       watches.map(({ request }) => request),
     );
-    this.relay.carry(reply.parcels);
+    this.relay.carry(reply);
     watches.forEach(({ owner, request }, index) => {
       if (reply.found[index] === 'watched' || request.missing !== undefined) return;
       refused.set(owner, new PrerequisiteNotFoundError(tasks[owner]!.message, { queue, id: request.id }));

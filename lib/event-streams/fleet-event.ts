@@ -1,6 +1,6 @@
 import { toDate } from '../clock.js';
 import type { StreamedEntry } from '../broker/events.js';
-import type { TaskOutcomeKind, TaskRef } from '../events/events.js';
+import type { EndedWait, TaskOutcomeKind, TaskRef } from '../events/events.js';
 import {
   type EndedAttempt,
   type TaskOccurrence,
@@ -8,6 +8,7 @@ import {
   type TaskEventMap,
   type TaskEventName,
 } from '../events/task-events.js';
+import type { WaitEnd } from '../task/links.js';
 import type { TaskState } from '../wire/states.js';
 
 /** An error as it is stored in Redis. */
@@ -37,8 +38,10 @@ export interface FleetTaskEvent<E extends TaskEventName = TaskEventName> {
   readonly duration?: number;
   readonly error?: FleetError;
   readonly retryAt?: Date;
-  /** Of `enqueued`. */
+  /** Of `enqueued` and `waitEnded`. */
   readonly state?: TaskState;
+  /** Of `waitEnded`. */
+  readonly end?: WaitEnd;
   /** Of `aggregated`. */
   readonly group?: string;
   /** Of `aggregated`. */
@@ -50,11 +53,12 @@ export type FleetOccurrence = Omit<FleetTaskEvent, 'event'> & { readonly names: 
 
 const MAX_MESSAGE_LENGTH = 1_000;
 
-type Details = Partial<EndedAttempt & TaskEventMap['aggregated'] & TaskEventMap['enqueued']>;
+type Details = Partial<EndedAttempt & TaskEventMap['aggregated'] & TaskEventMap['enqueued'] & Omit<EndedWait, 'error'>>;
 
 export function encodeOccurrence({ names, task, details }: TaskOccurrence, process: string): Buffer {
-  const { info, error, retryAt, retried, maxRetry, waited, outcome, duration, group, size } = details as Details;
-  const known = { retried, maxRetry, waited, outcome, duration, group, size, state: info?.state };
+  const { info, error, retryAt, retried, maxRetry, waited, outcome, duration, group, size, end, state } =
+    details as Details;
+  const known = { retried, maxRetry, waited, outcome, duration, group, size, end, state: state ?? info?.state };
   const failure = error === undefined ? undefined : describeError(error);
   return Buffer.from(
     JSON.stringify({ names, process, task: refTo(task), ...known, error: failure, retryAt: retryAt?.getTime() }),

@@ -1,5 +1,10 @@
 import type { TaskInfo } from '../task/info.js';
 import type { ConsoleAction } from './console-action.js';
+import type { LinkEventMap } from './link-events.js';
+import type { TaskRef } from './task-ref.js';
+
+export type { EndedWait } from './link-events.js';
+export type { TaskRef } from './task-ref.js';
 
 /**
  * The end of an attempt. `done`: deleted after success; `completed`: retained; `lost`: the lease
@@ -7,13 +12,6 @@ import type { ConsoleAction } from './console-action.js';
  */
 export type TaskOutcomeKind =
   'done' | 'completed' | 'retry' | 'archived' | 'revoked' | 'postponed' | 'requeued' | 'lost';
-
-/** A task in an event. */
-export interface TaskRef {
-  readonly id: string;
-  readonly type: string;
-  readonly queue: string;
-}
 
 export interface GroupRef {
   readonly queue: string;
@@ -67,7 +65,7 @@ export interface PeriodicRef {
  * The events, by name. Listeners run synchronously; what they throw is reported as
  * `listenerFailed`.
  */
-export interface AsynqEventMap {
+export interface AsynqEventMap extends LinkEventMap {
   /** A client, a scheduler or an aggregator of this process has stored a new task. */
   taskEnqueued: { readonly task: TaskInfo };
   /**
@@ -148,26 +146,6 @@ export interface AsynqEventMap {
   /** Redis does not reply for a queue; `unsettled` finished tasks wait to be stored. */
   queueUnreachable: { readonly queue: string; readonly error: unknown; readonly unsettled: number };
   queueReachable: { readonly queue: string };
-  /**
-   * This process has started a run of a workflow. There is no event of its end, which no process
-   * alone knows.
-   */
-  workflowStarted: { readonly queue: string; readonly id: string; readonly name: string; readonly steps: number };
-  /**
-   * Messages between linked tasks have reached their place: a queue, or `~type`, where the ends of
-   * tasks with a key are remembered.
-   */
-  parcelsCarried: { readonly place: string; readonly parcels: number };
-  /**
-   * A place of links could not be reached. The messages are stored; some server of the fleet
-   * carries them within seconds.
-   */
-  relayFailed: { readonly place: string; readonly parcels: number; readonly error: unknown };
-  /**
-   * What this server found in a place of links: `settled` ends of tasks that nobody told (a Go
-   * server ran them, say) and deadlines that passed; `parcels` messages that were left behind.
-   */
-  linksKept: { readonly place: string; readonly settled: number; readonly parcels: number };
   /** A pass of a loop failed; the loop goes on with back-off. */
   loopFailed: { readonly loop: string; readonly error: unknown };
   /** Redis sends no wake-ups; the server polls. */

@@ -4,6 +4,7 @@ import type { AsynqEventMap, AsynqEventName, TaskRef } from './event-map.js';
 export type {
   AsynqEventMap,
   AsynqEventName,
+  EndedWait,
   GroupRef,
   PeriodicRef,
   TaskOutcome,

@@ -1,5 +1,13 @@
 import type { TaskInfo } from '../task/info.js';
-import type { AsynqEventMap, AsynqEventName, AsynqEvents, TaskOutcome, TaskOutcomeKind, TaskRef } from './events.js';
+import type {
+  AsynqEventMap,
+  AsynqEventName,
+  AsynqEvents,
+  EndedWait,
+  TaskOutcome,
+  TaskOutcomeKind,
+  TaskRef,
+} from './events.js';
 
 /** One attempt. */
 export interface TaskAttempt {
@@ -51,6 +59,11 @@ export interface TaskEventMap {
   cancelled: EndedAttempt;
   /** The tasks of a group were aggregated into `task`. */
   aggregated: { readonly group: string; readonly size: number };
+  /**
+   * The task waits for other tasks no more, or, after `revived`, one that was cancelled runs after
+   * all.
+   */
+  waitEnded: EndedWait;
 }
 
 export type TaskEventName = keyof TaskEventMap;
@@ -83,7 +96,7 @@ export interface TaskEventFilter {
 
 type TaskTypeName = string | { readonly type: string };
 
-type ServerEvent = 'taskEnqueued' | 'taskStarted' | 'taskFinished' | 'taskRecovered' | 'groupAggregated';
+type ServerEvent = 'taskEnqueued' | 'taskStarted' | 'taskFinished' | 'taskRecovered' | 'groupAggregated' | 'waitEnded';
 
 const ENDED: readonly ServerEvent[] = ['taskFinished', 'taskRecovered'];
 
@@ -102,6 +115,7 @@ const EMITTED_AS: { readonly [E in TaskEventName]: readonly ServerEvent[] } = {
   lost: ['taskFinished'],
   cancelled: ['taskFinished'],
   aggregated: ['groupAggregated'],
+  waitEnded: ['waitEnded'],
 };
 
 export const TASK_EVENT_NAMES = Object.keys(EMITTED_AS) as TaskEventName[];
@@ -138,6 +152,7 @@ const TO_OCCURRENCE: { readonly [S in ServerEvent]: (event: AsynqEventMap[S]) =>
     details: { ...details, duration: 0 },
   }),
   groupAggregated: ({ task, group, size }) => ({ names: ['aggregated'], task, details: { group, size } }),
+  waitEnded: ({ task, ...details }) => ({ names: ['waitEnded'], task, details }),
 };
 
 function namesOf({ outcome, error }: Pick<TaskOutcome, 'outcome' | 'error'>): readonly TaskEventName[] {

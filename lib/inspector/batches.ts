@@ -48,9 +48,9 @@ export async function closeBatch(
   queue: string,
   id: string,
 ): Promise<void> {
-  const { status, parcels } = await batches.close(requireQueueName(queue), checkedId(id));
+  const { status, ...caused } = await batches.close(requireQueueName(queue), checkedId(id));
   if (status === 'missing') throw new BatchNotFoundError(queue, id);
-  relay.carry(parcels);
+  relay.carry(caused);
 }
 
 /** @throws InvalidOptionError, BatchNotFoundError, BatchRunningError */
@@ -60,10 +60,10 @@ export async function deleteBatch(
   queue: string,
   id: string,
 ): Promise<void> {
-  const { status, parcels } = await batches.delete(requireQueueName(queue), checkedId(id));
+  const { status, ...caused } = await batches.delete(requireQueueName(queue), checkedId(id));
   if (status === 'missing') throw new BatchNotFoundError(queue, id);
   if (status === 'running') throw new BatchRunningError(queue, id);
-  relay.carry(parcels);
+  relay.carry(caused);
 }
 
 const checkedId = (id: string): string => requireNonBlank(id, 'batch ID', InvalidOptionError);

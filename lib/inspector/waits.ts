@@ -60,5 +60,5 @@ export interface Telling {
 export async function tellEnds({ broker, relay }: Telling, queue: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const caused = await broker.links.check(queue, ids).catch(() => undefined);
-  if (caused) relay.carry(caused.parcels);
+  if (caused) relay.carry(caused);
 }

@@ -1,7 +1,8 @@
-import type { LinksRole, Parcel } from '../broker/links.js';
+import type { Caused, LinksRole, Parcel } from '../broker/links.js';
 import { ClosedError } from '../errors.js';
 import { AsynqEvents } from '../events/events.js';
 import { Lanes } from './lanes.js';
+import { emitNews } from './news.js';
 
 /** The most parcels of one delivery: bounds the time one script holds Redis. */
 const MAX_BATCH_SIZE = 256;
@@ -31,14 +32,17 @@ export class Relay {
   }
 
   /**
-   * Starts at once. To be called with the reply to every write that makes or settles links, also
-   * when it has caused no parcel: keepers of this process learn from it that there are links.
+   * Starts at once, then emits the events of what has happened. To be called with the reply to every
+   * write that makes or settles links, also when it has caused no parcel: keepers of this process learn
+   * from it that there are links.
    */
-  carry(parcels: readonly Parcel[]): void {
-    if (this.closed) return;
-    for (const parcel of parcels) this.deliveries.add(parcel.to, identityOf(parcel), parcel);
-    this.deliveries.start();
-    for (const listener of this.listeners) listener();
+  carry({ parcels = [], news = [] }: Partial<Caused>): void {
+    if (!this.closed) {
+      for (const parcel of parcels) this.deliveries.add(parcel.to, identityOf(parcel), parcel);
+      this.deliveries.start();
+      for (const listener of this.listeners) listener();
+    }
+    for (const one of news) emitNews(this.events, one);
   }
 
   /** Calls back whenever something is carried. @returns a function that ends it */
@@ -77,7 +81,7 @@ export class Relay {
   private async deliver(place: string, parcels: Parcel[]): Promise<boolean> {
     try {
       const caused = await this.links.deliver(place, parcels);
-      this.carry(caused.parcels);
+      this.carry(caused);
       for (const parcel of parcels) this.acknowledgements.add(parcel.from, identityOf(parcel), parcel);
       this.acknowledgements.start();
       this.events.emit('parcelsCarried', { place, parcels: parcels.length });

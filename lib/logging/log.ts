@@ -4,6 +4,7 @@ import type { Redactor } from '../redaction/redactor.js';
 import { CONSOLE } from './console-wording.js';
 import { GROUPS, PERIODIC } from './group-wording.js';
 import { hideError } from './hide-error.js';
+import { LINKS } from './link-wording.js';
 import { loopWording, QUEUES, SERVER } from './server-wording.js';
 import { TASKS } from './task-wording.js';
 import type { Wording } from './wording.js';
@@ -17,7 +18,16 @@ import type { Wording } from './wording.js';
  * @returns a function that ends it
  */
 export function logEvents(events: AsynqEvents, logger: AsynqLogger, redactor?: Redactor): () => void {
-  const wording: Wording = { ...CONSOLE, ...TASKS, ...QUEUES, ...GROUPS, ...PERIODIC, ...SERVER, ...loopWording() };
+  const wording: Wording = {
+    ...CONSOLE,
+    ...TASKS,
+    ...QUEUES,
+    ...GROUPS,
+    ...PERIODIC,
+    ...LINKS,
+    ...SERVER,
+    ...loopWording(),
+  };
   const safe = printableLogger(logger);
   const names = Object.keys(wording) as AsynqEventName[];
   const ends = names.map((event) => subscribe(events, event, wording, safe, redactor));

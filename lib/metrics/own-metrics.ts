@@ -76,6 +76,19 @@ function eventCounters(metric: Describe): MetricDefinition[] {
       [],
       (s) => s.linkEnds,
     ),
+    counted(
+      'waits_ended_total',
+      'Ends of waits of tasks for other tasks, by outcome.',
+      ['queue', 'outcome'],
+      (s) => s.waits,
+    ),
+    counted(
+      'workflow_runs_total',
+      'Runs of workflows that were started, and that ended, by outcome.',
+      ['queue', 'outcome'],
+      (s) => s.runs,
+    ),
+    counted('batches_ended_total', 'Batches that ended, by outcome.', ['queue', 'outcome'], (s) => s.batches),
     counted('loop_failures_total', 'Failed passes of the loops of the server.', ['loop'], (s) => s.loopFailures),
     counted('redis_errors_total', 'Calls to Redis that failed, by their source.', ['source'], (s) => s.redisErrors),
   ];

@@ -17,6 +17,14 @@ export interface MetricsSourceDeps {
   readonly stats: () => ServerStats | undefined;
 }
 
+/** In the words of Prometheus. */
+const OUTCOME_OF_WAIT = {
+  released: 'released',
+  cancelled: 'cancelled',
+  timedOut: 'timed_out',
+  revived: 'revived',
+} as const;
+
 const EMPTY_READING: Reading = { queues: [], servers: undefined, leftOut: 0 };
 
 /**
@@ -33,6 +41,9 @@ export class MetricsSource {
   readonly firings = new Tally();
   readonly linkMessages = new Tally();
   readonly linkEnds = new Tally();
+  readonly waits = new Tally();
+  readonly runs = new Tally();
+  readonly batches = new Tally();
   private readonly ends: (() => void)[] = [];
 
   constructor(private readonly deps: MetricsSourceDeps) {}
@@ -119,6 +130,10 @@ export class MetricsSource {
         count('late', parcels);
         this.linkEnds.add({}, settled);
       }),
+      events.on('waitEnded', ({ task, end }) => this.waits.add({ queue: task.queue, outcome: OUTCOME_OF_WAIT[end] })),
+      events.on('workflowStarted', ({ queue }) => this.runs.add({ queue, outcome: 'started' })),
+      events.on('workflowEnded', ({ queue, state }) => this.runs.add({ queue, outcome: state })),
+      events.on('batchEnded', ({ queue, state }) => this.batches.add({ queue, outcome: state })),
     );
   }
 

@@ -75,7 +75,7 @@ export class Executor implements Exchanger, Attempts {
       const reply = await broker.consumer.exchange(queue.name, { settle, take, limits, since });
       queue.reserved -= reserved;
       reserved = 0;
-      if (reply.parcels) relay.carry(reply.parcels); // first of all: somebody waits for them
+      if (reply.parcels) relay.carry(reply); // first of all: somebody waits for them
       queue.learn(reply, take, clock, listener);
       this.settle(queue, batch, reply);
       this.claim(queue, reply);

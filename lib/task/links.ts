@@ -13,6 +13,12 @@ export const MISSING_POLICIES = ['succeeded', 'failed'] as const;
 /** How a prerequisite counts that cannot be found. */
 export type MissingPolicy = (typeof MISSING_POLICIES)[number];
 
+/**
+ * How a wait has ended. `released`: what it waited for has ended as it was to; `cancelled`: a prerequisite has failed;
+ * `timedOut`: it has waited for as long as it may; `revived`: it was cancelled, and that prerequisite has succeeded after all.
+ */
+export type WaitEnd = 'released' | 'cancelled' | 'timedOut' | 'revived';
+
 /** At most this many prerequisites of one task. */
 export const MAX_PREREQUISITES = 1_000;
 

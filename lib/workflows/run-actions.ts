@@ -31,8 +31,8 @@ export async function cancelRun(
   reason = 'the workflow was cancelled',
   except?: string,
 ): Promise<boolean> {
-  const { status, tasks, parcels } = await broker.workflows.cancel(queue, run, reason);
-  relay.carry(parcels);
+  const { status, tasks, ...caused } = await broker.workflows.cancel(queue, run, reason);
+  relay.carry(caused);
   if (status === 'missing') throw new WorkflowNotFoundError(queue, run);
   if (status === 'ended') return false;
   await eachQueue(
@@ -57,8 +57,8 @@ export async function cancelRun(
  * @throws WorkflowNotFoundError; WorkflowStateError when no step has failed, or the run was cancelled
  */
 export async function retryRun({ broker, relay }: RunDeps, queue: string, run: string): Promise<number> {
-  const { status, tasks, parcels } = await broker.workflows.retry(queue, run);
-  relay.carry(parcels);
+  const { status, tasks, ...caused } = await broker.workflows.retry(queue, run);
+  relay.carry(caused);
   if (status === 'missing') throw new WorkflowNotFoundError(queue, run);
   if (status === 'notFailed') {
     throw new WorkflowStateError(
@@ -78,8 +78,8 @@ export async function retryRun({ broker, relay }: RunDeps, queue: string, run: s
  * @throws WorkflowNotFoundError; WorkflowStateError while it is running
  */
 export async function deleteRun({ broker, relay }: RunDeps, queue: string, run: string): Promise<void> {
-  const { status, parcels } = await broker.workflows.delete(queue, run);
-  relay.carry(parcels);
+  const { status, ...caused } = await broker.workflows.delete(queue, run);
+  relay.carry(caused);
   if (status === 'missing') throw new WorkflowNotFoundError(queue, run);
   if (status === 'running') {
     throw new WorkflowStateError(`run "${run}" of queue "${queue}" is running; cancel it first`);
@@ -102,7 +102,7 @@ async function eachQueue(
     for (let from = 0; from < all.length; from += MOVES_PER_CALL) {
       const ids = all.slice(from, from + MOVES_PER_CALL);
       await act(queue, ids);
-      relay.carry((await broker.links.check(queue, ids)).parcels);
+      relay.carry(await broker.links.check(queue, ids));
     }
   }
 }

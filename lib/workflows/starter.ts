@@ -39,11 +39,11 @@ export class Starter {
 
   constructor(workflows: Pick<WorkflowsRole, 'start'>, relay: Relay) {
     const call = async (queue: string, requests: readonly SizedRun[]): Promise<readonly Status[]> => {
-      const { statuses, parcels } = await workflows.start(
+      const { statuses, ...caused } = await workflows.start(
         queue,
         requests.map(({ run }) => run),
       );
-      relay.carry(parcels);
+      relay.carry(caused);
       return statuses;
     };
     this.coalescer = new Coalescer(call, () => new Runs());

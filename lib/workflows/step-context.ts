@@ -78,8 +78,8 @@ export class StepContext implements WorkflowContext {
   private async grow(step: Step, span: EnqueueSpan | undefined): Promise<boolean> {
     const { broker, preparer, relay } = this.deps;
     const steps = toNewSteps([step], { id: this.id, now: broker.clock.now(), preparer, span });
-    const { status, parcels } = await broker.workflows.grow(this.queue, this.id, steps);
-    relay.carry(parcels);
+    const { status, ...caused } = await broker.workflows.grow(this.queue, this.id, steps);
+    relay.carry(caused);
     if (status === 'added') return true;
     if (status === 'missing') throw new WorkflowNotFoundError(this.queue, this.id);
     return this.explainRefusal(await this.read(), step, steps[0]!.request.message.type);

@@ -40,9 +40,10 @@ do
 
   local function fire(id, name)
     local key = batch_key(id)
-    local stored = call('HMGET', key, 'fired:' .. name, 'task:' .. name)
+    local stored = call('HMGET', key, 'fired:' .. name, 'task:' .. name, 'name')
     local task = callback_of(stored[2])
     if stored[1] or not task then return end
+    L.note({ kind = 'callback', id = id, name = stored[3] or '', callback = name })
     if task.queue ~= L.place then
       call('HSET', key, 'fired:' .. name, 'offered')
       return offer(id, name, task)
@@ -100,6 +101,13 @@ do
     end
   end
 
+  local function note_end(id, state, total, failed)
+    local stored = call('HMGET', batch_key(id), 'name', 'openedAt', 'endedAt')
+    local news = { kind = 'batch', id = id, name = stored[1] or '', state = state, total = total, failed = failed }
+    news.openedAt, news.endedAt = tonumber(stored[2]) or 0, tonumber(stored[3])
+    L.note(news)
+  end
+
   -- Calls back what is due, and ends the batch when all have ended.
   function L.decide(id)
     local key = batch_key(id)
@@ -114,7 +122,10 @@ do
     if died then fire(id, 'death') end
     if stored[3] == '0' and not running and ok + failed >= (tonumber(stored[2]) or 0) then
       local ends = failed == 0 and 'succeeded' or 'completed'
-      if ends ~= state then call('HSET', key, 'state', ends, 'endedAt', string.sub(L.now_nanos, 1, -7)) end
+      if ends ~= state then
+        call('HSET', key, 'state', ends, 'endedAt', string.sub(L.now_nanos, 1, -7))
+        note_end(id, ends, ok + failed, failed)
+      end
       fire(id, 'complete')
       if failed == 0 then fire(id, 'success') end
     end

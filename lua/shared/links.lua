@@ -89,6 +89,12 @@ do
     L.defer(key, body)
   end
 
+  -- What the process that has sent this script learns, for its events: LinkNews. It is among the parcels, and goes nowhere.
+  function L.note(news)
+    local n = #posted
+    posted[n + 1], posted[n + 2], posted[n + 3], posted[n + 4] = '', '', cjson.encode(news), ''
+  end
+
   -- Works off what was posted to this place, and what that causes here; then lets those write who have waited for the rest.
   function L.work()
     repeat
@@ -108,7 +114,7 @@ do
     until head > tail
   end
 
-  -- What this script has stored in the outbox, packed: to, key, body and data of each.
+  -- What this script has stored in the outbox, packed: to, key, body and data of each; and what it has noted.
   function L.parcels()
     return #posted > 0 and cmsgpack.pack(posted) or ''
   end

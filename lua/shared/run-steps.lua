@@ -184,6 +184,7 @@ do
       R.set(run, 'o', cjson.encode(options))
     end
     R.set_timer(run, options)
+    if run.state ~= 'r' then R.note_end(run, options) end
   end
 
   -- Begins the steps that are ready, and writes what has changed.

@@ -146,6 +146,7 @@ do
       end
     end
     R.set_timer(run, options)
+    R.note_end(run, options)
     L.work()
     local left = {}
     for _, name in ipairs(names) do

@@ -157,6 +157,14 @@ do
     call('ZADD', L.timers, string.format('%.0f', at), 'run ' .. run.id)
   end
 
+  local STATES = { s = 'succeeded', f = 'failed', c = 'cancelled' }
+
+  function R.note_end(run, options)
+    local news = { kind = 'run', id = run.id, name = options.name or '', state = STATES[run.state] }
+    news.steps, news.failed, news.startedAt, news.endedAt = run.total, run.failed, number_of(run.started) or 0, number_of(run.ended)
+    L.note(news)
+  end
+
   function R.write(run)
     local fields = run.fields
     local n = #fields

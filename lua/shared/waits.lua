@@ -22,28 +22,44 @@ do
     return table.concat(bytes)
   end
 
+  -- Type is the first field that any program writes into a message.
+  local function type_of(message)
+    local tag, low, high = string.byte(message, 1, 3)
+    if tag ~= 10 or not high then return '' end
+    if low < 128 then return string.sub(message, 3, 2 + low) end
+    return string.sub(message, 4, 3 + low - 128 + high * 128)
+  end
+
+  -- The wait of a task has ended: see WaitEnd.
+  local function note(id, message, how, state, reason)
+    L.note({ kind = 'wait', id = id, type = type_of(message), ['end'] = how, state = state, reason = reason })
+  end
+
   local function leave_waiting(id)
     call('ZREM', L.waiting, id)
     call('HDEL', L.task_prefix .. id, 'group')
   end
 
   -- The wait is over: the task becomes pending, or scheduled when its time has not come.
-  local function release(id, after)
+  local function release(id, after, how)
+    local later = after.s and after.s > L.seconds
     leave_waiting(id)
-    if after.s and after.s > L.seconds then
+    if later then
       L.make_scheduled(id, after.s)
     else
       L.make_pending(id)
     end
+    note(id, call('HGET', L.task_prefix .. id, 'msg') or '', how, later and 'scheduled' or 'pending')
   end
 
   -- Archives a waiting task; the reason is its error. Of a field that a message has twice, the last counts.
-  local function archive(id, reason)
+  local function archive(id, reason, how)
     local key = L.task_prefix .. id
     local message = call('HGET', key, 'msg') .. '\58' .. varint(#reason) .. reason .. '\88' .. varint(L.seconds)
     leave_waiting(id)
     call('HSET', key, 'msg', message, 'state', 'archived')
     call('ZADD', L.archived, L.now, id)
+    note(id, message, how, 'archived', reason)
     L.ended(id, false, reason)
   end
 
@@ -82,14 +98,14 @@ do
     end
     local waits = stored[4] == 'aggregating' and stored[5] == 'asynq:waiting'
     if waits and left == 0 then
-      release(id, after)
+      release(id, after, 'released')
     elseif waits and not body.ok and after.f == 'cancel' then
       call('HSET', key, 'cancelled', L.now)
-      archive(id, reason_of(of, body.why or ''))
+      archive(id, reason_of(of, body.why or ''), 'cancelled')
     elseif stored[6] and left == 0 and call('ZSCORE', L.archived, id) == stored[6] then
       call('ZREM', L.archived, id)
       call('HDEL', key, 'cancelled')
-      release(id, after)
+      release(id, after, 'revived')
     end
   end
 
@@ -174,9 +190,9 @@ do
       leave_waiting(id)
       L.make_pending(id)
     elseif after.t == 'run' then
-      release(id, after)
+      release(id, after, 'timedOut')
     else
-      archive(id, TIMED_OUT)
+      archive(id, TIMED_OUT, 'timedOut')
     end
   end
 

@@ -15,6 +15,7 @@ import { exerciseEnqueue } from './suite/enqueue.js';
 import { exerciseEventStream } from './suite/event-stream.js';
 import { exerciseInspection } from './suite/inspection.js';
 import { exerciseLeases } from './suite/leases.js';
+import { exerciseLinkNews } from './suite/link-news.js';
 import { exerciseLimiting } from './suite/limiting.js';
 import { exerciseListing } from './suite/listing.js';
 import { exerciseMaintenance } from './suite/maintenance.js';
@@ -70,5 +71,6 @@ export function exerciseBroker(name: string, it: DriverTest): void {
     exerciseDependencies(it);
     exerciseBatches(it);
     exerciseWorkflows(it);
+    exerciseLinkNews(it);
   });
 }

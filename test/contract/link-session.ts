@@ -1,6 +1,14 @@
 import { expect } from 'vitest';
 import type { EnqueueStatus, LeasedTask } from '../../lib/broker/broker.js';
-import type { Caused, LinkedRequest, Parcel, Prerequisite, StoredWait, Wait } from '../../lib/broker/links.js';
+import type {
+  Caused,
+  LinkedRequest,
+  LinkNews,
+  Parcel,
+  Prerequisite,
+  StoredWait,
+  Wait,
+} from '../../lib/broker/links.js';
 import type { TaskMessage } from '../../lib/wire/message.js';
 import { request } from '../support/messages.js';
 import { type Driver, archival, done } from './driver.js';
@@ -33,11 +41,21 @@ export class LinkSession {
     return this.driver.broker.links;
   }
 
-  /** Notes the parcels of a reply. */
+  /** All that calls have said to have happened, since the last {@link takeNews}. */
+  private news: LinkNews[] = [];
+
+  /** Notes the parcels and the news of a reply. */
   took<T extends Partial<Caused>>(reply: T): T {
     this.parcels = [...this.parcels, ...(reply.parcels ?? [])];
     this.sent.push(...(reply.parcels ?? []));
+    this.news.push(...(reply.news ?? []));
     return reply;
+  }
+
+  takeNews(): LinkNews[] {
+    const { news } = this;
+    this.news = [];
+    return news;
   }
 
   /** A waiting task. Its id is in the queue `default`, unless the message says otherwise. */

@@ -124,7 +124,20 @@ describe('the metrics of the process', () => {
       reason: undefined,
       seconds: 10,
     });
+    const at = new Date(0);
+    const run = { queue: 'low', id: 'order/1', name: 'order' };
+    server.events.emit('workflowStarted', { ...run, steps: 3 });
+    server.events.emit('workflowEnded', { ...run, state: 'failed', steps: 3, failed: 1, startedAt: at, endedAt: at });
+    const task = { id: 'x', queue: 'low', type: 'mail:x' };
+    server.events.emit('waitEnded', { task, end: 'timedOut', state: 'pending' });
+    const batch = { queue: 'low', id: 'batch-1', name: '', state: 'completed', total: 2, failed: 1 } as const;
+    server.events.emit('batchEnded', { ...batch, openedAt: at, endedAt: at });
     const samples = await read();
+    expect(samples.get(`${P}waits_ended_total{outcome="timed_out",queue="low"}`)).toBe(1);
+    for (const outcome of ['started', 'failed']) {
+      expect(samples.get(`${P}workflow_runs_total{outcome="${outcome}",queue="low"}`)).toBe(1);
+    }
+    expect(samples.get(`${P}batches_ended_total{outcome="completed",queue="low"}`)).toBe(1);
     expect(samples.get(`${P}aggregations_total{outcome="succeeded",queue="default"}`)).toBe(1);
     for (const outcome of ['enqueued', 'missed', 'failed']) {
       expect(samples.get(`${P}periodic_firings_total{outcome="${outcome}",queue="low"}`)).toBe(1);

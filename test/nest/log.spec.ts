@@ -74,6 +74,30 @@ describe('the log', () => {
     ]);
   });
 
+  test('of what waits for others, and did not end well', () => {
+    const { events, lines } = recorded();
+    events.emit('waitEnded', { task, end: 'released', state: 'pending' });
+    events.emit('waitEnded', { task, end: 'cancelled', state: 'archived', error: boom });
+    events.emit('waitEnded', { task, end: 'revived', state: 'pending' });
+    events.emit('waitEnded', { task, end: 'timedOut', state: 'scheduled' });
+    const at = new Date(0);
+    const run = { queue: 'low', id: 'order/1', name: 'order', steps: 3, failed: 1, startedAt: at, endedAt: at };
+    events.emit('workflowEnded', { ...run, state: 'succeeded' });
+    events.emit('workflowEnded', { ...run, state: 'failed' });
+    events.emit('workflowEnded', { ...run, state: 'cancelled' });
+    const batch = { queue: 'low', id: 'batch-1', name: 'rows', total: 9, openedAt: at, endedAt: at };
+    events.emit('batchEnded', { ...batch, state: 'succeeded', failed: 0 });
+    events.emit('batchEnded', { ...batch, state: 'completed', failed: 2 });
+    expect(lines.map(([level, text]) => `${level} ${text}`)).toEqual([
+      'warn Task email a1 in queue "low" was archived, and has not run: boom',
+      'log Task email a1 in queue "low" runs after all: what it waited for has succeeded',
+      'warn Task email a1 in queue "low" has waited for as long as it may, and runs now',
+      'warn The workflow "order/1" of queue "low" has failed: 1 of 3 steps failed',
+      'log The workflow "order/1" of queue "low" was cancelled',
+      'warn The batch "rows" of queue "low" has ended: 2 of 9 tasks failed',
+    ]);
+  });
+
   test('of changes through the console', () => {
     const { events, lines } = recorded();
     const who = { at: new Date(0), actor: 'alice', process: 'h:1', queue: 'low' };

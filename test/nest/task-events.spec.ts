@@ -68,6 +68,7 @@ const ALL = [
   'lost',
   'cancelled',
   'aggregated',
+  'waitEnded',
 ] as const;
 
 @Injectable()

@@ -43,9 +43,9 @@ async function follow(
   id: string,
   prerequisite: { readonly queue: string; readonly id: string },
 ): Promise<void> {
-  relay.carry((await broker.links.enqueue(queue, [waitsFor(queue, id, prerequisite)])).parcels);
+  relay.carry(await broker.links.enqueue(queue, [waitsFor(queue, id, prerequisite)]));
   const watching = [{ id: prerequisite.id, waiting: { queue, id, n: 0 } }];
-  relay.carry((await broker.links.watch(prerequisite.queue, watching)).parcels);
+  relay.carry(await broker.links.watch(prerequisite.queue, watching));
 }
 
 /** Reads until it is so. */
@@ -85,14 +85,14 @@ describe('a server of two queues', () => {
       for (let n = 0; n < 100; n++) {
         const [first, second] = [uniqueId('first'), uniqueId('second')];
         const done = new Promise<void>((resolve) => (started = resolve));
-        relay.carry((await links.enqueue('two', [waitsFor('two', second, PREREQUISITES[by]('one', first))])).parcels);
+        relay.carry(await links.enqueue('two', [waitsFor('two', second, PREREQUISITES[by]('one', first))]));
         await relay.idle();
         const task = request({ queue: 'one', id: first });
         const mark = { type: 'test:task', key: first, rememberFor: 60 };
-        relay.carry((await links.enqueue('one', [{ ...task, mark }])).parcels);
+        relay.carry(await links.enqueue('one', [{ ...task, mark }]));
         if (by === 'id') {
           const watching = [{ id: first, waiting: { queue: 'two', id: second, n: 0 } }];
-          relay.carry((await links.watch('one', watching)).parcels);
+          relay.carry(await links.watch('one', watching));
         }
         await done;
         await relay.idle();

@@ -79,7 +79,8 @@ function exchange(
   const taken = takeFront(store, queue, wanted, now, request.since);
   const tasks = linked ? taken.map((task) => withLinks(links, task)) : taken;
   if (request.limits && request.limits.rate > 0) store.starts(request.limits.window).add(tasks.length, now);
-  return { settled, tasks, damaged: [], backlog: store.backlog, limitedFor };
+  const reply = { settled, tasks, damaged: [], backlog: store.backlog, limitedFor };
+  return linked ? { ...reply, parcels: [], news: links.takeNews() } : reply;
 }
 
 /** Tells who watches the task, if this is its end. @param result what the task has stored before */

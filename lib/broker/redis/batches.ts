@@ -24,7 +24,7 @@ import {
   readPart,
   type StoredBatch,
 } from './scripts/batches.js';
-import { readParcels } from './scripts/parcels.js';
+import { readCaused } from './scripts/caused.js';
 import { queueKeys } from './scripts/queue-keys.js';
 import type { Argument } from './scripts/script-command.js';
 import { SCRIPTS } from './scripts/script-registry.js';
@@ -99,7 +99,7 @@ export class RedisBatches implements BatchesRole {
     const [refused, parcels] = reply;
     const statuses = new Array<EnqueueStatus>(requests.length).fill('enqueued');
     for (let i = 0; i < refused.length; i += 2) statuses[refused[i]! - 1] = STATUS[refused[i + 1]!]!;
-    return { status: 'added', statuses, parcels: readParcels(queue, parcels) };
+    return { status: 'added', statuses, ...readCaused(queue, parcels) };
   }
 
   async confirm(
@@ -111,12 +111,12 @@ export class RedisBatches implements BatchesRole {
     const pairs = chunks.flatMap(({ base, created }) => [String(base), String(created)]);
     const argv = this.arguments(keys).concat(id, pairs);
     const send = () => this.scripts.run('produce', 'confirmMembers', this.homeKeys('confirmMembers', keys, id), argv);
-    return { parcels: readParcels(home, (await persist(send)) as Buffer) };
+    return readCaused(home, (await persist(send)) as Buffer);
   }
 
   async close(home: string, id: string): Promise<Caused & { readonly status: 'closed' | 'missing' }> {
     const [exists, parcels] = await this.change('closeBatch', home, id);
-    return { status: exists === 1 ? 'closed' : 'missing', parcels: readParcels(home, parcels) };
+    return { status: exists === 1 ? 'closed' : 'missing', ...readCaused(home, parcels) };
   }
 
   async progress(home: string, id: string): Promise<BatchProgress | undefined> {
@@ -141,7 +141,7 @@ export class RedisBatches implements BatchesRole {
     const [status, parcels] = await this.change('deleteBatch', home, id);
     return {
       status: String(status) as 'deleted' | 'missing' | 'running',
-      parcels: readParcels(home, parcels),
+      ...readCaused(home, parcels),
     };
   }
 

@@ -11,14 +11,14 @@ import {
   type Settlement,
   type SettleStatus,
 } from '../broker.js';
-import type { Parcel } from '../links.js';
+import type { Caused } from '../links.js';
 import { archiveLimits } from './scripts/archive-limits.js';
 import { nanoseconds, readNanoseconds, requireSeconds } from './scripts/arguments.js';
 import { wasSent } from './connection/broker-error.js';
 import { LeasedTasks, readLinks } from './scripts/leased-tasks.js';
 import { LeaseScores } from './lease-scores.js';
 import { PackedReader } from './scripts/packed-reader.js';
-import { readParcels } from './scripts/parcels.js';
+import { joined, readCaused } from './scripts/caused.js';
 import { ExchangeKeys, queueKeys } from './scripts/queue-keys.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
@@ -82,7 +82,7 @@ export class RedisConsumer implements ConsumerRole {
     const answer = run(now < (this.linkedUntil.get(queue) ?? 0) ? 'exchangeLinked' : 'exchange');
     const trimming = batch.archivedIds.length > 0 ? this.trim(queue, batch.archivedIds, now) : undefined;
     const replied = ((await answer) ?? (await run('exchangeLinked'))) as Buffer | [Buffer, Buffer, Buffer];
-    const [packed, links, parcels] = Array.isArray(replied) ? replied : [replied];
+    const [packed, links, caused] = Array.isArray(replied) ? replied : [replied];
     if (links) this.linkedUntil.set(queue, now + LINKED_MS);
     const reply = new PackedReader(packed);
     if (trimming) await trimming;
@@ -90,7 +90,7 @@ export class RedisConsumer implements ConsumerRole {
     const limitedFor = reply.count();
     const lost = Array.from({ length: reply.count() }, () => reply.count());
     const settled = new Array<SettleStatus>(settle.length).fill('settled');
-    let further: readonly Parcel[] = [];
+    let further: Caused = { parcels: [] };
     if (lost.length > 0) {
       further = await this.markLost(queue, settle, lost, fences, settled);
       for (const index of lost) if (this.wasStored(settle[index - 1]!.lease, now)) settled[index - 1] = 'settled';
@@ -99,7 +99,7 @@ export class RedisConsumer implements ConsumerRole {
     readTasks(taken, expiresAt, reply, since);
     const { tasks, damaged } = taken;
     const answered = { settled, tasks, damaged, backlog, limitedFor };
-    return parcels ? { ...answered, parcels: [...readParcels(queue, parcels), ...further] } : answered;
+    return caused ? { ...answered, ...joined(readCaused(queue, caused), further) } : answered;
   }
 
   async extendLeases(queue: string, leases: readonly Lease[], expiresAt: number): Promise<boolean[]> {
@@ -140,7 +140,7 @@ export class RedisConsumer implements ConsumerRole {
    * in a cluster, a script sent again) then carries an old score. What was lost by such a score is
    * sent again; if that fails it stays lost, and the claimed tasks are kept.
    *
-   * @returns the parcels of that call
+   * @returns what that call has caused
    */
   private async markLost(
     queue: string,
@@ -148,13 +148,13 @@ export class RedisConsumer implements ConsumerRole {
     lost: readonly number[],
     fences: readonly string[],
     settled: SettleStatus[],
-  ): Promise<readonly Parcel[]> {
+  ): Promise<Caused> {
     for (const index of lost) settled[index - 1] = 'lost';
-    if (this.scores.fences(settle.map(({ lease }) => lease)).join() === fences.join()) return [];
+    if (this.scores.fences(settle.map(({ lease }) => lease)).join() === fences.join()) return { parcels: [] };
     const request = { settle: lost.map((index) => settle[index - 1]!), take: 0 };
     const again = await this.exchange(queue, request).catch(() => undefined);
     lost.forEach((index, at) => (settled[index - 1] = again?.settled[at] ?? 'lost'));
-    return again?.parcels ?? [];
+    return { parcels: again?.parcels ?? [], news: again?.news ?? [] };
   }
 
   /** Only an earlier call without a reply can have taken this lease. */

@@ -19,12 +19,14 @@ import { nanoseconds } from './scripts/arguments.js';
 import { encodeLinkedRequests } from './scripts/linked-requests.js';
 import type { RedisClient } from './connection/client-factory.js';
 import { readWait } from './scripts/waits.js';
-import { readParcels } from './scripts/parcels.js';
+import { joined, readCaused } from './scripts/caused.js';
 import { queueKeys } from './scripts/queue-keys.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
 
 const STATUS: readonly EnqueueStatus[] = ['enqueued', 'duplicate', 'conflict'];
+
+const NOTHING: Caused = { parcels: [] };
 
 /** Tasks that one call checks. */
 const CHECKED_AT_ONCE = 500;
@@ -74,7 +76,7 @@ export class RedisLinks implements LinksRole {
       const keys = queueKeys('enqueueLinked', this.keyspace.queue(queue));
       return (await this.scripts.run('produce', 'enqueueLinked', keys, argv)) as [number[], Buffer];
     });
-    return { statuses: statuses.map((status) => STATUS[status]!), parcels: readParcels(queue, parcels) };
+    return { statuses: statuses.map((status) => STATUS[status]!), ...readCaused(queue, parcels) };
   }
 
   async watch(
@@ -89,7 +91,7 @@ export class RedisLinks implements LinksRole {
     const [found, parcels] = reply as [Buffer, Buffer];
     return {
       found: Array.from(String(found), (digit) => (digit === '1' ? 'watched' : 'missing')),
-      parcels: readParcels(queue, parcels),
+      ...readCaused(queue, parcels),
     };
   }
 
@@ -106,7 +108,7 @@ export class RedisLinks implements LinksRole {
           'update all processes. The parcel is kept until then',
       );
     }
-    return { parcels: readParcels(place, caused), ...damaged(place, damage) };
+    return { ...readCaused(place, caused), ...damaged(place, damage) };
   }
 
   async acknowledge(place: string, parcels: readonly Parcel[]): Promise<void> {
@@ -115,13 +117,13 @@ export class RedisLinks implements LinksRole {
   }
 
   async check(queue: string, ids: readonly string[]): Promise<Caused> {
-    const parcels: Parcel[] = [];
+    let all = NOTHING;
     for (let first = 0; first < ids.length; first += CHECKED_AT_ONCE) {
       const argv = this.arguments(queue).concat(ids.slice(first, first + CHECKED_AT_ONCE));
       const keys = queueKeys('check', this.keyspace.queue(queue));
-      parcels.push(...readParcels(queue, (await this.scripts.run('monitor', 'check', keys, argv)) as Buffer));
+      all = joined(all, readCaused(queue, (await this.scripts.run('monitor', 'check', keys, argv)) as Buffer));
     }
-    return { parcels };
+    return all;
   }
 
   async waitOf(queue: string, id: string): Promise<StoredWait | undefined> {
@@ -173,9 +175,9 @@ export class RedisLinks implements LinksRole {
     if (empty === 2) await this.unlist(place);
     // Somebody has removed the queue, Go's command say, and it has runs and waits all the same: nobody should lose sight of them.
     if (shown > 0) await this.list(place);
-    const late = readParcels(place, old);
-    const parcels = [...readParcels(place, caused), ...late];
-    return { settled, late: late.length, empty: empty > 0, parcels, ...damaged(place, damage) };
+    const late = readCaused(place, old);
+    const all = joined(readCaused(place, caused), late);
+    return { settled, late: late.parcels.length, empty: empty > 0, ...all, ...damaged(place, damage) };
   }
 
   /** Somebody may have made a link in this moment, and have listed the place before: it is listed again. */

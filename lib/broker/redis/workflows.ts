@@ -7,7 +7,7 @@ import type { RedisConnections } from './connection/connections.js';
 import { persist } from './producer.js';
 import { nanoseconds } from './scripts/arguments.js';
 import { PackedReader } from './scripts/packed-reader.js';
-import { readParcels } from './scripts/parcels.js';
+import { readCaused } from './scripts/caused.js';
 import { queueKeys } from './scripts/queue-keys.js';
 import { encodeAdded, encodeRun, readRun, readSummary } from './scripts/runs.js';
 import type { Argument } from './scripts/script-command.js';
@@ -58,7 +58,7 @@ export class RedisWorkflows implements WorkflowsRole {
     const isStarted = (status: number): boolean => status === 1 || attempts > 1;
     return {
       statuses: statuses.map((status) => (isStarted(status) ? 'started' : 'exists')),
-      parcels: readParcels(queue, parcels),
+      ...readCaused(queue, parcels),
     };
   }
 
@@ -69,7 +69,7 @@ export class RedisWorkflows implements WorkflowsRole {
     const keys = this.keysOf(queue, run);
     const argv = this.arguments(queue).concat(run, encoded);
     const [status, parcels] = (await this.scripts.run('produce', 'growRun', keys, argv)) as [number, Buffer];
-    return { status: GROWN[status]!, parcels: readParcels(queue, parcels) };
+    return { status: GROWN[status]!, ...readCaused(queue, parcels) };
   }
 
   async run(queue: string, run: string): Promise<StoredRun | undefined> {
@@ -109,17 +109,17 @@ export class RedisWorkflows implements WorkflowsRole {
   async cancel(queue: string, run: string, reason: string): Reply<'cancel'> {
     const reply = await this.change('cancelRun', queue, run, [reason]);
     const [status, tasks, parcels] = reply as [number, Buffer[], Buffer];
-    return { status: CANCELLED[status]!, tasks: readTasks(tasks), parcels: readParcels(queue, parcels) };
+    return { status: CANCELLED[status]!, tasks: readTasks(tasks), ...readCaused(queue, parcels) };
   }
 
   async retry(queue: string, run: string): Reply<'retry'> {
     const [status, tasks, parcels] = (await this.change('retryRun', queue, run)) as [number, Buffer[], Buffer];
-    return { status: RETRIED[status]!, tasks: readTasks(tasks), parcels: readParcels(queue, parcels) };
+    return { status: RETRIED[status]!, tasks: readTasks(tasks), ...readCaused(queue, parcels) };
   }
 
   async delete(queue: string, run: string): Reply<'delete'> {
     const [status, parcels] = (await this.change('deleteRun', queue, run)) as [number, Buffer];
-    return { status: DELETED[status]!, parcels: readParcels(queue, parcels) };
+    return { status: DELETED[status]!, ...readCaused(queue, parcels) };
   }
 
   private change(

@@ -174,9 +174,9 @@ export class LinkKeeper {
   private async step(place: string, age: number): Promise<PassReply> {
     const { broker, relay, events } = this.options;
     const reply = await broker.links.keep(place, age);
-    const { settled, late, parcels, damage } = reply;
+    const { settled, late, damage } = reply;
     if (damage) this.report(damage);
-    if (parcels.length > 0) relay.carry(parcels);
+    if (reply.parcels.length > 0 || reply.news) relay.carry(reply);
     if (settled + late > 0) events.emit('linksKept', { place, settled, parcels: late });
     return reply;
   }

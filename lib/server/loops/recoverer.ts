@@ -58,9 +58,9 @@ export class Recoverer {
         ...expired.damaged.map((one) => verdicts.damaged(one, one.error).settlement),
       ]);
       if (settle.length === 0) break;
-      const { settled, parcels } = await broker.consumer.exchange(queue, { settle, take: 0 });
-      if (parcels) relay.carry(parcels);
-      const done = settle.filter((_, index) => settled[index] === 'settled');
+      const reply = await broker.consumer.exchange(queue, { settle, take: 0 });
+      if (reply.parcels) relay.carry(reply);
+      const done = settle.filter((_, index) => reply.settled[index] === 'settled');
       this.report(queue, done, expired);
       if (done.length === 0 || settle.length + expired.dangling < BATCH_SIZE) break;
     }

@@ -68,7 +68,9 @@ describe('the relay', () => {
   });
 
   it('groups parcels by their destination, and acknowledges each at its origin after its delivery', async () => {
-    relay.carry([parcel('a', 'x', '1'), parcel('c', 'y', '2'), parcel('b', 'x', '3'), parcel('a', 'x', '4')]);
+    relay.carry({
+      parcels: [parcel('a', 'x', '1'), parcel('c', 'y', '2'), parcel('b', 'x', '3'), parcel('a', 'x', '4')],
+    });
     await relay.idle();
     expect(places.of('deliver')).toEqual([
       ['x', '1 3 4'],
@@ -89,15 +91,15 @@ describe('the relay', () => {
   });
 
   it('begins before the call returns', () => {
-    relay.carry([parcel('a', 'x', '1'), parcel('a', 'x', '2')]);
+    relay.carry({ parcels: [parcel('a', 'x', '1'), parcel('a', 'x', '2')] });
     expect(places.of('deliver')).toEqual([['x', '1 2']]);
   });
 
   it('has one delivery per place under way, and puts what comes meanwhile into the next', async () => {
     places.hold('x');
-    relay.carry([parcel('a', 'x', '1')]);
-    for (const key of ['2', '3']) relay.carry([parcel('a', 'x', key)]);
-    relay.carry([parcel('a', 'y', '4')]);
+    relay.carry({ parcels: [parcel('a', 'x', '1')] });
+    for (const key of ['2', '3']) relay.carry({ parcels: [parcel('a', 'x', key)] });
+    relay.carry({ parcels: [parcel('a', 'y', '4')] });
     await new Promise(setImmediate);
     expect(places.of('deliver')).toEqual([
       ['x', '1'],
@@ -110,17 +112,17 @@ describe('the relay', () => {
 
   it('delivers only the newest of parcels with one identity that wait', async () => {
     places.hold('x');
-    relay.carry([parcel('a', 'x', 'first')]);
-    relay.carry([parcel('a', 'x', 'same', 1), parcel('b', 'x', 'same'), parcel('a', 'x', 'other')]);
-    relay.carry([parcel('a', 'x', 'same', 2)]);
+    relay.carry({ parcels: [parcel('a', 'x', 'first')] });
+    relay.carry({ parcels: [parcel('a', 'x', 'same', 1), parcel('b', 'x', 'same'), parcel('a', 'x', 'other')] });
+    relay.carry({ parcels: [parcel('a', 'x', 'same', 2)] });
     places.letGo('x');
     await relay.idle();
     expect(places.of('deliver')).toContainEqual(['x', 'same other same']);
   });
 
   it('bounds a delivery by number and by bytes; what is larger goes alone', async () => {
-    relay.carry(Array.from({ length: 300 }, (_, index) => parcel('a', 'x', String(index))));
-    relay.carry(['p', 'q', 'r'].map((key) => parcel('a', 'y', key, key === 'q' ? 5 << 20 : 10)));
+    relay.carry({ parcels: Array.from({ length: 300 }, (_, index) => parcel('a', 'x', String(index))) });
+    relay.carry({ parcels: ['p', 'q', 'r'].map((key) => parcel('a', 'y', key, key === 'q' ? 5 << 20 : 10)) });
     await relay.idle();
     const sizes = (place: string) =>
       places.of('deliver').flatMap(([to, keys]) => (to === place ? [keys.split(' ').length] : []));
@@ -133,7 +135,7 @@ describe('the relay', () => {
     places.causes.set('2', [parcel('y', 'a', '3')]);
     const carried: string[] = [];
     events.on('parcelsCarried', ({ place, parcels }) => carried.push(`${place} ${parcels}`));
-    relay.carry([parcel('a', 'x', '1')]);
+    relay.carry({ parcels: [parcel('a', 'x', '1')] });
     await relay.idle();
     expect(carried).toEqual(['x 1', 'y 1', 'a 1']);
     expect(places.of('acknowledge')).toEqual([
@@ -147,8 +149,8 @@ describe('the relay', () => {
     const error = new BrokerUnavailableError('away');
     places.failing.set('x', error);
     places.hold('x');
-    relay.carry([parcel('a', 'x', '1')]);
-    relay.carry([parcel('a', 'x', '2'), parcel('a', 'y', '3')]);
+    relay.carry({ parcels: [parcel('a', 'x', '1')] });
+    relay.carry({ parcels: [parcel('a', 'x', '2'), parcel('a', 'y', '3')] });
     places.letGo('x');
     await relay.idle();
     expect(failures).toEqual([{ place: 'x', parcels: 1, error }]);
@@ -158,7 +160,7 @@ describe('the relay', () => {
     ]);
     expect(places.of('acknowledge')).toEqual([['a', '3']]);
     places.failing.clear();
-    relay.carry([parcel('a', 'x', '4')]);
+    relay.carry({ parcels: [parcel('a', 'x', '4')] });
     await relay.idle();
     expect(places.of('acknowledge')).toContainEqual(['a', '4']);
   });
@@ -166,7 +168,7 @@ describe('the relay', () => {
   it('reports what is damaged where it has delivered, and does not deliver it again', async () => {
     const damage = new UndecodableMessageError('a record is damaged');
     places.damage = { damage };
-    relay.carry([parcel('a', 'x', '1')]);
+    relay.carry({ parcels: [parcel('a', 'x', '1')] });
     await relay.idle();
     expect(failures).toEqual([{ place: 'x', parcels: 1, error: damage }]);
     expect(places.of('acknowledge')).toEqual([['a', '1']]);
@@ -174,7 +176,7 @@ describe('the relay', () => {
 
   it('reports an acknowledgement that failed, which makes the delivery come twice', async () => {
     places.failing.set('a', new BrokerUnavailableError('away'));
-    relay.carry([parcel('a', 'x', '1')]);
+    relay.carry({ parcels: [parcel('a', 'x', '1')] });
     await relay.idle();
     expect(failures).toMatchObject([{ place: 'a', parcels: 1 }]);
   });
@@ -182,27 +184,27 @@ describe('the relay', () => {
   it('tells keepers of every call, also of one without parcels', async () => {
     let told = 0;
     const off = relay.onCarry(() => told++);
-    relay.carry([]);
-    relay.carry([parcel('a', 'x', '1')]);
+    relay.carry({ parcels: [] });
+    relay.carry({ parcels: [parcel('a', 'x', '1')] });
     await relay.idle();
     expect(told).toBeGreaterThanOrEqual(2);
     off();
     const before = told;
-    relay.carry([]);
+    relay.carry({ parcels: [] });
     expect(told).toBe(before);
   });
 
   it('closes when nothing is under way, carries nothing afterwards, and is silent about a closed store', async () => {
     places.hold('x');
     places.failing.set('y', new ClosedError('the broker is closed'));
-    relay.carry([parcel('a', 'x', '1'), parcel('a', 'y', '2')]);
+    relay.carry({ parcels: [parcel('a', 'x', '1'), parcel('a', 'y', '2')] });
     let closed = false;
     const closing = relay.close().then(() => (closed = true));
     await new Promise(setImmediate);
     expect(closed).toBe(false);
     places.letGo('x');
     await closing;
-    relay.carry([parcel('a', 'x', '3')]);
+    relay.carry({ parcels: [parcel('a', 'x', '3')] });
     await relay.idle();
     expect(places.of('deliver')).toHaveLength(2);
     expect(failures).toEqual([]);

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { LinksRole, Parcel, PassReply } from '../../../lib/broker/links.js';
+import type { Caused, LinksRole, Parcel, PassReply } from '../../../lib/broker/links.js';
 import { BrokerUnavailableError, UndecodableMessageError, WakeUpRefusedError } from '../../../lib/errors.js';
 import { AsynqEvents } from '../../../lib/events/events.js';
 import { LinkKeeper } from '../../../lib/server/loops/link-keeper.js';
@@ -53,7 +53,10 @@ describe('the link keeper', () => {
     const events = new AsynqEvents();
     events.on('linksKept', (event) => kept.push(event));
     events.on('loopFailed', ({ error }) => errors.push(error));
-    const relay = { carry: (parcels: readonly Parcel[]) => void carried.push(...parcels), idle: async () => undefined };
+    const relay = {
+      carry: ({ parcels = [] }: Partial<Caused>) => void carried.push(...parcels),
+      idle: async () => undefined,
+    };
     const source = {
       armPlaces: async () => {
         if (refuses) throw new WakeUpRefusedError('no notices here');

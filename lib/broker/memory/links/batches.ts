@@ -42,7 +42,7 @@ export class MemoryBatches implements BatchesRole {
   async open(home: string, batch: NewBatch): Promise<Caused> {
     checkBatch(batch);
     const place = wellFormed(home);
-    return this.engine.change(place, (store, now) => {
+    return this.engine.cause(place, (store, now) => {
       if (this.stored.has(batch.id)) return NOTHING;
       store.listed = true;
       for (const { message } of Object.values(batch.callbacks)) this.engine.store(message.queue).listed = true;
@@ -85,7 +85,7 @@ export class MemoryBatches implements BatchesRole {
   ): Promise<Caused & { readonly status: 'added' | 'void'; readonly statuses: readonly EnqueueStatus[] }> {
     checkMembers(chunk, requests);
     const queue = wellFormed(chunk.queue);
-    return this.engine.change(queue, (store) => {
+    return this.engine.cause(queue, (store) => {
       const messages = requests.map((request) => this.engine.encode(request));
       const batch = this.stored.get(chunk.batch);
       if (!batch || batch.given.has(chunk.base)) return { ...NOTHING, status: 'void', statuses: [] };
@@ -103,7 +103,7 @@ export class MemoryBatches implements BatchesRole {
   }
 
   async confirm(home: string, id: string, chunks: readonly { readonly base: number }[]): Promise<Caused> {
-    return this.engine.change(home, () => {
+    return this.engine.cause(home, () => {
       for (const { base } of chunks) this.confirmOne(id, base);
       this.decide(id);
       return NOTHING;
@@ -111,7 +111,7 @@ export class MemoryBatches implements BatchesRole {
   }
 
   async close(home: string, id: string): Promise<Caused & { readonly status: 'closed' | 'missing' }> {
-    return this.engine.change(home, () => {
+    return this.engine.cause(home, () => {
       const batch = this.find(home, id);
       if (batch) this.closeOne(batch);
       return { ...NOTHING, status: batch ? 'closed' : 'missing' };
@@ -130,7 +130,7 @@ export class MemoryBatches implements BatchesRole {
   }
 
   async delete(home: string, id: string): Promise<Caused & { readonly status: 'deleted' | 'missing' | 'running' }> {
-    return this.engine.change(home, () => {
+    return this.engine.cause(home, () => {
       const batch = this.find(home, id);
       if (!batch) return { ...NOTHING, status: 'missing' };
       if (!batch.hasEnded) return { ...NOTHING, status: 'running' };
@@ -209,7 +209,7 @@ export class MemoryBatches implements BatchesRole {
     const batch = this.stored.get(id);
     if (!batch || batch.state === 'open' || batch.state === 'succeeded') return;
     if (batch.died) this.call(batch, 'death');
-    const { pending, failed } = batch.progress();
+    const { total, pending, failed } = batch.progress();
     if (pending > 0 || batch.unconfirmed.size > 0) return;
     const state = failed === 0 ? 'succeeded' : 'completed';
     if (state !== batch.state) {
@@ -217,6 +217,9 @@ export class MemoryBatches implements BatchesRole {
       batch.endedAt = this.engine.now;
       const until = Math.ceil(batch.endedAt / 1000) + batch.batch.retention;
       this.engine.place(batch.home).timers.set(`batch ${id}`, until);
+      const { home, endedAt, openedAt } = batch;
+      const news = { queue: home, id, name: batch.batch.name, state, total, failed, openedAt, endedAt } as const;
+      this.engine.note({ kind: 'batch', ...news });
     }
     this.call(batch, 'complete');
     if (failed === 0) this.call(batch, 'success');
@@ -226,6 +229,8 @@ export class MemoryBatches implements BatchesRole {
     const request = batch.batch.callbacks[name];
     if (!request || batch.called.has(name)) return;
     batch.called.add(name);
+    const { id, name: named } = batch.batch;
+    this.engine.note({ kind: 'callback', queue: batch.home, id, name: named, callback: name });
     const { wait } = request;
     // What it waits for, and for how long, counts from now.
     const deadline = (wait?.deadline ?? 0) + floorSeconds(this.engine.now) - floorSeconds(batch.openedAt);

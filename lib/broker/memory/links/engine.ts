@@ -1,7 +1,8 @@
 import { InvalidTaskError } from '../../../errors.js';
 import type { EnqueueRequest, EnqueueStatus } from '../../enqueue-request.js';
 import { memberOf } from '../../batches.js';
-import { TECHNICAL_RETENTION, type Watcher } from '../../links.js';
+import { type LinkNews, TECHNICAL_RETENTION, type Watcher } from '../../links.js';
+import type { WaitEnd } from '../../../task/links.js';
 import type { MemoryState } from '../memory-state.js';
 import { createTask } from '../producer.js';
 import type { QueueStore } from '../queue-store.js';
@@ -50,6 +51,7 @@ export class LinkEngine {
   /** Whether runs or batches live in a place. */
   readonly homes: ((place: string) => boolean)[] = [];
   private readonly places = new Map<string, Place>();
+  private news: LinkNews[] = [];
   private bodies: { readonly to: string; readonly body: Body; readonly data: Buffer }[] = [];
 
   constructor(readonly state: MemoryState) {
@@ -113,6 +115,25 @@ export class LinkEngine {
         this.bodies = [];
       }
     });
+  }
+
+  /** The same for work that may end a wait, a run or a batch: adds what has happened to its reply. */
+  cause<T>(place: string, work: (store: QueueStore, now: number) => T): T {
+    this.news = []; // of a step that has thrown
+    const reply = this.change(place, work);
+    const news = this.takeNews();
+    return news.length > 0 ? { ...reply, news } : reply;
+  }
+
+  /** What has happened since the last call. */
+  takeNews(): LinkNews[] {
+    const { news } = this;
+    this.news = [];
+    return news;
+  }
+
+  note(news: LinkNews): void {
+    this.news.push(news);
   }
 
   /** Tells a place something; {@link work} applies it. */
@@ -201,7 +222,7 @@ export class LinkEngine {
   }
 
   /** Lets a waiting or cancelled task run, at its time. */
-  release(queue: string, id: string): void {
+  release(queue: string, id: string, end: WaitEnd): void {
     const store = this.store(queue);
     const record = store.tasks.get(id);
     if (!record?.after) return;
@@ -214,5 +235,7 @@ export class LinkEngine {
       record.state = 'scheduled';
       store.scheduled.set(id, processAt);
     } else store.addPending(id, record, this.now);
+    const state = record.state === 'scheduled' ? 'scheduled' : 'pending';
+    this.note({ kind: 'wait', queue, id, type: readMessage(record).type, end, state });
   }
 }

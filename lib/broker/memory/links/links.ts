@@ -33,7 +33,7 @@ export class MemoryLinks implements LinksRole {
     requests: readonly LinkedRequest[],
   ): Promise<Caused & { readonly statuses: readonly EnqueueStatus[] }> {
     const place = wellFormed(queue);
-    return this.engine.change(place, (store) => {
+    return this.engine.cause(place, (store) => {
       const messages = requests.map((request) => this.engine.encode(request));
       if (requests.length > 0) store.listed = true;
       const statuses = requests.map((request, index) => this.engine.create(place, newTask(request), messages[index]));
@@ -46,7 +46,7 @@ export class MemoryLinks implements LinksRole {
     requests: readonly WatchRequest[],
   ): Promise<Caused & { readonly found: readonly ('watched' | 'missing')[] }> {
     const place = wellFormed(queue);
-    return this.engine.change(place, () => {
+    return this.engine.cause(place, () => {
       const found = requests.map(({ id, waiting, missing }) => {
         const watcher = { k: 'w', to: wellFormed(waiting.queue), id: wellFormed(waiting.id), n: waiting.n } as const;
         return this.waits.watch(place, wellFormed(id), watcher, missing) ? 'watched' : 'missing';
@@ -56,7 +56,7 @@ export class MemoryLinks implements LinksRole {
   }
 
   async deliver(place: string, parcels: readonly Parcel[]): Promise<Caused> {
-    return this.engine.change(wellFormed(place), () => {
+    return this.engine.cause(wellFormed(place), () => {
       for (const { body, data } of parcels) {
         const { kind, ...rest } = JSON.parse(body) as Body;
         this.engine.post(wellFormed(place), kind, rest as Bodies[Kind], data);
@@ -72,7 +72,7 @@ export class MemoryLinks implements LinksRole {
 
   async check(queue: string, ids: readonly string[]): Promise<Caused> {
     const place = wellFormed(queue);
-    return this.engine.change(place, () => {
+    return this.engine.cause(place, () => {
       for (const id of ids) this.waits.check(place, wellFormed(id));
       return NOTHING;
     });
@@ -108,7 +108,7 @@ export class MemoryLinks implements LinksRole {
 
   async keep(place: string): Promise<PassReply> {
     const name = wellFormed(place);
-    return this.engine.change(name, (store) => {
+    return this.engine.cause(name, (store) => {
       let settled = this.waits.timeOut(name, PASS_LIMIT) + this.findEnds(name) + this.runTimers(name);
       for (const keeper of this.engine.keepers) settled += keeper(name);
       this.engine.work();

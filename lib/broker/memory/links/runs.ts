@@ -32,7 +32,9 @@ export class Runs {
   /** After every change of a run: creates the tasks of ready steps, and notes when it is due. */
   settle(run: RunRecord): void {
     for (const step of run.takeReleased()) this.release(run, step);
-    if (run.settle(this.engine.now)) this.setTimer(run, PROBE_SECONDS);
+    if (!run.settle(this.engine.now)) return;
+    this.setTimer(run, PROBE_SECONDS);
+    this.noteEnd(run);
   }
 
   start(run: RunRecord): void {
@@ -55,6 +57,7 @@ export class Runs {
   cancel(run: RunRecord, reason: string): StepRecord[] {
     run.cancel(reason, this.engine.now);
     for (const step of run.steps.values()) if (step.state === 'ready') this.post(run, step, 'unclaimed');
+    this.noteEnd(run);
     this.engine.work();
     this.setTimer(run, PROBE_SECONDS);
     return [...run.steps.values()].filter(({ state }) => state === 'ready');
@@ -77,6 +80,12 @@ export class Runs {
   private post(run: RunRecord, step: StepRecord, what: Bodies['drop']['what']): void {
     const { queue, id } = step.request.message;
     this.engine.post(wellFormed(queue), 'drop', { id: wellFormed(id), run: run.options.id, what });
+  }
+
+  private noteEnd({ place, options, state, steps, failed, startedAt, endedAt = startedAt }: RunRecord): void {
+    if (state === 'running') return;
+    const { id, name } = options;
+    this.engine.note({ kind: 'run', queue: place, id, name, state, steps: steps.size, failed, startedAt, endedAt });
   }
 
   private setTimer(run: RunRecord, probeAfter: number): void {

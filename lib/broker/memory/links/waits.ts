@@ -1,4 +1,5 @@
 import { floorSeconds } from '../../../clock.js';
+import type { WaitEnd } from '../../../task/links.js';
 import { TECHNICAL_RETENTION, type Watcher, type WatchRequest } from '../../links.js';
 import { type TaskRecord, readMessage, storedMessage } from '../queue-store.js';
 import type { Bodies } from './bodies.js';
@@ -84,8 +85,8 @@ export class Waits {
     for (const { id } of due) {
       const record = store.tasks.get(id);
       if (!record?.after) store.waiting.delete(id);
-      else if (record.after.onTimeout === 'run') this.engine.release(place, id);
-      else this.archive(place, id, record, TIMED_OUT);
+      else if (record.after.onTimeout === 'run') this.engine.release(place, id, 'timedOut');
+      else this.archive(place, id, record, TIMED_OUT, 'timedOut');
     }
     return due.length;
   }
@@ -98,15 +99,16 @@ export class Waits {
     edge.state = ok ? 'succeeded' : 'failed';
     edge.reason = ok ? undefined : why;
     if (this.isWaiting(place, id)) this.decide(place, id, record, record.after, edge);
-    else if (this.isCancelled(place, id, record.after) && isOver(record.after)) this.engine.release(place, id);
+    else if (this.isCancelled(place, id, record.after) && isOver(record.after))
+      this.engine.release(place, id, 'revived');
   }
 
   private decide(place: string, id: string, record: TaskRecord, after: WaitRecord, edge: Edge): void {
     const cancels = after.onFailure === 'cancel' && edge.state === 'failed';
     if (cancels) {
       after.cancelledAt = floorSeconds(this.engine.now);
-      this.archive(place, id, record, prerequisiteFailed(edge, edge.reason ?? ''));
-    } else if (isOver(after)) this.engine.release(place, id);
+      this.archive(place, id, record, prerequisiteFailed(edge, edge.reason ?? ''), 'cancelled');
+    } else if (isOver(after)) this.engine.release(place, id, 'released');
   }
 
   /** Deletes a completed task that was kept for those who watch it, and for nobody else. */
@@ -125,14 +127,16 @@ export class Waits {
     return cancelledAt !== undefined && this.engine.store(place).archived.score(id) === cancelledAt;
   }
 
-  private archive(place: string, id: string, record: TaskRecord, error: string): void {
+  private archive(place: string, id: string, record: TaskRecord, error: string, end: WaitEnd): void {
     const store = this.engine.store(place);
     const now = floorSeconds(this.engine.now);
     store.waiting.delete(id);
-    record.msg = storedMessage({ ...readMessage(record), errorMsg: error, lastFailedAt: now });
+    const message = readMessage(record);
+    record.msg = storedMessage({ ...message, errorMsg: error, lastFailedAt: now });
     record.state = 'archived';
     record.group = undefined;
     store.archived.set(id, now);
+    this.engine.note({ kind: 'wait', queue: place, id, type: message.type, end, state: 'archived', reason: error });
     this.engine.ended(place, id, false, error);
   }
 

@@ -36,7 +36,7 @@ export class MemoryWorkflows implements WorkflowsRole {
     runs: readonly NewRun[],
   ): Promise<Caused & { readonly statuses: readonly ('started' | 'exists')[] }> {
     const place = wellFormed(queue);
-    return this.engine.change(place, (_, now) => {
+    return this.engine.cause(place, (_, now) => {
       const records = runs.map((run) => newRecord(place, run, now));
       return { ...NOTHING, statuses: records.map((record) => this.startOne(place, record)) };
     });
@@ -44,7 +44,7 @@ export class MemoryWorkflows implements WorkflowsRole {
 
   async grow(queue: string, run: string, steps: readonly NewStep[]): Reply<'grow'> {
     if (waitInCircle(steps)) return { ...NOTHING, status: 'unknown' };
-    return this.change(queue, run, (record) => {
+    return this.cause(queue, run, (record) => {
       if (!record) return { ...NOTHING, status: 'missing' };
       if (record.state !== 'running') return { ...NOTHING, status: 'ended' };
       const status = record.add(steps.map(named));
@@ -79,14 +79,14 @@ export class MemoryWorkflows implements WorkflowsRole {
   }
 
   async cancel(queue: string, run: string, reason: string): Reply<'cancel'> {
-    return this.change(queue, run, (record) => {
+    return this.cause(queue, run, (record) => {
       if (record?.state !== 'running') return { ...NOTHING, status: record ? 'ended' : 'missing', tasks: [] };
       return { ...NOTHING, status: 'cancelled', tasks: this.records.cancel(record, reason).map(taskOf) };
     });
   }
 
   async retry(queue: string, run: string): Reply<'retry'> {
-    return this.change(queue, run, (record) => {
+    return this.cause(queue, run, (record) => {
       if (!record) return { ...NOTHING, status: 'missing', tasks: [] };
       if (record.state === 'succeeded' || record.state === 'cancelled')
         return { ...NOTHING, status: 'notFailed', tasks: [] };
@@ -96,7 +96,7 @@ export class MemoryWorkflows implements WorkflowsRole {
   }
 
   async delete(queue: string, run: string): Reply<'delete'> {
-    return this.change(queue, run, (record) => {
+    return this.cause(queue, run, (record) => {
       if (!record) return { ...NOTHING, status: 'missing' };
       if (record.state === 'running') return { ...NOTHING, status: 'running' };
       this.records.delete(record, 'archived');
@@ -108,6 +108,11 @@ export class MemoryWorkflows implements WorkflowsRole {
     if (this.records.find(place, record.options.id)) return 'exists';
     this.records.start(record);
     return 'started';
+  }
+
+  private cause<T>(queue: string, run: string, work: (record: RunRecord | undefined) => T): T {
+    const place = wellFormed(queue);
+    return this.engine.cause(place, () => work(this.records.find(place, wellFormed(run))));
   }
 
   private change<T>(queue: string, run: string, work: (record: RunRecord | undefined) => T): T {
