@@ -216,11 +216,14 @@ do
       local tell = type(watcher) == 'table' and L.tell[watcher.k]
       if tell then L.guard(tell, watcher, id, ok, reason, result) end
     end
-    if #list > LONG_LIST then L.on.tellmore({ kind = 'tellmore', id = id, ok = ok, why = reason, gone = ok or gone }) end
+    -- What is shorter now had a watcher that was taken away.
+    if #list > LONG_LIST / 2 then L.on.tellmore({ kind = 'tellmore', id = id, ok = ok, why = reason, gone = ok or gone }) end
   end
 
   L.on.tellmore = function(body)
-    L.fan_out(L.base .. 'watchers:' .. body.id, 'tellmore ' .. body.id, body, body.gone, function(watcher)
+    -- A failure that is still being told must not take the place of a success.
+    local key = 'tellmore ' .. (body.ok and '+' or '-') .. body.id
+    L.fan_out(L.base .. 'watchers:' .. body.id, key, body, body.gone, function(watcher)
       L.tell.w(watcher, body.id, body.ok, body.why)
     end)
   end

@@ -210,13 +210,13 @@ do
     if not body.ok and before and before.ok then return end
     local mark = { ok = body.ok, why = body.why, task = body.task, till = L.seconds + body.ttl }
     call('SET', L.base .. 'mark:' .. body.key, cjson.encode(mark), 'EX', body.ttl)
-    L.on.tellwaiters({ kind = 'tellwaiters', key = body.key })
+    L.on.tellwaiters({ kind = 'tellwaiters', key = body.key, ok = body.ok, why = body.why })
   end
 
   L.on.tellwaiters = function(body)
-    local mark, of = mark_of(body.key), { L.place, body.key }
-    if not mark then return end
-    L.fan_out(L.base .. 'waiters:' .. body.key, 'tellwaiters ' .. body.key, body, mark.ok, function(w)
+    local mark, of = mark_of(body.key) or body, { L.place, body.key } -- it may be forgotten meanwhile
+    local key = 'tellwaiters ' .. (mark.ok and '+' or '-') .. body.key
+    L.fan_out(L.base .. 'waiters:' .. body.key, key, body, mark.ok, function(w)
       tell_edge({ to = w[1], id = w[2], n = w[3] }, of, mark.ok, mark.why)
     end)
   end

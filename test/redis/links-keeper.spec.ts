@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { TECHNICAL_RETENTION } from '../../lib/broker/links.js';
+import { type Parcel, TECHNICAL_RETENTION } from '../../lib/broker/links.js';
 import { encodeTaskMessage, decodeTaskMessage } from '../../lib/wire/codec.js';
 import { LinkSession } from '../contract/link-session.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
@@ -161,19 +161,74 @@ describe('the keeper of a place', () => {
     expect(await driver.redis.exists(driver.keys.linksProgress)).toBe(0);
   });
 
-  it('may take over when the one before it is dead, whatever its clock said', async ({ driver }) => {
+  it('is one at a time, until its lease is over', async ({ driver }) => {
     const { links } = driver.broker;
-    driver.clock.advance(3_600_000);
-    expect(await links.lease('default', 'ahead', 50)).toBe(true);
-    driver.clock.advance(-3_600_000);
-    await expect.poll(() => links.lease('default', 'other', 60_000)).toBe(true);
-    expect(await links.lease('default', 'ahead', 50)).toBe(false);
+    expect(await links.lease('default', 'one', 60_000)).toBe(true);
+    expect(await links.lease('default', 'two', 60_000)).toBe(false);
     driver.clock.advance(60_001);
-    expect(await links.lease('default', 'ahead', 50)).toBe(true);
+    expect(await links.lease('default', 'two', 60_000)).toBe(true);
   });
 });
 
+/** `count` tasks that wait for one of the queue `other`, by its id or its key. */
+async function manyAfter(driver: RedisDriver, by: 'task' | 'key', count: number, rememberFor = 86_400) {
+  const session = new LinkSession(driver);
+  const prerequisite = by === 'task' ? { queue: 'other', id: 'a' } : { type: 'pay', key: 'k' };
+  await session.enqueue(session.marked('a', 'k', { queue: 'other' }, rememberFor));
+  const ids = Array.from({ length: count }, (_, n) => `b${n}`);
+  for (let first = 0; first < count; first += 500) {
+    const some = ids.slice(first, first + 500);
+    const requests = some.map((id) => ({ id: 'a', waiting: { queue: 'default', id, n: 0 } }));
+    if (by === 'task') await driver.broker.links.watch('other', requests);
+    await session.enqueue(...some.map((id) => session.waiting(id, [prerequisite])));
+  }
+  await session.relay();
+  return session;
+}
+
 describe('thousands that wait for one', () => {
+  it.for(['task', 'key'] as const)(
+    '%s: are told of its success though a failure is still being told, and a process dies',
+    async (by, { driver }) => {
+      const session = await manyAfter(driver, by, 3_000);
+      const { links } = driver.broker;
+      const carry = async (): Promise<readonly Parcel[]> => {
+        const parcels = session.sent.splice(0);
+        for (const parcel of parcels) session.took(await links.deliver(parcel.to, [parcel]));
+        for (const parcel of parcels) await links.acknowledge(parcel.from, [parcel]);
+        return session.sent.splice(0);
+      };
+      session.sent.length = 0;
+      await session.runNext('archive', 'other');
+      if (by === 'key') session.sent.push(...(await carry()));
+      const failure = session.sent.find(({ key }) => key.includes('tell'))!;
+      session.lose();
+      await session.act('run', 'a', 'other');
+      session.sent.length = 0;
+      await session.runNext('done', 'other');
+      if (by === 'key') await carry();
+      session.lose(); // the process that tells the success dies
+      await links.deliver(failure.to, [failure]); // the one that tells the failure lives
+      await session.keep();
+      expect(await driver.redis.llen(driver.keys.pending)).toBe(3_000);
+      expect(await driver.redis.keys('*outbox')).toEqual([]);
+    },
+  );
+
+  it('key: are all told though it is forgotten meanwhile', async ({ driver }) => {
+    const session = await manyAfter(driver, 'key', 3_000, 1);
+    const { links } = driver.broker;
+    session.sent.length = 0;
+    await session.runNext('done', 'other');
+    const [mark] = session.sent;
+    await links.deliver(mark!.to, [mark!]);
+    await links.acknowledge(mark!.from, [mark!]);
+    session.lose();
+    driver.clock.advance(5_000);
+    await session.keep();
+    expect(await driver.redis.llen(driver.keys.pending)).toBe(3_000);
+  });
+
   it.for(['task', 'key'] as const)('%s: are told in several steps, also of a rerun', async (by, { driver }) => {
     const session = new LinkSession(driver);
     const { links } = driver.broker;
