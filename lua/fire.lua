@@ -16,70 +16,12 @@
 --   6 skipUnfinished: '1' or '0'
 --   7 keepFor: seconds
 --   8 id
---   9 route: p pending, s scheduled, g group, l a group later; upper case when it is unique
+--   9 route: p pending, s scheduled, g group, l a group later, w with links; upper case when it is unique
 --   10 message
---   11… the TTL of the lock (seconds); the time (seconds), the name of the group
+--   11… the TTL of the lock (seconds); the time (seconds), the name of the group; or with links JSON, see L.create
 -- Returns
---   the status, and up to when planned times are dealt with (seconds). The status: 0 enqueued, 1 duplicate, 2 conflict, 3 past (nothing was written), 4 unfinished
---
--- Uses shared/delayed-groups.lua
+--   the status, and up to when planned times are dealt with (seconds). The status: 0 enqueued, 1 duplicate, 2 conflict, 3 past (nothing was written), 4 unfinished.
+--   Of a task with links also the parcels, packed as in links/deliver.lua
 
-local ENQUEUED, DUPLICATE, CONFLICT, PAST, UNFINISHED = 0, 1, 2, 3, 4
-local call = redis.call
-
-local known = call('HMGET', KEYS[1], 'mark', 'attempt', 'status', 'task')
-if known[1] and tonumber(known[1]) >= tonumber(ARGV[4]) then
-  if known[2] == ARGV[5] then return { tonumber(known[3]), known[1] } end
-  return { PAST, known[1] }
-end
-
-local route = string.lower(ARGV[9])
-local unique = route ~= ARGV[9]
-local lock, ttl = unique and KEYS[6], unique and ARGV[11]
-local at = unique and 12 or 11
-local place, group, set = ARGV[at], ARGV[at + 1], KEYS[unique and 7 or 6]
-call('LLEN', KEYS[2])
-call('ZCARD', KEYS[3])
-call('SCARD', KEYS[4])
-if set then call('ZCARD', set) end
-local exists = call('HLEN', KEYS[5]) > 0
-
-local function is_unfinished(id)
-  local state = redis.pcall('HGET', ARGV[1] .. id, 'state')
-  return type(state) == 'string' and state ~= 'completed' and state ~= 'archived'
-end
-
-local status = ENQUEUED
-if ARGV[6] == '1' and known[4] and is_unfinished(known[4]) then
-  status = UNFINISHED
-elseif lock and call('EXISTS', lock) == 1 then
-  status = DUPLICATE
-elseif exists then
-  status = CONFLICT
-end
-
--- Everything is checked. From here on the script writes.
-call('HSET', KEYS[1], 'mark', ARGV[4], 'fired', ARGV[4], 'attempt', ARGV[5], 'status', status)
-call('EXPIRE', KEYS[1], ARGV[7])
-if status ~= ENQUEUED then return { status, ARGV[4] } end
-call('HSET', KEYS[1], 'task', ARGV[8])
-if lock then
-  call('SET', lock, ARGV[8], 'EX', ttl)
-  call('HSET', KEYS[5], 'unique_key', lock)
-end
-if route == 'p' then
-  call('HSET', KEYS[5], 'msg', ARGV[10], 'state', 'pending', 'pending_since', ARGV[3])
-  call('LPUSH', KEYS[2], ARGV[8])
-elseif route == 's' then
-  call('HSET', KEYS[5], 'msg', ARGV[10], 'state', 'scheduled')
-  call('ZADD', KEYS[3], place, ARGV[8])
-elseif route == 'l' then
-  call('HSET', KEYS[5], 'msg', ARGV[10], 'state', 'scheduled', 'group', group)
-  call('ZADD', KEYS[3], place, ARGV[8])
-  note_delayed_groups(set, ARGV[2], { place, group })
-else
-  call('HSET', KEYS[5], 'msg', ARGV[10], 'state', 'aggregating', 'group', place)
-  call('ZADD', set, ARGV[2], ARGV[8])
-  call('SADD', KEYS[4], place)
-end
-return { status, ARGV[4] }
+local L -- the engine of links, which `fireLinked` has: shared/linked.lua
+-- Includes shared/fire.lua

@@ -3,7 +3,7 @@ import { refuseMarks } from '../enqueue/linked-task.js';
 import type { Preparer, TaskKind } from '../enqueue/preparer.js';
 import { MEMBER_OPTION_NAMES } from '../task/batch.js';
 import type { TaskDefinition } from '../task/definition.js';
-import { CALL_LINK_NAMES } from '../task/links.js';
+import { refuseCallLinks } from '../task/link-settings.js';
 import { TASK_OPTION_NAMES, type TaskOptions } from '../task/options.js';
 import { DEFAULT_SETTINGS } from '../task/settings.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
@@ -17,7 +17,6 @@ interface Rules {
   readonly reasons: Partial<Record<OptionName, string>>;
 }
 
-const NO_LINKS = 'leave it out, or define the task with it: a task of a batch waits as its definition says';
 const ALONE = 'a task in a group does not run by itself, and its end would never be known';
 
 const MEMBERS: Rules = {
@@ -78,8 +77,7 @@ function checkOptions(rules: Rules, what: string, options: TaskOptions): void {
   if (given !== undefined) {
     throw new InvalidTaskError(`${what} cannot have "${given}": ${rules.reasons[given]}; leave it out`);
   }
-  const wait = CALL_LINK_NAMES.find((name) => name in options);
-  if (wait !== undefined) throw new InvalidTaskError(`${what} cannot have "${wait}"; ${NO_LINKS}`);
+  refuseCallLinks(options, what);
   rejectUnknownKeys(options, TASK_OPTION_NAMES, `option of ${what}`, InvalidTaskError);
 }
 

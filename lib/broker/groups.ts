@@ -1,5 +1,5 @@
 import type { TaskMessage } from '../wire/message.js';
-import type { EnqueueRequest } from './enqueue-request.js';
+import type { Caused, LinkedRequest } from './links.js';
 
 /*
  * Groups: tasks that wait to become one. An aggregator claims a set of a group's tasks, reads it,
@@ -67,6 +67,11 @@ export interface AggregationSet extends ClaimedSet {
  */
 export type FinishStatus = 'finished' | 'lost' | 'duplicate' | 'conflict';
 
+/** The parcels are those of a task with links. */
+export interface FinishReply extends Partial<Caused> {
+  readonly status: FinishStatus;
+}
+
 export interface GroupsRole {
   /**
    * Claims up to `limit` sets of due groups until now + AGGREGATION_SECONDS; 0 only reads when the
@@ -87,7 +92,7 @@ export interface GroupsRole {
    * and their unique locks, in one atomic step, if the set is still ours. Without a request it only
    * deletes.
    */
-  finishSet(set: AggregationSet, request: EnqueueRequest | undefined): Promise<FinishStatus>;
+  finishSet(set: AggregationSet, request: LinkedRequest | undefined): Promise<FinishReply>;
   /**
    * Puts the tasks of sets whose deadline has passed back into their groups, with their old times.
    * Returns how many.

@@ -1,5 +1,6 @@
 import type { SchedulerEnqueueEvent, SchedulerEntry } from '../wire/message.js';
-import type { EnqueueRequest, EnqueueStatus } from './enqueue-request.js';
+import type { EnqueueStatus } from './enqueue-request.js';
+import type { Caused, LinkedRequest } from './links.js';
 
 /*
  * Periodic tasks. Any number of processes may have the same entry, and each of its planned times is
@@ -33,7 +34,7 @@ export interface Firing {
    */
   readonly attempt: string;
   /** The task to create. */
-  readonly request: EnqueueRequest;
+  readonly request: LinkedRequest;
   /** Create no task while the last one of the entry is neither completed, archived nor deleted. */
   readonly skipUnfinished: boolean;
   /** How many seconds from now the progress is remembered. */
@@ -47,7 +48,8 @@ export interface Firing {
  */
 export type FiringStatus = EnqueueStatus | 'past' | 'unfinished';
 
-export interface FiringReply {
+/** The parcels are those of a task with links. */
+export interface FiringReply extends Partial<Caused> {
   readonly status: FiringStatus;
   /** As in {@link ScheduleProgress}, after the call. */
   readonly handledUntil: number;

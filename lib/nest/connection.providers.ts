@@ -164,7 +164,7 @@ function register(
   relay: Relay,
 ): Connection {
   const { codec, defaults } = options;
-  const scheduler = new AsynqScheduler(broker, events, { codec, defaults, tracing });
+  const scheduler = new AsynqScheduler(broker, events, { codec, defaults, tracing, relay });
   const taskEvents = new AsynqTaskEvents(events, name, broker);
   const eventWriter = makeEventWriter(broker, events, options);
   const parts = { broker, client, events, relay, tracing, redactor, scheduler, taskEvents, eventWriter };

@@ -6,6 +6,7 @@ import type { Preparer, TaskKind } from '../enqueue/preparer.js';
 import { ceilSeconds, floorSeconds } from '../clock.js';
 import type { Schedule } from '../cron/schedule.js';
 import type { AsynqEvents, PeriodicRef } from '../events/events.js';
+import type { Relay } from '../links/relay.js';
 import { Loop, type NextDelay } from '../loop.js';
 import { Keyspace } from '../wire/keys.js';
 import type { SchedulerEntry } from '../wire/message.js';
@@ -31,6 +32,7 @@ export interface EntryContext {
   readonly broker: Broker;
   readonly preparer: Preparer;
   readonly events: AsynqEvents;
+  readonly relay: Pick<Relay, 'carry'>;
   readonly tracing: Tracing | undefined;
   /** The next and previous time of an entry have changed. */
   readonly onChange: () => void;
@@ -193,6 +195,7 @@ export class Entry {
       skipUnfinished: plan.overlap === 'skip',
       keepFor: this.keepFor(time),
     });
+    if (reply.parcels) this.context.relay.carry(reply);
     const handledUntil = reply.handledUntil * 1000;
     this.handledUntil = Math.max(this.handledUntil!, handledUntil);
     this.lastFiredAt = Math.max(this.lastFiredAt ?? -Infinity, handledUntil);

@@ -5,10 +5,10 @@ import type { PayloadArguments } from '../client/types.js';
 import { parseDuration, type Duration } from '../duration.js';
 import { InvalidOptionError, SchedulerStateError } from '../errors.js';
 import type { AsynqEvents } from '../events/events.js';
+import { Relay } from '../links/relay.js';
 import type { Loop } from '../loop.js';
 import type { PayloadCodec } from '../task/codec.js';
 import type { TaskDefinition } from '../task/definition.js';
-import { refuseLinks } from '../task/link-settings.js';
 import type { TaskOptions } from '../task/options.js';
 import type { Tracing } from '../tracing/tracing.js';
 import { describe, requireFunction } from '../validation.js';
@@ -45,6 +45,8 @@ export interface SchedulerSettings {
   readonly codec?: PayloadCodec | undefined;
   readonly defaults?: TaskOptions | undefined;
   readonly tracing?: Tracing | undefined;
+  /** Default: one of its own. */
+  readonly relay?: Relay | undefined;
 }
 
 export type SchedulerStatus = 'new' | 'active' | 'stopped';
@@ -58,6 +60,7 @@ export class AsynqScheduler {
   private readonly publisher: Publisher;
   private readonly entries = new Map<string, Entry>();
   private readonly sources: SourcePoller[] = [];
+  private readonly relay: Relay;
   private state: SchedulerStatus = 'new';
 
   constructor(
@@ -65,7 +68,8 @@ export class AsynqScheduler {
     private readonly events: AsynqEvents,
     private readonly settings: SchedulerSettings = {},
   ) {
-    const { codec, defaults } = settings;
+    const { codec, defaults, relay = new Relay(broker.links, events) } = settings;
+    this.relay = relay;
     this.preparer = new Preparer(broker.keyPrefix, codec, defaults, broker.maxPayloadSize);
     this.publisher = new Publisher(broker, events, () => [...this.entries.values()].map((entry) => entry.published()));
   }
@@ -209,10 +213,12 @@ export class AsynqScheduler {
   private add(definition: EntryDefinition): void {
     const { broker, preparer, events } = this;
     const { tracing } = this.settings;
+    const { relay } = this;
     const entry = new Entry(definition, {
       broker,
       preparer,
       events,
+      relay,
       tracing,
       onChange: () => this.publisher.changed(),
     });
@@ -225,7 +231,6 @@ export class AsynqScheduler {
   private define({ spec, task, payload, options = {} }: PeriodicTaskConfig): EntryDefinition {
     const { plan, task: taskOptions } = readPeriodicOptions(options);
     const kind = this.preparer.kindOf(task, taskOptions);
-    refuseLinks(kind.type, kind.links, 'a periodic task', 'let it enqueue that task when it runs');
     const schedule = readSpec(spec, plan.tz);
     const payloadBytes = this.preparer.prepare(kind, payload, this.broker.clock.now()).request.message.payload;
     const given = typeof task === 'string' ? taskOptions : { ...task.options, ...taskOptions };

@@ -4,6 +4,7 @@ import { parseDuration } from '../duration.js';
 import { InvalidTaskError } from '../errors.js';
 import { describe, nearest, refuseBraces, rejectUnknownKeys, requireFunction } from '../validation.js';
 import {
+  CALL_LINK_NAMES,
   type CallLinks,
   type DefinedTask,
   type DefinitionLinks,
@@ -70,11 +71,13 @@ export function readCallLinks(
   return checkGroup(`task "${type}"`, links, group);
 }
 
-/** @throws InvalidTaskError when a task with links cannot be made here */
-export function refuseLinks(type: string, links: LinkSettings | undefined, who: string, remedy: string): void {
-  if (!links || (links.rememberFor === 0 && links.after.length === 0)) return;
-  const option = links.after.length > 0 ? 'after' : 'rememberFor';
-  throw new InvalidTaskError(`${who} cannot be of task "${type}", which has ${option}; ${remedy}`);
+/** For tasks that wait as their definition says. @throws InvalidTaskError */
+export function refuseCallLinks(options: object, what: string): void {
+  const wait = CALL_LINK_NAMES.find((one) => one in options);
+  if (wait === undefined) return;
+  throw new InvalidTaskError(
+    `${what} cannot have "${wait}"; leave it out, or define the task with it: here a task waits as its definition says`,
+  );
 }
 
 /**

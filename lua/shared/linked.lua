@@ -7,6 +7,10 @@ local L = {}
 
 if script == 'exchangeLinked' then
   -- Includes shared/exchange.lua
+elseif script == 'fireLinked' then
+  -- Includes shared/fire.lua
+elseif script == 'finishSetLinked' then
+  -- Includes shared/finish-set.lua
 elseif script == 'addMembers' then
   -- Includes links/add-members.lua
 elseif script == 'cancelRun' then

@@ -127,7 +127,7 @@ export const ROOMS = {
   'server/attempt': [...core, 'events', 'tracing', 'broker'],
   'server/fetching': [...core, 'events', 'broker', 'server/attempt'],
   'server/loops': [...core, 'events', 'broker', 'links', 'server/attempt', 'server/fetching'],
-  'server/groups': [...core, 'events', 'tracing', 'broker', 'enqueue', 'server/fetching', 'server/loops'],
+  'server/groups': [...core, 'events', 'tracing', 'broker', 'links', 'enqueue', 'server/fetching', 'server/loops'],
   server: [
     ...core,
     'events',
@@ -139,7 +139,7 @@ export const ROOMS = {
     'server/loops',
     'server/groups',
   ],
-  scheduler: [...core, 'cron', 'events', 'tracing', 'broker', 'enqueue', 'client'],
+  scheduler: [...core, 'cron', 'events', 'tracing', 'broker', 'links', 'enqueue', 'client'],
   inspector: [...core, 'broker', 'links', 'workflows', 'batches'],
   limits: [...core, 'broker'],
   'event-streams': [...core, 'events', 'broker'],

@@ -39,7 +39,7 @@ describe('damage in a claimed set', () => {
     expect(set.damaged.map(({ id }) => id)).toEqual(['broken', 'foreign']);
     expect(await driver.broker.groups.archiveDamagedMembers(set, ['broken', 'foreign'])).toBe(2);
     expect(await driver.redis.hget(driver.keys.task('broken'), 'state')).toBe('archived');
-    expect(await driver.broker.groups.finishSet(set, request())).toBe('finished');
+    expect(await driver.broker.groups.finishSet(set, request())).toEqual({ status: 'finished' });
     expect(await driver.redis.zrange(driver.keys.archived, '0', '-1')).toEqual(['broken', 'foreign']);
     const left = await driver.redis.keys(driver.keys.task('*'));
     expect(left.filter((key) => /:(fine|missing|stub)$/.test(key))).toEqual([]);
@@ -62,9 +62,9 @@ describe('damage in a claimed set', () => {
     await join(driver, 'g');
     await driver.add({ id: 'a', groupKey: 'g', uniqueKey: foreign }, { uniqueTtl: undefined });
     const [claimed] = await claim(driver);
-    expect(await driver.broker.groups.finishSet(await driver.broker.groups.readSet(claimed!), undefined)).toBe(
-      'finished',
-    );
+    expect(await driver.broker.groups.finishSet(await driver.broker.groups.readSet(claimed!), undefined)).toEqual({
+      status: 'finished',
+    });
     expect(await driver.redis.get(foreign)).toBe('a');
   });
 });

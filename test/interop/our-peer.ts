@@ -75,7 +75,7 @@ const joinPayloads = (type: string): TaskAggregatorEntry => {
     read: ({ id, type, payload, headers = {} }) => ({ id, type, payload, headers }),
     aggregate: async (queue, _, tasks) => {
       const lines = tasks.map(({ payload }) => (payload as Buffer).toString()).join('\n');
-      return preparer.prepare(preparer.kindOf(type, { queue }), Buffer.from(lines), clock.now()).request;
+      return preparer.prepare(preparer.kindOf(type, { queue }), Buffer.from(lines), clock.now());
     },
   };
 };

@@ -54,7 +54,8 @@ class Digests {
   }
 }
 
-const Remembered = defineTask('remembered', { key: () => 'k', rememberFor: '1d' });
+const Remembered = defineTask<string>('remembered', { key: (id) => id, rememberFor: '1d' });
+const Later = defineTask<string>('later', { key: (id) => id, after: Remembered });
 
 describe('@TaskAggregator', () => {
   it('makes one task of a group, in the queue of the group, when the clock has moved', async () => {
@@ -133,6 +134,31 @@ describe('@TaskAggregator', () => {
     expect(completed).toBe(1);
   });
 
+  it('makes a task that others wait for, or that waits, by its definition', async () => {
+    class Linked {
+      readonly ran: string[] = [];
+      @TaskAggregator()
+      collect(group: string): AggregatedTask {
+        return group === 'later' ? { task: Later, payload: 'k' } : { task: Remembered, payload: 'k' };
+      }
+      @TaskHandler(Remembered)
+      remembered(): void {
+        this.ran.push('remembered');
+      }
+      @TaskHandler(Later)
+      later(): void {
+        this.ran.push('later');
+      }
+    }
+    const { app, client, tester } = await build([Linked]);
+    await client.enqueue('note', undefined, { group: 'later' });
+    await tester.advance('10s');
+    expect(tester.waiting(Later)).toHaveLength(1);
+    await client.enqueue('note', undefined, { group: 'first' });
+    await tester.advance('10s');
+    expect(app.get(Linked).ran).toEqual(['remembered', 'later']);
+  });
+
   it.each([
     ['nothing', undefined, /Odd\.collect returned undefined for group "g"; it must return the task to enqueue/],
     ['a text', 'whole', /Odd\.collect returned "whole" for group "g"/],
@@ -141,9 +167,9 @@ describe('@TaskAggregator', () => {
     [
       'a task that waits',
       { type: 'x', options: { after: { queue: 'q', id: 'i' } } },
-      /an aggregated task cannot be .* after/,
+      /an aggregated task cannot have "after"; leave it out, or define the task with it/,
     ],
-    ['a remembered task', { task: Remembered }, /cannot be of task "remembered", which has rememberFor/],
+    ['a task whose key is blank', { task: Remembered, payload: ' ' }, /key of task "remembered" returned blank text/],
   ])('reports a failure when the method returns %s', async (_, answer, message) => {
     class Odd {
       @TaskAggregator()

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import type { EnqueueRequest } from '../../lib/broker/broker.js';
+import type { LinkedRequest } from '../../lib/broker/links.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { request } from '../support/messages.js';
 import { startProxy } from './proxy.js';
@@ -10,7 +10,7 @@ import { startProxy } from './proxy.js';
  */
 async function finishTwice(
   driver: RedisDriver,
-  made: EnqueueRequest | undefined,
+  made: LinkedRequest | undefined,
   between: () => Promise<unknown> = async () => undefined,
 ) {
   const proxy = await startProxy(driver.server.port);
@@ -18,25 +18,33 @@ async function finishTwice(
   const uniqueKey = driver.keys.unique('part', undefined);
   // Redis must know the script first.
   const none = { queue: 'default', group: 'g', key: 'asynq:{default}:g:g:none', deadline: 0, tasks: [], damaged: [] };
-  expect(await broker.groups.finishSet(none, undefined)).toBe('lost');
+  expect(await broker.groups.finishSet(none, undefined)).toEqual({ status: 'lost' });
   await broker.producer.enqueue('default', [request({ id: 'part', groupKey: 'g', uniqueKey }, { uniqueTtl: 60 })]);
   const policy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
   const { sets } = await broker.groups.claimDueSets('default', () => policy, 1);
   const set = await broker.groups.readSet(sets[0]!);
+  await broker.links.watch('default', []); // lists the queue for the keepers, once
   proxy.holdReplies();
   const finished = broker.groups.finishSet(set, made);
   await expect.poll(() => driver.redis.exists(driver.keys.task('part'))).toBe(0);
   await between();
   proxy.cut();
-  return finished;
+  return (await finished).status;
 }
 
 describe('a set whose finishing call gets no reply', () => {
-  it.for<readonly [string, EnqueueRequest]>([
+  it.for<readonly [string, LinkedRequest]>([
     ['pending', request({ id: 'whole' })],
     [
       'unique, with the lock of a member',
       request({ id: 'whole', uniqueKey: 'asynq:{default}:unique:part:' }, { uniqueTtl: 9 }),
+    ],
+    [
+      'waiting',
+      {
+        ...request({ id: 'whole' }),
+        wait: { prerequisites: [{ type: 'a', key: 'k' }], onFailure: 'cancel', onTimeout: 'archive', deadline: 2e9 },
+      },
     ],
     ['scheduled', request({ id: 'whole', groupKey: 'h' }, { processAt: 2 ** 32 })],
   ])('was finished nevertheless: a task that is %s', async ([_, made], { driver }) => {

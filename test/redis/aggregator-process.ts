@@ -10,6 +10,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
 import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
+import { prepared } from '../../lib/enqueue/prepared-task.js';
 import { Server } from '../../lib/server/server.js';
 import { request } from '../support/messages.js';
 
@@ -42,7 +43,7 @@ const server = new Server({
       aggregate: async (queue, _, tasks) => {
         await reach('function', queue);
         const payload = Buffer.from(tasks.map(({ payload }) => String(payload)).join(','));
-        return request({ id: randomUUID(), type: 'whole', queue, payload });
+        return prepared(request({ id: randomUUID(), type: 'whole', queue, payload }), 0);
       },
     },
   ],

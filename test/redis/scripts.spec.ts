@@ -59,6 +59,10 @@ const SHARED = [
   { file: 'shared/starts.lua', defines: ['starts_left', 'count_starts'] },
 ];
 
+/** The file with what a script does: two scripts have one where links are a branch of it. */
+const bodyOf = (name: ScriptName): string =>
+  /^-- Includes (\S+)$/m.exec(readLua(scriptFile(name)))?.[1] ?? scriptFile(name);
+
 /** For each script a broker call that runs it. */
 const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   enqueue: (driver) => driver.enqueue([request(), request({}, { processAt: 2 ** 32 }), request({ groupKey: 'g' })]),
@@ -81,6 +85,8 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   readSet: (driver) => driver.broker.groups.readSet(claimedSet(driver)),
   archiveDamagedMembers: (driver) => driver.broker.groups.archiveDamagedMembers(claimedSet(driver), ['g']),
   finishSet: (driver) => driver.broker.groups.finishSet({ ...claimedSet(driver), tasks: [], damaged: [] }, request()),
+  finishSetLinked: (driver) =>
+    driver.broker.groups.finishSet({ ...claimedSet(driver), tasks: [], damaged: [] }, linked('l')),
   reclaimStaleSets: ({ broker }) => broker.groups.reclaimStaleSets('default'),
   repairGroups: ({ broker }) => broker.groups.repairGroups('default'),
   listDelayedGroups: ({ broker }) => broker.groups.listDelayedGroups('default'),
@@ -97,6 +103,10 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   wakeWaiting: ({ broker }) => broker.limiting.wakeWaiting('default', 'waitlist', 1),
   openSchedule: ({ broker }) => broker.scheduling.openSchedule('default', 'entry', 'spec', 60),
   fire: (driver) => driver.broker.scheduling.fire('default', firing(driver)),
+  fireLinked: (driver) => {
+    const unique = { ...firing(driver).request, wait: linked('a').wait };
+    return driver.broker.scheduling.fire('default', { ...firing(driver), request: unique });
+  },
   writeSchedulerEntries: ({ broker }) => broker.scheduling.writeSchedulerEntries('h:1:sid', [], 20),
   recordEnqueueEvent: (driver) =>
     driver.broker.scheduling.recordEnqueueEvent('entry', { taskId: 'a', enqueueTime: driver.clock.now() }),
@@ -315,7 +325,7 @@ describe('lua/', () => {
   });
 
   it.each(NAMES)('%s: uses the shared files it names, and no others', (name) => {
-    const own = readLua(name.startsWith('exchange') ? 'shared/exchange.lua' : scriptFile(name));
+    const own = readLua(bodyOf(name));
     const named = [...own.matchAll(/^-- Uses (\S+)$/gm)].map(([, file]) => file);
     const used = SHARED.filter(({ defines }) => defines.some((helper) => own.includes(`${helper}(`)));
     expect(named).toEqual(used.map(({ file }) => file));
@@ -325,8 +335,7 @@ describe('lua/', () => {
   it.each(NAMES.filter((name) => scriptSource(name).part))(
     '%s is the branch of that name in the text of all with links',
     (name) => {
-      const file = name === 'exchangeLinked' ? 'shared/exchange.lua' : scriptFile(name);
-      expect(readLua(LINKED)).toContain(`if script == '${name}' then\n  -- Includes ${file}\n`);
+      expect(readLua(LINKED)).toContain(`if script == '${name}' then\n  -- Includes ${bodyOf(name)}\n`);
     },
   );
 

@@ -136,17 +136,36 @@ describe('a registered task', () => {
     expect(() => one.register('@daily', 'a', undefined, { missed: { all: 0 } })).toThrow(InvalidOptionError);
     expect(() => one.register('@daily', 'a', undefined, { overlap: 'no' as 'skip' })).toThrow(/"allow" or "skip"/);
     expect(() => one.register('@daily', 'a', undefined, { misssed: 'one' } as object)).toThrow(/did you mean "missed"/);
-    const First = defineTask('first', { key: () => 'k', rememberFor: '1d' });
-    expect(() => one.register('@daily', First)).toThrow(
-      'a periodic task cannot be of task "first", which has rememberFor; let it enqueue that task when it runs',
+    const First = defineTask<number>('first', { key: (n) => String(n), rememberFor: '1d' });
+    expect(() => one.register('@daily', defineTask('bad', { key: () => ' ', rememberFor: '1d' }))).toThrow(
+      /blank text/,
     );
-    const Second = defineTask('second', { key: () => 'k', after: First });
-    expect(() => one.register('@daily', Second)).toThrow(/which has after/);
     expect(() => one.register('@daily', 'a', undefined, { after: First } as object)).toThrow(/unknown .*"after"/);
     one.register('@daily', 'a');
     expect(() => one.register('@daily', 'a')).toThrow(/registered already/);
     expect(one.register('@daily', 'a', undefined, { id: 'mine' })).toBe('mine');
     expect(one.list()).toHaveLength(2);
+  });
+
+  it('waits, and is remembered, as its definition says', async () => {
+    const First = defineTask<number>('first', { key: (n) => String(n), rememberFor: '1d' });
+    const Second = defineTask<number>('second', { key: (n) => String(n), after: First });
+    const one = scheduler();
+    one.register('@every 10s', First, 7);
+    one.register('@every 10s', Second, 7);
+    one.start();
+    await pass(10_000);
+    expect(
+      broker
+        .tasks()
+        .map(({ message, state }) => `${message.type} ${state}`)
+        .toSorted(),
+    ).toEqual(['first pending', 'second waiting']);
+    const { tasks } = await broker.consumer.exchange('default', { settle: [], take: 9 });
+    expect(tasks).toHaveLength(1);
+    const { lease } = tasks[0]!;
+    await broker.consumer.exchange('default', { settle: [{ kind: 'done', lease, uniqueKey: '' }], take: 0 });
+    expect(broker.tasks().map(({ message, state }) => `${message.type} ${state}`)).toEqual(['second pending']);
   });
 
   it('is published from the first second on, with the options as asynq writes them, until the scheduler stops', async () => {

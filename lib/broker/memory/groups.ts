@@ -6,14 +6,16 @@ import {
   type AggregationSet,
   type ClaimedSet,
   type ClaimReply,
+  type FinishReply,
   type FinishStatus,
   type GroupPolicy,
   type GroupsRole,
   MAX_SET_SIZE,
 } from '../groups.js';
-import type { EnqueueRequest } from '../enqueue-request.js';
+import type { EnqueueStatus } from '../enqueue-request.js';
+import { isLinked, type LinkedRequest } from '../links.js';
+import type { LinkEngine } from './links/engine.js';
 import type { MemoryState } from './memory-state.js';
-import { enqueueAll } from './producer.js';
 import { type QueueStore, type StoredSet, readMessage, storedMessage, wellFormed } from './queue-store.js';
 import { SortedSet } from './sorted-set.js';
 
@@ -21,6 +23,7 @@ export class MemoryGroups implements GroupsRole {
   constructor(
     private readonly state: MemoryState,
     private readonly keyPrefix: string,
+    private readonly links: LinkEngine,
   ) {}
 
   async claimDueSets(
@@ -40,8 +43,13 @@ export class MemoryGroups implements GroupsRole {
     return this.state.change(set.queue, (store, now) => archiveDamagedMembers(store, set, ids, now));
   }
 
-  async finishSet(set: AggregationSet, request: EnqueueRequest | undefined): Promise<FinishStatus> {
-    return this.state.change(set.queue, (store, now) => finishSet(store, set, request, now));
+  async finishSet(set: AggregationSet, request: LinkedRequest | undefined): Promise<FinishReply> {
+    const enqueue = (made: LinkedRequest): EnqueueStatus => this.links.enqueue(wellFormed(set.queue), made);
+    const caused = request && isLinked(request) ? { parcels: [] } : {};
+    return this.links.cause(set.queue, (store, now) => {
+      const status = finishSet(store, set, request, enqueue, now);
+      return status === 'finished' ? { status, ...caused } : { status };
+    });
   }
 
   async reclaimStaleSets(queue: string): Promise<number> {
@@ -135,7 +143,8 @@ function archiveDamagedMembers(store: QueueStore, set: ClaimedSet, ids: readonly
 function finishSet(
   store: QueueStore,
   set: AggregationSet,
-  request: EnqueueRequest | undefined,
+  request: LinkedRequest | undefined,
+  enqueue: (request: LinkedRequest) => EnqueueStatus,
   now: number,
 ): FinishStatus {
   if (request) storedMessage(request.message); // encoded, and so checked, before anything is written
@@ -143,10 +152,10 @@ function finishSet(
   if (!stored || (request && stored.members.size === 0)) return 'lost';
   const held = set.tasks.filter(({ id, uniqueKey }) => stored.members.score(id) !== undefined && uniqueKey !== '');
   const locks = held.flatMap(({ id, uniqueKey }) => store.locks.giveUp(wellFormed(uniqueKey), id, now) ?? []);
-  const [status] = request ? enqueueAll(store, [request], now) : ['enqueued' as const];
+  const status = request ? enqueue(request) : 'enqueued';
   if (status !== 'enqueued') {
     for (const { key, lock } of locks) store.locks.restore(key, lock);
-    return status!;
+    return status;
   }
   for (const { id } of stored.members) store.tasks.delete(id);
   store.sets.delete(set.key);

@@ -83,14 +83,14 @@ export class MemoryBroker implements Broker {
     this.engine = links;
     this.consumer = new MemoryConsumer(state, links);
     this.maintenance = new MemoryMaintenance(state);
-    this.groups = new MemoryGroups(state, this.keyPrefix);
+    this.groups = new MemoryGroups(state, this.keyPrefix, links);
     this.monitoring = new MemoryMonitoring(state);
     this.cancellation = new MemoryCancellation(state);
     this.inspection = new MemoryInspection(state);
     this.listing = new MemoryListing(state);
     this.administration = new MemoryAdministration(state);
     this.publications = new MemoryPublications(state, this.monitoring, this.schedulers);
-    this.scheduling = new MemoryScheduling(state, this.schedulers);
+    this.scheduling = new MemoryScheduling(state, links, this.schedulers);
     this.limiting = new MemoryLimiting(state);
     this.links = new MemoryLinks(links);
     this.workflows = new MemoryWorkflows(links);

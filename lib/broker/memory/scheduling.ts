@@ -1,14 +1,17 @@
 import { floorSeconds } from '../../clock.js';
 import type { SchedulerEnqueueEvent, SchedulerEntry } from '../../wire/message.js';
 import type { Firing, FiringReply, FiringStatus, ScheduleProgress, SchedulingRole } from '../scheduling.js';
+import type { EnqueueStatus } from '../broker.js';
+import { isLinked } from '../links.js';
+import type { LinkEngine } from './links/engine.js';
 import type { MemoryState } from './memory-state.js';
-import { enqueueAll } from './producer.js';
 import type { SchedulerPublications } from './scheduler-publications.js';
 import { type QueueStore, type StoredSchedule, wellFormed } from './queue-store.js';
 
 export class MemoryScheduling implements SchedulingRole {
   constructor(
     private readonly state: MemoryState,
+    private readonly links: LinkEngine,
     private readonly publications: SchedulerPublications,
   ) {}
 
@@ -17,7 +20,9 @@ export class MemoryScheduling implements SchedulingRole {
   }
 
   async fire(queue: string, firing: Firing): Promise<FiringReply> {
-    return this.state.change(queue, (store, now) => fire(store, firing, now));
+    const enqueue = (): EnqueueStatus => this.links.enqueue(wellFormed(queue), firing.request);
+    const caused = isLinked(firing.request) ? { parcels: [] } : {};
+    return this.links.cause(queue, (store, now) => ({ ...fire(store, firing, enqueue, now), ...caused }));
   }
 
   async writeSchedulerEntries(schedulerId: string, entries: readonly SchedulerEntry[], ttl: number): Promise<void> {
@@ -60,7 +65,7 @@ function openSchedule(store: QueueStore, entry: string, spec: string, keepFor: n
   return { handledUntil, lastFiredAt: known.lastFiredAt };
 }
 
-function fire(store: QueueStore, firing: Firing, now: number): FiringReply {
+function fire(store: QueueStore, firing: Firing, enqueue: () => EnqueueStatus, now: number): FiringReply {
   const { entry, scheduledFor, attempt, request, skipUnfinished, keepFor } = firing;
   store.listed = true;
   const known = find(store, entry, now);
@@ -68,7 +73,7 @@ function fire(store: QueueStore, firing: Firing, now: number): FiringReply {
     return { status: known.attempt === attempt ? known.status! : 'past', handledUntil: known.handledUntil };
   }
   const unfinished = skipUnfinished && known.task !== undefined && isUnfinished(store, known.task);
-  const status: FiringStatus = unfinished ? 'unfinished' : enqueueAll(store, [request], now)[0]!;
+  const status: FiringStatus = unfinished ? 'unfinished' : enqueue();
   const task = status === 'enqueued' ? wellFormed(request.message.id) : known.task;
   const expiresAt = now + keepFor * 1000;
   store.schedules.set(wellFormed(entry), {

@@ -8,18 +8,21 @@ import {
   type AggregationSet,
   type ClaimedSet,
   type ClaimReply,
+  type FinishReply,
   type FinishStatus,
   type GroupPolicy,
   MAX_SET_SIZE,
 } from '../groups.js';
-import type { EnqueueRequest } from '../enqueue-request.js';
+import { isLinked, type LinkedRequest } from '../links.js';
 import { nanoseconds, readScore, requireSeconds } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
+import type { RedisLinks } from './links.js';
 import { LeasedTasks } from './scripts/leased-tasks.js';
 import { PackedReader } from './scripts/packed-reader.js';
 import { persist } from './producer.js';
 import { queueKeys } from './scripts/queue-keys.js';
-import { encodeRequests } from './scripts/requests.js';
+import { encodeRequest } from './scripts/linked-requests.js';
+import { readCaused } from './scripts/caused.js';
 import { ownKeys, scanKeys } from './connection/scan.js';
 import type { Argument } from './scripts/script-command.js';
 import { SCRIPTS, type ScriptName } from './scripts/script-registry.js';
@@ -50,6 +53,7 @@ export class RedisGroups implements GroupsRole {
     private readonly scripts: Scripts,
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
+    private readonly links: RedisLinks,
   ) {}
 
   async claimDueSets(
@@ -96,12 +100,12 @@ export class RedisGroups implements GroupsRole {
     return (await this.run('archiveDamagedMembers', setKeys('archiveDamagedMembers', keys, set), argv)) as number;
   }
 
-  async finishSet(set: AggregationSet, request: EnqueueRequest | undefined): Promise<FinishStatus> {
+  async finishSet(set: AggregationSet, request: LinkedRequest | undefined): Promise<FinishReply> {
     const keys = this.keyspace.queue(set.queue);
     const now = this.clock.now();
     // A lock of another queue would be in another slot. It expires.
     const locked = set.tasks.filter(({ uniqueKey }) => uniqueKey.startsWith(keys.base));
-    const task = request && encodeRequests(keys, [request]);
+    const task = request && encodeRequest(keys, request);
     const argv: Argument[] = [
       keys.taskPrefix,
       requireSeconds(set.deadline, 'the deadline of the set'),
@@ -115,10 +119,15 @@ export class RedisGroups implements GroupsRole {
     ];
     const further = task?.keys.slice(SCRIPTS.enqueue.keys.length) ?? [];
     const names = [...setKeys('finishSet', keys, set), ...locked.map(({ uniqueKey }) => uniqueKey), ...further];
-    return persist(async (attempt) => {
+    const linked = request !== undefined && isLinked(request);
+    if (linked) await this.links.register(set.queue);
+    const script = linked ? 'finishSetLinked' : 'finishSet';
+    const reply = (await persist((attempt) => {
       if (attempt > 1) argv[RESENT] = '1';
-      return STATUS[(await this.scripts.run('produce', 'finishSet', names, argv)) as number]!;
-    });
+      return this.scripts.run('produce', script, names, argv);
+    })) as number | [number, Buffer];
+    if (typeof reply === 'number') return { status: STATUS[reply]! };
+    return { status: STATUS[reply[0]]!, ...readCaused(set.queue, reply[1]) };
   }
 
   async reclaimStaleSets(queue: string): Promise<number> {

@@ -75,9 +75,10 @@ export class RedisBroker implements Broker {
     this.keyPrefix = keyPrefix;
     this.maxPayloadSize = checkMaxPayloadSize(maxPayloadSize);
     this.producer = producer;
+    this.links = new RedisLinks(connections, scripts, keyspace, clock, (queue) => producer.register(queue));
     this.consumer = new RedisConsumer(scripts, keyspace, clock);
     this.maintenance = new RedisMaintenance(scripts, keyspace, clock);
-    this.groups = new RedisGroups(connections, scripts, keyspace, clock);
+    this.groups = new RedisGroups(connections, scripts, keyspace, clock, this.links);
     this.monitoring = new RedisMonitoring(connections, scripts, keyspace, clock);
     this.cancellation = new RedisCancellation(connections, scripts, keyspace, clock);
     this.inspection = new RedisInspection(connections, scripts, keyspace, clock);
@@ -86,9 +87,8 @@ export class RedisBroker implements Broker {
       producer.forget(queue),
     );
     this.publications = new RedisPublications(connections, keyspace, clock);
-    this.scheduling = new RedisScheduling(connections, scripts, keyspace, clock, producer);
+    this.scheduling = new RedisScheduling(connections, scripts, keyspace, clock, producer, this.links);
     this.limiting = new RedisLimiting(connections, scripts, keyspace, clock);
-    this.links = new RedisLinks(connections, scripts, keyspace, clock, (queue) => producer.register(queue));
     this.workflows = new RedisWorkflows(connections, scripts, keyspace, clock, (queue) => [
       producer.register(queue),
       this.links.register(queue),

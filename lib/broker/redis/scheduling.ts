@@ -11,10 +11,13 @@ import {
   type ScheduleProgress,
   type SchedulingRole,
 } from '../scheduling.js';
+import { isLinked } from '../links.js';
 import { nanoseconds, requireSeconds } from './scripts/arguments.js';
 import type { RedisConnections } from './connection/connections.js';
+import type { RedisLinks } from './links.js';
 import { persist, type RedisProducer } from './producer.js';
-import { encodeRequests } from './scripts/requests.js';
+import { encodeRequest } from './scripts/linked-requests.js';
+import { readCaused } from './scripts/caused.js';
 import type { Argument } from './scripts/script-command.js';
 import { SCRIPTS } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
@@ -30,6 +33,7 @@ export class RedisScheduling implements SchedulingRole {
     private readonly keyspace: Keyspace,
     private readonly clock: Clock,
     private readonly producer: RedisProducer,
+    private readonly links: RedisLinks,
   ) {}
 
   async openSchedule(queue: string, entry: string, spec: string, keepFor: number): Promise<ScheduleProgress> {
@@ -42,10 +46,13 @@ export class RedisScheduling implements SchedulingRole {
 
   async fire(queue: string, firing: Firing): Promise<FiringReply> {
     const { keys, argv } = this.firingArguments(queue, firing);
-    await this.producer.register(queue);
-    const reply = await persist(() => this.scripts.run('produce', 'fire', keys, argv));
-    const [status, handledUntil] = reply as [number, Buffer];
-    return { status: STATUS[status]!, handledUntil: Number(handledUntil.toString()) };
+    const linked = isLinked(firing.request);
+    await Promise.all([this.producer.register(queue), linked && this.links.register(queue)]);
+    const script = linked ? 'fireLinked' : 'fire';
+    const reply = await persist(() => this.scripts.run('produce', script, keys, argv));
+    const [status, handledUntil, parcels] = reply as [number, Buffer, Buffer?];
+    const caused = parcels && readCaused(queue, parcels);
+    return { status: STATUS[status]!, handledUntil: Number(handledUntil.toString()), ...caused };
   }
 
   /** The index is in another slot, so it needs a command of its own. */
@@ -77,7 +84,7 @@ export class RedisScheduling implements SchedulingRole {
   private firingArguments(queue: string, firing: Firing): { keys: string[]; argv: Argument[] } {
     const queueKeys = this.keyspace.queue(queue);
     const { entry, scheduledFor, attempt, request, skipUnfinished, keepFor } = firing;
-    const encoded = encodeRequests(queueKeys, [request]);
+    const encoded = encodeRequest(queueKeys, request);
     const now = this.clock.now();
     const argv: Argument[] = [
       queueKeys.taskPrefix,

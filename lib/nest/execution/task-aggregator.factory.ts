@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { ContextIdFactory, ModuleRef } from '@nestjs/core';
-import type { Broker, EnqueueRequest } from '../../broker/broker.js';
+import type { Broker } from '../../broker/broker.js';
 import { readItem } from '../../client/item.js';
+import type { PreparedTask } from '../../enqueue/prepared-task.js';
 import { Preparer } from '../../enqueue/preparer.js';
 import { InvalidTaskError } from '../../errors.js';
 import type { GroupedTask, TaskAggregatorEntry } from '../../server/index.js';
-import { refuseLinks } from '../../task/link-settings.js';
+import { refuseCallLinks } from '../../task/link-settings.js';
 import { jsonCodec, type PayloadCodec } from '../../task/codec.js';
 import type { TaskOptions } from '../../task/options.js';
 import type { TaskMessage } from '../../wire/message.js';
@@ -50,11 +51,10 @@ function groupedTask({ id, type, payload, headers = {} }: TaskMessage, codec: Pa
 }
 
 /** Builds the task like the client does, but for the queue of the group. */
-function prepare(preparer: Preparer, made: object, queue: string, now: number): EnqueueRequest {
+function prepare(preparer: Preparer, made: object, queue: string, now: number): PreparedTask {
   const { task, payload, options } = readItem(made, 'an aggregated task');
-  const kind = preparer.kindOf(task, { ...options, queue });
-  refuseLinks(kind.type, kind.links, 'an aggregated task', 'let it enqueue that task when it runs');
-  return preparer.prepare(kind, payload, now).request;
+  if (options !== undefined) refuseCallLinks(options, 'an aggregated task');
+  return preparer.prepare(preparer.kindOf(task, { ...options, queue }), payload, now);
 }
 
 type Invoke = (queue: string, ...args: Parameters<Aggregate>) => unknown;

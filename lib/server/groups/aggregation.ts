@@ -4,7 +4,7 @@ import { withTimeout } from '../../async.js';
 import { AggregationSetLostError, DeadlineExceededError } from '../../errors.js';
 import type { TaskRef } from '../../events/events.js';
 import { resultOf } from '../../enqueue/enqueue-result.js';
-import { injected, prepared } from '../../enqueue/prepared-task.js';
+import { injected, type PreparedTask } from '../../enqueue/prepared-task.js';
 import type { TaskMessage } from '../../wire/message.js';
 import type { GroupedTask, TaskAggregatorEntry } from './aggregators.js';
 import type { GroupServices } from './group-services.js';
@@ -61,11 +61,11 @@ export class Aggregation {
   }
 
   /** Calls the function, and creates the task it returns in place of the set. */
-  private async make(set: AggregationSet, aggregate: () => Promise<EnqueueRequest>): Promise<TaskRef> {
-    const { events, tracing, clock } = this.services;
-    const request = await this.withinDeadline(set, aggregate);
-    const span = tracing?.startEnqueue(request.message);
-    const task = injected(prepared(request, clock.now()), span);
+  private async make(set: AggregationSet, aggregate: () => Promise<PreparedTask>): Promise<TaskRef> {
+    const { events, tracing } = this.services;
+    const made = await this.withinDeadline(set, aggregate);
+    const span = tracing?.startEnqueue(made.request.message);
+    const task = injected(made, span);
     let status: EnqueueStatus;
     try {
       status = await this.replace(set, task.request);
@@ -80,7 +80,10 @@ export class Aggregation {
   }
 
   private async replace(set: AggregationSet, request: EnqueueRequest): Promise<EnqueueStatus> {
-    const status = await this.services.broker.groups.finishSet(set, request);
+    const { broker, relay } = this.services;
+    const reply = await broker.groups.finishSet(set, request);
+    if (reply.parcels) relay.carry(reply);
+    const { status } = reply;
     if (status === 'lost') throw new AggregationSetLostError();
     return status === 'finished' ? 'enqueued' : status;
   }

@@ -1,4 +1,4 @@
-import type { EnqueueRequest } from '../../broker/broker.js';
+import type { PreparedTask } from '../../enqueue/prepared-task.js';
 import { InvalidHandlerError } from '../../errors.js';
 import type { TaskMessage } from '../../wire/message.js';
 
@@ -18,7 +18,7 @@ export interface TaskAggregatorEntry {
   /** Decodes a task. One for which it throws is archived. */
   readonly read: (message: TaskMessage) => GroupedTask;
   /** Returns the task to create. */
-  readonly aggregate: (queue: string, group: string, tasks: readonly GroupedTask[]) => Promise<EnqueueRequest>;
+  readonly aggregate: (queue: string, group: string, tasks: readonly GroupedTask[]) => Promise<PreparedTask>;
 }
 
 /** Finds the aggregator of a group. */

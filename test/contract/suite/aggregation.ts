@@ -10,6 +10,7 @@ import type { EnqueueRequest } from '../../../lib/broker/broker.js';
 import { Keyspace } from '../../../lib/wire/keys.js';
 import { request } from '../../support/messages.js';
 import { type Driver, type DriverTest, expectQueue, expectUnchanged } from '../driver.js';
+import { LinkSession } from '../link-session.js';
 
 const AT_ONCE: GroupPolicy = { gracePeriod: 0, maxDelay: 0, maxSize: 0 };
 
@@ -159,7 +160,7 @@ export function exerciseAggregation(it: DriverTest): void {
   describe('finishSet', () => {
     const finish = async (driver: Driver, made: EnqueueRequest): Promise<void> => {
       await join(driver, 'g', 'a', 'b');
-      expect(await driver.broker.groups.finishSet(await claimOne(driver), made)).toBe('finished');
+      expect(await driver.broker.groups.finishSet(await claimOne(driver), made)).toEqual({ status: 'finished' });
       expect(await driver.broker.inspection.getTask('default', 'a')).toBeUndefined();
       expect((await driver.queue()).sets).toEqual([]);
     };
@@ -173,6 +174,44 @@ export function exerciseAggregation(it: DriverTest): void {
         whole: expect.objectContaining({ state: 'pending', message: made.message, pendingSince: driver.clock.now() }),
       });
       expect((await driver.takeOne()).message).toEqual(made.message);
+    });
+
+    it('creates a task that waits, and is remembered', async ({ driver }) => {
+      const session = new LinkSession(driver);
+      const mark = { type: 'whole', key: 'k', rememberFor: 60 };
+      const made = session.waiting('whole', [{ type: 'pay', key: 'k' }], { mark });
+      await join(driver, 'g', 'a', 'b');
+      const set = await claimOne(driver);
+      expect(session.took(await driver.broker.groups.finishSet(set, made)).status).toBe('finished');
+      expect(await driver.broker.inspection.getTask('default', 'a')).toBeUndefined();
+      await session.relay();
+      expect(await session.stateOf('whole')).toBe('waiting');
+      await session.enqueue(session.marked('a', 'k', { queue: 'other' }));
+      await session.enqueue(session.waiting('b', [{ type: 'whole', key: 'k' }], { message: { queue: 'other' } }));
+      await session.relay();
+      await session.runNext('done', 'other');
+      await session.relay();
+      await session.runNext();
+      await session.relay();
+      expect(await session.stateOf('b', 'other')).toBe('pending');
+    });
+
+    it('creates a unique task that waits, with the lock of a member, or nothing', async ({ driver }) => {
+      const session = new LinkSession(driver);
+      const uniqueKey = lockKey(driver, 'x');
+      const make = (id: string) =>
+        session.waiting(id, [{ type: 'pay', key: 'k' }], { message: { uniqueKey }, uniqueTtl: 30 });
+      await driver.add({ id: 'member', groupKey: 'g', uniqueKey }, { uniqueTtl: 60 });
+      const set = await claimOne(driver);
+      expect(await driver.broker.groups.finishSet(set, make('member'))).toEqual({ status: 'conflict' });
+      expect(await driver.broker.groups.finishSet(set, make('whole'))).toMatchObject({ status: 'finished' });
+      const { locks, tasks } = await driver.queue();
+      expect(locks[uniqueKey]?.owner).toBe('whole');
+      expect(tasks['whole']).toMatchObject({ uniqueKey });
+      await join(driver, 'g', 'c');
+      expect(await driver.broker.groups.finishSet(await claimOne(driver), make('other'))).toEqual({
+        status: 'duplicate',
+      });
     });
 
     it('creates a scheduled task', async ({ driver }) => {
@@ -190,7 +229,7 @@ export function exerciseAggregation(it: DriverTest): void {
       const uniqueKey = lockKey(driver, 'x');
       await driver.add({ id: 'member', groupKey: 'g', uniqueKey }, { uniqueTtl: 60 });
       const made = request({ id: 'whole', uniqueKey }, { uniqueTtl: 30 });
-      expect(await driver.broker.groups.finishSet(await claimOne(driver), made)).toBe('finished');
+      expect(await driver.broker.groups.finishSet(await claimOne(driver), made)).toEqual({ status: 'finished' });
       const { locks, tasks } = await driver.queue();
       expect(locks[uniqueKey]?.owner).toBe('whole');
       expect(tasks['whole']).toMatchObject({ state: 'pending', uniqueKey });
@@ -202,7 +241,7 @@ export function exerciseAggregation(it: DriverTest): void {
       await driver.add({ id: 'b', groupKey: 'g', uniqueKey: other }, { uniqueTtl: 60 });
       await driver.world.expireLock('default', other);
       await driver.add({ id: 'later', uniqueKey: other }, { uniqueTtl: 60 });
-      expect(await driver.broker.groups.finishSet(await claimOne(driver), undefined)).toBe('finished');
+      expect(await driver.broker.groups.finishSet(await claimOne(driver), undefined)).toEqual({ status: 'finished' });
       const { locks } = await driver.queue();
       expect(Object.entries(locks).map(([key, { owner }]) => [key, owner])).toEqual([[other, 'later']]);
     });
@@ -214,13 +253,13 @@ export function exerciseAggregation(it: DriverTest): void {
       const set = await claimOne(driver);
       await expectUnchanged(driver, async () => {
         const { groups } = driver.broker;
-        const statuses = [
+        const replies = [
           await groups.finishSet(set, request({ id: 'taken', uniqueKey }, { uniqueTtl: 9 })),
           await groups.finishSet(set, request({ id: 'new', uniqueKey }, { uniqueTtl: 9 })),
           await groups.finishSet(set, request({ id: 'taken' })),
           await groups.finishSet(set, request({ id: 'a' })),
         ];
-        expect(statuses).toEqual(['duplicate', 'duplicate', 'conflict', 'conflict']);
+        expect(replies.map(({ status }) => status)).toEqual(['duplicate', 'duplicate', 'conflict', 'conflict']);
       });
     });
 
@@ -229,7 +268,7 @@ export function exerciseAggregation(it: DriverTest): void {
       const set = await claimOne(driver);
       await driver.broker.groups.finishSet(set, request());
       await expectUnchanged(driver, async () => {
-        expect(await driver.broker.groups.finishSet(set, request())).toBe('lost');
+        expect(await driver.broker.groups.finishSet(set, request())).toEqual({ status: 'lost' });
       });
     });
 
@@ -240,9 +279,9 @@ export function exerciseAggregation(it: DriverTest): void {
       await driver.broker.groups.reclaimStaleSets('default');
       const again = await claimOne(driver);
       await expectUnchanged(driver, async () => {
-        expect(await driver.broker.groups.finishSet(set, request())).toBe('lost');
+        expect(await driver.broker.groups.finishSet(set, request())).toEqual({ status: 'lost' });
       });
-      expect(await driver.broker.groups.finishSet(again, request())).toBe('finished');
+      expect(await driver.broker.groups.finishSet(again, request())).toEqual({ status: 'finished' });
     });
 
     it('deletes a full set in one step', async ({ driver }) => {
@@ -251,7 +290,9 @@ export function exerciseAggregation(it: DriverTest): void {
           request({ groupKey: 'g', uniqueKey: lockKey(driver, `${n}`) }, { uniqueTtl: 60 }),
         ),
       );
-      expect(await driver.broker.groups.finishSet(await claimOne(driver), request({ id: 'whole' }))).toBe('finished');
+      expect(await driver.broker.groups.finishSet(await claimOne(driver), request({ id: 'whole' }))).toEqual({
+        status: 'finished',
+      });
       const { tasks, locks } = await driver.queue();
       expect([Object.keys(tasks), locks]).toEqual([['whole'], {}]);
     });
@@ -273,8 +314,8 @@ export function exerciseAggregation(it: DriverTest): void {
       await driver.broker.groups.archiveDamagedMembers(sets[0]!, ['a']);
       const empty = await driver.broker.groups.readSet(sets[0]!);
       expect(empty.tasks).toEqual([]);
-      expect(await driver.broker.groups.finishSet(empty, request())).toBe('lost');
-      expect(await driver.broker.groups.finishSet(empty, undefined)).toBe('finished');
+      expect(await driver.broker.groups.finishSet(empty, request())).toEqual({ status: 'lost' });
+      expect(await driver.broker.groups.finishSet(empty, undefined)).toEqual({ status: 'finished' });
       await expectQueue(driver, { sets: [], pending: [] });
     });
 

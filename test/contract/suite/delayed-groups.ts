@@ -111,9 +111,9 @@ export function exerciseDelayedGroups(it: DriverTest): void {
         { id: 'whole', groupKey: 'h', uniqueKey: LOCK },
         { processAt: driver.now + 9, uniqueTtl: 60 },
       );
-      expect(await driver.broker.groups.finishSet(await driver.broker.groups.readSet(sets[0]!), whole)).toBe(
-        'finished',
-      );
+      expect(await driver.broker.groups.finishSet(await driver.broker.groups.readSet(sets[0]!), whole)).toEqual({
+        status: 'finished',
+      });
       await expectQueue(driver, { scheduled: [['whole', driver.now + 9]], groups: {} });
       await pass(driver, 9);
       await expectQueue(driver, { groups: { h: [['whole', driver.now]] }, groupNames: ['h'] });

@@ -4,6 +4,7 @@ import type { Firing, FiringReply } from '../../../lib/broker/scheduling.js';
 import type { SchedulerEntry } from '../../../lib/wire/message.js';
 import { request, uniqueId } from '../../support/messages.js';
 import { type Driver, type DriverTest, archival, completion, done, expectUnchanged, retrial } from '../driver.js';
+import { LinkSession } from '../link-session.js';
 
 const YEAR = 365 * 86_400;
 
@@ -44,6 +45,58 @@ export function exerciseScheduling(it: DriverTest): void {
       expect(await open(driver, 'new')).toEqual({ handledUntil: now + 5, lastFiredAt: undefined });
       await fire(driver, now + 60);
       expect((await open(driver, 'old')).handledUntil).toBe(now + 60);
+    });
+  });
+
+  describe('a planned time of a task with links', () => {
+    const MARK = { type: 'pay', key: 'k' };
+
+    it('creates it once: it waits, and its end is remembered', async ({ driver }) => {
+      const session = new LinkSession(driver);
+      const report = session.waiting('report', [MARK], { mark: { type: 'report', key: 'k', rememberFor: YEAR } });
+      const planned = firing(driver.now + 1, { request: report });
+      for (let time = 0; time < 2; time++) {
+        const reply = session.took(await driver.broker.scheduling.fire('default', planned));
+        expect(reply).toMatchObject({ status: 'enqueued', handledUntil: driver.now + 1 });
+      }
+      await session.relay();
+      expect(await session.stateOf('report')).toBe('waiting');
+      await session.enqueue(session.marked('a', 'k', { queue: 'other' }));
+      await session.enqueue(session.waiting('b', [{ type: 'report', key: 'k' }], { message: { queue: 'other' } }));
+      await session.relay();
+      await session.runNext('done', 'other');
+      await session.relay();
+      await session.runNext();
+      await session.relay();
+      expect(await session.stateOf('b', 'other')).toBe('pending');
+    });
+
+    it('is kept when a process dies before it has carried the parcels', async ({ driver }) => {
+      const session = new LinkSession(driver);
+      await session.enqueue(session.marked('a', 'k', { queue: 'other' }));
+      await session.runNext('done', 'other');
+      await session.relay();
+      const report = session.waiting('report', [MARK]);
+      session.took(await driver.broker.scheduling.fire('default', firing(driver.now + 1, { request: report })));
+      session.lose();
+      driver.clock.advance(10_000);
+      await session.keep();
+      expect(await session.stateOf('report')).toBe('pending');
+    });
+
+    it('skips the next while that waits, and is refused for its lock', async ({ driver }) => {
+      const session = new LinkSession(driver);
+      const message = { uniqueKey: 'asynq:{default}:unique:u:' };
+      const make = (id: string) => session.waiting(id, [MARK], { message, uniqueTtl: 60 });
+      const { now } = driver;
+      expect(await fire(driver, now + 1, { request: make('a') })).toMatchObject({ status: 'enqueued' });
+      expect((await driver.queue()).locks[message.uniqueKey]).toMatchObject({ owner: 'a' });
+      const next = { request: make('b'), skipUnfinished: true };
+      expect(await fire(driver, now + 2, next)).toMatchObject({ status: 'unfinished', handledUntil: now + 2 });
+      expect(await fire(driver, now + 3, { request: make('b') })).toMatchObject({ status: 'duplicate' });
+      const same = session.waiting('a', [MARK]);
+      expect(await fire(driver, now + 4, { request: same })).toMatchObject({ status: 'conflict' });
+      expect(await driver.broker.inspection.getTask('default', 'b')).toBeUndefined();
     });
   });
 

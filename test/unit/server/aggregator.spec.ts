@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { EnqueueRequest } from '../../../lib/broker/broker.js';
 import { ManualClock } from '../../../lib/clock.js';
+import { prepared, type PreparedTask } from '../../../lib/enqueue/prepared-task.js';
 import type { TaskAggregatorEntry } from '../../../lib/server/groups/aggregators.js';
 import type { ServerOptions } from '../../../lib/server/options.js';
 import { request } from '../../support/messages.js';
@@ -10,9 +10,11 @@ afterEach(closeRigs);
 
 type Aggregate = TaskAggregatorEntry['aggregate'];
 
+const task = (...parts: Parameters<typeof request>): PreparedTask => prepared(request(...parts), 0);
+
 /** Makes a task `whole` of a group whose payload lists the ids. */
 const listIds: Aggregate = async (queue, group, tasks) =>
-  request({ type: 'whole', queue, payload: Buffer.from(`${group}:${tasks.map(({ id }) => id).join(',')}`) });
+  task({ type: 'whole', queue, payload: Buffer.from(`${group}:${tasks.map(({ id }) => id).join(',')}`) });
 
 const entry = (aggregate: Aggregate = listIds, pattern = ''): TaskAggregatorEntry => ({
   pattern,
@@ -69,7 +71,7 @@ describe('the aggregator', () => {
   });
 
   it('gives each group to the longest pattern that fits, and ignores groups without one', async () => {
-    const rig = await setUp([entry(listIds, 'user:'), entry(async () => request({ type: 'vip' }), 'user:vip')], {
+    const rig = await setUp([entry(listIds, 'user:'), entry(async () => task({ type: 'vip' }), 'user:vip')], {
       groupGracePeriod: '1s',
     });
     for (const group of ['user:1', 'user:vip:2', 'order:1']) await rig.add({ id: group, groupKey: group });
@@ -146,7 +148,7 @@ describe('the aggregator', () => {
     ['duplicate', { uniqueKey: 'lock' }, { uniqueTtl: 600 }, 'ASYNQ_DUPLICATE_TASK'],
     ['conflict', { id: 'taken' }, {}, 'ASYNQ_TASK_ID_CONFLICT'],
   ] as const)('leaves the set where the new task is a %s', async (_, message, options, code) => {
-    const made: EnqueueRequest = request(message, options);
+    const made = task(message, options);
     const rig = await setUp([entry(async () => made)], { groupGracePeriod: '1s' });
     rig.server.pauseFetching();
     await rig.add({ ...message }, options);
@@ -172,14 +174,14 @@ describe('the aggregator', () => {
   });
 
   it('gives up a function that runs past the deadline of the set, and does not store its late result', async () => {
-    let end = (_: EnqueueRequest): void => {};
+    let end = (_: PreparedTask): void => {};
     const rig = await setUp([entry(() => new Promise((resolve) => (end = resolve)))], { groupGracePeriod: '1s' });
     await rig.add({ id: 'a', groupKey: 'g' });
     await pass(rig.clock, 1_000);
     const late = end;
     await pass(rig.clock, 130_000);
     expect(emitted(rig, 'aggregationFailed')).toMatchObject([{ error: { code: 'ASYNQ_DEADLINE_EXCEEDED' } }]);
-    late(request({ id: 'late' }));
+    late(task({ id: 'late' }));
     await turn();
     expect(await rig.memory.inspection.getTask('default', 'late')).toBeUndefined();
     expect((await rig.memory.inspection.getTask('default', 'a'))?.state).toBe('aggregating');

@@ -1,13 +1,14 @@
 import { InvalidTaskError } from '../../../errors.js';
 import type { EnqueueRequest, EnqueueStatus } from '../../enqueue-request.js';
 import { memberOf } from '../../batches.js';
-import { type LinkNews, TECHNICAL_RETENTION, type Watcher } from '../../links.js';
+import { isLinked, type LinkedRequest, type LinkNews, TECHNICAL_RETENTION, type Watcher } from '../../links.js';
 import type { WaitEnd } from '../../../task/links.js';
 import type { MemoryState } from '../memory-state.js';
 import { createTask } from '../producer.js';
 import type { QueueStore } from '../queue-store.js';
 import { readMessage, storedMessage, wellFormed } from '../queue-store.js';
 import type { Bodies, Body, Kind, NewTask } from './bodies.js';
+import { newTask } from './new-task.js';
 import { Place, type WaitRecord } from './place.js';
 
 const NO_BYTES = Buffer.alloc(0);
@@ -202,6 +203,13 @@ export class LinkEngine {
     for (const watcher of watchers) this.watch(queue, id, watcher);
     if (after) this.onWait(queue, id, after);
     return status;
+  }
+
+  /** Enqueues a task, with links or without. */
+  enqueue(queue: string, request: LinkedRequest): EnqueueStatus {
+    const message = isLinked(request) ? this.encode(request) : storedMessage(request.message);
+    this.store(queue).listed = true;
+    return this.create(queue, newTask(request), message);
   }
 
   /** The stored message of a task with links: kept for a while when Go completes it. */

@@ -1,8 +1,10 @@
 import { encodeTaskMessage } from '../../../wire/codec.js';
+import type { QueueKeys } from '../../../wire/keys.js';
 import type { TaskMessage } from '../../../wire/message.js';
 import { InvalidTaskError } from '../../../errors.js';
 import type { EnqueueRequest } from '../../broker.js';
 import {
+  isLinked,
   type LinkedRequest,
   type MarkRequest,
   placeOfMarks,
@@ -12,6 +14,8 @@ import {
   type Watcher,
 } from '../../links.js';
 import { requireSeconds } from './arguments.js';
+import { queueKeys } from './queue-keys.js';
+import { type EncodedRequests, encodeRequests } from './requests.js';
 import type { Argument } from './script-command.js';
 
 /** How links.lua recognises a task of a call that is sent again; see enqueue.lua. */
@@ -52,6 +56,19 @@ export const taskWithLinks = (request: LinkedRequest, resent: Resent): Record<st
   watchers: request.mark && [watcherOfMark(request.mark)],
   after: request.wait && encodeWait(request.wait, request.message.id),
 });
+
+/** One task in the form of enqueue.lua; with links, its route is w, and JSON comes last. */
+export function encodeRequest(queue: QueueKeys, request: LinkedRequest): EncodedRequests {
+  if (!isLinked(request)) return encodeRequests(queue, [request]);
+  const { message, uniqueTtl } = request;
+  const { uniqueKey, uniqueTtl: ttl, ...task } = taskWithLinks(request, undefined);
+  const keys = queueKeys('enqueue', queue).concat(queue.task(message.id));
+  const first: Argument[] = [encodeLinkedMessage(message)];
+  const last = JSON.stringify(task);
+  if (uniqueTtl === undefined) return { keys, taskPrefix: queue.taskPrefix, routes: 'w', rest: first.concat(last) };
+  const rest = first.concat(String(ttl), last);
+  return { keys: keys.concat(uniqueKey as string), taskPrefix: queue.taskPrefix, routes: 'W', rest };
+}
 
 const encodeWait = ({ prerequisites, onFailure, onTimeout, deadline }: Wait, id: string): Record<string, unknown> => ({
   refs: prerequisites.map(encodePrerequisite),

@@ -90,6 +90,27 @@ const EXCHANGE = {
   argv: ['taskPrefix', 'now', 'nowNanos', 'leaseExpiry', 'take', 'count', 'limits', 'since'],
 } as const satisfies ScriptShape;
 
+const FINISH_SET = {
+  keys: ['aggregationSets', 'aggregationSet', 'pending', 'scheduled', 'groups'],
+  argv: ['taskPrefix', 'setDeadline', 'now', 'nowNanos', 'locks', 'resent', 'route'],
+} as const satisfies ScriptShape;
+
+const FIRE = {
+  keys: ['schedule', 'pending', 'scheduled', 'groups', 'task'],
+  argv: [
+    'taskPrefix',
+    'now',
+    'nowNanos',
+    'scheduledFor',
+    'attempt',
+    'skipUnfinished',
+    'keepFor',
+    'id',
+    'route',
+    'message',
+  ],
+} as const satisfies ScriptShape;
+
 /**
  * The scripts, named after the broker methods they serve. The header of each file describes the
  * same KEYS and ARGV; test/redis/scripts.spec.ts compares registry, headers and calls.
@@ -120,10 +141,8 @@ export const SCRIPTS = {
     keys: ['aggregationSets', 'aggregationSet', 'archived'],
     argv: ['taskPrefix', 'setDeadline', 'now'],
   },
-  finishSet: {
-    keys: ['aggregationSets', 'aggregationSet', 'pending', 'scheduled', 'groups'],
-    argv: ['taskPrefix', 'setDeadline', 'now', 'nowNanos', 'locks', 'resent', 'route'],
-  },
+  finishSet: FINISH_SET,
+  finishSetLinked: { file: 'finish-set', ...FINISH_SET },
   reclaimStaleSets: {
     keys: ['aggregationSets', 'groups'],
     argv: ['taskPrefix', 'groupPrefix', 'now', 'limit'],
@@ -164,21 +183,8 @@ export const SCRIPTS = {
     argv: ['taskPrefix', 'size', 'bytes', 'cutoff', 'seen'],
   },
   openSchedule: { keys: ['schedule'], argv: ['now', 'spec', 'keepFor'] },
-  fire: {
-    keys: ['schedule', 'pending', 'scheduled', 'groups', 'task'],
-    argv: [
-      'taskPrefix',
-      'now',
-      'nowNanos',
-      'scheduledFor',
-      'attempt',
-      'skipUnfinished',
-      'keepFor',
-      'id',
-      'route',
-      'message',
-    ],
-  },
+  fire: FIRE,
+  fireLinked: { file: 'fire', ...FIRE },
   writeSchedulerEntries: { keys: ['schedulerEntries'], argv: ['ttl'] },
   recordEnqueueEvent: { keys: ['schedulerHistory'], argv: ['time', 'event', 'most', 'keepFor'] },
   appendEvents: { keys: ['eventStream'], argv: ['nowMillis', 'most', 'keepFor', 'replaces'] },
