@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { describe, expect } from 'vitest';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { RunSession } from '../contract/run-session.js';
-import { endOf, GOOD_END, live, tell, work } from './links-story.js';
+import { endOf, GOOD_END, live, OPEN_STATES, tell, work } from './links-story.js';
 
 const DAY_MS = 86_400_000;
 /** What somebody writes over a field, one after the other. */
@@ -47,9 +47,7 @@ const refusalOf = async (work: () => Promise<unknown>): Promise<unknown> => work
 /** Why this is no end; `undefined` for one that a person sees, or a clear error. */
 function wrongWith(end: unknown): unknown {
   if (typeof end === 'string') return end.includes('what else writes to') ? undefined : end;
-  return Object.values(end as object).some((state) => ['waiting', 'pending', 'running', 'closed'].includes(state))
-    ? end
-    : undefined;
+  return Object.values(end as object).some((state) => OPEN_STATES.includes(state as string)) ? end : undefined;
 }
 
 describe('what somebody has damaged', () => {

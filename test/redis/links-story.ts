@@ -89,3 +89,6 @@ export const GOOD_END = {
   run: 'succeeded',
   batch: 'succeeded',
 };
+
+/** What is in one of these has not ended. */
+export const OPEN_STATES = ['waiting', 'pending', 'active', 'running', 'closed'];
