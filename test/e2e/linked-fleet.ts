@@ -38,6 +38,8 @@ export class Fleet {
   readonly givenUp = new Set<string>();
   /** What clients were refused, by code: the messages. */
   readonly refused: Record<string, string[]> = {};
+  /** Processes that ended though nobody wanted it. */
+  readonly crashes: string[] = [];
   /** What was done to it, how often. */
   readonly deeds: Record<string, number> = {};
   private readonly members: Member[] = [];
@@ -50,7 +52,10 @@ export class Fleet {
     const child = spawn(process.execPath, program, { stdio: ['pipe', 'pipe', 'inherit'] });
     this.members.push({ role, child });
     return new Promise((resolve, reject) => {
-      child.once('exit', (code) => reject(new Error(`a ${role} ended with ${code} before it was ready`)));
+      child.once('exit', (code, signal) => {
+        if (code !== 0 && signal !== 'SIGKILL') this.crashes.push(`a ${role} has ended with ${code ?? signal}`);
+        reject(new Error(`a ${role} ended with ${code ?? signal} before it was ready`));
+      });
       createInterface({ input: child.stdout }).on('line', (line) => {
         if (line === 'ready') resolve();
         else this.hear(line);

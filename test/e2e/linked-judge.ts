@@ -9,7 +9,15 @@ const PAGE = 500;
 /** Longer than anything of links is kept, in seconds. */
 const LONGEST_TTL = 9 * 86_400;
 /** What a client may be refused: Redis is away, a batch was closed for it, or what it acts on has gone on meanwhile. */
-const REFUSALS = ['BROKER_UNAVAILABLE', 'BATCH_ADD', 'BATCH_ENDED', 'WORKFLOW_STATE', 'TASK_STATE', 'TASK_NOT_FOUND'];
+const REFUSALS = [
+  'BROKER_UNAVAILABLE',
+  'BATCH_ADD',
+  'BATCH_ENDED',
+  'WORKFLOW_STATE',
+  'WORKFLOW_TIMEOUT',
+  'TASK_STATE',
+  'TASK_NOT_FOUND',
+];
 const STATES = ['pending', 'active', 'scheduled', 'retry', 'waiting'] as const;
 
 /** Looks at what is stored after chaos. Its findings are lists of what is wrong. */
@@ -26,16 +34,20 @@ export class Judge {
     this.inspector = new AsynqInspector(broker);
   }
 
-  /** Lets end what a dead server or client would keep for a minute: leases of tasks, and chunks that nobody has confirmed. */
-  async hurry(): Promise<void> {
+  /**
+   * Lets end what a dead server or client would keep for a minute: leases of tasks, chunks that nobody has confirmed, retries.
+   * With `probes`, runs and batches ask now for what Redis may have lost.
+   */
+  async hurry(probes = false): Promise<void> {
     const now = Date.now() / 1000;
     for (const queue of this.queues) {
       const { lease, timers } = this.keyspace.queue(queue);
       // Tasks here take milliseconds: one that was claimed six seconds ago has lost its server.
       const stale = await this.redis.zrangebyscore(lease, 0, now + 24);
       for (const id of stale) await this.redis.zadd(lease, 'XX', Math.floor(now) - 40, id);
-      const waiting = await this.redis.zrangebyscore(timers, now, now + 60);
-      for (const timer of waiting) if (timer.startsWith('chunk ')) await this.redis.zadd(timers, 'XX', 0, timer);
+      const early = await this.redis.zrangebyscore(timers, now, now + (probes ? 600 : 60));
+      const isHurried = (timer: string): boolean => (probes ? /^(chunk|run|batch) / : /^(chunk|run) /).test(timer);
+      for (const timer of early.filter(isHurried)) await this.redis.zadd(timers, 'XX', 0, timer);
     }
   }
 
@@ -55,7 +67,7 @@ export class Judge {
 
   /** What is wrong with that which has ended. */
   async faults(): Promise<string[]> {
-    const faults = await this.faultsOfBatches();
+    const faults = [...this.fleet.crashes, ...(await this.faultsOfBatches())];
     const { ran } = this.fleet;
     const archived = await this.archived();
     for (const { queue, id } of this.fleet.accepted.task) {
@@ -88,8 +100,8 @@ export class Judge {
     const left = await Promise.all(
       nodes.map(async (node) => {
         const keys = (await node.keys('asynq:{*')).filter(isOfTaskOrLinks);
-        const ttls = await Promise.all(keys.map((key) => node.ttl(key)));
-        return keys.filter((_, index) => ttls[index] === -1 || ttls[index]! > LONGEST_TTL);
+        const stay = await Promise.all(keys.map((key) => staysForEver(node, key)));
+        return keys.filter((_, index) => stay[index]);
       }),
     );
     return left.flat();
@@ -172,6 +184,13 @@ export class Judge {
     }
     return all;
   }
+}
+
+/** A hash without a message is no task: a Go server has written the result of one that another server has ended meanwhile. */
+async function staysForEver(node: Redis, key: string): Promise<boolean> {
+  const ttl = await node.ttl(key);
+  if (ttl !== -1) return ttl > LONGEST_TTL;
+  return !key.includes('}:t:') || (await node.hexists(key, 'msg')) === 1;
 }
 
 /** The keys of a place that are not its lists and counters. */

@@ -19,7 +19,7 @@ export interface LinkedSettings {
   readonly queues: readonly [string, string, string];
   /** Seconds that a task waits at most, and that a batch is open. */
   readonly patience: number;
-  /** Milliseconds between two rounds of a client. */
+  /** Milliseconds between two rounds of each loop of a client. */
   readonly pause: number;
 }
 
@@ -40,6 +40,7 @@ const Close = defineTask<Order>('close', { queue: gamma, after: [Pay, Ship], onF
 const Plain = defineTask<number>('plain', { maxRetry: 5 });
 const Doomed = defineTask<number>('doomed', { maxRetry: 5 });
 
+const LOOPS = [0, 1, 2, 3];
 const say = (...words: readonly unknown[]): void => void process.stdout.write(`${words.join(' ')}\n`);
 const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
 const chance = (part: number): boolean => Math.random() < part;
@@ -55,9 +56,11 @@ async function grow(task: TaskContext): Promise<void> {
   if (task.isMember && chance(0.03)) await task.batch.add(Plain, [1, 2], options);
   if (!task.isStep || !chance(0.05)) return;
   const { workflow: run } = task;
-  await run.add(`${run.step}+`, Plain, 5, { after: run.step, options }).catch((error: { code?: string }) => {
-    if (error.code !== 'ASYNQ_WORKFLOW_STATE') throw error;
-  });
+  await run.add(`${run.step}.more`, Plain, 5, { after: run.step, options });
+}
+
+function sayRefused({ code, message }: { readonly code?: string; readonly message: string }): void {
+  say('refused', code, message);
 }
 
 async function handle(task: TaskContext): Promise<unknown> {
@@ -70,7 +73,10 @@ async function handle(task: TaskContext): Promise<unknown> {
     throw chance(0.5) ? new SkipRetry('bad luck') : new RevokeTask('withdrawn');
   }
   if (luck < 0.06) throw new Error('tried again');
-  await grow(task);
+  await grow(task).catch((error: { readonly code?: string; readonly message: string }) => {
+    sayRefused(error);
+    if (error.code !== 'ASYNQ_WORKFLOW_STATE') throw error;
+  });
   say('ran', id, retried);
   return { luck };
 }
@@ -119,7 +125,8 @@ async function run(name: string): Promise<void> {
   const started = await client.start(flow, options).catch(() => client.start(flow, options));
   say('run', options.queue, started.id);
   if (chance(0.03)) await started.cancel('no longer wanted');
-  else if (chance(0.05)) await sleep(300).then(() => started.retry());
+  const { state } = await started.done({ timeout: `${patience}s` });
+  if (state === 'failed' && chance(0.3)) await started.retry();
 }
 
 async function batch(): Promise<void> {
@@ -148,14 +155,13 @@ async function rerun(): Promise<void> {
   for (const { id } of tasks.slice(0, 3)) await inspector.runTask(queue, id, { state: 'archived' });
 }
 
-async function submit(): Promise<void> {
-  for (let n = 0; !ending; n++) {
-    const name = `${process.pid}-${Date.now()}-${n}`;
+/** A loop is never far ahead of the servers, as it waits for its runs. */
+async function submit(loop: number): Promise<void> {
+  for (let n = loop; !ending; n++) {
+    const name = `${process.pid}-${Date.now()}-${loop}-${n}`;
     const made = [order(name), join(), n % 4 === 0 && run(name), n % 40 === 0 && batch(), n % 25 === 24 && rerun()];
     for (const result of await Promise.allSettled(made)) {
-      if (result.status === 'fulfilled') continue;
-      const { code, message } = result.reason as { code?: string; message: string };
-      say('refused', code, message);
+      if (result.status === 'rejected') sayRefused(result.reason as Error);
     }
     await sleep(pause);
   }
@@ -164,11 +170,12 @@ async function submit(): Promise<void> {
 let ending = false;
 const server = role === 'server' ? serve() : undefined;
 await server?.start();
-const submitting = role === 'client' ? submit() : undefined;
+const submitting = role === 'client' ? Promise.all(LOOPS.map(submit)) : undefined;
 say('ready');
 process.stdin.resume();
 process.stdin.on('end', async () => {
   ending = true;
+  setTimeout(() => process.exit(1), 60_000); // without Redis
   await submitting;
   await server?.shutdown();
   await client.close();

@@ -21,6 +21,11 @@ export interface RedisCluster {
   killNode(index: number): Promise<void>;
   /** Makes the replica of the part at this index its master, and the master the replica; no write is lost. */
   failOver(index: number): Promise<void>;
+  /**
+   * SIGKILL to the master of the part at this index. Resolves when its replica has taken over (what had not reached it is lost)
+   * and the killed one is the replica.
+   */
+  killMaster(index: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -70,23 +75,45 @@ async function join(processes: readonly RedisProcess[], clients: readonly Redis[
 
 const isMaster = async (client: Redis): Promise<boolean> => (await client.role())[0] === 'master';
 
-async function failOver(pair: readonly RedisProcess[]): Promise<void> {
+/** Calls back with a client of the master of a pair and one of its replica, which is in step. */
+async function withPair(
+  pair: readonly RedisProcess[],
+  callback: (master: Redis, replica: Redis, masterProcess: RedisProcess) => Promise<void>,
+): Promise<void> {
   const clients = pair.map(({ host, port }) => new Redis({ host, port }));
-  const [master, replica] = (await isMaster(clients[0]!)) ? clients : clients.toReversed();
-  const isOver = async (): Promise<boolean> => (await isMaster(replica!)) && !(await isMaster(master!));
+  for (const client of clients) client.on('error', () => undefined);
   try {
-    const isInStep = async (): Promise<boolean> => (await replica!.info('replication')).includes('link_status:up');
-    await until('the replica is in step', isInStep, 30_000);
-    await until('the replica is the master', async () => {
-      // Refused, or given up after five seconds, when a vote is missing.
-      if (!(await isMaster(replica!))) await replica!.call('CLUSTER', 'FAILOVER');
-      await until('the failover is over', isOver, 6_000);
-      return true;
-    });
+    const at = (await isMaster(clients[0]!)) ? 0 : 1;
+    const [master, replica] = [clients[at]!, clients[1 - at]!];
+    await untilInStep(replica);
+    await callback(master, replica, pair[at]!);
   } finally {
     for (const client of clients) client.disconnect();
   }
 }
+
+const untilInStep = (replica: Redis): Promise<void> =>
+  until('the replica is in step', async () => (await replica.info('replication')).includes('link_status:up'), 30_000);
+
+const failOver = (pair: readonly RedisProcess[]): Promise<void> =>
+  withPair(pair, async (master, replica) => {
+    const isOver = async (): Promise<boolean> => (await isMaster(replica)) && !(await isMaster(master));
+    await until('the replica is the master', async () => {
+      // Refused, or given up after five seconds, when a vote is missing.
+      if (!(await isMaster(replica))) await replica.call('CLUSTER', 'FAILOVER');
+      await until('the failover is over', isOver, 6_000);
+      return true;
+    });
+  });
+
+const killMaster = (pair: readonly RedisProcess[]): Promise<void> =>
+  withPair(pair, async (master, replica, process) => {
+    await process.kill();
+    await until('the replica is the master', () => isMaster(replica), 30_000);
+    await process.start();
+    await until('the killed master is a replica', async () => !(await isMaster(master)), 30_000);
+    await untilInStep(master);
+  });
 
 /**
  * Starts masters that share all slots, with their replicas; resolves when every node says
@@ -107,11 +134,13 @@ export async function startCluster(nodes = 3, { replicas = 0 }: ClusterOptions =
   } finally {
     for (const client of clients) client.disconnect();
   }
+  const pairOf = (index: number): RedisProcess[] => [processes[index]!, processes[nodes + index]!];
   return {
     nodes: processes.slice(0, nodes).map(({ host, port }) => ({ host, port })),
     processes,
     killNode: async (index) => processes[index]?.kill(),
-    failOver: (index) => failOver([processes[index]!, processes[nodes + index]!]),
+    failOver: (index) => failOver(pairOf(index)),
+    killMaster: (index) => killMaster(pairOf(index)),
     stop,
   };
 }
