@@ -174,6 +174,11 @@ export class BatchNotFoundError extends AsynqError {
   }
 }
 
+/** The batch did not end in the time that the caller would wait. The batch goes on. */
+export class BatchTimeoutError extends AsynqError {
+  readonly code = 'ASYNQ_BATCH_TIMEOUT';
+}
+
 /** The batch has ended, or is closed and has no member left: it takes no more members. */
 export class BatchEndedError extends AsynqError {
   readonly code = 'ASYNQ_BATCH_ENDED';

@@ -10,7 +10,7 @@ export { AsynqTaskEvents, type FleetOptions } from './nest/events/asynq-task-eve
 export { AsynqClient, type AsynqClientOptions } from './client/client.js';
 export type { AggregatedTask, DefinedItem, EnqueueOptions, NamedItem } from './client/types.js';
 export type { EnqueueResult } from './enqueue/enqueue-result.js';
-export { AsynqBatch } from './batches/batch.js';
+export { AsynqBatch, type BatchOutcome } from './batches/batch.js';
 export type { BatchRef } from './batches/batches.js';
 export type { BatchOptions, BatchTask, CallbackOptions } from './batches/options.js';
 export { AsynqSemaphores } from './limits/semaphores.js';
@@ -109,7 +109,8 @@ export type { TaskState } from './wire/states.js';
 export { workflow, Workflow } from './workflows/workflow.js';
 export { chain, LooseStep, parallel, step } from './workflows/shapes.js';
 export type { WorkflowDetails, WorkflowInfo, WorkflowListOptions, WorkflowStepInfo } from './inspector/workflows.js';
-export { WorkflowRun, type DoneOptions } from './workflows/workflow-run.js';
+export { WorkflowRun } from './workflows/workflow-run.js';
+export type { DoneOptions } from './links/done-options.js';
 export type { StartResult, WorkflowItem } from './workflows/workflows.js';
 export type { StepOutcome, WorkflowOutcome } from './workflows/outcome.js';
 export type { RunState, StepState } from './broker/workflows.js';
@@ -166,6 +167,7 @@ export {
   BatchEndedError,
   BatchNotFoundError,
   BatchRunningError,
+  BatchTimeoutError,
   BrokerUnavailableError,
   ClosedError,
   DeadlineExceededError,

@@ -1,4 +1,5 @@
 import { BatchNotFoundError, InvalidTaskError } from '../errors.js';
+import { type DoneOptions, timeoutOfDone } from '../links/done-options.js';
 import type { BatchInfo, MemberOptions, Payloads, TaskBatch } from '../task/batch.js';
 import type { TaskDefinition } from '../task/definition.js';
 import { describe } from '../validation.js';
@@ -6,6 +7,12 @@ import { Adder } from './adder.js';
 import type { BatchParts } from './parts.js';
 import { viewBatch } from './info.js';
 import { kindOfMembers } from './kinds.js';
+
+/** A batch that has ended. `succeeded`: all members have; `completed`: some have failed. */
+export interface BatchOutcome extends BatchInfo {
+  readonly state: 'succeeded' | 'completed';
+  readonly endedAt: Date;
+}
 
 /**
  * Many tasks with one end. Any process may add members and close it: `asynq.batch({ queue, id })`.
@@ -74,6 +81,19 @@ export class AsynqBatch implements TaskBatch {
     const progress = await parts.broker.batches.progress(queue, id);
     if (!progress) throw new BatchNotFoundError(queue, id);
     return viewBatch(progress);
+  }
+
+  /**
+   * Resolves when the batch has ended, at once if it has: also when members have failed. It ends only
+   * when it is closed. A member must not wait for its own batch, which cannot end before it.
+   *
+   * @throws BatchTimeoutError when it has not ended in time; it goes on
+   * @throws BatchNotFoundError when it does not exist, or is deleted meanwhile
+   * @throws ClosedError when the client is closed meanwhile
+   */
+  async done(options: DoneOptions = {}): Promise<BatchOutcome> {
+    const timeout = timeoutOfDone(options, 'progress()');
+    return viewBatch(await this.parts.poller.ended(this.queue, this.id, timeout)) as BatchOutcome;
   }
 
   /** The form for logs and JSON: what another process needs for `asynq.batch`. */

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import type { BatchesRole, BatchProgress } from '../broker/batches.js';
 import { ceilSeconds } from '../clock.js';
-import { InvalidTaskError } from '../errors.js';
+import { BatchNotFoundError, BatchTimeoutError, InvalidTaskError } from '../errors.js';
+import { EndPoller, type Polled } from '../links/end-poller.js';
 import type { EnqueueSpan } from '../tracing/tracing.js';
 import { requireNonBlank, requireObject } from '../validation.js';
 import { AsynqBatch } from './batch.js';
@@ -16,7 +18,16 @@ export interface BatchRef {
 
 /** Opens batches, and gives handles of those that exist. */
 export class Batches {
-  constructor(private readonly parts: BatchParts) {}
+  private readonly parts: BatchParts;
+
+  constructor(parts: Omit<BatchParts, 'poller'>) {
+    this.parts = { ...parts, poller: new EndPoller(awaitedBatches(parts.broker.batches), parts.broker) };
+  }
+
+  /** Ends every `done` under way. */
+  close(): void {
+    this.parts.poller.close();
+  }
 
   /** @throws InvalidTaskError before anything is written */
   async open(options: BatchOptions): Promise<AsynqBatch> {
@@ -62,6 +73,20 @@ export class Batches {
     return new AsynqBatch(this.parts, queue, id, true);
   }
 }
+
+/** Batches, as `done` waits for them. */
+const awaitedBatches = (batches: Pick<BatchesRole, 'progress'>): Polled<BatchProgress> => ({
+  what: 'a batch',
+  read: (queue, id) => batches.progress(queue, id),
+  hasEnded: ({ state }) => state === 'succeeded' || state === 'completed',
+  missing: (queue, id) => new BatchNotFoundError(queue, id),
+  late: (queue, id, within, options) =>
+    new BatchTimeoutError(
+      `batch "${id}" of queue "${queue}" has not ended within ${within}; it goes on: wait again, or look at progress(). ` +
+        'A batch that is open ends only after close()',
+      options,
+    ),
+});
 
 const callbacksOf = (options: BatchOptions): number =>
   (Object.keys(CALLBACKS) as (keyof typeof CALLBACKS)[]).filter((name) => options[name] !== undefined).length;

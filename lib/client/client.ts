@@ -284,6 +284,7 @@ export class AsynqClient {
   private async settle(): Promise<void> {
     const lanes = LANES.map((lane) => this.coalescers[lane].close());
     await Promise.allSettled([...this.bulks, ...lanes, this.madeWorkflows?.close()]);
+    this.madeBatches?.close();
     if (!this.hooks.relay) await this.relay.close();
     this.reminder.close();
   }

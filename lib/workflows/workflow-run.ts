@@ -1,18 +1,11 @@
-import type { RunState } from '../broker/workflows.js';
-import { type Duration, parseDuration } from '../duration.js';
-import { InvalidOptionError, InvalidWorkflowError, WorkflowNotFoundError } from '../errors.js';
-import { describe, rejectUnknownKeys, requireObject } from '../validation.js';
+import type { RunState, RunSummary } from '../broker/workflows.js';
+import { InvalidWorkflowError, WorkflowNotFoundError } from '../errors.js';
+import { type DoneOptions, timeoutOfDone } from '../links/done-options.js';
+import type { EndPoller } from '../links/end-poller.js';
+import { describe } from '../validation.js';
 import { workflowOf } from './names.js';
 import { readOutcome, type WorkflowOutcome } from './outcome.js';
 import { cancelRun, deleteRun, retryRun, type RunDeps } from './run-actions.js';
-import type { RunPoller } from './run-poller.js';
-
-const DEFAULT_TIMEOUT: Duration = '1h';
-
-export interface DoneOptions {
-  /** How long to wait at most. Default 1 hour. */
-  timeout?: Duration;
-}
 
 /**
  * One run of a workflow. It is only a handle: it may be made again, in any process, by
@@ -26,7 +19,7 @@ export class WorkflowRun<Steps extends object = Record<string, unknown>> {
 
   /** Made by `AsynqClient.start` and `AsynqClient.run`. */
   constructor(
-    private readonly deps: RunDeps & { readonly poller: RunPoller },
+    private readonly deps: RunDeps & { readonly poller: EndPoller<RunSummary> },
     /** The queue that keeps it. */
     readonly queue: string,
     /** `<name of the workflow>/<id given to start>`; the task of a step is `<name>~<id given to start>~<step>`. */
@@ -66,7 +59,7 @@ export class WorkflowRun<Steps extends object = Record<string, unknown>> {
    */
   async done(options: DoneOptions = {}): Promise<WorkflowOutcome<Steps>> {
     const { clock } = this.deps.broker;
-    const until = clock.elapsed() + toTimeout(options);
+    const until = clock.elapsed() + timeoutOfDone(options, 'outcome()');
     for (;;) {
       await this.deps.poller.ended(this.queue, this.id, until - clock.elapsed());
       const outcome = await this.outcome();
@@ -116,15 +109,4 @@ export class WorkflowRun<Steps extends object = Record<string, unknown>> {
     const { id, name, queue, created } = this;
     return { id, name, queue, created };
   }
-}
-
-/** @returns milliseconds */
-function toTimeout(options: DoneOptions): number {
-  requireObject(options, 'options of done', InvalidOptionError);
-  rejectUnknownKeys(options, ['timeout'], 'option of done:', InvalidOptionError);
-  const timeout = parseDuration(options.timeout ?? DEFAULT_TIMEOUT, 'timeout of done', InvalidOptionError);
-  if (timeout > 0) return timeout;
-  throw new InvalidOptionError(
-    `timeout of done must be longer than 0, not ${describe(options.timeout)}; outcome() tells what is known now`,
-  );
 }

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { mapInTurns } from '../async.js';
 import type { Broker } from '../broker/broker.js';
-import { SystemClock } from '../clock.js';
+import type { RunSummary, WorkflowsRole } from '../broker/workflows.js';
 import type { Preparer } from '../enqueue/preparer.js';
 import type { AsynqEvents } from '../events/events.js';
-import { InvalidWorkflowError } from '../errors.js';
+import { InvalidWorkflowError, WorkflowNotFoundError, WorkflowTimeoutError } from '../errors.js';
+import { EndPoller, type Polled } from '../links/end-poller.js';
 import type { Relay } from '../links/relay.js';
 import type { StepLink } from '../task/contexts.js';
 import type { WorkflowContext } from '../task/workflow-context.js';
@@ -13,7 +14,6 @@ import { describe, rejectUnknownKeys, requireObject } from '../validation.js';
 import { requireName, requireRunId, runIdOf } from './names.js';
 import { toNewRun } from './prepare.js';
 import { checkStartOptions, requireRunQueue } from './run-options.js';
-import { RunPoller } from './run-poller.js';
 import { StepContext } from './step-context.js';
 import { Starter } from './starter.js';
 import { RUN_OPTION_NAMES, type StartOptions } from './types.js';
@@ -48,12 +48,12 @@ export interface WorkflowsDeps {
 /** Starts runs of workflows, and finds them again. */
 export class Workflows {
   private readonly starter: Starter;
-  private readonly poller: RunPoller;
+  private readonly poller: EndPoller<RunSummary>;
 
   constructor(private readonly deps: WorkflowsDeps) {
     const { broker, relay } = deps;
     this.starter = new Starter(broker.workflows, relay);
-    this.poller = new RunPoller(broker.workflows, broker.clock, broker.manual ? new SystemClock() : undefined);
+    this.poller = new EndPoller(awaitedRuns(broker.workflows), broker);
   }
 
   /** See AsynqClient.start. */
@@ -141,6 +141,20 @@ export class Workflows {
     return new WorkflowRun<Steps>({ ...this.deps, poller: this.poller }, queue, id, created);
   }
 }
+
+/** Runs, as `done` waits for them. */
+export const awaitedRuns = (workflows: Pick<WorkflowsRole, 'summary'>): Polled<RunSummary> => ({
+  what: 'a run',
+  read: (queue, id) => workflows.summary(queue, id),
+  hasEnded: ({ state }) => state !== 'running',
+  missing: (queue, id) => new WorkflowNotFoundError(queue, id),
+  late: (queue, id, within, options) =>
+    new WorkflowTimeoutError(
+      `run "${id}" of queue "${queue}" has not ended within ${within}; it goes on: wait again, or look at its steps with ` +
+        'AsynqInspector.getWorkflow()',
+      options,
+    ),
+});
 
 function requireWorkflow(flow: unknown, caller: string): void {
   if (flow instanceof Workflow) return;

@@ -7,6 +7,7 @@ import {
   BatchEndedError,
   BatchNotFoundError,
   BatchRunningError,
+  BatchTimeoutError,
   defineTask,
   Payload,
   NotAMemberError,
@@ -16,8 +17,8 @@ import {
   TaskHandler,
 } from 'nestjs-asynq';
 import type { AsynqTester } from 'nestjs-asynq/testing';
-import { describe, expect, it } from 'vitest';
-import { testApp } from './support.js';
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import { rejection, testApp } from './support.js';
 
 const Row = defineTask<{ n: number }>('row', { queue: 'rows', maxRetry: 1 });
 const Folder = defineTask<{ files: number }>('folder', { maxRetry: 0 });
@@ -334,5 +335,47 @@ describe('the inspector', () => {
   ])('refuses arguments that are wrong', async (call, text) => {
     const { inspector } = await setUp();
     await expect(call(inspector)).rejects.toThrow(text);
+  });
+});
+
+describe('waiting for a batch', () => {
+  it('resolves with what became of the members, also when some have failed', async () => {
+    const { client, tasks, imports, inspector } = await setUp();
+    imports.failing.add(1);
+    const batch = await client.openBatch({ name: 'n' });
+    const outcome = batch.done({ timeout: '1h' });
+    await batch.add(Row, rows(3), { maxRetry: 0 });
+    await batch.close();
+    await tasks.drain();
+    const { state, total, succeeded, failed, endedAt } = await outcome;
+    expectTypeOf(state).toEqualTypeOf<'succeeded' | 'completed'>();
+    expectTypeOf(endedAt).toEqualTypeOf<Date>();
+    expect([state, total, succeeded, failed]).toEqual(['completed', 3, 2, 1]);
+    imports.failing.clear();
+    await inspector.runTask('rows', archivedIds(tasks)[0]!);
+    await tasks.drain();
+    expect(await client.batch(batch).done()).toMatchObject({ state: 'succeeded', succeeded: 3, failed: 0 });
+  });
+
+  it('rejects at its timeout, while the batch goes on', async () => {
+    const { client, tasks } = await setUp();
+    const batch = await client.openBatch({ name: 'n' });
+    const late = rejection(batch.done({ timeout: '1m' }));
+    await tasks.advance('2m');
+    expect(await late).toBeInstanceOf(BatchTimeoutError);
+    expect((await late).message).toContain('has not ended within 60 s');
+    expect(await batch.progress()).toMatchObject({ state: 'open' });
+  });
+
+  it('rejects for a batch that does not exist, a wrong timeout, and when the client is closed', async () => {
+    const { client } = await setUp();
+    expect(await rejection(client.batch({ queue: 'default', id: 'batch-x' }).done())).toBeInstanceOf(
+      BatchNotFoundError,
+    );
+    const batch = await client.openBatch({ name: 'n' });
+    expect(await rejection(batch.done({ timeout: 0 }))).toMatchObject({ code: 'ASYNQ_INVALID_OPTION' });
+    const closed = rejection(batch.done());
+    await client.close();
+    expect(await closed).toMatchObject({ code: 'ASYNQ_CLOSED' });
   });
 });

@@ -1,7 +1,6 @@
 import { mapConcurrent } from '../async.js';
-import type { RunSummary, WorkflowsRole } from '../broker/workflows.js';
-import type { Clock, ClockTimer } from '../clock.js';
-import { ClosedError, WorkflowNotFoundError, WorkflowTimeoutError } from '../errors.js';
+import { type Clock, type ClockTimer, SystemClock } from '../clock.js';
+import { ClosedError } from '../errors.js';
 
 const SHORTEST_DELAY_MS = 20;
 const LONGEST_DELAY_MS = 1_000;
@@ -9,18 +8,30 @@ const LONGEST_DELAY_MS = 1_000;
 const GROWTH = 1.5;
 const MAX_CALLS_AT_ONCE = 16;
 
-interface Wait {
+/** What is waited for: runs, or batches. */
+export interface Polled<T> {
+  /** `a run`, for messages. */
+  readonly what: string;
+  /** `undefined` when there is none. */
+  read(queue: string, id: string): Promise<T | undefined>;
+  hasEnded(state: T): boolean;
+  missing(queue: string, id: string): Error;
+  /** @param within the timeout, for people: `60 s` */
+  late(queue: string, id: string, within: string, options: ErrorOptions): Error;
+}
+
+interface Wait<T> {
   readonly timer: ClockTimer;
   readonly timeout: number;
-  resolve(summary: RunSummary): void;
+  resolve(state: T): void;
   reject(error: Error): void;
 }
 
-/** A run that somebody waits for. */
-interface Awaited {
+/** A run or a batch that somebody waits for. */
+interface Awaited<T> {
   readonly queue: string;
   readonly id: string;
-  readonly waits: Set<Wait>;
+  readonly waits: Set<Wait<T>>;
   /** By the clock's `elapsed`. */
   dueAt: number;
   delay: number;
@@ -30,42 +41,51 @@ interface Awaited {
 }
 
 /**
- * Asks for the state of runs until they end: each run once, however many wait for it, first often,
- * then once a second, and 16 at a time. In a test, whose clock stands still while steps run: when
- * the test moves its clock, be it by nothing, and every 20 ms of real time.
+ * Asks for the state of runs or batches until they end: each once, however many wait for it, first
+ * often, then once a second, and 16 at a time. In a test, whose clock stands still while tasks run:
+ * when the test moves its clock, be it by nothing, and every 20 ms of real time.
  */
-export class RunPoller {
-  private readonly awaited = new Map<string, Awaited>();
+export class EndPoller<T> {
+  private readonly awaited = new Map<string, Awaited<T>>();
   private timer: ClockTimer | undefined;
   private timerAt = Infinity;
   private askingSoon = false;
   private closed = false;
+  private readonly clock: Clock;
+  /** Real time, where `clock` is moved by a test: a wait ends by the first of both. */
+  private readonly real: Clock | undefined;
 
   constructor(
-    private readonly workflows: Pick<WorkflowsRole, 'summary'>,
-    private readonly clock: Clock,
-    /** Real time, where `clock` is moved by a test: what is waited for ends by the first of both. */
-    private readonly real?: Clock,
-  ) {}
+    private readonly polled: Polled<T>,
+    { clock, manual }: { readonly clock: Clock; readonly manual: boolean },
+  ) {
+    this.clock = clock;
+    this.real = manual ? new SystemClock() : undefined;
+  }
 
   /**
-   * Resolves when the run has ended. Errors of the store are no end: it asks again.
+   * Resolves when it has ended. Errors of the store are no end: it asks again.
    *
    * @param timeout milliseconds
-   * @throws WorkflowTimeoutError; WorkflowNotFoundError; ClosedError
+   * @throws `late` and `missing` of what is waited for; ClosedError
    */
-  ended(queue: string, id: string, timeout: number): Promise<RunSummary> {
-    if (this.closed) return Promise.reject(closedError());
+  ended(queue: string, id: string, timeout: number): Promise<T> {
+    if (this.closed) return Promise.reject(this.closedError());
     return new Promise((resolve, reject) => {
       const key = `${queue}\n${id}`;
       let awaited = this.awaited.get(key);
       if (!awaited) {
-        const fresh = { waits: new Set<Wait>(), dueAt: this.clock.elapsed(), delay: SHORTEST_DELAY_MS, asking: false };
+        const fresh = {
+          waits: new Set<Wait<T>>(),
+          dueAt: this.clock.elapsed(),
+          delay: SHORTEST_DELAY_MS,
+          asking: false,
+        };
         this.awaited.set(key, (awaited = { queue, id, ...fresh, error: undefined }));
       }
       const { waits } = awaited;
       const timer = this.after(timeout, timeout, () => this.giveUp(awaited, wait));
-      const wait: Wait = { timer, timeout, resolve, reject };
+      const wait: Wait<T> = { timer, timeout, resolve, reject };
       waits.add(wait);
       this.askSoon();
     });
@@ -75,7 +95,7 @@ export class RunPoller {
   close(): void {
     this.closed = true;
     this.timer?.cancel();
-    for (const awaited of this.awaited.values()) this.finish(awaited, (wait) => wait.reject(closedError()));
+    for (const awaited of this.awaited.values()) this.finish(awaited, (wait) => wait.reject(this.closedError()));
   }
 
   /** Once for all who begin to wait in one go. */
@@ -96,12 +116,12 @@ export class RunPoller {
     this.schedule();
   }
 
-  private async askFor(awaited: Awaited): Promise<void> {
+  private async askFor(awaited: Awaited<T>): Promise<void> {
     const { queue, id } = awaited;
     try {
-      const summary = await this.workflows.summary(queue, id);
-      if (!summary) return this.finish(awaited, (wait) => wait.reject(new WorkflowNotFoundError(queue, id)));
-      if (summary.state !== 'running') return this.finish(awaited, (wait) => wait.resolve(summary));
+      const state = await this.polled.read(queue, id);
+      if (!state) return this.finish(awaited, (wait) => wait.reject(this.polled.missing(queue, id)));
+      if (this.polled.hasEnded(state)) return this.finish(awaited, (wait) => wait.resolve(state));
       awaited.error = undefined;
     } catch (error) {
       awaited.error = error;
@@ -135,23 +155,22 @@ export class RunPoller {
     return { cancel };
   }
 
-  private giveUp(awaited: Awaited, wait: Wait): void {
+  private giveUp(awaited: Awaited<T>, wait: Wait<T>): void {
     awaited.waits.delete(wait);
     if (awaited.waits.size === 0) this.awaited.delete(`${awaited.queue}\n${awaited.id}`);
-    const seconds = Math.round(wait.timeout) / 1000; // what is left of a timeout is no whole number
-    const message =
-      `run "${awaited.id}" of queue "${awaited.queue}" has not ended within ${seconds} s; it goes on: wait again, or ` +
-      'look at its steps with AsynqInspector.getWorkflow()';
-    wait.reject(new WorkflowTimeoutError(message, { cause: awaited.error }));
+    const within = `${Math.round(wait.timeout) / 1000} s`; // what is left of a timeout is no whole number
+    wait.reject(this.polled.late(awaited.queue, awaited.id, within, { cause: awaited.error }));
   }
 
-  private finish(awaited: Awaited, tell: (wait: Wait) => void): void {
+  private finish(awaited: Awaited<T>, tell: (wait: Wait<T>) => void): void {
     this.awaited.delete(`${awaited.queue}\n${awaited.id}`);
     for (const wait of awaited.waits) {
       wait.timer.cancel();
       tell(wait);
     }
   }
-}
 
-const closedError = (): ClosedError => new ClosedError('the client was closed while a run was waited for');
+  private closedError(): ClosedError {
+    return new ClosedError(`the client was closed while ${this.polled.what} was waited for`);
+  }
+}

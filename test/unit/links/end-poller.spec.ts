@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { RunState, RunSummary } from '../../../lib/broker/workflows.js';
 import { ManualClock } from '../../../lib/clock.js';
-import { RunPoller } from '../../../lib/workflows/run-poller.js';
+import { EndPoller } from '../../../lib/links/end-poller.js';
+import { awaitedRuns } from '../../../lib/workflows/workflows.js';
 import { rejection } from '../../nest/support.js';
 
 const NOW = 1_900_000_000_000;
@@ -30,7 +31,7 @@ class FakeRuns {
 function arrange() {
   const clock = new ManualClock(NOW);
   const runs = new FakeRuns();
-  const poller = new RunPoller(runs, clock);
+  const poller = new EndPoller(awaitedRuns(runs), { clock, manual: false });
   onTestFinished(() => poller.close());
   return { clock, runs, poller };
 }

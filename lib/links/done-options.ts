@@ -1,0 +1,27 @@
+import { type Duration, parseDuration } from '../duration.js';
+import { InvalidOptionError } from '../errors.js';
+import { describe, rejectUnknownKeys, requireObject } from '../validation.js';
+
+const DEFAULT_TIMEOUT: Duration = '1h';
+
+/** How to wait for the end of a run or a batch. */
+export interface DoneOptions {
+  /** How long to wait at most. Default 1 hour. */
+  timeout?: Duration;
+}
+
+/**
+ * Returns the timeout in milliseconds.
+ *
+ * @param instead what to call to wait for nothing
+ * @throws InvalidOptionError
+ */
+export function timeoutOfDone(options: DoneOptions, instead: string): number {
+  requireObject(options, 'options of done', InvalidOptionError);
+  rejectUnknownKeys(options, ['timeout'], 'option of done:', InvalidOptionError);
+  const timeout = parseDuration(options.timeout ?? DEFAULT_TIMEOUT, 'timeout of done', InvalidOptionError);
+  if (timeout > 0) return timeout;
+  throw new InvalidOptionError(
+    `timeout of done must be longer than 0, not ${describe(options.timeout)}; ${instead} tells what is known now`,
+  );
+}
