@@ -65,9 +65,9 @@ export interface LinkedRequest extends EnqueueRequest {
 
 export const isLinked = ({ wait, mark }: LinkedRequest): boolean => wait !== undefined || mark !== undefined;
 
-/** Who is told about the end of a task, as the store keeps it. */
+/** Who is told about the end of a task, as the store keeps it. `lost`: see `missing` of WatchRequest. */
 export type Watcher =
-  | { readonly k: 'w'; readonly to: string; readonly id: string; readonly n: number }
+  | { readonly k: 'w'; readonly to: string; readonly id: string; readonly n: number; readonly lost?: string }
   | { readonly k: 'm'; readonly to: string; readonly key: string; readonly ttl: number }
   | { readonly k: 'r'; readonly to: string; readonly run: string; readonly step: string }
   | { readonly k: 'b'; readonly to: string; readonly batch: string };
@@ -78,7 +78,11 @@ export interface WatchRequest {
   readonly id: string;
   /** The queue and the id of the waiting task, and the index of the edge. */
   readonly waiting: { readonly queue: string; readonly id: string; readonly n: number };
-  /** How a prerequisite counts that does not exist: the edge ends so at once, with a parcel. Default: `missing` is returned. */
+  /**
+   * How a prerequisite counts that does not exist: the edge ends so at once, with a parcel. Default: `missing` is returned.
+   * Also one that is active, without a retention, and then gone without having told its end: a server ran it that knows no
+   * links. Default there: it has failed.
+   */
   readonly missing?: 'succeeded' | 'failed';
 }
 

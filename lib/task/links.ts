@@ -84,7 +84,9 @@ export interface WaitOptions {
   onTimeout?: TimeoutPolicy;
   /**
    * How a prerequisite counts that is one task and cannot be found: it is over and gone, or never
-   * was. Default: the enqueue rejects with PrerequisiteNotFoundError.
+   * was. Default: the enqueue rejects with PrerequisiteNotFoundError. It also says how one counts
+   * that a Go server had begun before, without a retention, as nobody sees its end; default there:
+   * it has failed.
    */
   missing?: MissingPolicy;
 }

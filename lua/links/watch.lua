@@ -24,7 +24,7 @@ for i = 4, #ARGV do
 end
 for i = 1, #requests do
   local request = requests[i]
-  local exists = L.watch(request.id, request.w)
+  local exists = L.watch(request.id, request.w, request.missing)
   if not exists and request.missing then
     L.tell.w(request.w, request.id, request.missing == 'succeeded', 'it does not exist')
     exists = true

@@ -272,15 +272,41 @@ do
   -- Seconds; see TECHNICAL_RETENTION.
   local TECHNICAL, TECHNICAL_FIELD = 604801, '\96\129\245\36'
 
-  -- Has a task that somebody watches now kept after its success, when a server runs it that knows no links.
+  -- Why a task has failed that a server without links had begun, with no retention, before somebody watched it, and that is gone.
+  L.UNSEEN = 'nobody saw its end: it had no retention, and was run by a server that knows no links'
+  -- The watchers of such a task have `lost`: how that counts (succeeded or failed), or an empty text.
+  local UNSEEN_MARK = '"lost":'
+
+  -- Has a task that somebody watches now kept after its success, when a server runs it that knows no links. Returns whether it
+  -- was not kept before.
   function L.retain(id, message)
-    if (field_of(message, RETENTION) or 0) == 0 then call('HSET', L.task_prefix .. id, 'msg', message .. TECHNICAL_FIELD) end
+    if (field_of(message, RETENTION) or 0) > 0 then return false end
+    call('HSET', L.task_prefix .. id, 'msg', message .. TECHNICAL_FIELD)
+    return true
   end
 
-  -- Also when the message is written anew by a server that has had it since before somebody watched the task.
+  local function may_be_unseen(list)
+    return list and string.find(list, UNSEEN_MARK, 1, true) ~= nil
+  end
+
+  -- Also when the message is written anew by a server that has had it since before somebody watched the task. From the next
+  -- attempt on its end is seen.
   function L.retain_again(id)
-    local message = watchers_of(id) and try('HGET', L.task_prefix .. id, 'msg')
-    if type(message) == 'string' then L.retain(id, message) end
+    local list, told = watchers_of(id)
+    local message = list and try('HGET', L.task_prefix .. id, 'msg')
+    if type(message) ~= 'string' then return end
+    L.retain(id, message)
+    local known, watchers = pcall(cjson.decode, may_be_unseen(list) and list or '')
+    if not known then return end
+    for i = 1, #watchers do
+      watchers[i].lost = nil
+    end
+    call('HSET', L.links, id, (told and '-' or '') .. list_of(string.sub(cjson.encode(watchers), 2, -2)))
+  end
+
+  -- The watcher of an active task whose message had no retention when its server took it, as far as is known.
+  function L.mark_unseen(id, watcher, unkept, missing)
+    if unkept or may_be_unseen(watchers_of(id)) then watcher.lost = missing or '' end
   end
 
   -- Tells the end of a task that nobody has told: of one that a Go server ran, say, or that was deleted. Returns 1 when it did.
@@ -293,10 +319,11 @@ do
       known = L.end_of_member(batch, number)
       told = known ~= nil
     end
-    local state = try('HGET', key, 'state')
+    local state, unseen = try('HGET', key, 'state'), may_be_unseen(list)
+    if unseen and type(state) == 'string' and state ~= 'active' and state ~= 'completed' then L.retain_again(id) end
     if type(state) ~= 'string' then
       if known then return 0 end
-      L.ended(id, false, 'deleted', nil, true)
+      L.ended(id, false, unseen and L.UNSEEN or 'deleted', nil, true)
     elseif state == 'completed' then
       local technical = field_of(call('HGET', key, 'msg') or '', RETENTION) == TECHNICAL
       if known == 'succeeded' and not technical then return 0 end

@@ -150,6 +150,7 @@ do
   end
 
   L.tell.w = function(w, id, ok, why)
+    if why == L.UNSEEN and w.lost == 'succeeded' then ok, why = true, nil end
     tell_edge(w, { L.place, id }, ok, why)
   end
 
@@ -158,8 +159,9 @@ do
     L.post(w.to, 'mark ' .. cjson.encode({ w.key, id }), { kind = 'mark', key = w.key, ok = ok, why = why, ttl = w.ttl, task = id })
   end
 
-  -- Registers watcher `w` with a task. Returns whether there is such a task. One that has ended answers at once.
-  function L.watch(id, w)
+  -- Registers watcher `w` with a task. Returns whether there is such a task. One that has ended answers at once. `missing`: how it
+  -- counts if nobody can see its end.
+  function L.watch(id, w, missing)
     local stored = try('HMGET', L.task_prefix .. id, 'msg', 'state', 'result')
     local message, state = stored[1], stored[2]
     if not message then return false end
@@ -167,14 +169,11 @@ do
       L.tell[w.k](w, id, true, nil, stored[3] or '')
       return true
     end
+    local unkept = L.retain(id, message)
+    if state == 'active' then L.mark_unseen(id, w, unkept, missing) end
     L.add_watcher(id, w)
-    L.retain(id, message)
     if state == 'archived' then L.tell[w.k](w, id, false, 'archived', '') end
     return true
-  end
-
-  L.on.watch = function(body)
-    if not L.watch(body.id, body.w) then L.tell[body.w.k](body.w, body.id, false, 'deleted', '') end
   end
 
   -- The time of a waiting task is over, by its score.

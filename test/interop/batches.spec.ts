@@ -68,7 +68,10 @@ describeWithGo('a batch whose members and callbacks a Go server runs', () => {
 
   it('completes when one has died, and succeeds when Go runs that again', async () => {
     const { go } = interop;
-    const { batch, rows, calls, server } = await arrange({ row: OK, dead: [{ do: 'skipRetry', error: 'no such row' }] });
+    const { batch, rows, calls, server } = await arrange({
+      row: OK,
+      dead: [{ do: 'skipRetry', error: 'no such row' }],
+    });
     const options = { queue: rows };
     await batch.add('row', Array<undefined>(20).fill(undefined), options);
     await batch.add('dead', [undefined], options);

@@ -52,6 +52,20 @@ describeWithGo('tasks that a Go server runs', () => {
     expect(await gap(first.id, second.id)).toBeLessThan(RELEASE_MS);
   });
 
+  it('leave no trace when Go had begun them before: they count as failed, or as the call says', async () => {
+    const { go, ours } = interop;
+    const { theirs, mine, client } = await arrange({ plain: [{ do: 'hold' }] });
+    const first = await client.enqueue(Plain, '1', { queue: theirs });
+    await go.event('start', { id: first.id });
+    const [strict, lenient] = await Promise.all([
+      client.enqueue(Plain, '2', { queue: mine, after: first }),
+      client.enqueue(Plain, '3', { queue: mine, after: first, missing: 'succeeded' }),
+    ]);
+    await go.release(first.id);
+    await ours.event('start', { id: lenient.id });
+    expect((await interop.untilState(mine, strict.id, 'archived')).lastErr).toContain('nobody saw its end');
+  });
+
   it('cancel what waits for them when they are archived, and revive it when Go runs them again', async () => {
     const { go } = interop;
     const { theirs, mine, client, server } = await arrange({ pay: [{ do: 'skipRetry', error: 'no funds' }] });

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest';
+import type { LeasedTask } from '../../lib/broker/broker.js';
 import { type Parcel, TECHNICAL_RETENTION } from '../../lib/broker/links.js';
 import { encodeTaskMessage, decodeTaskMessage } from '../../lib/wire/codec.js';
 import { LinkSession } from '../contract/link-session.js';
@@ -7,10 +8,23 @@ import { request } from '../support/messages.js';
 
 const A = { queue: 'default', id: 'a' };
 
-/** What a Go server does with the task it has: it knows no links. */
-async function go(driver: RedisDriver, how: 'complete' | 'delete' | 'archive', at = driver.now): Promise<void> {
-  const { keys, redis } = driver;
+type HowGoEnds = 'complete' | 'delete' | 'archive';
+
+/** What a Go server does with the next task: it knows no links. */
+async function go(driver: RedisDriver, how: HowGoEnds, at = driver.now): Promise<void> {
+  await (
+    await beginByGo(driver)
+  )(how, at);
+}
+
+/** It takes the next task, whose message it has in hand then, until it ends it. */
+async function beginByGo(driver: RedisDriver): Promise<(how: HowGoEnds, at?: number) => Promise<void>> {
   const task = await driver.takeOne();
+  return (how, at = driver.now) => endByGo(driver, task, how, at);
+}
+
+async function endByGo(driver: RedisDriver, task: LeasedTask, how: HowGoEnds, at: number): Promise<void> {
+  const { keys, redis } = driver;
   const { id } = task.lease;
   await redis.lrem(keys.active, 1, id);
   await redis.zrem(keys.lease, id);
@@ -87,6 +101,40 @@ describe('the keeper finds what a Go server has ended', () => {
     await driver.broker.maintenance.forward('default');
     const message = await driver.redis.hgetBuffer(driver.keys.task('a'), 'msg');
     expect(decodeTaskMessage(message!).retention).toBe(TECHNICAL_RETENTION);
+    await go(driver, 'complete');
+    await driver.broker.links.keep('default', 5);
+    expect(await session.stateOf('b')).toBe('pending');
+  });
+
+  it.for([
+    [undefined, 'archived'],
+    ['failed', 'archived'],
+    ['succeeded', 'pending'],
+  ] as const)(
+    'a task that Go was running when it was watched first, with missing: %s',
+    async ([missing, state], { driver }) => {
+      const session = new LinkSession(driver);
+      await driver.add({ id: 'a' });
+      const end = await beginByGo(driver);
+      await session.enqueueAfter(session.waiting('b', [A]), missing);
+      await session.enqueueAfter(session.waiting('c', [A]), missing);
+      await end('complete');
+      await driver.broker.links.keep('default', 5);
+      expect([await session.stateOf('b'), await session.stateOf('c')]).toEqual([state, state]);
+      if (state === 'archived')
+        expect(await session.errorOf('b')).toMatch(/task "a" of queue "default": nobody saw its end/);
+    },
+  );
+
+  it('the second attempt of a task that Go was running when it was watched first', async ({ driver }) => {
+    const session = new LinkSession(driver);
+    await driver.add({ id: 'a' });
+    const end = await beginByGo(driver);
+    await session.enqueueAfter(session.waiting('b', [A]));
+    await end('archive');
+    await driver.broker.links.keep('default', 5);
+    expect(await session.errorOf('b')).toContain('Go failed');
+    await driver.broker.administration.moveTasks('default', 'run', ['a']);
     await go(driver, 'complete');
     await driver.broker.links.keep('default', 5);
     expect(await session.stateOf('b')).toBe('pending');
