@@ -18,15 +18,15 @@ do
     tell_run(w, ok, why, result)
   end
 
-  -- The watchers of a task, where the one of this run is among them (nil when it is none of them), and whether they were told.
-  local function watchers_for(id, run)
+  -- The watchers of a task, where that of the run of `w` is among them (nil when it is none of them), and whether they were told.
+  local function watchers_for(id, w)
     local text = call('HGET', L.links, id)
     if not text then return {}, nil end
     local told = string.sub(text, 1, 1) == '-'
     local known, list = pcall(cjson.decode, told and string.sub(text, 2) or text)
     if not known or type(list) ~= 'table' then return {}, nil end
     for i = 1, #list do
-      if list[i].k == 'r' and list[i].run == run then return list, i, told end
+      if list[i].k == 'r' and list[i].run == w.run and list[i].to == w.to then return list, i, told end
     end
     return list, nil, told
   end
@@ -39,7 +39,7 @@ do
   -- Creates the task of a step; the run is told when there cannot be one. A task that tells the run already is this one.
   L.on.release = function(body, data)
     local task, w = body.task, body.task.watchers[1]
-    local _, at = watchers_for(task.id, w.run)
+    local _, at = watchers_for(task.id, w)
     if at then return end
     task.message = data
     local status = L.create(task)
@@ -52,11 +52,11 @@ do
     if is_told(w) then return end
     local stored = try('HMGET', L.task_prefix .. body.id, 'msg', 'state', 'result')
     if not stored[1] then
-      call('HDEL', L.links, body.id)
+      L.ended(body.id, false, DELETED, nil, true) -- all who watch it
       return tell_run(w, false, DELETED)
     end
     if stored[2] == 'completed' then return tell_run(w, true, nil, stored[3]) end
-    local list, at, told = watchers_for(body.id, w.run)
+    local list, at, told = watchers_for(body.id, w)
     local archived = stored[2] == 'archived'
     if not at then list[#list + 1] = w end
     if not at or (told and not archived) then
@@ -83,7 +83,7 @@ do
   -- (`archived`), or stays (`none`). After the last two it tells the run nothing.
   L.on.drop = function(body)
     local id = body.id
-    local list, at, told = watchers_for(id, body.w.run)
+    local list, at, told = watchers_for(id, body.w)
     if not at then
       -- It was never created: the parcel that asks for it was taken back.
       local key = L.task_prefix .. id

@@ -7,7 +7,7 @@
 do
   local call, try, type = redis.call, redis.pcall, type
   -- How long the end of a prerequisite waits for a task that is not stored yet.
-  local EARLY_SECONDS = 600
+  local EARLY_SECONDS = 86400
   local DAY = 86400
   local TIMED_OUT = 'asynq: waited for as long as it may, and not every prerequisite has succeeded'
   local FAILED = 'asynq: prerequisite failed: '

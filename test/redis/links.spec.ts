@@ -1,5 +1,6 @@
 import { describe, expect } from 'vitest';
 import type { LinkedRequest, Parcel } from '../../lib/broker/links.js';
+import { LinkSession } from '../contract/link-session.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
 import { request } from '../support/messages.js';
 
@@ -38,6 +39,16 @@ describe('a task that waits for a mark', () => {
     expect((await driver.broker.links.enqueue('default', [marks('a', '1')])).parcels).toEqual([]);
     const links = await driver.redis.hget(driver.keys.links, 'a');
     expect(JSON.parse(links!)).toEqual([{ k: 'm', to: '~t', key: '1', ttl: 60 }]);
+  });
+});
+
+describe('the end of a prerequisite that came before the waiting task', () => {
+  it('is kept for a day, for a process that was frozen', async ({ driver }) => {
+    const session = new LinkSession(driver);
+    await driver.add({ id: 'a' });
+    await session.watch(session.waiting('b', [{ queue: 'default', id: 'a' }]));
+    await session.runNext();
+    expect(await driver.redis.ttl('asynq:{default}:early:b')).toBeGreaterThan(86_000);
   });
 });
 

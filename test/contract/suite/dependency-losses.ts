@@ -154,6 +154,20 @@ export function exerciseLostLinks(it: DriverTest): void {
       expect(await session.stateOf('b')).toBe('pending');
     });
 
+    it('is the end of a prerequisite, for a process that was frozen for hours before it stored the waiting task', async ({
+      driver,
+    }) => {
+      const session = new LinkSession(driver);
+      await driver.add({ id: 'a', queue: 'other' });
+      const b = session.waiting('b', [A]);
+      await session.watch(b);
+      await session.runNext('done', 'other');
+      await session.relay();
+      driver.clock.advance(20 * 3_600_000);
+      await session.enqueue(b);
+      expect(await session.stateOf('b')).toBe('pending');
+    });
+
     it('is nothing when the waiting task was never stored', async ({ driver }) => {
       const session = new LinkSession(driver);
       await driver.add({ id: 'a', queue: 'other' });

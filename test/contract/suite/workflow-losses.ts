@@ -57,6 +57,40 @@ export function exerciseRunLosses(it: DriverTest): void {
     });
   });
 
+  describe('the task of a step', () => {
+    it('is told to all who watch it when it is gone and its run asks first', async ({ driver }) => {
+      const session = new RunSession(driver);
+      const OTHER = { message: { queue: 'other' } };
+      await session.start([step('a', OTHER)]);
+      await session.enqueueAfter(session.waiting('w', [{ queue: 'other', id: 'wf:1~a' }]));
+      await driver.broker.administration.moveTasks('other', 'delete', ['wf:1~a']);
+      driver.clock.advance(600_000);
+      session.took(await session.links.keep('default', 0));
+      await session.relay();
+      await session.keep();
+      expect(await session.stateOf('w')).toBe('archived');
+      expect(await session.states()).toEqual(['failed', 'a:failed']);
+      await session.expectNothingLeft();
+    });
+
+    it('is that of one run, not of one of the same id that is kept in another queue', async ({ driver }) => {
+      const session = new RunSession(driver);
+      const OTHER = { message: { queue: 'other' } };
+      await session.start([step('a', OTHER), step('b', { after: ['a'] })]);
+      const { workflows } = session;
+      const second = session.newRun([step('a', OTHER), step('b', { after: ['a'] })]);
+      session.took(await workflows.start('second', [second]));
+      await session.relay();
+      expect(await workflows.summary('second', 'wf:1')).toMatchObject({ state: 'failed', open: 0, failed: 1 });
+      expect(await session.states()).toEqual(['running', 'a:ready b:waiting']);
+      session.took(await workflows.delete('second', 'wf:1'));
+      await session.relay();
+      await session.finish('a', 'b');
+      expect((await session.stored()).state).toBe('succeeded');
+      await session.expectNothingLeft();
+    });
+  });
+
   describe('a run', () => {
     it.for(['default', 'one'])('ends when the queue %s is deleted', async (queue, { driver }) => {
       const session = new RunSession(driver);

@@ -43,7 +43,7 @@ export interface Bodies {
    * A run needs the task of a step no more: it is deleted if nobody has claimed it (`unclaimed`), or if it
    * is archived (`archived`), or stays (`none`). After the last two it tells the run nothing.
    */
-  drop: { readonly id: string; readonly run: string; readonly what: 'unclaimed' | 'archived' | 'none' };
+  drop: { readonly id: string; readonly w: Watcher; readonly what: 'unclaimed' | 'archived' | 'none' };
 }
 
 export type Kind = keyof Bodies;

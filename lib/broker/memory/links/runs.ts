@@ -79,7 +79,7 @@ export class Runs {
 
   private post(run: RunRecord, step: StepRecord, what: Bodies['drop']['what']): void {
     const { queue, id } = step.request.message;
-    this.engine.post(wellFormed(queue), 'drop', { id: wellFormed(id), run: run.options.id, what });
+    this.engine.post(wellFormed(queue), 'drop', { id: wellFormed(id), w: watcherOf(run, step), what });
   }
 
   private noteEnd({ place, options, state, steps, failed, startedAt, endedAt = startedAt }: RunRecord): void {
@@ -146,9 +146,9 @@ export class Runs {
     if (watched && record.state !== 'archived') watched.told = false;
   }
 
-  private drop(queue: string, { id, run, what }: Bodies['drop']): void {
+  private drop(queue: string, { id, w, what }: Bodies['drop']): void {
     const watched = this.engine.find(queue)?.links.get(id);
-    const entry = [...(watched?.watchers ?? [])].find(([, watcher]) => watcher.k === 'r' && watcher.run === run);
+    const entry = [...(watched?.watchers ?? [])].find(([, watcher]) => isSame(watcher, w));
     if (!watched || !entry) return;
     if (what !== 'unclaimed') watched.watchers.delete(entry[0]);
     if (deleteTask(this.engine.store(queue), id, what, this.engine.now)) this.engine.ended(queue, id, false, DELETED);
@@ -157,9 +157,11 @@ export class Runs {
 
   private isWatching(queue: string, id: string, watcher: Watcher): boolean {
     const known = this.engine.watchersOf(queue, id) ?? [];
-    return known.some((other) => JSON.stringify(other) === JSON.stringify(watcher));
+    return known.some((other) => isSame(other, watcher));
   }
 }
+
+const isSame = (one: Watcher, other: Watcher): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 const timerOf = (run: RunRecord): string => `run ${run.options.id}`;
 
