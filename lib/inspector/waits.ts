@@ -1,5 +1,5 @@
 import type { Broker } from '../broker/broker.js';
-import type { Prerequisite } from '../broker/links.js';
+import type { EdgeState, Prerequisite } from '../broker/links.js';
 import { toDate } from '../clock.js';
 import { InvalidOptionError } from '../errors.js';
 import type { Relay } from '../links/relay.js';
@@ -13,6 +13,8 @@ export interface WaitedFor {
   readonly state: 'waiting' | 'succeeded' | 'failed';
   /** Why it failed; `undefined` if it has not. */
   readonly reason: string | undefined;
+  /** It is a task that has not ended, in a queue that is paused. False also when its queue is not known. */
+  readonly paused: boolean;
 }
 
 /** What a task waits for, or has waited for. */
@@ -27,9 +29,12 @@ export interface TaskWait {
   readonly cancelled: boolean;
 }
 
+/** Of so many queues of prerequisites it is asked whether they are paused. */
+const MAX_QUEUES = 20;
+
 /** `undefined` for a task that has never waited, or does not exist. */
 export async function readWait(
-  { links }: Pick<Broker, 'links'>,
+  { links, inspection }: Pick<Broker, 'links' | 'inspection'>,
   queue: string,
   id: string,
 ): Promise<TaskWait | undefined> {
@@ -38,13 +43,26 @@ export async function readWait(
   const stored = await links.waitOf(queue, id);
   if (!stored) return undefined;
   const { edges, onFailure, onTimeout, deadline, cancelled } = stored;
+  const paused = await pausedQueues(inspection, edges);
   return {
-    prerequisites: edges.map(({ prerequisite, state, reason }) => ({ prerequisite, state, reason })),
+    prerequisites: edges.map(({ prerequisite, state, reason }) => {
+      const isPaused = state === 'waiting' && 'id' in prerequisite && paused.has(prerequisite.queue);
+      return { prerequisite, state, reason, paused: isPaused };
+    }),
     onFailure,
     onTimeout,
     until: deadline === undefined ? undefined : toDate(deadline * 1000),
     cancelled,
   };
+}
+
+async function pausedQueues(inspection: Broker['inspection'], edges: readonly EdgeState[]): Promise<Set<string>> {
+  const open = edges.flatMap(({ state, prerequisite }) =>
+    state === 'waiting' && 'id' in prerequisite ? [prerequisite.queue] : [],
+  );
+  const queues = [...new Set(open)].slice(0, MAX_QUEUES);
+  const found = await Promise.all(queues.map((queue) => inspection.describeQueue(queue)));
+  return new Set(queues.filter((_, index) => found[index]!.paused));
 }
 
 /** How an operator's action on tasks is told to those that wait for them. */

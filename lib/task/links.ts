@@ -31,6 +31,9 @@ export const TECHNICAL_RETENTION = 604_801;
 /** How the error of a task begins whose prerequisite failed; what that is, and its error, follow. */
 export const PREREQUISITE_FAILED = 'asynq: prerequisite failed: ';
 
+/** How the error of a task begins that has waited for as long as it may; some of those that it waited for follow. */
+export const TIMED_OUT = 'asynq: waited for as long as it may, and not every prerequisite has succeeded';
+
 /** The business id of a task. Text, not blank, at most 1,000 characters. */
 export type KeyFunction<P> = (payload: P) => string;
 

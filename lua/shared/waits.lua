@@ -11,6 +11,8 @@ do
   local DAY = 86400
   local TIMED_OUT = 'asynq: waited for as long as it may, and not every prerequisite has succeeded'
   local FAILED = 'asynq: prerequisite failed: '
+  -- So many are named of those that have not succeeded in time.
+  local NAMED = 3
 
   local function varint(number)
     local bytes = {}
@@ -68,6 +70,21 @@ do
     if not known or type(text) ~= 'table' then return '?' end
     if string.sub(text[1], 1, 1) == '~' then return string.sub(text[1], 2) .. ' "' .. text[2] .. '"' end
     return 'task "' .. text[2] .. '" of queue "' .. text[1] .. '"'
+  end
+
+  -- The prerequisites that a task still waits for: the first by name, the others by their number, which is in `left`.
+  local function missing_of(key, after, left)
+    local names = {}
+    for n = 0, (tonumber(after.n) or 0) - 1 do
+      local edge = try('HGET', key, 'w' .. n)
+      local state = type(edge) == 'string' and string.sub(edge, 1, 1)
+      if state == '?' or (state == '-' and after.f ~= 'run') then
+        names[#names + 1] = name_of(string.sub(edge, 2)) .. (state == '-' and ' (failed)' or '')
+      end
+      if #names == NAMED then break end
+    end
+    local more = left - #names
+    return table.concat(names, ', ') .. (more > 0 and ' and ' .. more .. ' more' or '')
   end
 
   -- Of a chain of failures the first is named, not each.
@@ -178,7 +195,8 @@ do
 
   -- The time of a waiting task is over, by its score.
   function L.time_out(id, score)
-    local stored = try('HMGET', L.task_prefix .. id, 'state', 'group', 'after', 'msg')
+    local key = L.task_prefix .. id
+    local stored = try('HMGET', key, 'state', 'group', 'after', 'msg', 'left')
     if stored[1] ~= 'aggregating' or stored[2] ~= 'asynq:waiting' then
       call('ZREM', L.waiting, id)
       return
@@ -191,7 +209,7 @@ do
     elseif after.t == 'run' then
       release(id, after, 'timedOut')
     else
-      archive(id, TIMED_OUT, 'timedOut')
+      archive(id, TIMED_OUT .. ': ' .. missing_of(key, after, tonumber(stored[5]) or 0), 'timedOut')
     end
   end
 

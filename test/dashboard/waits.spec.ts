@@ -51,7 +51,9 @@ describe('a waiting task in the API', () => {
       state: 'waiting',
       actions: ['run', 'archive', 'delete', 'edit', 'clone'],
       waits: {
-        prerequisites: [{ queue: null, id: null, type: 'payment:capture', key: '7', state: 'waiting', reason: '' }],
+        prerequisites: [
+          { queue: null, id: null, type: 'payment:capture', key: '7', state: 'waiting', reason: '', paused: false },
+        ],
         on_failure: 'cancel',
         on_timeout: 'archive',
         until: ship.nextProcessAt!.toISOString().replace('.000Z', 'Z'),

@@ -167,14 +167,20 @@ describe.each(['memory', 'redis'] as const)('what an operator does with waiting 
     const { client, inspector } = await start(kind);
     const first = await client.enqueue(Report, { orderId: 'a' }, later);
     const info = await client.enqueue(Report, { orderId: 'b' }, { after: first, waitAtMost: '2h', onTimeout: 'run' });
+    const prerequisite = { queue: 'default', id: first.id };
     expect(await inspector.waits('default', info.id)).toEqual({
-      prerequisites: [{ prerequisite: { queue: 'default', id: first.id }, state: 'waiting', reason: undefined }],
+      prerequisites: [{ prerequisite, state: 'waiting', reason: undefined, paused: false }],
       onFailure: 'cancel',
       onTimeout: 'run',
       until: info.nextProcessAt,
       cancelled: false,
     });
     expect(await inspector.waits('default', first.id)).toBeUndefined();
+    await inspector.pauseQueue('default');
+    expect(await inspector.waits('default', info.id)).toMatchObject({
+      prerequisites: [{ prerequisite, paused: true }],
+    });
+    await inspector.unpauseQueue('default');
     expect(await inspector.getTaskInfo('default', info.id)).toMatchObject({
       state: 'waiting',
       nextProcessAt: info.nextProcessAt,

@@ -78,6 +78,12 @@ describe('the command line', () => {
         state: 'waiting',
         waits: { prerequisites: [{ state: 'waiting' }], cancelled: false },
       });
+      const wait = { onFailure: 'cancel', onTimeout: 'archive', deadline: driver.now + 60 } as const;
+      const prerequisites = [{ queue: 'default', id: 'waiting' }];
+      await driver.broker.links.enqueue('default', [{ ...request({ id: 'next' }), wait: { ...wait, prerequisites } }]);
+      await lines('queue pause default');
+      const next = await lines('task inspect -q default -i next');
+      expect(next.at(-1)).toBe('Waits for:   task waiting in queue "default", which is paused');
       expect(await lines('task run -q default -i waiting')).toEqual(['Task "waiting" of queue "default" is pending']);
     });
 

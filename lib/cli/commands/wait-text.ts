@@ -6,8 +6,10 @@ const nameOf = ({ prerequisite }: WaitedFor): string =>
     ? `task ${prerequisite.id} in queue "${prerequisite.queue}"`
     : `${prerequisite.type} with key "${prerequisite.key}"`;
 
-const lineOf = (one: WaitedFor): string =>
-  one.state === 'failed' ? `${nameOf(one)}, which has failed: ${one.reason ?? 'no reason'}` : nameOf(one);
+function lineOf(one: WaitedFor): string {
+  if (one.state === 'failed') return `${nameOf(one)}, which has failed: ${one.reason ?? 'no reason'}`;
+  return one.paused ? `${nameOf(one)}, which is paused` : nameOf(one);
+}
 
 /** What a task waits for, as fields: a line for each. Those that are done are only counted. */
 export function waitFieldsOf(wait: TaskWait, now: number): [title: string, value: string][] {

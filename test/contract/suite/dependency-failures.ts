@@ -159,8 +159,38 @@ export function exerciseFailedPrerequisites(it: DriverTest): void {
       await session.keep();
       const states = await Promise.all(['b', 'c', 'd', 'e', 'f'].map((id) => session.stateOf(id)));
       expect(states).toEqual(['archived', 'pending', 'scheduled', 'waiting', 'archived']);
-      expect(await session.errorOf('b')).toMatch(/^asynq: waited/);
+      expect(await session.errorOf('b')).toBe(
+        'asynq: waited for as long as it may, and not every prerequisite has succeeded: pay "never"',
+      );
       expect(await session.links.waitOf('default', 'b')).toMatchObject({ deadline: undefined, cancelled: false });
+    });
+
+    it('names some of those that were missing', async ({ driver }) => {
+      const session = new LinkSession(driver);
+      for (const id of ['a1', 'a2', 'a3', 'a4']) await driver.add({ id });
+      const tasks = ['a1', 'a2', 'a3', 'a4'].map((id) => ({ queue: 'default', id }));
+      const deadline = driver.now + 60;
+      const keys = [
+        { type: 'pay', key: 'k1' },
+        { type: 'pay', key: 'k2' },
+      ];
+      await session.enqueueAfter(session.waiting('b', [...tasks, ...keys], { deadline, onFailure: 'wait' }));
+      await session.enqueueAfter(
+        session.waiting('c', [...tasks.slice(0, 3), keys[0]!], { deadline, onFailure: 'run' }),
+      );
+      await session.runNext();
+      await session.runNext('archive');
+      await session.relay();
+      driver.clock.advance(60_000);
+      await session.keep();
+      const [begin, third] = [
+        'asynq: waited for as long as it may, and not every prerequisite has succeeded',
+        'task "a3"',
+      ];
+      expect(await session.errorOf('b')).toBe(
+        `${begin}: task "a2" of queue "default" (failed), ${third} of queue "default", task "a4" of queue "default" and 2 more`,
+      );
+      expect(await session.errorOf('c')).toBe(`${begin}: ${third} of queue "default", pay "k1"`);
     });
 
     it('is not revived by a prerequisite that succeeds too late', async ({ driver }) => {

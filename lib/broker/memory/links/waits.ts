@@ -5,7 +5,7 @@ import { type TaskRecord, readMessage, storedMessage } from '../queue-store.js';
 import type { Bodies } from './bodies.js';
 import type { LinkEngine } from './engine.js';
 import type { Edge, EdgeTarget, End, Origin, WaitRecord } from './place.js';
-import { ARCHIVED, DELETED, MISSING, TIMED_OUT, prerequisiteFailed } from './texts.js';
+import { ARCHIVED, DELETED, MISSING, prerequisiteFailed, timedOut } from './texts.js';
 
 /** How long an edge is remembered whose task is not stored yet. */
 export const EARLY_SECONDS = 86_400;
@@ -86,7 +86,7 @@ export class Waits {
       const record = store.tasks.get(id);
       if (!record?.after) store.waiting.delete(id);
       else if (record.after.onTimeout === 'run') this.engine.release(place, id, 'timedOut');
-      else this.archive(place, id, record, TIMED_OUT, 'timedOut');
+      else this.archive(place, id, record, timedOut(record.after), 'timedOut');
     }
     return due.length;
   }

@@ -12,6 +12,7 @@ const PREREQUISITE: Schema = shape({
   key: orNull(text('the same; null also when the payload of this task is hidden, of which it may be a part')),
   state: oneOf(['waiting', 'succeeded', 'failed']),
   reason: text('why it failed; empty if it has not; redacted where the errors of any tasks are'),
+  paused: flag('it is a task that has not ended, in a queue that is paused'),
 });
 
 export const waitSchemas = {
@@ -40,10 +41,11 @@ export async function showWait(dashboard: Dashboard, task: TaskInfo, isHidden: b
 
 function showPrerequisite(
   { presenter }: Dashboard,
-  { prerequisite, state, reason = '' }: WaitedFor,
+  { prerequisite, state, reason = '', paused }: WaitedFor,
   isHidden: boolean,
 ) {
-  const shown = { queue: null, id: null, type: null, key: null, state, reason: presenter.presentReason(reason) };
+  const seen = { state, reason: presenter.presentReason(reason), paused };
+  const shown = { queue: null, id: null, type: null, key: null, ...seen };
   if ('id' in prerequisite) return { ...shown, ...prerequisite };
   return { ...shown, type: prerequisite.type, key: isHidden ? null : prerequisite.key };
 }

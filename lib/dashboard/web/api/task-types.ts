@@ -56,6 +56,8 @@ export interface Prerequisite {
   key: string | null;
   state: 'waiting' | 'succeeded' | 'failed';
   reason: string;
+  /** Its queue is. */
+  paused: boolean;
 }
 
 export interface TaskWait {

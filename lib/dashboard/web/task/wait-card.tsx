@@ -25,6 +25,7 @@ const Name = ({ one }: { one: Prerequisite }) =>
 const Row = ({ one }: { one: Prerequisite }) => (
   <li>
     <span class={`chip color-${COLORS[one.state]}`}>{one.state}</span> <Name one={one} />
+    {one.paused && <span class="faint">its queue is paused</span>}
     {one.reason !== '' && <Text value={one.reason} class="wrap problem-text" />}
   </li>
 );
