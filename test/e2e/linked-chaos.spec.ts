@@ -33,7 +33,7 @@ class Chaos {
 
   constructor(connection: ConnectionInput, redis: Redis | Cluster) {
     const broker = new RedisBroker(new RedisConnections(connection));
-    this.fleet = new Fleet({ connection, queues: QUEUES, patience: 5 * PATIENCE, pause: 20 });
+    this.fleet = new Fleet({ connection, queues: QUEUES, patience: 5 * PATIENCE, loops: 2 + 2 * PATIENCE });
     this.judge = new Judge(broker, redis, this.fleet, QUEUES);
     onTestFinished(() => this.fleet.kill().then(() => broker.close()));
   }
@@ -129,7 +129,7 @@ describeWithGo('chaos', () => {
         chaos.repeat(1_000 * PATIENCE, () => fleet.replace('server')),
         chaos.repeat(2_000 * PATIENCE, () => fleet.replace('client')),
         chaos.repeat(4_000, () => fleet.startGo(server, 'delta')),
-        chaos.repeat(4_000, () => server.restart().then(() => fleet.count('killed Redis'))),
+        chaos.repeat(4_000 * PATIENCE, () => server.restart().then(() => fleet.count('killed Redis'))),
         chaos.freeze(),
         chaos.repeat(20_000, () => chaos.freeze()),
       ]);

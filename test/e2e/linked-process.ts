@@ -19,8 +19,8 @@ export interface LinkedSettings {
   readonly queues: readonly [string, string, string];
   /** Seconds that a task waits at most, and that a batch is open. */
   readonly patience: number;
-  /** Milliseconds between two rounds of each loop of a client. */
-  readonly pause: number;
+  /** How many loops of a client submit at the same time. */
+  readonly loops: number;
 }
 
 interface Order {
@@ -28,7 +28,7 @@ interface Order {
 }
 
 const [, , , json, role] = process.argv;
-const { connection, queues, patience, pause } = JSON.parse(json!) as LinkedSettings;
+const { connection, queues, patience, loops } = JSON.parse(json!) as LinkedSettings;
 const [alpha, beta, gamma] = queues;
 
 const key = ({ order }: Order): string => order;
@@ -40,7 +40,6 @@ const Close = defineTask<Order>('close', { queue: gamma, after: [Pay, Ship], onF
 const Plain = defineTask<number>('plain', { maxRetry: 5 });
 const Doomed = defineTask<number>('doomed', { maxRetry: 5 });
 
-const LOOPS = [0, 1, 2, 3];
 const say = (...words: readonly unknown[]): void => void process.stdout.write(`${words.join(' ')}\n`);
 const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!;
 const chance = (part: number): boolean => Math.random() < part;
@@ -163,14 +162,15 @@ async function submit(loop: number): Promise<void> {
     for (const result of await Promise.allSettled(made)) {
       if (result.status === 'rejected') sayRefused(result.reason as Error);
     }
-    await sleep(pause);
+    await sleep(20);
   }
 }
 
 let ending = false;
 const server = role === 'server' ? serve() : undefined;
 await server?.start();
-const submitting = role === 'client' ? Promise.all(LOOPS.map(submit)) : undefined;
+const submitting =
+  role === 'client' ? Promise.all(Array.from({ length: loops }, (_, loop) => submit(loop))) : undefined;
 say('ready');
 process.stdin.resume();
 process.stdin.on('end', async () => {
