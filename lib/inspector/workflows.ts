@@ -7,6 +7,7 @@ import type { Relay } from '../links/relay.js';
 import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 import { cancelRun, deleteRun, retryRun } from '../workflows/run-actions.js';
 import { requireQueueName } from './known-queue.js';
+import { lateSteps } from './late-steps.js';
 import { linkedQueues } from './linked-queues.js';
 import { type PageOptions, toRange } from './list-options.js';
 
@@ -58,6 +59,11 @@ export interface WorkflowStepInfo {
   /** When all it waits for had ended. */
   readonly readyAt: Date | undefined;
   readonly endedAt: Date | undefined;
+  /**
+   * The step is late: since then its task could have started, for a minute or longer, and no server has
+   * taken it. `undefined` for all others, and after 100 steps of a run that may be late.
+   */
+  readonly lateSince: Date | undefined;
 }
 
 /** A run with its graph. */
@@ -86,12 +92,14 @@ export async function listWorkflows(
 
 /** @throws InvalidOptionError */
 export async function getWorkflow(
-  { workflows }: WorkflowsBroker,
+  broker: WorkflowsBroker,
   queue: string,
   id: string,
 ): Promise<WorkflowDetails | undefined> {
-  const run = await workflows.run(requireQueueName(queue), checkedId(id));
-  return run && { ...viewRun(run), graph: run.graph.map((step) => viewStep(run.id, step)) };
+  const run = await broker.workflows.run(requireQueueName(queue), checkedId(id));
+  if (!run) return undefined;
+  const late = await lateSteps(broker, run);
+  return { ...viewRun(run), graph: run.graph.map((step) => viewStep(run.id, step, late.get(step.name))) };
 }
 
 /** @throws InvalidOptionError; WorkflowNotFoundError */
@@ -145,8 +153,8 @@ function viewRun({
   return { queue, id, name, state, ...times, steps, open, failed, reason };
 }
 
-function viewStep(run: string, step: StoredStep): WorkflowStepInfo {
+function viewStep(run: string, step: StoredStep, lateSince: Date | undefined): WorkflowStepInfo {
   const { name, type, queue, after, onFailure, optional, state, error } = step;
-  const times = { readyAt: toTime(step.readyAt), endedAt: toTime(step.endedAt) };
+  const times = { readyAt: toTime(step.readyAt), endedAt: toTime(step.endedAt), lateSince };
   return { name, type, queue, taskId: taskIdOfStep(run, name), after, onFailure, optional, state, error, ...times };
 }

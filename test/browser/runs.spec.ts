@@ -94,6 +94,19 @@ describe('a run of a workflow', () => {
     expect(await rows.nth(3).innerText()).toMatch(/close[\s\S]*waiting[\s\S]*receipt, invoice/);
   });
 
+  it('marks a step that no server takes as late', async () => {
+    const id = await start(ORDER);
+    const seen = await visit();
+    await seen.open(routeOf(id));
+    await seen.page.locator('[data-step=pay]:not(.late)').waitFor();
+    broker.clock.advance(90_000);
+    await seen.page.locator('[data-step=pay].late').waitFor();
+    expect(await seen.page.locator('[data-step=pay] .step-detail').textContent()).toContain('ready, late');
+    const flag = seen.page.locator('tr[data-row]').first().getByText('late', { exact: true });
+    expect(await flag.getAttribute('title')).toContain('no server has taken its task for');
+    expect(await seen.page.locator('.late').count()).toBe(1);
+  });
+
   it('lives: a step that fails is shown with what is cancelled for it, and is retried', async () => {
     const id = await start(ORDER);
     const seen = await visit();

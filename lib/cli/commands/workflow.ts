@@ -172,5 +172,6 @@ const detailsAsJson = (run: WorkflowDetails): object => ({
     error: step.error ?? null,
     readyAt: step.readyAt ?? null,
     endedAt: step.endedAt ?? null,
+    lateSince: step.lateSince ?? null,
   })),
 });

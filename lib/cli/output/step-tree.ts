@@ -76,11 +76,12 @@ function parentOf({ name, after }: WorkflowStepInfo, depths: ReadonlyMap<string,
 }
 
 function toLine(step: WorkflowStepInfo, depth: number, parent: string | undefined, now: number): StepLine {
-  const { name, state, readyAt, endedAt, error, optional, after, type } = step;
+  const { name, state, readyAt, endedAt, error, optional, after, type, lateSince } = step;
+  const notes = [optional ? 'optional' : '', lateSince ? 'late' : ''].filter(Boolean).join(', ');
   const end = endedAt?.getTime() ?? (state === 'ready' ? now : undefined);
   return {
     name: `${'  '.repeat(Math.min(depth, MAX_INDENT))}${name}`,
-    state: optional ? `${state} (optional)` : state,
+    state: notes === '' ? state : `${state} (${notes})`,
     took: readyAt && end !== undefined ? formatDuration(Math.max(0, end - readyAt.getTime())) : '',
     task: type,
     after: after.filter((other) => other !== parent).join(', '),

@@ -16,6 +16,7 @@ const stepInfo = (name: string, after: string[] = [], more: Partial<WorkflowStep
   error: undefined,
   readyAt: undefined,
   endedAt: undefined,
+  lateSince: undefined,
   ...more,
 });
 
@@ -24,7 +25,7 @@ it('shows each step once, below the last of those it waits for', () => {
     stepInfo('pay', [], { state: 'succeeded', readyAt: new Date(NOW - 5000), endedAt: new Date(NOW - 3500) }),
     stepInfo('receipt', ['pay'], { state: 'ready', readyAt: new Date(NOW - 3500) }),
     stepInfo('invoice', ['pay'], { state: 'failed', error: 'no paper', optional: true }),
-    stepInfo('parcel', ['invoice']),
+    stepInfo('parcel', ['invoice'], { lateSince: new Date(NOW) }),
     stepInfo('close', ['receipt', 'parcel', 'pay']),
     stepInfo('alone'),
   ];
@@ -34,7 +35,7 @@ it('shows each step once, below the last of those it waits for', () => {
     ['pay', 'succeeded', '1.5s', '', ''],
     ['  receipt', 'ready', '3.5s', '', ''],
     ['  invoice', 'failed (optional)', '', '', 'no paper'],
-    ['    parcel', 'waiting', '', '', ''],
+    ['    parcel', 'waiting (late)', '', '', ''],
     ['      close', 'waiting', '', 'receipt, pay', ''],
     ['alone', 'waiting', '', '', ''],
   ]);

@@ -44,6 +44,7 @@ export const workflowSchemas = {
     error: orNull(text('why it failed or was cancelled, cut')),
     ready_at: orNull(time('when all it waits for had ended')),
     ended_at: orNull(time()),
+    late_since: orNull(time('its task could have started then, and no server has taken it for a minute or longer')),
   }),
 };
 
@@ -61,7 +62,7 @@ const showRun = ({ id, queue, name, state, startedAt, endedAt, steps, open, fail
 });
 
 function showStep({ presenter }: Dashboard, step: WorkflowStepInfo, permissions: Permissions) {
-  const { name, type, queue, taskId, after, onFailure, optional, state, error, readyAt, endedAt } = step;
+  const { name, type, queue, taskId, after, onFailure, optional, state, error, readyAt, endedAt, lateSince } = step;
   const seen = permissions.maySee(queue);
   const shown = seen && error !== undefined ? presenter.presentError({ type, queue, error }) : undefined;
   return {
@@ -76,6 +77,7 @@ function showStep({ presenter }: Dashboard, step: WorkflowStepInfo, permissions:
     error: shown === undefined ? null : cut(shown, MAX_ERROR_LENGTH).text,
     ready_at: timeOrNull(readyAt),
     ended_at: timeOrNull(endedAt),
+    late_since: timeOrNull(lateSince),
   };
 }
 

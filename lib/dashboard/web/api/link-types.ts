@@ -25,6 +25,8 @@ export interface WorkflowStep {
   error: string | null;
   ready_at: string | null;
   ended_at: string | null;
+  /** Its task could have started then, and no server has taken it for a minute or longer. */
+  late_since: string | null;
 }
 
 export interface WorkflowRunWithGraph extends WorkflowRun {

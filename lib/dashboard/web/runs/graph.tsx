@@ -5,7 +5,7 @@ import { paths } from '../state/router.js';
 import { visible } from '../text/visible.js';
 import { Button } from '../ui/button.js';
 import { layOut, pathOf, type Picture, STEP_HEIGHT, STEP_WIDTH } from './layout.js';
-import { durationOf } from './step-text.js';
+import { durationOf, lateText } from './step-text.js';
 import { fit, pan, type View, zoom } from './view.js';
 
 const MAX_NAME_LENGTH = 22;
@@ -24,14 +24,17 @@ function shorten(name: string): string {
 }
 
 function Step({ step, x, y, now }: { step: WorkflowStep; x: number; y: number; now: number }) {
-  const detail = [step.state, durationOf(step, now), step.optional ? 'optional' : ''].filter(Boolean).join(' · ');
+  const late = lateText(step, now);
+  const state = late === '' ? step.state : `${step.state}, late`;
+  const detail = [state, durationOf(step, now), step.optional ? 'optional' : ''].filter(Boolean).join(' · ');
+  const title = [step.name, step.error ?? '', late].filter(Boolean).join(': ');
   const drawn = (
     <g
-      class={`step color-${step.state}`}
+      class={`step color-${step.state}${late === '' ? '' : ' late'}`}
       transform={`translate(${x - STEP_WIDTH / 2} ${y - STEP_HEIGHT / 2})`}
       data-step={step.name}
     >
-      <title>{visible(step.error === null ? step.name : `${step.name}: ${step.error}`)}</title>
+      <title>{visible(title)}</title>
       <rect width={STEP_WIDTH} height={STEP_HEIGHT} rx="6" />
       <rect class="step-state" width="4" height={STEP_HEIGHT} rx="2" />
       <text class="step-name" x="14" y="22">

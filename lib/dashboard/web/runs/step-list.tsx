@@ -9,7 +9,7 @@ import { Button } from '../ui/button.js';
 import { StateChip } from '../ui/state.js';
 import { ACTIONS_HEAD, numberHeads, TableHead } from '../ui/table-head.js';
 import { Text } from '../ui/text.js';
-import { durationOf, waitText } from './step-text.js';
+import { durationOf, lateText, waitText } from './step-text.js';
 
 function Name({ step }: { step: WorkflowStep }) {
   const hasTask = step.queue !== null && (step.state === 'ready' || step.state === 'failed');
@@ -31,6 +31,7 @@ function Name({ step }: { step: WorkflowStep }) {
 function Row({ step, now, reload }: { step: WorkflowStep; now: number; reload: () => void }) {
   const may = useMay();
   const { queue, task_id: id } = step;
+  const late = lateText(step, now);
   const retry = async (): Promise<void> => {
     await perform(`Step “${visible(step.name)}” runs again.`, () => api.run({ queue: queue!, id, state: 'archived' }));
     reload();
@@ -41,6 +42,11 @@ function Row({ step, now, reload }: { step: WorkflowStep; now: number; reload: (
       <td data-label="state">
         <StateChip state={step.state} />
         {step.optional && <span class="flag">optional</span>}
+        {late !== '' && (
+          <span class="flag bad" title={late}>
+            late
+          </span>
+        )}
       </td>
       <td data-label="queue">
         {queue === null ? <span class="none">hidden</span> : <Text value={queue} titled class="cut" />}
