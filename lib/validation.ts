@@ -17,6 +17,7 @@ export function describe(value: unknown): string {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'an invalid Date' : value.toISOString();
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'function') return 'a function';
+  if (value instanceof Promise) return 'a promise; await it first';
   if (typeof value === 'object' && value !== null) return 'an object';
   return String(value);
 }

@@ -79,6 +79,7 @@ function stringify(value: unknown): string {
   } catch (error) {
     throw new TypeError(explainFailure(value) ?? String(error), { cause: error });
   }
+  if (text === '{}' && types.isPromise(value)) throw new TypeError('a promise has no JSON form; await it first');
   if (text !== undefined) return text;
   const what = typeof value === 'object' ? 'an object whose toJSON() returns nothing' : `a ${typeof value}`;
   throw new TypeError(`${what} has no JSON form; give plain data, or undefined for no payload`);

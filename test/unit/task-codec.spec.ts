@@ -56,6 +56,7 @@ describe('jsonCodec', () => {
 
   it.each<[unknown, string]>([
     [() => 1, 'a function has no JSON form'],
+    [Promise.resolve({ a: 1 }), 'a promise has no JSON form; await it first'],
     [Symbol('s'), 'a symbol has no JSON form'],
     [{ toJSON: () => undefined }, 'an object whose toJSON() returns nothing has no JSON form'],
   ])('refuses a value without a JSON form: %o', (value, message) => {

@@ -231,6 +231,12 @@ describe('a call with links', () => {
     10_000,
   );
 
+  it('refuses a promise of what it waits for, and says what to do', async () => {
+    const { client } = setUp();
+    const after = Promise.resolve({ queue: 'default', id: 'a' });
+    await expect(client.enqueue('t', {}, { after: after as never })).rejects.toThrow('not a promise; await it first');
+  });
+
   it('refuses a task that waits for its own key', async () => {
     const { client } = setUp();
     const Chained = defineTask<Order>('capture', { key, after: { task: Capture, key: ({ orderId }) => orderId } });
