@@ -12,7 +12,8 @@ import { QueuePasses } from './queue-passes.js';
 const PASS_INTERVAL_MS = 2_000;
 /** Between two tries to become the keeper of a place, on average: only one server of the fleet is. */
 const TRY_INTERVAL_MS = 5_000;
-const LEASE_MS = 10_000;
+/** Two passes. When a keeper dies, another server takes its place within this time and one such interval. */
+const LEASE_MS = 5_000;
 /** Between two looks for places of a server that knows of none: a notice comes before, if Redis sends any. */
 const IDLE_INTERVAL_MS = 30_000;
 const UNARMED_INTERVAL_MS = 3_000;
