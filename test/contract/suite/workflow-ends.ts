@@ -8,6 +8,7 @@ export function exerciseRunEnds(it: DriverTest): void {
   describe('the end of a run', () => {
     exerciseCancel(it);
     exerciseTimes(it);
+    exerciseLate(it);
     exerciseDelete(it);
   });
 }
@@ -67,6 +68,40 @@ function exerciseCancel(it: DriverTest): void {
     await session.keep();
     expect(await session.states()).toEqual(['cancelled', 'a:cancelled b:cancelled']);
     expect(await driver.take(5, 'other')).toEqual([]);
+    await session.expectNothingLeft();
+  });
+}
+
+/** Documented: nobody can take back what has left. */
+function exerciseLate(it: DriverTest): void {
+  it('by a cancellation leaves a run as it is whose task arrives late, and runs, in another queue', async ({
+    driver,
+  }) => {
+    const session = new RunSession(driver);
+    await session.begin([step('a', OTHER)]);
+    const onTheWay = [...session.sent];
+    session.lose();
+    session.took(await session.workflows.cancel('default', 'wf:1', 'why'));
+    await session.relay();
+    for (const parcel of onTheWay) session.took(await session.links.deliver(parcel.to, [parcel]));
+    if ((await session.claim('a')) !== undefined) await session.settle('a');
+    await session.relay();
+    expect(await session.states()).toEqual(['cancelled', 'a:cancelled']);
+    await session.expectNothingLeft();
+  });
+
+  it('by its deadline comes when a keeper has seen it: until then steps begin', async ({ driver }) => {
+    const session = new RunSession(driver);
+    const steps = [step('a'), step('b', { after: ['a'] }), step('c', { after: ['b'] })];
+    await session.start(steps, { deadline: driver.now + 3600 });
+    driver.clock.advance(3_601_000);
+    await session.finish('a');
+    const task = await session.claim('b');
+    await session.keep();
+    expect(await session.states()).toEqual(['cancelled', 'a:succeeded b:ready c:cancelled']);
+    await session.end(task!, 'done');
+    await session.relay();
+    expect(await session.states()).toEqual(['cancelled', 'a:succeeded b:succeeded c:cancelled']);
     await session.expectNothingLeft();
   });
 }
