@@ -469,6 +469,29 @@ describe('linked tasks', () => {
     expect(processed.map(traceOf)).toEqual(Array.from({ length: 3 }, () => traceOf(request)));
   });
 
+  it('of a run are in one trace, that of its start, also without a request, in other queues, and after a retry', async () => {
+    let failing = true;
+    class Flaky {
+      @TaskHandler('flaky')
+      flaky() {
+        if (failing) throw new SkipRetry('not yet');
+      }
+    }
+    const server = { queues: { default: 1, other: 1 } };
+    const { app, tasks } = await testApp({ providers: [Steps, Flaky] }, { server });
+    const flow = workflow('traced')
+      .add('a', 'flaky', undefined, { options: { queue: 'other' } })
+      .add('b', Step, 2, { after: 'a' });
+    const run = await app.get(AsynqClient).start(flow);
+    await tasks.drain();
+    failing = false;
+    await run.retry();
+    expect((await tasks.drain()).done).toBe(2);
+    const [started] = spans().filter(({ kind }) => kind === SpanKind.PRODUCER);
+    const processed = spans().filter(({ kind }) => kind === SpanKind.CONSUMER);
+    expect(processed.map(traceOf)).toEqual(Array.from({ length: 3 }, () => traceOf(started!)));
+  });
+
   it('of a batch are in the trace of their add, and its callback in that of its opening', async () => {
     const { app, tasks } = await testApp({ providers: [Steps] });
     const client = app.get(AsynqClient);
