@@ -191,8 +191,21 @@ describe('the keeper of a place', () => {
     const { links } = driver.broker;
     expect(await links.places()).toEqual(['default']);
     await driver.redis.del(driver.keyspace.linked);
+    expect(await links.places()).toEqual(['default']); // by those who have seen it there
+    expect(await driver.redis.smembers(driver.keyspace.linked)).toEqual(['default']);
+    await driver.redis.del(driver.keyspace.linked);
+    const other = driver.open(driver.server.port);
+    expect(await other.links.places()).toEqual([]);
     driver.clock.advance(900_000);
-    expect(await links.places()).toEqual(['default']);
+    expect(await other.links.places()).toEqual(['default']);
+  });
+
+  it('is forgotten by those who have seen it listed once it has nothing to keep', async ({ driver }) => {
+    const session = await arrange(driver);
+    await session.keep();
+    await driver.redis.del(driver.keyspace.linked, driver.keys.links, driver.keys.waitingTasks);
+    expect(await driver.broker.links.places()).toEqual([]);
+    expect(await driver.redis.exists(driver.keyspace.linked)).toBe(0);
   });
 
   it('stays listed while another process relies on having listed it', async ({ driver }) => {

@@ -45,6 +45,8 @@ const watchRequest = ({ id, waiting, missing }: WatchRequest): string =>
 export class RedisLinks implements LinksRole {
   private readonly registrar: QueueRegistrar;
   private nextSearch = 0;
+  /** Places that were listed. */
+  private readonly seen = new Set<string>();
 
   constructor(
     private readonly connections: RedisConnections,
@@ -134,7 +136,27 @@ export class RedisLinks implements LinksRole {
 
   async places(): Promise<string[]> {
     await this.findLost();
-    return this.connections.run('monitor', 'SMEMBERS', (client) => client.smembers(this.keyspace.linked));
+    const listed = await this.connections.run('monitor', 'SMEMBERS', (client) => client.smembers(this.keyspace.linked));
+    return listed.concat(await this.listAgain(new Set(listed)));
+  }
+
+  /**
+   * What this process has seen in the list and is no longer there: somebody has found that it has nothing to keep, or Redis has
+   * lost the list, which is in another slot. Returns the places that have something.
+   */
+  private async listAgain(listed: ReadonlySet<string>): Promise<string[]> {
+    const again: string[] = [];
+    for (const place of this.seen) {
+      if (listed.has(place)) continue;
+      const isUsed = await this.isUsed(place).catch(() => undefined); // its node is away: the next call asks again
+      if (isUsed) again.push(place);
+      else if (isUsed === false) this.seen.delete(place);
+    }
+    if (again.length > 0) {
+      await this.connections.run('monitor', 'SADD', (client) => client.sadd(this.keyspace.linked, ...again));
+    }
+    for (const place of listed) this.seen.add(place);
+    return again;
   }
 
   /**
