@@ -15,7 +15,7 @@
 --   2 now: seconds
 --   3 nowNanos
 --   4 run: its id
---   5… per step: its name, the letters of policy and optional, JSON of its place in the graph, its message, JSON list of the steps before it
+--   5… per step: its name, its flags (see R.new_step), JSON of what is special about it, its message, JSON list of the steps before it
 -- Returns
 --   0 added, 1 missing, 2 ended, 3 unknown step before it, 4 the name is taken; and the parcels, packed as in deliver.lua
 
@@ -52,25 +52,25 @@ for _, name in ipairs(before) do
   if not run.steps[name] then return { UNKNOWN, '' } end
 end
 
-for i, step in ipairs(steps) do
-  run.steps[step.name] = R.new_step(step.flags, #step.after, step.graph)
-  R.graph(run.steps[step.name]).n = run.total + i - 1
-  R.set(run, 'm:' .. step.name, step.message)
-  R.change(run, step.name)
-end
-run.total, run.open = run.total + #steps, run.open + #steps
-local linked = {}
+local following = {}
 for _, step in ipairs(steps) do
-  linked[step.name] = true
   for _, name in ipairs(step.after) do
-    local graph = R.graph(run.steps[name])
-    graph.o = graph.o or {}
-    graph.o[#graph.o + 1] = step.name
-    linked[name] = true
+    following[name] = following[name] or not is_new[name] and R.following(run.steps[name]) or {}
+    table.insert(following[name], step.name)
   end
 end
-for name in pairs(linked) do
-  R.set(run, 'd:' .. name, cjson.encode(run.steps[name].graph))
+for i, step in ipairs(steps) do
+  local graph = cjson.decode(step.graph)
+  graph.n = run.total + i - 1
+  local d = cmsgpack.pack(following[step.name] or {}) .. cjson.encode(graph)
+  run.steps[step.name] = R.new_step(step.name, step.flags, #step.after, d)
+  R.set(run, 'd:' .. step.name, d)
+  R.set(run, 'v:' .. step.name, step.message)
+  R.change(run, step.name, run.steps[step.name])
+end
+run.total, run.open = run.total + #steps, run.open + #steps
+for name, names in pairs(following) do
+  if not is_new[name] then R.set_following(run, name, names) end
 end
 R.write(run) -- the steps that begin at once are read again
 for _, step in ipairs(steps) do
@@ -80,6 +80,6 @@ for _, step in ipairs(steps) do
   R.decide(run, step.name)
 end
 R.propagate(run)
-R.change(run, names[1])
+R.touch(run)
 L.work()
 return { ADDED, L.parcels() }

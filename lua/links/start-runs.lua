@@ -28,20 +28,20 @@ for i = 10, #KEYS do
   call('HLEN', KEYS[i])
 end
 
-local R = L.runs
+local R, tasks = L.runs, {}
 
-local function begin(id, started, at)
+local function prepare(id, at)
   local name, queue, options, message = unpack(ARGV, at, at + 3)
   local task = options ~= '' and cjson.decode(options) or {}
-  task.id, task.watchers = R.task_of(id, name), { { k = 'r', to = L.place, run = id, step = name }, task.mark }
-  task.mark = nil
+  task.id = R.task_of(id, name)
+  if queue == '' and options == '' then
+    task.link = L.step_link(id, name)
+  else
+    task.watchers, task.mark = { { k = 'r', to = L.place, run = id, step = name }, task.mark }, nil
+  end
   if queue ~= '' then return L.post(queue, 'release ' .. task.id, { kind = 'release', task = task }, message) end
-  task.message = message
-  local status = L.create(task)
-  if status == 'enqueued' then return end
-  local run = R.load(id, { name })
-  R.set(run, 'm:' .. name, message)
-  R.end_step(run, name, false, R.REFUSED[status], '', tonumber(started))
+  task.message, task.run, task.step = message, id, name
+  tasks[#tasks + 1] = task
 end
 
 local statuses, at = {}, 4
@@ -60,9 +60,20 @@ for i = 10, #KEYS do
     call('ZADD', KEYS[9], started, id)
     call('ZADD', L.timers, due, 'run ' .. id)
     for n = 1, ready do
-      begin(id, started, ready_at + 4 * n - 3)
+      prepare(id, ready_at + 4 * n - 3)
     end
-    L.work()
   end
 end
+L.find_absent(tasks)
+for i = 1, #tasks do
+  local task = tasks[i]
+  local status = L.create(task)
+  if status ~= 'enqueued' then
+    local run = R.load(task.run, { task.step })
+    R.touch(run)
+    R.set(run, 'v:' .. task.step, task.message)
+    R.end_step(run, task.step, false, R.REFUSED[status], '', L.millis)
+  end
+end
+L.work()
 return { statuses, L.parcels() }

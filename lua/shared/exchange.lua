@@ -217,6 +217,7 @@ else
     if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end
   end
   if L then -- results are read from the hashes
+    L.read_links(ids, number)
     for n = 1, number do
       local id, item = ids[n], items[n]
       local kind = item and item.kind or DONE
@@ -279,6 +280,7 @@ end
 if wanted == 0 then return L and L.reply(reply) or cmsgpack.pack(reply) end
 
 -- 6. Claim. Ids without a task are removed.
+
 
 local with_since = since_wanted == '1'
 local leases, popped, n, running, at = {}, 0, 0, 0, lost + 3

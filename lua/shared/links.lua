@@ -22,6 +22,7 @@ do
     L.task_prefix, L.base = task_prefix, string.sub(task_prefix, 1, -3)
     L.place = string.match(L.base, ':{(.*)}:$')
     L.now, L.seconds, L.now_nanos, L.damage = now, tonumber(now), now_nanos, false
+    L.millis = tonumber(string.sub(now_nanos, 1, -7))
     L.pending, L.scheduled, L.archived = L.base .. 'pending', L.base .. 'scheduled', L.base .. 'archived'
     L.completed, L.waiting = L.base .. 'completed', L.base .. 'g:asynq:waiting'
     L.links, L.outbox, L.timers = L.base .. 'links', L.base .. 'outbox', L.base .. 'timers'
@@ -112,6 +113,8 @@ do
         L.guard(L.afterwards[i])
       end
     until head > tail
+    L.push_pending()
+    L.write_links()
   end
 
   -- What this script has stored in the outbox, packed: to, key, body and data of each; and what it has noted.
@@ -155,17 +158,115 @@ do
     end
   end
 
-  -- Watchers of a task are a JSON list. After a `-` they were told that it failed; it is kept, and may be run again.
+  -- What `links` has of tasks, as far as this script has read or changed it (false: nothing), and the ids that it has changed.
+  local values, changed, changes = {}, {}, 0
+
+  -- Reads at once what is asked for next, but not of members of batches.
+  function L.read_links(ids, count)
+    if not L.has_links then return end
+    local wanted, n, member_of = {}, 0, L.member_of
+    for i = 1, count do
+      local id = ids[i]
+      if values[id] == nil and not member_of(id) then
+        n = n + 1
+        wanted[n] = id
+      end
+    end
+    if n == 0 then return end
+    for first = 1, n, 1000 do
+      local last = math.min(first + 999, n)
+      local found = call('HMGET', L.links, unpack(wanted, first, last))
+      for i = first, last do
+        values[wanted[i]] = found[i - first + 1]
+      end
+    end
+  end
+
+  local function link_of(id)
+    local value = values[id]
+    if value == nil then
+      value = L.has_links and call('HGET', L.links, id)
+      values[id] = value
+    end
+    return value
+  end
+
+  -- `value` is stored by L.write_links; false: the task has no link any more.
+  function L.set_link(id, value)
+    changes = changes + 1
+    changed[changes] = id
+    values[id] = value
+    if value then L.has_links = true end
+  end
+
+  function L.write_links()
+    if changes == 0 then return end
+    local set, gone, written = {}, {}, {}
+    for i = changes, 1, -1 do
+      local id = changed[i]
+      if not written[id] then
+        written[id] = true
+        local value, n = values[id], #set
+        if value then
+          set[n + 1], set[n + 2] = id, value
+        else
+          gone[#gone + 1] = id
+        end
+      end
+    end
+    changed, changes = {}, 0
+    for first = 1, #set, 1000 do
+      call('HSET', L.links, unpack(set, first, math.min(first + 999, #set)))
+    end
+    for first = 1, #gone, 1000 do
+      call('HDEL', L.links, unpack(gone, first, math.min(first + 999, #gone)))
+    end
+  end
+
+  -- Who watches a task: `r`, a run of this place, \0 and its step, when nobody else watches it; else a JSON list. After a `-` they were told that it failed; it is kept, and may be run again.
   local function watchers_of(id)
-    local text = L.has_links and call('HGET', L.links, id)
-    if not text then return nil, false end
-    local told = string.sub(text, 1, 1) == '-'
-    return told and string.sub(text, 2) or text, told
+    local value = link_of(id)
+    if not value then return nil, false end
+    if string.byte(value) == 45 then return string.sub(value, 2), true end
+    return value, false
+  end
+
+  -- The run and the step, when nobody else watches the task; else nil.
+  local function step_of(watchers)
+    if string.byte(watchers) ~= 114 then return nil end
+    return string.match(watchers, '^r(%Z*)%z(%Z*)')
+  end
+
+  local function step_watcher(run, step)
+    return { k = 'r', to = L.place, run = run, step = step }
+  end
+
+  local function decode(watchers)
+    local run, step = step_of(watchers)
+    if run then return { step_watcher(run, step) } end
+    local known, list = pcall(cjson.decode, watchers)
+    return known and type(list) == 'table' and list or nil
+  end
+
+  -- The list of those who watch a task, and whether they were told; nil without any.
+  function L.read_watchers(id)
+    local watchers, told = watchers_of(id)
+    return watchers and decode(watchers), told
+  end
+
+  function L.write_watchers(id, list, told)
+    L.set_link(id, #list > 0 and (told and '-' or '') .. cjson.encode(list))
   end
 
   -- Redis keeps a hash of up to 512 short values in a list, and searches it from end to end: no value is short.
   local function list_of(text)
     return '[' .. string.rep(' ', TOO_LONG - #text) .. text .. ']'
+  end
+
+  -- The link of the task of a step of this place.
+  function L.step_link(run, step)
+    local link = 'r' .. run .. '\0' .. step
+    return #link < TOO_LONG and link .. string.rep('\0', TOO_LONG - #link) or link
   end
 
   -- Somebody watches this task of its own accord, also when it is a member.
@@ -179,6 +280,8 @@ do
   -- `watcher`: { k, to, … }, see Watcher.
   function L.add_watcher(id, watcher)
     local list = watchers_of(id)
+    local run, step = step_of(list or '')
+    if run then list = list_of(cjson.encode(step_watcher(run, step))) end
     local text = cjson.encode(watcher)
     if not list then
       list = list_of(text)
@@ -187,8 +290,7 @@ do
     elseif not string.find(list, text, 1, true) then
       list = string.sub(list, 1, -2) .. ',' .. text .. ']'
     end
-    call('HSET', L.links, id, list) -- those who were told are told again, as this one was not
-    L.has_links = true
+    L.set_link(id, list) -- those who were told are told again, as this one was not
     note_watched(id)
   end
 
@@ -196,23 +298,23 @@ do
   -- task that is not kept, so that no rerun can follow.
   function L.ended(id, ok, reason, result, gone)
     if not L.has_links then return end
-    local batch, number, watched = L.member_of(id)
-    if batch then
-      L.member_ended(batch, number, ok)
-      if not watched then return end
+    local list = values[id]
+    local run, step = step_of(list or '')
+    if not run then -- a step of a run is no member
+      local batch, number, watched = L.member_of(id)
+      if batch then
+        L.member_ended(batch, number, ok)
+        if not watched then return end
+      end
+      list = watchers_of(id)
     end
-    local list = watchers_of(id)
+    if not run then run, step = step_of(list or '') end
     if not list then return end
-    if ok or gone then
-      call('HDEL', L.links, id)
-    else
-      call('HSET', L.links, id, '-' .. list)
-    end
-    local known, watchers = pcall(cjson.decode, list)
-    if not known or type(watchers) ~= 'table' then return end
+    L.set_link(id, not (ok or gone) and '-' .. list)
     if ok and (not result or result == '') then result = try('HGET', L.task_prefix .. id, 'result') end
     if type(result) ~= 'string' then result = '' end
-    for _, watcher in ipairs(watchers) do
+    if run then return L.runs.post_end(run, step, ok, reason, result) end
+    for _, watcher in ipairs(decode(list) or {}) do
       local tell = type(watcher) == 'table' and L.tell[watcher.k]
       if tell then L.guard(tell, watcher, id, ok, reason, result) end
     end
@@ -301,7 +403,7 @@ do
     for i = 1, #watchers do
       watchers[i].lost = nil
     end
-    call('HSET', L.links, id, (told and '-' or '') .. list_of(string.sub(cjson.encode(watchers), 2, -2)))
+    L.set_link(id, (told and '-' or '') .. list_of(string.sub(cjson.encode(watchers), 2, -2)))
   end
 
   -- The watcher of an active task whose message had no retention when its server took it, as far as is known.
@@ -347,37 +449,44 @@ do
 
   -- Who watches these tasks, packed: id and JSON of each that is linked; of members, once per batch, what their ids begin with.
   function L.links_of(ids)
-    local found, single = {}, {}
-    local members = {}
+    local found, n, members = {}, 0, {}
+    L.read_links(ids, #ids)
     for i = 1, #ids do
-      local batch = string.sub(ids[i], 1, prefix_length) == prefix and prefix_batch or L.member_of(ids[i])
-      if batch then
+      local id = ids[i]
+      local list = values[id]
+      local is_step = list and string.byte(list) == 114
+      local batch = not is_step and L.member_of(id)
+      if is_step then
+        found[n + 1], found[n + 2] = id, list
+        n = n + 2
+      elseif batch then
         if not members[batch] then
           members[batch] = true
-          found[#found + 1] = batch .. '~'
-          found[#found + 1] = cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
+          found[n + 1], found[n + 2] = batch .. '~', cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
+          n = n + 2
         end
-      else
-        single[#single + 1] = ids[i]
-      end
-    end
-    for first = 1, #single, 1000 do
-      local last = math.min(first + 999, #single)
-      local lists = call('HMGET', L.links, unpack(single, first, last))
-      for i = first, last do
-        local list = lists[i - first + 1]
-        if list then
-          found[#found + 1] = single[i]
-          found[#found + 1] = string.sub(list, 1, 1) == '-' and string.sub(list, 2) or list
-        end
+      elseif list then
+        found[n + 1], found[n + 2] = id, watchers_of(id)
+        n = n + 2
       end
     end
     return #found > 0 and cmsgpack.pack(found) or ''
   end
 
+  local fresh = {}
+
+  -- Also those that became pending in this script are in the list then.
+  function L.push_pending()
+    if #fresh == 0 then return end
+    for first = 1, #fresh, 1000 do
+      call('LPUSH', L.pending, unpack(fresh, first, math.min(first + 999, #fresh)))
+    end
+    fresh = {}
+  end
+
   function L.make_pending(id)
     call('HSET', L.task_prefix .. id, 'state', 'pending', 'pending_since', L.now_nanos)
-    call('LPUSH', L.pending, id)
+    fresh[#fresh + 1] = id
   end
 
   function L.make_scheduled(id, at)
@@ -399,8 +508,8 @@ do
     for i = 1, #watchers do
       texts[i] = cjson.encode(watchers[i])
     end
-    if call('HSETNX', L.links, id, list_of(table.concat(texts, ','))) == 1 then
-      L.has_links = true
+    if not link_of(id) then
+      L.set_link(id, list_of(table.concat(texts, ',')))
       return note_watched(id)
     end
     for i = 1, #watchers do
@@ -408,12 +517,37 @@ do
     end
   end
 
-  -- Creates a task of this place. `task`: id, message; processAt (seconds), uniqueKey with uniqueTtl, watchers (a list), after (see
-  -- waits.lua), resent ('i' or 'm': creates nothing when is_present). Returns enqueued, duplicate or conflict, and whether it was
+  local function create_link(task)
+    local before = link_of(task.id)
+    if before and not step_of(before) then
+      local run, step = step_of(task.link)
+      add_watchers(task.id, { step_watcher(run, step) })
+    else
+      L.set_link(task.id, task.link)
+    end
+  end
+
+  -- Finds out at once that none of these tasks exists, if that is so.
+  function L.find_absent(tasks)
+    for first = 1, #tasks, 1000 do
+      local keys = {}
+      for i = first, math.min(first + 999, #tasks) do
+        keys[#keys + 1] = L.task_prefix .. tasks[i].id
+      end
+      if call('EXISTS', unpack(keys)) == 0 then
+        for i = first, first + #keys - 1 do
+          tasks[i].is_absent = true
+        end
+      end
+    end
+  end
+
+  -- Creates a task of this place. `task`: id, message; processAt (seconds), uniqueKey with uniqueTtl, watchers (a list), or link (L.step_link),
+  -- after (see waits.lua), is_absent (L.find_absent), resent ('i' or 'm': creates nothing when is_present). Returns enqueued, duplicate or conflict, and whether it was
   -- created now.
   function L.create(task)
     local key, lock = L.task_prefix .. task.id, task.uniqueKey
-    local exists = call('EXISTS', key) == 1
+    local exists = not task.is_absent and call('EXISTS', key) == 1
     if exists and is_present(key, task.resent, task.message) then return 'enqueued', false end
     if lock and call('EXISTS', lock) == 1 then return 'duplicate', false end
     if exists then return 'conflict', false end
@@ -421,7 +555,11 @@ do
       call('SET', lock, task.id, 'NX', 'EX', task.uniqueTtl)
       call('HSET', key, 'unique_key', lock)
     end
-    if task.watchers and #task.watchers > 0 then add_watchers(task.id, task.watchers) end
+    if task.link then
+      create_link(task)
+    elseif task.watchers and #task.watchers > 0 then
+      add_watchers(task.id, task.watchers)
+    end
     if task.after then
       call('HSET', key, 'msg', task.message)
       L.await(task.id, task.after, task.processAt)
@@ -430,7 +568,7 @@ do
       call('ZADD', L.scheduled, task.processAt, task.id)
     else
       call('HSET', key, 'msg', task.message, 'state', 'pending', 'pending_since', L.now_nanos)
-      call('LPUSH', L.pending, task.id)
+      fresh[#fresh + 1] = task.id
     end
     return 'enqueued', true
   end

@@ -4,28 +4,28 @@ do
   local R = L.runs
   local DAMAGED = 'its record in Redis is damaged'
   local mended = {} -- by this script
-  local STEP = '^([wrasfx])([crw])([01]) %d+ %d+ (%S+) (%S+)$'
 
-  -- Steps in the order of `names`: { state, policy, optional, readyAt, endedAt }. One that cannot be read has failed.
-  local function read_steps(key, names, now)
-    local steps, written = {}, {}
+  -- Steps in the order of `names`, and by name. One that cannot be read has failed.
+  local function read_steps(key, names)
+    local steps, by_name = {}, {}
     for i = 1, #names do
       local name = names[i]
       local stored = call('HMGET', key, 's:' .. name, 'd:' .. name)
-      local step = { string.match(stored[1] or '', STEP) }
-      local known, graph = pcall(cjson.decode, stored[2] or '')
-      if not known or type(graph) ~= 'table' then
-        step, graph = {}, { n = i, t = '' }
-        call('HSET', key, 'd:' .. name, cjson.encode(graph))
+      local step = R.unpack_step('s:' .. name, stored[1])
+      local after, graph = R.unpack_graph(stored[2])
+      if not graph then
+        step, after = false, after or {}
+        call('HSET', key, 'd:' .. name, cmsgpack.pack(after) .. cjson.encode({ n = i, t = '' }))
       end
-      if not step[1] then
-        step = { 'f', 'c', '0', '-', now }
+      if not step then
+        step = R.new_step(name, 'c00', 0)
+        step.state, step.ended_at = 'f', L.millis
         call('HSET', key, 'e:' .. name, DAMAGED)
       end
-      step.after, step.open, step.bad = graph.o or {}, 0, 0
-      steps[i], written[name] = step, step
+      step.after, step.open, step.bad = after, 0, 0
+      steps[i], by_name[name] = step, step
     end
-    return steps, written
+    return steps, by_name
   end
 
   -- Makes a run whole: what cannot be read has failed, and all that is counted is counted again. Returns it with all its steps; nil
@@ -34,7 +34,7 @@ do
     if mended[id] then return nil end
     mended[id] = true
     R.flush()
-    local key, now, names = L.base .. 'run:' .. id, R.text_of(R.millis()), {}
+    local key, now, names = L.base .. 'run:' .. id, L.millis, {}
     local fields = try('HKEYS', key)
     if fields.err or #fields == 0 then return nil end
     local seen = {}
@@ -45,11 +45,11 @@ do
         names[#names + 1] = name
       end
     end
-    local steps, by_name = read_steps(key, names, now)
+    local steps, by_name = read_steps(key, names)
     local count = { w = 0, r = 0, a = 0, s = 0, f = 0, x = 0, bad = 0 }
     for i = 1, #steps do
       local step = steps[i]
-      local state, counts = step[1], step[3] == '0'
+      local state, counts = step.state, not step.optional
       count[state] = count[state] + 1
       if state == 'f' and counts then count.bad = count.bad + 1 end
       local means = (state == 'x' or (state == 'f' or state == 'a') and counts) and 'bad' or (state == 'w' or state == 'r') and 'open'
@@ -60,12 +60,11 @@ do
     end
     for i = 1, #steps do
       local step = steps[i]
-      local text = step[1] .. step[2] .. step[3] .. ' ' .. step.open .. ' ' .. step.bad .. ' ' .. step[4] .. ' ' .. step[5]
-      call('HSET', key, 's:' .. names[i], text)
+      call('HSET', key, step.field, R.pack_step(step))
     end
-    local ready = count.r + count.a
-    local totals = table.concat({ #names, count.w + ready, ready, count.f, count.bad }, ' ')
-    call('HSET', key, 'c', 'r ' .. totals .. ' ' .. (call('ZSCORE', L.base .. 'runs', id) or now) .. ' -')
+    local ready, started = count.r + count.a, tonumber(call('ZSCORE', L.base .. 'runs', id) or now)
+    local counts = { state = 'r', open = count.w + ready, ready = ready, total = #names, failed = count.f, bad = count.bad, started = started, ended = 0 }
+    call('HSET', key, 'c', R.pack_counts(counts))
     call('ZADD', L.base .. 'runs', 'NX', now, id)
     L.damage = 'run "' .. id .. '" was damaged, and its steps are counted again'
     R.reread(id)

@@ -3,8 +3,8 @@
 do
   local call = redis.call
   local R = L.runs
-  -- So many messages are read at once; the messages of so few steps are read before it is known that they begin.
-  local MESSAGES, FEW = 500, 2
+  -- The messages of so few steps are read before it is known that they begin.
+  local FEW = 4
 
   -- What a step means to those after it: a failed one that is optional is done.
   function R.outcome(step)
@@ -15,6 +15,14 @@ do
     return 'open'
   end
 
+  -- A step is about to change, and with it what it means to those after it.
+  local function note_change(run, name)
+    local step = run.steps[name]
+    if step.meant then return end
+    step.meant = R.outcome(step)
+    run.changed[#run.changed + 1] = name
+  end
+
   -- The state of a step that has no task, by those before it.
   local function state_by_counts(step)
     if step.policy == 'c' and step.bad > 0 then return 'x' end
@@ -23,46 +31,66 @@ do
 
   function R.decide(run, name)
     local step = run.steps[name]
-    if step.state ~= 'w' and step.state ~= 'x' then return end
-    local state, before = state_by_counts(step), R.outcome(step)
-    if state == step.state then return end
-    if state == 'x' then run.open = run.open - 1 end
-    if step.state == 'x' then run.open = run.open + 1 end
+    local before = step.state
+    if before ~= 'w' and before ~= 'x' then return end
+    local state = state_by_counts(step)
+    if state == before then return end
+    if state == 'x' or before == 'x' then
+      note_change(run, name)
+      run.open = run.open + (state == 'x' and -1 or 1)
+    end
     step.state = state
-    R.change(run, name)
+    R.change(run, name, step)
     if state == 'r' then
       run.ready = run.ready + 1
       run.released[#run.released + 1] = name
     end
-    if R.outcome(step) ~= before then run.changed[#run.changed + 1] = { name, before } end
   end
 
   function R.tell(run, name, before, after)
-    if before == after then return end
     local step = run.steps[name]
     if before ~= 'ok' then step[before] = step[before] - 1 end
     if after ~= 'ok' then step[after] = step[after] + 1 end
-    R.change(run, name)
+    R.change(run, name, step)
     R.decide(run, name)
   end
 
-  -- Tells those after changed steps what these mean now, and so on.
+  -- Tells those after changed steps what these mean now, and so on, wave by wave: what one needs is read at once.
   function R.propagate(run)
-    local at = 1
-    while run.changed[at] do
-      local name, before = unpack(run.changed[at])
-      at = at + 1
-      local step = run.steps[name]
-      local after = R.outcome(step)
-      local following = after ~= before and R.graph(step).o
-      if following then
-        R.load(run.id, following, #following <= FEW)
-        for i = 1, #following do
-          if run.steps[following[i]] then R.tell(run, following[i], before, after) end
+    local steps = run.steps
+    while run.changed[1] do
+      local wave, wanted = run.changed, { nil, nil }
+      run.changed = { nil, nil }
+      R.read_more(run, wave, 'd')
+      for i = 1, #wave do
+        local step = steps[wave[i]]
+        if R.outcome(step) == step.meant then
+          step.meant = nil
+        else
+          step.following = step.following or R.following(step)
+          local names = step.following
+          for j = 1, #names do
+            local name = names[j]
+            if steps[name] == nil then
+              steps[name] = false -- until it is read
+              wanted[#wanted + 1] = name
+            end
+          end
+        end
+      end
+      R.read_steps(run, wanted, #wanted <= FEW and 'v' or nil)
+      for i = 1, #wave do
+        local step = steps[wave[i]]
+        local before, after = step.meant, R.outcome(step)
+        if before then
+          step.meant = nil
+          local names = step.following
+          for j = 1, #names do
+            if steps[names[j]] then R.tell(run, names[j], before, after) end
+          end
         end
       end
     end
-    run.changed = {}
   end
 
   local function count_failed(run, step, by)
@@ -70,14 +98,14 @@ do
     if not step.optional then run.bad = run.bad + by end
   end
 
-  -- The task of a step has ended at `at`: the same end twice is one.
+  -- The task of a step has ended at `at`: the same end twice is one. R.flush does what follows.
   function R.end_step(run, name, ok, why, result, at)
     local step = run.steps[name]
-    local state = step and step.state
+    local state = step.state
     local ready = state == 'r' or state == 'a'
     if not ready and state ~= 'f' then return end
-    if not ok and (state == 'f' or (state == 'a' and step.ended_at == R.text_of(at))) then return end
-    local before = R.outcome(step)
+    if not ok and (state == 'f' or (state == 'a' and step.ended_at == at)) then return end
+    if run.state ~= 'c' then note_change(run, name) end
     if ready then
       run.open, run.ready = run.open - 1, run.ready - 1
     else
@@ -85,17 +113,15 @@ do
     end
     step.state = ok and 's' or (run.state == 'c' and 'x' or 'f')
     if step.state == 'f' then count_failed(run, step, 1) end
-    step.ended_at = R.text_of(at)
-    R.change(run, name)
+    step.ended_at = at
+    R.change(run, name, step)
     if ok then
-      if state ~= 'r' then R.remove(run, 'e:' .. name) end
-      if result and result ~= '' then R.set(run, 'r:' .. name, result) end
+      if state ~= 'r' then table.insert(run.gone, 'e:' .. name) end
+      R.note_result(step, result and result ~= '')
+      R.set(run, 'v:' .. name, result or '')
     else
-      R.set(run, 'e:' .. name, why or '')
+      R.set(run, 'e:' .. name, why)
     end
-    if run.state == 'c' then return end
-    run.changed[#run.changed + 1] = { name, before }
-    R.propagate(run)
   end
 
   -- A failed step is ready again. Until it succeeds, it means to those after it what it meant.
@@ -103,69 +129,62 @@ do
     local step = run.steps[name]
     count_failed(run, step, -1)
     step.state, run.open, run.ready = 'a', run.open + 1, run.ready + 1
-    R.change(run, name)
-  end
-
-  local function watcher_of(run, name)
-    return { k = 'r', to = L.place, run = run.id, step = name }
-  end
-
-  -- Lets a step begin: its task is created here, or a parcel asks its queue for it.
-  function R.begin(run, name, message)
-    local step = run.steps[name]
-    local graph, now = R.graph(step), R.millis()
-    local at = graph.a or 0
-    if graph.y and graph.y > 0 then at = math.max(at, math.ceil((now + graph.y) / 1000)) end
-    step.ready_at = R.text_of(now)
-    R.change(run, name)
-    local task = { id = R.task_of(run.id, name), uniqueKey = graph.u, uniqueTtl = graph.l, watchers = { watcher_of(run, name), graph.k } }
-    if at * 1000 > now then task.processAt = at end
-    if graph.q then
-      R.remove(run, 'm:' .. name)
-      L.post(graph.q, 'release ' .. task.id, { kind = 'release', task = task }, message)
-      return
-    end
-    task.message = message
-    local status = L.create(task)
-    if status == 'enqueued' then
-      R.remove(run, 'm:' .. name)
-    else
-      R.set(run, 'm:' .. name, message)
-      R.end_step(run, name, false, R.REFUSED[status], '', now)
-    end
+    R.change(run, name, step)
   end
 
   R.REFUSED = { duplicate = 'its unique lock is held by another task', conflict = 'there is another task with its id' }
 
-  local function begin_one(run, name, message)
-    if message then
-      R.begin(run, name, message)
+  -- The tasks of steps that begin, as L.create takes them, with `run` and `step`.
+  local beginning = {}
+
+  -- Lets a step begin: its task is created here, or a parcel asks its queue for it.
+  function R.begin(run, name, message)
+    local step = run.steps[name]
+    local now, id = L.millis, R.task_of(run.id, name)
+    step.ready_at = now
+    R.change(run, name, step)
+    if not message then return R.end_step(run, name, false, 'its message is lost', '', now) end
+    if step.plain then
+      beginning[#beginning + 1] = { id = id, link = L.step_link(run.id, name), message = message, run = run, step = name }
+      return
+    end
+    R.read_more(run, { name }, 'd')
+    local graph = R.graph(step)
+    local at = graph.a or 0
+    if graph.y and graph.y > 0 then at = math.max(at, math.ceil((now + graph.y) / 1000)) end
+    local watcher = { k = 'r', to = L.place, run = run.id, step = name }
+    local task = { id = id, uniqueKey = graph.u, uniqueTtl = graph.l, watchers = { watcher, graph.k } }
+    if at * 1000 > now then task.processAt = at end
+    if graph.q then
+      L.post(graph.q, 'release ' .. id, { kind = 'release', task = task }, message)
     else
-      R.end_step(run, name, false, 'its message is lost', '', R.millis())
+      task.message, task.run, task.step = message, run, name
+      beginning[#beginning + 1] = task
+    end
+  end
+
+  -- Creates the tasks of steps that begin here. One that cannot be created has failed.
+  local function create_beginning()
+    local tasks = beginning
+    beginning = {}
+    L.find_absent(tasks)
+    for i = 1, #tasks do
+      local task = tasks[i]
+      local status = L.create(task)
+      if status ~= 'enqueued' then
+        R.set(task.run, 'v:' .. task.step, task.message)
+        R.end_step(task.run, task.step, false, R.REFUSED[status], '', L.millis)
+      end
     end
   end
 
   local function begin_released(run)
-    while #run.released > 0 do
-      local names, unread = run.released, {}
+    while run.released[1] do
+      local names = run.released
       run.released = {}
+      R.read_more(run, names, 'v')
       for i = 1, #names do
-        local name = names[i]
-        if run.steps[name].message then
-          R.begin(run, name, run.steps[name].message)
-        else
-          unread[#unread + 1] = name
-        end
-      end
-      for from = 1, #unread, MESSAGES do
-        local to, fields = math.min(from + MESSAGES - 1, #unread), {}
-        for i = from, to do
-          fields[i - from + 1] = 'm:' .. unread[i]
-        end
-        local messages = call('HMGET', run.key, unpack(fields))
-        for i = from, to do
-          begin_one(run, unread[i], messages[i - from + 1])
-        end
+        R.begin(run, names[i], run.steps[names[i]].v)
       end
     end
   end
@@ -176,7 +195,7 @@ do
     if before == 'c' then return end
     run.state = run.ready > 0 and 'r' or (run.bad > 0 or run.open > 0) and 'f' or 's'
     if run.state == before then return end
-    run.ended = run.state == 'r' and '-' or R.text_of(R.millis())
+    run.ended = run.state == 'r' and 0 or L.millis
     local options = R.options(run)
     -- Whoever revives a run after its deadline wants it to end all the same.
     if before == 'f' and options.deadline and options.deadline <= L.seconds then
@@ -187,13 +206,83 @@ do
     if run.state ~= 'r' then R.note_end(run, options) end
   end
 
-  -- Begins the steps that are ready, and writes what has changed.
+  -- What tasks have told their runs, by run, six values each: step, whether it has succeeded, why not, result, when; and whether it
+  -- could not be created, when a parcel had asked for it: then the result is its message.
+  local ends, ended_runs = {}, {}
+
+  function R.post_end(id, name, ok, why, result, at, refused)
+    local list = ends[id]
+    if not list then
+      ends[id], ended_runs[#ended_runs + 1] = { name, ok, why or '', result or '', at or L.millis, refused or false }, id
+      return
+    end
+    local n = #list
+    list[n + 1], list[n + 2], list[n + 3], list[n + 4] = name, ok, why or '', result or ''
+    list[n + 5], list[n + 6] = at or L.millis, refused or false
+  end
+
+  local function apply_ends(id, list)
+    local names = { list[1] }
+    for i = 7, #list, 6 do
+      names[#names + 1] = list[i]
+    end
+    local run = R.load(id, names)
+    if not run then return end
+    R.touch(run)
+    for i = 1, #list, 6 do
+      local name, refused = list[i], list[i + 5]
+      local step = run.steps[name]
+      if step and refused then
+        if step.state == 'r' or step.state == 'a' then R.set(run, 'v:' .. name, list[i + 3]) end
+      elseif step and not step.plain then
+        local queue = R.graph(step).q
+        -- The parcel that asked for its task has arrived, whether or not anybody has noticed.
+        if queue then call('HDEL', L.outbox, queue .. ' release ' .. R.task_of(id, name)) end
+      end
+      if step then R.end_step(run, name, list[i + 1], list[i + 2], not refused and list[i + 3] or '', list[i + 4]) end
+    end
+  end
+
+  local function advance(run)
+    if run.deleted then return end
+    R.propagate(run)
+    begin_released(run)
+  end
+
+  -- Applies what tasks have told, lets the steps begin that are ready, and writes what has changed.
   function R.flush()
-    local list = R.take_touched()
-    for i = 1, #list do
-      local run = list[i]
+    local changed = {}
+    repeat
+      local ids = ended_runs
+      ended_runs = {}
+      for i = 1, #ids do
+        local list = ends[ids[i]]
+        ends[ids[i]] = nil
+        L.guard(apply_ends, ids[i], list)
+      end
+      local touched = R.take_touched()
+      for i = 1, #touched do
+        local run = touched[i]
+        if not run.flushing then
+          run.flushing = true
+          changed[#changed + 1] = run
+        end
+      end
+      for i = 1, #changed do
+        local run = changed[i]
+        local _, problem = L.guard(advance, run)
+        if problem then run.changed, run.released = {}, {} end
+      end
+      create_beginning()
+      local busy = ended_runs[1] ~= nil
+      for i = 1, #changed do
+        busy = busy or changed[i].changed[1] ~= nil
+      end
+    until not busy
+    for i = 1, #changed do
+      local run = changed[i]
+      run.flushing = nil
       if not run.deleted then
-        begin_released(run)
         settle(run)
         R.write(run)
         -- Nothing can proceed, and nothing has failed.
@@ -204,15 +293,6 @@ do
   L.afterwards[#L.afterwards + 1] = R.flush
 
   L.on.step = function(body, data)
-    local run = R.load(body.run, { body.step })
-    if not run then return end
-    local step = run.steps[body.step]
-    if step and not body.refused then
-      local queue = R.graph(step).q
-      -- The parcel that asked for its task has arrived, whether or not anybody has noticed.
-      if queue then call('HDEL', L.outbox, queue .. ' release ' .. R.task_of(body.run, body.step)) end
-    end
-    if body.refused and step and (step.state == 'r' or step.state == 'a') then R.set(run, 'm:' .. body.step, data) end
-    R.end_step(run, body.step, body.ok, body.why, body.refused and '' or data, body.at)
+    R.post_end(body.run, body.step, body.ok, body.why, data, body.at, body.refused)
   end
 end

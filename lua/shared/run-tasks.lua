@@ -10,7 +10,7 @@ do
   end
 
   local function tell_run(w, ok, why, data, refused)
-    local body = { kind = 'step', run = w.run, step = w.step, ok = ok, why = why, at = R.millis(), refused = refused }
+    local body = { kind = 'step', run = w.run, step = w.step, ok = ok, why = why, at = L.millis, refused = refused }
     L.post(w.to, 'step ' .. w.run .. ' ' .. w.step, body, data)
   end
 
@@ -20,11 +20,8 @@ do
 
   -- The watchers of a task, where that of the run of `w` is among them (nil when it is none of them), and whether they were told.
   local function watchers_for(id, w)
-    local text = call('HGET', L.links, id)
-    if not text then return {}, nil end
-    local told = string.sub(text, 1, 1) == '-'
-    local known, list = pcall(cjson.decode, told and string.sub(text, 2) or text)
-    if not known or type(list) ~= 'table' then return {}, nil end
+    local list, told = L.read_watchers(id)
+    if not list then return {}, nil end
     for i = 1, #list do
       if list[i].k == 'r' and list[i].run == w.run and list[i].to == w.to then return list, i, told end
     end
@@ -60,8 +57,7 @@ do
     local archived = stored[2] == 'archived'
     if not at then list[#list + 1] = w end
     if not at or (told and not archived) then
-      call('HSET', L.links, body.id, (archived and '-' or '') .. cjson.encode(list))
-      L.has_links = true
+      L.write_watchers(body.id, list, archived)
     end
     if archived then tell_run(w, false, 'archived') end
   end
@@ -71,6 +67,7 @@ do
     local lock = try('HGET', key, 'unique_key')
     if type(lock) == 'string' and string.sub(lock, 1, #L.base) == L.base and try('GET', lock) == id then call('DEL', lock) end
     if state == 'pending' then
+      L.push_pending()
       call('LREM', L.pending, '-1', id)
     else
       try('ZREM', set, id)
@@ -92,11 +89,7 @@ do
     end
     if body.what ~= 'unclaimed' then
       table.remove(list, at)
-      if #list > 0 then
-        call('HSET', L.links, id, (told and '-' or '') .. cjson.encode(list))
-      else
-        call('HDEL', L.links, id)
-      end
+      L.write_watchers(id, list, told)
     end
     local state = try('HGET', L.task_prefix .. id, 'state')
     if body.what == 'unclaimed' and UNCLAIMED[state] or body.what == 'archived' and state == 'archived' then
@@ -131,16 +124,17 @@ do
   -- Returns queue and id of the tasks that may be under way.
   function R.cancel(run, names, reason)
     local options = R.options(run)
+    R.touch(run)
     options.reason = reason
     R.set(run, 'o', cjson.encode(options))
-    run.state, run.ended = 'c', string.format('%.0f', R.millis())
+    run.state, run.ended = 'c', L.millis
     for _, name in ipairs(names) do
       local step = run.steps[name]
       if step.state == 'w' then
         step.state = 'x'
         run.open = run.open - 1
-        R.change(run, name)
-        R.remove(run, 'm:' .. name)
+        R.change(run, name, step)
+        table.insert(run.gone, 'v:' .. name)
       elseif step.state == 'r' or step.state == 'a' then
         post_drop(run, name, 'unclaimed')
       end
@@ -163,13 +157,14 @@ do
   function R.retry(run, names)
     local tasks, retried = {}, false
     if run.state == 's' or run.state == 'c' then return nil end
+    R.touch(run)
     for _, name in ipairs(names) do
       local step = run.steps[name]
-      local stored = step.state == 'f' and call('HMGET', run.key, 'e:' .. name, 'm:' .. name)
+      local stored = step.state == 'f' and call('HMGET', run.key, 'e:' .. name, 'v:' .. name)
       if stored and stored[1] ~= DELETED then
         retried = true
         R.again(run, name)
-        if stored[2] then
+        if stored[1] == R.REFUSED.duplicate or stored[1] == R.REFUSED.conflict then
           R.begin(run, name, stored[2])
         else
           tasks[#tasks + 1] = R.graph(step).q or L.place
@@ -187,7 +182,7 @@ do
   function R.delete(run, names, what)
     for _, name in ipairs(names) do
       local step = run.steps[name]
-      if step.state ~= 's' and step.ready_at ~= '-' then post_drop(run, name, what) end
+      if step.state ~= 's' and step.ready_at > 0 then post_drop(run, name, what) end
     end
     R.forget(run)
     call('UNLINK', run.key)
@@ -202,7 +197,7 @@ do
       return
     end
     local options = R.options(run)
-    if run.ended ~= '-' then
+    if run.ended > 0 then
       if R.kept_until(run, options) <= L.seconds then return R.delete(run, names, 'none') end
       return R.set_timer(run, options)
     end

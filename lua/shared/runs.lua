@@ -1,20 +1,26 @@
 -- Runs of workflows: part of links.lua.
 --
--- `run:<id>` is a hash. `c`: "state total open ready failed bad startedAt endedAt", where bad counts the failed steps that are not optional;
--- `o`: JSON { name, retention, deadline, reason }. Per step, by its name:
---   s: "<state><policy><optional> open bad readyAt endedAt": the counts are of the steps before it that have not ended, and that have failed
---   d: JSON { n position, t type, q queue (left out: this one), o names of the steps after it, y delay, a processAt, u lock, l its TTL }
---   m: the message until the task is created; r: the result; e: the error
+-- `run:<id>` is a hash. `c` is packed, as COUNTS has it: state, the steps that are open, ready, in all and failed, those of the failed that
+-- are not optional (bad), when it started and ended; `o`: JSON { name, retention, deadline, reason }. Per step, by its name:
+--   s: packed, as STEP has it: state, policy, flags, how many of the steps before it have not ended, how many have failed, readyAt, endedAt
+--   d: the names of the steps after it, a MessagePack array, then JSON { n position, t type, q queue (left out: this one), y delay,
+--      a processAt, u lock, l its TTL, k the watcher for its mark }
+--   v: its message until it succeeds, then its result (both may be missing); e: the error
 -- States: w waiting, r ready, a ready again after a failure, s succeeded, f failed, x cancelled. Policies: c cancel, r run, w wait.
--- Times are milliseconds, '-' when there is none. What a script changes is kept in tables, and written once, by `flush`.
+-- Times are milliseconds, 0 when there is none. What a script changes is kept in tables, and written once, by R.flush.
 do
   local call, try, type = redis.call, redis.pcall, type
+  local pack, unpack_bytes = struct.pack, struct.unpack
   local PROBE_SECONDS = 600
+  local COUNTS, COUNTS_SIZE = '<c1I4I4I4I4I4dd', 37
+  local STEP, STEP_SIZE = '<c1c1BI4I4dd', 27
 
   local runs, touched = {}, {}
   local R = {}
   L.runs = R
   R.RETRY_PROBE_SECONDS = 60
+  -- Flags of a step: its failure counts as done; its task is one of this place with nothing special; it has left a result.
+  local OPTIONAL, PLAIN, RESULT = 1, 2, 4
 
   local prefixes = {}
 
@@ -28,111 +34,198 @@ do
     return string.find(name, '/', 1, true) and prefix .. string.gsub(name, '/', '~') or prefix .. name
   end
 
-  function R.millis()
-    return tonumber(string.sub(L.now_nanos, 1, -7))
-  end
-
-  local function number_of(text)
-    return text ~= '-' and tonumber(text) or nil
-  end
-
-  function R.text_of(time)
-    return time and string.format('%.0f', time) or '-'
-  end
-
-  local function read_step(text)
-    local state, policy, optional, open, bad, ready_at, ended_at = string.match(text, '^(.)(.)(.) (%d+) (%d+) (%S+) (%S+)$')
-    return state and {
+  -- The step of this field with this text; false when it is none.
+  function R.unpack_step(field, text)
+    if type(text) ~= 'string' or #text ~= STEP_SIZE then return false end
+    local state, policy, flags, open, bad, ready_at, ended_at = unpack_bytes(STEP, text)
+    return {
+      field = field,
       state = state,
       policy = policy,
-      optional = optional == '1',
-      open = tonumber(open),
-      bad = tonumber(bad),
+      flags = flags,
+      optional = flags % 2 == OPTIONAL,
+      plain = flags % 4 >= PLAIN,
+      open = open,
+      bad = bad,
       ready_at = ready_at,
       ended_at = ended_at,
     }
   end
 
-  local function write_step(step)
-    local optional = step.optional and '1' or '0'
-    return step.state .. step.policy .. optional .. ' ' .. step.open .. ' ' .. step.bad .. ' ' .. step.ready_at .. ' ' .. step.ended_at
+  function R.pack_step(step)
+    return pack(STEP, step.state, step.policy, step.flags, step.open, step.bad, step.ready_at, step.ended_at)
   end
 
-  -- The run with these steps, as far as there are such, with their messages when wanted; nil when there is no run.
-  function R.load(id, names, with_messages)
-    local run = runs[id]
-    if run == nil then
-      run = { id = id, key = L.base .. 'run:' .. id, steps = {}, changed = {}, released = {}, dirty = {}, fields = {}, gone = {} }
+  -- `run` has the counts by name.
+  function R.pack_counts(run)
+    return pack(COUNTS, run.state, run.open, run.ready, run.total, run.failed, run.bad, run.started, run.ended)
+  end
+
+  -- Reads fields of a run, in order; nil when its key is another program's.
+  local function read(key, fields)
+    if #fields <= 1000 then
+      local values = try('HMGET', key, unpack(fields))
+      return not values.err and values or nil
     end
-    if not run then return nil end
-    local wanted, fields = {}, {}
-    if not run.state then fields[1] = 'c' end
-    local first, n, each = #fields, #fields, with_messages and 3 or 2
+    local all = {}
+    for from = 1, #fields, 1000 do
+      local values = try('HMGET', key, unpack(fields, from, math.min(from + 999, #fields)))
+      if values.err then return nil end
+      for i = 1, #values do
+        all[from + i - 1] = values[i]
+      end
+    end
+    return all
+  end
+
+  -- Adds to `fields` those of these steps: their own, and d, their place in the graph, or v, their message.
+  local function add_fields(fields, names, also)
+    local n = #fields
     for i = 1, #names do
       local name = names[i]
-      if run.steps[name] == nil then
-        wanted[#wanted + 1] = name
-        fields[n + 1], fields[n + 2] = 's:' .. name, 'd:' .. name
-        if with_messages then fields[n + 3] = 'm:' .. name end
-        n = n + each
+      fields[n + 1] = 's:' .. name
+      n = n + 1
+      if also then
+        fields[n + 1] = also .. ':' .. name
+        n = n + 1
       end
     end
-    for from = 1, n, 1000 do
-      local to = math.min(from + 999, n)
-      local values = try('HMGET', run.key, unpack(fields, from, to))
-      if values.err then return nil end -- another program's key
-      for i = from, to do
-        fields[i] = values[i - from + 1]
+  end
+
+  -- One that does not exist becomes false.
+  local function add_steps(steps, names, also, fields, values, at)
+    for i = 1, #names do
+      local step = R.unpack_step(fields[at], values[at])
+      at = at + 1
+      if also then
+        if step then step[also] = values[at] end
+        at = at + 1
+      end
+      steps[names[i]] = step
+    end
+  end
+
+  -- Reads steps that are not read yet, with `also`: d or v; or without.
+  function R.read_steps(run, names, also)
+    if #names == 0 then return end
+    local fields = { nil, nil }
+    add_fields(fields, names, also)
+    add_steps(run.steps, names, also, fields, read(run.key, fields), 1)
+  end
+
+  -- Reads `what` of steps that have been read without: d or v.
+  function R.read_more(run, names, what)
+    local wanted, fields = {}, {}
+    for i = 1, #names do
+      if run.steps[names[i]][what] == nil then
+        wanted[#wanted + 1] = names[i]
+        fields[#fields + 1] = what .. ':' .. names[i]
       end
     end
-    if not run.state then
-      local state, total, open, ready, failed, bad, started, ended = string.match(fields[1] or '', '^(.) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+)$')
-      if not state then
-        runs[id] = false
-        return R.mend(id)
-      end
-      run.state, run.total, run.open, run.ready = state, tonumber(total), tonumber(open), tonumber(ready)
-      run.failed, run.bad, run.started, run.ended = tonumber(failed), tonumber(bad), started, ended
-      runs[id] = run
-    end
+    if #wanted == 0 then return end
+    local values = read(run.key, fields)
     for i = 1, #wanted do
-      local at = first + each * (i - 1)
-      local s, d = fields[at + 1], fields[at + 2]
-      local step = s and d and read_step(s) or false
-      if step then step.d, step.message = d, with_messages and fields[at + 3] end
-      run.steps[wanted[i]] = step
+      run.steps[wanted[i]][what] = values[i]
     end
+  end
+
+  local function read_run(id, names)
+    local key, fields, steps = L.base .. 'run:' .. id, { 'c', nil, nil }, {}
+    add_fields(fields, names, 'd')
+    local values = read(key, fields)
+    local counts = values and values[1]
+    if not counts or #counts ~= COUNTS_SIZE then return false end
+    add_steps(steps, names, 'd', fields, values, 2)
+    local state, open, ready, total, failed, bad, started, ended = unpack_bytes(COUNTS, counts)
+    -- `changed`: the steps that mean something else now, `dirty`: those to write, both by name; `fields` and `gone`: what else to write
+    -- and to delete. A list with room for a few costs less than one that grows.
+    return {
+      id = id,
+      key = key,
+      steps = steps,
+      state = state,
+      open = open,
+      ready = ready,
+      total = total,
+      failed = failed,
+      bad = bad,
+      started = started,
+      ended = ended,
+      changed = { nil, nil },
+      released = { nil, nil },
+      dirty = { nil, nil, nil, nil },
+      fields = { nil, nil, nil, nil, nil, nil, nil, nil },
+      gone = {},
+    }
+  end
+
+  -- The run with these steps and their places in the graph, as far as there are such; nil when there is no run.
+  function R.load(id, names)
+    local run = runs[id]
+    if run == nil then
+      run = read_run(id, names)
+      runs[id] = run
+      return run or R.mend(id)
+    elseif not run then
+      return nil
+    end
+    local unread, known = {}, {}
+    for i = 1, #names do
+      local list = run.steps[names[i]] and known or unread
+      list[#list + 1] = names[i]
+    end
+    R.read_steps(run, unread, 'd')
+    R.read_more(run, known, 'd')
     return run
   end
 
-  local function touch(run)
-    if not run.touched then
-      run.touched = true
-      touched[#touched + 1] = run
-    end
+  -- The run is to be written by the next R.flush.
+  function R.touch(run)
+    if run.touched then return end
+    run.touched = true
+    touched[#touched + 1] = run
   end
-  R.touch = touch
+
+  -- The step is to be written with its run.
+  function R.change(run, name, step)
+    if step.is_dirty then return end
+    step.is_dirty = true
+    local dirty = run.dirty
+    dirty[#dirty + 1] = name
+  end
 
   function R.set(run, field, value)
-    touch(run)
-    run.fields[#run.fields + 1] = field
-    run.fields[#run.fields + 1] = value
+    local fields = run.fields
+    local n = #fields
+    fields[n + 1], fields[n + 2] = field, value
   end
 
-  function R.remove(run, field)
-    touch(run)
-    run.gone[#run.gone + 1] = field
+  -- The names of the steps after the one with this place in the graph, and what is special about it; nil for what is damaged.
+  function R.unpack_graph(d)
+    local known, offset, names = pcall(cmsgpack.unpack_one, d or '')
+    if not known or type(names) ~= 'table' then return nil, nil end
+    local readable, graph = pcall(cjson.decode, offset >= 0 and string.sub(d, offset + 1) or '')
+    return names, readable and type(graph) == 'table' and graph or nil
   end
 
-  function R.change(run, name)
-    touch(run)
-    run.dirty[name] = true
+  -- The names of the steps after this one.
+  function R.following(step)
+    local known, _, names = pcall(cmsgpack.unpack_one, step.d or '')
+    return known and type(names) == 'table' and names or {}
   end
 
+  function R.set_following(run, name, names)
+    local step = run.steps[name]
+    step.d = cmsgpack.pack(names) .. cjson.encode(R.graph(step))
+    step.following = nil
+    R.set(run, 'd:' .. name, step.d)
+  end
+
+  -- What is special about the step, see `d`.
   function R.graph(step)
     if not step.graph then
-      local known, graph = pcall(cjson.decode, step.d)
-      step.graph = known and type(graph) == 'table' and graph or {}
+      local _, graph = R.unpack_graph(step.d)
+      step.graph = graph or {}
     end
     return step.graph
   end
@@ -144,12 +237,12 @@ do
 
   -- Until when an ended run is kept.
   function R.kept_until(run, options)
-    return math.floor(number_of(run.ended) / 1000) + (options.retention or 0)
+    return math.floor(run.ended / 1000) + (options.retention or 0)
   end
 
   function R.set_timer(run, options, probe_after)
     local at = L.seconds + (probe_after or PROBE_SECONDS)
-    if run.ended ~= '-' then
+    if run.ended > 0 then
       at = R.kept_until(run, options)
     elseif options.deadline and options.deadline < at then
       at = options.deadline
@@ -161,33 +254,49 @@ do
 
   function R.note_end(run, options)
     local news = { kind = 'run', id = run.id, name = options.name or '', state = STATES[run.state] }
-    news.steps, news.failed, news.startedAt, news.endedAt = run.total, run.failed, number_of(run.started) or 0, number_of(run.ended)
+    news.steps, news.failed, news.startedAt, news.endedAt = run.total, run.failed, run.started, run.ended
     L.note(news)
   end
 
   function R.write(run)
-    local fields = run.fields
+    local fields, gone, steps = run.fields, run.gone, run.steps
     local n = #fields
-    for name in pairs(run.dirty) do
-      fields[n + 1], fields[n + 2] = 's:' .. name, write_step(run.steps[name])
+    local dirty = run.dirty
+    for i = 1, #dirty do
+      local step = steps[dirty[i]]
+      step.is_dirty = false
+      fields[n + 1] = step.field
+      fields[n + 2] = R.pack_step(step)
       n = n + 2
     end
     fields[n + 1] = 'c'
-    fields[n + 2] = table.concat({ run.state, run.total, run.open, run.ready, run.failed, run.bad, run.started, run.ended }, ' ')
-    for from = 1, n + 2, 1000 do
-      call('HSET', run.key, unpack(fields, from, math.min(from + 999, n + 2)))
+    fields[n + 2] = R.pack_counts(run)
+    if n < 1000 then
+      call('HSET', run.key, unpack(fields))
+    else
+      for from = 1, n + 2, 1000 do
+        call('HSET', run.key, unpack(fields, from, math.min(from + 999, n + 2)))
+      end
     end
-    for from = 1, #run.gone, 1000 do
-      call('HDEL', run.key, unpack(run.gone, from, math.min(from + 999, #run.gone)))
+    for from = 1, #gone, 1000 do
+      call('HDEL', run.key, unpack(gone, from, math.min(from + 999, #gone)))
     end
-    run.fields, run.dirty, run.gone, run.touched = {}, {}, {}, nil
+    run.fields, run.dirty, run.gone, run.touched = {}, {}, {}, false
   end
 
-  -- A step that waits for `open` steps before it. `flags`: its policy and whether it is optional.
-  function R.new_step(flags, open, graph)
-    local step = read_step('w' .. flags .. ' ' .. open .. ' 0 - -')
+  -- A step that waits for `open` steps before it. `flags`: its policy, and whether it is optional and plain, each a digit.
+  function R.new_step(name, flags, open, graph)
+    local optional, plain = string.sub(flags, 2, 2) == '1', string.sub(flags, 3, 3) == '1'
+    local bits = (optional and OPTIONAL or 0) + (plain and PLAIN or 0)
+    local step = R.unpack_step('s:' .. name, pack(STEP, 'w', string.sub(flags, 1, 1), bits, open, 0, 0, 0))
     step.d = graph
     return step
+  end
+
+  -- The step has succeeded, and has left a result or none.
+  function R.note_result(step, any)
+    local flags = step.flags % RESULT
+    step.flags = any and flags + RESULT or flags
   end
 
   -- What this script has read of the run is out of date.

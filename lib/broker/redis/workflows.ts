@@ -3,13 +3,14 @@ import type { Keyspace } from '../../wire/keys.js';
 import { waitInCircle } from '../cycles.js';
 import type { Caused } from '../links.js';
 import type { NewRun, NewStep, RunSummary, StoredRun, WorkflowsRole } from '../workflows.js';
+import type { RedisClient } from './connection/client-factory.js';
 import type { RedisConnections } from './connection/connections.js';
 import { persist } from './producer.js';
 import { nanoseconds } from './scripts/arguments.js';
 import { PackedReader } from './scripts/packed-reader.js';
 import { readCaused } from './scripts/caused.js';
 import { queueKeys } from './scripts/queue-keys.js';
-import { encodeAdded, encodeRun, readRun, readSummary } from './scripts/runs.js';
+import { encodeAdded, encodeRun, hasResult, readRun, readSummary } from './scripts/runs.js';
 import type { Argument } from './scripts/script-command.js';
 import type { Scripts } from './scripts/scripts.js';
 
@@ -84,8 +85,9 @@ export class RedisWorkflows implements WorkflowsRole {
 
   async summary(queue: string, run: string): Promise<RunSummary | undefined> {
     const key = this.keyspace.queue(queue).run(run);
-    const [counts, options] = await this.connections.run('monitor', 'HMGET', (client) => client.hmget(key, 'c', 'o'));
-    return counts ? readSummary(queue, run, counts, options ?? '{}') : undefined;
+    const read = (client: RedisClient) => client.hmgetBuffer(key, 'c', 'o');
+    const [counts, options] = await this.connections.run('monitor', 'HMGET', read);
+    return counts ? readSummary(queue, run, counts, options?.toString() ?? '{}') : undefined;
   }
 
   async runs(queue: string, { offset, size }: { offset: number; size: number }): Promise<RunSummary[]> {
@@ -94,16 +96,18 @@ export class RedisWorkflows implements WorkflowsRole {
     const argv = [runPrefix, String(offset), String(offset + size - 1)];
     const reader = new PackedReader((await this.scripts.run('monitor', 'listRuns', [runs], argv)) as Buffer);
     const found: RunSummary[] = [];
-    while (reader.more()) found.push(readSummary(queue, reader.text(), reader.text(), reader.text()));
+    while (reader.more()) found.push(readSummary(queue, reader.text(), reader.view(), reader.text()));
     return found;
   }
 
   async results(queue: string, run: string, steps: readonly string[]): Promise<(Buffer | undefined)[]> {
     if (steps.length === 0) return [];
     const key = this.keyspace.queue(queue).run(run);
-    const fields = steps.map((name) => `r:${name}`);
+    const fields = steps.flatMap((name) => [`s:${name}`, `v:${name}`]);
     const found = await this.connections.run('monitor', 'HMGET', (client) => client.hmgetBuffer(key, ...fields));
-    return found.map((result) => result ?? undefined);
+    return steps.map((_, n) =>
+      hasResult(found[2 * n] ?? Buffer.alloc(0)) ? (found[2 * n + 1] ?? undefined) : undefined,
+    );
   }
 
   async cancel(queue: string, run: string, reason: string): Reply<'cancel'> {

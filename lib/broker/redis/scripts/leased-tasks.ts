@@ -39,10 +39,23 @@ const foreignMessage = (id: string, other: string): UndecodableMessageError =>
 
 const isWatcher = (one: unknown): boolean => typeof one === 'object' && one !== null;
 
-/** Who watches which task, as L.links_of of links.lua packs it. */
-export function readLinks(packed: Buffer): Map<string, readonly Watcher[]> {
+/**
+ * Who watches which task, as L.links_of of links.lua packs it: JSON; or, for the step of a run of this
+ * queue, `r`, the run, a NUL, the step and any NULs.
+ */
+export function readLinks(queue: string, packed: Buffer): Map<string, readonly Watcher[]> {
   const reader = new PackedReader(packed);
   const links = new Map<string, readonly Watcher[]>();
-  while (reader.more()) links.set(reader.text(), readJson<Watcher[]>(reader.text(), []).filter(isWatcher));
+  while (reader.more()) {
+    const id = reader.text();
+    const text = reader.text();
+    links.set(id, text.startsWith('r') ? [stepOf(queue, text)] : readJson<Watcher[]>(text, []).filter(isWatcher));
+  }
   return links;
+}
+
+function stepOf(queue: string, text: string): Watcher {
+  const end = text.indexOf('\0');
+  const behind = text.indexOf('\0', end + 1);
+  return { k: 'r', to: queue, run: text.slice(1, end), step: text.slice(end + 1, behind < 0 ? undefined : behind) };
 }

@@ -22,6 +22,11 @@ export class PackedReader {
     this.left = bytes.length === 0 ? 0 : this.arrayLength();
   }
 
+  /** Where the next element begins; behind the last one, where the array ends. */
+  get offset(): number {
+    return this.position;
+  }
+
   more(): boolean {
     return this.left > 0;
   }

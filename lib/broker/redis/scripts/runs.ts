@@ -14,6 +14,7 @@ import {
 import { requireSeconds } from './arguments.js';
 import { encodeLinkedMessage, linkedTask, type MarkWatcher, watcherOfMark } from './linked-requests.js';
 import { readJson } from './json.js';
+import { packNames, readPackedNames } from './packed-names.js';
 import { PackedReader } from './packed-reader.js';
 import type { Argument } from './script-command.js';
 
@@ -26,6 +27,15 @@ const PROBE_SECONDS = 600;
  */
 const FEW_STEPS = 12;
 const TOO_LONG = 65;
+
+/** Flags of a step, as shared/runs.lua has them. */
+const OPTIONAL = 1;
+const PLAIN = 2;
+const RESULT = 4;
+
+/** Bytes of what it has of a run, and of a step. */
+const COUNTS_SIZE = 37;
+const STEP_SIZE = 27;
 
 const POLICIES: Readonly<Record<string, FailurePolicy>> = { c: 'cancel', r: 'run', w: 'wait' };
 const STEP_STATES: Readonly<Record<string, StepState>> = {
@@ -43,7 +53,6 @@ interface Graph {
   n: number;
   t: string;
   q?: string;
-  o?: string[];
   y?: number;
   a?: number;
   u?: string;
@@ -62,24 +71,24 @@ interface Options {
  * @throws InvalidTaskError
  */
 export function encodeRun(place: string, run: NewRun, now: number): Argument[] {
-  const graphs = encodeGraphs(place, run);
+  const following = stepsAfter(run);
   const ready = run.steps.filter(({ after }) => after.length === 0);
   const total = run.steps.length;
-  const state = total === 0 ? 's' : 'r';
   const options = { name: run.name, retention: run.retention, deadline: run.deadline };
   const fields: Argument[] = [
     'c',
-    `${state} ${total} ${total} ${ready.length} 0 0 ${now} ${total === 0 ? now : '-'}`,
+    encodeCounts(total, ready.length, now),
     'o',
     JSON.stringify(options).padEnd(total > FEW_STEPS ? TOO_LONG : 0),
   ];
-  for (const step of run.steps) {
-    const { name, after } = step;
-    const isReady = after.length === 0;
-    fields.push(`s:${name}`, `${isReady ? 'r' : 'w'}${flagsOf(step)} ${after.length} 0 ${isReady ? now : '-'} -`);
-    fields.push(`d:${name}`, JSON.stringify(graphs.get(name)));
-    if (!isReady) fields.push(`m:${name}`, encodeLinkedMessage(step.request.message));
-  }
+  run.steps.forEach((step, n) => {
+    const { name } = step;
+    const isReady = step.after.length === 0;
+    const graph = graphOf(place, step, n);
+    fields.push(`s:${name}`, encodeStep(step, isPlain(graph), isReady ? now : 0));
+    fields.push(`d:${name}`, Buffer.concat([packNames(following.get(name)!), Buffer.from(JSON.stringify(graph))]));
+    if (!isReady) fields.push(`v:${name}`, encodeLinkedMessage(step.request.message));
+  });
   const second = Math.floor(now / 1000);
   const due = total === 0 ? second + run.retention : Math.min(run.deadline ?? Infinity, second + PROBE_SECONDS);
   const what = `of run "${run.id}"`;
@@ -96,25 +105,29 @@ export function encodeRun(place: string, run: NewRun, now: number): Argument[] {
 
 /** Steps to add to a run, as grow-run.lua reads them. */
 export const encodeAdded = (place: string, steps: readonly NewStep[]): Argument[] =>
-  steps.flatMap((step) => [
-    step.name,
-    flagsOf(step),
-    JSON.stringify(graphOf(place, step, 0)),
-    encodeLinkedMessage(step.request.message),
-    step.after.length === 0 ? '' : JSON.stringify(step.after),
-  ]);
+  steps.flatMap((step) => {
+    const graph = graphOf(place, step, 0);
+    return [
+      step.name,
+      `${step.onFailure[0]}${step.optional ? '1' : '0'}${isPlain(graph) ? '1' : '0'}`,
+      JSON.stringify(graph),
+      encodeLinkedMessage(step.request.message),
+      step.after.length === 0 ? '' : JSON.stringify(step.after),
+    ];
+  });
 
-function encodeGraphs(place: string, run: NewRun): Map<string, Graph> {
-  const graphs = new Map(run.steps.map((step, n) => [step.name, graphOf(place, step, n)]));
-  if (graphs.size < run.steps.length) throw refused(run.id, 'two steps have the same name');
+/** The names of the steps after each step. */
+function stepsAfter(run: NewRun): Map<string, string[]> {
+  const following = new Map<string, string[]>(run.steps.map(({ name }) => [name, []]));
+  if (following.size < run.steps.length) throw refused(run.id, 'two steps have the same name');
   for (const { name, after } of run.steps) {
     for (const before of after) {
-      const graph = graphs.get(before);
-      if (!graph) throw refused(run.id, `"${name}" comes after "${before}", which is not there`);
-      (graph.o ??= []).push(name);
+      const names = following.get(before);
+      if (!names) throw refused(run.id, `"${name}" comes after "${before}", which is not there`);
+      names.push(name);
     }
   }
-  return graphs;
+  return following;
 }
 
 const refused = (run: string, why: string): InvalidTaskError =>
@@ -132,7 +145,25 @@ function graphOf(place: string, { request, delay, mark }: NewStep, n: number): G
   return graph;
 }
 
-const flagsOf = ({ onFailure, optional }: NewStep): string => `${onFailure[0]}${optional ? '1' : '0'}`;
+/** Its task is one of the run's queue, to begin at once, that only the run watches. */
+const isPlain = ({ q, y, a, u, k }: Graph): boolean => (q ?? y ?? a ?? u ?? k) === undefined;
+
+/** Numbers and times as COUNTS and STEP of shared/runs.lua have them. */
+const packed = (letters: string, numbers: readonly number[], times: readonly number[]): Buffer => {
+  const bytes = Buffer.alloc(letters.length + 4 * numbers.length + 8 * times.length);
+  let at = bytes.write(letters, 'latin1');
+  for (const number of numbers) at = bytes.writeUInt32LE(number, at);
+  for (const time of times) at = bytes.writeDoubleLE(time, at);
+  return bytes;
+};
+
+const encodeCounts = (total: number, ready: number, now: number): Buffer =>
+  packed(total === 0 ? 's' : 'r', [total, ready, total, 0, 0], [now, total === 0 ? now : 0]);
+
+const encodeStep = ({ after, onFailure, optional }: NewStep, plain: boolean, readyAt: number): Buffer => {
+  const flags = String.fromCharCode((optional ? OPTIONAL : 0) + (plain ? PLAIN : 0));
+  return packed(`${after.length === 0 ? 'r' : 'w'}${onFailure[0]}${flags}`, [after.length, 0], [readyAt, 0]);
+};
 
 /** A step that waits for none: its name, its queue, what is special about its task, and its message. */
 function encodeReady(place: string, { name, request, delay, mark }: NewStep, now: number): Argument[] {
@@ -151,12 +182,12 @@ function encodeReady(place: string, { name, request, delay, mark }: NewStep, now
 export function readRun(queue: string, id: string, packed: Buffer): StoredRun | undefined {
   if (packed.length === 0) return undefined;
   const reader = new PackedReader(packed);
-  const summary = readSummary(queue, id, reader.text(), reader.text());
-  const found: { graph: Graph; step: StoredStep }[] = [];
+  const summary = readSummary(queue, id, reader.view(), reader.text());
+  const found: { graph: Graph; after: readonly string[]; step: StoredStep }[] = [];
   while (reader.more()) found.push(readStep(queue, reader));
   found.sort((one, other) => one.graph.n - other.graph.n);
   const before = new Map<string, string[]>(found.map(({ step }) => [step.name, []]));
-  for (const { step, graph } of found) for (const name of graph.o ?? []) before.get(name)?.push(step.name);
+  for (const { step, after } of found) for (const name of after) before.get(name)?.push(step.name);
   const steps = found.map(({ step }) => ({ ...step, after: before.get(step.name)! }));
   const byName = new Map(steps.map((step) => [step.name, step]));
   const graph = steps.map((step) => ({
@@ -167,46 +198,53 @@ export function readRun(queue: string, id: string, packed: Buffer): StoredRun | 
 }
 
 /** @param counts and @param options as shared/runs.lua writes them */
-export function readSummary(queue: string, id: string, counts: string, options: string): RunSummary {
-  const [state = '', steps, open, , failed, , startedAt, endedAt] = counts.split(' ');
+export function readSummary(queue: string, id: string, counts: Buffer, options: string): RunSummary {
   const { name = '', reason } = readJson<Options>(options, {});
+  const number = (n: number): number => (counts.length === COUNTS_SIZE ? counts.readUInt32LE(1 + 4 * n) : 0);
+  const time = (n: number): number => (counts.length === COUNTS_SIZE ? counts.readDoubleLE(21 + 8 * n) : 0);
   return {
     queue,
     id,
     name,
-    state: RUN_STATES[state] ?? 'failed',
-    startedAt: numberOf(startedAt),
-    endedAt: timeOf(endedAt),
-    steps: numberOf(steps),
-    open: numberOf(open),
-    failed: numberOf(failed),
+    state: RUN_STATES[counts.toString('latin1', 0, 1)] ?? 'failed',
+    startedAt: time(0),
+    endedAt: time(1) || undefined,
+    steps: number(2),
+    open: number(0),
+    failed: number(3),
     reason,
   };
 }
 
-function readStep(queue: string, reader: PackedReader): { graph: Graph; step: StoredStep } {
+function readStep(queue: string, reader: PackedReader): { graph: Graph; after: readonly string[]; step: StoredStep } {
   const name = reader.text();
-  const [flags = '', , , readyAt, endedAt] = reader.text().split(' ');
-  const graph = readJson<Graph>(reader.text(), { n: 0, t: '' });
+  const packed = reader.view();
+  const { after, graph } = readGraph(reader.view());
   const error = reader.text();
-  const state = STEP_STATES[flags[0]!] ?? 'failed';
+  const isWhole = packed.length === STEP_SIZE;
+  const state = STEP_STATES[packed.toString('latin1', 0, 1)] ?? 'failed';
+  const flags = isWhole ? packed[2]! : 0;
   const step: StoredStep = {
     name,
     type: graph.t,
     queue: graph.q ?? queue,
     after: [],
-    onFailure: POLICIES[flags[1]!] ?? 'cancel',
-    optional: flags[2] === '1',
+    onFailure: POLICIES[packed.toString('latin1', 1, 2)] ?? 'cancel',
+    optional: (flags & OPTIONAL) > 0,
     state,
     error: error === '' || state === 'succeeded' ? undefined : error,
-    readyAt: timeOf(readyAt),
-    endedAt: timeOf(endedAt),
-    hasResult: reader.text() === '1',
+    readyAt: (isWhole && packed.readDoubleLE(11)) || undefined,
+    endedAt: (isWhole && packed.readDoubleLE(19)) || undefined,
+    hasResult: hasResult(packed),
   };
-  return { graph, step };
+  return { graph, after, step };
 }
 
-const numberOf = (text: string | undefined): number => Number(text) || 0;
+function readGraph(packed: Buffer): { readonly after: readonly string[]; readonly graph: Graph } {
+  const { names, rest } = readPackedNames(packed);
+  return { after: names, graph: readJson<Graph>(rest.toString(), { n: 0, t: '' }) };
+}
 
-const timeOf = (text: string | undefined): number | undefined =>
-  text === undefined || text === '-' ? undefined : Number(text);
+/** @param step as shared/runs.lua packs it */
+export const hasResult = (step: Buffer): boolean =>
+  step.length === STEP_SIZE && step.toString('latin1', 0, 1) === 's' && (step[2]! & RESULT) > 0;
