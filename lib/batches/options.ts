@@ -4,6 +4,7 @@ import { refuseMarks } from '../enqueue/linked-task.js';
 import { InvalidTaskError } from '../errors.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskOptions } from '../task/options.js';
+import type { PayloadArguments } from '../task/payload-arguments.js';
 import { describe, refuseBraces, rejectUnknownKeys, requireNonBlank, requireObject } from '../validation.js';
 
 /** Of the options of a task, those that a callback may have: it starts when its time comes, once. */
@@ -18,13 +19,20 @@ export const CALLBACK_OPTION_NAMES = [
 
 export type CallbackOptions = Pick<TaskOptions, (typeof CALLBACK_OPTION_NAMES)[number]>;
 
-/** A task that is enqueued when something happens to a batch: a definition or a type, payload, options. */
-export type BatchTask<P = unknown> =
-  | readonly [task: TaskDefinition<P>, payload: NoInfer<P>, options?: CallbackOptions]
-  | readonly [task: undefined extends P ? TaskDefinition<P> : never]
-  | readonly [type: string, payload?: unknown, options?: CallbackOptions];
+/** What a callback is a task of. */
+type AnyTask = string | TaskDefinition;
 
-export interface BatchOptions<S = unknown, C = unknown, D = unknown> {
+/** What comes behind a definition or a type; not a union for one of them, which the compiler could not explain. */
+type CallbackArguments<T> = [T] extends [string]
+  ? [payload?: unknown, options?: CallbackOptions]
+  : [T] extends [TaskDefinition<infer P>]
+    ? PayloadArguments<P, CallbackOptions>
+    : [payload?: unknown, options?: CallbackOptions];
+
+/** A task that is enqueued when something happens to a batch: a definition or a type, payload, options. */
+export type BatchTask<T extends AnyTask = AnyTask> = readonly [task: T, ...rest: CallbackArguments<NoInfer<T>>];
+
+export interface BatchOptions<S extends AnyTask = AnyTask, C extends AnyTask = AnyTask, D extends AnyTask = AnyTask> {
   /** What it is, for people. */
   name: string;
   /** Where the batch lives; its members and callbacks may be in any queue. Default `default`. */

@@ -171,7 +171,9 @@ export class AsynqClient {
    * @throws BrokerUnavailableError when Redis does not reply
    * @throws ClosedError after `close`
    */
-  openBatch<S = unknown, C = unknown, D = unknown>(options: BatchOptions<S, C, D>): Promise<AsynqBatch> {
+  openBatch<S extends AnyTask, C extends AnyTask, D extends AnyTask>(
+    options: BatchOptions<S, C, D>,
+  ): Promise<AsynqBatch> {
     return this.batches.open(options as BatchOptions);
   }
 

@@ -76,7 +76,7 @@ const callbacks = {
   onSuccess: [Done, { import: 42 }],
   onComplete: [Ended, { import: 42 }],
   onDeath: [Alarm, { import: 42 }],
-} satisfies Partial<BatchOptions<{ import: number }, { import: number }, { import: number }>>;
+} satisfies Partial<BatchOptions<typeof Done, typeof Ended, typeof Alarm>>;
 
 const rows = (count: number) => Array.from({ length: count }, (_, n) => ({ n }));
 

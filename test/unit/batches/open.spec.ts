@@ -110,6 +110,25 @@ describe('openBatch', () => {
       void client.openBatch({ name: 'n', onSuccess: [Done, { id: 1 }, { queue: 'q' }] });
       // @ts-expect-error the payload of Done has an id
       void client.openBatch({ name: 'n', onSuccess: [Done, { ids: 1 }] });
+      void client.openBatch({
+        name: 'n',
+        onSuccess: [
+          Done,
+          // @ts-expect-error here, and not at the definition, as with every mistake in a callback
+          { ids: 1 },
+        ],
+        onComplete: [
+          Tick,
+          // @ts-expect-error the same for a task without a payload
+          { id: 1 },
+        ],
+      });
+      // @ts-expect-error a callback is an array
+      void client.openBatch({ name: 'n', onSuccess: Done });
+      // @ts-expect-error it begins with a task
+      void client.openBatch({ name: 'n', onSuccess: [{ id: 1 }] });
+      const late: BatchOptions = { name: 'n', onSuccess: [Done, { id: 1 }], onDeath: ['any'] };
+      void client.openBatch(late);
       // @ts-expect-error the payload of Done is needed
       void client.openBatch({ name: 'n', onSuccess: [Done] });
       // @ts-expect-error a callback has no lock
