@@ -217,9 +217,10 @@ else
     if item.key and kind ~= WAIT and try('GET', item.key) == id then call('DEL', item.key) end
   end
   if L then -- results are read from the hashes
-    L.read_links(ids, number)
-    for n = 1, number do
-      local id, item = ids[n], items[n]
+    local linked, details = L.take_members(ids, items, number)
+    L.read_links(linked, #linked)
+    for n = 1, #linked do
+      local id, item = linked[n], details[n]
       local kind = item and item.kind or DONE
       if kind == DONE and item and item.time == '1' then
         L.ended(id, false, item.result ~= '' and item.result or 'revoked', nil, true)

@@ -5,7 +5,7 @@
 -- parcel. Each kind has a handler in L.on, and each kind of watcher a function in L.tell that posts the end of a task to it.
 -- Handlers apply by identity: twice is once. Everything a handler needs is checked by L.open, before the first write.
 do
-  local call, try, type = redis.call, redis.pcall, type
+  local call, try, type, find, sub = redis.call, redis.pcall, type, string.find, string.sub
   -- How many bodies one script works off; it leaves the others to the next delivery.
   local MOST_BODIES = 2000
   local TOO_LONG = 65
@@ -126,13 +126,13 @@ do
   -- nothing of it. Mostly, many tasks of one script are of one batch.
   local batches = {}
 
-  local prefix, prefix_length, prefix_batch, prefix_known = '', -1, nil, nil
+  local prefix, prefix_length, prefix_batch, prefix_known
 
   -- The batch that a task is a member of, its number, and whether somebody watches members. nil when it is none, or when this
   -- place has nothing of the batch.
   function L.member_of(id)
-    if string.sub(id, 1, prefix_length) == prefix then
-      return prefix_batch, tonumber(string.sub(id, prefix_length + 1)), prefix_known == 'w'
+    if prefix and find(id, prefix, 1, true) == 1 then
+      return prefix_batch, tonumber(sub(id, prefix_length + 1)), prefix_known == 'w'
     end
     if not L.has_links or string.sub(id, 1, 6) ~= 'batch-' then return nil end
     local batch, number = string.match(id, '^(batch%-[^~]+)~(%d+)$')
@@ -145,6 +145,31 @@ do
     if not known then return nil end
     prefix, prefix_length, prefix_batch, prefix_known = batch .. '~', #batch + 1, batch, known
     return batch, tonumber(number), known == 'w'
+  end
+
+  local function batch_of(id)
+    return prefix and find(id, prefix, 1, true) == 1 and prefix_batch or L.member_of(id)
+  end
+
+  -- The first `count` of these tasks have ended; those with nothing (false) in `details` have just succeeded. Deals with the members among
+  -- those that nobody else watches: most tasks of a queue with a large batch. Returns the others, and their details.
+  function L.take_members(ids, details, count)
+    local others, left, n = {}, {}, 0
+    local numbers, batch
+    for i = 1, count do
+      local id = ids[i]
+      if not details[i] and batch_of(id) and prefix_known ~= 'w' then
+        if batch ~= prefix_batch then
+          batch = prefix_batch
+          numbers = L.ended_members(batch).ok
+        end
+        numbers[#numbers + 1] = tonumber(sub(id, prefix_length + 1))
+      else
+        n = n + 1
+        others[n], left[n] = id, details[i]
+      end
+    end
+    return others, left
   end
 
   -- This place begins or ends to have something of the batch.
@@ -164,10 +189,10 @@ do
   -- Reads at once what is asked for next, but not of members of batches.
   function L.read_links(ids, count)
     if not L.has_links then return end
-    local wanted, n, member_of = {}, 0, L.member_of
+    local wanted, n = {}, 0
     for i = 1, count do
       local id = ids[i]
-      if values[id] == nil and not member_of(id) then
+      if values[id] == nil and not batch_of(id) then
         n = n + 1
         wanted[n] = id
       end
@@ -455,7 +480,7 @@ do
       local id = ids[i]
       local list = values[id]
       local is_step = list and string.byte(list) == 114
-      local batch = not is_step and L.member_of(id)
+      local batch = not is_step and batch_of(id)
       if is_step then
         found[n + 1], found[n + 2] = id, list
         n = n + 2

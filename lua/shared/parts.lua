@@ -4,7 +4,7 @@
 -- v: counts what the home was told; scan: how far the keeper has looked; x:<base>: a chunk that was given up. The members are
 -- bits by number in `part:<batch>:made`, `:ok` and `:dead`. One that has succeeded is never dead again.
 do
-  local call, try, pairs, type = redis.call, redis.pcall, pairs, type
+  local call, try, pairs, type, byte, char = redis.call, redis.pcall, pairs, type, string.byte, string.char
   -- The keeper looks for members that ended unseen: so often, in slices of so many bytes. So much of it is done by one script for all
   -- batches: a member that is looked at is one, a slice some.
   local SCAN_SECONDS, SLICE = 2, 256
@@ -14,7 +14,7 @@ do
   -- Members are near each other when their bytes fit into one call of Lua, and are not many more than they: so many numbers
   -- in all, and for each of them.
   local NEAR, SPREAD = 16000, 32
-  local BITS = { 128, 64, 32, 16, 8, 4, 2, 1 }
+  local BITS = { [0] = 128, 64, 32, 16, 8, 4, 2, 1 }
 
   -- The members that have ended in this script, by batch.
   local ended = {}
@@ -23,53 +23,68 @@ do
     return L.base .. 'part:' .. batch
   end
 
-  -- Those of the numbers that have a bit, if that is `wanted`, or have none; with `set`, which gives it to all. Members that end together are mostly near each
-  -- other: their bytes are read and written at once. Of a key that holds something else, none has a bit.
-  local function choose_near(key, wanted, numbers, first, last, set)
+  -- The bytes of a string of bits, nil of a key that holds something else. Without a key: false.
+  local function read_bytes(key, from, to)
+    local stored = key and try('GETRANGE', key, from, to)
+    if not stored then return false end
+    return type(stored) == 'string' and { byte(stored, 1, -1) } or nil
+  end
+
+  -- Members that end together are mostly near each other: their bytes are read and written at once.
+  local function choose_near(numbers, with, without, set, first, last)
     local from, to = (first - first % 8) / 8, (last - last % 8) / 8
-    local stored = try('GETRANGE', key, from, to)
-    if type(stored) ~= 'string' then return {} end
-    local bytes, chosen, n, before = { string.byte(stored, 1, to - from + 1) }, {}, 0, from - 1
+    local there, absent = read_bytes(with, from, to), read_bytes(without, from, to)
+    if there == nil or absent == nil then return {} end
+    local chosen, n, start = {}, 0, from * 8
     for i = 1, #numbers do
       local number = numbers[i]
-      local rest = number % 8
-      local at, value = (number - rest) / 8 - before, BITS[rest + 1]
-      local byte = bytes[at] or 0
-      local is_set = byte % (2 * value) >= value
-      if is_set == wanted then
-        n = n + 1
-        chosen[n] = number
+      local rest = (number - start) % 8
+      local at, value = (number - start - rest) / 8 + 1, BITS[rest]
+      local twice = value + value
+      if not there or (there[at] or 0) % twice >= value then
+        local bits = absent and absent[at] or 0
+        if bits % twice < value then
+          n = n + 1
+          chosen[n] = number
+          if set then absent[at] = bits + value end
+        end
       end
-      if set and not is_set then bytes[at] = byte + value end
     end
     if set and n > 0 then
       for at = 1, to - from + 1 do
-        bytes[at] = bytes[at] or 0
+        absent[at] = absent[at] or 0
       end
-      call('SETRANGE', key, from, string.char(unpack(bytes)))
+      call('SETRANGE', without, from, char(unpack(absent)))
     end
     return chosen
   end
 
-  local function choose_far(key, wanted, numbers, set)
-    local chosen, bit_wanted = {}, wanted and 1 or 0
+  local function choose_far(numbers, with, without, set)
+    local chosen = {}
     for i = 1, #numbers do
       local number = numbers[i]
-      local before = set and try('SETBIT', key, number, '1') or try('GETBIT', key, number)
-      if before == bit_wanted then chosen[#chosen + 1] = number end
+      local is_chosen = not with or try('GETBIT', with, number) == 1
+      if is_chosen and set then
+        is_chosen = try('SETBIT', without, number, '1') == 0
+      elseif is_chosen and without then
+        is_chosen = try('GETBIT', without, number) == 0
+      end
+      if is_chosen then chosen[#chosen + 1] = number end
     end
     return chosen
   end
 
-  local function choose(key, wanted, numbers, set)
+  -- Those of the numbers that have their bit in the key `with`, and not in the key `without`; either may be nil. With `set`, they get
+  -- it there. Of a key that holds something else, nothing is chosen.
+  local function choose(numbers, with, without, set)
     if #numbers == 0 then return numbers end
     local first, last = numbers[1], numbers[1]
     for i = 2, #numbers do
       local number = numbers[i]
       if number < first then first = number elseif number > last then last = number end
     end
-    if last - first < math.min(NEAR, SPREAD * #numbers) then return choose_near(key, wanted, numbers, first, last, set) end
-    return choose_far(key, wanted, numbers, set)
+    local near = last - first < math.min(NEAR, SPREAD * #numbers)
+    return (near and choose_near or choose_far)(numbers, with, without, set, first, last)
   end
 
   local function read(batch)
@@ -98,11 +113,10 @@ do
     if not part then return end
     local dead, revived = {}, {}
     if #numbers.dead > 0 then
-      dead = choose(key .. ':ok', false, choose(key .. ':made', true, numbers.dead))
-      dead = choose(key .. ':dead', false, dead, true)
+      dead = choose(choose(numbers.dead, key .. ':made', key .. ':ok'), nil, key .. ':dead', true)
     end
-    local ok = choose(key .. ':ok', false, choose(key .. ':made', true, numbers.ok), true)
-    if part.dead + #dead > 0 then revived = choose(key .. ':dead', true, ok) end
+    local ok = choose(numbers.ok, key .. ':made', key .. ':ok', true)
+    if part.dead + #dead > 0 then revived = choose(ok, key .. ':dead') end
     for i = 1, #revived do
       call('SETBIT', key .. ':dead', revived[i], '0')
     end
@@ -121,13 +135,18 @@ do
     return try('GETBIT', key .. ':dead', number) == 1 and 'dead' or nil
   end
 
-  -- A member of a batch has ended. All of one script are dealt with at once, at the end of L.work.
-  function L.member_ended(batch, number, ok)
+  -- The numbers of members that have ended in this script. All are dealt with at once, at the end of L.work.
+  function L.ended_members(batch)
     local numbers = ended[batch]
     if not numbers then
       numbers = { ok = {}, dead = {} }
       ended[batch] = numbers
     end
+    return numbers
+  end
+
+  function L.member_ended(batch, number, ok)
+    local numbers = L.ended_members(batch)
     local list = ok and numbers.ok or numbers.dead
     list[#list + 1] = number
   end
@@ -156,7 +175,7 @@ do
     for number = body.base, body.base + body.count - 1 do
       numbers[#numbers + 1] = number
     end
-    local created = #choose(key .. ':made', true, numbers)
+    local created = #choose(numbers, key .. ':made')
     if created == 0 then
       call('HSET', key, 'x:' .. body.base, '1', 'home', body.home)
       L.note_batch(body.batch, true)
@@ -196,10 +215,10 @@ do
   -- Tells of the members among these numbers that are gone, or in a state that is an end.
   local function look(batch, first, open)
     local seen = 0
-    for i = 1, 8 do
+    for i = 0, 7 do
       if bit.band(open, BITS[i]) ~= 0 then
         seen = seen + 1
-        local id = batch .. '~' .. string.format('%.0f', first + i - 1)
+        local id = batch .. '~' .. string.format('%.0f', first + i)
         local state = try('HGET', L.task_prefix .. id, 'state')
         if type(state) ~= 'string' or state == 'completed' or state == 'archived' then L.notice(id) end
       end
