@@ -1,12 +1,25 @@
 import type { QueueInfo } from '../../inspector/views.js';
 import { refusalOf, needsConfirmation, questionOf, type TaskActionRequest, type DashAction } from './actions.js';
 import { select, selectedOf } from './list.js';
-import { idsOf, listHeight, type Model, type TasksView, type TaskView, type View, viewOf, withView } from './model.js';
+import {
+  idsOf,
+  isLinked,
+  type LinkedViews,
+  listHeight,
+  type Model,
+  type TasksView,
+  type TaskView,
+  type View,
+  viewOf,
+  withView,
+} from './model.js';
 import { SELECTION_LOST } from './navigation.js';
 import { withStatus, type Transition } from './transition.js';
 
 /** The action on tasks of each key. */
 export const ACTION_KEYS: Readonly<Record<string, DashAction>> = { R: 'run', A: 'archive', D: 'delete', C: 'cancel' };
+
+const NO_TASKS = 'Runs and batches are changed by nestjs-asynq workflow and nestjs-asynq batch.';
 
 /** Keys that act on tasks and queues, and keys that mark tasks. */
 export function pressActionKey(model: Model, key: string): Transition {
@@ -17,6 +30,7 @@ export function pressActionKey(model: Model, key: string): Transition {
   if (model.busy) return { model: withStatus(model, 'The last action is still running.') };
   if (key === 'P') return togglePause(model);
   const action = ACTION_KEYS[key]!;
+  if (isLinked(view)) return { model: withStatus(model, NO_TASKS) };
   if (view.kind !== 'tasks' && view.kind !== 'task') {
     const all = action === 'cancel' ? '' : ` All of its tasks at once: nestjs-asynq task ${action}all.`;
     return { model: withStatus(model, `Open a state first.${all}`) };
@@ -50,6 +64,7 @@ function requestForTask({ task, queue, id, gone }: TaskView, action: DashAction)
 /** Pauses the queue, or ends its pause, by what the screen showed. */
 function togglePause(model: Model): Transition {
   const view = viewOf(model);
+  if (isLinked(view)) return { model: withStatus(model, 'Open a queue first.') };
   const queue = view.kind === 'queues' ? selectedOf(view.list) : view.queue;
   if (queue === undefined) return { model: withStatus(model, SELECTION_LOST) };
   const info = infoOf(view, queue);
@@ -58,7 +73,7 @@ function togglePause(model: Model): Transition {
 }
 
 /** The figures of the queue as this view read them last. */
-export function infoOf(view: View, queue: string): QueueInfo | undefined {
+export function infoOf(view: Exclude<View, LinkedViews>, queue: string): QueueInfo | undefined {
   return view.kind === 'queues' ? view.infos.get(queue) : view.info;
 }
 

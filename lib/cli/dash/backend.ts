@@ -12,8 +12,10 @@ import {
   type TaskActionRequest,
 } from './actions.js';
 import { queuesOf, type Row } from './model.js';
-import type { QueryTarget, Reply, Replies, Query } from './query.js';
+import { isLinkedTarget, type LinkedTarget, type QueryTarget, type Reply, type Replies, type Query } from './query.js';
 
+/** How many runs and batches are listed. */
+const NEWEST = 200;
 /** How many days of a queue are shown. */
 const HISTORY_DAYS = 7;
 
@@ -25,6 +27,7 @@ export class Backend {
   async read(query: Query): Promise<Reply> {
     const { target } = query;
     if (target.kind === 'queues') return { kind: 'queues', ...(await this.readQueues(target.filter, query)) };
+    if (isLinkedTarget(target)) return this.readLinked(target);
     const [info, reply] = await Promise.all([
       this.inspector.getQueueInfo(target.queue),
       this.readInQueue(target, query),
@@ -41,7 +44,18 @@ export class Backend {
     }
   }
 
-  private async readInQueue(target: Exclude<QueryTarget, { kind: 'queues' }>, query: Query): Promise<object> {
+  private async readLinked(target: LinkedTarget): Promise<Reply> {
+    const { kind, queue } = target;
+    const newest = { queue, size: NEWEST };
+    if (kind === 'run') return { kind, run: await this.inspector.getWorkflow(target.queue, target.id) };
+    if (kind === 'runs') return { kind, runs: await this.inspector.listWorkflows(newest) };
+    return { kind, batches: await this.inspector.listBatches(newest) };
+  }
+
+  private async readInQueue(
+    target: Exclude<QueryTarget, LinkedTarget | { kind: 'queues' }>,
+    query: Query,
+  ): Promise<object> {
     const { kind, queue } = target;
     switch (kind) {
       case 'queue':

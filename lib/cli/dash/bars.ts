@@ -29,7 +29,7 @@ export function bars(model: Model): Bars {
 function headerOf(model: Model): Line {
   const right = ageOf(model);
   const view = viewOf(model);
-  const isPaused = view.kind !== 'queues' && view.info?.paused;
+  const isPaused = 'info' in view && view.info?.paused;
   const path = model.views.flatMap((one) => nameOf(one) ?? []).map(plain);
   if (isPaused) path[0] += ' (paused)';
   const all = [PROGRAM, ...path].join(' › ');
@@ -49,6 +49,11 @@ function nameOf(view: View): string | undefined {
       return 'aggregating';
     case 'tasks':
       return view.location.group ?? view.location.state;
+    case 'runs':
+      return 'workflows';
+    case 'batches':
+      return 'batches';
+    case 'run':
     case 'task':
       return view.id;
   }
@@ -114,11 +119,14 @@ type Hint = readonly [key: string, meaning: string];
 const COMMON_HINTS = hints('? help, q quit');
 
 const HINTS: Readonly<Record<View['kind'], readonly Hint[]>> = {
-  queues: hints('Enter open, P pause, / filter, r refresh'),
-  queue: hints('Enter open, P pause, r refresh'),
+  queues: hints('Enter open, P pause, / filter, r refresh, w workflows, b batches'),
+  queue: hints('Enter open, P pause, r refresh, w workflows, b batches'),
   groups: hints('Enter open, / filter, P pause'),
   tasks: hints('Enter open, Space mark, / filter, P pause'),
   task: hints('↑↓ scroll, P pause, r refresh'),
+  runs: hints('Enter open, r refresh, b batches'),
+  batches: hints('r refresh, w workflows'),
+  run: hints('r refresh'),
 };
 
 /** The keys of this view. */

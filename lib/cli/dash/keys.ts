@@ -1,6 +1,6 @@
 import { pressActionKey } from './action-keys.js';
 import { type Model, type Prompt, viewOf } from './model.js';
-import { applyFilter, back, move, open, type Move } from './navigation.js';
+import { applyFilter, back, move, open, openLinked, type Move } from './navigation.js';
 import { withStatus, type Transition } from './transition.js';
 
 /** The move of each key. */
@@ -36,6 +36,7 @@ export const HELP: readonly (readonly [keys: string, meaning: string])[] = [
   ['D', 'delete (asks)'],
   ['C', 'cancel an active task'],
   ['P', 'pause the queue, or end its pause'],
+  ['w b', 'workflows, batches: those of the queue, or of all'],
   ['q', 'quit'],
 ];
 
@@ -67,6 +68,10 @@ function pressOther(model: Model, key: string): Transition {
     case 'h':
     case 'backspace':
       return { model: back(model) };
+    case 'w':
+      return { model: openLinked(model, 'runs') };
+    case 'b':
+      return { model: openLinked(model, 'batches') };
     case '/':
       return { model: startFilter(model) };
     default:

@@ -1,12 +1,15 @@
 import type { GroupSize, TaskLocation } from '../../broker/inspection.js';
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
+import type { WorkflowDetails, WorkflowInfo } from '../../inspector/workflows.js';
+import type { BatchInfo } from '../../task/batch.js';
 import type { TaskDetails } from '../../task/info.js';
 import { TASK_STATES, type TaskState } from '../../wire/states.js';
 import type { ActionRequest } from './actions.js';
+import { type StepLine, toStepLines } from '../output/step-tree.js';
 import { AT_START, type List } from './list.js';
 
 /*
- * The whole state of the dashboard. Views form a stack: queues, one queue, (its groups,) tasks, one task. `update.ts` computes
+ * The whole state of the dashboard. Views form a stack: queues, one queue, (its groups,) tasks, one task; or runs, one run; or batches. `update.ts` computes
  * the next state, `render.ts` the screen; both are pure.
  */
 
@@ -88,7 +91,40 @@ export interface TaskView extends InQueue {
   readonly gone: boolean;
 }
 
-export type View = QueuesView | QueueView | GroupsView | TasksView | TaskView;
+/** A list beside the queues. `queue`: only what that queue keeps; `undefined`: that of all queues. */
+interface LinkedView extends LoadedView {
+  readonly queue: string | undefined;
+  readonly list: List;
+}
+
+/** The newest runs of workflows. */
+export interface RunsView extends LinkedView {
+  readonly kind: 'runs';
+  readonly runs: readonly WorkflowInfo[];
+}
+
+/** The newest batches. */
+export interface BatchesView extends LinkedView {
+  readonly kind: 'batches';
+  readonly batches: readonly BatchInfo[];
+}
+
+/** The steps of a run. */
+export interface RunView extends LinkedView {
+  readonly kind: 'run';
+  readonly queue: string;
+  readonly id: string;
+  /** `undefined`: it was deleted, or is not read yet. */
+  readonly run: WorkflowDetails | undefined;
+}
+
+export type View = QueuesView | QueueView | GroupsView | TasksView | TaskView | RunsView | BatchesView | RunView;
+
+/** Views beside the queues. */
+export type LinkedViews = RunsView | BatchesView | RunView;
+
+export const isLinked = (view: View): view is LinkedViews =>
+  view.kind === 'runs' || view.kind === 'batches' || view.kind === 'run';
 
 export type Prompt =
   | { readonly kind: 'confirm'; readonly question: string; readonly request: ActionRequest }
@@ -165,6 +201,13 @@ const containing = (names: readonly string[], filter: string): readonly string[]
 export const queuesOf = ({ names, filter }: Pick<QueuesView, 'names' | 'filter'>): readonly string[] =>
   containing(names, filter);
 
+/** Two queues may keep runs of one id. */
+export const keyOfRun = ({ queue, id }: WorkflowInfo): string => `${queue} ${id}`;
+
+/** The steps of a run, each below the last of those it waits for. */
+export const stepsOf = ({ run, readAt }: RunView): readonly StepLine[] =>
+  run ? toStepLines(run.graph, readAt ?? 0) : [];
+
 /** The ids of a list's rows. */
 export function idsOf(view: Exclude<View, TaskView>): readonly string[] {
   switch (view.kind) {
@@ -179,6 +222,12 @@ export function idsOf(view: Exclude<View, TaskView>): readonly string[] {
       );
     case 'tasks':
       return view.rows.map(({ id }) => id);
+    case 'runs':
+      return view.runs.map(keyOfRun);
+    case 'batches':
+      return view.batches.map(({ id }) => id);
+    case 'run':
+      return stepsOf(view).map(({ name }) => name);
   }
 }
 

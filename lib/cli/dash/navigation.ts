@@ -6,9 +6,13 @@ import { AT_END, AT_START, type List, select, selectedOf } from './list.js';
 import {
   bodyHeight,
   idsOf,
+  isLinked,
+  keyOfRun,
   listHeight,
   type Model,
   type Page,
+  type RunsView,
+  type RunView,
   type TasksView,
   totalOf,
   type TaskView,
@@ -123,7 +127,37 @@ function viewFrom(view: Exclude<View, TaskView>, id: string): View | string | un
       return tasksOf(view.queue, view.info, { state: 'aggregating', group: id });
     case 'tasks':
       return taskOf(view, id);
+    case 'runs':
+      return runOf(view, id);
+    case 'batches':
+      return `More of it: nestjs-asynq batch inspect -q ${view.batches.find((batch) => batch.id === id)?.queue} ${id}`;
+    case 'run':
+      return taskOfStep(view, id.trim());
   }
+}
+
+function runOf({ runs }: RunsView, key: string): RunView | undefined {
+  const run = runs.find((one) => keyOfRun(one) === key);
+  if (!run) return undefined;
+  return { kind: 'run', queue: run.queue, id: run.id, list: AT_START, run: undefined, readAt: undefined };
+}
+
+function taskOfStep({ run }: RunView, name: string): string {
+  const step = run?.graph.find((one) => one.name === name);
+  const hasTask = step?.state === 'ready' || step?.state === 'failed';
+  return hasTask ? `Its task: nestjs-asynq task inspect -q ${step.queue} ${step.taskId}` : 'The step has no task.';
+}
+
+/** The runs or batches of the queue that is on the screen, or of all. */
+export function openLinked(model: Model, kind: 'runs' | 'batches'): Model {
+  const view = viewOf(model);
+  if (view.kind === kind) return model;
+  const queue = view.kind === 'queues' ? undefined : view.queue;
+  const fresh = { queue, list: AT_START, readAt: undefined };
+  const next: View = kind === 'runs' ? { ...fresh, kind, runs: [] } : { ...fresh, kind, batches: [] };
+  // One takes the place of the other.
+  const before = isLinked(view) ? model.views.filter((one) => !isLinked(one)) : model.views;
+  return { ...model, views: [...before, next] };
 }
 
 function tasksOf(queue: string, info: QueueInfo | undefined, location: TaskLocation): TasksView {

@@ -1,5 +1,7 @@
 import type { GroupSize, TaskLocation } from '../../broker/inspection.js';
 import type { DailyStats, QueueInfo } from '../../inspector/views.js';
+import type { WorkflowDetails, WorkflowInfo } from '../../inspector/workflows.js';
+import type { BatchInfo } from '../../task/batch.js';
 import type { TaskDetails } from '../../task/info.js';
 import { type Criteria, parseFilter } from './filter.js';
 import { listHeight, type Model, type Page, type Row, viewOf } from './model.js';
@@ -16,7 +18,16 @@ export type QueryTarget =
       readonly page: Page;
       readonly criteria: Criteria | undefined;
     }
-  | { readonly kind: 'task'; readonly queue: string; readonly id: string };
+  | { readonly kind: 'task'; readonly queue: string; readonly id: string }
+  | LinkedTarget;
+
+/** What is read beside the queues. */
+export type LinkedTarget =
+  | { readonly kind: 'runs' | 'batches'; readonly queue: string | undefined }
+  | { readonly kind: 'run'; readonly queue: string; readonly id: string };
+
+export const isLinkedTarget = (target: QueryTarget): target is LinkedTarget =>
+  target.kind === 'runs' || target.kind === 'run' || target.kind === 'batches';
 
 /** What must be read for the screen. */
 export interface Query {
@@ -38,6 +49,10 @@ export interface Replies {
   };
   /** `undefined`: there is no such task. */
   readonly task: InQueue & { readonly task: TaskDetails | undefined };
+  readonly runs: { readonly runs: readonly WorkflowInfo[] };
+  readonly batches: { readonly batches: readonly BatchInfo[] };
+  /** `undefined`: there is no such run. */
+  readonly run: { readonly run: WorkflowDetails | undefined };
 }
 
 interface InQueue {
@@ -60,7 +75,11 @@ export function queryOf(model: Model): Query {
       return { target, top: 0, height: target.criteria ? 0 : Math.max(height, view.rows.length) };
     }
     case 'task':
-      return { target: { kind: 'task', queue: view.queue, id: view.id }, top: 0, height: 0 };
+    case 'run':
+      return { target: { kind: view.kind, queue: view.queue, id: view.id }, top: 0, height: 0 };
+    case 'runs':
+    case 'batches':
+      return { target: { kind: view.kind, queue: view.queue }, top: 0, height: 0 };
     default:
       return { target: { kind: view.kind, queue: view.queue }, top: 0, height: 0 };
   }

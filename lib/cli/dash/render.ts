@@ -2,6 +2,7 @@ import { bars } from './bars.js';
 import { GROUP_COLUMNS, QUEUE_COLUMNS, STATE_COLUMNS, taskColumns } from './columns.js';
 import { type GridColumn, layOut, rowLine } from './grid.js';
 import { HELP } from './keys.js';
+import { batchColumns, runColumns, STEP_COLUMNS } from './link-columns.js';
 import {
   bodyHeight,
   type GroupsView,
@@ -10,6 +11,7 @@ import {
   type Model,
   queuesOf,
   type QueueView,
+  stepsOf,
   type View,
   viewOf,
 } from './model.js';
@@ -58,6 +60,12 @@ function listOf(model: Model, view: ListView): Line[] {
       return listLines(model, view, GROUP_COLUMNS, groupsOf(view));
     case 'tasks':
       return listLines(model, view, taskColumns(view.location.state, model.now), view.rows);
+    case 'runs':
+      return listLines(model, view, runColumns(model.now), view.runs);
+    case 'batches':
+      return listLines(model, view, batchColumns(model.now), view.batches);
+    case 'run':
+      return listLines(model, view, STEP_COLUMNS, stepsOf(view));
   }
 }
 
@@ -95,6 +103,12 @@ function emptiness(view: ListView): string {
       return view.trail.length > 1 ? 'There are no more.' : `No ${view.location.state} tasks.`;
     case 'groups':
       return 'No tasks are waiting in groups.';
+    case 'runs':
+      return 'No runs of workflows.';
+    case 'batches':
+      return 'No batches.';
+    case 'run':
+      return 'The run was deleted.';
     default:
       return 'There are no queues: nothing was ever enqueued here.';
   }

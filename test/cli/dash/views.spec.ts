@@ -32,7 +32,7 @@ describe('the views of the dashboard', () => {
       '',
       '',
       expect.stringMatching(/^ +1 of 2$/),
-      ' ? help  q quit  Enter open  P pause  / filter  r refresh',
+      ' ? help  q quit  Enter open  P pause  / filter  r refresh  w workflows  b batches',
     ]);
   });
 
