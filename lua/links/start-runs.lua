@@ -15,7 +15,8 @@
 --   1 taskPrefix
 --   2 now: seconds
 --   3 nowNanos
---   4… per run: id, milliseconds, when it is due (seconds), how many arguments its fields are, its fields, how many steps are ready, those
+--   4 resent: '1' when an earlier call may have done this
+--   5… per run: id, milliseconds, when it is due (seconds), how many arguments its fields are, its fields, how many steps are ready, those
 -- Returns
 --   the status of each run: 1 started, 0 there is one with this id; and the parcels, packed as in deliver.lua
 
@@ -44,7 +45,7 @@ local function prepare(id, at)
   tasks[#tasks + 1] = task
 end
 
-local statuses, at = {}, 4
+local statuses, at = {}, 5
 for i = 10, #KEYS do
   local key, id, started, due = KEYS[i], unpack(ARGV, at, at + 2)
   local first = at + 4
@@ -62,6 +63,8 @@ for i = 10, #KEYS do
     for n = 1, ready do
       prepare(id, ready_at + 4 * n - 3)
     end
+  elseif ARGV[4] == '1' and call('ZSCORE', KEYS[9], id) == started then
+    statuses[i - 9] = 1 -- an earlier call of this sender has the same time
   end
 end
 L.find_absent(tasks)

@@ -12,10 +12,13 @@ import { readCaused } from './scripts/caused.js';
 import { queueKeys } from './scripts/queue-keys.js';
 import { encodeAdded, encodeRun, hasResult, readRun, readSummary } from './scripts/runs.js';
 import type { Argument } from './scripts/script-command.js';
+import { SCRIPTS } from './scripts/script-registry.js';
 import type { Scripts } from './scripts/scripts.js';
 
 /** Steps that one command of a script reads. */
 const READ_AT_ONCE = '300';
+
+const RESENT = SCRIPTS.startRuns.argv.indexOf('resent');
 
 const GROWN = ['added', 'missing', 'ended', 'unknown', 'taken'] as const;
 const CANCELLED = ['cancelled', 'missing', 'ended'] as const;
@@ -48,17 +51,14 @@ export class RedisWorkflows implements WorkflowsRole {
     );
     const own = this.keyspace.queue(queue);
     const keys = queueKeys('startRuns', own).concat(runs.map(({ id }) => own.run(id)));
-    const argv = this.arguments(queue).concat(encoded);
-    let attempts = 0;
+    const argv = this.arguments(queue).concat('0', encoded);
     const reply = await persist((attempt) => {
-      attempts = attempt;
+      if (attempt > 1) argv[RESENT] = '1';
       return this.scripts.run('produce', 'startRuns', keys, argv);
     });
     const [statuses, parcels] = reply as [number[], Buffer];
-    // A call that is sent again finds what the first one has started.
-    const isStarted = (status: number): boolean => status === 1 || attempts > 1;
     return {
-      statuses: statuses.map((status) => (isStarted(status) ? 'started' : 'exists')),
+      statuses: statuses.map((status) => (status === 1 ? 'started' : 'exists')),
       ...readCaused(queue, parcels),
     };
   }

@@ -253,7 +253,11 @@ export const SCRIPTS = {
   deliver: { file: 'links/deliver', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
   watch: { file: 'links/watch', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
   check: { file: 'links/check', keys: LINK_KEYS, argv: ['taskPrefix', 'now', 'nowNanos'] },
-  startRuns: { file: 'links/start-runs', keys: [...LINK_KEYS, 'runs'], argv: ['taskPrefix', 'now', 'nowNanos'] },
+  startRuns: {
+    file: 'links/start-runs',
+    keys: [...LINK_KEYS, 'runs'],
+    argv: ['taskPrefix', 'now', 'nowNanos', 'resent'],
+  },
   growRun: { file: 'links/grow-run', keys: [...LINK_KEYS, 'run'], argv: ['taskPrefix', 'now', 'nowNanos', 'run'] },
   cancelRun: {
     file: 'links/cancel-run',
