@@ -398,6 +398,18 @@ describe('AsynqInspector', () => {
     expect([await inspector.queues(), progress]).toEqual([['busy'], [1]]);
   });
 
+  it('deletes a queue that keeps a batch only when it is forced, and leaves it in the list', async () => {
+    const { broker, inspector } = await setUp();
+    const batch = { id: 'batch-1', name: 'b', callbacks: {}, closeBy: now / 1000 + 60, retention: 60 };
+    await broker.batches.open('default', batch);
+    await expect(inspector.deleteQueue('default')).rejects.toThrow(
+      /queue keeps workflows or batches: queue="default"; delete them first/,
+    );
+    await inspector.deleteQueue('default', { force: true });
+    expect(await inspector.queues()).toEqual(['default']);
+    expect(await inspector.getBatch('default', 'batch-1')).toMatchObject({ state: 'open' });
+  });
+
   it('shows periodic tasks and what became of them', async () => {
     const { broker, inspector } = await setUp();
     const entry = {

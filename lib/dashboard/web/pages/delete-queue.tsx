@@ -53,6 +53,7 @@ export function DeleteQueue({ row, onClose }: { row: Queue; onClose: () => void 
         <input type="checkbox" checked={force} onChange={(event) => setForce(event.currentTarget.checked)} />
         <span>
           Also delete its tasks. Without this, only an empty queue is deleted. A queue with running tasks never is.
+          Workflows and batches that it keeps go on, and it stays in the list until they are deleted.
         </span>
       </label>
     </FormDialog>
