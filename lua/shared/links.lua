@@ -474,24 +474,24 @@ do
 
   -- Who watches these tasks, packed: id and JSON of each that is linked; of members, once per batch, what their ids begin with.
   function L.links_of(ids)
-    local found, n, members = {}, 0, {}
-    L.read_links(ids, #ids)
+    local found, single, members = {}, {}, {}
     for i = 1, #ids do
       local id = ids[i]
-      local list = values[id]
-      local is_step = list and string.byte(list) == 114
-      local batch = not is_step and batch_of(id)
-      if is_step then
-        found[n + 1], found[n + 2] = id, list
-        n = n + 2
-      elseif batch then
-        if not members[batch] then
-          members[batch] = true
-          found[n + 1], found[n + 2] = batch .. '~', cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
-          n = n + 2
-        end
-      elseif list then
-        found[n + 1], found[n + 2] = id, watchers_of(id)
+      local batch = values[id] == nil and batch_of(id)
+      if not batch then
+        single[#single + 1] = id
+      elseif not members[batch] then
+        members[batch] = true
+        found[#found + 1] = batch .. '~'
+        found[#found + 1] = cjson.encode({ { k = 'b', to = L.home_of(batch), batch = batch } })
+      end
+    end
+    L.read_links(single, #single)
+    local n = #found
+    for i = 1, #single do
+      local list = values[single[i]]
+      if list then
+        found[n + 1], found[n + 2] = single[i], string.byte(list) == 114 and list or watchers_of(single[i])
         n = n + 2
       end
     end
