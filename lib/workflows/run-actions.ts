@@ -62,7 +62,7 @@ export async function retryRun({ broker, relay }: RunDeps, queue: string, run: s
   if (status === 'missing') throw new WorkflowNotFoundError(queue, run);
   if (status === 'notFailed') {
     throw new WorkflowStateError(
-      `run "${run}" of queue "${queue}" has no failed step to run again, or was cancelled; start it anew with another id`,
+      `run "${run}" of queue "${queue}" has no failed step that can run again: none has failed, their tasks were deleted, or it was cancelled; start it again with another id`,
     );
   }
   await eachQueue(tasks, async (name, ids) => void (await broker.administration.moveTasks(name, 'run', ids)), {

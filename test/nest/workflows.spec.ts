@@ -338,6 +338,9 @@ describe('a failure', () => {
     await inspector.deleteTask('default', taskIdOfStep(deleted.id, 'a'));
     await tasks.advance('5s');
     expect((await deleted.done()).state).toBe('failed');
+    await expect(deleted.retry()).rejects.toThrow(
+      'has no failed step that can run again: none has failed, their tasks were deleted, or it was cancelled',
+    );
   });
 });
 
