@@ -310,7 +310,7 @@ do
     local text = cjson.encode(watcher)
     if not list then
       list = list_of(text)
-    elseif #list > LONG_LIST and watcher.k == 'w' and type(try('HSET', L.base .. 'watchers:' .. id, text, '')) == 'number' then
+    elseif #list > LONG_LIST and watcher.k == 'w' and L.guard(call, 'HSET', L.base .. 'watchers:' .. id, text, '') then
       return
     elseif not string.find(list, text, 1, true) then
       list = string.sub(list, 1, -2) .. ',' .. text .. ']'

@@ -65,7 +65,7 @@ do
       local number = numbers[i]
       local is_chosen = not with or try('GETBIT', with, number) == 1
       if is_chosen and set then
-        is_chosen = try('SETBIT', without, number, '1') == 0
+        is_chosen = L.guard(call, 'SETBIT', without, number, '1') == 0
       elseif is_chosen and without then
         is_chosen = try('GETBIT', without, number) == 0
       end

@@ -135,7 +135,7 @@ do
       local ended, before = pcall(cjson.decode, known)
       if ended and before.ok then return end
     end
-    if type(try('HSET', early, name, cjson.encode(body))) == 'number' then call('EXPIRE', early, EARLY_SECONDS) end
+    if L.guard(call, 'HSET', early, name, cjson.encode(body)) then call('EXPIRE', early, EARLY_SECONDS) end
   end
 
   -- Lets a task wait that was just created. `after`: { refs = [[place, name], …], onFailure, onTimeout, deadline }.
@@ -244,7 +244,7 @@ do
     if mark then tell_edge(body.w, { L.place, body.key }, mark.ok, mark.why) end
     if mark and mark.ok then return end
     local waiters = L.base .. 'waiters:' .. body.key
-    if type(try('HSET', waiters, cjson.encode({ body.w.to, body.w.id, body.w.n }), '')) ~= 'number' then return end
+    if not L.guard(call, 'HSET', waiters, cjson.encode({ body.w.to, body.w.id, body.w.n }), '') then return end
     local left = math.max(body.till - L.seconds + DAY, DAY)
     if call('TTL', waiters) < left then call('EXPIRE', waiters, string.format('%.0f', left)) end
   end

@@ -337,6 +337,23 @@ describe('thousands that wait for one', () => {
 });
 
 describe('a Redis out of memory', () => {
+  it('refuses what is delivered, so that it comes again', async ({ driver }) => {
+    const session = new LinkSession(driver);
+    await driver.add({ id: 'a', queue: 'other' });
+    await session.watch(session.waiting('early', [{ queue: 'other', id: 'a' }]));
+    await session.enqueue(session.waiting('b', [{ type: 'pay', key: 'k' }]));
+    await session.runNext('done', 'other');
+    expect(session.sent.map(({ key }) => key.split(' ')[1])).toEqual(['watchmark', 'edge']);
+    await driver.redis.config('SET', 'maxmemory', '1');
+    try {
+      for (const parcel of session.sent) {
+        await expect(driver.broker.links.deliver(parcel.to, [parcel])).rejects.toThrow(/OOM/);
+      }
+    } finally {
+      await driver.redis.config('SET', 'maxmemory', '0');
+    }
+  });
+
   it('refuses new links as a whole, and still tells the end of a task', async ({ driver }) => {
     const { redis, broker } = driver;
     const session = await arrange(driver);
