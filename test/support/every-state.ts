@@ -1,4 +1,5 @@
 import { type NewRun, type NewStep, taskIdOfStep } from '../../lib/broker/workflows.js';
+import { Relay } from '../../lib/links/relay.js';
 import { AsynqInspector } from '../../lib/inspector/inspector.js';
 import type { Broker, LeasedTask, Settlement } from '../../lib/broker/broker.js';
 import type { Wait } from '../../lib/broker/links.js';
@@ -103,8 +104,11 @@ export async function arrangeRunsAndBatches(
     retention: 3600,
     deadline: undefined,
   });
-  await broker.workflows.start(queue, [run(`run-open${suffix}`), run(`run-failed${suffix}`)]);
-  await new AsynqInspector(broker).archiveTask(steps, taskIdOfStep(`run-failed${suffix}`, 'pay'));
+  const relay = new Relay(broker.links);
+  relay.carry(await broker.workflows.start(queue, [run(`run-open${suffix}`), run(`run-failed${suffix}`)]));
+  await relay.idle();
+  await new AsynqInspector(broker, relay).archiveTask(steps, taskIdOfStep(`run-failed${suffix}`, 'pay'));
+  await relay.idle();
   const closeBy = floorSeconds(broker.clock.now()) + 3600;
   for (const id of [`batch-open${suffix}`, `batch-ended${suffix}`]) {
     await broker.batches.open(queue, { id, name: 'import', callbacks: {}, closeBy, retention: 3600 });

@@ -1,11 +1,13 @@
 import { Argument, type Command } from 'commander';
 import { withTimeout } from '../../async.js';
 import { CommandContext } from '../tree/command-context.js';
-import { complete, type Names } from '../tree/complete.js';
+import { complete, type NameKind, type Names } from '../tree/complete.js';
 import { COMPLETION_SCRIPTS, type Shell } from '../tree/completion-scripts.js';
 import type { Terminal } from '../output/terminal.js';
 import { addCommand, type Invocation } from '../tree/tree.js';
 
+/** How many runs or batches are offered: the newest. */
+const MAX_IDS = 100;
 /** How long completion waits for Redis. */
 const REPLY_TIMEOUT_MS = 1_000;
 
@@ -13,7 +15,7 @@ export function addCompletion(root: Command, invocation: Invocation): void {
   addCommand(root, invocation, {
     usage: 'completion',
     arguments: [new Argument('<shell>', 'the shell').choices(Object.keys(COMPLETION_SCRIPTS))],
-    summary: 'print a script that completes commands, flags and names of queues',
+    summary: 'print a script that completes commands, flags, and names of queues, runs and batches',
     examples: [
       'completion bash >> ~/.bashrc',
       'completion zsh >> ~/.zshrc',
@@ -40,7 +42,7 @@ const namesFrom =
     const context = new CommandContext(terminal, [], {}, flags);
     try {
       await context.session(); // loading modules takes a part of a second, which must not count
-      return await withTimeout(ask(context, kind), REPLY_TIMEOUT_MS, terminal.clock, () => []);
+      return await withTimeout(ask(context, kind, flags['queue']), REPLY_TIMEOUT_MS, terminal.clock, () => []);
     } catch {
       return [];
     } finally {
@@ -48,7 +50,18 @@ const namesFrom =
     }
   };
 
-async function ask(context: CommandContext, kind: 'queue' | 'entry'): Promise<string[]> {
+/** @param given the queue named before on the line */
+async function ask(context: CommandContext, kind: NameKind, given: string | true | undefined): Promise<string[]> {
   const inspector = await context.inspector();
-  return kind === 'queue' ? inspector.queues() : (await inspector.schedulerEntries()).map(({ id }) => id);
+  const newest = { queue: typeof given === 'string' ? given : undefined, size: MAX_IDS };
+  switch (kind) {
+    case 'queue':
+      return inspector.queues();
+    case 'entry':
+      return (await inspector.schedulerEntries()).map(({ id }) => id);
+    case 'run':
+      return (await inspector.listWorkflows(newest)).map(({ id }) => id);
+    case 'batch':
+      return (await inspector.listBatches(newest)).map(({ id }) => id);
+  }
 }

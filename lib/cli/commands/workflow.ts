@@ -32,21 +32,21 @@ export function addWorkflowCommands(root: Command, invocation: Invocation): void
   const group = addGroup(root, 'workflow', 'show and change runs of workflows');
   addReading(group, invocation);
   addCommand<RunFlags>(group, invocation, {
-    usage: 'cancel <id...>',
+    usage: 'cancel <run...>',
     summary: 'end runs: what waits does not run, what runs is cancelled',
     options: [keepingQueue(), new Option('--reason <text>', 'reason for the handlers, shown as error of the steps')],
     examples: [`workflow cancel -q default ${ID} --reason 'the order was withdrawn'`],
     run: cancelRuns,
   });
   addCommand<RunFlags>(group, invocation, {
-    usage: 'retry <id...>',
+    usage: 'retry <run...>',
     summary: 'run the failed steps again, and what was cancelled because of them',
     options: [keepingQueue()],
     examples: [`workflow retry -q default ${ID}`],
     run: retryRuns,
   });
   addCommand<RunFlags>(group, invocation, {
-    usage: 'delete <id...>',
+    usage: 'delete <run...>',
     aliases: ['remove', 'rm'],
     summary: 'delete ended runs with their results; asks first',
     options: [keepingQueue(), yesOption()],
@@ -69,7 +69,7 @@ function addReading(group: Command, invocation: Invocation): void {
     run: listRuns,
   });
   addCommand<RunFlags>(group, invocation, {
-    usage: 'inspect <id>',
+    usage: 'inspect <run>',
     summary: 'show a run with its steps, each below the last of those it waits for',
     options: [keepingQueue(), jsonOption()],
     examples: [`workflow inspect -q default ${ID}`],

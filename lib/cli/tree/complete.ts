@@ -5,11 +5,12 @@ export interface Candidate {
   readonly meaning: string;
 }
 
+/** What Redis knows the names of: arguments are called so. */
+export type NameKind = 'queue' | 'entry' | 'run' | 'batch';
+const NAME_KINDS: readonly (string | undefined)[] = ['queue', 'entry', 'run', 'batch'] satisfies NameKind[];
+
 /** Returns the names that Redis knows; none while it is unavailable. */
-export type Names = (
-  kind: 'queue' | 'entry',
-  flags: Readonly<Record<string, string | true>>,
-) => Promise<readonly string[]>;
+export type Names = (kind: NameKind, flags: Readonly<Record<string, string | true>>) => Promise<readonly string[]>;
 
 /** Only names of these characters are offered: others would need the quoting of each shell. */
 const NEEDS_NO_QUOTES = /^[\p{L}\p{N}_.:@%+,/=-]+$/u;
@@ -71,7 +72,7 @@ async function wordsOf({ command, flags }: ParsedLine, current: string, names: N
   const [argument] = command.registeredArguments;
   if (argument?.argChoices) return argument.argChoices.map((text) => ({ text, meaning: '' }));
   const kind = argument?.name();
-  return kind === 'queue' || kind === 'entry' ? asCandidates(await names(kind, flags), kind) : [];
+  return NAME_KINDS.includes(kind) ? asCandidates(await names(kind as NameKind, flags), kind!) : [];
 }
 
 function flagsOf(command: Command): Candidate[] {
