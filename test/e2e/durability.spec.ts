@@ -17,6 +17,7 @@ class Fleet {
   readonly runs = new Map<string, number>();
   readonly lines: string[] = [];
   private readonly workers: ChildProcess[] = [];
+  private onRun: (() => void) | undefined;
 
   /** @param longest milliseconds one task takes at most */
   constructor(
@@ -28,9 +29,16 @@ class Fleet {
     await Promise.all(Array.from({ length: count }, () => this.startOne()));
   }
 
-  /** kill -9 of the first worker. */
-  kill(): void {
-    this.workers.shift()!.kill('SIGKILL');
+  /** kill -9 of the first worker, in the moment when so many tasks are known to have run. */
+  killAfter(tasks: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.onRun = () => {
+        if (this.runs.size < tasks) return;
+        this.onRun = undefined;
+        this.workers.shift()!.kill('SIGKILL');
+        resolve();
+      };
+    });
   }
 
   async stop(): Promise<void> {
@@ -49,6 +57,11 @@ class Fleet {
     return ended;
   }
 
+  private ran(id: string): void {
+    this.runs.set(id, (this.runs.get(id) ?? 0) + 1);
+    this.onRun?.();
+  }
+
   private startOne(): Promise<void> {
     const worker = spawn(
       process.execPath,
@@ -59,7 +72,7 @@ class Fleet {
     return new Promise((resolve) => {
       createInterface({ input: worker.stdout }).on('line', (line) => {
         if (line === 'ready') resolve();
-        else if (line.startsWith('ran ')) this.runs.set(line.slice(4), (this.runs.get(line.slice(4)) ?? 0) + 1);
+        else if (line.startsWith('ran ')) this.ran(line.slice(4));
         else this.lines.push(line);
       });
     });
@@ -117,15 +130,14 @@ describe('durability', () => {
 
   it('loses no task when one of three workers is killed in the middle of 10,000', async () => {
     const { redis, client, fleet } = await setUp();
+    await fleet.start(3);
+    const killed = fleet.killAfter(2_000);
     const results = await client.enqueueMany(
       'work',
       Array.from({ length: 10_000 }, (_, n) => ({ n })),
     );
     const ids = results.map(({ info }) => info!.id);
-    await fleet.start(3);
-    await vi.waitFor(() => expect(fleet.runs.size).toBeGreaterThan(2_000), { timeout: 60_000, interval: 5 });
-    fleet.kill();
-    expect(fleet.runs.size).toBeLessThan(10_000);
+    await killed;
     await untilAllRan(redis, fleet, ids);
     await untilNothingIsLeft(redis);
     const twice = [...fleet.runs.values()].filter((runs) => runs > 1).length;
