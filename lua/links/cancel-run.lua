@@ -22,7 +22,7 @@
 L.open(ARGV[1], ARGV[2], ARGV[3])
 redis.call('HLEN', KEYS[9])
 local run, names = L.runs.load_all(ARGV[4])
-if not run then return { 1, {}, '' } end
-if run.state ~= 'r' then return { 2, {}, '' } end
-local left = L.runs.cancel(run, names, ARGV[5])
-return { 0, left, L.parcels() }
+local running = run and run.state == 'r'
+local left = running and L.runs.cancel(run, names, ARGV[5]) or {}
+L.work()
+return { not run and 1 or running and 0 or 2, left, L.parcels() }

@@ -20,7 +20,7 @@
 L.open(ARGV[1], ARGV[2], ARGV[3])
 if not L.has_links then return '' end
 for i = 4, #ARGV do
-  L.notice(ARGV[i])
+  L.guard(L.notice, ARGV[i])
 end
 L.work()
 return L.parcels()

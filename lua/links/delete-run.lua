@@ -23,8 +23,7 @@ L.open(ARGV[1], ARGV[2], ARGV[3])
 redis.call('HLEN', KEYS[9])
 redis.call('ZCARD', KEYS[10])
 local run, names = L.runs.load_all(ARGV[4])
-if not run then return { 1, '' } end
-if run.state == 'r' then return { 2, '' } end
-L.runs.delete(run, names, 'archived')
+local running = run and run.state == 'r'
+if run and not running then L.runs.delete(run, names, 'archived') end
 L.work()
-return { 0, L.parcels() }
+return { not run and 1 or running and 2 or 0, L.parcels() }

@@ -39,47 +39,52 @@ for _, step in ipairs(steps) do
   end
 end
 
-local run = R.load(id, names)
-if not run then return { MISSING, '' } end
-if run.state ~= 'r' then return { ENDED, '' } end
-if twice then return { TAKEN, '' } end
-if #steps == 0 then return { ADDED, '' } end
-for _, name in ipairs(names) do
-  if run.steps[name] then return { TAKEN, '' } end
-end
-R.load(id, before)
-for _, name in ipairs(before) do
-  if not run.steps[name] then return { UNKNOWN, '' } end
+local function grow()
+  local run = R.load(id, names)
+  if not run then return MISSING end
+  if run.state ~= 'r' then return ENDED end
+  if twice then return TAKEN end
+  if #steps == 0 then return ADDED end
+  for _, name in ipairs(names) do
+    if run.steps[name] then return TAKEN end
+  end
+  R.load(id, before)
+  for _, name in ipairs(before) do
+    if not run.steps[name] then return UNKNOWN end
+  end
+
+  local following = {}
+  for _, step in ipairs(steps) do
+    for _, name in ipairs(step.after) do
+      following[name] = following[name] or not is_new[name] and R.following(run.steps[name]) or {}
+      table.insert(following[name], step.name)
+    end
+  end
+  for i, step in ipairs(steps) do
+    local graph = cjson.decode(step.graph)
+    graph.n = run.total + i - 1
+    local d = cmsgpack.pack(following[step.name] or {}) .. cjson.encode(graph)
+    run.steps[step.name] = R.new_step(step.name, step.flags, #step.after, d)
+    R.set(run, 'd:' .. step.name, d)
+    R.set(run, 'v:' .. step.name, step.message)
+    R.change(run, step.name, run.steps[step.name])
+  end
+  run.total, run.open = run.total + #steps, run.open + #steps
+  for name, names in pairs(following) do
+    if not is_new[name] then R.set_following(run, name, names) end
+  end
+  R.write(run) -- the steps that begin at once are read again
+  for _, step in ipairs(steps) do
+    for _, name in ipairs(step.after) do
+      if not is_new[name] then R.tell(run, step.name, 'open', R.outcome(run.steps[name])) end
+    end
+    R.decide(run, step.name)
+  end
+  R.propagate(run)
+  R.touch(run)
+  return ADDED
 end
 
-local following = {}
-for _, step in ipairs(steps) do
-  for _, name in ipairs(step.after) do
-    following[name] = following[name] or not is_new[name] and R.following(run.steps[name]) or {}
-    table.insert(following[name], step.name)
-  end
-end
-for i, step in ipairs(steps) do
-  local graph = cjson.decode(step.graph)
-  graph.n = run.total + i - 1
-  local d = cmsgpack.pack(following[step.name] or {}) .. cjson.encode(graph)
-  run.steps[step.name] = R.new_step(step.name, step.flags, #step.after, d)
-  R.set(run, 'd:' .. step.name, d)
-  R.set(run, 'v:' .. step.name, step.message)
-  R.change(run, step.name, run.steps[step.name])
-end
-run.total, run.open = run.total + #steps, run.open + #steps
-for name, names in pairs(following) do
-  if not is_new[name] then R.set_following(run, name, names) end
-end
-R.write(run) -- the steps that begin at once are read again
-for _, step in ipairs(steps) do
-  for _, name in ipairs(step.after) do
-    if not is_new[name] then R.tell(run, step.name, 'open', R.outcome(run.steps[name])) end
-  end
-  R.decide(run, step.name)
-end
-R.propagate(run)
-R.touch(run)
+local status = grow()
 L.work()
-return { ADDED, L.parcels() }
+return { status, L.parcels() }

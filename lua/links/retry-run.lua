@@ -21,7 +21,6 @@
 L.open(ARGV[1], ARGV[2], ARGV[3])
 redis.call('HLEN', KEYS[9])
 local run, names = L.runs.load_all(ARGV[4])
-if not run then return { 1, {}, '' } end
-local tasks = L.runs.retry(run, names)
+local tasks = run and L.runs.retry(run, names)
 L.work()
-return { tasks and 0 or 2, tasks or {}, L.parcels() }
+return { not run and 1 or tasks and 0 or 2, tasks or {}, L.parcels() }

@@ -2,7 +2,6 @@
 do
   local call, try = redis.call, redis.pcall
   local R = L.runs
-  local DAMAGED = 'its record in Redis is damaged'
   local mended = {} -- by this script
 
   -- Steps in the order of `names`, and by name. One that cannot be read has failed.
@@ -20,7 +19,7 @@ do
       if not step then
         step = R.new_step(name, 'c00', 0)
         step.state, step.ended_at = 'f', L.millis
-        call('HSET', key, 'e:' .. name, DAMAGED)
+        call('HSET', key, 'e:' .. name, R.DAMAGED)
       end
       step.after, step.open, step.bad = after, 0, 0
       steps[i], by_name[name] = step, step
@@ -81,6 +80,7 @@ do
       R.propagate(run)
     end
     R.flush()
+    if run.state == 'r' then R.set_timer(run, options) end
     return run, names
   end
 

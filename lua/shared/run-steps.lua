@@ -132,6 +132,7 @@ do
     R.change(run, name, step)
   end
 
+  R.DAMAGED = 'its record in Redis is damaged'
   R.REFUSED = { duplicate = 'its unique lock is held by another task', conflict = 'there is another task with its id' }
 
   -- The tasks of steps that begin, as L.create takes them, with `run` and `step`.
@@ -170,10 +171,10 @@ do
     L.find_absent(tasks)
     for i = 1, #tasks do
       local task = tasks[i]
-      local status = L.create(task)
+      local status = L.guard(L.create, task)
       if status ~= 'enqueued' then
         R.set(task.run, 'v:' .. task.step, task.message)
-        R.end_step(task.run, task.step, false, R.REFUSED[status], '', L.millis)
+        R.end_step(task.run, task.step, false, R.REFUSED[status] or R.DAMAGED, '', L.millis)
       end
     end
   end
@@ -190,7 +191,7 @@ do
   end
 
   -- Finds out whether the run has ended, or runs again.
-  local function settle(run)
+  function R.settle(run)
     local before = run.state
     if before == 'c' then return end
     run.state = run.ready > 0 and 'r' or (run.bad > 0 or run.open > 0) and 'f' or 's'
@@ -243,6 +244,14 @@ do
     end
   end
 
+  local function finish(run)
+    if run.deleted then return end
+    R.settle(run)
+    R.write(run)
+    -- Nothing can proceed, and nothing has failed.
+    if run.state == 'f' and run.open > 0 and run.bad == 0 then R.mend(run.id) end
+  end
+
   local function advance(run)
     if run.deleted then return end
     R.propagate(run)
@@ -271,7 +280,10 @@ do
       for i = 1, #changed do
         local run = changed[i]
         local _, problem = L.guard(advance, run)
-        if problem then run.changed, run.released = {}, {} end
+        if problem then
+          run.changed, run.released = {}, {}
+          R.reread(run.id)
+        end
       end
       create_beginning()
       local busy = ended_runs[1] ~= nil
@@ -282,12 +294,7 @@ do
     for i = 1, #changed do
       local run = changed[i]
       run.flushing = nil
-      if not run.deleted then
-        settle(run)
-        R.write(run)
-        -- Nothing can proceed, and nothing has failed.
-        if run.state == 'f' and run.open > 0 and run.bad == 0 then R.mend(run.id) end
-      end
+      L.guard(finish, run)
     end
   end
   L.afterwards[#L.afterwards + 1] = R.flush

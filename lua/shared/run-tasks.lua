@@ -104,8 +104,8 @@ do
     for _, field in ipairs(fields) do
       if string.sub(field, 1, 2) == 's:' then names[#names + 1] = string.sub(field, 3) end
     end
-    local run = R.load(id, names)
-    if not run then return nil end
+    local run, mended = R.load(id, names)
+    if not run or mended then return run, mended end
     local whole = #names == run.total
     for i = 1, #names do
       whole = whole and run.steps[names[i]]
@@ -173,6 +173,7 @@ do
       end
     end
     if not retried then return nil end
+    R.settle(run)
     R.flush()
     R.set_timer(run, R.options(run), R.RETRY_PROBE_SECONDS)
     return tasks

@@ -15,6 +15,9 @@ do
   local COUNTS, COUNTS_SIZE = '<c1I4I4I4I4I4dd', 37
   local STEP, STEP_SIZE = '<c1c1BI4I4dd', 27
 
+  local STATES = { w = true, r = true, a = true, s = true, f = true, x = true }
+  local POLICIES = { c = true, r = true, w = true }
+
   local runs, touched = {}, {}
   local R = {}
   L.runs = R
@@ -38,6 +41,7 @@ do
   function R.unpack_step(field, text)
     if type(text) ~= 'string' or #text ~= STEP_SIZE then return false end
     local state, policy, flags, open, bad, ready_at, ended_at = unpack_bytes(STEP, text)
+    if not (STATES[state] and POLICIES[policy]) then return false end
     return {
       field = field,
       state = state,
@@ -159,13 +163,15 @@ do
     }
   end
 
-  -- The run with these steps and their places in the graph, as far as there are such; nil when there is no run.
+  -- The run with these steps and their places in the graph, as far as there are such; nil when there is no run. Of one that was
+  -- damaged all steps, and their names, see R.mend.
   function R.load(id, names)
     local run = runs[id]
     if run == nil then
       run = read_run(id, names)
       runs[id] = run
-      return run or R.mend(id)
+      if run then return run end
+      return R.mend(id)
     elseif not run then
       return nil
     end
@@ -230,9 +236,15 @@ do
     return step.graph
   end
 
+  local function number(value)
+    return type(value) == 'number' and value or nil
+  end
+
   function R.options(run)
     local known, options = pcall(cjson.decode, call('HGET', run.key, 'o') or '{}')
-    return known and type(options) == 'table' and options or {}
+    options = known and type(options) == 'table' and options or {}
+    options.retention, options.deadline = number(options.retention), number(options.deadline)
+    return options
   end
 
   -- Until when an ended run is kept.
@@ -250,10 +262,10 @@ do
     call('ZADD', L.timers, string.format('%.0f', at), 'run ' .. run.id)
   end
 
-  local STATES = { s = 'succeeded', f = 'failed', c = 'cancelled' }
+  local ENDS = { s = 'succeeded', f = 'failed', c = 'cancelled' }
 
   function R.note_end(run, options)
-    local news = { kind = 'run', id = run.id, name = options.name or '', state = STATES[run.state] }
+    local news = { kind = 'run', id = run.id, name = options.name or '', state = ENDS[run.state] }
     news.steps, news.failed, news.startedAt, news.endedAt = run.total, run.failed, run.started, run.ended
     L.note(news)
   end
@@ -306,7 +318,7 @@ do
 
   -- The run was deleted in this script.
   function R.forget(run)
-    runs[run.id], run.deleted = false, true
+    runs[run.id], run.deleted, run.changed = false, true, {}
   end
 
   -- The runs that this script has changed since the last call.

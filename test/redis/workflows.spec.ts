@@ -103,6 +103,64 @@ describe('a run on Redis', () => {
     await session.expectNothingLeft();
   });
 
+  it.for(['delete', 'grow'])(
+    'stores the steps that begin because it was counted again by a call that does nothing: %s',
+    async (call, { driver }) => {
+      const session = new RunSession(driver);
+      await session.start([step('a'), step('b', { after: ['a'], onFailure: 'run' })]);
+      const task = await driver.takeOne();
+      await driver.redis.hset(driver.keys.run('wf:1'), 's:a', 'x');
+      await driver.redis.hdel(driver.keys.run('wf:1'), 'c');
+      if (call === 'delete') expect((await session.workflows.delete('default', 'wf:1')).status).toBe('running');
+      else expect(await session.grow(step('b'))).toBe('taken');
+      await session.finish('b');
+      await session.end(task, 'done');
+      expect((await session.stored()).state).toBe('succeeded');
+      await session.expectNothingLeft();
+    },
+  );
+
+  it('keeps its timer and its place in the list when its counts and a step are lost', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a'), step('b', { after: ['a'] })]);
+    await driver.redis.hdel(driver.keys.run('wf:1'), 's:b', 'c');
+    driver.clock.advance(600_000);
+    await session.keep();
+    expect(await session.states()).toEqual(['running', 'a:ready b:failed']);
+    expect(await session.workflows.runs('default', { offset: 0, size: 5 })).toHaveLength(1);
+    expect(await driver.redis.zcard(driver.keys.timers)).toBe(1);
+    await session.finish('a');
+    await session.expectNothingLeft();
+  });
+
+  it('has failed in a step whose record has the right size and says nothing', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a'), step('b', { after: ['a'] })]);
+    await driver.redis.hset(driver.keys.run('wf:1'), 's:b', `z${' '.repeat(26)}`);
+    await session.finish('a');
+    expect(await session.states()).toEqual(['failed', 'a:succeeded b:failed']);
+    await session.expectNothingLeft();
+  });
+
+  it.for([
+    ['o', '{"retention":"x"}'],
+    ['o', '{"deadline":"x"}'],
+    ['o', '{"retention":null,"deadline":null}'],
+    ['d:b', '\x90{"n":1,"t":"x","u":"asynq:{default}:u","l":"x"}'],
+    ['d:a', '\x91\x91\xa1x{"n":0,"t":"x"}'],
+  ] as const)('does not take others with it when its field %s is %s', async ([field, value], { driver }) => {
+    const session = new RunSession(driver);
+    const other = new RunSession(driver, 'wf:2');
+    await session.start([step('a'), step('b', { after: ['a'], delay: 1 })]);
+    await other.start([step('a', {}, 'wf:2'), step('b', { after: ['a'] }, 'wf:2')]);
+    await driver.redis.hset(driver.keys.run('wf:1'), field, Buffer.from(value, 'latin1'));
+    const tasks = await driver.take(2);
+    const settle = tasks.map(({ lease }) => ({ kind: 'done' as const, lease, uniqueKey: '' }));
+    await driver.exchange(settle, 0);
+    await other.finish('b');
+    expect((await other.stored()).state).toBe('succeeded');
+  });
+
   it('does not hinder its queue when its key is of another program', async ({ driver }) => {
     const session = new RunSession(driver);
     await session.start([step('a')]);

@@ -181,6 +181,20 @@ function exerciseStart(it: DriverTest): void {
     },
   );
 
+  it('ends once more when the step that it retries cannot be created again', async ({ driver }) => {
+    const session = new RunSession(driver);
+    await driver.enqueue([request({ id: 'wf:1~a' }, { processAt: driver.now + 6000 })]);
+    await session.start([step('a')]);
+    const first = (await session.stored()).endedAt!;
+    driver.clock.advance(5_000);
+    const reply = session.took(await session.workflows.retry('default', 'wf:1'));
+    expect(reply.status).toBe('retried');
+    expect(reply.news?.map(({ kind }) => kind)).toEqual(['run']);
+    expect(await session.states()).toEqual(['failed', 'a:failed']);
+    expect((await session.stored()).endedAt).toBe(first + 5_000);
+    await session.expectNothingLeft();
+  });
+
   it('fails a step at once whose lock is held when the run starts', async ({ driver }) => {
     const session = new RunSession(driver);
     const uniqueKey = 'asynq:{default}:unique:t:x';
