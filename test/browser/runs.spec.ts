@@ -124,7 +124,7 @@ describe('a run of a workflow', () => {
 
   it('is cancelled, then deleted, after a question', async () => {
     const id = await start(ORDER);
-    const seen = await visit();
+    const seen = await visit({ expected: [404] }); // the page's requests while the run is deleted
     await seen.open(routeOf(id));
     await seen.page.getByRole('button', { name: 'Cancel…' }).click();
     await seen.page.getByRole('button', { name: 'Cancel the run' }).click();
@@ -187,7 +187,7 @@ describe('batches', () => {
     const batch = await web.client.openBatch({ name: 'import 42', queue: 'orders' });
     await batch.add('row', [1, 2, 3, 4], { queue: 'rows' });
     await new AsynqInspector(broker).deleteTask('rows', `${batch.id}~0`);
-    const seen = await visit();
+    const seen = await visit({ expected: [404] }); // the page's requests while the batch is deleted
     await seen.open('batches');
     const row = seen.page.locator('tr[data-row]', { hasText: 'import 42' });
     await row.getByText('25%').waitFor();
