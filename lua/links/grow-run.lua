@@ -64,16 +64,16 @@ local function grow()
     local graph = cjson.decode(step.graph)
     graph.n = run.total + i - 1
     local d = cmsgpack.pack(following[step.name] or {}) .. cjson.encode(graph)
-    run.steps[step.name] = R.new_step(step.name, step.flags, #step.after, d)
+    local new = R.new_step(step.name, step.flags, #step.after, d)
+    run.steps[step.name], new.v = new, step.message
     R.set(run, 'd:' .. step.name, d)
     R.set(run, 'v:' .. step.name, step.message)
-    R.change(run, step.name, run.steps[step.name])
+    R.change(run, step.name, new)
   end
   run.total, run.open = run.total + #steps, run.open + #steps
   for name, names in pairs(following) do
     if not is_new[name] then R.set_following(run, name, names) end
   end
-  R.write(run) -- the steps that begin at once are read again
   for _, step in ipairs(steps) do
     for _, name in ipairs(step.after) do
       if not is_new[name] then R.tell(run, step.name, 'open', R.outcome(run.steps[name])) end

@@ -58,7 +58,7 @@ do
     return list and string.find(list, UNSEEN_MARK, 1, true) ~= nil
   end
 
-  -- Also when the message is written anew by a server that has had it since before somebody watched the task. From the next
+  -- Also when the message is written again by a server that has had it since before somebody watched the task. From the next
   -- attempt on its end is seen.
   function L.retain_again(id)
     local list, told = L.watchers_of(id)

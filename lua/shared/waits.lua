@@ -11,7 +11,7 @@ do
   local DAY = 86400
   local TIMED_OUT = 'asynq: waited for as long as it may, and not every prerequisite has succeeded'
   local FAILED = 'asynq: prerequisite failed: '
-  -- So many are named of those that have not succeeded in time.
+  -- How many of those that have not succeeded in time are named at most.
   local NAMED = 3
 
   local function varint(number)
@@ -176,7 +176,7 @@ do
     L.post(w.to, 'mark ' .. cjson.encode({ w.key, id }), { kind = 'mark', key = w.key, ok = ok, why = why, ttl = w.ttl, task = id })
   end
 
-  -- Registers watcher `w` with a task. Returns whether there is such a task. One that has ended answers at once. `missing`: how it
+  -- Registers watcher `w` with a task. Returns whether there is such a task. The end of one that has ended is posted at once. `missing`: how it
   -- counts if nobody can see its end.
   function L.watch(id, w, missing)
     local stored = try('HMGET', L.task_prefix .. id, 'msg', 'state', 'result')

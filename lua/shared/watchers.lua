@@ -147,9 +147,9 @@ do
         if not watched then return end
       end
       list = L.watchers_of(id)
+      if not list then return end
+      run, step = step_of(list)
     end
-    if not run then run, step = step_of(list or '') end
-    if not list then return end
     L.set_link(id, not (ok or gone) and '-' .. list)
     if ok and (not result or result == '') then result = try('HGET', L.task_prefix .. id, 'result') end
     if type(result) ~= 'string' then result = '' end

@@ -12,7 +12,7 @@ export function prerequisiteFailed({ from, of }: Origin, why: string): string {
   return PREREQUISITE_FAILED + nameOf({ from, of }) + (why === '' ? '' : `: ${why}`);
 }
 
-/** So many are named of those that have not succeeded in time. */
+/** How many of those that have not succeeded in time are named at most. */
 const NAMED = 3;
 
 /** The error of a task that has waited for as long as it may. */
