@@ -1,24 +1,9 @@
 import type { Command } from 'commander';
 import { readFile } from 'node:fs/promises';
-import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { buildProgram } from '../../lib/cli/program.js';
-import type { Terminal } from '../../lib/cli/output/terminal.js';
-import { SystemClock } from '../../lib/clock.js';
-import { runInProcess } from '../support/command-line.js';
+import { readableProgram, runInProcess } from '../support/command-line.js';
 
-const stream = new PassThrough();
-const terminal: Terminal = {
-  stdin: stream,
-  stdout: stream,
-  stderr: stream,
-  env: {},
-  clock: new SystemClock(),
-  version: '1.2.3',
-  interruption: () => AbortSignal.abort(),
-  onEnd: () => () => undefined,
-};
-const root = buildProgram({ terminal, failed: false });
+const root = readableProgram();
 
 const find = (path: string): Command | undefined =>
   path.split(' ').reduce<Command | undefined>((at, name) => at?.commands.find((one) => one.name() === name), root);

@@ -182,6 +182,24 @@ export class LinkSession {
     this.took(await this.links.check(queue, [id]));
   }
 
+  /**
+   * Expects a task of a type, in `default`, to wait for a payment with the key `k`, to run after it, and to let one in another
+   * queue run by its own mark with the key `k`.
+   */
+  async expectToWaitAndBeRemembered(id: string, type: string): Promise<void> {
+    await this.relay();
+    expect(await this.stateOf(id)).toBe('waiting');
+    const elsewhere = { queue: 'other' };
+    await this.enqueue(this.marked('payment', 'k', elsewhere));
+    await this.enqueue(this.waiting('next', [{ type, key: 'k' }], { message: elsewhere }));
+    await this.relay();
+    await this.runNext('done', 'other');
+    await this.relay();
+    expect(await this.runNext()).toBe(id);
+    await this.relay();
+    expect(await this.stateOf('next', 'other')).toBe('pending');
+  }
+
   stateOf(id: string, queue = 'default') {
     return this.driver.stateOf(id, queue);
   }

@@ -1,14 +1,12 @@
 import type { InMemoryBroker } from 'nestjs-asynq/testing';
 import { createHash } from 'node:crypto';
-import { PassThrough } from 'node:stream';
 import { AsynqError, AsynqInspector } from 'nestjs-asynq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { refusalOf } from '../../lib/cli/dash/actions.js';
-import { buildProgram } from '../../lib/cli/program.js';
-import { SystemClock } from '../../lib/clock.js';
 import { bulkActionsFor } from '../../lib/dashboard/web/list/bulk-actions.js';
 import { isAllowed, STATES_BY_ACTION, TASK_ACTIONS, type TaskAction } from '../../lib/task/actions.js';
 import { TASK_STATES, type TaskState } from '../../lib/wire/states.js';
+import { readableProgram } from '../support/command-line.js';
 import { arrangeEveryState, arrangeWaiting } from '../support/every-state.js';
 import { startConsole, type TestConsole } from './console.js';
 
@@ -104,21 +102,7 @@ describe('the table of states and actions', () => {
   });
 
   it.each(MOVES)('the command line takes its states for "%sall"', (action) => {
-    const stream = new PassThrough();
-    const program = buildProgram({
-      terminal: {
-        stdin: stream,
-        stdout: stream,
-        stderr: stream,
-        env: {},
-        clock: new SystemClock(),
-        version: '1.2.3',
-        interruption: () => AbortSignal.abort(),
-        onEnd: () => () => undefined,
-      },
-      failed: false,
-    });
-    const group = program.commands.find((one) => one.name() === 'task');
+    const group = readableProgram().commands.find((one) => one.name() === 'task');
     const command = group?.commands.find((one) => one.name() === `${action}all`);
     const option = command?.options.find(({ long }) => long === '--state');
     expect(option?.argChoices).toEqual(STATES_BY_ACTION[action]);

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { parseSpec } from '../../lib/cron/parse.js';
-import { BUILD_TIMEOUT, describeWithGo } from '../support/go.js';
-import { type GoPeer, startGoPeer } from '../support/go-peer.js';
-import { type RedisProcess, startRedis } from '../support/redis.js';
+import { describeWithGo } from '../support/go.js';
+import { useGo } from './fixture.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -186,20 +185,11 @@ function ours({ spec, location, from }: Case): { error: string; next: number[] |
 }
 
 describeWithGo('the dialect of specs, beside robfig/cron', () => {
-  let redis: RedisProcess;
-  let go: GoPeer;
-  beforeAll(async () => {
-    redis = await startRedis();
-    go = await startGoPeer(redis);
-  }, BUILD_TIMEOUT);
-  afterAll(async () => {
-    await go?.kill();
-    await redis?.stop();
-  });
+  const peer = useGo();
 
   async function compare(arbitrary: fc.Arbitrary<Case>, count: number): Promise<number> {
     const cases = fc.sample(arbitrary, { numRuns: count, seed: SEED });
-    const theirs = await go.cron(cases.map((one) => ({ ...one, count: FIRINGS })));
+    const theirs = await peer.go.cron(cases.map((one) => ({ ...one, count: FIRINGS })));
     const different = cases.flatMap((one, index) => {
       const [a, b] = [ours(one), theirs[index]!];
       return JSON.stringify(a) === JSON.stringify(b) ? [] : [{ ...one, ours: a, go: b }];

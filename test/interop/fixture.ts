@@ -122,6 +122,20 @@ export const useInterop = (): Interop => {
   return interop;
 };
 
+/** Starts Go alone for the tests of a file. */
+export const useGo = (): Pick<Interop, 'go'> => {
+  const alone = new Interop();
+  beforeAll(async () => {
+    alone.redis = await startRedis();
+    alone.go = await startGoPeer(alone.redis);
+  }, BUILD_TIMEOUT);
+  afterAll(async () => {
+    await alone.go?.kill();
+    await alone.redis?.stop();
+  });
+  return alone;
+};
+
 /** Who enqueues and who runs. Go beside itself is the control: it shows that a test expects what asynq does. */
 export const PAIRS = [
   ['go', 'go'],

@@ -25,6 +25,13 @@ const untilEmpty = (interop: Interop, queue: string): Promise<void> =>
     expect(keys.filter((key) => /:(t:|g:|groups$|aggregation_sets$|pending$|active$)/.test(key))).toEqual([]);
   });
 
+/** Enqueues a task of ours that joins its group in a second, and waits until somebody has moved it there. */
+const untilJoined = async (interop: Interop, queue: string): Promise<void> => {
+  const later = { type: 'part', queue, group: 'g:h', payload: Buffer.from('1'), processIn: 1_000 };
+  const { id } = await interop.ours.enqueue(later);
+  await interop.untilState(queue, id, 'aggregating');
+};
+
 describeWithGo('groups', () => {
   const interop = useInterop();
 
@@ -105,14 +112,7 @@ describeWithGo('groups', () => {
     const { go, ours } = interop;
     const queue = interop.queue();
     const forwarder = await interop.serve(go, queue, { behaviours: { part: [{ do: 'ok' }] } });
-    const { id } = await ours.enqueue({
-      type: 'part',
-      queue,
-      group: 'g:h',
-      payload: Buffer.from('1'),
-      processIn: 1_000,
-    });
-    await interop.untilState(queue, id, 'aggregating');
+    await untilJoined(interop, queue);
     expect(await interop.raw.exists(`asynq:{${queue}}:groups`)).toBe(0); // nobody would find it
     await forwarder.shutdown();
     await interop.serve(ours, queue, AGGREGATE);
@@ -122,17 +122,10 @@ describeWithGo('groups', () => {
   });
 
   it('has Go alone aggregate a task that joins its group later', async () => {
-    const { go, ours } = interop;
+    const { go } = interop;
     const queue = interop.queue();
     await interop.serve(go, queue, AGGREGATE);
-    const { id } = await ours.enqueue({
-      type: 'part',
-      queue,
-      group: 'g:h',
-      payload: Buffer.from('1'),
-      processIn: 1_000,
-    });
-    await interop.untilState(queue, id, 'aggregating');
+    await untilJoined(interop, queue);
     // Some seconds later the process that has enqueued it lists the group.
     await vi.waitFor(() => expect(ranBy(go, queue)).toEqual([['1']]), { timeout: 20_000, interval: 50 });
   });

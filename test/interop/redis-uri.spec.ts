@@ -1,9 +1,9 @@
 import type { RedisOptions } from 'ioredis';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { parseRedisUrl } from '../../lib/broker/redis/connection/redis-url.js';
-import { BUILD_TIMEOUT, describeWithGo } from '../support/go.js';
-import { type GoAddress, type GoPeer, startGoPeer } from '../support/go-peer.js';
-import { type RedisProcess, startRedis } from '../support/redis.js';
+import { describeWithGo } from '../support/go.js';
+import type { GoAddress } from '../support/go-peer.js';
+import { useGo } from './fixture.js';
 
 const URIS = [
   'redis://',
@@ -71,19 +71,10 @@ function ourTarget(uri: string) {
 }
 
 describeWithGo('the forms of a connection URL, beside asynq.ParseRedisURI', () => {
-  let redis: RedisProcess;
-  let go: GoPeer;
-  beforeAll(async () => {
-    redis = await startRedis();
-    go = await startGoPeer(redis);
-  }, BUILD_TIMEOUT);
-  afterAll(async () => {
-    await go?.kill();
-    await redis?.stop();
-  });
+  const peer = useGo();
 
   it('lead to the same server', async () => {
-    const theirs = await go.redisURIs(URIS);
+    const theirs = await peer.go.redisURIs(URIS);
     expect(URIS.map((uri) => [uri, ourTarget(uri)])).toEqual(URIS.map((uri, i) => [uri, goTarget(theirs[i]!)]));
   });
 });

@@ -1,28 +1,12 @@
 import { describe, expect } from 'vitest';
-import { it as base } from '../contract/redis-fixture.js';
-import { type CommandResult, runInProcess } from '../support/command-line.js';
 import { arrangeRunsAndBatches } from '../support/every-state.js';
+import { it as base } from './cli-fixture.js';
 
 /** Runs `run-open` and `run-failed`, batches `batch-open` and `batch-ended`, all kept by `default`. */
-const it = base
-  .extend('run', async ({ driver }) => {
-    await arrangeRunsAndBatches(driver.broker);
-    driver.clock.advance(90_000);
-    const { server, clock } = driver;
-    return (line: string): Promise<CommandResult> =>
-      runInProcess(['--uri', `${server.host}:${server.port}`, ...line.split(' ')], { clock });
-  })
-  .extend('lines', async ({ run }) => async (line: string): Promise<string[]> => {
-    const { status, stdout, stderr } = await run(line);
-    expect([status, stderr]).toEqual([0, '']);
-    return stdout.split('\n').slice(0, -1);
-  })
-  .extend(
-    'json',
-    async ({ lines }) =>
-      async (line: string): Promise<unknown> =>
-        JSON.parse((await lines(`${line} --json`)).join('\n')),
-  );
+const it = base.extend('arranged', { auto: true }, async ({ driver }) => {
+  await arrangeRunsAndBatches(driver.broker);
+  driver.clock.advance(90_000);
+});
 
 describe('the commands of workflows', () => {
   it('list runs', async ({ lines, json }) => {

@@ -1,30 +1,9 @@
 import { describe, expect } from 'vitest';
-import { it as base, type RedisDriver } from '../contract/redis-fixture.js';
-import { withoutStyles, type CommandResult, runInProcess, type CommandEnvironment } from '../support/command-line.js';
+import type { RedisDriver } from '../contract/redis-fixture.js';
+import { withoutStyles } from '../support/command-line.js';
 import { arrangeEveryState, arrangeWaiting } from '../support/every-state.js';
 import { request } from '../support/messages.js';
-
-const it = base
-  .extend(
-    'run',
-    async ({ driver: { server, clock } }) =>
-      (line: string | string[], more: CommandEnvironment = {}): Promise<CommandResult> => {
-        const args = typeof line === 'string' ? line.split(' ') : line;
-        return runInProcess(['--uri', `${server.host}:${server.port}`, ...args], { clock, ...more });
-      },
-  )
-  /** The lines of the output; fails on any other status, and on any note. */
-  .extend('lines', async ({ run }) => async (line: string | string[], more?: CommandEnvironment): Promise<string[]> => {
-    const { status, stdout, stderr } = await run(line, more);
-    expect([status, stderr]).toEqual([0, '']);
-    return stdout.split('\n').slice(0, -1);
-  })
-  .extend(
-    'json',
-    async ({ lines }) =>
-      async (line: string): Promise<unknown> =>
-        JSON.parse((await lines(`${line} --json`)).join('\n')),
-  );
+import { it } from './cli-fixture.js';
 
 const stored = (driver: RedisDriver, state: 'pending' | 'scheduled' | 'archived') =>
   driver.broker.listing

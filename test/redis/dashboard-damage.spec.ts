@@ -1,57 +1,25 @@
-import { Redis } from 'ioredis';
-import { ASYNQ_BROKER } from 'nestjs-asynq';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
-import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
-import { ManualClock } from '../../lib/clock.js';
-import { startConsole, type TestConsole } from '../dashboard/console.js';
-import { startRedis, type RedisProcess } from '../support/redis.js';
+import { describe, expect, it } from 'vitest';
+import { REFRESH, useConsoleOnRedis } from './console-fixture.js';
 
 /*
  * How the console stands damage and load in Redis: keys of the wrong type, and a Redis that is
  * slow, or stands still.
  */
 
-const REFRESH = 2_000;
-const clock = new ManualClock();
-let redis: RedisProcess;
-let raw: Redis;
-let web: TestConsole;
-
-beforeAll(async () => {
-  redis = await startRedis();
-  raw = new Redis(redis.port, redis.host, { protocol: 2 });
-  const broker = new RedisBroker(new RedisConnections({ host: redis.host, port: redis.port }), { clock });
-  web = await startConsole(
-    { access: 'destroy', refresh: REFRESH },
-    {
-      asynq: { connection: { host: redis.host, port: redis.port } },
-      override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useValue(broker),
-    },
-  );
-});
-beforeEach(async () => {
-  await raw.flushall();
-  clock.advance(REFRESH);
-});
-afterAll(async () => {
-  await web.close();
-  raw.disconnect();
-  await redis.stop();
-});
+const on = useConsoleOnRedis();
 
 const WRONG: Readonly<Record<string, (key: string) => Promise<unknown>>> = {
-  string: (key) => raw.set(key, 'nothing of asynq'),
-  hash: (key) => raw.hset(key, 'msg', 'x'),
+  string: (key) => on.raw.set(key, 'nothing of asynq'),
+  hash: (key) => on.raw.hset(key, 'msg', 'x'),
 };
 
 /** A task in `pending` and one in a group, in each of two queues. */
 async function fill(): Promise<void> {
   for (const queue of ['bad', 'good']) {
-    await web.client.enqueue('x', {}, { queue, taskId: 'x' });
-    await web.client.enqueue('x', {}, { queue, taskId: 'g', group: 'g' });
+    await on.web.client.enqueue('x', {}, { queue, taskId: 'x' });
+    await on.web.client.enqueue('x', {}, { queue, taskId: 'g', group: 'g' });
   }
-  await raw.sadd('asynq:queues', 'bad', 'good');
+  await on.raw.sadd('asynq:queues', 'bad', 'good');
 }
 
 /** Every request of the API about one queue. */
@@ -66,7 +34,7 @@ const SHARED = ['queues', 'live', 'queue_stats', 'servers', 'scheduler_entries',
 async function ask(pages: readonly string[]): Promise<Record<string, string>> {
   const replies = await Promise.all(
     pages.map(async (page) => {
-      const { status, headers } = await web.api('GET', page);
+      const { status, headers } = await on.web.api('GET', page);
       return [page, status === 200 ? 'ok' : `${status} ${String(headers['x-asynq-error'])}`];
     }),
   );
@@ -76,7 +44,7 @@ async function ask(pages: readonly string[]): Promise<Record<string, string>> {
 const allOk = (pages: readonly string[]) => Object.fromEntries(pages.map((page) => [page, 'ok']));
 
 describe('a key of the wrong type', () => {
-  const day = new Date(clock.now()).toISOString().slice(0, 10);
+  const day = new Date(on.clock.now()).toISOString().slice(0, 10);
 
   it.each([
     'pending',
@@ -98,11 +66,11 @@ describe('a key of the wrong type', () => {
     `failed:${day}`,
   ])('of one queue harms only that queue: %s', async (name) => {
     for (const make of Object.values(WRONG)) {
-      await raw.flushall();
+      await on.raw.flushall();
       await fill();
-      await raw.del(`asynq:{bad}:${name}`);
+      await on.raw.del(`asynq:{bad}:${name}`);
       await make(`asynq:{bad}:${name}`);
-      clock.advance(REFRESH);
+      on.clock.advance(REFRESH);
       const good = [...SHARED, ...pagesOf('good')];
       expect(await ask(good)).toEqual(allOk(good));
       for (const reply of Object.values(await ask(pagesOf('bad')))) {
@@ -120,14 +88,14 @@ describe('a key of the wrong type', () => {
     ['asynq:schedulers:{s}', []],
   ])('harms only what it belongs to, and does not look like an outage of Redis: %s', async (key, broken) => {
     for (const make of Object.values(WRONG)) {
-      await raw.flushall();
+      await on.raw.flushall();
       await fill();
-      const later = Math.floor(clock.now() / 1000) + 60;
-      await raw.zadd('asynq:servers', later, 'asynq:servers:{h:1:s}');
-      await raw.zadd('asynq:schedulers', later, 'asynq:schedulers:{s}');
-      await raw.del(key);
+      const later = Math.floor(on.clock.now() / 1000) + 60;
+      await on.raw.zadd('asynq:servers', later, 'asynq:servers:{h:1:s}');
+      await on.raw.zadd('asynq:schedulers', later, 'asynq:schedulers:{s}');
+      await on.raw.del(key);
       await make(key);
-      clock.advance(REFRESH);
+      on.clock.advance(REFRESH);
       const pages = [...SHARED, ...pagesOf('good')];
       const wrong = Object.fromEntries(broken.map((page) => [page, '500 ASYNQ_WRONG_KEY_TYPE']));
       expect(await ask(pages)).toEqual({ ...allOk(pages), ...wrong });
@@ -135,29 +103,29 @@ describe('a key of the wrong type', () => {
   });
 
   it('is named also when it hides all queues', async () => {
-    await raw.set('asynq:queues', 'x');
-    const { status, text } = await web.api('GET', 'live');
+    await on.raw.set('asynq:queues', 'x');
+    const { status, text } = await on.web.api('GET', 'live');
     expect([status, text]).toEqual([500, expect.stringContaining('what asynq keeps in it: "asynq:queues"')]);
   });
 });
 
 describe('a Redis that does not respond', () => {
-  const stand = () => process.kill(redis.pid!, 'SIGSTOP');
-  const goOn = () => process.kill(redis.pid!, 'SIGCONT');
+  const stand = () => process.kill(on.redis.pid!, 'SIGSTOP');
+  const goOn = () => process.kill(on.redis.pid!, 'SIGCONT');
   const scripts = async (): Promise<number> =>
-    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0);
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await on.raw.info('commandstats'))?.[1] ?? 0);
 
   it('is asked once for any number of clients, however long it takes, and all get the reply', async () => {
     const queues = Array.from({ length: 5 }, (_, index) => `q${index}`);
-    for (const queue of queues) await web.client.enqueue('x', {}, { queue });
-    await raw.sadd('asynq:queues', ...queues);
+    for (const queue of queues) await on.web.client.enqueue('x', {}, { queue });
+    await on.raw.sadd('asynq:queues', ...queues);
     await ask(['live']); // scripts are loaded
-    clock.advance(REFRESH);
-    await raw.config('RESETSTAT');
+    on.clock.advance(REFRESH);
+    await on.raw.config('RESETSTAT');
     stand();
     const asked: Promise<Record<string, string>>[] = [];
     try {
-      for (let period = 0; period < 10; period++, clock.advance(REFRESH)) {
+      for (let period = 0; period < 10; period++, on.clock.advance(REFRESH)) {
         for (let tab = 0; tab < 10; tab++) asked.push(ask(['live', 'queues/q0/pending_tasks']));
         // All requests have reached the console before the clock moves.
         await ask(['config']);
@@ -179,14 +147,18 @@ describe('tasks with scores beyond every possible time', () => {
   it.each(['scheduled', 'retry', 'archived', 'completed', 'aggregating'])(
     '%s: every page shows them',
     async (state) => {
-      await raw.sadd('asynq:queues', 'bad');
+      await on.raw.sadd('asynq:queues', 'bad');
       const scores = ['-inf', '-1e300', '1e300', 'inf'];
       for (const id of scores) {
-        await web.client.enqueue('x', {}, { queue: 'bad', taskId: id, ...(state === 'aggregating' && { group: 'g' }) });
-        await raw.del('asynq:{bad}:pending');
-        await raw.hset(`asynq:{bad}:t:${id}`, { state });
-        await raw.hdel(`asynq:{bad}:t:${id}`, 'pending_since');
-        await raw.zadd(`asynq:{bad}:${SETS[state] ?? state}`, id, id);
+        await on.web.client.enqueue(
+          'x',
+          {},
+          { queue: 'bad', taskId: id, ...(state === 'aggregating' && { group: 'g' }) },
+        );
+        await on.raw.del('asynq:{bad}:pending');
+        await on.raw.hset(`asynq:{bad}:t:${id}`, { state });
+        await on.raw.hdel(`asynq:{bad}:t:${id}`, 'pending_since');
+        await on.raw.zadd(`asynq:{bad}:${SETS[state] ?? state}`, id, id);
       }
       const list = state === 'aggregating' ? 'groups/g/aggregating_tasks' : `${state}_tasks`;
       for (const path of [
@@ -195,7 +167,7 @@ describe('tasks with scores beyond every possible time', () => {
         `queues/bad/${list}`,
         ...scores.map((id) => `queues/bad/tasks/${id}`),
       ]) {
-        const { status, text } = await web.api('GET', path);
+        const { status, text } = await on.web.api('GET', path);
         expect([path, status]).toEqual([path, 200]);
         if (path.endsWith('_tasks')) for (const id of scores) expect(text).toContain(`"id":"${id}"`);
       }

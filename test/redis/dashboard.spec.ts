@@ -1,65 +1,33 @@
-import { Redis } from 'ioredis';
-import { ASYNQ_BROKER } from 'nestjs-asynq';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { RedisConnections } from '../../lib/broker/redis/connection/connections.js';
-import { RedisBroker } from '../../lib/broker/redis/redis-broker.js';
-import { ManualClock } from '../../lib/clock.js';
-import { startConsole, type TestConsole } from '../dashboard/console.js';
-import { startRedis, type RedisProcess } from '../support/redis.js';
+import { expect, it } from 'vitest';
+import { REFRESH, useConsoleOnRedis } from './console-fixture.js';
 
 /*
  * What the console does with a real Redis: what it costs, and how little one bad key breaks. Every
  * test has queues of its own.
  */
 
-const REFRESH = 2_000;
-const clock = new ManualClock();
-let redis: RedisProcess;
-let raw: Redis;
-let web: TestConsole;
-
-beforeAll(async () => {
-  redis = await startRedis();
-  raw = new Redis(redis.port, redis.host, { protocol: 2 });
-  const broker = new RedisBroker(new RedisConnections({ host: redis.host, port: redis.port }), { clock });
-  web = await startConsole(
-    { access: 'destroy', refresh: REFRESH },
-    {
-      asynq: { connection: { host: redis.host, port: redis.port } },
-      override: (builder) => builder.overrideProvider(ASYNQ_BROKER).useValue(broker),
-    },
-  );
-});
-beforeEach(async () => {
-  await raw.flushall();
-  clock.advance(REFRESH);
-});
-afterAll(async () => {
-  await web.close();
-  raw.disconnect();
-  await redis.stop();
-});
+const on = useConsoleOnRedis();
 
 /**
  * The commands that clients sent, without the one SMEMBERS of the names; commands within scripts do
  * not count.
  */
 async function sent(): Promise<number> {
-  const info = await raw.info('commandstats');
+  const info = await on.raw.info('commandstats');
   const calls = [...info.matchAll(/cmdstat_(evalsha|eval|sismember|zrange|zremrangebyscore|mget):calls=(\d+)/g)];
   return calls.reduce((sum, [, , number]) => sum + Number(number), 0);
 }
 
 it('costs the same for one open page and for ten', async () => {
   const queues = Array.from({ length: 20 }, (_, index) => `q${index}`);
-  for (const queue of queues) await web.client.enqueue('x', { a: 1 }, { queue });
+  for (const queue of queues) await on.web.client.enqueue('x', { a: 1 }, { queue });
   const poll = (): Promise<unknown> =>
-    Promise.all([web.get('live'), web.get('queues/q0/pending_tasks'), web.get('servers')]);
+    Promise.all([on.web.get('live'), on.web.get('queues/q0/pending_tasks'), on.web.get('servers')]);
   const rounds = 5;
   const costOf = async (tabs: number): Promise<number> => {
-    await raw.config('RESETSTAT');
+    await on.raw.config('RESETSTAT');
     for (let round = 0; round < rounds; round++) {
-      clock.advance(REFRESH);
+      on.clock.advance(REFRESH);
       await Promise.all(Array.from({ length: tabs }, poll));
     }
     return (await sent()) / rounds;
@@ -72,7 +40,7 @@ it('costs the same for one open page and for ten', async () => {
 });
 
 it('costs nothing more for another spelling of the same query', async () => {
-  await web.client.enqueue('x', { a: 1 }, { queue: 'asked', taskId: 'x' });
+  await on.web.client.enqueue('x', { a: 1 }, { queue: 'asked', taskId: 'x' });
   const path = 'queues/asked/pending_tasks';
   const spellings: Readonly<Record<string, readonly string[]>> = {
     [path]: [
@@ -104,76 +72,76 @@ it('costs nothing more for another spelling of the same query', async () => {
     queue_stats: ['queues=asked'],
     redis_info: ['x=1'],
   };
-  for (const question of Object.keys(spellings)) await web.get(question);
-  await web.get('live');
-  await raw.config('RESETSTAT');
+  for (const question of Object.keys(spellings)) await on.web.get(question);
+  await on.web.get('live');
+  await on.raw.config('RESETSTAT');
   for (const [question, others] of Object.entries(spellings)) {
-    await web.api('HEAD', question);
-    for (const query of others) await web.get(`${question.split('?')[0]}?${query}`);
+    await on.web.api('HEAD', question);
+    for (const query of others) await on.web.get(`${question.split('?')[0]}?${query}`);
   }
-  for (let n = 0; n < 5; n++) await web.get(`live?since=${n}&x=${n}`);
+  for (let n = 0; n < 5; n++) await on.web.get(`live?since=${n}&x=${n}`);
   expect(await sent()).toBe(0);
 });
 
 it('reads the queues once, however many other queries there are', async () => {
-  for (const queue of ['a', 'b', 'c']) await web.client.enqueue('x', { a: 1 }, { queue });
-  await web.get('live');
-  for (let page = 1; page <= 300; page++) await web.get(`queues/a/pending_tasks?page=${page}`);
-  await raw.config('RESETSTAT');
-  await web.get('live');
+  for (const queue of ['a', 'b', 'c']) await on.web.client.enqueue('x', { a: 1 }, { queue });
+  await on.web.get('live');
+  for (let page = 1; page <= 300; page++) await on.web.get(`queues/a/pending_tasks?page=${page}`);
+  await on.raw.config('RESETSTAT');
+  await on.web.get('live');
   expect(await sent()).toBe(0);
 });
 
 it('searches once while the same search is under way', async () => {
-  await web.client.enqueueMany('x', [1, 2, 3], { queue: 'searched' });
-  const search = () => web.get<{ tasks: object[] }>('queues/searched/pending_tasks?type=x&scan=500');
+  await on.web.client.enqueueMany('x', [1, 2, 3], { queue: 'searched' });
+  const search = () => on.web.get<{ tasks: object[] }>('queues/searched/pending_tasks?type=x&scan=500');
   await search();
-  await raw.config('RESETSTAT');
+  await on.raw.config('RESETSTAT');
   await search();
   const one = await sent();
-  await raw.config('RESETSTAT');
+  await on.raw.config('RESETSTAT');
   const all = await Promise.all(Array.from({ length: 10 }, search));
   expect(all.map(({ tasks }) => tasks.length)).toEqual(Array.from({ length: 10 }, () => 3));
   expect(await sent()).toBeLessThan(3 * one);
 });
 
 it('shows one bad queue as one bad row', async () => {
-  for (const queue of ['bad', 'good']) await web.client.enqueue('x', { a: 1 }, { queue, taskId: 'x' });
-  await raw.del('asynq:{bad}:pending');
-  await raw.set('asynq:{bad}:pending', 'no list');
-  const { queues } = await web.get<{ queues: object[] }>('queues');
+  for (const queue of ['bad', 'good']) await on.web.client.enqueue('x', { a: 1 }, { queue, taskId: 'x' });
+  await on.raw.del('asynq:{bad}:pending');
+  await on.raw.set('asynq:{bad}:pending', 'no list');
+  const { queues } = await on.web.get<{ queues: object[] }>('queues');
   expect(queues).toEqual([
     { queue: 'bad', error: expect.stringContaining('"asynq:{bad}:pending" is a string and must be a list') },
     expect.objectContaining({ queue: 'good', size: 1, pending: 1 }),
   ]);
-  const live = await web.get<{ samples: { queues: object }[] }>('live');
+  const live = await on.web.get<{ samples: { queues: object }[] }>('live');
   expect(live).toMatchObject({ queues: [{ queue: 'bad' }, { queue: 'good' }] });
   expect(Object.keys(live.samples.at(-1)!.queues)).toEqual(['good']);
-  expect(await web.get('queues/bad')).toMatchObject({ current: { queue: 'bad', error: expect.any(String) } });
-  expect(await web.get('queues/bad/retry_tasks')).toMatchObject({ tasks: [], stats: { queue: 'bad' } });
-  expect((await web.api('GET', 'queues/bad/pending_tasks')).status).toBe(500);
-  expect(await web.get('queue_stats')).toMatchObject({ stats: { good: expect.any(Array) } });
+  expect(await on.web.get('queues/bad')).toMatchObject({ current: { queue: 'bad', error: expect.any(String) } });
+  expect(await on.web.get('queues/bad/retry_tasks')).toMatchObject({ tasks: [], stats: { queue: 'bad' } });
+  expect((await on.web.api('GET', 'queues/bad/pending_tasks')).status).toBe(500);
+  expect(await on.web.get('queue_stats')).toMatchObject({ stats: { good: expect.any(Array) } });
 });
 
 it('lists damaged entries beside the others', async () => {
-  await web.client.enqueue('x', { a: 1 }, { queue: 'damaged', taskId: 'whole' });
-  await raw.lpush('asynq:{damaged}:pending', 'dangling', 'garbage');
-  await raw.hset('asynq:{damaged}:t:garbage', 'msg', 'no message', 'state', 'pending');
-  const list = await web.get<{ damaged: object[] }>('queues/damaged/pending_tasks');
+  await on.web.client.enqueue('x', { a: 1 }, { queue: 'damaged', taskId: 'whole' });
+  await on.raw.lpush('asynq:{damaged}:pending', 'dangling', 'garbage');
+  await on.raw.hset('asynq:{damaged}:t:garbage', 'msg', 'no message', 'state', 'pending');
+  const list = await on.web.get<{ damaged: object[] }>('queues/damaged/pending_tasks');
   expect(list).toMatchObject({ tasks: [{ id: 'whole' }] });
   expect(list.damaged).toEqual([
     { id: 'dangling', error: expect.any(String) },
     { id: 'garbage', error: expect.any(String) },
   ]);
-  expect((await web.api('GET', 'queues/damaged/tasks/garbage')).status).toBe(500);
-  expect(await web.api('DELETE', 'queues/damaged/tasks/garbage')).toMatchObject({ status: 204 });
+  expect((await on.web.api('GET', 'queues/damaged/tasks/garbage')).status).toBe(500);
+  expect(await on.web.api('DELETE', 'queues/damaged/tasks/garbage')).toMatchObject({ status: 204 });
 });
 
 it('shows a long list by page and by cursor', async () => {
   const payloads = Array.from({ length: 45 }, (_, index) => index);
-  await web.client.enqueueMany('x', payloads, { queue: 'long' });
+  await on.web.client.enqueueMany('x', payloads, { queue: 'long' });
   const read = (query: string) =>
-    web.get<{ tasks: { payload: string }[]; next_cursor: string }>(`queues/long/pending_tasks${query}`);
+    on.web.get<{ tasks: { payload: string }[]; next_cursor: string }>(`queues/long/pending_tasks${query}`);
   const numbers = ({ tasks }: { tasks: { payload: string }[] }) => tasks.map(({ payload }) => Number(payload));
   const first = await read('');
   expect(numbers(first)).toEqual(payloads.slice(0, 20));
@@ -182,13 +150,13 @@ it('shows a long list by page and by cursor', async () => {
   expect(numbers(await read('?size=1000&page=x'))).toEqual(payloads);
   expect(numbers(await read('?size=-1'))).toEqual(payloads.slice(0, 20));
   expect(numbers(await read(`?size=30&cursor=${first.next_cursor}`))).toEqual(payloads.slice(20));
-  expect((await web.api('GET', 'queues/long/pending_tasks?cursor=nonsense')).status).toBe(400);
+  expect((await on.web.api('GET', 'queues/long/pending_tasks?cursor=nonsense')).status).toBe(400);
 });
 
 it('shows the information of Redis', async () => {
-  await raw.config('SET', 'maxmemory-policy', 'allkeys-lru');
-  expect(await web.get('redis_info')).toMatchObject({
-    address: expect.stringContaining(String(redis.port)),
+  await on.raw.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  expect(await on.web.get('redis_info')).toMatchObject({
+    address: expect.stringContaining(String(on.redis.port)),
     cluster: false,
     raw_cluster_nodes: '',
     queue_locations: null,

@@ -1,5 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
+import type { Command } from 'commander';
+import { buildProgram } from '../../lib/cli/program.js';
 import { runCommandLine } from '../../lib/cli/run.js';
 import type { Terminal } from '../../lib/cli/output/terminal.js';
 import { type Clock, SystemClock } from '../../lib/clock.js';
@@ -56,6 +58,22 @@ export async function runInProcess(
   };
   const status = await runCommandLine(args, terminal);
   return { status, stdout: stdout.text, stderr: stderr.text };
+}
+
+/** The tree of all commands, to be read, not run. */
+export function readableProgram(): Command {
+  const stream = new PassThrough();
+  const terminal: Terminal = {
+    stdin: stream,
+    stdout: stream,
+    stderr: stream,
+    env: {},
+    clock: new SystemClock(),
+    version: '1.2.3',
+    interruption: () => AbortSignal.abort(),
+    onEnd: () => () => undefined,
+  };
+  return buildProgram({ terminal, failed: false });
 }
 
 /** Without escape sequences for colors and styles. */

@@ -184,16 +184,7 @@ export function exerciseAggregation(it: DriverTest): void {
       const set = await claimOne(driver);
       expect(session.took(await driver.broker.groups.finishSet(set, made)).status).toBe('finished');
       expect(await driver.broker.inspection.getTask('default', 'a')).toBeUndefined();
-      await session.relay();
-      expect(await session.stateOf('whole')).toBe('waiting');
-      await session.enqueue(session.marked('a', 'k', { queue: 'other' }));
-      await session.enqueue(session.waiting('b', [{ type: 'whole', key: 'k' }], { message: { queue: 'other' } }));
-      await session.relay();
-      await session.runNext('done', 'other');
-      await session.relay();
-      await session.runNext();
-      await session.relay();
-      expect(await session.stateOf('b', 'other')).toBe('pending');
+      await session.expectToWaitAndBeRemembered('whole', 'whole');
     });
 
     it('creates a unique task that waits, with the lock of a member, or nothing', async ({ driver }) => {

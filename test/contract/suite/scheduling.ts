@@ -59,16 +59,7 @@ export function exerciseScheduling(it: DriverTest): void {
         const reply = session.took(await driver.broker.scheduling.fire('default', planned));
         expect(reply).toMatchObject({ status: 'enqueued', handledUntil: driver.now + 1 });
       }
-      await session.relay();
-      expect(await session.stateOf('report')).toBe('waiting');
-      await session.enqueue(session.marked('a', 'k', { queue: 'other' }));
-      await session.enqueue(session.waiting('b', [{ type: 'report', key: 'k' }], { message: { queue: 'other' } }));
-      await session.relay();
-      await session.runNext('done', 'other');
-      await session.relay();
-      await session.runNext();
-      await session.relay();
-      expect(await session.stateOf('b', 'other')).toBe('pending');
+      await session.expectToWaitAndBeRemembered('report', 'report');
     });
 
     it('is kept when a process dies before it has carried the parcels', async ({ driver }) => {
