@@ -1,0 +1,98 @@
+import { AsynqError } from './asynq-error.js';
+
+/** A task, or an option of an enqueue call, is invalid. Thrown before anything is written. */
+export class InvalidTaskError extends AsynqError {
+  readonly code = 'ASYNQ_INVALID_TASK';
+}
+
+/** The task that was not stored. */
+export interface RefusedTask {
+  readonly id: string;
+  readonly type: string;
+  readonly queue: string;
+}
+
+/** Another task holds the unique lock (asynq's ErrDuplicateTask). */
+export class DuplicateTaskError extends AsynqError {
+  readonly code = 'ASYNQ_DUPLICATE_TASK';
+  constructor({ type, queue }: RefusedTask, options?: ErrorOptions) {
+    const holder = `another of type "${type}" with the same payload holds the unique lock in queue "${queue}"`;
+    super(`task already exists: ${holder}`, options);
+  }
+}
+
+/** A task with this id exists in the queue, in whatever state (asynq's ErrTaskIDConflict). */
+export class TaskIdConflictError extends AsynqError {
+  readonly code = 'ASYNQ_TASK_ID_CONFLICT';
+  constructor({ id, queue }: RefusedTask, options?: ErrorOptions) {
+    super(`task ID conflicts with another task: queue "${queue}" has one with id "${id}", in whatever state`, options);
+  }
+}
+
+/**
+ * A task to wait for cannot be found: it is over and gone, or never was. Nothing was enqueued.
+ */
+export class PrerequisiteNotFoundError extends AsynqError {
+  readonly code = 'ASYNQ_PREREQUISITE_NOT_FOUND';
+  constructor(
+    /** The task that was not stored. */
+    task: RefusedTask,
+    /** What it was to wait for. */
+    readonly prerequisite: { readonly queue: string; readonly id: string },
+  ) {
+    const { queue, id } = prerequisite;
+    super(
+      `task "${task.type}" cannot wait for task ${JSON.stringify(id)}: queue ${JSON.stringify(queue)} has no such task. ` +
+        'If it has succeeded, give it a retention, or its definition key and rememberFor and wait for that, or make both ' +
+        "steps of a workflow; or say how a missing one counts: missing: 'succeeded' or 'failed'",
+    );
+  }
+}
+
+/** The queue has no such task: it is done, deleted, or never existed (asynq's ErrTaskNotFound). */
+export class TaskNotFoundError extends AsynqError {
+  readonly code = 'ASYNQ_TASK_NOT_FOUND';
+  constructor(queue: string, id: string) {
+    super(`task not found: id=${JSON.stringify(id)}, queue=${JSON.stringify(queue)}`);
+  }
+}
+
+/** The state of the task does not allow this (FAILED_PRECONDITION). Nothing was written. */
+export class TaskStateError extends AsynqError {
+  readonly code = 'ASYNQ_TASK_STATE';
+}
+
+/** The archive is full (`maxArchived`). What the call archived before that stays archived. */
+export class ArchiveFullError extends AsynqError {
+  readonly code = 'ASYNQ_ARCHIVE_FULL';
+  constructor(
+    queue: string,
+    maxArchived: number,
+    /** Tasks that the same call archived before. */
+    readonly archived = 0,
+  ) {
+    const before = archived > 0 ? `; ${archived.toLocaleString('en-US')} were archived before that` : '';
+    super(
+      `the archive of queue ${JSON.stringify(queue)} holds ${maxArchived.toLocaleString('en-US')} tasks or more, and this call ` +
+        `may add none then (maxArchived)${before}; run or delete archived tasks first`,
+    );
+  }
+}
+
+/** Nothing was ever enqueued to the queue, or it was deleted (asynq's ErrQueueNotFound). */
+export class QueueNotFoundError extends AsynqError {
+  readonly code = 'ASYNQ_QUEUE_NOT_FOUND';
+  constructor(
+    readonly queue: string,
+    remedy = 'check its name against AsynqInspector.queues()',
+  ) {
+    super(`queue not found: queue=${JSON.stringify(queue)}; ${remedy}`);
+  }
+}
+
+/**
+ * The queue has tasks: delete it by force, or when no task is active (asynq's ErrQueueNotEmpty).
+ */
+export class QueueNotEmptyError extends AsynqError {
+  readonly code = 'ASYNQ_QUEUE_NOT_EMPTY';
+}
