@@ -8,13 +8,8 @@ import type { Cancellation } from '../../lib/broker/cancellation.js';
 import type { Firing } from '../../lib/broker/scheduling.js';
 import { type Chunk, type NewBatch, taskIdOfMember } from '../../lib/broker/batches.js';
 import { readLua } from '../../lib/broker/redis/scripts/lua.js';
-import {
-  KEY_TYPES,
-  type KeyName,
-  SCRIPTS,
-  type ScriptName,
-  type ScriptShape,
-} from '../../lib/broker/redis/scripts/script-registry.js';
+import { SCRIPTS, type ScriptName } from '../../lib/broker/redis/scripts/script-registry.js';
+import { KEY_TYPES, type KeyName, type ScriptShape } from '../../lib/broker/redis/scripts/script-shape.js';
 import { LINKED, scriptFile, scriptSource, textOf } from '../../lib/broker/redis/scripts/script-source.js';
 import { Scripts } from '../../lib/broker/redis/scripts/scripts.js';
 import { WrongKeyTypeError } from '../../lib/errors.js';

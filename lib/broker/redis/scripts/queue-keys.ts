@@ -1,5 +1,6 @@
 import { type Keyspace, type QueueKeys, utcDay } from '../../../wire/keys.js';
-import { type KeyName, SCRIPTS, type ScriptName } from './script-registry.js';
+import { SCRIPTS, type ScriptName } from './script-registry.js';
+import type { KeyName } from './script-shape.js';
 
 const DAY = 86_400_000;
 

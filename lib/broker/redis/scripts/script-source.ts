@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readLua } from './lua.js';
-import { SCRIPTS, type ScriptName, type ScriptShape } from './script-registry.js';
+import { SCRIPTS, type ScriptName } from './script-registry.js';
+import type { ScriptShape } from './script-shape.js';
 
 export interface ScriptSource {
   readonly text: string;

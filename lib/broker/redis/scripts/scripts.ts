@@ -3,7 +3,8 @@ import { isReply } from '../connection/broker-error.js';
 import type { RedisClient } from '../connection/client-factory.js';
 import type { ConnectionPurpose, RedisConnections } from '../connection/connections.js';
 import { type Argument, sendScript } from './script-command.js';
-import { KEY_TYPES, SCRIPTS, type ScriptName } from './script-registry.js';
+import { SCRIPTS, type ScriptName } from './script-registry.js';
+import { KEY_TYPES } from './script-shape.js';
 import { scriptSource } from './script-source.js';
 
 /**
