@@ -75,8 +75,10 @@ function resolve(
     if (names.has(other)) return [other];
     const found = ends.get(other);
     if (found) return found;
-    const near = nearest(other, [...names, ...ends.keys()]);
-    const remedy = near === undefined ? `known are ${[...names].slice(0, 20).join(', ')}` : `did you mean "${near}"?`;
+    const others = [...names, ...ends.keys()].filter((known) => known !== name);
+    const near = nearest(other, others);
+    const known = others.length === 0 ? 'it is the only step' : `known are ${others.slice(0, 20).join(', ')}`;
+    const remedy = near === undefined ? known : `did you mean "${near}"?`;
     throw new InvalidWorkflowError(`step "${name}" of ${what} is after an unknown step "${other}"; ${remedy}`);
   });
   return [...new Set(resolved)];

@@ -204,6 +204,22 @@ describe('batches', () => {
 });
 
 describe('the pages of workflows and batches', () => {
+  it.each([1280, 1024])('show every column of a batch, %i pixels wide', async (width) => {
+    const batch = await web.client.openBatch({ name: 'import of articles, 2026-11', queue: 'orders' });
+    await batch.add('row', ['one']);
+    await new AsynqInspector(broker).deleteTask('default', `${batch.id}~0`);
+    await batch.close();
+    const seen = await visit({ width });
+    await seen.open('batches');
+    const row = seen.page.locator('tr[data-row]').first();
+    for (const part of [row.getByText('completed'), row.getByText('orders'), row.getByRole('button')]) {
+      await part.scrollIntoViewIfNeeded();
+      const [inner, cell] = await Promise.all([part, part.locator('xpath=ancestor::td')].map((one) => one.boundingBox()));
+      expect(inner!.x + inner!.width).toBeLessThanOrEqual(cell!.x + cell!.width);
+    }
+    expect(await seen.fits()).toBe(true);
+  });
+
   it.each([false, true])('have no barrier that axe finds, dark: %s', async (dark) => {
     const id = await start(ORDER);
     await new AsynqInspector(broker).archiveTask('steps', taskIdOfStep(id, 'pay'));

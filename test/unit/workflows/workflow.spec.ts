@@ -107,6 +107,9 @@ describe('a workflow', () => {
     expect(() => flow.add('b', 't', 1, { after: 'reciept' }).steps).toThrow(
       'step "b" of workflow "w" is after an unknown step "reciept"; did you mean "receipt"?',
     );
+    expect(() => flow.add('b', 't', 1, { after: 'a' }).steps).toThrow('"a"; known are receipt');
+    const alone: Workflow = workflow('w').add('b', 't', 1, { after: 'a' as never });
+    expect(() => alone.steps).toThrow('step "b" of workflow "w" is after an unknown step "a"; it is the only step');
   });
 
   it('names the steps of a cycle', () => {

@@ -50,7 +50,7 @@ function Actions({ run, reload }: RunProps) {
   const mayAct = run.graph.every(({ queue }) => queue !== null && may('act', queue));
   const mayDelete = run.graph.every(({ queue }) => queue !== null && may('destroy', queue));
   const retry = async (): Promise<void> => {
-    await perform(`${plural(run.failed, 'step')} of the run are tried again.`, () => api.retryRun(run.queue, run.id));
+    await perform('The failed steps run again.', () => api.retryRun(run.queue, run.id));
     reload();
   };
   return (
