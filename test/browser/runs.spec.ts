@@ -214,7 +214,9 @@ describe('the pages of workflows and batches', () => {
     const row = seen.page.locator('tr[data-row]').first();
     for (const part of [row.getByText('completed'), row.getByText('orders'), row.getByRole('button')]) {
       await part.scrollIntoViewIfNeeded();
-      const [inner, cell] = await Promise.all([part, part.locator('xpath=ancestor::td')].map((one) => one.boundingBox()));
+      const [inner, cell] = await Promise.all(
+        [part, part.locator('xpath=ancestor::td')].map((one) => one.boundingBox()),
+      );
       expect(inner!.x + inner!.width).toBeLessThanOrEqual(cell!.x + cell!.width);
     }
     expect(await seen.fits()).toBe(true);
