@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { PlaceKeys } from './place-keys.js';
 
 /** asynq's key prefix. Any other is a namespace of ours that Go does not see. */
 export const DEFAULT_KEY_PREFIX = 'asynq';
@@ -9,10 +10,6 @@ export const WAITING_GROUP = 'asynq:waiting';
 /** The kinds of keys that end in a name from outside. */
 const NAMED_KEY = /^(?:t|g|unique|waiting|periodic|early|mark|waiters|watchers|run|batch|part|offer):/;
 
-/** The kinds of keys that links have in a place. */
-const LINK_KEY =
-  /^(?:links|outbox|timers|links_lease|links_progress|runs|batches)$|^(?:early|mark|waiters|watchers|run|batch|part|offer):/;
-
 /**
  * The keys of one queue (wire-protocol section 1.2). All share the hash tag `{queue}`.
  *
@@ -20,9 +17,7 @@ const LINK_KEY =
  * a queue `mail}:eu` begin like those of `mail`, and a task `x}:pending` has the key of another
  * queue's list. asynq accepts such names, so they may exist.
  */
-export class QueueKeys {
-  /** `asynq:{queue}:` */
-  readonly base: string;
+export class QueueKeys extends PlaceKeys {
   readonly taskPrefix: string;
   readonly groupPrefix: string;
   readonly pending: string;
@@ -40,26 +35,11 @@ export class QueueKeys {
   readonly schedulePrefix: string;
   /** Ours, unknown to Go: when scheduled tasks will join which groups. */
   readonly delayedGroups: string;
-  /** Ours: who is told about the end of which task. It exists while the queue has links. */
-  readonly links: string;
-  /** Ours: parcels to other places that have not been delivered. */
-  readonly outbox: string;
-  /** Ours: what is due when in this place. */
-  readonly timers: string;
-  /** Ours: the runs of workflows that live here, by the time of their start. */
-  readonly runs: string;
-  readonly runPrefix: string;
-  /** Ours: the right to keep the links of this place. */
-  readonly linksLease: string;
-  /** Ours: how far the keeper of this place has come. */
-  readonly linksProgress: string;
   /** Ours: the tasks that wait for others, by the end of their wait (WAITING_GROUP). No list of groups names it. */
   readonly waitingTasks: string;
-  /** Ours: the batches that live here, by the time they were opened. */
-  readonly batches: string;
 
   constructor(prefix: string, queue: string) {
-    this.base = `${prefix}:{${queue}}:`;
+    super(prefix, queue);
     this.taskPrefix = `${this.base}t:`;
     this.groupPrefix = `${this.base}g:`;
     this.pending = `${this.base}pending`;
@@ -76,15 +56,7 @@ export class QueueKeys {
     this.failed = `${this.base}failed`;
     this.schedulePrefix = `${this.base}periodic:`;
     this.delayedGroups = `${this.base}delayed_groups`;
-    this.links = `${this.base}links`;
-    this.outbox = `${this.base}outbox`;
-    this.timers = `${this.base}timers`;
-    this.runs = `${this.base}runs`;
-    this.runPrefix = `${this.base}run:`;
-    this.linksLease = `${this.base}links_lease`;
-    this.linksProgress = `${this.base}links_progress`;
     this.waitingTasks = `${this.groupPrefix}${WAITING_GROUP}`;
-    this.batches = `${this.base}batches`;
   }
 
   /**
@@ -99,14 +71,6 @@ export class QueueKeys {
     if (!rest.includes('}')) return true;
     if (!NAMED_KEY.test(rest)) return false;
     return !others.some(({ base }) => base.length > this.base.length && key.startsWith(base));
-  }
-
-  /**
-   * Whether a key is about links. It outlives the queue, until all who wait for what was in it have been told: the keeper
-   * finds that the tasks are gone.
-   */
-  isAboutLinks(key: string): boolean {
-    return LINK_KEY.test(key.slice(this.base.length));
   }
 
   task(id: string): string {
@@ -147,41 +111,6 @@ export class QueueKeys {
   /** Ours, unknown to Go: the progress of a periodic entry. */
   schedule(entry: string): string {
     return this.schedulePrefix + entry;
-  }
-
-  /** Ours: the graph of a run, and how far it has come. */
-  run(id: string): string {
-    return this.runPrefix + id;
-  }
-
-  /** Ours: ends of prerequisites of a task that is not stored yet. */
-  early(id: string): string {
-    return `${this.base}early:${id}`;
-  }
-
-  /** Ours, where marks are kept: the remembered end of a task. */
-  mark(key: string): string {
-    return `${this.base}mark:${key}`;
-  }
-
-  /** Ours, where marks are kept: the tasks that wait for this key. */
-  waiters(key: string): string {
-    return `${this.base}waiters:${key}`;
-  }
-
-  /** Ours: a batch that lives here. */
-  batch(id: string): string {
-    return `${this.base}batch:${id}`;
-  }
-
-  /** Ours: what a batch has in this queue. */
-  part(batch: string): string {
-    return `${this.base}part:${batch}`;
-  }
-
-  /** Ours: its members in this queue, a bit for each. */
-  partMade(batch: string): string {
-    return `${this.part(batch)}:made`;
   }
 
   /**
