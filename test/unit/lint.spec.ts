@@ -373,7 +373,14 @@ describe('the linter', () => {
 describe('the linter on a project that obeys', () => {
   it('passes', () => {
     const root = mkdtempSync(join(tmpdir(), 'asynq-lint-'));
-    for (const path of ['.oxlintrc.json', 'package.json', 'scripts/lint', 'lib/errors.ts', 'lib/errors', 'lib/clock.ts'])
+    for (const path of [
+      '.oxlintrc.json',
+      'package.json',
+      'scripts/lint',
+      'lib/errors.ts',
+      'lib/errors',
+      'lib/clock.ts',
+    ])
       cpSync(join(repository, path), join(root, path), { recursive: true });
     const run = spawnSync(process.execPath, [oxlint], { cwd: root, encoding: 'utf8' });
     rmSync(root, { recursive: true });
