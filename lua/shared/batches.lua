@@ -1,84 +1,26 @@
--- Batches: what one is where it lives, its home. Part of links.lua, as is parts.lua, which is what it has in each queue.
+-- Batches: what one is where it lives, its home. Part of links.lua, as are parts.lua, what it has in each queue, and
+-- callbacks.lua.
 --
 -- `batch:<batch>` is a hash: name, state (open, closed, succeeded, completed), openedAt and endedAt (milliseconds), closeBy and
 -- retention (seconds); next, the next free number; total, the members in chunks; unconfirmed, the number of the chunks in
 -- `c:<base>` ("count queue"), which nobody has confirmed; queues, JSON; per queue `q:<queue>`, its confirmed members, and
--- `p:<queue>` ("v made ok dead lost died"), what it told last; per callback `task:<name>` (JSON), `message:<name>`, and
--- `fired:<name>`: made, offered, or the nonce of the offer that was accepted.
+-- `p:<queue>` ("v made ok dead lost died"), what it told last; per callback the fields of callbacks.lua.
 -- `batches` holds the ids, by openedAt.
---
--- A callback goes to another place in three steps, as a parcel may come twice, and late: it is offered; the place accepts with a
--- nonce that it keeps; the home, which knows what it has granted, sends the task for this nonce. So it is created exactly once,
--- and nobody has to remember it.
 do
   local call, try = redis.call, redis.pcall
-  local AUDIT_SECONDS, OFFER_SECONDS, RETENTION_SECONDS = 60, 604800, 604800
+  local AUDIT_SECONDS, RETENTION_SECONDS = 60, 604800
   local STATES = { open = true, closed = true, succeeded = true, completed = true }
-  local CALLBACKS = { 'death', 'complete', 'success' }
 
   local function batch_key(id)
     return L.base .. 'batch:' .. id
   end
 
-  local function offer(id, name, task)
-    local body = { kind = 'offer', batch = id, name = name, home = L.place }
-    L.post(task.queue, 'offer ' .. id .. ' ' .. name, body)
-  end
-
-  -- What a callback waits for, and for how long, counts from when it is called.
-  local function create(task, message)
-    if task.after then task.after.deadline = L.seconds + task.after.within end
-    task.message, task.resent = message, 'i'
-    L.create(task)
-  end
-
-  -- nil when there is none, or when it is damaged
-  local function callback_of(text)
-    local known, task = pcall(cjson.decode, text or '')
-    return known and type(task) == 'table' and type(task.queue) == 'string' and task or nil
-  end
-
-  local function fire(id, name)
-    local key = batch_key(id)
-    local stored = call('HMGET', key, 'fired:' .. name, 'task:' .. name, 'name')
-    local task = callback_of(stored[2])
-    if stored[1] or not task then return end
-    L.note({ kind = 'callback', id = id, name = stored[3] or '', callback = name })
-    if task.queue ~= L.place then
-      call('HSET', key, 'fired:' .. name, 'offered')
-      return offer(id, name, task)
-    end
-    local message = call('HGET', key, 'message:' .. name)
-    call('HSET', key, 'fired:' .. name, 'made')
-    call('HDEL', key, 'message:' .. name)
-    create(task, message)
-  end
-
-  -- Offers again what no place has accepted yet. Returns whether there is any.
-  local function offer_again(id)
-    local key, any = batch_key(id), false
-    for _, name in ipairs(CALLBACKS) do
-      local stored = call('HMGET', key, 'fired:' .. name, 'task:' .. name)
-      local task = stored[1] == 'offered' and callback_of(stored[2])
-      if task then
-        any = true
-        offer(id, name, task)
-      end
-    end
-    return any
-  end
-
-  local function is_offering(id)
-    local fired = call('HMGET', batch_key(id), 'fired:death', 'fired:complete', 'fired:success')
-    return fired[1] == 'offered' or fired[2] == 'offered' or fired[3] == 'offered'
-  end
-
-  local function arm(id)
+  function L.arm_batch(id)
     local stored = call('HMGET', batch_key(id), 'state', 'closeBy', 'endedAt', 'retention')
     local at = L.seconds + AUDIT_SECONDS
     if stored[1] == 'open' then
       at = tonumber(stored[2]) or L.seconds
-    elseif stored[1] ~= 'closed' and not is_offering(id) then
+    elseif stored[1] ~= 'closed' and not L.is_offering(id) then
       at = math.ceil((tonumber(stored[3]) or L.seconds * 1000) / 1000) + (tonumber(stored[4]) or RETENTION_SECONDS)
     end
     call('ZADD', L.timers, at, 'batch ' .. id)
@@ -119,17 +61,17 @@ do
       ok, failed, died = ok + part.ok, failed + part.dead + part.lost, died or part.died or part.lost > 0
       running = running or part.ok + part.dead < part.made -- also when Redis has lost that there are so many
     end)
-    if died then fire(id, 'death') end
+    if died then L.call_back(id, 'death') end
     if stored[3] == '0' and not running and ok + failed >= (tonumber(stored[2]) or 0) then
       local ends = failed == 0 and 'succeeded' or 'completed'
       if ends ~= state then
         call('HSET', key, 'state', ends, 'endedAt', string.sub(L.now_nanos, 1, -7))
         note_end(id, ends, ok + failed, failed)
       end
-      fire(id, 'complete')
-      if failed == 0 then fire(id, 'success') end
+      L.call_back(id, 'complete')
+      if failed == 0 then L.call_back(id, 'success') end
     end
-    arm(id)
+    L.arm_batch(id)
   end
 
   -- `batch`: { id, name, closeBy, retention, callbacks = { name = { queue, id, … } } }; `messages` by the name of the callback.
@@ -143,7 +85,7 @@ do
       call('HSET', key, 'task:' .. name, cjson.encode(task), 'message:' .. name, messages[name])
     end
     call('ZADD', L.base .. 'batches', at, batch.id)
-    arm(batch.id)
+    L.arm_batch(batch.id)
     return true
   end
 
@@ -175,7 +117,7 @@ do
     local key = batch_key(id)
     local state = call('HGET', key, 'state')
     if not state then return 'missing' end
-    if state == 'open' or state == 'closed' or is_offering(id) then return 'running' end
+    if state == 'open' or state == 'closed' or L.is_offering(id) then return 'running' end
     each_queue(id, function(queue)
       L.post(queue, 'forget ' .. id, { kind = 'forget', batch = id })
     end)
@@ -208,48 +150,6 @@ do
     L.decide(body.batch)
   end
 
-  -- A place that is offered a callback accepts, always with the same nonce until it has an answer.
-  L.on.offer = function(body)
-    local key = L.base .. 'offer:' .. body.batch .. '~' .. body.name
-    local nonce = try('GET', key)
-    if type(nonce) ~= 'string' then
-      local time = call('TIME')
-      nonce = time[1] .. '.' .. time[2]
-      call('SET', key, nonce, 'EX', OFFER_SECONDS)
-    end
-    local answer = { kind = 'accept', batch = body.batch, name = body.name, nonce = nonce, place = L.place }
-    L.post(body.home, 'accept ' .. body.batch .. ' ' .. body.name, answer)
-  end
-
-  L.on.accept = function(body)
-    local key = batch_key(body.batch)
-    local fired = try('HGET', key, 'fired:' .. body.name)
-    if fired == body.nonce then return end
-    local answer = { batch = body.batch, name = body.name, nonce = body.nonce }
-    if fired ~= 'offered' then
-      answer.kind = 'refuse'
-      return L.post(body.place, 'refuse ' .. body.batch .. ' ' .. body.name, answer)
-    end
-    answer.kind, answer.task = 'grant', cjson.decode(call('HGET', key, 'task:' .. body.name))
-    local message = call('HGET', key, 'message:' .. body.name)
-    call('HSET', key, 'fired:' .. body.name, body.nonce)
-    call('HDEL', key, 'message:' .. body.name)
-    arm(body.batch)
-    L.post(body.place, 'grant ' .. body.batch .. ' ' .. body.name, answer, message)
-  end
-
-  -- Whether an offer is still that of this nonce; it is over then.
-  local function takes(body)
-    local key = L.base .. 'offer:' .. body.batch .. '~' .. body.name
-    return try('GET', key) == body.nonce and call('DEL', key) == 1
-  end
-
-  L.on.refuse = takes
-
-  L.on.grant = function(body, message)
-    if takes(body) then create(body.task, message) end
-  end
-
   L.due.batch = function(id)
     local key = batch_key(id)
     local fields = try('HLEN', key)
@@ -270,10 +170,10 @@ do
         local body = { kind = 'audit', batch = id, home = L.place, asked = confirmed, v = part.v }
         L.post(queue, 'audit ' .. id, body)
       end)
-      offer_again(id)
-      arm(id)
-    elseif offer_again(id) then
-      arm(id)
+      L.offer_again(id)
+      L.arm_batch(id)
+    elseif L.offer_again(id) then
+      L.arm_batch(id)
     else
       L.delete_batch(id)
     end

@@ -142,6 +142,7 @@ do
     -- Includes shared/runs.lua
 -- Includes shared/run-steps.lua
     -- Includes shared/run-tasks.lua
+    -- Includes shared/callbacks.lua
     -- Includes shared/batches.lua
     -- Includes shared/mend.lua
   end
