@@ -1,6 +1,4 @@
-import type { GroupsRole } from '../broker/groups.js';
 import type { Broker } from '../broker/broker.js';
-import type { AsynqEvents } from '../events/events.js';
 import { ClosedError, InvalidOptionError, InvalidTaskError } from '../errors.js';
 import { Relay } from '../links/relay.js';
 import type { AsynqBatch } from '../batches/batch.js';
@@ -11,28 +9,22 @@ import type { TaskContexts } from '../task/contexts.js';
 import type { TaskDefinition } from '../task/definition.js';
 import type { TaskInfo } from '../task/info.js';
 import type { TaskOptions } from '../task/options.js';
-import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
 import { rejectUnknownKeys, requireObject } from '../validation.js';
 import type { StartOptions } from '../workflows/types.js';
 import type { Workflow } from '../workflows/workflow.js';
 import type { WorkflowRun } from '../workflows/workflow-run.js';
 import { type StartResult, type WorkflowItem, Workflows, type WorkflowsBroker } from '../workflows/workflows.js';
-import { CALL_LIMITS } from '../enqueue/requests.js';
-import { Bulk } from './bulk.js';
-import { type ByLane, coalescerOf, type EnqueueCoalescer, laneOf, LANES, producersOf } from './lanes.js';
-import { GroupReminder } from './group-reminder.js';
 import { type AnyTask, readItem } from './item.js';
 import { resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
 import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
 import { Preparer } from '../enqueue/preparer.js';
-import type { EnqueueReply, Producing } from '../enqueue/producing.js';
+import type { EnqueueReply } from '../enqueue/producing.js';
+import { Sender, type SenderBroker, type SenderHooks } from './sender.js';
 import type { DefinedItem, EnqueueOptions, NamedItem, PayloadArguments } from './types.js';
 
 /** The part of a broker that a client uses. */
 export interface ClientBroker
-  extends Pick<Broker, 'producer' | 'batches' | 'links' | 'clock' | 'keyPrefix' | 'maxPayloadSize'>, WorkflowsBroker {
-  readonly groups: Pick<GroupsRole, 'listDelayedGroups'>;
-}
+  extends SenderBroker, Pick<Broker, 'batches' | 'keyPrefix' | 'maxPayloadSize'>, WorkflowsBroker {}
 
 export interface AsynqClientOptions {
   /** Encodes payloads, unless the definition has a codec. Default: JSON; bytes stay as they are. */
@@ -42,9 +34,7 @@ export interface AsynqClientOptions {
 }
 
 /** Where enqueued tasks are reported. */
-export interface ClientHooks {
-  readonly events?: AsynqEvents | undefined;
-  readonly tracing?: Tracing | undefined;
+export interface ClientHooks extends SenderHooks {
   /** Carries what linked tasks tell each other. Default: one of its own. */
   readonly relay?: Relay | undefined;
 }
@@ -57,10 +47,8 @@ export interface ClientHooks {
  */
 export class AsynqClient {
   private readonly preparer: Preparer;
-  private readonly producers: ByLane<Producing>;
-  private readonly coalescers: ByLane<EnqueueCoalescer>;
   private readonly relay: Relay;
-  private readonly reminder: GroupReminder;
+  private readonly sender: Sender;
   /** What is under way besides single calls. */
   private readonly bulks = new Set<Promise<unknown>>();
   private madeBatches: Batches | undefined;
@@ -80,9 +68,7 @@ export class AsynqClient {
     rejectUnknownKeys(options, ['codec', 'defaults'], 'client option', InvalidOptionError);
     this.preparer = new Preparer(broker.keyPrefix, options.codec, options.defaults, broker.maxPayloadSize);
     this.relay = hooks.relay ?? new Relay(broker.links, hooks.events);
-    const { plain, linked } = (this.producers = producersOf(broker, this.relay, hooks.events));
-    this.coalescers = { plain: coalescerOf(plain), linked: coalescerOf(linked) };
-    this.reminder = new GroupReminder(broker.groups, broker.clock);
+    this.sender = new Sender(broker, this.relay, hooks);
   }
 
   /**
@@ -111,14 +97,14 @@ export class AsynqClient {
     const sent = injected(prepared, span);
     let status: EnqueueReply;
     try {
-      status = await this.coalescers[laneOf(sent)].add(sent.request.message.queue, sent.request);
+      status = await this.sender.send(sent);
     } catch (error) {
       span?.end(error);
       throw error;
     }
     const result = resultOf(sent, status, hooks.events, span);
     if (!result.ok) throw result.error;
-    this.remind(sent);
+    this.sender.remind(sent);
     return result.info;
   }
 
@@ -150,13 +136,14 @@ export class AsynqClient {
   ): Promise<EnqueueResult[]> {
     this.requireOpen();
     const now = this.broker.clock.now();
-    if (Array.isArray(first)) return this.runBulk(first.length, this.itemReader(first, now), undefined);
+    if (Array.isArray(first))
+      return this.track(this.sender.sendMany(first.length, this.itemReader(first, now), undefined));
     if (!Array.isArray(payloads)) {
       throw new InvalidTaskError('enqueueMany takes an array of tasks, or a task and an array of payloads');
     }
     const kind = this.preparer.kindOf(first as AnyTask, options);
     const prepare = (index: number): PreparedTask => this.preparer.prepare(kind, payloads[index], now);
-    return this.runBulk(payloads.length, prepare, kind.settings.queue);
+    return this.track(this.sender.sendMany(payloads.length, prepare, kind.settings.queue));
   }
 
   /**
@@ -284,38 +271,13 @@ export class AsynqClient {
   }
 
   private async settle(): Promise<void> {
-    const lanes = LANES.map((lane) => this.coalescers[lane].close());
-    await Promise.allSettled([...this.bulks, ...lanes, this.madeWorkflows?.close()]);
+    await Promise.allSettled([...this.bulks, this.sender.close(), this.madeWorkflows?.close()]);
     this.madeBatches?.close();
     if (!this.hooks.relay) await this.relay.close();
-    this.reminder.close();
-  }
-
-  private remind(prepared: PreparedTask): PreparedTask {
-    const { message, processAt } = prepared.request;
-    if (processAt !== undefined && message.groupKey !== '') this.reminder.note(message.queue, processAt);
-    return prepared;
   }
 
   private requireOpen(): void {
     if (this.closing) throw new ClosedError('the client is closed; enqueue before the application shuts down');
-  }
-
-  private runBulk(
-    count: number,
-    prepare: (index: number) => PreparedTask,
-    queue: string | undefined,
-  ): Promise<EnqueueResult[]> {
-    const { events, tracing } = this.hooks;
-    const span = tracing?.startEnqueueMany(count, queue);
-    const bulk = new Bulk(this.producers, CALL_LIMITS, count, {
-      prepare: (index) => this.remind(injected(prepare(index), span)),
-      beforeSend: (lane, queue) => this.coalescers[lane].flush(queue), // single calls made before this one go first
-      resultOf: (task, status) => resultOf(task, status, events),
-    });
-    const run = bulk.run();
-    if (span) void run.then((results) => endSpan(span, results));
-    return this.track(run);
   }
 
   private itemReader(items: readonly unknown[], now: number) {
@@ -324,9 +286,4 @@ export class AsynqClient {
       return this.preparer.prepare(this.preparer.kindOf(item.task, item.options), item.payload, now);
     };
   }
-}
-
-function endSpan(span: EnqueueSpan, results: readonly EnqueueResult[]): void {
-  const failures = results.filter(({ ok }) => !ok);
-  span.end(failures[0]?.error, failures.length);
 }

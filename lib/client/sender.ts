@@ -1,0 +1,88 @@
+import type { Broker } from '../broker/broker.js';
+import type { GroupsRole } from '../broker/groups.js';
+import { injected, type PreparedTask } from '../enqueue/prepared-task.js';
+import type { EnqueueReply, Producing } from '../enqueue/producing.js';
+import { resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
+import { CALL_LIMITS } from '../enqueue/requests.js';
+import type { AsynqEvents } from '../events/events.js';
+import type { Relay } from '../links/relay.js';
+import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
+import { Bulk } from './bulk.js';
+import { GroupReminder } from './group-reminder.js';
+import { type ByLane, coalescerOf, type EnqueueCoalescer, laneOf, LANES, producersOf } from './lanes.js';
+
+/** The part of a broker that takes tasks. */
+export interface SenderBroker extends Pick<Broker, 'producer' | 'links' | 'clock'> {
+  readonly groups: Pick<GroupsRole, 'listDelayedGroups'>;
+}
+
+/** Where sent tasks are reported. */
+export interface SenderHooks {
+  readonly events?: AsynqEvents | undefined;
+  readonly tracing?: Tracing | undefined;
+}
+
+/** Sends prepared tasks: single ones of a tick together, those of a bulk as their batches fill up. */
+export class Sender {
+  private readonly producers: ByLane<Producing>;
+  private readonly coalescers: ByLane<EnqueueCoalescer>;
+  private readonly reminder: GroupReminder;
+
+  constructor(
+    broker: SenderBroker,
+    relay: Relay,
+    private readonly hooks: SenderHooks,
+  ) {
+    const { plain, linked } = (this.producers = producersOf(broker, relay, hooks.events));
+    this.coalescers = { plain: coalescerOf(plain), linked: coalescerOf(linked) };
+    this.reminder = new GroupReminder(broker.groups, broker.clock);
+  }
+
+  /** Sends one task, together with others of the same tick. Rejects when the call fails. */
+  send(task: PreparedTask): Promise<EnqueueReply> {
+    return this.coalescers[laneOf(task)].add(task.request.message.queue, task.request);
+  }
+
+  /**
+   * One result per task, in order. Never rejects.
+   *
+   * @param prepare prepares one of them; an error thrown is its result
+   * @param queue of all of them, for the trace; `undefined`: each has its own
+   */
+  sendMany(
+    count: number,
+    prepare: (index: number) => PreparedTask,
+    queue: string | undefined,
+  ): Promise<EnqueueResult[]> {
+    const { events, tracing } = this.hooks;
+    const span = tracing?.startEnqueueMany(count, queue);
+    const bulk = new Bulk(this.producers, CALL_LIMITS, count, {
+      prepare: (index) => {
+        const task = injected(prepare(index), span);
+        this.remind(task);
+        return task;
+      },
+      beforeSend: (lane, queue) => this.coalescers[lane].flush(queue), // single calls made before this one go first
+      resultOf: (task, status) => resultOf(task, status, events),
+    });
+    const run = bulk.run();
+    if (span) void run.then((results) => endSpan(span, results));
+    return run;
+  }
+
+  /** Sees to it that the group of a delayed task is listed when the task joins it. */
+  remind({ request: { message, processAt } }: PreparedTask): void {
+    if (processAt !== undefined && message.groupKey !== '') this.reminder.note(message.queue, processAt);
+  }
+
+  /** Sends what is collected, and resolves when every single task has its reply. Never rejects. */
+  async close(): Promise<void> {
+    this.reminder.close();
+    await Promise.allSettled(LANES.map((lane) => this.coalescers[lane].close()));
+  }
+}
+
+function endSpan(span: EnqueueSpan, results: readonly EnqueueResult[]): void {
+  const failures = results.filter(({ ok }) => !ok);
+  span.end(failures[0]?.error, failures.length);
+}
