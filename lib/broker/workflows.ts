@@ -144,18 +144,13 @@ export interface WorkflowsRole {
     }
   >;
   /**
-   * The failed steps of a run are ready again, and the run is running. The caller runs their tasks again;
-   * where it does not, the step has failed again a minute later.
+   * The failed steps of a run are ready again, and the run is running: their tasks run again, those that are gone are created
+   * anew. `steps` is how many there are.
    */
   retry(
     queue: string,
     run: string,
-  ): Promise<
-    Caused & {
-      readonly status: 'retried' | 'missing' | 'notFailed';
-      readonly tasks: readonly { queue: string; id: string }[];
-    }
-  >;
+  ): Promise<Caused & { readonly status: 'retried' | 'missing' | 'notFailed'; readonly steps: number }>;
   /**
    * Deletes an ended run with its results, and the archived tasks of its steps. `running`: nothing was
    * deleted.

@@ -57,19 +57,15 @@ export async function cancelRun(
  * @throws WorkflowNotFoundError; WorkflowStateError when no step has failed, or the run was cancelled
  */
 export async function retryRun({ broker, relay }: RunDeps, queue: string, run: string): Promise<number> {
-  const { status, tasks, ...caused } = await broker.workflows.retry(queue, run);
+  const { status, steps, ...caused } = await broker.workflows.retry(queue, run);
   relay.carry(caused);
   if (status === 'missing') throw new WorkflowNotFoundError(queue, run);
   if (status === 'notFailed') {
     throw new WorkflowStateError(
-      `run "${run}" of queue "${queue}" has no failed step that can run again: none has failed, their tasks were deleted, or it was cancelled; start it again with another id`,
+      `run "${run}" of queue "${queue}" has nothing to retry: no step has failed, or the run was cancelled; start it again with another id`,
     );
   }
-  await eachQueue(tasks, async (name, ids) => void (await broker.administration.moveTasks(name, 'run', ids)), {
-    broker,
-    relay,
-  });
-  return tasks.length;
+  return steps;
 }
 
 /**

@@ -16,11 +16,11 @@
 --   3 nowNanos
 --   4 run: its id
 -- Returns
---   0 retried, 1 missing, 2 there is nothing to retry; queue and id of each task to run again; the parcels, packed as in deliver.lua
+--   0 retried, 1 missing, 2 there is nothing to retry; how many steps run again; the parcels, packed as in deliver.lua
 
 L.open(ARGV[1], ARGV[2], ARGV[3])
 redis.call('HLEN', KEYS[9])
 local run, names = L.runs.load_all(ARGV[4])
-local tasks = run and L.runs.retry(run, names)
+local steps = run and L.runs.retry(run, names) or 0
 L.work()
-return { not run and 1 or tasks and 0 or 2, tasks or {}, L.parcels() }
+return { not run and 1 or steps > 0 and 0 or 2, steps, L.parcels() }

@@ -20,7 +20,8 @@
 -- Returns
 --   the status of each run: 1 started, 0 there is one with this id; and the parcels, packed as in deliver.lua
 
--- A ready step is its name, its queue (empty: this one), JSON { processAt, uniqueKey, uniqueTtl, mark: its watcher } (may be empty), and its message.
+-- A ready step is the position of its message among the fields; when anything is special about it, then a space and JSON { queue: if it is
+-- another one, processAt, uniqueKey, uniqueTtl, mark: its watcher }.
 
 local call = redis.call
 L.open(ARGV[1], ARGV[2], ARGV[3])
@@ -31,16 +32,22 @@ end
 
 local R, tasks = L.runs, {}
 
-local function prepare(id, at)
-  local name, queue, options, message = unpack(ARGV, at, at + 3)
-  local task = options ~= '' and cjson.decode(options) or {}
+local function prepare(id, first, text)
+  local position, task, queue = tonumber(text), {}, nil
+  local is_plain = position
+  if not is_plain then
+    local digits, options = string.match(text, '^(%d+) (.*)$')
+    position, task = tonumber(digits), cjson.decode(options)
+  end
+  local name, message = string.sub(ARGV[first + position - 2], 3), ARGV[first + position - 1]
   task.id = R.task_of(id, name)
-  if queue == '' and options == '' then
+  if is_plain then
     task.link = L.step_link(id, name)
   else
-    task.watchers, task.mark = { { k = 'r', to = L.place, run = id, step = name }, task.mark }, nil
+    queue, task.watchers = task.queue, { { k = 'r', to = L.place, run = id, step = name }, task.mark }
+    task.queue, task.mark = nil, nil
   end
-  if queue ~= '' then return L.post(queue, 'release ' .. task.id, { kind = 'release', task = task }, message) end
+  if queue then return L.post(queue, 'release ' .. task.id, { kind = 'release', task = task }, message) end
   task.message, task.run, task.step = message, id, name
   tasks[#tasks + 1] = task
 end
@@ -51,7 +58,7 @@ for i = 10, #KEYS do
   local first = at + 4
   local ready_at = first + tonumber(ARGV[at + 3])
   local ready = tonumber(ARGV[ready_at])
-  at = ready_at + 1 + 4 * ready
+  at = ready_at + 1 + ready
   statuses[i - 9] = 0
   if call('EXISTS', key) == 0 then
     statuses[i - 9] = 1
@@ -61,7 +68,7 @@ for i = 10, #KEYS do
     call('ZADD', KEYS[9], started, id)
     call('ZADD', L.timers, due, 'run ' .. id)
     for n = 1, ready do
-      prepare(id, ready_at + 4 * n - 3)
+      prepare(id, first, ARGV[ready_at + n])
     end
   elseif ARGV[4] == '1' and call('ZSCORE', KEYS[9], id) == started then
     statuses[i - 9] = 1 -- an earlier call of this sender has the same time
@@ -74,7 +81,6 @@ for i = 1, #tasks do
   if status ~= 'enqueued' then
     local run = R.load(task.run, { task.step })
     R.touch(run)
-    R.set(run, 'v:' .. task.step, task.message)
     R.end_step(run, task.step, false, R.REFUSED[status], '', L.millis)
   end
 end

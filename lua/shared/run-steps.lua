@@ -138,14 +138,14 @@ do
   -- The tasks of steps that begin, as L.create takes them, with `run` and `step`.
   local beginning = {}
 
-  -- Lets a step begin: its task is created here, or a parcel asks its queue for it.
-  function R.begin(run, name, message)
+  -- Lets a step begin: its task is created here, or a parcel asks its queue for it. `again`: it has had one, see L.on.release.
+  function R.begin(run, name, message, again)
     local step = run.steps[name]
     local now, id = L.millis, R.task_of(run.id, name)
     step.ready_at = now
     R.change(run, name, step)
-    if not message then return R.end_step(run, name, false, 'its message is lost', '', now) end
-    if step.plain then
+    if not message and not again then return R.end_step(run, name, false, 'its message is lost', '', now) end
+    if step.plain and not again then
       beginning[#beginning + 1] = { id = id, link = L.step_link(run.id, name), message = message, run = run, step = name }
       return
     end
@@ -156,8 +156,8 @@ do
     local watcher = { k = 'r', to = L.place, run = run.id, step = name }
     local task = { id = id, uniqueKey = graph.u, uniqueTtl = graph.l, watchers = { watcher, graph.k } }
     if at * 1000 > now then task.processAt = at end
-    if graph.q then
-      L.post(graph.q, 'release ' .. id, { kind = 'release', task = task }, message)
+    if graph.q or again then
+      L.post(graph.q or L.place, 'release ' .. id, { kind = 'release', task = task, again = again }, message or '')
     else
       task.message, task.run, task.step = message, run, name
       beginning[#beginning + 1] = task

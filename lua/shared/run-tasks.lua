@@ -33,11 +33,18 @@ do
     return call('HEXISTS', L.outbox, w.to .. ' step ' .. w.run .. ' ' .. w.step) == 1
   end
 
-  -- Creates the task of a step; the run is told when there cannot be one. A task that tells the run already is this one.
+  -- Creates the task of a step; the run is told when there cannot be one. A task that tells the run already is this one. `again`:
+  -- the step has failed; its task runs again if it is there, or is on its way.
   L.on.release = function(body, data)
     local task, w = body.task, body.task.watchers[1]
-    local _, at = watchers_for(task.id, w)
-    if at then return end
+    if body.again then
+      local state = try('HGET', L.task_prefix .. task.id, 'state')
+      if state == 'archived' and call('ZREM', L.archived, task.id) == 1 then L.make_pending(task.id) end
+      if state or data == '' then return L.on.probe({ id = task.id, w = w }) end
+    else
+      local _, at = watchers_for(task.id, w)
+      if at then return end
+    end
     task.message = data
     local status = L.create(task)
     if status ~= 'enqueued' then tell_run(w, false, R.REFUSED[status], data, true) end
@@ -153,30 +160,23 @@ do
     return left
   end
 
-  -- Returns queue and id of the tasks that the caller runs again; nil when there is nothing to retry. A step that had no task gets one.
+  -- Runs the failed steps again. Returns how many there are.
   function R.retry(run, names)
-    local tasks, retried = {}, false
-    if run.state == 's' or run.state == 'c' then return nil end
-    R.touch(run)
+    local failed = {}
+    if run.state == 's' or run.state == 'c' then return 0 end
     for _, name in ipairs(names) do
-      local step = run.steps[name]
-      local stored = step.state == 'f' and call('HMGET', run.key, 'e:' .. name, 'v:' .. name)
-      if stored and stored[1] ~= DELETED then
-        retried = true
-        R.again(run, name)
-        if stored[1] == R.REFUSED.duplicate or stored[1] == R.REFUSED.conflict then
-          R.begin(run, name, stored[2])
-        else
-          tasks[#tasks + 1] = R.graph(step).q or L.place
-          tasks[#tasks + 1] = R.task_of(run.id, name)
-        end
-      end
+      if run.steps[name].state == 'f' then failed[#failed + 1] = name end
     end
-    if not retried then return nil end
+    if #failed == 0 then return 0 end
+    R.touch(run)
+    R.read_more(run, failed, 'v')
+    for _, name in ipairs(failed) do
+      local error = call('HGET', run.key, 'e:' .. name)
+      R.again(run, name)
+      R.begin(run, name, run.steps[name].v, error ~= R.REFUSED.duplicate and error ~= R.REFUSED.conflict)
+    end
     R.settle(run)
-    R.flush()
-    R.set_timer(run, R.options(run), R.RETRY_PROBE_SECONDS)
-    return tasks
+    return #failed
   end
 
   -- `what` becomes of the archived tasks of its steps, see L.on.drop.

@@ -5,7 +5,7 @@
 --   s: packed, as STEP has it: state, policy, flags, how many of the steps before it have not ended, how many have failed, readyAt, endedAt
 --   d: the names of the steps after it, a MessagePack array, then JSON { n position, t type, q queue (left out: this one), y delay,
 --      a processAt, u lock, l its TTL, k the watcher for its mark }
---   v: its message until it succeeds, then its result (both may be missing); e: the error
+--   v: its message until it succeeds, then its result (empty: none); e: the error
 -- States: w waiting, r ready, a ready again after a failure, s succeeded, f failed, x cancelled. Policies: c cancel, r run, w wait.
 -- Times are milliseconds, 0 when there is none. What a script changes is kept in tables, and written once, by R.flush.
 do
@@ -21,7 +21,6 @@ do
   local runs, touched = {}, {}
   local R = {}
   L.runs = R
-  R.RETRY_PROBE_SECONDS = 60
   -- Flags of a step: its failure counts as done; its task is one of this place with nothing special; it has left a result.
   local OPTIONAL, PLAIN, RESULT = 1, 2, 4
 
@@ -252,8 +251,8 @@ do
     return math.floor(run.ended / 1000) + (options.retention or 0)
   end
 
-  function R.set_timer(run, options, probe_after)
-    local at = L.seconds + (probe_after or PROBE_SECONDS)
+  function R.set_timer(run, options)
+    local at = L.seconds + PROBE_SECONDS
     if run.ended > 0 then
       at = R.kept_until(run, options)
     elseif options.deadline and options.deadline < at then

@@ -12,8 +12,6 @@ interface ModelStep {
   end: 'none' | 'succeeded' | 'failed' | 'cancelled';
   /** The run was retried since it failed. */
   again: boolean;
-  /** It cannot be retried. */
-  deleted: boolean;
 }
 
 /**
@@ -25,16 +23,7 @@ export class RunModel {
   private cancelled = false;
 
   add(name: string, after: readonly string[], onFailure: FailurePolicy, optional: boolean): void {
-    this.steps.push({
-      name,
-      after,
-      onFailure,
-      optional,
-      task: 'none',
-      end: 'none',
-      again: false,
-      deleted: false,
-    });
+    this.steps.push({ name, after, onFailure, optional, task: 'none', end: 'none', again: false });
   }
 
   /** After events: lets steps begin. Steps are in an order in which each comes after those before it. */
@@ -57,7 +46,8 @@ export class RunModel {
   }
 
   retry(): void {
-    for (const step of this.steps) if (step.end === 'failed' && !step.deleted) step.again = true;
+    for (const step of this.steps)
+      if (step.end === 'failed' && !step.again) Object.assign(step, { again: true, task: 'live' });
   }
 
   cancel(): void {

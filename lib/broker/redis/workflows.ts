@@ -117,8 +117,8 @@ export class RedisWorkflows implements WorkflowsRole {
   }
 
   async retry(queue: string, run: string): Reply<'retry'> {
-    const [status, tasks, parcels] = (await this.change('retryRun', queue, run)) as [number, Buffer[], Buffer];
-    return { status: RETRIED[status]!, tasks: readTasks(tasks), ...readCaused(queue, parcels) };
+    const [status, steps, parcels] = (await this.change('retryRun', queue, run)) as [number, number, Buffer];
+    return { status: RETRIED[status]!, steps, ...readCaused(queue, parcels) };
   }
 
   async delete(queue: string, run: string): Reply<'delete'> {

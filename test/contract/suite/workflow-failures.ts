@@ -190,18 +190,18 @@ function exerciseRetry(it: DriverTest): void {
   it.for(QUEUES)('is run again by a retry of the run, in queue %s', async (queue, { driver }) => {
     const session = new RunSession(driver);
     await session.start([step('a', { message: { queue } }), step('b', { after: ['a'] })]);
-    expect(await session.workflows.retry('default', 'wf:1')).toMatchObject({ status: 'notFailed', tasks: [] });
+    expect(await session.workflows.retry('default', 'wf:1')).toMatchObject({ status: 'notFailed', steps: 0 });
     await session.fail('a');
     const reply = session.took(await session.workflows.retry('default', 'wf:1'));
-    expect([reply.status, reply.tasks]).toEqual(['retried', [{ queue, id: 'wf:1~a' }]]);
+    expect([reply.status, reply.steps]).toEqual(['retried', 1]);
     expect(await session.states()).toEqual(['running', 'a:ready b:cancelled']);
-    await session.act('run', 'wf:1~a', queue);
+    await session.relay();
     driver.clock.advance(1_000);
     await session.fail('a', 'again');
     expect(await session.states()).toEqual(['failed', 'a:failed b:cancelled']);
     expect((await session.step('a')).error).toBe('again');
-    await session.workflows.retry('default', 'wf:1');
-    await session.act('run', 'wf:1~a', queue);
+    session.took(await session.workflows.retry('default', 'wf:1'));
+    await session.relay();
     await session.finish('a');
     expect(await session.states()).toEqual(['running', 'a:succeeded b:ready']);
     await session.finish('b');
@@ -211,29 +211,68 @@ function exerciseRetry(it: DriverTest): void {
     await session.expectNothingLeft();
   });
 
-  it.for(QUEUES)(
-    'has failed again a minute after a retry that did not run its task in queue %s',
-    async (queue, { driver }) => {
+  it.for(QUEUES)('runs once, however often its retry arrives in queue %s', async (queue, { driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a', { message: { queue } })]);
+    await session.fail('a');
+    session.took(await session.workflows.retry('default', 'wf:1'));
+    await session.relay(3);
+    await session.keep();
+    expect((await driver.take(5, queue)).map(({ lease }) => lease.id)).toEqual(['wf:1~a']);
+  });
+
+  it.for(QUEUES)('is run by somebody else already when it is retried in queue %s', async (queue, { driver }) => {
+    const session = new RunSession(driver);
+    await session.start([step('a', { message: { queue } })]);
+    await session.fail('a');
+    await session.act('run', 'wf:1~a', queue);
+    expect(session.took(await session.workflows.retry('default', 'wf:1')).steps).toBe(1);
+    await session.relay();
+    await session.finish('a');
+    expect((await session.stored()).state).toBe('succeeded');
+    expect(await driver.take(5, queue)).toEqual([]);
+    await session.expectNothingLeft();
+  });
+
+  it.for(QUEUES.flatMap((queue) => ['delete', 'revoke'].map((end) => [end, queue] as const)))(
+    'gets another task when its own is gone: %s in queue %s',
+    async ([end, queue], { driver }) => {
       const session = new RunSession(driver);
-      await session.start([step('a', { message: { queue } }), step('b', { after: ['a'] })]);
-      await session.fail('a');
-      await session.workflows.retry('default', 'wf:1');
-      await session.keep();
-      expect(await session.states()).toEqual(['running', 'a:ready b:cancelled']);
-      driver.clock.advance(61_000);
-      await session.keep();
-      expect(await session.states()).toEqual(['failed', 'a:failed b:cancelled']);
+      const message = { queue, payload: Buffer.from('again') };
+      await session.start([step('a', { message }), step('b', { after: ['a'], message }), step('c', { after: ['b'] })]);
+      for (const name of ['a', 'b']) {
+        if (end === 'delete') await session.act('delete', `wf:1~${name}`, queue);
+        else await session.settle(name, 'revoke');
+        await session.relay();
+        expect((await session.step(name)).state).toBe('failed');
+        expect(await session.stateOf(`wf:1~${name}`, queue)).toBeUndefined();
+        driver.clock.advance(1_000);
+        expect(session.took(await session.workflows.retry('default', 'wf:1')).steps).toBe(1);
+        await session.relay();
+        expect((await session.step(name)).state).toBe('ready');
+        expect((await session.claim(name))!.message.payload.toString()).toBe('again');
+        await session.finish(name);
+      }
+      await session.finish('c');
+      expect((await session.stored()).state).toBe('succeeded');
       await session.expectNothingLeft();
     },
   );
 
-  it('cannot be retried once its task was deleted', async ({ driver }) => {
+  it('counts all that it retries: archived, deleted, and never created', async ({ driver }) => {
     const session = new RunSession(driver);
-    await session.start([step('a')]);
-    await session.act('delete', 'wf:1~a');
+    const uniqueKey = 'asynq:{default}:unique:t:x';
+    await driver.add({ id: 'holder', uniqueKey }, { uniqueTtl: 60, processAt: driver.now + 60 });
+    const unique = { message: { uniqueKey }, request: { uniqueTtl: 60 } };
+    await session.start([step('a', { message: { queue: 'other' } }), step('b'), step('c', unique)]);
+    await session.act('delete', 'wf:1~b');
+    await session.fail('a');
+    expect(await session.states()).toEqual(['failed', 'a:failed b:failed c:failed']);
+    await session.act('delete', 'holder');
+    driver.clock.advance(1_000);
+    expect(session.took(await session.workflows.retry('default', 'wf:1')).steps).toBe(3);
     await session.relay();
-    expect(await session.states()).toEqual(['failed', 'a:failed']);
-    expect((await session.workflows.retry('default', 'wf:1')).status).toBe('notFailed');
-    await session.expectNothingLeft();
+    await session.finish('a', 'b', 'c');
+    expect((await session.stored()).state).toBe('succeeded');
   });
 }

@@ -22,13 +22,22 @@ const FLOWS: Readonly<Record<string, Flow>> = {
     await session.start(graph(session.id));
     await session.finish('a', 'b', 'c', 'd', 'z');
   },
-  'a failure, and a retry': async (session, { broker }) => {
+  'a failure, and a retry': async (session) => {
     await session.start(graph(session.id));
     await session.finish('a');
     await session.fail('b');
     session.took(await session.workflows.retry('default', session.id));
-    await broker.administration.moveTasks('two', 'run', [`${session.id}~b`]);
+    await session.relay();
     await session.finish('b');
+  },
+  'a deletion of a task, and a retry': async (session, { broker }) => {
+    await session.start(graph(session.id));
+    expect(await broker.administration.moveTasks('one', 'delete', [`${session.id}~a`])).toEqual(['moved']);
+    session.took(await session.links.check('one', [`${session.id}~a`]));
+    await session.relay();
+    session.took(await session.workflows.retry('default', session.id));
+    await session.relay();
+    await session.finish('a');
   },
   'a rerun by hand': async (session) => {
     await session.start(graph(session.id));

@@ -171,7 +171,7 @@ function exerciseStart(it: DriverTest): void {
         }
         driver.clock.advance(1_000);
         const reply = session.took(await session.workflows.retry('default', 'wf:1'));
-        expect([reply.status, reply.tasks]).toEqual(['retried', []]);
+        expect([reply.status, reply.steps]).toEqual(['retried', 1]);
         await session.relay();
         expect((await session.states())[1]).toBe(states);
       }

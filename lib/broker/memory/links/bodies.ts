@@ -35,8 +35,11 @@ export interface Bodies {
     /** Milliseconds since the epoch. */
     readonly at: number;
   };
-  /** Creates the task of a step; who watches it is told when there cannot be one. */
-  release: { readonly task: NewTask };
+  /**
+   * Creates the task of a step; who watches it is told when there cannot be one. `again`: the step has failed, and its task
+   * runs again if it is there.
+   */
+  release: { readonly task: NewTask; readonly again: boolean };
   /** Makes sure that the task of a step tells its end, and answers at once when it has ended. */
   probe: { readonly id: string; readonly w: Watcher };
   /**

@@ -94,9 +94,9 @@ export class RunRecord {
     this.propagate();
   }
 
-  /** Makes failed steps ready again, but those with this error. */
-  retry(but: string): StepRecord[] {
-    const failed = [...this.steps.values()].filter(({ state, error }) => state === 'failed' && error !== but);
+  /** Makes the failed steps ready again. */
+  retry(): StepRecord[] {
+    const failed = [...this.steps.values()].filter(({ state }) => state === 'failed');
     for (const step of failed) {
       this.countFailed(step, -1);
       this.open++;

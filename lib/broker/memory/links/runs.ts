@@ -2,8 +2,7 @@ import { ceilSeconds, floorSeconds } from '../../../clock.js';
 import type { Watcher } from '../../links.js';
 import { taskIdOfStep } from '../../workflows.js';
 import { sortedSetOf } from '../listing.js';
-import type { QueueStore } from '../queue-store.js';
-import { wellFormed } from '../queue-store.js';
+import { type QueueStore, type TaskRecord, wellFormed } from '../queue-store.js';
 import type { Bodies } from './bodies.js';
 import type { LinkEngine } from './engine.js';
 import { watchersOfMark } from './new-task.js';
@@ -12,8 +11,6 @@ import { CONFLICT, DELETED, DUPLICATE, LATE } from './texts.js';
 
 /** How often a run asks for the tasks of its steps, in case somebody has lost what they told. */
 const PROBE_SECONDS = 600;
-/** The same after a retry: the caller may not have run the tasks again. */
-const RETRY_PROBE_SECONDS = 60;
 
 type StepWatcher = Extract<Watcher, { k: 'r' }>;
 
@@ -23,7 +20,7 @@ export class Runs {
     engine.tell.r = ({ to, run, step }, { ok, reason, result }) =>
       engine.post(to, 'step', { run, step, ok, why: reason, at: engine.now }, result);
     engine.on.step = (place, body, data) => this.endStep(place, body, data);
-    engine.on.release = (queue, { task }) => this.createTask(queue, task);
+    engine.on.release = (queue, { task, again }) => this.createTask(queue, task, again);
     engine.on.probe = (queue, body) => this.probe(queue, body);
     engine.on.drop = (queue, body) => this.drop(queue, body);
     engine.onTimer['run'] = (place, id) => this.due(place, id);
@@ -31,26 +28,24 @@ export class Runs {
 
   /** After every change of a run: creates the tasks of ready steps, and notes when it is due. */
   settle(run: RunRecord): void {
-    for (const step of run.takeReleased()) this.release(run, step);
+    for (const step of run.takeReleased()) this.release(run, step, false);
     if (!run.settle(this.engine.now)) return;
-    this.setTimer(run, PROBE_SECONDS);
+    this.setTimer(run);
     this.noteEnd(run);
   }
 
   start(run: RunRecord): void {
     this.engine.place(run.place).runs.set(run.options.id, run);
-    this.setTimer(run, PROBE_SECONDS);
+    this.setTimer(run);
     this.settle(run);
   }
 
-  /** Returns the steps whose tasks the caller runs again. A step that had no task gets one. */
-  retry(run: RunRecord): { readonly retried: boolean; readonly tasks: readonly StepRecord[] } {
-    const steps = run.retry(DELETED);
-    const isRefused = ({ error }: StepRecord): boolean => error === DUPLICATE || error === CONFLICT;
-    for (const step of steps.filter(isRefused)) this.release(run, step);
-    run.settle(this.engine.now);
-    if (steps.length > 0) this.setTimer(run, RETRY_PROBE_SECONDS);
-    return { retried: steps.length > 0, tasks: steps.filter((step) => !isRefused(step)) };
+  /** Runs the failed steps again. Returns how many there are. */
+  retry(run: RunRecord): number {
+    const steps = run.retry();
+    for (const step of steps) this.release(run, step, step.error !== DUPLICATE && step.error !== CONFLICT);
+    this.settle(run);
+    return steps.length;
   }
 
   /** Returns the steps whose tasks may be under way. */
@@ -59,7 +54,7 @@ export class Runs {
     for (const step of run.steps.values()) if (step.state === 'ready') this.post(run, step, 'unclaimed');
     this.noteEnd(run);
     this.engine.work();
-    this.setTimer(run, PROBE_SECONDS);
+    this.setTimer(run);
     return [...run.steps.values()].filter(({ state }) => state === 'ready');
   }
 
@@ -88,8 +83,8 @@ export class Runs {
     this.engine.note({ kind: 'run', queue: place, id, name, state, steps: steps.size, failed, startedAt, endedAt });
   }
 
-  private setTimer(run: RunRecord, probeAfter: number): void {
-    const probeAt = floorSeconds(this.engine.now) + probeAfter;
+  private setTimer(run: RunRecord): void {
+    const probeAt = floorSeconds(this.engine.now) + PROBE_SECONDS;
     const at =
       run.endedAt === undefined
         ? Math.min(run.deadline ?? Infinity, probeAt)
@@ -107,28 +102,38 @@ export class Runs {
       const w = watcherOf(run, step);
       this.engine.post(wellFormed(step.request.message.queue), 'probe', { id: taskIdOfStep(w.run, w.step), w });
     }
-    this.setTimer(run, PROBE_SECONDS);
+    this.setTimer(run);
   }
 
-  private release(run: RunRecord, step: StepRecord): void {
+  private release(run: RunRecord, step: StepRecord, again: boolean): void {
     const { now } = this.engine;
     const { request } = step;
     step.readyAt = now;
     const earliest = Math.max(request.processAt ?? 0, step.delay > 0 ? ceilSeconds(now + step.delay) : 0);
     const processAt = earliest * 1000 > now ? earliest : undefined;
     const task = { request: { ...request, processAt }, watchers: [watcherOf(run, step), ...watchersOfMark(step.mark)] };
-    this.engine.post(wellFormed(request.message.queue), 'release', { task });
+    this.engine.post(wellFormed(request.message.queue), 'release', { task, again });
   }
 
-  private createTask(queue: string, task: Bodies['release']['task']): void {
+  private createTask(queue: string, task: Bodies['release']['task'], again: boolean): void {
     const id = wellFormed(task.request.message.id);
-    this.engine.store(queue).listed = true;
+    const store = this.engine.store(queue);
+    store.listed = true;
+    const record = store.tasks.get(id);
     const isOurs = task.watchers.every((watcher) => this.isWatching(queue, id, watcher));
-    const status = isOurs ? 'enqueued' : this.engine.create(queue, task);
+    if (again && record) return this.runAgain(queue, id, record, task.watchers);
+    const status = isOurs && !again ? 'enqueued' : this.engine.create(queue, task);
     if (status === 'enqueued') return;
     const reason = status === 'duplicate' ? DUPLICATE : CONFLICT;
     const ended = { place: queue, id, ok: false, reason, result: undefined };
     for (const watcher of task.watchers) if (watcher.k === 'r') this.engine.inform(watcher, ended);
+  }
+
+  /** It may be on its way already: then it only tells its end. */
+  private runAgain(queue: string, id: string, record: TaskRecord, watchers: readonly Watcher[]): void {
+    const store = this.engine.store(queue);
+    if (store.archived.delete(id)) store.addPending(id, record, this.engine.now);
+    for (const w of watchers) if (w.k === 'r') this.probe(queue, { id, w });
   }
 
   private endStep(place: string, { run: id, step, ok, why, at }: Bodies['step'], data: Buffer): void {

@@ -87,11 +87,10 @@ export class MemoryWorkflows implements WorkflowsRole {
 
   async retry(queue: string, run: string): Reply<'retry'> {
     return this.cause(queue, run, (record) => {
-      if (!record) return { ...NOTHING, status: 'missing', tasks: [] };
-      if (record.state === 'succeeded' || record.state === 'cancelled')
-        return { ...NOTHING, status: 'notFailed', tasks: [] };
-      const { retried, tasks } = this.records.retry(record);
-      return { ...NOTHING, status: retried ? 'retried' : 'notFailed', tasks: tasks.map(taskOf) };
+      if (!record) return { ...NOTHING, status: 'missing', steps: 0 };
+      const isOver = record.state === 'succeeded' || record.state === 'cancelled';
+      const steps = isOver ? 0 : this.records.retry(record);
+      return { ...NOTHING, status: steps > 0 ? 'retried' : 'notFailed', steps };
     });
   }
 

@@ -72,22 +72,24 @@ interface Options {
  */
 export function encodeRun(place: string, run: NewRun, now: number): Argument[] {
   const following = stepsAfter(run);
-  const ready = run.steps.filter(({ after }) => after.length === 0);
   const total = run.steps.length;
+  const begins = run.steps.filter(({ after }) => after.length === 0).length;
   const options = { name: run.name, retention: run.retention, deadline: run.deadline };
   const fields: Argument[] = [
     'c',
-    encodeCounts(total, ready.length, now),
+    encodeCounts(total, begins, now),
     'o',
     JSON.stringify(options).padEnd(total > FEW_STEPS ? TOO_LONG : 0),
   ];
+  const ready: Argument[] = [];
   run.steps.forEach((step, n) => {
     const { name } = step;
     const isReady = step.after.length === 0;
     const graph = graphOf(place, step, n);
     fields.push(`s:${name}`, encodeStep(step, isPlain(graph), isReady ? now : 0));
     fields.push(`d:${name}`, Buffer.concat([packNames(following.get(name)!), Buffer.from(JSON.stringify(graph))]));
-    if (!isReady) fields.push(`v:${name}`, encodeLinkedMessage(step.request.message));
+    fields.push(`v:${name}`, encodeLinkedMessage(step.request.message));
+    if (isReady) ready.push(`${fields.length}${encodeReady(place, step, now)}`);
   });
   const second = Math.floor(now / 1000);
   const due = total === 0 ? second + run.retention : Math.min(run.deadline ?? Infinity, second + PROBE_SECONDS);
@@ -98,8 +100,8 @@ export function encodeRun(place: string, run: NewRun, now: number): Argument[] {
     requireSeconds(due, `the deadline or retention ${what}`),
     String(fields.length),
     ...fields,
-    String(ready.length),
-    ...ready.flatMap((step) => encodeReady(place, step, now)),
+    String(begins),
+    ...ready,
   ];
 }
 
@@ -165,17 +167,20 @@ const encodeStep = ({ after, onFailure, optional }: NewStep, plain: boolean, rea
   return packed(`${after.length === 0 ? 'r' : 'w'}${onFailure[0]}${flags}`, [after.length, 0], [readyAt, 0]);
 };
 
-/** A step that waits for none: its name, its queue, what is special about its task, and its message. */
-function encodeReady(place: string, { name, request, delay, mark }: NewStep, now: number): Argument[] {
-  const { message } = request;
+/** What is special about a step that waits for none, as start-runs.lua reads it. */
+function encodeReady(place: string, { request, delay, mark }: NewStep, now: number): string {
   const { processAt = 0, uniqueKey, uniqueTtl } = linkedTask(request, undefined);
+  const { queue } = request.message;
   const at = Math.max(processAt as number, delay > 0 ? ceilSeconds(now + delay) : 0);
   const isLater = at * 1000 > now;
-  const options =
-    isLater || uniqueTtl !== undefined || mark
-      ? JSON.stringify({ processAt: isLater ? at : undefined, uniqueKey, uniqueTtl, mark: mark && watcherOfMark(mark) })
-      : '';
-  return [name, message.queue === place ? '' : message.queue, options, encodeLinkedMessage(message)];
+  if (queue === place && !isLater && uniqueTtl === undefined && !mark) return '';
+  const options = {
+    queue: queue === place ? undefined : queue,
+    processAt: isLater ? at : undefined,
+    uniqueKey,
+    uniqueTtl,
+  };
+  return ` ${JSON.stringify({ ...options, mark: mark && watcherOfMark(mark) })}`;
 }
 
 /** What describe-run.lua returns. */
