@@ -45,7 +45,7 @@ export interface Wait {
   readonly prerequisites: readonly Prerequisite[];
   readonly onFailure: FailurePolicy;
   readonly onTimeout: TimeoutPolicy;
-  /** Unix seconds. */
+  /** Unix seconds. Together with the id of the task it is the identity of the wait. */
   readonly deadline: number;
 }
 
@@ -65,19 +65,35 @@ export interface LinkedRequest extends EnqueueRequest {
 
 export const isLinked = ({ wait, mark }: LinkedRequest): boolean => wait !== undefined || mark !== undefined;
 
-/** Who is told about the end of a task, as the store keeps it. `lost`: see `missing` of WatchRequest. */
+/** Who is told about the end of a task, as the store keeps it. `d`: see `until`, `lost`: see `missing` of WatchRequest. */
 export type Watcher =
-  | { readonly k: 'w'; readonly to: string; readonly id: string; readonly n: number; readonly lost?: string }
+  | {
+      readonly k: 'w';
+      readonly to: string;
+      readonly id: string;
+      readonly n: number;
+      readonly d: number;
+      readonly lost?: string;
+    }
   | { readonly k: 'm'; readonly to: string; readonly key: string; readonly ttl: number }
   | { readonly k: 'r'; readonly to: string; readonly run: string; readonly step: string }
   | { readonly k: 'b'; readonly to: string; readonly batch: string };
+
+export interface WaitingEdge {
+  readonly queue: string;
+  readonly id: string;
+  /** The index of the edge. */
+  readonly n: number;
+  /** The deadline of the wait, which tells it from that of an earlier task of this id. */
+  readonly until: number;
+}
 
 /** Registers a waiting task, which may not exist yet, with a prerequisite that is a task. */
 export interface WatchRequest {
   /** The prerequisite. */
   readonly id: string;
-  /** The queue and the id of the waiting task, and the index of the edge. */
-  readonly waiting: { readonly queue: string; readonly id: string; readonly n: number };
+  /** The waiting task, and which of its edges is meant. */
+  readonly waiting: WaitingEdge;
   /**
    * How a prerequisite counts that does not exist: the edge ends so at once, with a parcel. Default: `missing` is returned.
    * Also one that is active, without a retention, and then gone without having told its end: a server ran it that knows no

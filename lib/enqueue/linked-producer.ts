@@ -72,11 +72,15 @@ export class LinkedProducer implements Producing {
 function watchesOf(tasks: readonly PreparedLinks[]): Map<string, Watch[]> {
   const byQueue = new Map<string, Watch[]>();
   tasks.forEach((task, owner) => {
-    const { missing, message } = task;
+    const { missing, message, wait } = task;
     for (const { queue, id, n } of tasksBefore(task)) {
       const watch = {
         owner,
-        request: { id, waiting: { queue: message.queue, id: message.id, n }, ...(missing && { missing }) },
+        request: {
+          id,
+          waiting: { queue: message.queue, id: message.id, n, until: wait!.deadline },
+          ...(missing && { missing }),
+        },
       };
       const known = byQueue.get(queue);
       if (known) known.push(watch);

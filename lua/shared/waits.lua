@@ -3,7 +3,8 @@
 -- A waiting task has `after` in its hash, JSON { f: failure policy, t: timeout policy, d: deadline, s: processAt, n: edges }, `left`, the number of
 -- edges it waits for, and a field `w<n>` per edge: a letter (? waits, + succeeded, - failed) and JSON [place, name, reason] of
 -- the prerequisite. `cancelled` is since when (seconds) it is archived because one failed; one that was run since, and has failed
--- itself, is archived since another time.
+-- itself, is archived since another time. The deadline is the identity of the wait: what the end of a prerequisite tells an earlier
+-- task of the same id says nothing to this one.
 do
   local call, try, type = redis.call, redis.pcall, type
   -- How long the end of a prerequisite waits for a task that is not stored yet.
@@ -105,7 +106,7 @@ do
     if string.sub(rest, 1, #of - 1) ~= string.sub(of, 1, -2) then return end
     local known, after = pcall(cjson.decode, stored[1])
     local left = tonumber(stored[2])
-    if not known or type(after) ~= 'table' or not left then return end
+    if not known or type(after) ~= 'table' or after.d ~= body.d or not left then return end
     if body.ok then
       if not (after.f == 'run' and state == '-') then left = left - 1 end
       call('HSET', key, field, '+' .. of, 'left', left)
@@ -126,10 +127,16 @@ do
     end
   end
 
+  -- Whether the task of this id is the one that `body` is for: the other one may not be stored yet.
+  local function is_stored(body)
+    local stored = try('HGET', L.task_prefix .. body.id, 'after')
+    local known, after = pcall(cjson.decode, type(stored) == 'string' and stored or '')
+    return known and type(after) == 'table' and after.d == body.d
+  end
+
   L.on.edge = function(body)
-    local exists = call('EXISTS', L.task_prefix .. body.id) == 1
-    if exists then return settle(body.id, body) end
-    local early, name = L.base .. 'early:' .. body.id, body.n .. ' ' .. cjson.encode(body.of)
+    if is_stored(body) then return settle(body.id, body) end
+    local early, name = L.base .. 'early:' .. body.id, cjson.encode({ body.n, body.d, body.of })
     local known = try('HGET', early, name)
     if type(known) == 'string' then
       local ended, before = pcall(cjson.decode, known)
@@ -148,8 +155,8 @@ do
       local ref, n = after.refs[i], i - 1
       call('HSET', key, 'w' .. n, '?' .. cjson.encode(ref))
       if string.sub(ref[1], 1, 1) == '~' then
-        local body = { kind = 'watchmark', key = ref[2], w = { to = L.place, id = id, n = n }, till = after.deadline }
-        L.post(ref[1], 'watchmark ' .. L.place .. ' ' .. id .. ' ' .. n, body)
+        local body = { kind = 'watchmark', key = ref[2], w = { to = L.place, id = id, n = n, d = after.deadline } }
+        L.post(ref[1], 'watchmark ' .. cjson.encode(body.w), body)
       end
     end
     local early = L.base .. 'early:' .. id
@@ -162,8 +169,8 @@ do
   end
 
   local function tell_edge(w, of, ok, why)
-    local body = { kind = 'edge', id = w.id, n = w.n, of = of, ok = ok, why = why }
-    L.post(w.to, 'edge ' .. cjson.encode({ w.id, w.n, of[2] }), body)
+    local body = { kind = 'edge', id = w.id, n = w.n, d = w.d, of = of, ok = ok, why = why }
+    L.post(w.to, 'edge ' .. cjson.encode({ w.id, w.n, w.d, of[2] }), body)
   end
 
   L.tell.w = function(w, id, ok, why)
@@ -234,7 +241,7 @@ do
     local mark, of = mark_of(body.key) or body, { L.place, body.key } -- it may be forgotten meanwhile
     local key = 'tellwaiters ' .. (mark.ok and '+' or '-') .. body.key
     L.fan_out(L.base .. 'waiters:' .. body.key, key, body, mark.ok, function(w)
-      tell_edge({ to = w[1], id = w[2], n = w[3] }, of, mark.ok, mark.why)
+      tell_edge({ to = w[1], id = w[2], n = w[3], d = w[4] }, of, mark.ok, mark.why)
     end)
   end
 
@@ -244,8 +251,8 @@ do
     if mark then tell_edge(body.w, { L.place, body.key }, mark.ok, mark.why) end
     if mark and mark.ok then return end
     local waiters = L.base .. 'waiters:' .. body.key
-    if not L.guard(call, 'HSET', waiters, cjson.encode({ body.w.to, body.w.id, body.w.n }), '') then return end
-    local left = math.max(body.till - L.seconds + DAY, DAY)
+    if not L.guard(call, 'HSET', waiters, cjson.encode({ body.w.to, body.w.id, body.w.n, body.w.d }), '') then return end
+    local left = math.max(body.w.d - L.seconds + DAY, DAY)
     if call('TTL', waiters) < left then call('EXPIRE', waiters, string.format('%.0f', left)) end
   end
 end

@@ -8,6 +8,7 @@ import type {
   Prerequisite,
   StoredWait,
   Wait,
+  WaitingEdge,
 } from '../../lib/broker/links.js';
 import type { TaskMessage } from '../../lib/wire/message.js';
 import { request } from '../support/messages.js';
@@ -74,6 +75,11 @@ export class LinkSession {
     };
   }
 
+  /** The first edge of a task of {@link waiting}, for a watcher. */
+  edge(id: string, queue = 'default'): WaitingEdge {
+    return { queue, id, n: 0, until: this.driver.now + 7 * DAY };
+  }
+
   /** A task whose end is remembered by type and key. */
   marked(id: string, key: string, message: Partial<TaskMessage> = {}, rememberFor = DAY): LinkedRequest {
     const type = message.type ?? 'pay';
@@ -95,7 +101,7 @@ export class LinkSession {
   async watch({ message, wait }: LinkedRequest, missing?: 'succeeded' | 'failed'): Promise<boolean> {
     for (const [n, prerequisite] of wait!.prerequisites.entries()) {
       if (!('id' in prerequisite)) continue;
-      const waiting = { queue: message.queue, id: message.id, n };
+      const waiting = { queue: message.queue, id: message.id, n, until: wait!.deadline };
       const watched = await this.links.watch(prerequisite.queue, [{ id: prerequisite.id, waiting, missing }]);
       if (this.took(watched).found[0] === 'missing') return false;
     }

@@ -20,13 +20,15 @@ describeWithGo('Go and tasks that wait for tasks', () => {
   });
   afterAll(() => broker?.close());
 
+  const deadline = Math.floor(Date.now() / 1000) + 86_400;
+
   const waiting = (id: string, queue: string, prerequisites: Prerequisite[]): LinkedRequest => ({
     ...request({ id, queue }),
     wait: {
       prerequisites,
       onFailure: 'cancel',
       onTimeout: 'archive',
-      deadline: Math.floor(Date.now() / 1000) + 86_400,
+      deadline,
     },
   });
 
@@ -34,7 +36,7 @@ describeWithGo('Go and tasks that wait for tasks', () => {
   async function arrange(type: string): Promise<{ from: string; to: string }> {
     const [from, to] = [interop.queue(), interop.queue()];
     await broker.producer.enqueue(from, [request({ id: 'a', type, queue: from, maxRetry: 0 })]);
-    await broker.links.watch(from, [{ id: 'a', waiting: { queue: to, id: 'b', n: 0 } }]);
+    await broker.links.watch(from, [{ id: 'a', waiting: { queue: to, id: 'b', n: 0, until: deadline } }]);
     await broker.links.enqueue(to, [waiting('b', to, [{ queue: from, id: 'a' }])]);
     return { from, to };
   }

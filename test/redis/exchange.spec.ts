@@ -9,6 +9,7 @@ import { encodeTaskMessage } from '../../lib/wire/codec.js';
 import { utcDay } from '../../lib/wire/keys.js';
 import { archival, done, leaseOf, retrial } from '../contract/driver.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
+import { LinkSession } from '../contract/link-session.js';
 import { message, request } from '../support/messages.js';
 import { startProxy } from './proxy.js';
 
@@ -73,7 +74,7 @@ describe('the engine of links', () => {
     return names;
   }
   const watch = (driver: RedisDriver, id: string): Promise<unknown> =>
-    driver.broker.links.watch('default', [{ id, waiting: { queue: 'other', id: 'x', n: 0 } }]);
+    driver.broker.links.watch('default', [{ id, waiting: new LinkSession(driver).edge('x', 'other') }]);
 
   it('is not known to a Redis without links', async ({ driver }) => {
     await driver.redis.script('FLUSH');

@@ -239,7 +239,7 @@ async function manyAfter(driver: RedisDriver, by: 'task' | 'key', count: number,
   const ids = Array.from({ length: count }, (_, n) => `b${n}`);
   for (let first = 0; first < count; first += 500) {
     const some = ids.slice(first, first + 500);
-    const requests = some.map((id) => ({ id: 'a', waiting: { queue: 'default', id, n: 0 } }));
+    const requests = some.map((id) => ({ id: 'a', waiting: session.edge(id) }));
     if (by === 'task') await driver.broker.links.watch('other', requests);
     await session.enqueue(...some.map((id) => session.waiting(id, [prerequisite])));
   }
@@ -301,7 +301,7 @@ describe('thousands that wait for one', () => {
       if (by === 'task')
         await links.watch(
           'other',
-          some.map((id) => ({ id: 'a', waiting: { queue: 'default', id, n: 0 } })),
+          some.map((id) => ({ id: 'a', waiting: session.edge(id) })),
         );
       await session.enqueue(...some.map((id) => session.waiting(id, [prerequisite])));
     }
@@ -325,7 +325,7 @@ describe('thousands that wait for one', () => {
     const ids = Array.from({ length: 5_000 }, (_, n) => `b${n}`);
     for (let first = 0; first < ids.length; first += 500) {
       const some = ids.slice(first, first + 500);
-      const requests = some.map((id) => ({ id: 'a', waiting: { queue: 'default', id, n: 0 } }));
+      const requests = some.map((id) => ({ id: 'a', waiting: session.edge(id) }));
       await driver.broker.links.watch('default', requests);
       await session.enqueue(...some.map((id) => session.waiting(id, [A])));
     }
@@ -358,15 +358,15 @@ describe('a Redis out of memory', () => {
     const { redis, broker } = driver;
     const session = await arrange(driver);
     await session.enqueue(session.waiting('c', [{ queue: 'default', id: 'a' }], { message: { queue: 'other' } }));
-    await broker.links.watch('default', [{ id: 'a', waiting: { queue: 'other', id: 'c', n: 0 } }]);
+    await broker.links.watch('default', [{ id: 'a', waiting: session.edge('c', 'other') }]);
     const task = await driver.takeOne();
     const before = await driver.contents();
     await redis.config('SET', 'maxmemory', '1');
     try {
       await expect(session.enqueue(session.waiting('d', [A]))).rejects.toThrow(/OOM/);
-      await expect(
-        broker.links.watch('default', [{ id: 'a', waiting: { queue: 'q', id: 'd', n: 0 } }]),
-      ).rejects.toThrow(/OOM/);
+      await expect(broker.links.watch('default', [{ id: 'a', waiting: session.edge('d', 'q') }])).rejects.toThrow(
+        /OOM/,
+      );
       expect(await driver.contents()).toEqual(before);
       await session.end(task, 'done');
     } finally {

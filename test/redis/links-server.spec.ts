@@ -31,9 +31,12 @@ async function processOn(port: number, handle?: Handle, options: ServerOptions =
   return { broker, events, relay, server };
 }
 
+/** Of every wait, in Unix seconds. */
+const DEADLINE = 2 ** 31;
+
 const waitsFor = (queue: string, id: string, prerequisite: Prerequisite): LinkedRequest => ({
   ...request({ queue, id }),
-  wait: { prerequisites: [prerequisite], onFailure: 'cancel', onTimeout: 'archive', deadline: 2 ** 31 },
+  wait: { prerequisites: [prerequisite], onFailure: 'cancel', onTimeout: 'archive', deadline: DEADLINE },
 });
 
 /** Enqueues a task that waits for another one. */
@@ -44,7 +47,7 @@ async function follow(
   prerequisite: { readonly queue: string; readonly id: string },
 ): Promise<void> {
   relay.carry(await broker.links.enqueue(queue, [waitsFor(queue, id, prerequisite)]));
-  const watching = [{ id: prerequisite.id, waiting: { queue, id, n: 0 } }];
+  const watching = [{ id: prerequisite.id, waiting: { queue, id, n: 0, until: DEADLINE } }];
   relay.carry(await broker.links.watch(prerequisite.queue, watching));
 }
 
@@ -91,7 +94,7 @@ describe('a server of two queues', () => {
         const mark = { type: 'test:task', key: first, rememberFor: 60 };
         relay.carry(await links.enqueue('one', [{ ...task, mark }]));
         if (by === 'id') {
-          const watching = [{ id: first, waiting: { queue: 'two', id: second, n: 0 } }];
+          const watching = [{ id: first, waiting: { queue: 'two', id: second, n: 0, until: DEADLINE } }];
           relay.carry(await links.watch('one', watching));
         }
         await done;

@@ -116,7 +116,8 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   sweepQueue: ({ broker }) => broker.administration.deleteQueue('default', { force: true }),
   enqueueLinked: ({ broker }) => broker.links.enqueue('default', [linked('l')]),
   deliver: ({ broker }) => broker.links.deliver('default', [PARCEL]),
-  watch: ({ broker }) => broker.links.watch('default', [{ id: 'c', waiting: { queue: 'other', id: 'x', n: 0 } }]),
+  watch: ({ broker }) =>
+    broker.links.watch('default', [{ id: 'c', waiting: { queue: 'other', id: 'x', n: 0, until: 1 } }]),
   check: ({ broker }) => broker.links.check('default', ['a']),
   keep: ({ broker }) => broker.links.keep('default', 5),
   leasePlace: ({ broker }) => broker.links.lease('default', 'owner', 1_000),
@@ -146,7 +147,7 @@ const PARCEL = {
   from: 'other',
   to: 'default',
   key: 'default edge l 0',
-  body: JSON.stringify({ kind: 'edge', id: 'l', n: 0, of: ['other', 'x'], ok: true }),
+  body: JSON.stringify({ kind: 'edge', id: 'l', n: 0, d: 1, of: ['other', 'x'], ok: true }),
   data: Buffer.alloc(0),
 };
 

@@ -39,7 +39,7 @@ const BYTES_AT_ONCE = 4 * 1024 * 1024;
 const SEARCH_EVERY_MS = 600_000;
 
 const watchRequest = ({ id, waiting, missing }: WatchRequest): string =>
-  JSON.stringify({ id, w: { k: 'w', to: waiting.queue, id: waiting.id, n: waiting.n }, missing });
+  JSON.stringify({ id, w: { k: 'w', to: waiting.queue, id: waiting.id, n: waiting.n, d: waiting.until }, missing });
 
 /** Links between tasks: enqueues over `produce`, all else over `monitor`. */
 export class RedisLinks implements LinksRole {

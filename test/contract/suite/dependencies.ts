@@ -11,6 +11,7 @@ import { exerciseLostLinks } from './dependency-losses.js';
 import { exerciseManyDependencies } from './dependency-many.js';
 import { exerciseMarks } from './dependency-marks.js';
 import { exerciseOperators } from './dependency-operators.js';
+import { exerciseUsedIds } from './dependency-identity.js';
 
 const MARK: Prerequisite = { type: 'pay', key: 'k' };
 const ENDINGS: readonly Ending[] = ['done', 'complete'];
@@ -31,6 +32,7 @@ export function exerciseDependencies(it: DriverTest): void {
   exerciseMarks(it);
   exerciseFailedPrerequisites(it);
   exerciseOperators(it);
+  exerciseUsedIds(it);
   exerciseLostLinks(it);
   exerciseKills(it);
 }

@@ -14,7 +14,7 @@ async function submit(session: LinkSession, prerequisiteOf: (n: number) => strin
   await session.enqueue(...waiting);
   const requests = waiting.map((_, n) => ({
     id: prerequisiteOf(n),
-    waiting: { queue: 'default', id: `t${n}`, n: 0 },
+    waiting: session.edge(`t${n}`),
   }));
   expect(session.took(await session.links.watch('default', requests)).found).not.toContain('missing');
 }

@@ -19,7 +19,9 @@ async function follow(
   };
   await links.enqueue('default', [b]);
   if ('id' in prerequisite) {
-    await links.watch(prerequisite.queue, [{ id: prerequisite.id, waiting: { queue: 'default', id: 'b', n: 0 } }]);
+    await links.watch(prerequisite.queue, [
+      { id: prerequisite.id, waiting: { queue: 'default', id: 'b', n: 0, until: START + 600 } },
+    ]);
   }
 }
 

@@ -15,6 +15,8 @@ export interface Bodies {
   edge: {
     readonly id: string;
     readonly n: number;
+    /** The deadline of the wait that is meant. */
+    readonly d: number;
     readonly ok: boolean;
     readonly why: string;
     readonly from: string;
@@ -24,8 +26,8 @@ export interface Bodies {
   watch: { readonly id: string; readonly w: Watcher };
   /** Remembers the end of a task by its key, for `ttl` seconds. */
   mark: { readonly key: string; readonly ok: boolean; readonly why: string; readonly ttl: number };
-  /** Registers a waiting task with a key, until a time in Unix seconds. */
-  watchmark: { readonly key: string; readonly w: EdgeTarget; readonly until: number };
+  /** Registers a waiting task with a key. */
+  watchmark: { readonly key: string; readonly w: EdgeTarget };
   /** A step of a run has ended; its result is the data. */
   step: {
     readonly run: string;

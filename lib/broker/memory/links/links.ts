@@ -48,7 +48,8 @@ export class MemoryLinks implements LinksRole {
     const place = wellFormed(queue);
     return this.engine.cause(place, () => {
       const found = requests.map(({ id, waiting, missing }) => {
-        const watcher = { k: 'w', to: wellFormed(waiting.queue), id: wellFormed(waiting.id), n: waiting.n } as const;
+        const { n, until } = waiting;
+        const watcher = { k: 'w', to: wellFormed(waiting.queue), id: wellFormed(waiting.id), n, d: until } as const;
         return this.waits.watch(place, wellFormed(id), watcher, missing) ? 'watched' : 'missing';
       });
       return { ...NOTHING, found };

@@ -20,6 +20,8 @@ export interface EdgeTarget {
   readonly to: string;
   readonly id: string;
   readonly n: number;
+  /** The deadline of its wait, in Unix seconds. */
+  readonly d: number;
 }
 
 /** A prerequisite as the waiting task keeps it. */

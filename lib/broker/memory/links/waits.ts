@@ -13,7 +13,7 @@ export const EARLY_SECONDS = 86_400;
 const WAITERS_EXTRA_SECONDS = 86_400;
 
 /** An edge of a waiting task by which it is known before the task is stored. */
-const nameOf = (n: number, { from, of }: Origin): string => JSON.stringify([n, from, of]);
+const nameOf = (n: number, deadline: number, { from, of }: Origin): string => JSON.stringify([n, deadline, from, of]);
 
 /** Tasks that wait for others, and the marks they may wait for. */
 export class Waits {
@@ -25,8 +25,8 @@ export class Waits {
     };
     engine.on.mark = (place, body) => this.mark(place, body);
     engine.on.watchmark = (place, body) => this.watchMark(place, body);
-    engine.tell.w = ({ to, id, n }, { place, id: of, ok, reason }) =>
-      engine.post(to, 'edge', { id, n, ok, why: reason, from: place, of });
+    engine.tell.w = ({ to, id, n, d }, { place, id: of, ok, reason }) =>
+      engine.post(to, 'edge', { id, n, d, ok, why: reason, from: place, of });
     engine.tell.m = ({ to, key, ttl }, { ok, reason }) => engine.post(to, 'mark', { key, ok, why: reason, ttl });
   }
 
@@ -34,14 +34,15 @@ export class Waits {
   private begin(place: string, id: string, after: WaitRecord): void {
     const { early } = this.engine.place(place);
     const known = early.get(id, this.engine.now);
+    const d = after.deadline;
     for (const [n, { from, of }] of after.edges.entries()) {
-      const end = known?.get(nameOf(n, { from, of }));
-      if (end) this.engine.post(place, 'edge', { id, n, ok: end.ok, why: end.reason, from, of });
+      const end = known?.get(nameOf(n, d, { from, of }));
+      if (end) this.engine.post(place, 'edge', { id, n, d, ok: end.ok, why: end.reason, from, of });
     }
     early.delete(id);
     for (const [n, { from, of }] of after.edges.entries()) {
       if (!from.startsWith('~')) continue;
-      this.engine.post(from, 'watchmark', { key: of, w: { to: place, id, n }, until: after.deadline });
+      this.engine.post(from, 'watchmark', { key: of, w: { to: place, id, n, d } });
     }
   }
 
@@ -91,11 +92,11 @@ export class Waits {
     return due.length;
   }
 
-  private edge(place: string, { id, n, ok, why, from, of }: Bodies['edge']): void {
+  private edge(place: string, { id, n, d, ok, why, from, of }: Bodies['edge']): void {
     const record = this.recordOf(place, id);
-    if (!record) return this.remember(place, id, nameOf(n, { from, of }), { ok, reason: why });
-    const edge = record.after?.edges[n];
-    if (!record.after || !edge || edge.from !== from || edge.of !== of || edge.state === 'succeeded') return;
+    if (record?.after?.deadline !== d) return this.remember(place, id, nameOf(n, d, { from, of }), { ok, reason: why });
+    const edge = record.after.edges[n];
+    if (!edge || edge.from !== from || edge.of !== of || edge.state === 'succeeded') return;
     edge.state = ok ? 'succeeded' : 'failed';
     edge.reason = ok ? undefined : why;
     if (this.isWaiting(place, id)) this.decide(place, id, record, record.after, edge);
@@ -157,7 +158,7 @@ export class Waits {
     if (ok) waiters.delete(key);
   }
 
-  private watchMark(place: string, { key, w, until }: Bodies['watchmark']): void {
+  private watchMark(place: string, { key, w }: Bodies['watchmark']): void {
     const { marks, waiters } = this.engine.place(place);
     const { now } = this.engine;
     const mark = marks.get(key, now);
@@ -165,12 +166,12 @@ export class Waits {
     if (mark?.ok) return;
     const targets = waiters.get(key, now) ?? new Map<string, EdgeTarget>();
     targets.set(JSON.stringify(w), w);
-    const expiresAt = Math.max(waiters.expiresAt(key), (until + WAITERS_EXTRA_SECONDS) * 1000);
+    const expiresAt = Math.max(waiters.expiresAt(key), (w.d + WAITERS_EXTRA_SECONDS) * 1000);
     waiters.set(key, targets, expiresAt, now);
   }
 
-  private answer(place: string, key: string, { to, id, n }: EdgeTarget, { ok, reason }: End): void {
-    this.engine.post(to, 'edge', { id, n, ok, why: reason, from: place, of: key });
+  private answer(place: string, key: string, { to, id, n, d }: EdgeTarget, { ok, reason }: End): void {
+    this.engine.post(to, 'edge', { id, n, d, ok, why: reason, from: place, of: key });
   }
 
   private recordOf(place: string, id: string): TaskRecord | undefined {
