@@ -130,6 +130,11 @@ export interface Caused {
   readonly news?: readonly LinkNews[];
 }
 
+export interface Delivered extends Caused {
+  /** Parcels that only a newer version of this library understands: nothing was done about them. */
+  readonly unknown?: { readonly parcels: readonly Parcel[]; readonly error: Error };
+}
+
 export interface PassReply extends Caused {
   /** Links that were found ended by somebody who knows no links, and timers that were due. */
   readonly settled: number;
@@ -155,9 +160,11 @@ export interface LinksRole {
     requests: readonly WatchRequest[],
   ): Promise<Caused & { readonly found: readonly ('watched' | 'missing')[] }>;
   /** Applies parcels of any origin to their place. */
-  deliver(place: string, parcels: readonly Parcel[]): Promise<Caused>;
+  deliver(place: string, parcels: readonly Parcel[]): Promise<Delivered>;
   /** Removes delivered parcels; one that has changed since stays. */
   acknowledge(place: string, parcels: readonly Parcel[]): Promise<void>;
+  /** Has parcels of a place wait that their destination does not understand: passes return them a minute later. */
+  postpone(place: string, parcels: readonly Parcel[]): Promise<void>;
   /** Tells who watches these tasks, if they have ended: after an action of an operator, say. */
   check(queue: string, ids: readonly string[]): Promise<Caused>;
   /** `undefined` when the task does not exist or has never waited. */

@@ -23,7 +23,7 @@ export class Relay {
   private closing: Promise<void> | undefined;
 
   constructor(
-    private readonly links: Pick<LinksRole, 'deliver' | 'acknowledge'>,
+    private readonly links: Pick<LinksRole, 'deliver' | 'acknowledge' | 'postpone'>,
     private readonly events: AsynqEvents = new AsynqEvents(),
   ) {
     const onIdle = (): void => this.resolveWaiters();
@@ -80,12 +80,17 @@ export class Relay {
 
   private async deliver(place: string, parcels: Parcel[]): Promise<boolean> {
     try {
-      const caused = await this.links.deliver(place, parcels);
+      const { unknown, ...caused } = await this.links.deliver(place, parcels);
       this.carry(caused);
-      for (const parcel of parcels) this.acknowledgements.add(parcel.from, identityOf(parcel), parcel);
+      const known = unknown ? parcels.filter((parcel) => !unknown.parcels.includes(parcel)) : parcels;
+      for (const parcel of known) this.acknowledgements.add(parcel.from, identityOf(parcel), parcel);
       this.acknowledgements.start();
-      this.events.emit('parcelsCarried', { place, parcels: parcels.length });
-      if (caused.damage) this.failed(place, parcels, caused.damage);
+      if (known.length > 0) this.events.emit('parcelsCarried', { place, parcels: known.length });
+      if (caused.damage) this.failed(place, known, caused.damage);
+      if (unknown) {
+        this.failed(place, unknown.parcels, unknown.error);
+        for (const parcel of unknown.parcels) await this.links.postpone(parcel.from, [parcel]);
+      }
       return true;
     } catch (error) {
       return this.failed(place, parcels, error);

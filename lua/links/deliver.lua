@@ -15,12 +15,12 @@
 --   3 nowNanos
 --   4… body and data of each parcel
 -- Returns
---   the parcels that this has caused, packed: to, key, body and data of each; empty when there are none; a kind that it does
---   not know, else ''; and what was damaged, else ''
+--   the parcels that this has caused, packed: to, key, body and data of each; empty when there are none; which parcels are of a kind
+--   that it does not know, by their numbers from 0; the kind of the last of them, else ''; and what was damaged, else ''
 
 L.open(ARGV[1], ARGV[2], ARGV[3])
 -- A parcel of a newer version of this library stays where it is; the others do not wait for it.
-local unknown = ''
+local unknown, unknown_kind = {}, ''
 for i = 4, #ARGV, 2 do
   local read, body = pcall(cjson.decode, ARGV[i])
   local kind = read and type(body) == 'table' and body.kind
@@ -29,8 +29,8 @@ for i = 4, #ARGV, 2 do
   elseif L.on[kind] then
     L.post(L.place, ARGV[i], body, ARGV[i + 1])
   else
-    unknown = tostring(kind)
+    unknown[#unknown + 1], unknown_kind = (i - 4) / 2, tostring(kind)
   end
 end
 L.work()
-return { L.parcels(), unknown, L.damage or '' }
+return { L.parcels(), unknown, unknown_kind, L.damage or '' }

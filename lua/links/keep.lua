@@ -31,8 +31,8 @@ local EMPTY_SECONDS = 120
 local PROGRESS_SECONDS = 86400
 -- What cannot be done, as it is damaged, is tried again so often.
 local FAILED_SECONDS = 600
--- A parcel of a clock that is further ahead may be old.
-local AHEAD_SECONDS = 10
+-- A parcel of a clock that is further ahead may be old; and one that is postponed for longer, by a clock that was wrong, is due.
+local AHEAD_SECONDS, POSTPONED_SECONDS = 10, 60
 
 local call = redis.call
 L.open(ARGV[1], ARGV[2], ARGV[3])
@@ -89,9 +89,11 @@ local old, age, bytes = {}, tonumber(ARGV[4]), tonumber(ARGV[6])
 local page = call('HSCAN', L.outbox, outbox_cursor or '0', 'COUNT', limit)
 for i = 1, #page[2], 2 do
   local read, parcel = pcall(cmsgpack.unpack, page[2][i + 1])
-  local to, body, data, stored = unpack(read and type(parcel) == 'table' and parcel or {})
+  local to, body, data, stored, postponed = unpack(read and type(parcel) == 'table' and parcel or {}, 1, 5)
   if not stored then
     call('HDEL', L.outbox, page[2][i]) -- no parcel
+  elseif postponed and postponed > now and postponed <= now + POSTPONED_SECONDS + AHEAD_SECONDS then
+    -- This version does not know it.
   elseif (stored <= now - age or stored > now + AHEAD_SECONDS) and not L.is_posted(page[2][i]) and bytes > 0 then
     local n = #old
     old[n + 1], old[n + 2], old[n + 3], old[n + 4] = to, page[2][i], body, data

@@ -1,6 +1,8 @@
 import { describe, expect } from 'vitest';
 import type { LeasedTask } from '../../lib/broker/broker.js';
 import { type Parcel, TECHNICAL_RETENTION } from '../../lib/broker/links.js';
+import { AsynqEvents } from '../../lib/events/events.js';
+import { Relay } from '../../lib/links/relay.js';
 import { encodeTaskMessage, decodeTaskMessage } from '../../lib/wire/codec.js';
 import { LinkSession } from '../contract/link-session.js';
 import { it, type RedisDriver } from '../contract/redis-fixture.js';
@@ -44,6 +46,12 @@ async function arrange(driver: RedisDriver, retention = 0): Promise<LinkSession>
   await driver.enqueue([request({ id: 'a', retention })]);
   expect(await session.enqueueAfter(session.waiting('b', [A]))).toBe('enqueued');
   return session;
+}
+
+/** Stores a parcel in the outbox of `default`. */
+async function storeParcel({ redis, keys, now }: RedisDriver, { to, key, body }: Parcel): Promise<void> {
+  const store = "redis.call('HSET', KEYS[1], ARGV[2], cmsgpack.pack({ ARGV[1], ARGV[3], '', tonumber(ARGV[4]) }))";
+  await redis.eval(store, 1, keys.outbox, to, key, body, now);
 }
 
 describe('the keeper finds what a Go server has ended', () => {
@@ -172,6 +180,36 @@ describe('the keeper of a place', () => {
     const { parcels } = await driver.broker.links.keep('default', 5);
     expect(parcels).toEqual(session.sent);
     expect(await redis.hkeys(keys.outbox)).toEqual(parcels.map(({ key }) => key));
+  });
+
+  it('tries a parcel of a newer version once a minute, and hinders no other', async ({ driver }) => {
+    const { links } = driver.broker;
+    const events = new AsynqEvents();
+    const failures: string[] = [];
+    events.on('relayFailed', ({ error }) => failures.push(String(error)));
+    const relay = new Relay(links, events);
+    const session = new LinkSession(driver);
+    await session.enqueue(session.waiting('b', [{ type: 'pay', key: 'k' }]));
+    const [watch] = session.sent;
+    await storeParcel(driver, { ...watch!, key: 'of the future', body: '{"kind":"future"}' });
+    const pass = async (): Promise<number> => {
+      driver.clock.advance(2_000);
+      const { parcels } = await links.keep('default', 0);
+      relay.carry({ parcels });
+      await relay.idle();
+      return parcels.length;
+    };
+    const passes: number[] = [];
+    for (let n = 0; n < 90; n++) passes.push(await pass());
+    expect(passes.filter((parcels) => parcels > 0)).toEqual([2, 1, 1]);
+    expect(failures).toHaveLength(3);
+    expect(failures[0]).toMatch(/"~pay" has got a parcel of the kind "future", which .* update all processes/);
+
+    // After the update: somebody knows it, as though it were another.
+    await storeParcel(driver, { ...watch!, key: 'of the future' });
+    await pass();
+    expect(failures).toHaveLength(3);
+    expect(await driver.redis.exists(driver.keys.outbox)).toBe(0);
   });
 
   it('keeps a parcel that has changed since it was delivered', async ({ driver }) => {

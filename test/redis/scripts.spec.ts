@@ -123,6 +123,7 @@ const CALLS: Record<ScriptName, (driver: RedisDriver) => Promise<unknown>> = {
   leasePlace: ({ broker }) => broker.links.lease('default', 'owner', 1_000),
   readWait: ({ broker }) => broker.links.waitOf('default', 'a'),
   acknowledge: ({ broker }) => broker.links.acknowledge('default', [PARCEL]),
+  postpone: ({ broker }) => broker.links.postpone('default', [PARCEL]),
   startRuns: ({ broker }) => broker.workflows.start('default', [workflowRun()]),
   growRun: ({ broker }) => broker.workflows.grow('default', 'wf:1', [workflowStep('b')]),
   cancelRun: ({ broker }) => broker.workflows.cancel('default', 'wf:1', 'why'),

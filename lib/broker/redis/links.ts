@@ -4,6 +4,7 @@ import type { Keyspace } from '../../wire/keys.js';
 import type { EnqueueStatus } from '../broker.js';
 import {
   type Caused,
+  type Delivered,
   type LinkedRequest,
   type LinksRole,
   type Parcel,
@@ -34,6 +35,9 @@ const CHECKED_AT_ONCE = 500;
 const KEPT_AT_ONCE = 500;
 /** Bodies and data of old parcels that one pass returns. */
 const BYTES_AT_ONCE = 4 * 1024 * 1024;
+
+/** How long a parcel waits that is not understood, as keep.lua has it: servers may be updated meanwhile. */
+const POSTPONED_SECONDS = 60;
 
 /** On average; by each process that keeps places. */
 const SEARCH_EVERY_MS = 600_000;
@@ -97,25 +101,27 @@ export class RedisLinks implements LinksRole {
     };
   }
 
-  async deliver(place: string, parcels: readonly Parcel[]): Promise<Caused> {
+  async deliver(place: string, parcels: readonly Parcel[]): Promise<Delivered> {
     const registered = this.register(place);
     if (registered) await registered;
     const argv = this.arguments(place).concat(parcels.flatMap(({ body, data }) => [body, data]));
     const keys = queueKeys('deliver', this.keyspace.queue(place));
-    const reply = (await this.scripts.run('monitor', 'deliver', keys, argv)) as [Buffer, Buffer, Buffer];
-    const [caused, unknown, damage] = reply;
-    if (unknown.length > 0) {
-      throw new UndecodableMessageError(
-        `"${place}" has got a parcel of the kind "${String(unknown)}", which this version does not know; ` +
-          'update all processes. The parcel is kept until then',
-      );
-    }
-    return { ...readCaused(place, caused), ...damaged(place, damage) };
+    const reply = (await this.scripts.run('monitor', 'deliver', keys, argv)) as [Buffer, number[], Buffer, Buffer];
+    const [caused, unknown, kind, damage] = reply;
+    const done = { ...readCaused(place, caused), ...damaged(place, damage) };
+    if (unknown.length === 0) return done;
+    return { ...done, unknown: { parcels: unknown.map((n) => parcels[n]!), error: unknownKind(place, String(kind)) } };
   }
 
   async acknowledge(place: string, parcels: readonly Parcel[]): Promise<void> {
     const argv = parcels.flatMap(({ key, body }) => [key, body]);
     await this.scripts.run('monitor', 'acknowledge', [this.keyspace.queue(place).outbox], argv);
+  }
+
+  async postpone(place: string, parcels: readonly Parcel[]): Promise<void> {
+    const until = floorSeconds(this.clock.now()) + POSTPONED_SECONDS;
+    const argv = [String(until), ...parcels.flatMap(({ key, body }) => [key, body])];
+    await this.scripts.run('monitor', 'postpone', [this.keyspace.queue(place).outbox], argv);
   }
 
   async check(queue: string, ids: readonly string[]): Promise<Caused> {
@@ -217,6 +223,12 @@ export class RedisLinks implements LinksRole {
     return [this.keyspace.queue(place).taskPrefix, String(floorSeconds(now)), nanoseconds(now)];
   }
 }
+
+const unknownKind = (place: string, kind: string): Error =>
+  new UndecodableMessageError(
+    `"${place}" has got a parcel of the kind "${kind}", which this version does not know; update all processes. ` +
+      'The parcel is kept, and tried again every minute',
+  );
 
 /** What a script could not read, if anything: see L.guard of links.lua. */
 function damaged(place: string, text: Buffer): Pick<Caused, 'damage'> {

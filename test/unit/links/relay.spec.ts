@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Caused, Parcel } from '../../../lib/broker/links.js';
+import type { Caused, Delivered, Parcel } from '../../../lib/broker/links.js';
 import { BrokerUnavailableError, ClosedError, UndecodableMessageError } from '../../../lib/errors.js';
 import { AsynqEvents } from '../../../lib/events/events.js';
 import { Relay } from '../../../lib/links/relay.js';
@@ -12,6 +12,8 @@ const parcel = (from: string, to: string, key: string, bytes = 0): Parcel => ({
   data: Buffer.alloc(bytes),
 });
 
+const UNKNOWN = new UndecodableMessageError('a kind of the future');
+
 /** Places whose calls the test answers one by one. */
 class Places {
   readonly calls: { readonly name: string; readonly place: string; readonly keys: string[] }[] = [];
@@ -20,10 +22,17 @@ class Places {
   readonly causes = new Map<string, Parcel[]>();
   readonly holding = new Set<string>();
   damage: Pick<Caused, 'damage'> = {};
+  readonly unknown = new Set<string>();
 
-  async deliver(place: string, parcels: readonly Parcel[]): Promise<Caused> {
+  async deliver(place: string, parcels: readonly Parcel[]): Promise<Delivered> {
     await this.called('deliver', place, parcels);
-    return { parcels: parcels.flatMap(({ key }) => this.causes.get(key) ?? []), ...this.damage };
+    const done = { parcels: parcels.flatMap(({ key }) => this.causes.get(key) ?? []), ...this.damage };
+    const unknown = parcels.filter(({ key }) => this.unknown.has(key));
+    return unknown.length === 0 ? done : { ...done, unknown: { parcels: unknown, error: UNKNOWN } };
+  }
+
+  postpone(place: string, parcels: readonly Parcel[]): Promise<void> {
+    return this.called('postpone', place, parcels);
   }
 
   acknowledge(place: string, parcels: readonly Parcel[]): Promise<void> {
@@ -163,6 +172,21 @@ describe('the relay', () => {
     relay.carry({ parcels: [parcel('a', 'x', '4')] });
     await relay.idle();
     expect(places.of('acknowledge')).toContainEqual(['a', '4']);
+  });
+
+  it('has those wait that are not understood, and acknowledges the others', async () => {
+    places.unknown.add('2').add('3');
+    const carried: unknown[] = [];
+    events.on('parcelsCarried', (event) => carried.push(event));
+    relay.carry({ parcels: [parcel('a', 'x', '1'), parcel('a', 'x', '2'), parcel('b', 'x', '3')] });
+    await relay.idle();
+    expect(failures).toEqual([{ place: 'x', parcels: 2, error: UNKNOWN }]);
+    expect(carried).toEqual([{ place: 'x', parcels: 1 }]);
+    expect(places.of('acknowledge')).toEqual([['a', '1']]);
+    expect(places.of('postpone')).toEqual([
+      ['a', '2'],
+      ['b', '3'],
+    ]);
   });
 
   it('reports what is damaged where it has delivered, and does not deliver it again', async () => {

@@ -71,6 +71,10 @@ export class MemoryLinks implements LinksRole {
     this.engine.state.assertOpen();
   }
 
+  async postpone(): Promise<void> {
+    this.engine.state.assertOpen();
+  }
+
   async check(queue: string, ids: readonly string[]): Promise<Caused> {
     const place = wellFormed(queue);
     return this.engine.cause(place, () => {

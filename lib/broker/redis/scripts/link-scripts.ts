@@ -45,6 +45,7 @@ export const LINK_SCRIPTS = {
   leasePlace: { file: 'links/lease-place', keys: ['linksLease'], argv: ['owner', 'ttl', 'nowMillis'] },
   readWait: { file: 'links/read-wait', keys: ['task', 'archived'], argv: ['id', 'waitingGroup'] },
   acknowledge: { file: 'links/acknowledge', keys: ['outbox'], argv: [] },
+  postpone: { file: 'links/postpone', keys: ['outbox'], argv: ['until'] },
   openBatch: {
     file: 'links/open-batch',
     keys: [...LINK_KEYS, 'batch', 'batches'],
