@@ -117,6 +117,11 @@ export type { RunState, StepState } from './broker/workflows.js';
 export type { AddStepOptions, WorkflowContext } from './task/workflow-context.js';
 export type { NestedOptions, RunOptions, StartOptions, StepOptions, StepTaskOptions } from './workflows/types.js';
 
+// Transactions
+export { clsTransactions, type ClsTransactionsOptions } from './transactions/cls-transactions.js';
+export { typeormTransactions, type TypeormTransactionsOptions } from './transactions/typeorm-transactions.js';
+export type { FindProvider, Transactions, TransactionScope } from './transactions/transactions.js';
+
 // Redaction
 export { DEFAULT_REDACTION } from './redaction/default-rule.js';
 export type { RedactedParts, Redaction, RedactionFunction, RedactionRule } from './redaction/rules.js';

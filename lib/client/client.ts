@@ -95,6 +95,8 @@ export class AsynqClient {
     const prepared = preparer.prepare(preparer.kindOf(task, options), payload, this.broker.clock.now());
     const span = hooks.tracing?.startEnqueue(prepared.request.message);
     const sent = injected(prepared, span);
+    const held = this.sender.holdOne(sent, span);
+    if (held) return held;
     let status: EnqueueReply;
     try {
       status = await this.sender.send(sent);

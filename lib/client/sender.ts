@@ -6,9 +6,12 @@ import { resultOf, type EnqueueResult } from '../enqueue/enqueue-result.js';
 import { CALL_LIMITS } from '../enqueue/requests.js';
 import type { AsynqEvents } from '../events/events.js';
 import type { Relay } from '../links/relay.js';
+import type { TaskInfo } from '../task/info.js';
 import type { EnqueueSpan, Tracing } from '../tracing/tracing.js';
+import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
 import { Bulk } from './bulk.js';
 import { GroupReminder } from './group-reminder.js';
+import { HeldTasks } from './held-tasks.js';
 import { type ByLane, coalescerOf, type EnqueueCoalescer, laneOf, LANES, producersOf } from './lanes.js';
 
 /** The part of a broker that takes tasks. */
@@ -20,6 +23,8 @@ export interface SenderBroker extends Pick<Broker, 'producer' | 'links' | 'clock
 export interface SenderHooks {
   readonly events?: AsynqEvents | undefined;
   readonly tracing?: Tracing | undefined;
+  /** Tasks enqueued in one of these wait for its commit. Default: none do. */
+  readonly transactions?: EnqueueTransactions | undefined;
 }
 
 /** Sends prepared tasks: single ones of a tick together, those of a bulk as their batches fill up. */
@@ -27,6 +32,7 @@ export class Sender {
   private readonly producers: ByLane<Producing>;
   private readonly coalescers: ByLane<EnqueueCoalescer>;
   private readonly reminder: GroupReminder;
+  private readonly held: HeldTasks | undefined;
 
   constructor(
     broker: SenderBroker,
@@ -36,6 +42,15 @@ export class Sender {
     const { plain, linked } = (this.producers = producersOf(broker, relay, hooks.events));
     this.coalescers = { plain: coalescerOf(plain), linked: coalescerOf(linked) };
     this.reminder = new GroupReminder(broker.groups, broker.clock);
+    const { events, transactions } = hooks;
+    this.held =
+      transactions && new HeldTasks(transactions, { clock: broker.clock, events, send: (task) => this.sendHeld(task) });
+  }
+
+  /** `undefined`: no transaction is around this call. */
+  holdOne(task: PreparedTask, span: EnqueueSpan | undefined): Promise<TaskInfo> | undefined {
+    const scope = this.hooks.transactions?.current();
+    return scope && this.held!.one(scope, task, span);
   }
 
   /** Sends one task, together with others of the same tick. Rejects when the call fails. */
@@ -44,7 +59,7 @@ export class Sender {
   }
 
   /**
-   * One result per task, in order. Never rejects.
+   * One result per task, in order. In a transaction they are held; rejects only when its database cannot store them.
    *
    * @param prepare prepares one of them; an error thrown is its result
    * @param queue of all of them, for the trace; `undefined`: each has its own
@@ -56,6 +71,7 @@ export class Sender {
   ): Promise<EnqueueResult[]> {
     const { events, tracing } = this.hooks;
     const span = tracing?.startEnqueueMany(count, queue);
+    const scope = this.hooks.transactions?.current();
     const bulk = new Bulk(this.producers, CALL_LIMITS, count, {
       prepare: (index) => {
         const task = injected(prepare(index), span);
@@ -65,8 +81,12 @@ export class Sender {
       beforeSend: (lane, queue) => this.coalescers[lane].flush(queue), // single calls made before this one go first
       resultOf: (task, status) => resultOf(task, status, events),
     });
-    const run = bulk.run();
-    if (span) void run.then((results) => endSpan(span, results));
+    const run = scope ? this.held!.many(scope, count, (index) => injected(prepare(index), span)) : bulk.run();
+    if (!span) return run;
+    void run.then(
+      (results) => endSpan(span, results),
+      (error: unknown) => span.end(error, count),
+    );
     return run;
   }
 
@@ -77,8 +97,14 @@ export class Sender {
 
   /** Sends what is collected, and resolves when every single task has its reply. Never rejects. */
   async close(): Promise<void> {
+    await this.held?.close();
     this.reminder.close();
     await Promise.allSettled(LANES.map((lane) => this.coalescers[lane].close()));
+  }
+
+  private sendHeld(task: PreparedTask): Promise<EnqueueReply> {
+    this.remind(task);
+    return this.send(task);
   }
 }
 

@@ -73,6 +73,13 @@ export interface AsynqEventMap extends LinkEventMap {
    * error as well.
    */
   enqueueFailed: { readonly queue: string; readonly tasks: number; readonly error: unknown };
+  /**
+   * A task of a committed transaction was not stored: its lock is held, its id is taken, or what it was to
+   * wait for cannot be found. The caller has not got the error.
+   */
+  refusedAfterCommit: { readonly task: TaskRef; readonly error: Error };
+  /** Tasks of a committed transaction could not be stored for a minute, or until the client closed. */
+  lostAfterCommit: { readonly tasks: readonly TaskRef[]; readonly error: unknown };
   /** A handler is about to be called. `waited`: see TaskOutcome. */
   taskStarted: {
     readonly task: TaskRef;

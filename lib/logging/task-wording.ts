@@ -4,6 +4,15 @@ import { at, count, errorText, stackOf, taskName, type Wording } from './wording
 
 export const TASKS: Wording = {
   taskFinished: (outcome, logger) => logOutcome(outcome, logger),
+  refusedAfterCommit: ({ task, error }, logger) =>
+    logger.warn(`${taskName(task)}, of a committed transaction, was not enqueued: ${errorText(error)}`),
+  lostAfterCommit: ({ tasks, error }, logger) => {
+    const names = tasks.slice(0, 10).map(({ type, id }) => `${type} ${id}`);
+    const more = tasks.length > names.length ? ', …' : '';
+    logger.error(
+      `${count(tasks.length, 'task')} of a committed transaction may be lost (${names.join(', ')}${more}): ${errorText(error)}`,
+    );
+  },
   handlerStuck: ({ task, reason, seconds }, logger) =>
     logger.error(
       `${taskName(task)} was aborted ${seconds} s ago (${errorText(reason)}), but its handler still runs and keeps ` +

@@ -6,7 +6,7 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
+import { ModuleRef, ModulesContainer } from '@nestjs/core';
 import { InvalidOptionError } from '../errors.js';
 import { logEvents } from '../logging/log.js';
 import { nestLogger } from './nest-logger.js';
@@ -37,6 +37,7 @@ export class AsynqModule extends ConfigurableModuleClass implements OnApplicatio
   constructor(
     @Optional() @Inject(CONNECTION) private readonly connection: Connection,
     modules: ModulesContainer,
+    private readonly ref: ModuleRef,
     private readonly listeners: EventListeners,
   ) {
     super();
@@ -62,6 +63,7 @@ export class AsynqModule extends ConfigurableModuleClass implements OnApplicatio
   /** Runs before the hooks of every other module, which may enqueue. */
   onModuleInit(): void {
     this.listeners.attach(this.connection);
+    this.connection.options.transactions?.attach?.((token) => this.ref.get(token, { strict: false }));
   }
 
   async onApplicationShutdown(): Promise<void> {

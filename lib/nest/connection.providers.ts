@@ -43,6 +43,7 @@ import { AsynqScheduler } from '../scheduler/scheduler.js';
 import { Redactor } from '../redaction/redactor.js';
 import { loadOpenTelemetry } from '../tracing/opentelemetry/load.js';
 import type { Tracing } from '../tracing/tracing.js';
+import type { EnqueueTransactions } from '../transactions/enqueue-transactions.js';
 import { ServerOrchestrator } from './lifecycle/server.orchestrator.js';
 
 /** The providers of one connection; the broker and the client can be overridden by their tokens. */
@@ -144,14 +145,17 @@ interface Hooks {
   readonly events: AsynqEvents;
   readonly tracing: Tracing | undefined;
   readonly redactor: Redactor | undefined;
+  readonly transactions: EnqueueTransactions | undefined;
 }
 
-async function makeHooks({ tracing, redact = [] }: ResolvedModuleOptions): Promise<Hooks> {
+async function makeHooks({ tracing, redact = [], transactions: source }: ResolvedModuleOptions): Promise<Hooks> {
   const events = new AsynqEvents();
+  await source?.load?.();
+  const transactions = source && { current: () => source.current() };
   const redactor = redact.length === 0 && typeof redact !== 'function' ? undefined : new Redactor([redact]);
-  if (tracing === false) return { events, tracing: undefined, redactor };
+  if (tracing === false) return { events, tracing: undefined, redactor, transactions };
   const onActive = (): void => void events.measureWaits(); // for the span that shows the wait
-  return { events, tracing: await loadOpenTelemetry(tracing === true, onActive, redactor), redactor };
+  return { events, tracing: await loadOpenTelemetry(tracing === true, onActive, redactor), redactor, transactions };
 }
 
 function register(
@@ -160,14 +164,14 @@ function register(
   options: ResolvedModuleOptions,
   broker: Broker,
   client: AsynqClient,
-  { events, tracing, redactor }: Hooks,
+  { events, tracing, redactor, transactions }: Hooks,
   relay: Relay,
 ): Connection {
   const { codec, defaults } = options;
   const scheduler = new AsynqScheduler(broker, events, { codec, defaults, tracing, relay });
   const taskEvents = new AsynqTaskEvents(events, name, broker);
   const eventWriter = makeEventWriter(broker, events, options);
-  const parts = { broker, client, events, relay, tracing, redactor, scheduler, taskEvents, eventWriter };
+  const parts = { broker, client, events, relay, tracing, redactor, scheduler, taskEvents, eventWriter, transactions };
   const connection = { name, options, ...parts };
   registry.add(connection);
   return connection;

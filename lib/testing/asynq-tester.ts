@@ -81,6 +81,7 @@ export class AsynqTester {
   static from(app: INestApplicationContext, connection = DEFAULT_CONNECTION): AsynqTester {
     const made = find(app, ConnectionRegistry).get(connection, 'AsynqTester.from');
     if (!(made.broker instanceof InMemoryBroker)) throw new TestingError(noInMemoryBroker(connection));
+    made.options.transactions?.attach?.((token) => app.get(token, { strict: false })); // as the module does in onModuleInit
     return new AsynqTester(made, made.broker, find(app, ServerOrchestrator), find(app, EventListeners));
   }
 

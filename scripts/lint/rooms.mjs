@@ -22,6 +22,7 @@ const entry = [
   'tracing/opentelemetry',
   'event-streams',
   'redaction',
+  'transactions',
 ];
 
 const web = (...names) => names.map((name) => `dashboard/web/${name}`);
@@ -74,6 +75,7 @@ const NEST = {
     'broker',
     'broker/redis/connection',
     'links',
+    'transactions',
     'client',
     'server',
     'scheduler',
@@ -124,7 +126,9 @@ export const ROOMS = {
   enqueue: [...core, 'events', 'tracing', 'broker', 'links'],
   workflows: [...core, 'events', 'tracing', 'broker', 'links', 'enqueue'],
   batches: [...core, 'events', 'tracing', 'broker', 'links', 'enqueue'],
-  client: [...core, 'events', 'tracing', 'broker', 'links', 'enqueue', 'workflows', 'batches'],
+  // Which transaction is around a call; what is enqueued in it.
+  transactions: [...core, 'enqueue'],
+  client: [...core, 'events', 'tracing', 'broker', 'links', 'enqueue', 'workflows', 'batches', 'transactions'],
   // A server's rooms stand on each other: an attempt knows no queue, fetching no loop, and only the root knows them all.
   'server/attempt': [...core, 'events', 'tracing', 'broker'],
   'server/fetching': [...core, 'events', 'broker', 'server/attempt'],
@@ -208,6 +212,11 @@ export const PACKAGES = [
     rooms: web('runs'),
     why: 'only the picture of a run needs it',
     bundled: true,
+  },
+  {
+    match: /^(@nestjs-cls\/|typeorm-transactional$)/,
+    rooms: ['transactions'],
+    why: 'it is an optional peer; an app without it must boot',
   },
   {
     match: /^@opentelemetry\//,

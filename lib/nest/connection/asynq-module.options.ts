@@ -7,6 +7,7 @@ import type { PayloadCodec } from '../../task/codec.js';
 import type { TaskOptions } from '../../task/options.js';
 import { checkMaxPayloadSize } from '../../task/payload-size.js';
 import { DEFAULT_KEY_PREFIX } from '../../wire/keys.js';
+import type { Transactions } from '../../transactions/transactions.js';
 import { describe, rejectUnknownKeys, requireNonBlank, requireObject } from '../../validation.js';
 import type { InvalidPayloadPolicy } from '../execution/invalid-payload.js';
 import { resolveEventStream, type EventStreamOptions } from '../events/event-stream.options.js';
@@ -62,6 +63,11 @@ export interface AsynqModuleOptions {
    * few times a second. `true`: the newest 10,000 finished attempts. Default false.
    */
   eventStream?: boolean | EventStreamOptions;
+  /**
+   * Finds the transaction around a call: `clsTransactions()`, `typeormTransactions()`, or an object of your own. Tasks that are
+   * enqueued in one are held until its commit, and dropped by its rollback. Default: tasks are enqueued at once.
+   */
+  transactions?: Transactions;
 }
 
 /** Options that Nest needs before any factory runs. In `forRootAsync` they stand beside `useFactory`. */
@@ -102,6 +108,7 @@ const KNOWN_OPTIONS: readonly (keyof AsynqModuleOptions)[] = [
   'tracing',
   'redact',
   'eventStream',
+  'transactions',
 ];
 
 export const EXTRAS: readonly (keyof AsynqModuleExtras)[] = ['name', 'isGlobal', 'extraProviders'];
@@ -128,6 +135,7 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
   if (tracing !== undefined && typeof tracing !== 'boolean') throw wrongOption('tracing', tracing, 'true or false');
   if (options.redact !== undefined) checkRedaction(options.redact, 'AsynqModule option redact');
   resolveEventStream(options.eventStream);
+  checkTransactions(options.transactions);
   if (!POLICIES.includes(invalidPayload)) throw wrongOption('invalidPayload', invalidPayload, '"archive" or "retry"');
   return {
     ...options,
@@ -138,6 +146,16 @@ export function resolveModuleOptions(options: AsynqModuleOptions): ResolvedModul
     keyPrefix: checkKeyPrefix(keyPrefix),
     maxPayloadSize: checkMaxPayloadSize(options.maxPayloadSize, 'AsynqModule option maxPayloadSize'),
   };
+}
+
+function checkTransactions(transactions: unknown): void {
+  if (transactions === undefined) return;
+  if (typeof (transactions as Partial<Transactions> | null)?.current === 'function') return;
+  throw wrongOption(
+    'transactions',
+    transactions,
+    'clsTransactions(), typeormTransactions(), or an object with current()',
+  );
 }
 
 /** Braces would become the hash tag of a Redis Cluster, and put the keys of a queue into different slots. */

@@ -9,6 +9,7 @@ import { nearest } from '../../validation.js';
 import type { EventWriter } from '../../event-streams/event-writer.js';
 import type { Redactor } from '../../redaction/redactor.js';
 import type { Tracing } from '../../tracing/tracing.js';
+import type { EnqueueTransactions } from '../../transactions/enqueue-transactions.js';
 import type { AsynqTaskEvents } from '../events/asynq-task-events.js';
 import type { ResolvedModuleOptions } from './asynq-module.options.js';
 import { connectionTwice, noConnection, unknownConnection } from '../names/nest.messages.js';
@@ -29,6 +30,8 @@ export interface Connection {
   readonly redactor: Redactor | undefined;
   /** Writes task events to the stream of the fleet, if the module has the option `eventStream`. */
   readonly eventWriter: EventWriter | undefined;
+  /** What the client asks before it enqueues, if the module has the option `transactions`. */
+  readonly transactions: EnqueueTransactions | undefined;
 }
 
 /** The connections of an application, by name. */

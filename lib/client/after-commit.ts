@@ -1,0 +1,115 @@
+import { backoff } from '../async.js';
+import type { Clock, ClockTimer } from '../clock.js';
+import { type EnqueueResult, resultOf } from '../enqueue/enqueue-result.js';
+import type { PreparedTask } from '../enqueue/prepared-task.js';
+import type { EnqueueReply } from '../enqueue/producing.js';
+import { ClosedError } from '../errors.js';
+import type { AsynqEvents } from '../events/events.js';
+import type { TransactionScope } from '../transactions/transactions.js';
+
+/** How long tasks of a committed transaction are sent again, in milliseconds. */
+const RETRY_FOR_MS = 60_000;
+
+export interface AfterCommitDeps {
+  readonly clock: Clock;
+  readonly events: AsynqEvents | undefined;
+  /** Rejects when the call fails: then the task may or may not be stored. Calls of one tick go together. */
+  send(task: PreparedTask): Promise<EnqueueReply>;
+}
+
+/** Tasks of one transaction that Redis does not have yet. */
+interface Left {
+  readonly tasks: readonly PreparedTask[];
+  readonly error: unknown;
+}
+
+/**
+ * Tasks that wait for the commit of a transaction, and are sent then. What cannot be sent is sent again
+ * for a minute; the process can die in between, and then they are lost. An outbox has no such gap.
+ */
+export class AfterCommit {
+  /** Ends the pauses under way. */
+  private readonly pauses = new Set<() => void>();
+  private readonly running = new Set<Promise<void>>();
+  private closed = false;
+
+  constructor(private readonly deps: AfterCommitDeps) {}
+
+  /** The transaction waits for the first try only. */
+  hold(scope: TransactionScope, tasks: readonly PreparedTask[]): void {
+    scope.afterCommit(() => this.track(this.sendFirst(tasks)));
+  }
+
+  /** Sends what is left once more, at once, and resolves when nothing is under way. */
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const wake of this.pauses) wake();
+    while (this.running.size > 0) await Promise.all(this.running);
+  }
+
+  private track(work: Promise<void>): Promise<void> {
+    const run = work.finally(() => this.running.delete(run));
+    this.running.add(run);
+    return run;
+  }
+
+  private async sendFirst(tasks: readonly PreparedTask[]): Promise<void> {
+    const left = await this.send(tasks, false);
+    if (left) void this.track(this.retry(left));
+  }
+
+  private async retry(first: Left): Promise<void> {
+    const { clock, events } = this.deps;
+    const until = clock.elapsed() + RETRY_FOR_MS;
+    let left: Left | undefined = first;
+    for (let failures = 1; left && !(left.error instanceof ClosedError); failures++) {
+      const isLast = this.closed || clock.elapsed() >= until;
+      if (!isLast) await this.pause(backoff(failures));
+      left = await this.send(left.tasks, true);
+      if (isLast) break;
+    }
+    if (!left) return;
+    const tasks = left.tasks.map(({ request: { message } }) => message);
+    events?.emit('lostAfterCommit', {
+      tasks: tasks.map(({ id, type, queue }) => ({ id, type, queue })),
+      error: left.error,
+    });
+  }
+
+  private pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      let timer: ClockTimer | undefined;
+      const wake = (): void => {
+        timer?.cancel();
+        this.pauses.delete(wake);
+        resolve();
+      };
+      this.pauses.add(wake);
+      timer = this.deps.clock.after(milliseconds, wake);
+    });
+  }
+
+  /** Returns the tasks that Redis may not have. @param again whether an earlier call may have stored them */
+  private async send(tasks: readonly PreparedTask[], again: boolean): Promise<Left | undefined> {
+    const calls = await Promise.allSettled(tasks.map((task) => this.deps.send(task)));
+    const left: PreparedTask[] = [];
+    let failure: unknown;
+    calls.forEach((call, index) => {
+      const task = tasks[index]!;
+      if (call.status === 'fulfilled') return this.settle(task, again ? known(task, call.value) : call.value);
+      left.push(task);
+      failure = call.reason;
+    });
+    return left.length === 0 ? undefined : { tasks: left, error: failure };
+  }
+
+  private settle(task: PreparedTask, reply: EnqueueReply): void {
+    const { id, type, queue } = task.request.message;
+    const { ok, error }: EnqueueResult = resultOf(task, reply, this.deps.events);
+    if (!ok) this.deps.events?.emit('refusedAfterCommit', { task: { id, type, queue }, error });
+  }
+}
+
+/** A task of this id was stored by an earlier call, if the id was made for it. */
+const known = (task: PreparedTask, reply: EnqueueReply): EnqueueReply =>
+  reply === 'conflict' && task.request.madeId ? 'enqueued' : reply;
